@@ -1,0 +1,78 @@
+"""Measure mintmark beside its peers. A full run writes a record and renders the documentation's table from it."""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from datetime import datetime, timezone
+from pathlib import Path
+from subprocess import PIPE
+
+from benchmarks import render
+from benchmarks.facts import facts, slug
+from benchmarks.record import HEADINGS, Record, Result
+from benchmarks.rows import Row, selected
+from benchmarks.timing import Rounds
+
+PASSES, ROUNDS = 5, 5
+"""Processes a row, and rounds in each: a pass goes over all rows, so a noisy minute does not fall on one row alone."""
+
+TIMEOUT_S = 60
+"""Seconds that one process may take."""
+
+
+def measure(row: Row, result: Result, rounds: int) -> None:
+    """Add the rounds of one fresh process to the result."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("MINTMARK_")}
+    command = [sys.executable, "-m", "benchmarks.worker", row.key, str(rounds)]
+    root = Path(__file__).parent.parent
+    try:
+        done = subprocess.run(command, cwd=root, env=environment, check=True, stdout=PIPE, text=True, timeout=TIMEOUT_S)
+    except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
+        result.skipped = f"{type(error).__name__} in its process"
+        return
+    measured = json.loads(done.stdout)
+    if "skipped" in measured:
+        result.skipped = measured["skipped"]
+    else:
+        result.passes.append(Rounds(**measured))
+
+
+def table(results: list[Result]) -> str:
+    """The table in aligned columns."""
+    lines = [HEADINGS, *(result.cells() for result in results)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
+
+
+def main() -> int:
+    """Run; 1 where `--check` finds a bar missed or not measured."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="one process a row, and no record: a smoke run")
+    parser.add_argument("--rows", default="", metavar="REGEX", help="only rows that match, and no record")
+    parser.add_argument("--check", action="store_true", help="exit with 1 where a bar is missed or was not measured")
+    options = parser.parse_args()
+
+    rows = selected(options.rows)
+    results = [Result.of(row) for row in rows]
+    date = datetime.now(timezone.utc).isoformat(timespec="seconds")
+    machine = facts()
+    passes = 1 if options.quick else PASSES
+    for number in range(1, passes + 1):
+        for row, result in zip(rows, results, strict=True):
+            if result.skipped is None:
+                print(f"pass {number} of {passes}: {row.key}", file=sys.stderr)
+                measure(row, result, ROUNDS)
+
+    print(table(results))
+    if not options.quick and not options.rows:
+        path = Record(date, machine, results).save(slug())
+        print(f"\nrecord: {path.name}; rendered: {render.write().name}")
+    if options.check:
+        return int(any(result.bar and not result.met for result in results))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,5 @@
+module mintmark/benchmarks/gosno
+
+go 1.21
+
+require github.com/muyo/sno v1.2.1

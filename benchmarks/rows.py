@@ -1,0 +1,306 @@
+"""What is compared with what, and what has to be reached. Nothing is imported before a row is measured."""
+
+import re
+from array import array
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import repeat
+from pathlib import Path
+from pkgutil import resolve_name
+from typing import Any, Literal
+
+from benchmarks.timing import (
+    Loop,
+    Measure,
+    Side,
+    calls,
+    go_threads,
+    importing,
+    iterates,
+    saturation,
+    side_by_side,
+    threads,
+)
+
+
+@dataclass(frozen=True)
+class Bar:
+    """What a row's median has to reach: that of the ratio to the other side, or of the figure in the row's unit."""
+
+    of: Literal["ratio", "figure"]
+    sense: Literal["≤", "≥"]
+    limit: float
+    zero: str | None = None
+    """A count of the row that has to be 0 as well."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table: `what` with its figure in `unit`, and what it stands beside."""
+
+    what: str
+    beside: str
+    measure: Measure
+    bar: Bar | None = None
+    unit: Literal["ns", "ms", "M/s"] = "ns"
+    note: str = ""
+    pinned: bool = True
+    """Whether one processor is all that the row needs."""
+
+    @property
+    def key(self) -> str:
+        """Names the row; `--rows` searches in it."""
+        return f"{self.what} beside {self.beside}"
+
+
+def at_most(limit: float, of: Literal["ratio", "figure"] = "ratio", zero: str | None = None) -> Bar:
+    """A bar that is met from below."""
+    return Bar(of, "≤", limit, zero)
+
+
+# Our sides.
+
+WIDE = "time:41 node:2 sequence:20"
+"""A layout that no loop exhausts: 1,048,576 IDs a millisecond."""
+
+
+def sno() -> Any:
+    return resolve_name("mintmark.sno:Generator")(partition=1)
+
+
+def snowflake(fields: str | None = None, **options: object) -> Any:
+    module = resolve_name("mintmark.snowflake")
+    if fields is not None:
+        options["layout"] = module.Layout(fields, epoch_ms=module.DEFAULT.epoch_ms)
+    return module.Generator(node=1, **options)
+
+
+def wide() -> Any:
+    return snowflake(WIDE)
+
+
+def locality() -> Any:
+    return resolve_name("mintmark.locality:Generator")()
+
+
+def new(generator: Callable[[], Any]) -> Side:
+    return Side(lambda: calls(generator().new))
+
+
+def each(generator: Callable[[], Iterator[object]]) -> Side:
+    return Side(lambda: iterates(generator()))
+
+
+# Sides of peers and floors.
+
+
+def call(name: str, *arguments: object, repeats: int = 50_000) -> Side:
+    """A peer's function by its `module:name`."""
+    return Side(lambda: calls(resolve_name(name), *arguments), repeats)
+
+
+UUID7 = call("c_uuid_v7:uuid7")
+UUID7_NAME = "c_uuid_v7.uuid7()"
+
+
+def beside_uuid7(what: str, ours: Side, limit: float, note: str = "") -> Row:
+    return Row(what, UUID7_NAME, side_by_side(ours, UUID7), at_most(limit), note=note)
+
+
+def _uuid_to_text() -> Loop:
+    return calls(str, resolve_name("uuid_utils:uuid4")())
+
+
+def _text_to_uuid() -> Loop:
+    return calls(resolve_name("uuid_utils:UUID"), str(resolve_name("uuid:uuid4")()))
+
+
+def _sno_to_text() -> Loop:
+    return calls(str, sno().new())
+
+
+def _text_to_sno() -> Loop:
+    return calls(resolve_name("mintmark.sno:ID").parse, str(sno().new()))
+
+
+# Bulk.
+
+BLOCK = 65_536
+"""IDs of one reused buffer, the size of ClickHouse's blocks within a few rows."""
+
+
+def _fill_snowflakes() -> Loop:
+    return calls(snowflake(on_exhausted="advance").fill, array("Q", bytes(8 * BLOCK)))
+
+
+def _clickhouse() -> Loop:
+    query = resolve_name("chdb.session:Session")().query
+    return lambda n: query(f"SELECT max(generateSnowflakeID()) FROM zeros({n}) SETTINGS max_threads = 1")
+
+
+IN_CACHE = 1_000
+"""IDs of the bulk rows: 10,000 bytes and 16,000 bytes of text fit the first-level cache."""
+
+
+def _sno_bytes_and_text() -> tuple[bytearray, bytearray]:
+    ids = bytearray(10 * IN_CACHE)
+    sno().fill(ids)
+    text = bytearray(16 * IN_CACHE)
+    resolve_name("mintmark.sno:encode_into")(ids, text)
+    return ids, text
+
+
+def _encode() -> Loop:
+    ids, text = _sno_bytes_and_text()
+    return calls(resolve_name("mintmark.sno:encode_into"), ids, text)
+
+
+def _parse() -> Loop:
+    ids, text = _sno_bytes_and_text()
+    return calls(resolve_name("mintmark.sno:parse_into"), text, ids)
+
+
+def _copy_text() -> Loop:
+    return calls(memoryview(bytearray(16 * IN_CACHE)).__setitem__, slice(None), bytes(16 * IN_CACHE))
+
+
+def bulk(prepare: Callable[[], Loop]) -> Side:
+    return Side(prepare, repeats=2_000, ids=IN_CACHE)
+
+
+COPY = "memcpy of the 16,000 bytes of text"
+
+# Notes.
+
+BURSTS = "Bursts of 50,000 from the beginning of a unit of 4 ms, which has 65,536 IDs: no call waits for the clock."
+WIDE_NOTE = f"Layout `{WIDE}`, which no loop exhausts."
+ISLICE = "`islice` ends the loop; its price is in the figure."
+UNITS = "Over whole units, from the beginning of one, for 2 s a round."
+WALL = "Wall time over all IDs. Duplicates are counted in as many more IDs, which the threads keep."
+
+ROWS: tuple[Row, ...] = (
+    beside_uuid7("snowflake.Generator.new()", new(wide), 1.0, WIDE_NOTE),
+    beside_uuid7("sno.Generator.new()", new(sno), 1.0, BURSTS),
+    beside_uuid7("sno.new()", call("mintmark.sno:new"), 1.0, BURSTS),
+    beside_uuid7("locality.Generator.new()", new(locality), 1.1),
+    beside_uuid7("for id in snowflake.Generator", each(wide), 0.9, f"{WIDE_NOTE} {ISLICE}"),
+    beside_uuid7("for id in sno.Generator", each(sno), 0.9, f"{BURSTS} {ISLICE}"),
+    beside_uuid7("for id in locality.Generator", each(locality), 0.9, ISLICE),
+    Row(
+        "for id in sno.Generator, one thread",
+        "ceiling of the layout",
+        saturation(sno, lambda: 65_536 * 250),
+        Bar("ratio", "≥", 0.99),
+        unit="M/s",
+        note=UNITS,
+    ),
+    Row(
+        "for id in snowflake.Generator, one thread",
+        "ceiling of the layout",
+        saturation(snowflake, lambda: int(resolve_name("mintmark.snowflake:DEFAULT").ids_per_second)),
+        Bar("ratio", "≥", 0.99),
+        unit="M/s",
+        note=UNITS,
+    ),
+    Row(
+        "str(id) of sno",
+        "str() of a uuid_utils.UUID",
+        side_by_side(Side(_sno_to_text), Side(_uuid_to_text)),
+        at_most(0.6),
+    ),
+    Row(
+        "sno.ID.parse(text)",
+        "uuid_utils.UUID(text)",
+        side_by_side(Side(_text_to_sno), Side(_text_to_uuid)),
+        at_most(0.5),
+    ),
+    Row(
+        'snowflake fill, on_exhausted="advance"',
+        "generateSnowflakeID() in chdb",
+        side_by_side(Side(_fill_snowflakes, repeats=160, ids=BLOCK), Side(_clickhouse, repeats=50_000_000)),
+        at_most(1.3, "figure"),
+        note="A reused buffer of 65,536 IDs; `SELECT max(generateSnowflakeID()) FROM zeros(50000000)`, one thread.",
+    ),
+    Row(
+        "sno.encode_into(), 1,000 IDs",
+        COPY,
+        side_by_side(bulk(_encode), bulk(_copy_text)),
+        at_most(0.6, "figure"),
+        note="An ID; the price of the call is in the figure.",
+    ),
+    Row(
+        "sno.parse_into(), 1,000 IDs",
+        COPY,
+        side_by_side(bulk(_parse), bulk(_copy_text)),
+        at_most(1.0, "figure"),
+        note="An ID; the price of the call is in the figure.",
+    ),
+    Row(
+        "two threads on one sno.Generator",
+        "one thread",
+        threads(sno),
+        at_most(1.5, zero="duplicates"),
+        note=f"{WALL} Both run into the ceiling of the layout, 61 ns an ID.",
+        pinned=False,
+    ),
+    Row(
+        "two threads on one snowflake.Generator",
+        "one thread",
+        threads(wide),
+        at_most(1.5, zero="duplicates"),
+        note=f"{WALL} {WIDE_NOTE}",
+        pinned=False,
+    ),
+    Row(
+        "two goroutines on one generator of Go sno",
+        "one goroutine",
+        go_threads(Path(__file__).parent / "peers" / "gosno"),
+        note="Wall time over all IDs, which are kept; both run into the ceiling of the layout, 61 ns an ID.",
+        pinned=False,
+    ),
+    Row(
+        "import mintmark",
+        "start of the interpreter",
+        importing("mintmark"),
+        at_most(15, "figure", zero="third-party modules"),
+        unit="ms",
+        note="Added to `python -c pass`.",
+    ),
+    # Without a bar: other peers, and the floors under any function that Python calls.
+    *(
+        Row("sno.Generator.new()", name, side_by_side(new(sno), side), note=BURSTS)
+        for name, side in (
+            ("uuid_utils.uuid4()", call("uuid_utils:uuid4")),
+            ("uuid_utils.uuid7()", call("uuid_utils:uuid7")),
+            ("ulid_transform.ulid_now(), text", call("ulid_transform:ulid_now")),
+            ("ulid.ULID()", call("ulid:ULID", repeats=5_000)),
+            ("uuid.uuid4()", call("uuid:uuid4", repeats=10_000)),
+            ("secrets.token_bytes(16)", call("secrets:token_bytes", 16, repeats=10_000)),
+            ("time.time_ns()", call("time:time_ns")),
+            ("a builtin call, ''.isascii()", Side(lambda: calls("".isascii))),
+        )
+    ),
+    Row(
+        "snowflake.Generator.new()",
+        "snowflake.SnowflakeGenerator of snowflake-id",
+        side_by_side(new(wide), Side(lambda: calls(resolve_name("snowflake:SnowflakeGenerator")(1).__next__), 10_000)),
+        note=WIDE_NOTE,
+    ),
+    Row(
+        'snowflake.Generator.new(), on_exhausted="advance"',
+        UUID7_NAME,
+        side_by_side(new(lambda: snowflake(on_exhausted="advance")), UUID7),
+        note="The default layout: 4,096 IDs a millisecond, then the next millisecond ahead of the clock.",
+    ),
+    Row(
+        "for id in sno.Generator",
+        "for nothing in repeat(None)",
+        side_by_side(each(sno), each(lambda: repeat(None))),
+        note=f"{BURSTS} {ISLICE}",
+    ),
+)
+
+
+def selected(pattern: str) -> list[Row]:
+    """The rows whose key contains the regular expression."""
+    return [row for row in ROWS if re.search(pattern, row.key)]

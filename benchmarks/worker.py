@@ -1,0 +1,26 @@
+"""Measures one row in this process, which nothing else has used, and prints its rounds as JSON: `worker KEY ROUNDS`."""
+
+import gc
+import json
+import os
+import sys
+from dataclasses import asdict
+
+from benchmarks.rows import ROWS
+from benchmarks.timing import UnavailableError
+
+
+def main(key: str, rounds: int) -> None:
+    """Measure the row of that key; where that cannot be done here, print why."""
+    row = next(row for row in ROWS if row.key == key)
+    if row.pinned and hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    gc.disable()
+    try:
+        print(json.dumps(asdict(row.measure(rounds))))
+    except (ImportError, UnavailableError) as error:
+        print(json.dumps({"skipped": str(error)}))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]))

@@ -1,0 +1,59 @@
+//! What the codecs cost in ns an ID, on every path of this machine, beside a copy of the same bytes: the best of many
+//! rounds over IDs that stay in cache. Run with `cargo run --release --example codec_speed`.
+
+use std::hint::black_box;
+use std::iter::zip;
+use std::time::Instant;
+
+use mintmark_core::codec::{Path, base32, hex};
+
+const IDS: usize = 2_000;
+const ROUNDS: usize = 20_000;
+
+/// ns an ID of the best round.
+fn best(mut round: impl FnMut()) -> f64 {
+    let time = |_| {
+        let start = Instant::now();
+        round();
+        start.elapsed().as_nanos()
+    };
+    (0..ROUNDS).map(time).min().unwrap_or(0) as f64 / IDS as f64
+}
+
+macro_rules! report {
+    ($codec:ident, $id_len:literal, $text_len:literal) => {{
+        let line = |what, encode: f64, decode: f64| {
+            println!("{:8} {what:16} {encode:6.2} {decode:6.2}", stringify!($codec));
+        };
+        let mut ids: Vec<u8> = (0..$id_len * IDS as u32).map(|i| (i.wrapping_mul(0x9e37_79b9) >> 24) as u8).collect();
+        let mut text = vec![0; $text_len * IDS];
+        for path in Path::available() {
+            let encode = best(|| $codec::encode_many_by(path, black_box(&ids), black_box(&mut text)));
+            let decode = best(|| {
+                $codec::decode_many_by(path, black_box(&text), black_box(&mut ids)).expect("encoded before");
+            });
+            line(path.name(), encode, decode);
+        }
+        let encode = best(|| {
+            for (id, text) in zip(black_box(&ids).as_chunks().0, text.as_chunks_mut().0) {
+                *black_box(text) = $codec::encode(*id);
+            }
+        });
+        let decode = best(|| {
+            for (text, id) in zip(black_box(&text).as_chunks().0, ids.as_chunks_mut().0) {
+                *black_box(id) = $codec::decode(text).expect("encoded before");
+            }
+        });
+        line("one at a time", encode, decode);
+        let (text_copy, ids_copy) = (text.clone(), ids.clone());
+        let encode = best(|| black_box(&mut text).copy_from_slice(black_box(&text_copy)));
+        let decode = best(|| black_box(&mut ids).copy_from_slice(black_box(&ids_copy)));
+        line("memcpy of output", encode, decode);
+    }};
+}
+
+fn main() {
+    println!("{:25} encode decode", "ns an ID");
+    report!(base32, 10, 16);
+    report!(hex, 16, 36);
+}

@@ -1,0 +1,598 @@
+//! The same conversions on whole registers of IDs, chosen while running.
+//!
+//! A kernel converts whole blocks from the front and returns how many IDs it did; it stops in front of a block with
+//! anything wrong in it. This file is where the crate's unsafe code is, of two kinds: loads and stores through pointers
+//! that come from arrays at least as long, and calls of kernels whose instructions the machine has, which having a
+//! [`Path`] proves.
+
+#![allow(unsafe_code, reason = "loads, stores and calls of detected instruction sets; each block says why it is sound")]
+
+use super::{Alphabet, base32, hex};
+use std::fmt;
+use std::iter::zip;
+
+/// A way to convert many IDs that this machine has.
+#[derive(Clone, Copy)]
+pub struct Path(&'static Kernels);
+
+/// From items to items; returns how many it did.
+type Kernel<A, B> = unsafe fn(&[A], &mut [B]) -> usize;
+
+/// A kernel may need instructions that not every machine has.
+struct Kernels {
+    name: &'static str,
+    base32_encode: Kernel<[u8; 10], [u8; 16]>,
+    base32_decode: Kernel<[u8; 16], [u8; 10]>,
+    hex_encode: Kernel<[u8; 16], [u8; 36]>,
+    hex_decode: Kernel<[u8; 36], [u8; 16]>,
+}
+
+/// Leaves everything to the code for a single ID.
+static PORTABLE: Kernels = Kernels {
+    name: "portable",
+    base32_encode: |_, _| 0,
+    base32_decode: |_, _| 0,
+    hex_encode: |_, _| 0,
+    hex_decode: |_, _| 0,
+};
+
+impl Path {
+    /// The paths of this machine, the fastest first, the portable one last.
+    pub fn available() -> impl Iterator<Item = Path> {
+        #[cfg(target_arch = "x86_64")]
+        let simd = [
+            (is_x86_feature_detected!("avx512bw") && is_x86_feature_detected!("avx512vbmi"))
+                .then_some(&avx512::KERNELS),
+            is_x86_feature_detected!("avx2").then_some(&avx2::KERNELS),
+        ];
+        #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+        let simd = [std::arch::is_aarch64_feature_detected!("neon").then_some(&neon::KERNELS)];
+        #[cfg(not(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little"))))]
+        let simd = [];
+        simd.into_iter().flatten().chain([&PORTABLE]).map(Path)
+    }
+
+    /// The fastest path of this machine.
+    pub fn best() -> Path {
+        Self::available().next().unwrap_or(Path(&PORTABLE))
+    }
+
+    /// What the path is called.
+    pub fn name(self) -> &'static str {
+        self.0.name
+    }
+
+    pub(super) fn base32_encode(self, ids: &[[u8; 10]], text: &mut [[u8; 16]]) -> usize {
+        // SAFETY: paths are made by `available` only, of kernels whose instructions it has detected.
+        unsafe { (self.0.base32_encode)(ids, text) }
+    }
+
+    pub(super) fn base32_decode(self, text: &[[u8; 16]], ids: &mut [[u8; 10]]) -> usize {
+        // SAFETY: as above.
+        unsafe { (self.0.base32_decode)(text, ids) }
+    }
+
+    pub(super) fn hex_encode(self, ids: &[[u8; 16]], text: &mut [[u8; 36]]) -> usize {
+        // SAFETY: as above.
+        unsafe { (self.0.hex_encode)(ids, text) }
+    }
+
+    pub(super) fn hex_decode(self, text: &[[u8; 36]], ids: &mut [[u8; 16]]) -> usize {
+        // SAFETY: as above.
+        unsafe { (self.0.hex_decode)(text, ids) }
+    }
+}
+
+impl fmt::Debug for Path {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Path({})", self.0.name)
+    }
+}
+
+/// Gives `step` the blocks of `N` items until it refuses one; returns how many items it took.
+#[inline(always)]
+fn blocks<const N: usize, A, B>(
+    from: &[A],
+    to: &mut [B],
+    step: impl Fn(&[A; N], &mut [B; N]) -> bool,
+) -> usize {
+    let (from, to) = (from.as_chunks().0, to.as_chunks_mut().0);
+    for (done, (from, to)) in zip(from, to).enumerate() {
+        if !step(from, to) {
+            return N * done;
+        }
+    }
+    N * from.len()
+}
+
+/// An array from a formula for the byte at an index, in constants.
+macro_rules! table {
+    ($len:literal, |$i:ident| $byte:expr) => {{
+        let mut table = [0; $len];
+        let mut $i = 0;
+        while $i < $len {
+            table[$i] = ($byte) as u8;
+            $i += 1;
+        }
+        table
+    }};
+}
+
+/// Whether a hyphen is at a place in the text of a UUID.
+const fn is_hyphen(place: usize) -> bool {
+    let [a, b, c, d] = hex::HYPHENS;
+    place == a || place == b || place == c || place == d
+}
+
+/// Where a digit of a UUID is in its text.
+const fn place(digit: usize) -> usize {
+    match digit {
+        0..8 => digit,
+        8..12 => digit + 1,
+        12..16 => digit + 2,
+        16..20 => digit + 3,
+        _ => digit + 4,
+    }
+}
+
+/// Which digit of a UUID is at a place in its text; at a hyphen, any.
+const fn digit(place: usize) -> usize {
+    match place {
+        0..9 => place,
+        9..14 => place - 1,
+        14..19 => place - 2,
+        19..24 => place - 3,
+        _ => place - 4,
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod avx512 {
+    use super::{Alphabet, Kernels, base32, blocks, digit, hex, place};
+    use std::arch::x86_64::*;
+
+    pub static KERNELS: Kernels =
+        Kernels { name: "avx512", base32_encode, base32_decode, hex_encode, hex_decode };
+
+    #[target_feature(enable = "avx512bw,avx512vbmi")]
+    fn base32_encode(ids: &[[u8; 10]], text: &mut [[u8; 16]]) -> usize {
+        // Each five bytes become a little-endian number in a quad word, of which a byte gets any eight bits from the
+        // right five on. The other three do no harm: looking up ignores two of them, and the table repeats.
+        let take = load(const { &table!(64, |i| i / 8 * 5 + 4_usize.saturating_sub(i % 8)) });
+        let shifts = load(const { &table!(64, |i| 35 - i % 8 * 5) });
+        let characters = load(&BASE32.characters);
+        blocks::<4, _, _>(ids, text, |ids, text| {
+            let numbers = _mm512_permutexvar_epi8(take, load(ids.as_flattened()));
+            let values = _mm512_multishift_epi64_epi8(shifts, numbers);
+            store(text.as_flattened_mut(), _mm512_permutexvar_epi8(values, characters));
+            true
+        })
+    }
+
+    #[target_feature(enable = "avx512bw,avx512vbmi")]
+    fn base32_decode(text: &[[u8; 16]], ids: &mut [[u8; 10]]) -> usize {
+        let shifts = load(const { &table!(64, |i| (12 + 64 - i % 8 * 8) % 64) });
+        let take = load(const { &table!(40, |i| i / 5 * 8 + i % 5) });
+        blocks::<4, _, _>(text, ids, |text, ids| {
+            let (values, bad) = BASE32.read(load(text.as_flattened()));
+            let tens = _mm512_maddubs_epi16(values, _mm512_set1_epi16(0x01_20));
+            let twenties = _mm512_madd_epi16(tens, _mm512_set1_epi32(0x0001_0400));
+            // With the second twenty bits at the top of a quad word and the first at its bottom, they are one number
+            // of forty that goes round the end, as the bytes of a multishift may.
+            let forties = _mm512_sllv_epi32(twenties, _mm512_set1_epi64(12 << 32));
+            let bytes = _mm512_multishift_epi64_epi8(shifts, forties);
+            store(ids.as_flattened_mut(), _mm512_permutexvar_epi8(take, bytes));
+            bad == 0
+        })
+    }
+
+    #[target_feature(enable = "avx512bw,avx512vbmi")]
+    fn hex_encode(ids: &[[u8; 16]], text: &mut [[u8; 36]]) -> usize {
+        let take = load(const { &table!(36, |i| digit(i) / 2) });
+        let shifts = load(const { &table!(36, |i| i % 8 * 8 + (1 - digit(i) % 2) * 4) });
+        let characters = load(&HEX.characters);
+        let hyphens = _mm512_set1_epi8(b'-' as i8);
+        blocks::<1, _, _>(ids, text, |[id], [text]| {
+            let bytes = _mm512_permutexvar_epi8(take, load(id));
+            let values = _mm512_multishift_epi64_epi8(shifts, bytes);
+            store(text, _mm512_mask_permutexvar_epi8(hyphens, !HYPHENS, values, characters));
+            true
+        })
+    }
+
+    #[target_feature(enable = "avx512bw,avx512vbmi")]
+    fn hex_decode(text: &[[u8; 36]], ids: &mut [[u8; 16]]) -> usize {
+        let take = load(const { &table!(32, |i| place(i)) });
+        blocks::<1, _, _>(text, ids, |[text], [id]| {
+            let text = load(text);
+            let (values, bad) = HEX.read(text);
+            let hyphens = _mm512_cmpeq_epi8_mask(text, _mm512_set1_epi8(b'-' as i8));
+            let digits = _mm512_permutexvar_epi8(take, values);
+            let bytes = _mm512_maddubs_epi16(digits, _mm512_set1_epi16(0x01_10));
+            // SAFETY: x
+            unsafe { _mm_storeu_si128(id.as_mut_ptr().cast(), _mm256_castsi256_si128(_mm512_cvtepi16_epi8(bytes))) }
+            bad & mask(36) == HYPHENS && hyphens == HYPHENS
+        })
+    }
+
+    /// Where the hyphens of a UUID are.
+    const HYPHENS: u64 = 1 << 8 | 1 << 13 | 1 << 18 | 1 << 23;
+
+    static BASE32: Tables = Tables::new(base32::ALPHABET);
+    static HEX: Tables = Tables::new(hex::ALPHABET);
+
+    /// An alphabet, to look up in either direction.
+    struct Tables {
+        /// By value, repeated.
+        characters: [u8; 64],
+        /// By ASCII character, with the top bit for those that are not in the alphabet.
+        values: [u8; 128],
+    }
+
+    impl Tables {
+        const fn new(alphabet: Alphabet) -> Self {
+            let mut tables = Tables { characters: [0; 64], values: [0x80; 128] };
+            let mut i = 0;
+            while i < 128 {
+                tables.characters[i % 64] = alphabet.character(i as u8 % (1 << alphabet.bits));
+                if let Some(value) = alphabet.value(i as u8) {
+                    tables.values[i] = value;
+                }
+                i += 1;
+            }
+            tables
+        }
+
+        /// The values of characters, and which of them are not in the alphabet.
+        #[inline]
+        #[target_feature(enable = "avx512bw,avx512vbmi")]
+        fn read(&self, text: __m512i) -> (__m512i, u64) {
+            let (low, high) = self.values.split_at(64);
+            let values = _mm512_permutex2var_epi8(load(low), text, load(high));
+            (values, _mm512_movepi8_mask(_mm512_or_si512(values, text)))
+        }
+    }
+
+    /// The first `len` of 64 bytes.
+    #[inline]
+    const fn mask(len: usize) -> u64 {
+        assert!(len >= 1 && len <= 64);
+        u64::MAX >> (64 - len)
+    }
+
+    /// 1 to 64 bytes, with zeros after them.
+    #[inline]
+    #[target_feature(enable = "avx512bw")]
+    fn load(bytes: &[u8]) -> __m512i {
+        // SAFETY: the mask keeps the load within `bytes`.
+        unsafe { _mm512_maskz_loadu_epi8(mask(bytes.len()), bytes.as_ptr().cast()) }
+    }
+
+    /// Fills 1 to 64 bytes.
+    #[inline]
+    #[target_feature(enable = "avx512bw")]
+    fn store(room: &mut [u8], bytes: __m512i) {
+        // SAFETY: the mask keeps the store within `room`.
+        unsafe { _mm512_mask_storeu_epi8(room.as_mut_ptr().cast(), mask(room.len()), bytes) }
+    }
+}
+
+/// What the paths with 16 bytes in a register, or in each half of one, share.
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+mod sixteen {
+    use super::{digit, is_hyphen, place};
+
+    /// For a shuffle: zero, instead of a byte.
+    const ZERO: usize = 0x80;
+
+    /// For two sno IDs, the first loaded at its start and the second so that it ends with the register: their bytes as
+    /// eight little-endian words each, of which every one has the ten bits of two characters in it.
+    pub static WORDS: [[u8; 16]; 2] = [
+        table!(16, |i| i / 2 + i / 8 + (i + 1) % 2),
+        table!(16, |i| i / 2 + i / 8 + (i + 1) % 2 + 6),
+    ];
+
+    /// For two quad words that end in the forty bits of half a sno ID: its ten bytes.
+    pub static FORTIES: [u8; 16] =
+        table!(16, |i| if i < 10 { i / 5 * 8 + 4 - i % 5 } else { ZERO });
+
+    /// The text of a UUID in three pieces, of which the last overlaps the second.
+    pub static PIECES: [Piece; 3] = [Piece::new(0), Piece::new(16), Piece::new(20)];
+
+    pub struct Piece {
+        /// Where in the text it starts.
+        pub start: usize,
+        /// For each character, the byte of the ID that it shows half of.
+        pub bytes: [u8; 16],
+        /// For each character, whether (0xff) it is the upper half.
+        pub upper: [u8; 16],
+        /// For each character, whether (0xff) it is a hyphen.
+        pub hyphens: [u8; 16],
+        /// For each byte of the ID, where its two characters start, if both are in the piece.
+        pub pairs: [u8; 16],
+    }
+
+    impl Piece {
+        const fn new(start: usize) -> Self {
+            Piece {
+                start,
+                bytes: table!(16, |i| digit(start + i) / 2),
+                upper: table!(16, |i| if digit(start + i) % 2 == 0 { 0xff } else { 0 }),
+                hyphens: table!(16, |i| if is_hyphen(start + i) { 0xff } else { 0 }),
+                pairs: table!(16, |i| {
+                    let at = place(2 * i);
+                    if at >= start && at < start + 15 { at - start } else { ZERO }
+                }),
+            }
+        }
+    }
+
+    /// The 16 bytes from `start` on.
+    #[inline]
+    pub fn at(bytes: &[u8], start: usize) -> &[u8; 16] {
+        bytes[start..].first_chunk().expect("16 bytes more")
+    }
+
+    /// Room for 16 bytes from `start` on.
+    #[inline]
+    pub fn room_at(bytes: &mut [u8], start: usize) -> &mut [u8; 16] {
+        bytes[start..].first_chunk_mut().expect("16 bytes more")
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod avx2 {
+    use super::sixteen::{FORTIES, PIECES, WORDS, at, room_at};
+    use super::{Alphabet, Kernels, base32, blocks, hex};
+    use std::arch::x86_64::*;
+
+    pub static KERNELS: Kernels =
+        Kernels { name: "avx2", base32_encode, base32_decode, hex_encode, hex_decode };
+
+    #[target_feature(enable = "avx2")]
+    fn base32_encode(ids: &[[u8; 10]], text: &mut [[u8; 16]]) -> usize {
+        let take = load(&WORDS[0], &WORDS[1]);
+        // A multiplication shifts each word on its own: the upper half of its product right, the lower half left.
+        let firsts = _mm256_set1_epi64x(1 << 59 | 1 << 41 | 1 << 23 | 1 << 5);
+        let seconds = _mm256_set1_epi64x(1 << 56 | 1 << 38 | 1 << 20 | 1 << 2);
+        blocks::<2, _, _>(ids, text, |ids, [text0, text1]| {
+            let ids = ids.as_flattened();
+            let words = _mm256_shuffle_epi8(load(at(ids, 0), at(ids, 4)), take);
+            let values = _mm256_or_si256(
+                _mm256_and_si256(_mm256_mulhi_epu16(words, firsts), _mm256_set1_epi16(0x001f)),
+                _mm256_and_si256(_mm256_mullo_epi16(words, seconds), _mm256_set1_epi16(0x1f00)),
+            );
+            store(text0, text1, write(values, base32::ALPHABET));
+            true
+        })
+    }
+
+    #[target_feature(enable = "avx2")]
+    fn base32_decode(text: &[[u8; 16]], ids: &mut [[u8; 10]]) -> usize {
+        let take = load(&FORTIES, &FORTIES);
+        blocks::<2, _, _>(text, ids, |[text0, text1], [id0, id1]| {
+            let (values, bad) = read(load(text0, text1), base32::ALPHABET);
+            let tens = _mm256_maddubs_epi16(values, _mm256_set1_epi16(0x01_20));
+            let twenties = _mm256_madd_epi16(tens, _mm256_set1_epi32(0x0001_0400));
+            let forties = _mm256_or_si256(
+                _mm256_slli_epi64(twenties, 20),
+                _mm256_srli_epi64(twenties, 32),
+            );
+            let bytes = _mm256_shuffle_epi8(forties, take);
+            for (id, bytes) in [(id0, _mm256_castsi256_si128(bytes)), (id1, _mm256_extracti128_si256(bytes, 1))] {
+                id[..8].copy_from_slice(&_mm_cvtsi128_si64(bytes).to_le_bytes());
+                id[8..].copy_from_slice(&(_mm_extract_epi16(bytes, 4) as u16).to_le_bytes());
+            }
+            _mm256_testz_si256(bad, bad) == 1
+        })
+    }
+
+    #[target_feature(enable = "avx2")]
+    fn hex_encode(ids: &[[u8; 16]], text: &mut [[u8; 36]]) -> usize {
+        blocks::<2, _, _>(ids, text, |[id0, id1], [text0, text1]| {
+            let ids = load(id0, id1);
+            for piece in &PIECES {
+                let bytes = _mm256_shuffle_epi8(ids, twice(&piece.bytes));
+                let halves = _mm256_blendv_epi8(bytes, _mm256_srli_epi16(bytes, 4), twice(&piece.upper));
+                let digits = write(_mm256_and_si256(halves, all(0x0f)), hex::ALPHABET);
+                let characters = _mm256_blendv_epi8(digits, all(b'-'), twice(&piece.hyphens));
+                store(room_at(text0, piece.start), room_at(text1, piece.start), characters);
+            }
+            true
+        })
+    }
+
+    #[target_feature(enable = "avx2")]
+    fn hex_decode(text: &[[u8; 36]], ids: &mut [[u8; 16]]) -> usize {
+        blocks::<2, _, _>(text, ids, |[text0, text1], [id0, id1]| {
+            let (mut ids, mut wrong) = (all(0), all(0));
+            for piece in &PIECES {
+                let characters = load(at(text0, piece.start), at(text1, piece.start));
+                let (values, bad) = read(characters, hex::ALPHABET);
+                let no_hyphen = _mm256_xor_si256(characters, all(b'-'));
+                wrong = _mm256_or_si256(wrong, _mm256_blendv_epi8(bad, no_hyphen, twice(&piece.hyphens)));
+                let pairs = _mm256_or_si256(_mm256_slli_epi16(values, 4), _mm256_bsrli_epi128(values, 1));
+                ids = _mm256_or_si256(ids, _mm256_shuffle_epi8(pairs, twice(&piece.pairs)));
+            }
+            store(id0, id1, ids);
+            _mm256_testz_si256(wrong, wrong) == 1
+        })
+    }
+
+    /// The characters of values.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn write(values: __m256i, alphabet: Alphabet) -> __m256i {
+        let letters = _mm256_cmpgt_epi8(values, all(alphabet.digits - 1));
+        let gaps = _mm256_and_si256(letters, all(alphabet.gap()));
+        _mm256_add_epi8(_mm256_add_epi8(values, all(alphabet.zero)), gaps)
+    }
+
+    /// The values of characters, and other than zero for those that are not in the alphabet.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn read(text: __m256i, alphabet: Alphabet) -> (__m256i, __m256i) {
+        let folded = _mm256_or_si256(text, all(alphabet.fold));
+        // The comparison is of signed bytes: what is not ASCII counts as a digit, and is too large for one.
+        let letters = _mm256_cmpgt_epi8(folded, all(b'a' - 1));
+        let pick = |digits, letter| _mm256_blendv_epi8(digits, letter, letters);
+        let values = _mm256_sub_epi8(
+            pick(text, folded),
+            pick(all(alphabet.zero), all(alphabet.zero + alphabet.gap())),
+        );
+        let most = pick(all(alphabet.digits - 1), all(alphabet.digits + alphabet.letters() - 1));
+        (values, _mm256_subs_epu8(values, most))
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn all(byte: u8) -> __m256i {
+        _mm256_set1_epi8(byte as i8)
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn twice(bytes: &[u8; 16]) -> __m256i {
+        load(bytes, bytes)
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn load(low: &[u8; 16], high: &[u8; 16]) -> __m256i {
+        // SAFETY: both are 16 bytes.
+        unsafe { _mm256_loadu2_m128i(high.as_ptr().cast(), low.as_ptr().cast()) }
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn store(low: &mut [u8; 16], high: &mut [u8; 16], bytes: __m256i) {
+        // SAFETY: both have room for 16 bytes.
+        unsafe { _mm256_storeu2_m128i(high.as_mut_ptr().cast(), low.as_mut_ptr().cast(), bytes) }
+    }
+}
+
+#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+mod neon {
+    use super::sixteen::{FORTIES, PIECES, WORDS, at, room_at};
+    use super::{Alphabet, Kernels, base32, blocks, hex};
+    use std::arch::aarch64::*;
+
+    pub static KERNELS: Kernels =
+        Kernels { name: "neon", base32_encode, base32_decode, hex_encode, hex_decode };
+
+    #[target_feature(enable = "neon")]
+    fn base32_encode(ids: &[[u8; 10]], text: &mut [[u8; 16]]) -> usize {
+        // Four words' shifts to the left, so that the first ones are to the right: 11, 9, 7 and 5.
+        let firsts = vreinterpretq_s16_u64(vdupq_n_u64(0xfffb_fff9_fff7_fff5));
+        let seconds = vreinterpretq_s16_u64(vdupq_n_u64(0x0008_0006_0004_0002));
+        blocks::<2, _, _>(ids, text, |ids, text| {
+            let ids = ids.as_flattened();
+            for ((text, take), start) in text.iter_mut().zip(&WORDS).zip([0, 4]) {
+                let words = vqtbl1q_u8(load(at(ids, start)), load(take));
+                let words = vreinterpretq_u16_u8(words);
+                let values = vorrq_u16(
+                    vandq_u16(vshlq_u16(words, firsts), vdupq_n_u16(0x001f)),
+                    vandq_u16(vshlq_u16(words, seconds), vdupq_n_u16(0x1f00)),
+                );
+                store(text, write(vreinterpretq_u8_u16(values), base32::ALPHABET));
+            }
+            true
+        })
+    }
+
+    #[target_feature(enable = "neon")]
+    fn base32_decode(text: &[[u8; 16]], ids: &mut [[u8; 10]]) -> usize {
+        let take = load(&FORTIES);
+        blocks::<1, _, _>(text, ids, |[text], [id]| {
+            let (values, bad) = read(load(text), base32::ALPHABET);
+            // Each step shifts what is first to the left and inserts what is second below it.
+            let fives = vreinterpretq_u16_u8(values);
+            let tens = vsliq_n_u16::<5>(vshrq_n_u16::<8>(fives), fives);
+            let tens = vreinterpretq_u32_u16(vandq_u16(tens, vdupq_n_u16(0x3ff)));
+            let twenties = vsliq_n_u32::<10>(vshrq_n_u32::<16>(tens), tens);
+            let twenties = vreinterpretq_u64_u32(vandq_u32(twenties, vdupq_n_u32(0xf_ffff)));
+            let forties = vsliq_n_u64::<20>(vshrq_n_u64::<32>(twenties), twenties);
+            let bytes = vqtbl1q_u8(vreinterpretq_u8_u64(forties), take);
+            let (low, high) = (vreinterpretq_u64_u8(bytes), vreinterpretq_u16_u8(bytes));
+            id[..8].copy_from_slice(&vgetq_lane_u64::<0>(low).to_le_bytes());
+            id[8..].copy_from_slice(&vgetq_lane_u16::<4>(high).to_le_bytes());
+            vmaxvq_u8(bad) == 0
+        })
+    }
+
+    #[target_feature(enable = "neon")]
+    fn hex_encode(ids: &[[u8; 16]], text: &mut [[u8; 36]]) -> usize {
+        blocks::<1, _, _>(ids, text, |[id], [text]| {
+            let id = load(id);
+            for piece in &PIECES {
+                let bytes = vqtbl1q_u8(id, load(&piece.bytes));
+                let lower = vandq_u8(bytes, all(0x0f));
+                let halves = vbslq_u8(load(&piece.upper), vshrq_n_u8::<4>(bytes), lower);
+                let digits = write(halves, hex::ALPHABET);
+                let characters = vbslq_u8(load(&piece.hyphens), all(b'-'), digits);
+                store(room_at(text, piece.start), characters);
+            }
+            true
+        })
+    }
+
+    #[target_feature(enable = "neon")]
+    fn hex_decode(text: &[[u8; 36]], ids: &mut [[u8; 16]]) -> usize {
+        blocks::<1, _, _>(text, ids, |[text], [id]| {
+            let (mut bytes, mut wrong) = (all(0), all(0));
+            for piece in &PIECES {
+                let characters = load(at(text, piece.start));
+                let (values, bad) = read(characters, hex::ALPHABET);
+                let no_hyphen = veorq_u8(characters, all(b'-'));
+                wrong = vorrq_u8(wrong, vbslq_u8(load(&piece.hyphens), no_hyphen, bad));
+                let next = vextq_u8::<1>(values, values);
+                let pairs = vsliq_n_u8::<4>(next, values);
+                bytes = vorrq_u8(bytes, vqtbl1q_u8(pairs, load(&piece.pairs)));
+            }
+            store(id, bytes);
+            vmaxvq_u8(wrong) == 0
+        })
+    }
+
+    /// The characters of values.
+    #[inline]
+    #[target_feature(enable = "neon")]
+    fn write(values: uint8x16_t, alphabet: Alphabet) -> uint8x16_t {
+        let letters = vcgeq_u8(values, all(alphabet.digits));
+        let gaps = vandq_u8(letters, all(alphabet.gap()));
+        vaddq_u8(vaddq_u8(values, all(alphabet.zero)), gaps)
+    }
+
+    /// The values of characters, and other than zero for those that are not in the alphabet.
+    #[inline]
+    #[target_feature(enable = "neon")]
+    fn read(text: uint8x16_t, alphabet: Alphabet) -> (uint8x16_t, uint8x16_t) {
+        let folded = vorrq_u8(text, all(alphabet.fold));
+        let letters = vcgeq_u8(folded, all(b'a'));
+        let pick = |letter, digit| vbslq_u8(letters, letter, digit);
+        let least = pick(all(alphabet.zero + alphabet.gap()), all(alphabet.zero));
+        let most = pick(all(alphabet.digits + alphabet.letters() - 1), all(alphabet.digits - 1));
+        let values = vsubq_u8(pick(folded, text), least);
+        (values, vcgtq_u8(values, most))
+    }
+
+    #[inline]
+    #[target_feature(enable = "neon")]
+    fn all(byte: u8) -> uint8x16_t {
+        vdupq_n_u8(byte)
+    }
+
+    #[inline]
+    #[target_feature(enable = "neon")]
+    fn load(bytes: &[u8; 16]) -> uint8x16_t {
+        // SAFETY: 16 bytes are there.
+        unsafe { vld1q_u8(bytes.as_ptr()) }
+    }
+
+    #[inline]
+    #[target_feature(enable = "neon")]
+    fn store(room: &mut [u8; 16], bytes: uint8x16_t) {
+        // SAFETY: there is room for 16 bytes.
+        unsafe { vst1q_u8(room.as_mut_ptr(), bytes) }
+    }
+}

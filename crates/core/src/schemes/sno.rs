@@ -1,0 +1,530 @@
+//! **sno**: 10 bytes, sortable, with a metabyte of the user's own.
+//!
+//! ```text
+//!  39 bits          1     8      16          16
+//! ┌────────────────┬────┬──────┬───────────┬──────────┐
+//! │ time           │tick│ meta │ partition │ sequence │   big-endian: bytes, text and integer sort alike
+//! └────────────────┴────┴──────┴───────────┴──────────┘
+//! ```
+//!
+//! - **time**: units of 4 ms since 2010-01-01T00:00:00Z, floored; the last one begins at 2079-09-07T15:47:35.548Z.
+//! - **tick**: the tick-tock bit, which of two timelines. A clock that goes back once flips it and goes on at once.
+//! - **sequence**: restarts every unit at the generator's lower bound.
+//! - **text**: 16 characters of base 32, alphabet `23456789abcdefghijklmnopqrstuvwx`; characters 8 and 9 carry the metabyte.
+//!
+//! Format and behaviour after the Go library `muyo/sno` 1.1; what is different here says so.
+
+use crate::cell::Cell;
+use crate::codec::base32;
+use crate::error::Error;
+use crate::layout::{Field, stack};
+use crate::step::{Refusal, Run, Window};
+use crate::units::{Tick, Timescale, UnixMs, UnixNs};
+use std::fmt;
+
+#[cfg(loom)]
+use loom::sync::{Mutex, MutexGuard};
+#[cfg(not(loom))]
+use std::sync::{Mutex, MutexGuard};
+
+const FIELDS: [Field; 5] = stack(80, [39, 1, 8, 16, 16]);
+/// Units of 4 ms since the epoch.
+pub const TIME: Field = FIELDS[0];
+/// The tick-tock bit.
+pub const TICK: Field = FIELDS[1];
+/// The user's byte.
+pub const META: Field = FIELDS[2];
+/// Where.
+pub const PARTITION: Field = FIELDS[3];
+/// Which of this unit.
+pub const SEQUENCE: Field = FIELDS[4];
+
+/// Bytes of an ID.
+pub const SIZE: usize = 10;
+/// Characters of an ID's text.
+pub const TEXT: usize = 16;
+/// 2010-01-01T00:00:00Z in units of 4 ms.
+pub const TIMESCALE: Timescale = Timescale { epoch_ms: 1_262_304_000_000, unit_ms: 4 };
+/// The whole layout, which is every generator's window as long as no lease narrows it.
+pub const WINDOW: Window = Window { floor: Tick(0), until: Tick(TIME.max() + 1) };
+
+/// An ID. Ordered as its bytes, its text and its integer are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Id {
+    /// time, tick, meta and partition.
+    head: u64,
+    /// sequence.
+    sequence: u16,
+}
+
+impl Id {
+    /// The smallest.
+    pub const ZERO: Self = Self { head: 0, sequence: 0 };
+    /// The largest.
+    pub const MAX: Self = Self { head: u64::MAX, sequence: u16::MAX };
+
+    /// Composes an ID from a timeline (unit and tick-tock bit, 40 bits) and the rest.
+    #[inline(always)]
+    #[must_use]
+    pub const fn new(timeline: u64, meta: u8, partition: u16, sequence: u16) -> Self {
+        Self { head: timeline << 24 | (meta as u64) << 16 | partition as u64, sequence }
+    }
+
+    /// Composes an ID from a time and the rest.
+    ///
+    /// # Errors
+    /// [`Error::Time`] outside 2010-01-01 … 2079-09-07.
+    pub fn from_parts(time: UnixMs, tick: bool, meta: u8, partition: u16, sequence: u16) -> Result<Self, Error> {
+        Ok(Self::new(unit(time)?.0 << 1 | u64::from(tick), meta, partition, sequence))
+    }
+
+    /// Reads 10 bytes; any are an ID.
+    #[inline(always)]
+    #[must_use]
+    pub fn from_bytes(bytes: [u8; SIZE]) -> Self {
+        let [a, b, c, d, e, f, g, h, i, j] = bytes;
+        Self { head: u64::from_be_bytes([a, b, c, d, e, f, g, h]), sequence: u16::from_be_bytes([i, j]) }
+    }
+
+    /// The 10 bytes.
+    #[inline(always)]
+    #[must_use]
+    pub fn to_bytes(self) -> [u8; SIZE] {
+        let mut bytes = [0; SIZE];
+        bytes[..8].copy_from_slice(&self.head.to_be_bytes());
+        bytes[8..].copy_from_slice(&self.sequence.to_be_bytes());
+        bytes
+    }
+
+    /// Reads text strictly: 16 characters of the alphabet, nothing else.
+    ///
+    /// # Errors
+    /// [`Error::Length`]; [`Error::Character`] with the position of the first character outside the alphabet.
+    pub fn parse(text: &str) -> Result<Self, Error> {
+        let Ok(characters) = <&[u8; TEXT]>::try_from(text.as_bytes()) else {
+            let actual = text.chars().count();
+            // Sixteen characters of more than sixteen bytes: one of them is not ASCII.
+            return Err(if actual == TEXT {
+                bad_character(text.chars(), text.chars().position(|c| !c.is_ascii()).unwrap_or(0))
+            } else {
+                Error::Length { what: "sno text", actual, expected: TEXT, unit: "characters" }
+            });
+        };
+        match base32::decode(characters) {
+            Ok(bytes) => Ok(Self::from_bytes(bytes)),
+            Err(position) => Err(bad_character(text.chars(), position)),
+        }
+    }
+
+    /// The canonical text.
+    #[inline(always)]
+    #[must_use]
+    pub fn encode(self) -> [u8; TEXT] {
+        base32::encode(self.to_bytes())
+    }
+
+    /// All 80 bits.
+    #[must_use]
+    pub fn to_u128(self) -> u128 {
+        u128::from(self.head) << 16 | u128::from(self.sequence)
+    }
+
+    /// The ID with these 80 bits; the upper 48 are ignored.
+    #[must_use]
+    pub fn from_u128(value: u128) -> Self {
+        Self { head: (value >> 16) as u64, sequence: value as u16 }
+    }
+
+    /// Units of 4 ms since the epoch.
+    #[must_use]
+    pub fn unit(self) -> Tick {
+        Tick(TIME.get(self.to_u128()))
+    }
+
+    /// When the unit begins.
+    #[must_use]
+    pub fn time(self) -> UnixMs {
+        TIMESCALE.start(self.unit())
+    }
+
+    /// The tick-tock bit.
+    #[must_use]
+    pub fn tick(self) -> bool {
+        TICK.get(self.to_u128()) == 1
+    }
+
+    /// The user's byte.
+    #[must_use]
+    pub fn meta(self) -> u8 {
+        META.get(self.to_u128()) as u8
+    }
+
+    /// Where it was minted.
+    #[must_use]
+    pub fn partition(self) -> u16 {
+        PARTITION.get(self.to_u128()) as u16
+    }
+
+    /// Which of its unit.
+    #[must_use]
+    pub fn sequence(self) -> u16 {
+        self.sequence
+    }
+}
+
+impl fmt::Display for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.encode().iter().try_for_each(|&c| fmt::Write::write_char(f, char::from(c)))
+    }
+}
+
+/// The error for the character at a position of malformed text.
+#[must_use]
+pub fn bad_character(mut text: impl Iterator<Item = char>, position: usize) -> Error {
+    Error::Character {
+        what: "sno text",
+        found: text.nth(position).unwrap_or('\0'),
+        position,
+        expected: "one of 23456789abcdefghijklmnopqrstuvwx",
+    }
+}
+
+/// The unit that a time lies in.
+///
+/// # Errors
+/// [`Error::Time`] outside the layout; the original wraps silently.
+pub fn unit(time: UnixMs) -> Result<Tick, Error> {
+    TIMESCALE.tick(time).filter(|&unit| WINDOW.holds(unit)).ok_or(Error::Time {
+        time,
+        first: TIMESCALE.start(Tick(0)),
+        last: UnixMs(TIMESCALE.start(Tick(TIME.max())).0 + 3),
+    })
+}
+
+/// The sequence numbers `min..=max` that one generator may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    /// First.
+    pub min: u16,
+    /// Last.
+    pub max: u16,
+}
+
+impl Bounds {
+    const NEEDED: u32 = 6;
+
+    /// Bounds in either order; a maximum of 0 stands for 65535 unless the minimum is 65535.
+    ///
+    /// # Errors
+    /// [`Error::Bounds`] with fewer than 6 numbers: the original says 4 but accepts 6, and so do we.
+    pub fn new(min: u16, max: u16) -> Result<Self, Error> {
+        let max = if max == 0 && min != u16::MAX { u16::MAX } else { max };
+        let (min, max) = (min.min(max), min.max(max));
+        let bounds = Self { min, max };
+        if bounds.capacity() < Self::NEEDED {
+            return Err(Error::Bounds { min, max, pool: bounds.capacity(), needed: Self::NEEDED });
+        }
+        Ok(bounds)
+    }
+
+    /// How many IDs a unit can hold.
+    #[must_use]
+    pub fn capacity(self) -> u32 {
+        u32::from(self.max) - u32::from(self.min) + 1
+    }
+}
+
+/// What the hot path needs to agree on, packed as `unit 39 | tick 1 | next 24`.
+///
+/// The upper 40 bits are those of an ID, so composing one is a mask and an or. `next` is the sequence number to hand out
+/// next, with room for "one past 65535".
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct State {
+    /// Highest unit seen and the timeline, as an ID has them.
+    pub timeline: u64,
+    /// Sequence number to hand out next, up to `max + 1`.
+    pub next: u32,
+}
+
+impl State {
+    const NEXT_BITS: u32 = 24;
+
+    #[inline(always)]
+    fn unpack(word: u64) -> Self {
+        Self { timeline: word >> Self::NEXT_BITS, next: word as u32 & ((1 << Self::NEXT_BITS) - 1) }
+    }
+
+    #[inline(always)]
+    fn pack(self) -> u64 {
+        self.timeline << Self::NEXT_BITS | u64::from(self.next)
+    }
+
+    /// Highest unit seen.
+    #[must_use]
+    pub fn unit(self) -> Tick {
+        Tick(self.timeline >> 1)
+    }
+}
+
+/// What only a clock that goes back changes: never read or written in the hot path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Drift {
+    /// The highest unit of the other timeline: at or below it, that timeline may be used up.
+    pub safe: Tick,
+    /// How often the clock went back. Its lowest bit is the timeline.
+    pub count: u32,
+}
+
+/// Mints up to `want` IDs at a time at or after the highest unit seen. Pure.
+///
+/// # Errors
+/// [`Refusal::Exhausted`], [`Refusal::Outside`]; [`Refusal::Rollback`] where [`tick_tock`] has to decide.
+#[inline(always)]
+pub fn step(state: State, now: Tick, want: u32, bounds: Bounds, window: Window) -> Result<(State, Run), Refusal> {
+    let unit = state.unit();
+    if !window.holds(now) {
+        return Err(Refusal::Outside { tick: now });
+    }
+    let (timeline, first) = if now == unit {
+        (state.timeline, state.next)
+    } else if now > unit {
+        (now.0 << 1 | (state.timeline & 1), u32::from(bounds.min))
+    } else {
+        return Err(Refusal::Rollback { until: unit });
+    };
+    let free = (u32::from(bounds.max) + 1).saturating_sub(first);
+    if free == 0 {
+        return Err(Refusal::Exhausted { until: Tick(now.0 + 1) });
+    }
+    let count = want.min(free);
+    Ok((State { timeline, next: first + count }, Run { tick: timeline, first, count }))
+}
+
+/// The tick-tock rule, for a clock below the highest unit seen. Pure.
+///
+/// Above the safe unit the other timeline is untouched: flip to it and go on at the earlier time without waiting. At or
+/// below it, wait until the clock has passed it.
+///
+/// # Errors
+/// As [`step`].
+pub fn tick_tock(
+    state: State,
+    drift: Drift,
+    now: Tick,
+    want: u32,
+    bounds: Bounds,
+    window: Window,
+) -> Result<(State, Drift, Run), Refusal> {
+    if now <= drift.safe {
+        return Err(Refusal::Rollback { until: Tick(drift.safe.0 + 1) });
+    }
+    let drift = Drift { safe: state.unit(), count: drift.count.wrapping_add(1) };
+    // As if nothing had been minted yet on the other timeline at this unit.
+    let flipped = State { timeline: now.0 << 1 | u64::from(drift.count & 1), next: u32::from(bounds.min) };
+    step(flipped, now, want, bounds, window).map(|(state, run)| (state, drift, run))
+}
+
+/// A generator's state between calls: one word, and the drift beside it.
+#[derive(Debug)]
+pub struct Mint {
+    cell: Cell,
+    drift: Mutex<Drift>,
+    bounds: Bounds,
+    window: Window,
+}
+
+impl Mint {
+    /// A generator that has minted nothing.
+    #[must_use]
+    pub fn new(bounds: Bounds, window: Window) -> Self {
+        let state = State { timeline: window.floor.0 << 1, next: u32::from(bounds.min) };
+        Self {
+            cell: Cell::new(state.pack()),
+            drift: Mutex::new(Drift { safe: Tick(0), count: 0 }),
+            bounds,
+            window,
+        }
+    }
+
+    /// A generator that goes on after a snapshot.
+    ///
+    /// # Errors
+    /// [`Error::Snapshot`] when its units do not fit the layout.
+    pub fn restore(snapshot: &Snapshot) -> Result<Self, Error> {
+        let bounds = Bounds::new(snapshot.sequence_min, snapshot.sequence_max)?;
+        for (name, unit) in [("wallHi", snapshot.wall_hi), ("wallSafe", snapshot.wall_safe)] {
+            if unit > TIME.max() {
+                return Err(Error::Snapshot(format!("{name} {unit} is outside 0..{}", TIME.max())));
+            }
+        }
+        let next = u32::from(snapshot.sequence.max(bounds.min)) + 1;
+        let timeline = snapshot.wall_hi << 1 | u64::from(snapshot.drifts & 1);
+        Ok(Self {
+            cell: Cell::new(State { timeline, next }.pack()),
+            drift: Mutex::new(Drift { safe: Tick(snapshot.wall_safe), count: snapshot.drifts }),
+            bounds,
+            window: WINDOW,
+        })
+    }
+
+    /// Mints up to `want` IDs, unless the clock is below the highest unit seen.
+    ///
+    /// # Errors
+    /// As [`step`].
+    #[inline(always)]
+    pub fn take(&self, now: Tick, want: u32) -> Result<Run, Refusal> {
+        self.cell.update(|word| {
+            step(State::unpack(word), now, want, self.bounds, self.window).map(|(state, run)| (state.pack(), run))
+        })
+    }
+
+    /// Mints up to `want` IDs also when the clock went back.
+    ///
+    /// `clock` is read after the state is: only so is a reading below it a clock that went back, and not a caller that
+    /// was slow (the original confuses the two, and flips its timeline for nothing).
+    ///
+    /// # Errors
+    /// As [`tick_tock`], or what the clock fails with.
+    pub fn take_slowly<E>(&self, want: u32, mut clock: impl FnMut() -> Result<Tick, E>) -> Result<Result<Run, Refusal>, E> {
+        loop {
+            let word = self.cell.load();
+            let now = clock()?;
+            let state = State::unpack(word);
+            let minted = match step(state, now, want, self.bounds, self.window) {
+                Err(Refusal::Rollback { .. }) => self.flip(word, now, want),
+                other => other.map(|(next, run)| self.cell.try_set(word, next.pack()).then_some(run)),
+            };
+            match minted {
+                Ok(Some(run)) => return Ok(Ok(run)),
+                Ok(None) => {}
+                Err(refusal) => return Ok(Err(refusal)),
+            }
+        }
+    }
+
+    /// Applies [`tick_tock`]; `None` when the state has moved on since it was read.
+    fn flip(&self, word: u64, now: Tick, want: u32) -> Result<Option<Run>, Refusal> {
+        // The drift changes only under this lock, together with the word.
+        let mut drift = self.lock();
+        if self.cell.load() != word {
+            return Ok(None);
+        }
+        let (next, changed, run) = tick_tock(State::unpack(word), *drift, now, want, self.bounds, self.window)?;
+        if !self.cell.try_set(word, next.pack()) {
+            return Ok(None);
+        }
+        *drift = changed;
+        Ok(Some(run))
+    }
+
+    /// Starts over, for a child after a fork that got a partition of its own.
+    pub fn reset(&self) {
+        let fresh = Self::new(self.bounds, self.window);
+        *self.lock() = Drift { safe: Tick(0), count: 0 };
+        self.cell.reset(fresh.cell.load());
+    }
+
+    /// The sequence numbers in use.
+    #[must_use]
+    pub fn bounds(&self) -> Bounds {
+        self.bounds
+    }
+
+    /// State and drift as they agree with each other.
+    #[must_use]
+    pub fn view(&self) -> (State, Drift) {
+        let drift = self.lock();
+        (State::unpack(self.cell.load()), *drift)
+    }
+
+    /// Everything that a generator needs to go on elsewhere or later.
+    #[must_use]
+    pub fn snapshot(&self, partition: u16, now: Tick) -> Snapshot {
+        let (state, drift) = self.view();
+        let last = state.next.saturating_sub(1).max(u32::from(self.bounds.min));
+        Snapshot {
+            partition,
+            sequence_min: self.bounds.min,
+            sequence_max: self.bounds.max,
+            sequence: u16::try_from(last).unwrap_or(u16::MAX),
+            now: now.0,
+            wall_hi: state.unit().0,
+            wall_safe: drift.safe.0,
+            drifts: drift.count,
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Drift> {
+        self.drift.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+/// A generator's state as the Go library writes it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Snapshot {
+    /// Where.
+    pub partition: u16,
+    /// Lower sequence bound.
+    pub sequence_min: u16,
+    /// Upper sequence bound; 0 stands for 65535.
+    pub sequence_max: u16,
+    /// Last sequence number handed out in `wall_hi`.
+    pub sequence: u16,
+    /// The unit in which the snapshot was taken; informative.
+    pub now: u64,
+    /// Highest unit seen.
+    pub wall_hi: u64,
+    /// The safe unit.
+    pub wall_safe: u64,
+    /// How often the clock went back.
+    pub drifts: u32,
+}
+
+/// The counter of `new_at`: it rolls over silently within the bounds, outside the tick-tock rule.
+#[derive(Debug)]
+pub struct Porter(Cell);
+
+impl Porter {
+    /// A counter whose first number is `min`, or follows the snapshot's.
+    #[must_use]
+    pub fn new(bounds: Bounds, snapshot: Option<&Snapshot>) -> Self {
+        let next = match snapshot {
+            Some(s) if s.sequence >= bounds.min && s.sequence > 0 => Self::after(s.sequence, bounds),
+            _ => bounds.min,
+        };
+        Self(Cell::new(u64::from(next)))
+    }
+
+    fn after(sequence: u16, bounds: Bounds) -> u16 {
+        if sequence >= bounds.max { bounds.min } else { sequence + 1 }
+    }
+
+    /// The ID of a given time, on timeline 0.
+    ///
+    /// # Errors
+    /// [`Error::Time`] outside the layout.
+    pub fn mint(&self, time: UnixMs, meta: u8, partition: u16, bounds: Bounds) -> Result<Id, Error> {
+        let unit = unit(time)?;
+        let Ok(sequence) = self.0.update(|next| {
+            let next = next as u16;
+            Ok::<_, std::convert::Infallible>((u64::from(Self::after(next, bounds)), next))
+        });
+        Ok(Id::new(unit.0 << 1, meta, partition, sequence))
+    }
+}
+
+/// The smallest ID of a time's unit: the lower bound of a range query.
+///
+/// # Errors
+/// [`Error::Time`] outside the layout.
+pub fn min_at(time: UnixNs) -> Result<Id, Error> {
+    Ok(Id::new(unit(time.floor_ms())?.0 << 1, 0, 0, 0))
+}
+
+/// The largest ID of a time's unit: the upper bound of a range query.
+///
+/// # Errors
+/// [`Error::Time`] outside the layout.
+pub fn max_at(time: UnixNs) -> Result<Id, Error> {
+    Ok(Id::new(unit(time.floor_ms())?.0 << 1 | 1, u8::MAX, u16::MAX, u16::MAX))
+}

@@ -1,0 +1,509 @@
+//! **snowflake**: one 64-bit integer.
+//!
+//! ```text
+//!   1    41 bits                                     10         12
+//! ┌───┬─────────────────────────────────────────┬──────────┬────────────┐
+//! │ 0 │ time, ms since 2015-01-01T00:00:00Z     │ node     │ sequence   │   the default layout
+//! └───┴─────────────────────────────────────────┴──────────┴────────────┘
+//! ```
+//!
+//! Every width, the order, the epoch and the length of a tick are the user's: a [`Layout`] is declared as
+//! `"time:41 node:10 sequence:12"`, high to low. Fields that are neither `time` nor `sequence` make up the node number
+//! together, the first being its high bits (Twitter's datacenter and worker).
+//!
+//! Layouts after Twitter's service, Discord's documentation, Instagram's article, sony/sonyflake v1, and the Java class of
+//! the callicoder article (the default; its `waitNextMillis` waits while the clock is *equal*, so that a clock which steps
+//! back meanwhile repeats IDs: here a step compares order, never equality).
+
+use crate::cell::Cell;
+use crate::error::Error;
+use crate::layout::Field;
+use crate::step::{Refusal, Run, Window};
+use crate::units::{Tick, Timescale, UnixMs};
+
+#[cfg(loom)]
+use loom::sync::atomic::{AtomicU64, Ordering};
+#[cfg(not(loom))]
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The declared layouts: name, fields, epoch in Unix ms, tick in ms.
+pub const LAYOUTS: [(&str, &str, i64, u32); 5] = [
+    ("DEFAULT", "time:41 node:10 sequence:12", 1_420_070_400_000, 1),
+    ("TWITTER", "time:41 datacenter:5 worker:5 sequence:12", 1_288_834_974_657, 1),
+    ("DISCORD", "time:42 worker:5 process:5 increment:12", 1_420_070_400_000, 1),
+    ("INSTAGRAM", "time:41 shard:13 sequence:10", 1_314_220_021_721, 1),
+    ("SONYFLAKE", "time:39 sequence:8 machine:16", 1_409_529_600_000, 10),
+];
+
+/// Names that a layout may call its sequence number.
+const SEQUENCE_TERMS: [&str; 2] = ["sequence", "increment"];
+
+/// A layout of bit fields in at most 64 bits.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Layout {
+    /// Every field, high to low.
+    pub fields: Vec<(String, Field)>,
+    /// Epoch and tick.
+    pub timescale: Timescale,
+    time: Field,
+    sequence: Option<Field>,
+}
+
+impl Layout {
+    /// Reads a declaration such as `"time:41 node:10 sequence:12"`.
+    ///
+    /// # Errors
+    /// [`Error::Layout`] unless there is exactly one `time`, at most one sequence number, no name twice, 64 bits at most in
+    /// all and 63 at most in time and sequence together.
+    pub fn declare(text: &str, epoch_ms: i64, unit_ms: u32) -> Result<Self, Error> {
+        let wrong = |reason: String| Error::Layout { layout: text.chars().take(100).collect(), reason };
+        if unit_ms == 0 {
+            return Err(wrong("unit_ms 0 is outside 1..4294967295".into()));
+        }
+        let mut fields: Vec<(String, Field)> = Vec::new();
+        for part in text.split_whitespace() {
+            let (name, bits) = part.split_once(':').ok_or_else(|| wrong(format!("{part:?} is not name:bits")))?;
+            let identifier = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+            if !identifier || !name.starts_with(|c: char| c.is_ascii_alphabetic()) {
+                return Err(wrong(format!("{name:?} is not a name")));
+            }
+            let bits = match bits.parse() {
+                Ok(bits @ 1..=63) => bits,
+                _ => return Err(wrong(format!("{name} has {bits} bits, must be 1..63"))),
+            };
+            if fields.iter().any(|(known, _)| known == name) {
+                return Err(wrong(format!("{name} occurs twice")));
+            }
+            if fields.len() == 64 {
+                return Err(wrong("more than 64 fields".into()));
+            }
+            fields.push((name.to_owned(), Field { bits, shift: 0 }));
+        }
+        let total: u32 = fields.iter().map(|(_, f)| f.bits).sum();
+        if total > 64 {
+            return Err(wrong(format!("its fields take {total} bits, at most 64 fit")));
+        }
+        let mut left = total;
+        for (_, field) in &mut fields {
+            left -= field.bits;
+            field.shift = left;
+        }
+        let named = |name: &str| fields.iter().find(|(known, _)| known == name).map(|(_, f)| *f);
+        let time = named("time").ok_or_else(|| wrong("it has no field named time".into()))?;
+        let mut sequences = SEQUENCE_TERMS.iter().filter_map(|term| named(term));
+        let sequence = sequences.next();
+        if sequences.next().is_some() {
+            return Err(wrong("it has both a sequence and an increment".into()));
+        }
+        let sequence_bits = sequence.map_or(0, |f| f.bits);
+        if time.bits + sequence_bits > 63 || sequence_bits > 31 {
+            return Err(wrong(format!(
+                "time has {} bits and sequence {sequence_bits}: at most 63 together, and 31 for sequence",
+                time.bits
+            )));
+        }
+        Ok(Self { fields, timescale: Timescale { epoch_ms, unit_ms }, time, sequence })
+    }
+
+    /// All bits of the layout.
+    #[must_use]
+    pub fn bits(&self) -> u32 {
+        self.fields.iter().map(|(_, f)| f.bits).sum()
+    }
+
+    /// How many ticks fit.
+    #[must_use]
+    pub fn window(&self) -> Window {
+        Window { floor: Tick(0), until: Tick(self.time.max() + 1) }
+    }
+
+    /// The first instant that does not fit any more.
+    #[must_use]
+    pub fn expires(&self) -> UnixMs {
+        self.timescale.start(self.window().until)
+    }
+
+    /// How many IDs a tick holds for one node.
+    #[must_use]
+    pub fn ids_per_tick(&self) -> u32 {
+        1 << self.sequence.map_or(0, |f| f.bits)
+    }
+
+    fn node_fields(&self) -> impl DoubleEndedIterator<Item = Field> + '_ {
+        let known = [Some(self.time), self.sequence];
+        self.fields.iter().map(|(_, f)| *f).filter(move |f| !known.contains(&Some(*f)))
+    }
+
+    /// Bits of the node number.
+    #[must_use]
+    pub fn node_bits(&self) -> u32 {
+        self.node_fields().map(|f| f.bits).sum()
+    }
+
+    /// The largest node number.
+    #[must_use]
+    pub fn max_node(&self) -> u64 {
+        (1 << self.node_bits()) - 1
+    }
+
+    /// The layout's own word for its node number: "node", "shard", or "datacenter and worker".
+    #[must_use]
+    pub fn node_term(&self) -> String {
+        let is_node = |f: &Field| *f != self.time && Some(*f) != self.sequence;
+        let names: Vec<_> = self.fields.iter().filter(|(_, f)| is_node(f)).map(|(n, _)| n.as_str()).collect();
+        if names.is_empty() { "node".into() } else { names.join(" and ") }
+    }
+
+    /// A node number's bits where they belong in an ID.
+    #[must_use]
+    pub fn place_node(&self, mut node: u64) -> u64 {
+        let mut placed = 0;
+        for field in self.node_fields().rev() {
+            placed |= (node & field.max()) << field.shift;
+            node >>= field.bits;
+        }
+        placed
+    }
+
+    fn read_node(&self, id: u64) -> u64 {
+        self.node_fields().fold(0, |node, field| node << field.bits | field.get(id.into()))
+    }
+
+    /// Composes an ID.
+    ///
+    /// # Errors
+    /// [`Error::Time`], [`Error::Range`].
+    pub fn compose(&self, time: UnixMs, node: u64, sequence: u64) -> Result<u64, Error> {
+        let tick = self.tick(time)?;
+        let max_sequence = u64::from(self.ids_per_tick() - 1);
+        for (field, value, max) in [("node", node, self.max_node()), ("sequence", sequence, max_sequence)] {
+            if value > max {
+                return Err(Error::Range { field: field.into(), value: value.to_string(), min: 0, max: max.into() });
+            }
+        }
+        let sequence = self.sequence.map_or(0, |f| sequence << f.shift);
+        Ok(tick.0 << self.time.shift | self.place_node(node) | sequence)
+    }
+
+    /// The tick that a time lies in.
+    ///
+    /// # Errors
+    /// [`Error::Time`] outside the layout.
+    pub fn tick(&self, time: UnixMs) -> Result<Tick, Error> {
+        self.timescale.tick(time).filter(|&tick| self.window().holds(tick)).ok_or_else(|| Error::Time {
+            time,
+            first: self.timescale.start(Tick(0)),
+            last: UnixMs(self.expires().0.saturating_sub(1)),
+        })
+    }
+
+    /// Takes an ID apart. Bits above the layout's are an error.
+    ///
+    /// # Errors
+    /// [`Error::Range`].
+    pub fn parse(&self, id: u64) -> Result<Parts, Error> {
+        let max = u64::MAX >> (64 - self.bits());
+        if id > max {
+            return Err(Error::Range { field: "id".into(), value: id.to_string(), min: 0, max: max.into() });
+        }
+        let tick = Tick(self.time.get(id.into()));
+        Ok(Parts {
+            time: self.timescale.start(tick),
+            tick,
+            node: self.read_node(id),
+            sequence: self.sequence.map_or(0, |f| f.get(id.into())),
+            fields: self.fields.iter().map(|(name, f)| (name.clone(), f.get(id.into()))).collect(),
+        })
+    }
+
+    /// The smallest ID of a time's tick.
+    ///
+    /// # Errors
+    /// [`Error::Time`].
+    pub fn min_at(&self, time: UnixMs) -> Result<u64, Error> {
+        // Fields above the time, if any, are left at 0: such a layout does not sort by time across them.
+        Ok(self.tick(time)?.0 << self.time.shift)
+    }
+
+    /// The largest ID of a time's tick.
+    ///
+    /// # Errors
+    /// [`Error::Time`].
+    pub fn max_at(&self, time: UnixMs) -> Result<u64, Error> {
+        let others = (u64::MAX >> (64 - self.bits())) & !(self.time.max() << self.time.shift);
+        Ok(self.min_at(time)? | others)
+    }
+}
+
+/// An ID taken apart.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Parts {
+    /// When the tick begins.
+    pub time: UnixMs,
+    /// Ticks since the layout's epoch.
+    pub tick: Tick,
+    /// The node number.
+    pub node: u64,
+    /// The sequence number.
+    pub sequence: u64,
+    /// Every field, high to low.
+    pub fields: Vec<(String, u64)>,
+}
+
+/// What to do when the clock goes back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnRollback {
+    /// Stay at the last tick and go on from there, at the pace of the clock: order is kept and nothing blocks.
+    Advance,
+    /// Wait until the clock reads the last tick again.
+    Wait,
+    /// Refuse.
+    Raise,
+}
+
+/// What to do when a tick's sequence numbers are used up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnExhausted {
+    /// Wait for the next tick.
+    Wait,
+    /// Go on in the next tick, ahead of the clock.
+    Advance,
+    /// Refuse.
+    Raise,
+}
+
+/// A generator's rules.
+#[derive(Clone, Debug)]
+pub struct Rules {
+    /// Bits of the sequence number.
+    pub sequence_bits: u32,
+    /// Ticks it may mint in.
+    pub window: Window,
+    /// When the clock goes back.
+    pub on_rollback: OnRollback,
+    /// When a tick is used up.
+    pub on_exhausted: OnExhausted,
+}
+
+/// What the hot path needs to agree on: `tick | next`, `next` one bit wider than a sequence number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct State {
+    /// Highest tick minted in.
+    pub tick: Tick,
+    /// Sequence number to hand out next.
+    pub next: u32,
+}
+
+/// Mints up to `want` IDs. Pure.
+///
+/// `lead` says by how many ticks the state may rightly be ahead of the clock, after a rollback or an advance; it sets the
+/// pace and tells a rollback from an advance, but uniqueness does not rest on it: the tick never goes back.
+/// Returns the next state, the next lead, and the run.
+///
+/// # Errors
+/// [`Refusal`]; the caller applies the wait-or-raise half of the policies.
+#[inline(always)]
+pub fn step(state: State, lead: u64, now: Tick, want: u32, rules: &Rules) -> Result<(State, u64, Run), Refusal> {
+    let mut lead = lead;
+    let mut at = state;
+    if now > state.tick {
+        at = State { tick: now, next: 0 };
+        lead = 0;
+    } else if now < state.tick {
+        if now.0.saturating_add(lead) < state.tick.0 {
+            match rules.on_rollback {
+                OnRollback::Advance => lead = state.tick.0 - now.0,
+                OnRollback::Wait | OnRollback::Raise => return Err(Refusal::Rollback { until: state.tick }),
+            }
+        }
+        let paced = now.0.saturating_add(lead);
+        if rules.on_exhausted != OnExhausted::Advance && paced > state.tick.0 {
+            at = State { tick: Tick(paced), next: 0 };
+        }
+    }
+    let capacity = 1_u32 << rules.sequence_bits;
+    if at.next >= capacity {
+        let next_tick = Tick(at.tick.0 + 1);
+        match rules.on_exhausted {
+            OnExhausted::Advance => {
+                at = State { tick: next_tick, next: 0 };
+                lead = lead.max(next_tick.0 - now.0.min(next_tick.0));
+            }
+            OnExhausted::Wait | OnExhausted::Raise => {
+                return Err(Refusal::Exhausted { until: Tick(next_tick.0.saturating_sub(lead)) });
+            }
+        }
+    }
+    if !rules.window.holds(at.tick) {
+        return Err(Refusal::Outside { tick: at.tick });
+    }
+    let count = want.min(capacity - at.next);
+    let run = Run { tick: at.tick.0, first: at.next, count };
+    Ok((State { tick: at.tick, next: at.next + count }, lead, run))
+}
+
+/// A generator's state between calls.
+#[derive(Debug)]
+pub struct Mint {
+    cell: Cell,
+    lead: AtomicU64,
+    rules: Rules,
+}
+
+impl Mint {
+    /// A generator that has minted nothing.
+    #[must_use]
+    pub fn new(rules: Rules) -> Self {
+        let mint = Self { cell: Cell::new(0), lead: AtomicU64::new(0), rules };
+        mint.reset();
+        mint
+    }
+
+    #[inline(always)]
+    fn unpack(&self, word: u64) -> State {
+        let bits = self.rules.sequence_bits + 1;
+        State { tick: Tick(word >> bits), next: (word & ((1 << bits) - 1)) as u32 }
+    }
+
+    #[inline(always)]
+    fn pack(&self, state: State) -> u64 {
+        state.tick.0 << (self.rules.sequence_bits + 1) | u64::from(state.next)
+    }
+
+    /// Mints up to `want` IDs where neither the clock went back nor the tick is used up.
+    ///
+    /// # Errors
+    /// [`Refusal`]: ask [`Mint::take_slowly`].
+    #[inline(always)]
+    pub fn take(&self, now: Tick, want: u32) -> Result<Run, Refusal> {
+        let capacity = 1_u32 << self.rules.sequence_bits;
+        self.cell.update(|word| {
+            let state = self.unpack(word);
+            let first = if now > state.tick && self.lead.load(Ordering::Relaxed) == 0 {
+                0
+            } else if now == state.tick {
+                state.next
+            } else {
+                return Err(Refusal::Rollback { until: state.tick });
+            };
+            if first >= capacity {
+                return Err(Refusal::Exhausted { until: Tick(now.0 + 1) });
+            }
+            if !self.rules.window.holds(now) {
+                return Err(Refusal::Outside { tick: now });
+            }
+            let count = want.min(capacity - first);
+            Ok((self.pack(State { tick: now, next: first + count }), Run { tick: now.0, first, count }))
+        })
+    }
+
+    /// Mints up to `want` IDs under the whole of [`step`]. `clock` is read after the state is, so that a slow caller is
+    /// not taken for a clock that went back.
+    ///
+    /// # Errors
+    /// As [`step`], or what the clock fails with.
+    pub fn take_slowly<E>(&self, want: u32, mut clock: impl FnMut() -> Result<Tick, E>) -> Result<Result<Run, Refusal>, E> {
+        loop {
+            let word = self.cell.load();
+            let lead = self.lead.load(Ordering::Acquire);
+            let now = clock()?;
+            match step(self.unpack(word), lead, now, want, &self.rules) {
+                Err(refusal) => return Ok(Err(refusal)),
+                Ok((next, next_lead, run)) => {
+                    // A larger lead is published before the tick that needs it, a smaller one after.
+                    if next_lead > lead {
+                        self.lead.fetch_max(next_lead, Ordering::AcqRel);
+                    }
+                    if self.cell.try_set(word, self.pack(next)) {
+                        if next_lead < lead {
+                            let _ = self.lead.compare_exchange(lead, next_lead, Ordering::AcqRel, Ordering::Relaxed);
+                        }
+                        return Ok(Ok(run));
+                    }
+                }
+            }
+        }
+    }
+
+    /// The rules.
+    #[must_use]
+    pub fn rules(&self) -> &Rules {
+        &self.rules
+    }
+
+    /// The state as it is now.
+    #[must_use]
+    pub fn state(&self) -> State {
+        self.unpack(self.cell.load())
+    }
+
+    /// Starts over, for a child after a fork that got a node number of its own.
+    pub fn reset(&self) {
+        self.lead.store(0, Ordering::Release);
+        self.cell.reset(self.pack(State { tick: self.rules.window.floor, next: 0 }));
+    }
+}
+
+/// Where a run's tick and sequence numbers go in an ID.
+#[derive(Clone, Copy, Debug)]
+pub struct Stamp {
+    time_shift: u32,
+    sequence_shift: u32,
+}
+
+impl Stamp {
+    /// The stamp of a layout.
+    #[must_use]
+    pub fn new(layout: &Layout) -> Self {
+        Self { time_shift: layout.time.shift, sequence_shift: layout.sequence.map_or(0, |f| f.shift) }
+    }
+
+    /// The first ID of a run, with a node number that [`Layout::place_node`] has placed.
+    #[inline(always)]
+    #[must_use]
+    pub fn first(self, run: Run, node: u64) -> u64 {
+        run.tick << self.time_shift | node | u64::from(run.first) << self.sequence_shift
+    }
+
+    /// How far the IDs of a run lie apart.
+    #[inline(always)]
+    #[must_use]
+    pub fn stride(self) -> u64 {
+        1 << self.sequence_shift
+    }
+}
+
+/// The Java class's node number: every interface's MAC as upper-case hex, joined, `String.hashCode`, the low 10 bits.
+///
+/// # Errors
+/// [`Error::Format`] unless each is 12 hex digits, optionally in pairs joined by `:` or `-`.
+pub fn node_from_macs<S: AsRef<str>>(macs: &[S]) -> Result<u16, Error> {
+    let mut hash = 0_u32;
+    for mac in macs {
+        for digit in mac_digits(mac.as_ref())?.bytes() {
+            hash = hash.wrapping_mul(31).wrapping_add(u32::from(digit.to_ascii_uppercase()));
+        }
+    }
+    Ok((hash & 0x3ff) as u16)
+}
+
+/// The 12 lower-case hex digits of a MAC address.
+///
+/// # Errors
+/// [`Error::Format`].
+pub fn mac_digits(mac: &str) -> Result<String, Error> {
+    let digits: String = match mac.len() {
+        17 if [":", "-"].iter().any(|sep| mac.split(sep).count() == 6 && mac.split(sep).all(|p| p.len() == 2)) => {
+            mac.replace([':', '-'], "")
+        }
+        _ => mac.to_owned(),
+    };
+    if digits.len() != 12 || !digits.bytes().all(|b| b.is_ascii_hexdigit()) {
+        return Err(Error::Format {
+            field: "mac",
+            value: mac.chars().take(40).collect(),
+            expected: "12 hex digits, optionally in pairs joined by : or -",
+        });
+    }
+    Ok(digits.to_ascii_lowercase())
+}

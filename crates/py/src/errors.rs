@@ -1,0 +1,74 @@
+//! The one place where an error of the core becomes an exception of `mintmark.errors`.
+
+use mintmark_core::error::Error;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::PyDict;
+
+fn class<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+    static MODULE: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
+    let module = MODULE.get_or_try_init(py, || py.import("mintmark.errors").map(Bound::unbind))?;
+    module.bind(py).getattr(name)
+}
+
+fn raise(py: Python<'_>, name: &str, code: &str, message: &str, extra: Option<(&str, Option<u64>)>) -> PyErr {
+    let build = || {
+        let kwargs = PyDict::new(py);
+        kwargs.set_item("code", code)?;
+        if let Some((key, value)) = extra {
+            kwargs.set_item(key, value)?;
+        }
+        class(py, name)?.call((message,), Some(&kwargs))
+    };
+    build().map_or_else(|error| error, PyErr::from_value)
+}
+
+/// A value that does not fit a scheme.
+pub fn value(error: Error) -> PyErr {
+    Python::attach(|py| {
+        let code = error.code();
+        let message = error.to_string();
+        match (&error, code.split_once('.').map_or(code, |(family, _)| family)) {
+            (Error::Character { position, .. }, _) => {
+                raise(py, "ParseError", code, &message, Some(("position", Some(*position as u64))))
+            }
+            (_, "parse") => raise(py, "ParseError", code, &message, None),
+            (_, "config") => raise(py, "ConfigError", code, &message, None),
+            _ => raise(py, "FieldError", code, &message, None),
+        }
+    })
+}
+
+/// An argument of the wrong type: `what must be expected, not int`.
+pub fn argument(what: &str, expected: &str, got: &Bound<'_, PyAny>) -> PyErr {
+    let kind = got.get_type().name().map_or_else(|_| "?".into(), |name| name.to_string());
+    raise(got.py(), "ArgumentError", "argument.type", &format!("{what} must be {expected}, not {kind}"), None)
+}
+
+/// A field's value, in a form that the core has no words for.
+pub fn field(py: Python<'_>, code: &str, message: &str) -> PyErr {
+    raise(py, "FieldError", code, message, None)
+}
+
+/// A configuration that cannot work.
+pub fn config(py: Python<'_>, code: &str, message: &str) -> PyErr {
+    raise(py, "ConfigError", code, message, None)
+}
+
+/// An ID that cannot be minted now.
+pub fn generation(py: Python<'_>, code: &str, message: &str, retry_after_ms: Option<u64>) -> PyErr {
+    raise(py, "GenerationError", code, message, Some(("retry_after_ms", retry_after_ms)))
+}
+
+/// `store=` is the business of a later version.
+pub fn reject_store(store: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+    match store {
+        // The value is not repeated: a store's URL may hold a password.
+        Some(store) => Err(config(
+            store.py(),
+            "config.store",
+            "stores are not available in this version: leave store out and give an explicit node number instead",
+        )),
+        None => Ok(()),
+    }
+}

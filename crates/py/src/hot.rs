@@ -1,0 +1,656 @@
+//! The hot path: the one file of the binding with unsafe code.
+//!
+//! A call that mints one ID costs less than a clock reading and an allocation do, so both are avoided here:
+//! - the **cached tick** keeps the present millisecond behind the processor's cycle counter;
+//! - the **free list** keeps a few dead ID objects of each class to be born again;
+//! - the methods `new` and `__next__` of the generators, and `parse` and `__str__` of sno's ID, are raw C functions in
+//!   place of PyO3's. They handle the common case and hand anything else to the plain PyO3 methods.
+//!
+//! Everything here runs with the GIL held: the module declares `gil_used`, so that a free-threaded interpreter keeps it.
+
+#![allow(unsafe_code)]
+
+use crate::{errors, locality, sno, snowflake, values};
+use mintmark_core::codec::base32;
+use mintmark_core::schemes;
+use mintmark_core::units::UnixMs;
+use pyo3::buffer::PyBuffer;
+use pyo3::exceptions::PySystemError;
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyMemoryView, PyString};
+use pyo3::{Borrowed, PyClass, PyTypeInfo};
+use std::cell::{Cell, UnsafeCell};
+use std::ffi::{CStr, c_int};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+// ---------------------------------------------------------------------------------------------------- the cached tick
+
+/// How old a cached millisecond may be.
+///
+/// It ends at the next millisecond anyway, so it is only ever wrong when the clock is stepped; then for this long. The
+/// documented bound is 50 µs, and leaves room for the error of the calibration.
+const MAX_AGE_NS: u64 = 40_000;
+
+#[derive(Clone, Copy)]
+struct Cached {
+    /// Cycle counter when the clock was read.
+    since: u64,
+    /// For how many cycles the reading holds.
+    cycles: u64,
+    ms: i64,
+}
+
+thread_local! {
+    static TICK: Cell<Cached> = const { Cell::new(Cached { since: 0, cycles: 0, ms: 0 }) };
+}
+
+/// The present millisecond, from the cache where that is younger than 50 µs.
+#[inline(always)]
+pub fn now() -> UnixMs {
+    let cycles = cycles();
+    let cached = TICK.get();
+    // A counter that went back, on another core or after a restore, is far ahead in wrapping arithmetic.
+    if cycles.wrapping_sub(cached.since) < cached.cycles { UnixMs(cached.ms) } else { read_clock(cycles) }
+}
+
+/// Makes the next [`now`] read the clock.
+pub fn forget_tick() {
+    TICK.set(Cached { since: 0, cycles: 0, ms: 0 });
+}
+
+#[cold]
+#[inline(never)]
+fn read_clock(since: u64) -> UnixMs {
+    let Ok(now) = SystemTime::now().duration_since(UNIX_EPOCH) else { return UnixMs(-1) };
+    let ms = now.as_millis() as i64;
+    let left_ns = 1_000_000 - u64::from(now.subsec_nanos() % 1_000_000);
+    // The counter was read before the clock, so the age counts from before the reading.
+    let cycles = (u128::from(left_ns.min(MAX_AGE_NS)) * u128::from(cycles_per_second()) / 1_000_000_000) as u64;
+    TICK.set(Cached { since, cycles, ms });
+    UnixMs(ms)
+}
+
+/// Cycles a second, measured over the first milliseconds of use; 0, so that nothing is cached, until then and where the
+/// counter is not known to run at one speed.
+fn cycles_per_second() -> u64 {
+    static RATE: AtomicU64 = AtomicU64::new(0);
+    static START: OnceLock<Option<(u64, Instant)>> = OnceLock::new();
+    static MEASURING: Mutex<()> = Mutex::new(());
+    const ENOUGH: Duration = Duration::from_millis(2);
+
+    let rate = RATE.load(Ordering::Relaxed);
+    if rate != 0 {
+        return rate;
+    }
+    let Some((cycles, instant)) = *START.get_or_init(|| counter_is_steady().then(steady_pair)) else { return 0 };
+    if instant.elapsed() < ENOUGH {
+        return 0;
+    }
+    let _guard = MEASURING.lock().unwrap_or_else(PoisonError::into_inner);
+    let (cycles_now, instant_now) = steady_pair();
+    let ns = instant_now.duration_since(instant).as_nanos().max(1);
+    let rate = u128::from(cycles_now.wrapping_sub(cycles)) * 1_000_000_000 / ns;
+    RATE.store(rate as u64, Ordering::Relaxed);
+    rate as u64
+}
+
+/// Cycle counter and time of one moment: the closest of a few readings, so that a preemption in between does not count.
+fn steady_pair() -> (u64, Instant) {
+    let read = || {
+        let before = cycles();
+        let instant = Instant::now();
+        (cycles().wrapping_sub(before), before, instant)
+    };
+    let closest = [read(), read(), read(), read()].into_iter().min_by_key(|&(gap, ..)| gap);
+    closest.map_or_else(|| (cycles(), Instant::now()), |(_, cycles, instant)| (cycles, instant))
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn cycles() -> u64 {
+    // SAFETY: every x86-64 processor has the counter, and no operating system that runs Python forbids it.
+    unsafe { std::arch::x86_64::_rdtsc() }
+}
+
+/// Whether the processor promises a counter of constant rate that no sleep stops ("invariant TSC").
+#[cfg(target_arch = "x86_64")]
+fn counter_is_steady() -> bool {
+    use std::arch::x86_64::__cpuid;
+    const POWER_MANAGEMENT: u32 = 0x8000_0007;
+    __cpuid(0x8000_0000).eax >= POWER_MANAGEMENT && __cpuid(POWER_MANAGEMENT).edx & (1 << 8) != 0
+}
+
+#[cfg(target_arch = "aarch64")]
+#[inline(always)]
+fn cycles() -> u64 {
+    let count: u64;
+    // SAFETY: reads the virtual counter, which Linux and macOS let user programs read.
+    unsafe { std::arch::asm!("mrs {}, cntvct_el0", out(reg) count, options(nomem, nostack, preserves_flags)) };
+    count
+}
+
+#[cfg(target_arch = "aarch64")]
+fn counter_is_steady() -> bool {
+    true
+}
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+#[inline(always)]
+fn cycles() -> u64 {
+    0
+}
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+fn counter_is_steady() -> bool {
+    false
+}
+
+/// What `mintmark doctor` and the tests want to know: cycles a second (0: nothing is cached) and the largest age in ns.
+pub fn clock_facts() -> (u64, u64) {
+    (cycles_per_second(), MAX_AGE_NS)
+}
+
+// ------------------------------------------------------------------------------------------------------ the free list
+
+/// Dead objects of one class, each with its type still referenced, to be born again.
+struct FreeList(UnsafeCell<Dead>);
+
+struct Dead {
+    objects: [*mut ffi::PyObject; Self::MOST],
+    count: usize,
+    /// What really frees one.
+    free: Option<ffi::destructor>,
+}
+
+impl Dead {
+    const MOST: usize = 64;
+}
+
+// SAFETY: touched only with the GIL held.
+unsafe impl Sync for FreeList {}
+
+impl FreeList {
+    const fn new() -> Self {
+        Self(UnsafeCell::new(Dead { objects: [std::ptr::null_mut(); Dead::MOST], count: 0, free: None }))
+    }
+}
+
+/// A frozen class without destructor, dict or weak references, whose objects may be born again with another value.
+trait Reborn: PyClass<Frozen = pyo3::pyclass::boolean_struct::True> + PyTypeInfo + Sync + Copy {
+    fn free_list() -> &'static FreeList;
+}
+
+macro_rules! reborn {
+    ($class:ty) => {
+        impl Reborn for $class {
+            fn free_list() -> &'static FreeList {
+                static LIST: FreeList = FreeList::new();
+                &LIST
+            }
+        }
+    };
+}
+reborn!(sno::SnoId);
+reborn!(locality::LocalityId);
+
+/// A new object with this value; null with an exception set when there is no memory.
+#[inline(always)]
+fn object<T: Reborn + Into<PyClassInitializer<T>>>(py: Python<'_>, value: T) -> *mut ffi::PyObject {
+    // SAFETY: the GIL is held and no Python code runs while the list is borrowed. A listed object is a whole object of
+    // class T that nothing refers to; its value is Copy, so overwriting it drops nothing.
+    unsafe {
+        let dead = &mut *T::free_list().0.get();
+        if dead.count > 0 {
+            dead.count -= 1;
+            let object = dead.objects[dead.count];
+            ffi::Py_INCREF(object);
+            let place = std::ptr::from_ref(Borrowed::from_ptr(py, object).cast_unchecked::<T>().get()).cast_mut();
+            place.write(value);
+            return object;
+        }
+    }
+    match Py::new(py, value) {
+        Ok(object) => object.into_ptr(),
+        Err(error) => {
+            error.restore(py);
+            std::ptr::null_mut()
+        }
+    }
+}
+
+unsafe extern "C" fn dealloc<T: Reborn>(object: *mut ffi::PyObject) {
+    // SAFETY: called by the interpreter with the GIL held and an object of class T whose last reference is gone.
+    unsafe {
+        let dead = &mut *T::free_list().0.get();
+        if dead.count < Dead::MOST {
+            dead.objects[dead.count] = object;
+            dead.count += 1;
+        } else if let Some(free) = dead.free {
+            free(object);
+        }
+    }
+}
+
+fn keep_dead<T: Reborn>(py: Python<'_>) {
+    // SAFETY: the GIL is held, and the class has no objects yet but class attributes, which are never freed.
+    unsafe {
+        let class = T::type_object_raw(py);
+        (*T::free_list().0.get()).free = (*class).tp_dealloc;
+        (*class).tp_dealloc = Some(dealloc::<T>);
+    }
+}
+
+// ------------------------------------------------------------------------------------------------- new() and __next__
+
+/// A generator, as its raw methods see it.
+trait Mints: PyClass<Frozen = pyo3::pyclass::boolean_struct::True> + PyTypeInfo + Sync {
+    type Minted;
+    /// Whether `new` takes a metabyte.
+    const HAS_META: bool;
+    fn quick(&self, meta: u8) -> Option<Self::Minted>;
+    fn slow(&self, py: Python<'_>, meta: u8) -> PyResult<Self::Minted>;
+    fn object(py: Python<'_>, minted: Self::Minted) -> *mut ffi::PyObject;
+}
+
+impl Mints for sno::Generator {
+    type Minted = schemes::sno::Id;
+    const HAS_META: bool = true;
+
+    #[inline(always)]
+    fn quick(&self, meta: u8) -> Option<Self::Minted> {
+        self.quick(meta)
+    }
+
+    fn slow(&self, py: Python<'_>, meta: u8) -> PyResult<Self::Minted> {
+        self.slow(py, meta)
+    }
+
+    #[inline(always)]
+    fn object(py: Python<'_>, minted: Self::Minted) -> *mut ffi::PyObject {
+        object(py, sno::SnoId(minted))
+    }
+}
+
+impl Mints for snowflake::Generator {
+    type Minted = u64;
+    const HAS_META: bool = false;
+
+    #[inline(always)]
+    fn quick(&self, _: u8) -> Option<u64> {
+        self.quick()
+    }
+
+    fn slow(&self, py: Python<'_>, _: u8) -> PyResult<u64> {
+        self.slow(py)
+    }
+
+    #[inline(always)]
+    fn object(_: Python<'_>, minted: u64) -> *mut ffi::PyObject {
+        // SAFETY: the token says that the GIL is held.
+        unsafe { ffi::PyLong_FromUnsignedLongLong(minted) }
+    }
+}
+
+impl Mints for locality::Generator {
+    type Minted = schemes::locality::Id;
+    const HAS_META: bool = false;
+
+    #[inline(always)]
+    fn quick(&self, _: u8) -> Option<Self::Minted> {
+        self.quick()
+    }
+
+    fn slow(&self, py: Python<'_>, _: u8) -> PyResult<Self::Minted> {
+        self.slow(py)
+    }
+
+    #[inline(always)]
+    fn object(py: Python<'_>, minted: Self::Minted) -> *mut ffi::PyObject {
+        object(py, locality::LocalityId(minted))
+    }
+}
+
+#[inline(always)]
+unsafe fn mint<G: Mints>(generator: *mut ffi::PyObject, meta: u8) -> *mut ffi::PyObject {
+    // SAFETY: called by the interpreter with the GIL held and an object of class G.
+    let (py, generator) = unsafe {
+        let py = Python::assume_attached();
+        (py, Borrowed::from_ptr(py, generator).cast_unchecked::<G>())
+    };
+    match generator.get().quick(meta) {
+        Some(minted) => G::object(py, minted),
+        None => mint_slowly(&generator, meta),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn mint_slowly<G: Mints>(generator: &Bound<'_, G>, meta: u8) -> *mut ffi::PyObject {
+    guarded(|py| generator.get().slow(py, meta).map(|minted| G::object(py, minted)))
+}
+
+/// Runs Rust that may fail, or even panic, and leaves the exception to the interpreter.
+fn guarded(run: impl FnOnce(Python<'_>) -> PyResult<*mut ffi::PyObject>) -> *mut ffi::PyObject {
+    Python::attach(|py| {
+        let result = catch_unwind(AssertUnwindSafe(|| run(py)));
+        let error = match result {
+            Ok(Ok(object)) => return object,
+            Ok(Err(error)) => error,
+            Err(_) => PySystemError::new_err("mintmark panicked; please report this"),
+        };
+        error.restore(py);
+        std::ptr::null_mut()
+    })
+}
+
+unsafe extern "C" fn next<G: Mints>(generator: *mut ffi::PyObject) -> *mut ffi::PyObject {
+    // SAFETY: the slot of class G.
+    unsafe { mint::<G>(generator, 0) }
+}
+
+unsafe extern "C" fn new<G: Mints>(
+    generator: *mut ffi::PyObject,
+    args: *const *mut ffi::PyObject,
+    count: ffi::Py_ssize_t,
+    names: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    if count == 0 && names.is_null() {
+        // SAFETY: the descriptor has checked that this is an object of class G.
+        return unsafe { mint::<G>(generator, 0) };
+    }
+    guarded(|py| {
+        // SAFETY: the interpreter passes `count` positional arguments, and then a value for each of the names.
+        let (args, names) = unsafe {
+            let names = Bound::from_borrowed_ptr_or_opt(py, names);
+            let named = names.as_ref().map_or(Ok(0), |names| names.len())?;
+            let args = std::slice::from_raw_parts(args, count as usize + named);
+            (args.iter().map(|&arg| Bound::from_borrowed_ptr(py, arg)).collect::<Vec<_>>(), names)
+        };
+        let meta = meta_argument(&args, count as usize, names.as_ref(), G::HAS_META)?;
+        // SAFETY: as above.
+        Ok(unsafe { mint::<G>(generator, meta) })
+    })
+}
+
+/// The argument of `new(meta=0)`, or the interpreter's usual complaint.
+fn meta_argument(
+    args: &[Bound<'_, PyAny>],
+    positional: usize,
+    names: Option<&Bound<'_, PyAny>>,
+    allowed: bool,
+) -> PyResult<u8> {
+    use pyo3::exceptions::PyTypeError;
+    if let Some(names) = names {
+        for name in names.try_iter()? {
+            let name = name?;
+            if !allowed || !name.eq("meta")? {
+                return Err(PyTypeError::new_err(format!("new() got an unexpected keyword argument {}", name.repr()?)));
+            }
+        }
+    }
+    let most = usize::from(allowed);
+    match args {
+        [meta] if allowed => values::field_or(Some(meta), "meta", u8::MAX, 0),
+        _ if positional <= most => Err(PyTypeError::new_err("new() got multiple values for argument 'meta'")),
+        _ => Err(PyTypeError::new_err(format!("new() takes at most {most} arguments ({} given)", args.len()))),
+    }
+}
+
+// ------------------------------------------------------------------------------------------------ parse() and __str__
+
+unsafe extern "C" fn sno_parse(_: *mut ffi::PyObject, text: *mut ffi::PyObject) -> *mut ffi::PyObject {
+    // SAFETY: called by the interpreter with the GIL held and one object; the text's 16 bytes are read at once.
+    unsafe {
+        if ffi::PyUnicode_CheckExact(text) != 0
+            && ffi::PyUnicode_IS_COMPACT_ASCII(text) != 0
+            && ffi::PyUnicode_GET_LENGTH(text) == schemes::sno::TEXT as ffi::Py_ssize_t
+        {
+            let characters = &*ffi::PyUnicode_DATA(text).cast::<[u8; schemes::sno::TEXT]>();
+            if let Ok(bytes) = base32::decode(characters) {
+                return object(Python::assume_attached(), sno::SnoId(schemes::sno::Id::from_bytes(bytes)));
+            }
+        }
+    }
+    guarded(|py| {
+        // SAFETY: as above.
+        let text = unsafe { Bound::from_borrowed_ptr(py, text) };
+        let id = schemes::sno::Id::parse(&values::text(&text, "text")?).map_err(errors::value)?;
+        Ok(object(py, sno::SnoId(id)))
+    })
+}
+
+unsafe extern "C" fn sno_str(id: *mut ffi::PyObject) -> *mut ffi::PyObject {
+    // SAFETY: the slot of sno's ID class, called with the GIL held.
+    unsafe {
+        let py = Python::assume_attached();
+        let id = Borrowed::from_ptr(py, id).cast_unchecked::<sno::SnoId>();
+        new_ascii(&id.get().0.encode())
+    }
+}
+
+/// A new str of ASCII bytes; null with an exception set when there is no memory.
+///
+/// # Safety
+/// The GIL is held and the bytes are ASCII.
+#[inline(always)]
+unsafe fn new_ascii(text: &[u8]) -> *mut ffi::PyObject {
+    // SAFETY: a fresh str of this length has room for so many bytes, and nobody else sees it yet.
+    unsafe {
+        let string = ffi::PyUnicode_New(text.len() as ffi::Py_ssize_t, 127);
+        if !string.is_null() {
+            ffi::PyUnicode_DATA(string).cast::<u8>().copy_from_nonoverlapping(text.as_ptr(), text.len());
+        }
+        string
+    }
+}
+
+/// A str of what a codec wrote, which is always ASCII.
+pub fn ascii<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyString>> {
+    debug_assert!(text.is_ascii());
+    // SAFETY: the token says that the GIL is held; codecs write ASCII.
+    unsafe { Bound::from_owned_ptr_or_err(py, new_ascii(text)).map(|string| string.cast_into_unchecked()) }
+}
+
+/// A hash that spreads the bits of an ID; -1 means an error to the interpreter.
+#[inline(always)]
+pub fn hash(bits: u128) -> isize {
+    const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
+    let mixed = (bits as u64).wrapping_mul(ODD) ^ (bits >> 64) as u64;
+    let mixed = (mixed ^ mixed >> 32).wrapping_mul(ODD);
+    let hash = (mixed ^ mixed >> 29) as isize;
+    if hash == -1 { -2 } else { hash }
+}
+
+// ------------------------------------------------------------------------------------------------------- installation
+
+/// Puts the raw methods in the place of PyO3's.
+pub fn install(py: Python<'_>) -> PyResult<()> {
+    keep_dead::<sno::SnoId>(py);
+    keep_dead::<locality::LocalityId>(py);
+    generator::<sno::Generator>(py)?;
+    generator::<snowflake::Generator>(py)?;
+    generator::<locality::Generator>(py)?;
+
+    lend::<sno::Array>(py);
+    lend::<locality::Array>(py);
+
+    let id = py.get_type::<sno::SnoId>();
+    let parse = ffi::PyMethodDef {
+        ml_name: c"parse".as_ptr(),
+        ml_meth: ffi::PyMethodDefPointer { PyCFunction: sno_parse },
+        ml_flags: ffi::METH_O,
+        ml_doc: documentation(id.as_any(), "parse", "(text, /)")?.as_ptr(),
+    };
+    // SAFETY: the definition is leaked, as the interpreter requires; the class is ours and not in use yet.
+    unsafe {
+        let function = ffi::PyCFunction_NewEx(Box::leak(Box::new(parse)), std::ptr::null_mut(), std::ptr::null_mut());
+        let function = Bound::from_owned_ptr_or_err(py, function)?;
+        let function = Bound::from_owned_ptr_or_err(py, ffi::PyStaticMethod_New(function.as_ptr()))?;
+        id.setattr("parse", function)?;
+        (*id.as_type_ptr()).tp_str = Some(sno_str);
+        ffi::PyType_Modified(id.as_type_ptr());
+    }
+    Ok(())
+}
+
+fn generator<G: Mints>(py: Python<'_>) -> PyResult<()> {
+    let class = py.get_type::<G>();
+    let signature = if G::HAS_META { "($self, /, meta=0)" } else { "($self, /)" };
+    let new = ffi::PyMethodDef {
+        ml_name: c"new".as_ptr(),
+        ml_meth: ffi::PyMethodDefPointer { PyCFunctionFastWithKeywords: new::<G> },
+        ml_flags: ffi::METH_FASTCALL | ffi::METH_KEYWORDS,
+        ml_doc: documentation(class.as_any(), "new", signature)?.as_ptr(),
+    };
+    // SAFETY: the definition is leaked, as the interpreter requires; the class is ours and not in use yet.
+    unsafe {
+        let descriptor = ffi::PyDescr_NewMethod(class.as_type_ptr(), Box::leak(Box::new(new)));
+        class.setattr("new", Bound::from_owned_ptr_or_err(py, descriptor)?)?;
+        (*class.as_type_ptr()).tp_iternext = Some(next::<G>);
+        ffi::PyType_Modified(class.as_type_ptr());
+    }
+    Ok(())
+}
+
+/// The docstring of the method being replaced, in the interpreter's form with a signature.
+fn documentation(class: &Bound<'_, PyAny>, method: &str, signature: &str) -> PyResult<&'static CStr> {
+    let text: Option<String> = class.getattr(method)?.getattr("__doc__")?.extract()?;
+    let text = format!("{method}{signature}\n--\n\n{}\0", text.unwrap_or_default());
+    CStr::from_bytes_with_nul(Box::leak(text.into_boxed_str()).as_bytes())
+        .map_err(|_| PySystemError::new_err("a docstring holds a NUL"))
+}
+
+// ------------------------------------------------------------------------------------------------------------ buffers
+
+/// A contiguous buffer of bytes to read.
+pub struct Readable(PyBuffer<u8>);
+
+/// A contiguous buffer of bytes to write.
+pub struct Writable(PyBuffer<u8>);
+
+fn view_as_bytes(object: &Bound<'_, PyAny>, what: &str) -> PyResult<PyBuffer<u8>> {
+    let view = PyMemoryView::from(object).map_err(|_| errors::argument(what, "bytes or another buffer", object))?;
+    let flat = view.call_method1("cast", ("B",));
+    flat.and_then(|view| PyBuffer::get(&view))
+        .map_err(|_| errors::config(object.py(), "config.buffer", &format!("{what} is not contiguous")))
+}
+
+impl Readable {
+    /// The bytes of an object with a contiguous buffer.
+    pub fn new(object: &Bound<'_, PyAny>, what: &str) -> PyResult<Self> {
+        view_as_bytes(object, what).map(Self)
+    }
+
+    /// How many bytes.
+    pub fn len(&self) -> usize {
+        self.0.len_bytes()
+    }
+
+    /// A copy.
+    pub fn to_vec(&self) -> Vec<u8> {
+        Python::attach(|py| self.0.to_vec(py)).unwrap_or_default()
+    }
+}
+
+impl Writable {
+    /// A buffer for whole IDs of `size` bytes.
+    pub fn new(object: &Bound<'_, PyAny>, size: usize) -> PyResult<Self> {
+        let buffer = view_as_bytes(object, "buffer")?;
+        let py = object.py();
+        if buffer.readonly() {
+            return Err(errors::config(py, "config.buffer", "buffer is read-only"));
+        }
+        let bytes = buffer.len_bytes();
+        if bytes % size != 0 {
+            let message = format!("buffer has {bytes} bytes, which is no multiple of an ID's {size}");
+            return Err(errors::config(py, "config.buffer", &message));
+        }
+        Ok(Self(buffer))
+    }
+
+    /// A buffer of exactly so many bytes.
+    pub fn exactly(object: &Bound<'_, PyAny>, bytes: usize) -> PyResult<Self> {
+        let buffer = Self::new(object, 1)?;
+        if buffer.0.len_bytes() != bytes {
+            let message = format!("buffer has {} bytes, needs {bytes}", buffer.0.len_bytes());
+            return Err(errors::config(object.py(), "config.buffer", &message));
+        }
+        Ok(buffer)
+    }
+}
+
+/// Fills a buffer with IDs that `write` mints, some thousands at a time, and returns how many.
+///
+/// Minting may wait with the GIL released, and other threads then see the buffer: so it is written only in between.
+pub fn fill(
+    target: &Writable,
+    size: usize,
+    mut write: impl FnMut(&mut [u8]) -> PyResult<()>,
+) -> PyResult<usize> {
+    const IDS: usize = 2048;
+    let bytes = target.0.len_bytes();
+    let mut chunk = vec![0; bytes.min(IDS * size)];
+    let mut done = 0;
+    while done < bytes {
+        let part = (bytes - done).min(chunk.len());
+        write(&mut chunk[..part])?;
+        // SAFETY: `done + part` is within the buffer, which the view keeps alive, writable and of fixed size; the GIL is
+        // held.
+        unsafe {
+            let to = target.0.buf_ptr().cast::<u8>().add(done);
+            to.copy_from_nonoverlapping(chunk.as_ptr(), part);
+        }
+        done += part;
+    }
+    Ok(bytes / size)
+}
+
+/// Runs a codec from one buffer to another; buffers that overlap are copied first.
+pub fn transform<T>(source: &Readable, target: &Writable, run: impl FnOnce(&[u8], &mut [u8]) -> T) -> T {
+    let (from, to) = (source.0.buf_ptr().cast::<u8>().cast_const(), target.0.buf_ptr().cast::<u8>());
+    let (from_len, to_len) = (source.0.len_bytes(), target.0.len_bytes());
+    if from_len == 0 || to_len == 0 {
+        return run(&[], &mut []);
+    }
+    let apart = from.addr() + from_len <= to.addr() || to.addr() + to_len <= from.addr();
+    // SAFETY: the views keep both alive and of fixed size; they do not overlap where both are borrowed; the GIL is held
+    // and the codec runs no Python, so nobody else touches them.
+    unsafe {
+        let target = std::slice::from_raw_parts_mut(to, to_len);
+        if apart { run(std::slice::from_raw_parts(from, from_len), target) } else { run(&source.to_vec(), target) }
+    }
+}
+
+/// An array that lends the bytes it is made of.
+trait Lends: PyClass<Frozen = pyo3::pyclass::boolean_struct::True> + PyTypeInfo + Sync {
+    fn bytes(&self) -> &Py<PyBytes>;
+}
+
+impl Lends for sno::Array {
+    fn bytes(&self) -> &Py<PyBytes> {
+        &self.data
+    }
+}
+
+impl Lends for locality::Array {
+    fn bytes(&self) -> &Py<PyBytes> {
+        &self.data
+    }
+}
+
+unsafe extern "C" fn get_buffer<A: Lends>(array: *mut ffi::PyObject, view: *mut ffi::Py_buffer, flags: c_int) -> c_int {
+    // SAFETY: the slot of class A, called with the GIL held; the view keeps the bytes alive by its own reference.
+    unsafe {
+        let array = Borrowed::from_ptr(Python::assume_attached(), array).cast_unchecked::<A>();
+        ffi::PyObject_GetBuffer(array.get().bytes().as_ptr(), view, flags)
+    }
+}
+
+fn lend<A: Lends>(py: Python<'_>) {
+    // SAFETY: a class made at run time has a buffer table of its own; this one is ours and not in use yet.
+    unsafe { (*(*A::type_object_raw(py)).tp_as_buffer).bf_getbuffer = Some(get_buffer::<A>) };
+}

@@ -1,0 +1,514 @@
+//! `mintmark.locality`: UUIDs of version b.
+
+use crate::array::array;
+use crate::clock::Clock;
+use crate::fork::{Gate, Passage};
+use crate::{errors, hot, values};
+use mintmark_core::codec::hex;
+use mintmark_core::error::Error;
+use mintmark_core::schemes::locality::{self as scheme, Lot, Mint, Mode, Origin};
+use mintmark_core::step::Refusal;
+use mintmark_core::units::{Tick, Timescale, UnixMs};
+use pyo3::basic::CompareOp;
+use pyo3::exceptions::PyIndexError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDateTime, PyList, PySlice, PyString, PyType};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+
+/// A UUID of version b: its first digits scatter or cluster, and its fields tell counter, process, host and time.
+///
+/// ID(value)
+///
+/// ``value`` is 16 bytes. Any UUID can be held; the fields other than ``version`` are those of version b alone. IDs order as
+/// their bytes, text and integers do; they hash, pickle and copy. They are not RFC 9562 UUIDs: the bits of its variant
+/// belong to the MAC fragment.
+///
+/// :raises ArgumentError: ``value`` has no contiguous buffer.
+/// :raises ParseError: ``parse.length``: not 16 bytes.
+#[pyclass(frozen, name = "ID", module = "mintmark.locality")]
+#[derive(Clone, Copy)]
+pub struct LocalityId(pub scheme::Id);
+
+impl LocalityId {
+    fn from_slice(bytes: &[u8]) -> Self {
+        let mut id = [0; scheme::SIZE];
+        id.copy_from_slice(bytes);
+        Self(scheme::Id(u128::from_be_bytes(id)))
+    }
+
+    fn to_array(self) -> [u8; scheme::SIZE] {
+        self.0.0.to_be_bytes()
+    }
+}
+
+#[pymethods]
+impl LocalityId {
+    #[new]
+    #[pyo3(signature = (value, /))]
+    fn py_new(value: &Bound<'_, PyAny>) -> PyResult<Self> {
+        Self::from_bytes(value)
+    }
+
+    /// Reads the text of any UUID: 36 characters, hex digits of either case with hyphens where they belong.
+    ///
+    /// :raises ArgumentError: ``text`` is not str.
+    /// :raises ParseError: ``parse.length``, or ``parse.character`` with its position.
+    #[staticmethod]
+    #[pyo3(signature = (text, /))]
+    fn parse(text: &Bound<'_, PyAny>) -> PyResult<Self> {
+        scheme::Id::parse(&values::text(text, "text")?).map(Self).map_err(errors::value)
+    }
+
+    /// Reads 16 bytes; any 16 bytes are a UUID.
+    ///
+    /// :raises ArgumentError: ``value`` has no contiguous buffer.
+    /// :raises ParseError: ``parse.length``: not 16 bytes.
+    #[staticmethod]
+    #[pyo3(signature = (value, /))]
+    fn from_bytes(value: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let bytes = values::bytes(value, "value")?;
+        let id = bytes.as_slice().try_into().map_err(|_| {
+            let expected = scheme::SIZE;
+            errors::value(Error::Length { what: "locality ID", actual: bytes.len(), expected, unit: "bytes" })
+        })?;
+        Ok(Self(scheme::Id(u128::from_be_bytes(id))))
+    }
+
+    /// The ID whose 128 bits are this integer, 0 to 2^128 - 1.
+    ///
+    /// :raises ArgumentError: ``value`` is not an int.
+    /// :raises FieldError: ``field.range``.
+    #[staticmethod]
+    #[pyo3(signature = (value, /))]
+    fn from_int(value: &Bound<'_, PyAny>) -> PyResult<Self> {
+        if let Ok(bits) = value.extract::<u128>() {
+            return Ok(Self(scheme::Id(bits)));
+        }
+        values::field(value, "int", u128::MAX).map(|bits| Self(scheme::Id(bits)))
+    }
+
+    /// The ID of a ``uuid.UUID``.
+    ///
+    /// :raises ArgumentError: ``value`` is not a uuid.UUID.
+    #[staticmethod]
+    #[pyo3(signature = (value, /))]
+    fn from_uuid(value: &Bound<'_, PyAny>) -> PyResult<Self> {
+        Ok(Self(scheme::Id(u128::from_be_bytes(values::uuid_bytes(value)?))))
+    }
+
+    /// Composes an ID from its fields.
+    ///
+    /// ``counter`` is 0 to 2^32 - 1, written as ``mode`` writes it: ``"variable"`` (nibbles reversed) or ``"sequential"``.
+    /// ``pid`` is 0 to 65535, ``mac`` 7 hex digits or a whole MAC address of which the last 7 count, ``timestamp_ms``
+    /// milliseconds since the Unix epoch, 0 to 2^48 - 1.
+    ///
+    /// :raises ArgumentError: a value of the wrong type.
+    /// :raises FieldError: ``field.range`` or ``field.format``.
+    /// :raises ConfigError: ``config.policy``: an unknown mode.
+    #[staticmethod]
+    #[pyo3(signature = (*, counter, pid, mac, timestamp_ms, mode = None))]
+    #[pyo3(text_signature = "(*, counter, pid, mac, timestamp_ms, mode='variable')")]
+    fn from_parts(
+        counter: &Bound<'_, PyAny>,
+        pid: &Bound<'_, PyAny>,
+        mac: &Bound<'_, PyAny>,
+        timestamp_ms: &Bound<'_, PyAny>,
+        mode: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let counter = values::field(counter, "counter", u32::MAX.into())? as u32;
+        let pid = values::field(pid, "pid", u16::MAX.into())? as u16;
+        let mac = scheme::mac_fragment(&values::text(mac, "mac")?).map_err(errors::value)?;
+        let time = values::field(timestamp_ms, "timestamp_ms", scheme::TIME.max().into())? as u64;
+        let written = mode_of(mode)?.written(counter);
+        Ok(Self(scheme::Id::new(written, Origin::new(pid, mac), time)))
+    }
+
+    /// The version digit: ``"b"`` for this scheme.
+    #[getter]
+    fn version(&self) -> char {
+        self.0.version()
+    }
+
+    /// The counter, 0 to 2^32 - 1, read as variable mode writes it: first digit least significant.
+    ///
+    /// :raises FieldError: ``field.version`` unless the version is b.
+    #[getter]
+    fn counter(&self) -> PyResult<u32> {
+        self.written("counter").map(|written| Mode::Variable.written(written))
+    }
+
+    /// The counter, 0 to 2^32 - 1, read as sequential mode writes it: the first 8 digits as they stand.
+    ///
+    /// :raises FieldError: ``field.version`` unless the version is b.
+    #[getter]
+    fn sequential_counter(&self) -> PyResult<u32> {
+        self.written("counter")
+    }
+
+    /// The process id modulo 65536.
+    ///
+    /// :raises FieldError: ``field.version`` unless the version is b.
+    #[getter]
+    fn pid(&self) -> PyResult<u64> {
+        self.0.field(scheme::PID, "pid").map_err(errors::value)
+    }
+
+    /// The last 7 hex digits of a MAC address.
+    ///
+    /// :raises FieldError: ``field.version`` unless the version is b.
+    #[getter]
+    fn mac(&self) -> PyResult<String> {
+        self.0.field(scheme::MAC, "mac").map(|mac| format!("{mac:07x}")).map_err(errors::value)
+    }
+
+    /// When it was minted, in milliseconds since the Unix epoch, 0 to 2^48 - 1.
+    ///
+    /// :raises FieldError: ``field.version`` unless the version is b.
+    #[getter]
+    fn timestamp_ms(&self) -> PyResult<u64> {
+        self.0.field(scheme::TIME, "timestamp_ms").map_err(errors::value)
+    }
+
+    /// When it was minted: an aware UTC datetime.
+    ///
+    /// :raises FieldError: ``field.version`` unless the version is b; ``time.range`` after year 9999.
+    #[getter]
+    fn time<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDateTime>> {
+        let ms = self.0.field(scheme::TIME, "time").map_err(errors::value)?;
+        values::datetime(py, UnixMs(ms as i64))
+    }
+
+    /// The ``uuid.UUID`` of the same 128 bits.
+    fn as_uuid<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        values::uuid(py, self.to_array())
+    }
+
+    fn __str__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyString>> {
+        hot::ascii(py, &self.0.encode())
+    }
+
+    fn __repr__(&self) -> String {
+        format!("locality.ID.parse('{}')", self.0)
+    }
+
+    fn __bytes__<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.to_array())
+    }
+
+    fn __int__(&self) -> u128 {
+        self.0.0
+    }
+
+    fn __hash__(&self) -> isize {
+        hot::hash(self.0.0)
+    }
+
+    fn __richcmp__(&self, other: &Bound<'_, PyAny>, op: CompareOp) -> PyResult<Py<PyAny>> {
+        let py = other.py();
+        match other.cast::<Self>() {
+            Ok(other) => Ok(op.matches(self.0.cmp(&other.get().0)).into_pyobject(py)?.to_owned().into_any().unbind()),
+            Err(_) => Ok(py.NotImplemented()),
+        }
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> (Bound<'py, PyType>, (Bound<'py, PyBytes>,)) {
+        (slf.get_type(), (slf.get().__bytes__(slf.py()),))
+    }
+
+    fn __copy__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    #[pyo3(signature = (memo, /))]
+    fn __deepcopy__(slf: Py<Self>, memo: &Bound<'_, PyAny>) -> Py<Self> {
+        let _ = memo;
+        slf
+    }
+}
+
+impl LocalityId {
+    fn written(&self, name: &'static str) -> PyResult<u32> {
+        self.0.field(scheme::COUNTER, name).map(|counter| counter as u32).map_err(errors::value)
+    }
+}
+
+fn bad_byte(text: &[u8], position: usize) -> Error {
+    scheme::bad_character(text.get(position).copied().map_or('\0', char::from), position, position % scheme::TEXT)
+}
+
+array!(
+    "mintmark.locality",
+    LocalityId,
+    scheme::SIZE,
+    scheme::TEXT,
+    hex::encode_many,
+    hex::decode_many,
+    "locality",
+    bad_byte
+);
+
+fn mode_of(value: Option<&Bound<'_, PyAny>>) -> PyResult<Mode> {
+    values::policy(value, "mode", &[("variable", Mode::Variable), ("sequential", Mode::Sequential)])
+}
+
+const CLOCK: Timescale = Timescale { epoch_ms: 0, unit_ms: 1 };
+
+/// Mints locality UUIDs; safe to share between threads.
+///
+/// Generator(mode="variable", *, pid=None, mac=None, counter=None, store=None, clock=None)
+///
+/// ``mode`` is ``"variable"`` (first digits scatter) or ``"sequential"`` (they cluster). ``pid`` is 0 to 65535 and by default the
+/// process id modulo 65536, ``mac`` 7 hex digits or a whole MAC address, by default this host's. ``counter``, 0 to 2^32 - 1,
+/// is where counting starts; by default a random number, or in sequential mode the seed of the present minute. A forked
+/// child reads its own pid and starts its own counter. ``clock`` is a ManualClock or a callable that returns nanoseconds
+/// since the Unix epoch; the system's by default.
+///
+/// :raises ArgumentError: an argument of the wrong type.
+/// :raises FieldError: ``field.range`` or ``field.format``.
+/// :raises ConfigError: ``config.policy``, ``config.node``, ``config.store``.
+#[pyclass(frozen, module = "mintmark.locality")]
+pub struct Generator {
+    gate: Gate,
+    mint: Mint,
+    sequential: AtomicBool,
+    start: AtomicU32,
+    pid: AtomicU32,
+    mac: AtomicU32,
+    given_pid: Option<u16>,
+    given_mac: Option<u32>,
+    given_counter: Option<u32>,
+    clock: Clock,
+}
+
+impl Generator {
+    /// The ID for a hot call: `None` sends it the slow way.
+    #[inline(always)]
+    pub fn quick(&self) -> Option<scheme::Id> {
+        if !self.gate.is_fast() {
+            return None;
+        }
+        let now = u64::try_from(hot::now().0).ok()?;
+        let lot = self.mint.take(Tick(now), 1).ok()?;
+        Some(self.id(lot, 0))
+    }
+
+    /// The ID for any other call.
+    pub fn slow(&self, py: Python<'_>) -> PyResult<scheme::Id> {
+        Ok(self.id(self.take(py, 1)?, 0))
+    }
+
+    #[inline(always)]
+    fn id(&self, lot: Lot, index: u32) -> scheme::Id {
+        let mode = self.mode();
+        let counter = mode.advance(self.start.load(Ordering::Relaxed), lot.first.wrapping_add(index));
+        let origin = Origin::new(self.pid.load(Ordering::Relaxed) as u16, self.mac.load(Ordering::Relaxed));
+        scheme::Id::new(mode.written(counter), origin, lot.time_ms)
+    }
+
+    #[inline(always)]
+    fn mode(&self) -> Mode {
+        if self.sequential.load(Ordering::Relaxed) { Mode::Sequential } else { Mode::Variable }
+    }
+
+    fn take(&self, py: Python<'_>, want: u32) -> PyResult<Lot> {
+        self.seat(py)?;
+        match self.mint.take(self.clock.tick(py, CLOCK)?, want) {
+            Ok(lot) => Ok(lot),
+            Err(Refusal::Outside { tick } | Refusal::Exhausted { until: tick } | Refusal::Rollback { until: tick }) => {
+                let (now, end) = (CLOCK.start(tick), CLOCK.start(scheme::WINDOW.until));
+                let message = format!("the clock reads {now}, generators mint until {end}");
+                Err(errors::generation(py, "clock.range", &message, None))
+            }
+        }
+    }
+
+    /// Reads pid and MAC and starts the counter: in this process, not in a parent of it.
+    fn seat(&self, py: Python<'_>) -> PyResult<()> {
+        match self.gate.passage() {
+            Passage::Open => return Ok(()),
+            Passage::Closed => return Err(errors::generation(py, "generator.closed", "the generator is closed", None)),
+            Passage::Unseated => {}
+        }
+        if self.gate.was_seated() {
+            if let Some(pid) = self.given_pid {
+                let message = format!(
+                    "this process is a fork of the one that made the generator for pid {pid}; both would mint the same IDs: \
+                     make a new generator here, with a pid of its own"
+                );
+                return Err(errors::generation(py, "fork.shared_node", &message, None));
+            }
+            self.mint.restart();
+        }
+        self.pid.store(self.given_pid.map_or_else(std::process::id, u32::from), Ordering::Relaxed);
+        let mac = self.given_mac.map_or_else(|| host_mac(py), Ok)?;
+        self.mac.store(mac, Ordering::Relaxed);
+        self.start.store(self.first_counter(py, self.mode())?, Ordering::Relaxed);
+        self.gate.seat(self.clock.is_system());
+        Ok(())
+    }
+
+    fn first_counter(&self, py: Python<'_>, mode: Mode) -> PyResult<u32> {
+        match (self.given_counter, mode) {
+            (Some(counter), _) => Ok(counter),
+            (None, Mode::Variable) => Ok(values::random(py)? as u32),
+            (None, Mode::Sequential) => Ok(scheme::sequential_seed(self.clock.now(py)?.floor_ms())),
+        }
+    }
+
+    fn write(&self, py: Python<'_>, ids: &mut [u8]) -> PyResult<()> {
+        let (mut rest, _) = ids.as_chunks_mut::<{ scheme::SIZE }>();
+        while !rest.is_empty() {
+            // A time for every so many, or a long batch would all be of one millisecond.
+            const AT_ONCE: usize = 4096;
+            let lot = self.take(py, rest.len().min(AT_ONCE) as u32)?;
+            let (now, later) = rest.split_at_mut(lot.count as usize);
+            for (index, place) in (0..).zip(now) {
+                *place = self.id(lot, index).0.to_be_bytes();
+            }
+            rest = later;
+            py.check_signals()?;
+        }
+        Ok(())
+    }
+}
+
+fn host_mac(py: Python<'_>) -> PyResult<u32> {
+    // The standard library knows how to ask every platform, and draws a random address where there is none.
+    let node: u64 = py.import("uuid")?.call_method0("getnode")?.extract()?;
+    Ok((node & scheme::MAC.max()) as u32)
+}
+
+#[pymethods]
+impl Generator {
+    #[new]
+    #[pyo3(signature = (mode = None, *, pid = None, mac = None, counter = None, store = None, clock = None))]
+    #[pyo3(text_signature = "(mode='variable', *, pid=None, mac=None, counter=None, store=None, clock=None)")]
+    fn py_new(
+        mode: Option<&Bound<'_, PyAny>>,
+        pid: Option<&Bound<'_, PyAny>>,
+        mac: Option<&Bound<'_, PyAny>>,
+        counter: Option<&Bound<'_, PyAny>>,
+        store: Option<&Bound<'_, PyAny>>,
+        clock: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        errors::reject_store(store)?;
+        let mac = mac.map(|mac| scheme::mac_fragment(&values::text(mac, "mac")?).map_err(errors::value)).transpose()?;
+        let number = |value: &Bound<'_, PyAny>, name, max: u32| values::field(value, name, max.into());
+        Ok(Self {
+            gate: Gate::new(),
+            mint: Mint::new(),
+            sequential: AtomicBool::new(mode_of(mode)? == Mode::Sequential),
+            start: AtomicU32::new(0),
+            pid: AtomicU32::new(0),
+            mac: AtomicU32::new(0),
+            given_pid: pid.map(|pid| values::node(pid, "pid", u16::MAX.into())).transpose()?.map(|pid| pid as u16),
+            given_mac: mac,
+            given_counter: counter.map(|c| number(c, "counter", u32::MAX)).transpose()?.map(|c| c as u32),
+            clock: Clock::from_argument(clock)?,
+        })
+    }
+
+    /// Mints an ID.
+    ///
+    /// :raises GenerationError: ``clock.range``, ``fork.shared_node``, ``generator.closed``.
+    fn new(&self, py: Python<'_>) -> PyResult<LocalityId> {
+        self.slow(py).map(LocalityId)
+    }
+
+    /// Mints ``n`` IDs, 0 to 2^31 - 1, into one :class:`Array`.
+    ///
+    /// :raises ArgumentError: ``n`` is not an int.
+    /// :raises FieldError: ``field.range``.
+    /// :raises GenerationError: as :meth:`new`.
+    #[pyo3(signature = (n))]
+    fn batch(&self, py: Python<'_>, n: &Bound<'_, PyAny>) -> PyResult<Array> {
+        let data = PyBytes::new_with(py, values::count(n)? * scheme::SIZE, |ids| self.write(py, ids))?;
+        Ok(Array { data: data.unbind() })
+    }
+
+    /// Fills a writable buffer with IDs, 16 bytes each, and returns how many.
+    ///
+    /// :raises ArgumentError: ``buffer`` has no buffer.
+    /// :raises ConfigError: ``config.buffer``: read-only, not contiguous, or not a whole number of IDs.
+    /// :raises GenerationError: as :meth:`new`; what was minted until then is in the buffer.
+    #[pyo3(signature = (buffer))]
+    fn fill(&self, buffer: &Bound<'_, PyAny>) -> PyResult<usize> {
+        let py = buffer.py();
+        let target = hot::Writable::new(buffer, scheme::SIZE)?;
+        hot::fill(&target, scheme::SIZE, |ids| self.write(py, ids))
+    }
+
+    /// Changes to another mode with a counter of its own; the present mode again changes nothing.
+    ///
+    /// IDs stay unique: those after a change are of later times than those before, by up to 4 s ahead of the clock.
+    #[pyo3(signature = (mode, /))]
+    fn use_mode(&self, py: Python<'_>, mode: &Bound<'_, PyAny>) -> PyResult<()> {
+        let mode = mode_of(Some(mode))?;
+        self.seat(py)?;
+        if mode != self.mode() {
+            let start = self.first_counter(py, mode)?;
+            self.mint.restart();
+            self.start.store(start, Ordering::Relaxed);
+            self.sequential.store(mode == Mode::Sequential, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// Ends minting for good; closing twice does nothing.
+    fn close(&self) {
+        self.gate.close();
+    }
+
+    /// ``"variable"`` or ``"sequential"``.
+    #[getter(mode)]
+    fn mode_name(&self) -> &'static str {
+        match self.mode() {
+            Mode::Variable => "variable",
+            Mode::Sequential => "sequential",
+        }
+    }
+
+    /// The process id modulo 65536.
+    #[getter(pid)]
+    fn py_pid(&self, py: Python<'_>) -> PyResult<u16> {
+        if self.given_pid.is_none() {
+            self.seat(py)?;
+        }
+        Ok(self.given_pid.unwrap_or_else(|| self.pid.load(Ordering::Relaxed) as u16))
+    }
+
+    /// The last 7 hex digits of the MAC address.
+    #[getter(mac)]
+    fn py_mac(&self, py: Python<'_>) -> PyResult<String> {
+        let mac = match self.given_mac {
+            Some(mac) => mac,
+            None => {
+                self.seat(py)?;
+                self.mac.load(Ordering::Relaxed)
+            }
+        };
+        Ok(format!("{mac:07x}"))
+    }
+
+    fn __iter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    fn __next__(&self, py: Python<'_>) -> PyResult<LocalityId> {
+        self.slow(py).map(LocalityId)
+    }
+
+    fn __enter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    #[pyo3(signature = (*exc))]
+    fn __exit__(&self, exc: &Bound<'_, PyAny>) {
+        let _ = exc;
+        self.close();
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<locality.Generator mode={}>", self.mode_name())
+    }
+}

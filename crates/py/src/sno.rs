@@ -1,0 +1,901 @@
+//! `mintmark.sno`: IDs, generators, snapshots.
+
+use crate::array::array;
+use crate::clock::{Clock, Patience, Reason};
+use crate::fork::{Gate, Passage};
+use crate::{errors, hot, values};
+use mintmark_core::codec::base32;
+use mintmark_core::error::Error;
+use mintmark_core::schemes::sno::{self as scheme, Bounds, Mint, Porter};
+use mintmark_core::step::{Refusal, Run};
+use mintmark_core::units::{Tick, UnixMs, UnixNs};
+use pyo3::basic::CompareOp;
+use pyo3::exceptions::PyIndexError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDateTime, PyList, PySlice, PyString, PyType};
+use std::sync::atomic::{AtomicU16, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// A sno ID: 10 bytes that sort by time, with a metabyte of your own.
+///
+/// ID(value)
+///
+/// ``value`` is 10 bytes. IDs order as their bytes, their text and their integers do; they hash, pickle and copy.
+///
+/// :raises ArgumentError: ``value`` has no contiguous buffer.
+/// :raises ParseError: ``parse.length``: not 10 bytes.
+#[pyclass(frozen, name = "ID", module = "mintmark.sno")]
+#[derive(Clone, Copy)]
+pub struct SnoId(pub scheme::Id);
+
+impl SnoId {
+    fn from_slice(bytes: &[u8]) -> Self {
+        let mut id = [0; scheme::SIZE];
+        id.copy_from_slice(bytes);
+        Self(scheme::Id::from_bytes(id))
+    }
+
+    fn to_array(self) -> [u8; scheme::SIZE] {
+        self.0.to_bytes()
+    }
+}
+
+const WHAT: &str = "sno ID";
+const MAX_INT: u128 = (1 << 80) - 1;
+
+#[pymethods]
+impl SnoId {
+    /// The ID of all zero bits.
+    #[classattr]
+    const ZERO: Self = Self(scheme::Id::ZERO);
+    /// The ID of all one bits.
+    #[classattr]
+    const MAX: Self = Self(scheme::Id::MAX);
+
+    #[new]
+    #[pyo3(signature = (value, /))]
+    fn py_new(value: &Bound<'_, PyAny>) -> PyResult<Self> {
+        Self::from_bytes(value)
+    }
+
+    /// Reads canonical text strictly: 16 characters of ``23456789abcdefghijklmnopqrstuvwx``, lower case.
+    ///
+    /// :raises ArgumentError: ``text`` is not str.
+    /// :raises ParseError: ``parse.length``, or ``parse.character`` with its ``position``.
+    #[staticmethod]
+    #[pyo3(signature = (text, /))]
+    fn parse(text: &Bound<'_, PyAny>) -> PyResult<Self> {
+        scheme::Id::parse(&values::text(text, "text")?).map(Self).map_err(errors::value)
+    }
+
+    /// Reads 10 bytes; any 10 bytes are an ID.
+    ///
+    /// :raises ArgumentError: ``value`` has no contiguous buffer.
+    /// :raises ParseError: ``parse.length``: not 10 bytes.
+    #[staticmethod]
+    #[pyo3(signature = (value, /))]
+    fn from_bytes(value: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let bytes = values::bytes(value, "value")?;
+        let id = bytes.as_slice().try_into().map_err(|_| {
+            let expected = scheme::SIZE;
+            errors::value(Error::Length { what: WHAT, actual: bytes.len(), expected, unit: "bytes" })
+        })?;
+        Ok(Self(scheme::Id::from_bytes(id)))
+    }
+
+    /// The ID whose 80 bits are this integer, 0 to 2^80 - 1.
+    ///
+    /// :raises ArgumentError: ``value`` is not an int.
+    /// :raises FieldError: ``field.range``.
+    #[staticmethod]
+    #[pyo3(signature = (value, /))]
+    fn from_int(value: &Bound<'_, PyAny>) -> PyResult<Self> {
+        values::field(value, "int", MAX_INT).map(|n| Self(scheme::Id::from_u128(n)))
+    }
+
+    /// Reads the ID back from a UUID made by :meth:`as_uuid`: its 16 bytes are the 16 characters of the text.
+    ///
+    /// :raises ArgumentError: ``value`` is not a uuid.UUID.
+    /// :raises ParseError: ``parse.character``: a byte is outside the alphabet.
+    #[staticmethod]
+    #[pyo3(signature = (value, /))]
+    fn from_uuid(value: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let text = values::uuid_bytes(value)?;
+        base32::decode(&text)
+            .map(|bytes| Self(scheme::Id::from_bytes(bytes)))
+            .map_err(|position| errors::value(bad_byte(&text, position)))
+    }
+
+    /// Reads what :meth:`as_json` gives: the text, or None for the zero ID.
+    ///
+    /// :raises ArgumentError: ``value`` is neither str nor None.
+    /// :raises ParseError: as :meth:`parse`.
+    #[staticmethod]
+    #[pyo3(signature = (value, /))]
+    fn from_json(value: &Bound<'_, PyAny>) -> PyResult<Self> {
+        if value.is_none() { Ok(Self::ZERO) } else { Self::parse(value) }
+    }
+
+    /// Composes an ID from its fields.
+    ///
+    /// ``timestamp_ns`` is in nanoseconds since the Unix epoch, 2010-01-01 to 2079-09-07, floored to 4 ms. ``tick`` is 0 or
+    /// 1, ``meta`` 0 to 255, ``partition`` and ``sequence`` 0 to 65535.
+    ///
+    /// :raises ArgumentError: a value is not an int.
+    /// :raises FieldError: ``time.range`` or ``field.range``.
+    #[staticmethod]
+    #[pyo3(signature = (*, timestamp_ns, tick = None, meta = None, partition = None, sequence = None))]
+    fn from_parts(
+        timestamp_ns: &Bound<'_, PyAny>,
+        tick: Option<&Bound<'_, PyAny>>,
+        meta: Option<&Bound<'_, PyAny>>,
+        partition: Option<&Bound<'_, PyAny>>,
+        sequence: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let time = UnixNs(values::signed(timestamp_ns, "timestamp_ns")?).floor_ms();
+        scheme::Id::from_parts(
+            time,
+            bit(tick)?,
+            values::field_or(meta, "meta", u8::MAX, 0)?,
+            values::field_or(partition, "partition", u16::MAX, 0)?,
+            values::field_or(sequence, "sequence", u16::MAX, 0)?,
+        )
+        .map(Self)
+        .map_err(errors::value)
+    }
+
+    /// When the ID's 4 ms unit began: an aware UTC datetime.
+    #[getter]
+    fn time<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDateTime>> {
+        values::datetime(py, self.0.time())
+    }
+
+    /// When the ID's 4 ms unit began, in nanoseconds since the Unix epoch.
+    #[getter]
+    fn timestamp_ns(&self) -> i128 {
+        self.0.time().start_ns().0
+    }
+
+    /// The tick-tock bit, 0 or 1: which of two timelines.
+    #[getter]
+    fn tick(&self) -> u8 {
+        self.0.tick().into()
+    }
+
+    /// The user's byte, 0 to 255.
+    #[getter]
+    fn meta(&self) -> u8 {
+        self.0.meta()
+    }
+
+    /// Where it was minted, 0 to 65535.
+    #[getter]
+    fn partition(&self) -> u16 {
+        self.0.partition()
+    }
+
+    /// Which of its unit it is, 0 to 65535.
+    #[getter]
+    fn sequence(&self) -> u16 {
+        self.0.sequence()
+    }
+
+    /// Whether all bits are zero.
+    #[getter]
+    fn is_zero(&self) -> bool {
+        self.0 == scheme::Id::ZERO
+    }
+
+    /// A UUID whose 16 bytes are the 16 characters of the text, for databases that have a UUID type.
+    ///
+    /// It sorts as the ID does, but is not an RFC 9562 UUID.
+    fn as_uuid<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        values::uuid(py, self.0.encode())
+    }
+
+    /// The text, or None for the zero ID: what JSON holds.
+    fn as_json(&self) -> Option<String> {
+        (!self.is_zero()).then(|| self.0.to_string())
+    }
+
+    /// The same ID with other fields: ``meta`` 0 to 255, ``partition`` and ``sequence`` 0 to 65535, ``tick`` 0 or 1.
+    ///
+    /// :raises ArgumentError: a value is not an int.
+    /// :raises FieldError: ``field.range``.
+    #[pyo3(signature = (*, meta = None, partition = None, sequence = None, tick = None))]
+    fn replace(
+        &self,
+        meta: Option<&Bound<'_, PyAny>>,
+        partition: Option<&Bound<'_, PyAny>>,
+        sequence: Option<&Bound<'_, PyAny>>,
+        tick: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let id = self.0;
+        let tick = if tick.is_some() { bit(tick)? } else { id.tick() };
+        Ok(Self(scheme::Id::new(
+            id.unit().0 << 1 | u64::from(tick),
+            values::field_or(meta, "meta", u8::MAX, id.meta())?,
+            values::field_or(partition, "partition", u16::MAX, id.partition())?,
+            values::field_or(sequence, "sequence", u16::MAX, id.sequence())?,
+        )))
+    }
+
+    fn __str__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyString>> {
+        hot::ascii(py, &self.0.encode())
+    }
+
+    fn __repr__(&self) -> String {
+        format!("sno.ID.parse('{}')", self.0)
+    }
+
+    fn __bytes__<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.to_array())
+    }
+
+    fn __int__(&self) -> u128 {
+        self.0.to_u128()
+    }
+
+    fn __hash__(&self) -> isize {
+        hot::hash(self.0.to_u128())
+    }
+
+    fn __richcmp__(&self, other: &Bound<'_, PyAny>, op: CompareOp) -> PyResult<Py<PyAny>> {
+        let py = other.py();
+        match other.cast::<Self>() {
+            Ok(other) => Ok(op.matches(self.0.cmp(&other.get().0)).into_pyobject(py)?.to_owned().into_any().unbind()),
+            Err(_) => Ok(py.NotImplemented()),
+        }
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> (Bound<'py, PyType>, (Bound<'py, PyBytes>,)) {
+        (slf.get_type(), (slf.get().__bytes__(slf.py()),))
+    }
+
+    fn __copy__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    #[pyo3(signature = (memo, /))]
+    fn __deepcopy__(slf: Py<Self>, memo: &Bound<'_, PyAny>) -> Py<Self> {
+        let _ = memo;
+        slf
+    }
+}
+
+fn bit(value: Option<&Bound<'_, PyAny>>) -> PyResult<bool> {
+    value.map_or(Ok(false), |value| values::field(value, "tick", 1).map(|n| n == 1))
+}
+
+/// The error for a byte of text that is not in the alphabet.
+pub fn bad_byte(text: &[u8], position: usize) -> Error {
+    scheme::bad_character(text.iter().map(|&b| char::from(b)), position)
+}
+
+array!(
+    "mintmark.sno",
+    SnoId,
+    scheme::SIZE,
+    scheme::TEXT,
+    base32::encode_many,
+    base32::decode_many,
+    "sno",
+    bad_byte
+);
+
+/// What ``on_overflow`` receives while callers wait because a unit's sequence numbers are used up.
+#[pyclass(frozen, module = "mintmark.sno")]
+pub struct Overflow {
+    now: UnixMs,
+    /// How many callers are waiting.
+    #[pyo3(get)]
+    count: u32,
+    /// Milliseconds since the overflow began, counted from 1.
+    #[pyo3(get)]
+    ticks: u64,
+}
+
+#[pymethods]
+impl Overflow {
+    /// When it happened: an aware UTC datetime.
+    #[getter]
+    fn now<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDateTime>> {
+        values::datetime(py, self.now)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Overflow(now={}, count={}, ticks={})", self.now, self.count, self.ticks)
+    }
+}
+
+/// The callers that wait for the next unit, and what `on_overflow` was told of them.
+#[derive(Default)]
+struct Waiting {
+    callers: u32,
+    told: Option<(Tick, UnixMs)>,
+}
+
+/// Mints sno IDs; safe to share between threads.
+///
+/// Generator(partition=None, *, sequence_min=0, sequence_max=65535, on_overflow=None, store=None, clock=None,
+/// max_wait_ms=1000)
+///
+/// ``partition`` is 0 to 65535; without one a random number is drawn, anew in every forked child. ``sequence_min`` and
+/// ``sequence_max``, 0 to 65535 in either order and at least 6 numbers, let generators share a partition.
+/// ``on_overflow(Overflow)`` is called once per 4 ms unit while callers wait for the next one; what it raises reaches
+/// them. ``clock`` is a ManualClock or a callable that returns nanoseconds since the Unix epoch; the system's by default.
+/// A call waits ``max_wait_ms`` milliseconds at most.
+///
+/// :raises ArgumentError: an argument of the wrong type.
+/// :raises ConfigError: ``config.node``, ``config.bounds``, ``config.wait``, ``config.store``.
+#[pyclass(frozen, module = "mintmark.sno")]
+pub struct Generator {
+    gate: Gate,
+    mint: Mint,
+    partition: AtomicU16,
+    porter: Porter,
+    given: bool,
+    clock: Clock,
+    max_wait_ms: u64,
+    on_overflow: Option<Py<PyAny>>,
+    waiting: Mutex<Waiting>,
+}
+
+impl Generator {
+    /// The ID for a hot call: `None` sends it the slow way.
+    #[inline(always)]
+    pub fn quick(&self, meta: u8) -> Option<scheme::Id> {
+        if !self.gate.is_fast() {
+            return None;
+        }
+        let unit = scheme::TIMESCALE.tick(hot::now())?;
+        let run = self.mint.take(unit, 1).ok()?;
+        Some(scheme::Id::new(run.tick, meta, self.partition.load(Ordering::Relaxed), run.first as u16))
+    }
+
+    /// The ID for any other call: waits, drifts, refuses.
+    pub fn slow(&self, py: Python<'_>, meta: u8) -> PyResult<scheme::Id> {
+        let run = self.take(py, 1)?;
+        Ok(scheme::Id::new(run.tick, meta, self.partition.load(Ordering::Relaxed), run.first as u16))
+    }
+
+    fn take(&self, py: Python<'_>, want: u32) -> PyResult<Run> {
+        self.seat(py)?;
+        let mut patience = Patience::new(self.max_wait_ms);
+        loop {
+            match self.mint.take_slowly(want, || self.clock.tick(py, scheme::TIMESCALE))? {
+                Ok(run) => return Ok(run),
+                Err(Refusal::Exhausted { until }) => self.overflow(py, &mut patience, until)?,
+                Err(Refusal::Rollback { until }) => {
+                    let now = self.clock.now(py)?.floor_ms();
+                    let safe = scheme::TIMESCALE.start(until);
+                    let what = format!("the clock went back to {now}, where both timelines may be used up to {safe}");
+                    patience.wait(py, &self.clock, safe, Reason { code: "clock.rollback", what })?;
+                }
+                Err(Refusal::Outside { tick }) => {
+                    let (now, end) = (scheme::TIMESCALE.start(tick), scheme::TIMESCALE.start(scheme::WINDOW.until));
+                    let message = format!("the clock reads {now}, the layout ends at {end}");
+                    return Err(errors::generation(py, "clock.range", &message, None));
+                }
+            }
+        }
+    }
+
+    fn overflow(&self, py: Python<'_>, patience: &mut Patience, until: Tick) -> PyResult<()> {
+        let told = {
+            let mut waiting = self.lock_waiting();
+            waiting.callers += 1;
+            let now = self.clock.now(py)?.floor_ms();
+            let began = match waiting.told {
+                Some((unit, _)) if unit == until => None,
+                // The unit before overflowed as well: it is the same overflow.
+                Some((unit, began)) if unit.0 + 1 == until.0 => Some(began),
+                _ => Some(now),
+            };
+            began.map(|began| {
+                waiting.told = Some((until, began));
+                Overflow { now, count: waiting.callers, ticks: u64::try_from(now.0 - began.0).unwrap_or(0) + 1 }
+            })
+        };
+        let tell = || match (told, &self.on_overflow) {
+            (Some(overflow), Some(callback)) => callback.call1(py, (Bound::new(py, overflow)?,)).map(drop),
+            _ => Ok(()),
+        };
+        let what = format!("all {} sequence numbers of this 4 ms are used", self.mint.bounds().capacity());
+        let waited = tell().and_then(|()| {
+            let reason = Reason { code: "sequence.exhausted", what };
+            patience.wait(py, &self.clock, scheme::TIMESCALE.start(until), reason)
+        });
+        self.lock_waiting().callers -= 1;
+        waited
+    }
+
+    fn lock_waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes sure that this process, and no parent of it, owns the partition.
+    fn seat(&self, py: Python<'_>) -> PyResult<()> {
+        match self.gate.passage() {
+            Passage::Open => return Ok(()),
+            Passage::Closed => return Err(errors::generation(py, "generator.closed", "the generator is closed", None)),
+            Passage::Unseated => {}
+        }
+        if self.gate.was_seated() {
+            if self.given {
+                let partition = self.partition.load(Ordering::Relaxed);
+                let message = format!(
+                    "this process is a fork of the one that made the generator for partition {partition}; both would mint \
+                     the same IDs: make a new generator here, with a partition of its own"
+                );
+                return Err(errors::generation(py, "fork.shared_node", &message, None));
+            }
+            self.mint.reset();
+        }
+        if !self.given {
+            self.partition.store(values::random(py)? as u16, Ordering::Relaxed);
+        }
+        self.gate.seat(self.clock.is_system());
+        Ok(())
+    }
+
+    fn write(&self, py: Python<'_>, ids: &mut [u8], meta: u8) -> PyResult<()> {
+        let mut rest = ids.chunks_exact_mut(scheme::SIZE);
+        while rest.len() > 0 {
+            let want = u32::try_from(rest.len()).unwrap_or(u32::MAX);
+            let run = self.take(py, want)?;
+            let partition = self.partition.load(Ordering::Relaxed);
+            for (sequence, id) in (run.first..run.first + run.count).zip(&mut rest) {
+                id.copy_from_slice(&scheme::Id::new(run.tick, meta, partition, sequence as u16).to_bytes());
+            }
+            py.check_signals()?;
+        }
+        Ok(())
+    }
+
+    fn make(
+        mint: Mint,
+        porter: Porter,
+        partition: Option<u16>,
+        on_overflow: Option<Bound<'_, PyAny>>,
+        clock: Option<&Bound<'_, PyAny>>,
+        max_wait_ms: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        if let Some(callback) = on_overflow.as_ref().filter(|callback| !callback.is_callable()) {
+            return Err(errors::argument("on_overflow", "a callable", callback));
+        }
+        Ok(Self {
+            gate: Gate::new(),
+            porter,
+            mint,
+            partition: AtomicU16::new(partition.unwrap_or(0)),
+            given: partition.is_some(),
+            clock: Clock::from_argument(clock)?,
+            max_wait_ms: max_wait_ms.map_or(Ok(1000), values::max_wait_ms)?,
+            on_overflow: on_overflow.map(Bound::unbind),
+            waiting: Mutex::default(),
+        })
+    }
+
+    /// The sequence number handed out last and how many are used, both of the unit that it is now.
+    fn position(&self, py: Python<'_>) -> PyResult<(u32, u32)> {
+        self.seat(py)?;
+        let (state, _) = self.mint.view();
+        let bounds = self.mint.bounds();
+        let min = u32::from(bounds.min);
+        let now = self.clock.tick(py, scheme::TIMESCALE)?;
+        let used = if now == state.unit() { state.next.saturating_sub(min).min(bounds.capacity()) } else { 0 };
+        Ok((min + used.saturating_sub(1), used))
+    }
+}
+
+fn meta_of(meta: Option<&Bound<'_, PyAny>>) -> PyResult<u8> {
+    values::field_or(meta, "meta", u8::MAX, 0)
+}
+
+#[pymethods]
+impl Generator {
+    #[new]
+    #[pyo3(signature = (partition = None, *, sequence_min = None, sequence_max = None, on_overflow = None, store = None,
+                        clock = None, max_wait_ms = None))]
+    #[pyo3(text_signature = "(partition=None, *, sequence_min=0, sequence_max=65535, on_overflow=None, store=None, \
+                             clock=None, max_wait_ms=1000)")]
+    fn py_new(
+        py: Python<'_>,
+        partition: Option<&Bound<'_, PyAny>>,
+        sequence_min: Option<&Bound<'_, PyAny>>,
+        sequence_max: Option<&Bound<'_, PyAny>>,
+        on_overflow: Option<Bound<'_, PyAny>>,
+        store: Option<&Bound<'_, PyAny>>,
+        clock: Option<&Bound<'_, PyAny>>,
+        max_wait_ms: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        errors::reject_store(store)?;
+        let partition = partition.map(|p| values::node(p, "partition", u16::MAX.into())).transpose()?;
+        let bounds = Bounds::new(
+            values::field_or(sequence_min, "sequence_min", u16::MAX, 0)?,
+            values::field_or(sequence_max, "sequence_max", u16::MAX, u16::MAX)?,
+        )
+        .map_err(errors::value)?;
+        let mint = Mint::new(bounds, scheme::WINDOW);
+        let partition = partition.map(|p| p as u16);
+        let made = Self::make(mint, Porter::new(bounds, None), partition, on_overflow, clock, max_wait_ms)?;
+        made.seat(py)?;
+        Ok(made)
+    }
+
+    /// A generator that goes on exactly after a snapshot, here or in another process.
+    ///
+    /// Only one generator may go on from a snapshot: two would mint the same IDs.
+    ///
+    /// :raises ArgumentError: an argument of the wrong type.
+    /// :raises ConfigError: ``config.snapshot`` or ``config.bounds``.
+    #[staticmethod]
+    #[pyo3(signature = (snapshot, *, on_overflow = None, clock = None, max_wait_ms = None))]
+    #[pyo3(text_signature = "(snapshot, *, on_overflow=None, clock=None, max_wait_ms=1000)")]
+    fn restore(
+        snapshot: &Bound<'_, PyAny>,
+        on_overflow: Option<Bound<'_, PyAny>>,
+        clock: Option<&Bound<'_, PyAny>>,
+        max_wait_ms: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let snapshot =
+            snapshot.cast::<Snapshot>().map_err(|_| errors::argument("snapshot", "a sno.Snapshot", snapshot))?;
+        let snapshot = &snapshot.get().0;
+        let mint = Mint::restore(snapshot).map_err(errors::value)?;
+        let porter = Porter::new(mint.bounds(), Some(snapshot));
+        let made = Self::make(mint, porter, Some(snapshot.partition), on_overflow, clock, max_wait_ms)?;
+        made.gate.seat(made.clock.is_system());
+        Ok(made)
+    }
+
+    /// Mints an ID with a metabyte of 0 to 255.
+    ///
+    /// :raises ArgumentError: ``meta`` is not an int.
+    /// :raises FieldError: ``field.range``: ``meta`` is outside 0..255.
+    /// :raises GenerationError: ``clock.rollback`` or ``sequence.exhausted`` when it would wait longer than
+    ///     ``max_wait_ms``; ``clock.range``, ``fork.shared_node``, ``generator.closed``.
+    #[pyo3(signature = (meta = None), text_signature = "($self, meta=0)")]
+    fn new(&self, py: Python<'_>, meta: Option<&Bound<'_, PyAny>>) -> PyResult<SnoId> {
+        self.slow(py, meta_of(meta)?).map(SnoId)
+    }
+
+    /// Mints the ID of a given time, for porting old rows: an aware datetime, or nanoseconds since the Unix epoch.
+    ///
+    /// It has a sequence counter of its own that rolls over silently within the bounds, and is always of timeline 0: more
+    /// than ``capacity`` IDs of one 4 ms unit repeat, and so may IDs that :meth:`new` mints in the same unit.
+    ///
+    /// :raises ArgumentError: an argument of the wrong type.
+    /// :raises FieldError: ``time.naive``, ``time.range`` outside 2010-01-01 to 2079-09-07, ``field.range``.
+    /// :raises GenerationError: ``fork.shared_node``, ``generator.closed``.
+    #[pyo3(signature = (time, meta = None), text_signature = "($self, time, meta=0)")]
+    fn new_at(&self, py: Python<'_>, time: &Bound<'_, PyAny>, meta: Option<&Bound<'_, PyAny>>) -> PyResult<SnoId> {
+        self.seat(py)?;
+        let time = values::time(time)?.floor_ms();
+        let partition = self.partition.load(Ordering::Relaxed);
+        self.porter.mint(time, meta_of(meta)?, partition, self.mint.bounds()).map(SnoId).map_err(errors::value)
+    }
+
+    /// Mints ``n`` IDs, 0 to 2^31 - 1, into one :class:`Array`.
+    ///
+    /// :raises ArgumentError: an argument is not an int.
+    /// :raises FieldError: ``field.range``.
+    /// :raises GenerationError: as :meth:`new`.
+    #[pyo3(signature = (n, meta = None), text_signature = "($self, n, meta=0)")]
+    fn batch(&self, py: Python<'_>, n: &Bound<'_, PyAny>, meta: Option<&Bound<'_, PyAny>>) -> PyResult<Array> {
+        let (n, meta) = (values::count(n)?, meta_of(meta)?);
+        let data = PyBytes::new_with(py, n * scheme::SIZE, |ids| self.write(py, ids, meta))?;
+        Ok(Array { data: data.unbind() })
+    }
+
+    /// Fills a writable buffer with IDs, 10 bytes each, and returns how many.
+    ///
+    /// :raises ArgumentError: ``buffer`` has no buffer.
+    /// :raises ConfigError: ``config.buffer``: read-only, not contiguous, or not a whole number of IDs.
+    /// :raises GenerationError: as :meth:`new`; what was minted until then is in the buffer.
+    #[pyo3(signature = (buffer, meta = None), text_signature = "($self, buffer, meta=0)")]
+    fn fill(&self, buffer: &Bound<'_, PyAny>, meta: Option<&Bound<'_, PyAny>>) -> PyResult<usize> {
+        let py = buffer.py();
+        let meta = meta_of(meta)?;
+        let target = hot::Writable::new(buffer, scheme::SIZE)?;
+        hot::fill(&target, scheme::SIZE, |ids| self.write(py, ids, meta))
+    }
+
+    /// Everything that a generator needs to go on elsewhere or later; see :meth:`restore`.
+    fn snapshot(&self, py: Python<'_>) -> PyResult<Snapshot> {
+        self.seat(py)?;
+        let now = self.clock.tick(py, scheme::TIMESCALE)?;
+        Ok(Snapshot(self.mint.snapshot(self.partition.load(Ordering::Relaxed), now)))
+    }
+
+    /// Ends minting for good; closing twice does nothing.
+    fn close(&self) {
+        self.gate.close();
+    }
+
+    /// Where it mints, 0 to 65535.
+    #[getter]
+    fn partition(&self, py: Python<'_>) -> PyResult<u16> {
+        if !self.given {
+            self.seat(py)?;
+        }
+        Ok(self.partition.load(Ordering::Relaxed))
+    }
+
+    /// The sequence number handed out last in the present unit; the lower bound where there is none.
+    #[getter]
+    fn sequence(&self, py: Python<'_>) -> PyResult<u32> {
+        Ok(self.position(py)?.0)
+    }
+
+    /// The lower sequence bound.
+    #[getter]
+    fn sequence_min(&self) -> u16 {
+        self.mint.bounds().min
+    }
+
+    /// The upper sequence bound.
+    #[getter]
+    fn sequence_max(&self) -> u16 {
+        self.mint.bounds().max
+    }
+
+    /// How many sequence numbers of the present unit are used.
+    #[getter]
+    fn used(&self, py: Python<'_>) -> PyResult<u32> {
+        Ok(self.position(py)?.1)
+    }
+
+    /// How many IDs fit in a unit.
+    #[getter]
+    fn capacity(&self) -> u32 {
+        self.mint.bounds().capacity()
+    }
+
+    /// How often the clock went back; the lowest bit is the timeline.
+    #[getter]
+    fn drifts(&self) -> u32 {
+        self.mint.view().1.count
+    }
+
+    fn __iter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    fn __next__(&self, py: Python<'_>) -> PyResult<SnoId> {
+        self.slow(py, 0).map(SnoId)
+    }
+
+    fn __enter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    #[pyo3(signature = (*exc))]
+    fn __exit__(&self, exc: &Bound<'_, PyAny>) {
+        let _ = exc;
+        self.close();
+    }
+
+    fn __repr__(&self) -> String {
+        let bounds = self.mint.bounds();
+        let partition = self.partition.load(Ordering::Relaxed);
+        format!("<sno.Generator partition={partition} sequence={}..{}>", bounds.min, bounds.max)
+    }
+}
+
+/// A generator's state, in the Go library's JSON.
+///
+/// Snapshot(partition, sequence_min=0, sequence_max=65535, sequence=0, now=0, wall_hi=0, wall_safe=0, drifts=0)
+///
+/// ``partition``, the bounds and ``sequence`` are 0 to 65535; ``now``, ``wall_hi`` (the highest unit seen) and
+/// ``wall_safe`` are units of 4 ms since 2010, 0 to 2^39 - 1; ``drifts``, 0 to 2^32 - 1, counts how often the clock went
+/// back. ``sequence`` is the number handed out last in ``wall_hi``.
+///
+/// :raises ArgumentError: a value is not an int.
+/// :raises FieldError: ``field.range``.
+#[pyclass(frozen, eq, hash, module = "mintmark.sno")]
+#[derive(PartialEq, Eq, Hash)]
+pub struct Snapshot(scheme::Snapshot);
+
+/// The Go library's JSON: the partition is two bytes, high first.
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Json {
+    partition: [u8; 2],
+    sequence_min: u16,
+    sequence_max: u16,
+    sequence: u32,
+    now: i64,
+    wall_hi: u64,
+    wall_safe: u64,
+    drifts: u32,
+}
+
+#[pymethods]
+impl Snapshot {
+    #[new]
+    #[pyo3(signature = (partition, sequence_min = None, sequence_max = None, sequence = None, now = None, wall_hi = None,
+                        wall_safe = None, drifts = None))]
+    #[pyo3(text_signature = "(partition, sequence_min=0, sequence_max=65535, sequence=0, now=0, wall_hi=0, wall_safe=0, \
+                             drifts=0)")]
+    #[expect(clippy::too_many_arguments, reason = "one for each field of the format")]
+    fn py_new(
+        partition: &Bound<'_, PyAny>,
+        sequence_min: Option<&Bound<'_, PyAny>>,
+        sequence_max: Option<&Bound<'_, PyAny>>,
+        sequence: Option<&Bound<'_, PyAny>>,
+        now: Option<&Bound<'_, PyAny>>,
+        wall_hi: Option<&Bound<'_, PyAny>>,
+        wall_safe: Option<&Bound<'_, PyAny>>,
+        drifts: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let unit = |value: Option<&Bound<'_, PyAny>>, name| {
+            value.map_or(Ok(0), |value| values::field(value, name, scheme::TIME.max().into()).map(|n| n as u64))
+        };
+        Ok(Self(scheme::Snapshot {
+            partition: values::field_or(Some(partition), "partition", u16::MAX, 0)?,
+            sequence_min: values::field_or(sequence_min, "sequence_min", u16::MAX, 0)?,
+            sequence_max: values::field_or(sequence_max, "sequence_max", u16::MAX, u16::MAX)?,
+            sequence: values::field_or(sequence, "sequence", u16::MAX, 0)?,
+            now: unit(now, "now")?,
+            wall_hi: unit(wall_hi, "wall_hi")?,
+            wall_safe: unit(wall_safe, "wall_safe")?,
+            drifts: values::field_or(drifts, "drifts", u32::MAX, 0)?,
+        }))
+    }
+
+    /// The JSON that the Go library reads and writes.
+    fn to_json(&self) -> String {
+        let s = &self.0;
+        let json = Json {
+            partition: s.partition.to_be_bytes(),
+            sequence_min: s.sequence_min,
+            sequence_max: s.sequence_max,
+            sequence: s.sequence.into(),
+            now: s.now as i64,
+            wall_hi: s.wall_hi,
+            wall_safe: s.wall_safe,
+            drifts: s.drifts,
+        };
+        serde_json::to_string(&json).unwrap_or_default()
+    }
+
+    /// Reads that JSON.
+    ///
+    /// :raises ArgumentError: ``text`` is not str.
+    /// :raises ConfigError: ``config.snapshot``: it is malformed or out of range.
+    #[staticmethod]
+    #[pyo3(signature = (text, /))]
+    fn from_json(text: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let wrong = |reason: String| errors::value(Error::Snapshot(reason));
+        let json: Json =
+            serde_json::from_str(&values::text(text, "text")?).map_err(|error| wrong(error.to_string()))?;
+        let sequence = u16::try_from(json.sequence)
+            .map_err(|_| wrong(format!("sequence {} is outside 0..65535", json.sequence)))?;
+        let now = u64::try_from(json.now).map_err(|_| wrong(format!("now {} is negative", json.now)))?;
+        Ok(Self(scheme::Snapshot {
+            partition: u16::from_be_bytes(json.partition),
+            sequence_min: json.sequence_min,
+            sequence_max: json.sequence_max,
+            sequence,
+            now,
+            wall_hi: json.wall_hi,
+            wall_safe: json.wall_safe,
+            drifts: json.drifts,
+        }))
+    }
+
+    /// Where, 0 to 65535.
+    #[getter]
+    fn partition(&self) -> u16 {
+        self.0.partition
+    }
+
+    /// Lower sequence bound.
+    #[getter]
+    fn sequence_min(&self) -> u16 {
+        self.0.sequence_min
+    }
+
+    /// Upper sequence bound.
+    #[getter]
+    fn sequence_max(&self) -> u16 {
+        self.0.sequence_max
+    }
+
+    /// Sequence number handed out last in ``wall_hi``.
+    #[getter]
+    fn sequence(&self) -> u16 {
+        self.0.sequence
+    }
+
+    /// The unit in which the snapshot was taken; informative.
+    #[getter]
+    fn now(&self) -> u64 {
+        self.0.now
+    }
+
+    /// The highest unit seen.
+    #[getter]
+    fn wall_hi(&self) -> u64 {
+        self.0.wall_hi
+    }
+
+    /// The safe unit: at or below it a clock that goes back has to wait.
+    #[getter]
+    fn wall_safe(&self) -> u64 {
+        self.0.wall_safe
+    }
+
+    /// How often the clock went back.
+    #[getter]
+    fn drifts(&self) -> u32 {
+        self.0.drifts
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (String,))> {
+        Ok((slf.get_type().getattr("from_json")?, (slf.get().to_json(),)))
+    }
+
+    fn __repr__(&self) -> String {
+        let s = &self.0;
+        format!(
+            "Snapshot(partition={}, sequence_min={}, sequence_max={}, sequence={}, now={}, wall_hi={}, wall_safe={}, drifts={})",
+            s.partition, s.sequence_min, s.sequence_max, s.sequence, s.now, s.wall_hi, s.wall_safe, s.drifts
+        )
+    }
+}
+
+/// The smallest ID of the 4 ms unit that a time lies in: the lower bound of a range query.
+///
+/// :raises ArgumentError: ``time`` is neither an aware datetime nor an int of nanoseconds.
+/// :raises FieldError: ``time.naive`` or ``time.range``.
+#[pyfunction]
+#[pyo3(signature = (time, /))]
+pub fn min_at(time: &Bound<'_, PyAny>) -> PyResult<SnoId> {
+    scheme::min_at(values::time(time)?).map(SnoId).map_err(errors::value)
+}
+
+/// The largest ID of the 4 ms unit that a time lies in: the upper bound of a range query.
+///
+/// :raises ArgumentError: ``time`` is neither an aware datetime nor an int of nanoseconds.
+/// :raises FieldError: ``time.naive`` or ``time.range``.
+#[pyfunction]
+#[pyo3(signature = (time, /))]
+pub fn max_at(time: &Bound<'_, PyAny>) -> PyResult<SnoId> {
+    scheme::max_at(values::time(time)?).map(SnoId).map_err(errors::value)
+}
+
+/// Writes the text of packed IDs, 16 characters each, into a buffer of exactly that size; returns how many IDs.
+///
+/// :raises ArgumentError: an argument has no buffer.
+/// :raises ParseError: ``parse.length``: ``ids`` is not a whole number of IDs.
+/// :raises ConfigError: ``config.buffer``.
+#[pyfunction]
+#[pyo3(signature = (ids, text, /))]
+pub fn encode_into(ids: &Bound<'_, PyAny>, text: &Bound<'_, PyAny>) -> PyResult<usize> {
+    let source = hot::Readable::new(ids, "ids")?;
+    values::whole(source.len(), scheme::SIZE, "ids", "bytes")?;
+    let count = source.len() / scheme::SIZE;
+    let target = hot::Writable::exactly(text, count * scheme::TEXT)?;
+    hot::transform(&source, &target, |ids, text| base32::encode_many(ids, text));
+    Ok(count)
+}
+
+/// Reads packed text, 16 characters an ID, into a buffer of exactly 10 bytes an ID; returns how many IDs.
+///
+/// :raises ArgumentError: an argument has no buffer.
+/// :raises ParseError: ``parse.length``, or ``parse.character`` with the position in the whole text; the buffer's content
+///     is then unspecified.
+/// :raises ConfigError: ``config.buffer``.
+#[pyfunction]
+#[pyo3(signature = (text, ids, /))]
+pub fn parse_into(text: &Bound<'_, PyAny>, ids: &Bound<'_, PyAny>) -> PyResult<usize> {
+    let source = hot::Readable::new(text, "text")?;
+    values::whole(source.len(), scheme::TEXT, "text", "characters")?;
+    let count = source.len() / scheme::TEXT;
+    let target = hot::Writable::exactly(ids, count * scheme::SIZE)?;
+    hot::transform(&source, &target, base32::decode_many)
+        .map_err(|position| errors::value(bad_byte(&source.to_vec(), position)))?;
+    Ok(count)
+}

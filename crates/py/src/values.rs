@@ -1,0 +1,186 @@
+//! Python values in, checked; Python values out.
+
+use crate::errors;
+use mintmark_core::error::Error;
+use mintmark_core::units::{UnixMs, UnixNs};
+use pyo3::exceptions::PyOverflowError;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyByteArray, PyBytes, PyDateTime, PyDelta, PyDeltaAccess, PyInt, PyMemoryView, PyString, PyTzInfo, PyTzInfoAccess};
+
+/// A whole number within `min..=max`; `raise` makes the error from the number in words.
+fn bounded(
+    value: &Bound<'_, PyAny>,
+    what: &str,
+    min: i128,
+    max: u128,
+    raise: impl FnOnce(String) -> Error,
+) -> PyResult<u128> {
+    // Anything with `__index__` counts as an int, numpy's integers among them.
+    if value.cast::<PyInt>().is_err() && !value.hasattr("__index__")? {
+        return Err(errors::argument(what, "an int", value));
+    }
+    let words = match value.extract::<i128>() {
+        Ok(n) if n >= min && (n < 0 || n as u128 <= max) => return Ok(n as u128),
+        Ok(n) => n.to_string(),
+        // Python refuses to print an int of thousands of digits, and so do we.
+        Err(error) if error.is_instance_of::<PyOverflowError>(value.py()) => "of more than 127 bits".into(),
+        Err(error) => return Err(error),
+    };
+    Err(errors::value(raise(words)))
+}
+
+/// A field's value within `0..=max`.
+pub fn field(value: &Bound<'_, PyAny>, name: &str, max: u128) -> PyResult<u128> {
+    bounded(value, name, 0, max, |value| Error::Range { field: name.into(), value, min: 0, max })
+}
+
+/// An optional field's value.
+pub fn field_or<T: TryFrom<u128>>(value: Option<&Bound<'_, PyAny>>, name: &str, max: T, default: T) -> PyResult<T>
+where
+    u128: From<T>,
+{
+    match value {
+        Some(value) => Ok(T::try_from(field(value, name, max.into())?).unwrap_or(default)),
+        None => Ok(default),
+    }
+}
+
+/// A node number within `0..=max`, under the scheme's own word for it.
+pub fn node(value: &Bound<'_, PyAny>, term: &'static str, max: u64) -> PyResult<u64> {
+    bounded(value, term, 0, max.into(), |value| Error::Node { term, value, max }).map(|n| n as u64)
+}
+
+/// A whole number of any sign that fits 127 bits.
+pub fn signed(value: &Bound<'_, PyAny>, name: &str) -> PyResult<i128> {
+    let (min, max) = (i128::MIN, i128::MAX as u128);
+    bounded(value, name, min, max, |value| Error::Range { field: name.into(), value, min, max }).map(|n| n as i128)
+}
+
+/// How many milliseconds a generator may wait.
+pub fn max_wait_ms(value: &Bound<'_, PyAny>) -> PyResult<u64> {
+    let max = u128::from(u32::MAX);
+    let wrong = |error: PyErr| {
+        let py = value.py();
+        if error.get_type(py).name().is_ok_and(|n| n == "ArgumentError") {
+            return error;
+        }
+        errors::config(py, "config.wait", &error.value(py).to_string())
+    };
+    field(value, "max_wait_ms", max).map(|n| n as u64).map_err(wrong)
+}
+
+/// Text.
+pub fn text<'a>(value: &'a Bound<'_, PyAny>, what: &str) -> PyResult<std::borrow::Cow<'a, str>> {
+    let string = value.cast::<PyString>().map_err(|_| errors::argument(what, "str", value))?;
+    // Lone surrogates have no UTF-8 form; they become replacement characters, which no alphabet has.
+    Ok(string.to_string_lossy())
+}
+
+/// The bytes of any object with a contiguous buffer.
+pub fn bytes(value: &Bound<'_, PyAny>, what: &str) -> PyResult<Vec<u8>> {
+    if let Ok(bytes) = value.cast::<PyBytes>() {
+        return Ok(bytes.as_bytes().to_vec());
+    }
+    if let Ok(bytes) = value.cast::<PyByteArray>() {
+        return Ok(bytes.to_vec());
+    }
+    let Ok(view) = PyMemoryView::from(value) else {
+        return Err(errors::argument(what, "bytes or another buffer", value));
+    };
+    view.call_method0("tobytes")?.extract()
+}
+
+/// A time: an aware datetime, or an int of nanoseconds since the Unix epoch.
+pub fn time(value: &Bound<'_, PyAny>) -> PyResult<UnixNs> {
+    let py = value.py();
+    let Ok(datetime) = value.cast::<PyDateTime>() else {
+        if value.cast::<PyInt>().is_err() && !value.hasattr("__index__")? {
+            return Err(errors::argument("time", "an aware datetime or an int of nanoseconds", value));
+        }
+        return signed(value, "time").map(UnixNs);
+    };
+    if datetime.get_tzinfo().is_none() || datetime.call_method0("utcoffset")?.is_none() {
+        let message = format!("time {} has no time zone", datetime.str()?);
+        return Err(errors::field(py, "time.naive", &message));
+    }
+    let delta = datetime.sub(epoch(py)?)?;
+    let delta = delta.cast::<PyDelta>()?;
+    let seconds = i128::from(delta.get_days()) * 86_400 + i128::from(delta.get_seconds());
+    Ok(UnixNs((seconds * 1_000_000 + i128::from(delta.get_microseconds())) * 1_000))
+}
+
+fn epoch(py: Python<'_>) -> PyResult<Bound<'_, PyDateTime>> {
+    static EPOCH: PyOnceLock<Py<PyDateTime>> = PyOnceLock::new();
+    EPOCH.get_or_try_init(py, || datetime(py, UnixMs(0)).map(Bound::unbind)).map(|epoch| epoch.bind(py).clone())
+}
+
+/// An aware UTC datetime.
+pub fn datetime(py: Python<'_>, ms: UnixMs) -> PyResult<Bound<'_, PyDateTime>> {
+    let out_of_range = || errors::field(py, "time.range", &format!("time {ms} is outside what a datetime can hold (years 1..9999)"));
+    let t = time::OffsetDateTime::from_unix_timestamp_nanos(ms.start_ns().0).map_err(|_| out_of_range())?;
+    let utc = PyTzInfo::utc(py)?;
+    let micros = u32::from(t.millisecond()) * 1_000;
+    PyDateTime::new(py, t.year(), t.month().into(), t.day(), t.hour(), t.minute(), t.second(), micros, Some(&utc))
+        .map_err(|_| out_of_range())
+}
+
+/// `datetime.max`, aware: the answer where time outlasts the calendar.
+pub fn datetime_or_max(py: Python<'_>, ms: UnixMs) -> PyResult<Bound<'_, PyDateTime>> {
+    datetime(py, ms).or_else(|_| PyDateTime::new(py, 9999, 12, 31, 23, 59, 59, 999_999, Some(&PyTzInfo::utc(py)?.to_owned())))
+}
+
+/// The bytes of a `uuid.UUID`.
+pub fn uuid_bytes(value: &Bound<'_, PyAny>) -> PyResult<[u8; 16]> {
+    if value.is_instance(&uuid_class(value.py())?)? {
+        if let Ok(bytes) = value.getattr("bytes")?.extract::<[u8; 16]>() {
+            return Ok(bytes);
+        }
+    }
+    Err(errors::argument("value", "a uuid.UUID", value))
+}
+
+/// A `uuid.UUID` of these bytes.
+pub fn uuid(py: Python<'_>, bytes: [u8; 16]) -> PyResult<Bound<'_, PyAny>> {
+    uuid_class(py)?.call1((py.None(), PyBytes::new(py, &bytes)))
+}
+
+fn uuid_class(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+    // Imported when first needed: it costs as much as all of mintmark.
+    static CLASS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let class = CLASS.get_or_try_init(py, || py.import("uuid")?.getattr("UUID").map(Bound::unbind))?;
+    Ok(class.bind(py).clone())
+}
+
+/// Random bits for a node number or a counter that nobody gave.
+pub fn random(py: Python<'_>) -> PyResult<u64> {
+    getrandom::u64().map_err(|error| {
+        errors::generation(py, "system.random", &format!("the system has no randomness: {error}"), None)
+    })
+}
+
+/// Checks that a length is a whole number of items.
+pub fn whole(actual: usize, size: usize, what: &'static str, unit: &'static str) -> PyResult<()> {
+    if actual % size == 0 {
+        return Ok(());
+    }
+    let expected = actual.next_multiple_of(size);
+    Err(errors::value(Error::Length { what, actual, expected, unit }))
+}
+
+/// How many IDs a caller asks for: 0 to 2^31 - 1.
+pub fn count(value: &Bound<'_, PyAny>) -> PyResult<usize> {
+    field(value, "n", i32::MAX as u128).map(|n| n as usize)
+}
+
+/// One of the known words; the first where none is given.
+pub fn policy<T: Copy>(value: Option<&Bound<'_, PyAny>>, what: &str, known: &[(&str, T)]) -> PyResult<T> {
+    let Some(value) = value else { return Ok(known[0].1) };
+    let text = text(value, what)?;
+    known.iter().find(|(name, _)| *name == text).map(|&(_, policy)| policy).ok_or_else(|| {
+        let names: Vec<_> = known.iter().map(|(name, _)| format!("'{name}'")).collect();
+        let shown: String = text.chars().take(40).collect();
+        let message = format!("{what} {shown:?} is not one of {}", names.join(", "));
+        errors::config(value.py(), "config.policy", &message)
+    })
+}

@@ -1,0 +1,35 @@
+"""mintmark mints unique IDs for distributed systems.
+
+Three schemes: :mod:`mintmark.sno` (10 bytes that sort by time), :mod:`mintmark.snowflake` (64-bit integers) and
+:mod:`mintmark.locality` (UUIDs whose first digits scatter or cluster). :func:`mintmark.inspect` explains any ID.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from mintmark import _core, errors, locality, sno, snowflake
+
+if TYPE_CHECKING:
+    from mintmark.anatomy import Anatomy, inspect
+
+__all__ = ["Anatomy", "__version__", "errors", "inspect", "locality", "sno", "snowflake"]
+
+__version__ = "0.1.0"
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_core.after_fork_in_child)
+
+
+def __getattr__(name: str) -> object:
+    # Explaining an ID costs more to import than minting one.
+    if name in {"Anatomy", "inspect"}:
+        from mintmark import anatomy
+
+        return getattr(anatomy, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,226 @@
+"""Every error that mintmark raises: one class per thing that a caller can do about it.
+
+Each error carries a stable dotted ``code``. :data:`CATALOGUE` lists all codes with their class, their HTTP status,
+their RESP error prefix, the exit code of the command line, and what to do next.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+__all__ = [
+    "CATALOGUE",
+    "ArgumentError",
+    "ConfigError",
+    "Entry",
+    "FieldError",
+    "GenerationError",
+    "LeaseError",
+    "MintError",
+    "ParseError",
+    "StoreError",
+]
+
+
+class MintError(Exception):
+    """The base of every mintmark error.
+
+    :param message: one sentence with the offending value and the limit.
+    :param code: a key of :data:`CATALOGUE`.
+    """
+
+    code: str
+
+    def __init__(self, message: str, *, code: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuild, (type(self), self.args, self.__dict__)
+
+
+def _rebuild(cls: type[MintError], args: tuple[str], state: dict[str, object]) -> MintError:
+    error = cls.__new__(cls, *args)
+    error.args = args
+    error.__dict__.update(state)
+    return error
+
+
+class ArgumentError(MintError, TypeError):
+    """An argument has the wrong type: fix the call."""
+
+
+class ParseError(MintError, ValueError):
+    """Text or bytes are not an ID: reject the input.
+
+    ``position`` is the 0-based index of the first offending character or byte, or ``None`` where the length is wrong.
+    """
+
+    position: int | None
+
+    def __init__(self, message: str, *, code: str, position: int | None = None) -> None:
+        super().__init__(message, code=code)
+        self.position = position
+
+
+class FieldError(MintError, ValueError):
+    """A field's value does not fit its layout, or the ID has no such field: correct the value."""
+
+
+class ConfigError(MintError, ValueError):
+    """A generator, layout or store was configured with something that cannot work: correct the configuration."""
+
+
+class GenerationError(MintError, RuntimeError):
+    """An ID cannot be minted now: wait, or repair what the message names.
+
+    ``retry_after_ms`` is how many milliseconds to wait before another try can succeed, or ``None`` where waiting does
+    not help.
+    """
+
+    retry_after_ms: int | None
+
+    def __init__(self, message: str, *, code: str, retry_after_ms: int | None = None) -> None:
+        super().__init__(message, code=code)
+        self.retry_after_ms = retry_after_ms
+
+
+class LeaseError(MintError, RuntimeError):
+    """A node number cannot be leased, or was lost."""
+
+
+class StoreError(MintError, RuntimeError):
+    """A store cannot be reached or answered with an error; the driver's error is the ``__cause__``."""
+
+
+class Entry(NamedTuple):
+    """One row of :data:`CATALOGUE`."""
+
+    error: type[MintError]
+    http: int
+    resp: str
+    exit: int
+    meaning: str
+    remedy: str
+
+
+CATALOGUE: dict[str, Entry] = {
+    "argument.type": Entry(
+        ArgumentError, 400, "ERR", 2, "An argument has the wrong type.", "Pass the type that the message names."
+    ),
+    "parse.length": Entry(
+        ParseError, 400, "ERR", 65, "The text or bytes have the wrong length.", "Check that the ID was not cut or padded."
+    ),
+    "parse.character": Entry(
+        ParseError,
+        400,
+        "ERR",
+        65,
+        "A character is outside the scheme's alphabet.",
+        "Look at the position that the message names; parsing never guesses case or look-alikes.",
+    ),
+    "parse.unknown": Entry(
+        ParseError, 400, "ERR", 65, "The value is not an ID of any known scheme.", "Check the value; see `mintmark schemes`."
+    ),
+    "field.range": Entry(
+        FieldError, 400, "ERR", 65, "A field's value is outside its range.", "Use a value within the limits in the message."
+    ),
+    "field.format": Entry(
+        FieldError, 400, "ERR", 65, "A field's text is malformed, such as a MAC address.", "Use the form in the message."
+    ),
+    "field.version": Entry(
+        FieldError,
+        400,
+        "ERR",
+        65,
+        "A UUID is not of version b, so it has no such field.",
+        "Look at `.version` before reading locality's fields.",
+    ),
+    "time.naive": Entry(
+        FieldError,
+        400,
+        "ERR",
+        65,
+        "A datetime has no time zone.",
+        "Give it one, such as `datetime.now(timezone.utc)`.",
+    ),
+    "time.range": Entry(
+        FieldError, 400, "ERR", 65, "A time is outside what the layout can hold.", "See the limits in the message."
+    ),
+    "config.layout": Entry(
+        ConfigError, 500, "ERR", 78, "A layout's fields are malformed or do not fit.", "Correct the field declaration."
+    ),
+    "config.bounds": Entry(
+        ConfigError, 500, "ERR", 78, "Sequence bounds leave too few numbers.", "Leave at least 6 numbers between them."
+    ),
+    "config.node": Entry(
+        ConfigError, 500, "ERR", 78, "A node number is outside its layout.", "Use a node number within the limits."
+    ),
+    "config.policy": Entry(
+        ConfigError, 500, "ERR", 78, "A policy or mode has no such value.", "Use one of the values in the message."
+    ),
+    "config.clock": Entry(
+        ConfigError, 500, "ERR", 78, "A clock is not usable.", "Pass a ManualClock, or a callable that returns nanoseconds."
+    ),
+    "config.wait": Entry(
+        ConfigError, 500, "ERR", 78, "`max_wait_ms` is out of range.", "Use a whole number of milliseconds, 0 or more."
+    ),
+    "config.snapshot": Entry(
+        ConfigError, 500, "ERR", 78, "A snapshot is malformed.", "Use what `Generator.snapshot()` gave."
+    ),
+    "config.buffer": Entry(
+        ConfigError,
+        500,
+        "ERR",
+        78,
+        "A buffer is read-only, not contiguous, or not a whole number of IDs.",
+        "Pass a writable, contiguous buffer of the size in the message.",
+    ),
+    "config.store": Entry(
+        ConfigError, 500, "ERR", 78, "This version cannot use a store.", "Leave `store` out; give a node number instead."
+    ),
+    "clock.rollback": Entry(
+        GenerationError,
+        503,
+        "TRYAGAIN",
+        75,
+        "The clock went back further than the generator may wait.",
+        "Wait `retry_after_ms`, or repair the clock.",
+    ),
+    "clock.range": Entry(
+        GenerationError,
+        500,
+        "ERR",
+        70,
+        "The clock is outside what the layout can hold.",
+        "Repair the clock, or choose a layout that lasts longer.",
+    ),
+    "sequence.exhausted": Entry(
+        GenerationError,
+        503,
+        "TRYAGAIN",
+        75,
+        "All sequence numbers of this tick are used.",
+        "Wait `retry_after_ms`, or spread the load over more nodes.",
+    ),
+    "fork.shared_node": Entry(
+        GenerationError,
+        500,
+        "ERR",
+        70,
+        "A forked child holds its parent's node number.",
+        "Make a new generator in the child, with a node number of its own.",
+    ),
+    "system.random": Entry(
+        GenerationError,
+        500,
+        "ERR",
+        71,
+        "The operating system gave no random bytes.",
+        "Give the generator an explicit node number.",
+    ),
+    "generator.closed": Entry(
+        GenerationError, 500, "ERR", 70, "The generator was closed.", "Make a new generator."
+    ),
+}
+"""Every error code, its class and what it maps to."""
