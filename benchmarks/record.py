@@ -79,7 +79,7 @@ class Result:
         missing = self.skipped or next((rounds.missing for rounds in self.passes if rounds.missing), None)
         ratios = self.ratios
         if self.bar is None:
-            met = "-"
+            met = "–"
         elif self.met is None:
             met = "not measured"
         else:
@@ -88,8 +88,8 @@ class Result:
             self.what,
             (_figure(self.figures, self.unit) or f"skipped: {missing}") + counted,
             self.beside,
-            _figure(self.beside_figures, self.unit) or (f"skipped: {missing}" if self.figures else "-"),
-            f"{median(ratios):.3f} [{min(ratios):.3f} … {max(ratios):.3f}]" if ratios else "-",
+            _figure(self.beside_figures, self.unit) or (f"skipped: {missing}" if self.figures else "–"),
+            f"{median(ratios):.3f} [{min(ratios):.3f} … {max(ratios):.3f}]" if ratios else "–",
             _bar(self.bar, self.unit),
             met,
         )
@@ -105,8 +105,8 @@ def _figure(figures: Sequence[float], unit: str) -> str:
 
 def _bar(bar: Bar | None, unit: str) -> str:
     if bar is None:
-        return "-"
-    limit = f"{bar.sense} {bar.limit} {'x' if bar.of == 'ratio' else unit}"
+        return "–"
+    limit = f"{bar.sense} {bar.limit} {'×' if bar.of == 'ratio' else unit}"
     return limit + (f", 0 {bar.zero}" if bar.zero else "")
 
 

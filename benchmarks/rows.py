@@ -193,6 +193,7 @@ ROWS: tuple[Row, ...] = (
         Bar("ratio", "≥", 0.99),
         unit="M/s",
         note=UNITS,
+        pinned=False,
     ),
     Row(
         "for id in snowflake.Generator, one thread",
@@ -201,6 +202,7 @@ ROWS: tuple[Row, ...] = (
         Bar("ratio", "≥", 0.99),
         unit="M/s",
         note=UNITS,
+        pinned=False,
     ),
     Row(
         "str(id) of sno",

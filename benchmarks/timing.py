@@ -168,9 +168,10 @@ def saturation(ids: Callable[[], Iterator[object]], ceiling: Callable[[], int], 
     return measure
 
 
-def threads(ids: Callable[[], Iterator[object]], *, count: int = 2, total: int = 1 << 20) -> Measure:
+def threads(ids: Callable[[], Iterator[object]], *, count: int = 2, total: int = 2**20 + 2) -> Measure:
     """Nanoseconds an ID (wall time over all IDs) of `count` threads on one generator, beside those of one thread.
 
+    On sno, `total` is the IDs of 16 units and the first of another, so that the ceiling is not seen too high.
     After every round, untimed because fresh memory costs more than an ID, the threads mint as many again and keep them:
     those are counted, and those among them that occur twice.
     """

@@ -11,38 +11,40 @@ Readings below :data:`FLOOR` are dropped. The likelihood orders the readings of 
 
 from __future__ import annotations
 
-import builtins
-from collections.abc import Iterator
-from datetime import datetime
 from operator import index
 from time import time_ns
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mintmark import formats, locality, sno
 from mintmark.errors import ArgumentError, ParseError
 from mintmark.formats import Format
 
+if TYPE_CHECKING:
+    import builtins
+    from collections.abc import Iterator
+    from datetime import datetime
+
 __all__ = ["Anatomy", "Field", "inspect"]
 
 FORMS: Final = {
-    "text": (1.0, "the text is canonical"),
-    "held": (1.0, "the bytes of the UUID are the text of an ID"),
-    "variant": (0.7, "the text is readable, if not canonical"),
-    "bytes": (0.8, "the number of bytes is right"),
-    "integer": (0.8, "an integer of this size fits"),
-    "borrowed": (0.3, "the UUID may hold its bits"),
+    "text": (1.0, "canonical text"),
+    "held": (1.0, "a UUID whose bytes are the text of an ID"),
+    "variant": (0.7, "readable text, though not canonical"),
+    "bytes": (0.8, "the right number of bytes"),
+    "integer": (0.8, "an integer of this size"),
+    "borrowed": (0.3, "a UUID may hold its bits"),
 }
-"""Weight and sentence for each form that a value can come in."""
+"""Weight and words for each form that a value can come in."""
 
 TIMES: Final = {
-    "past": (1.0, "its time is between 2005 and now"),
-    "none": (0.8, "it has no time that could speak for or against it"),
-    "soon": (0.5, "its time is less than a year ahead"),
-    "epoch": (0.05, "its time is within a day of its epoch, as for any small number"),
-    "ancient": (0.05, "its time is before 2005"),
-    "future": (0.05, "its time is more than a year ahead"),
+    "past": (1.0, "time between 2005 and now"),
+    "none": (0.8, "no time to judge by"),
+    "soon": (0.5, "time less than a year ahead"),
+    "epoch": (0.05, "time within a day of the epoch, as of any small number"),
+    "ancient": (0.05, "time before 2005"),
+    "future": (0.05, "time more than a year ahead"),
 }
-"""Weight and sentence for each kind of time that a reading can have."""
+"""Weight and words for each kind of time that a reading can have."""
 
 FLOOR: Final = 0.015
 """What is less likely is not worth mentioning: an implausible time in a form that is not the format's own."""
@@ -128,58 +130,58 @@ def inspect(value: object, *, now_ns: int | None = None) -> list[Anatomy]:
     now_ns = time_ns() if now_ns is None else now_ns
     for table in _TABLES:
         judged = [(_judge(*reading, now_ns), reading) for reading in _readings(table, value)]
-        found = [_dissect(format, number, verdict) for verdict, (format, number, _) in judged if verdict[0] >= FLOOR]
+        found = [_dissect(fmt, number, verdict) for verdict, (fmt, number, _) in judged if verdict[0] >= FLOOR]
         if found:
             return sorted(found, key=lambda anatomy: -anatomy.likelihood)
     raise ParseError(f"{_shortened(value)} is not an ID of any known scheme", code="parse.unknown")
 
 
-def dissect(format: Format, number: int) -> Anatomy:
-    """Takes apart an ID of a known format, such as one just minted; ``number`` must fit the format."""
-    return _dissect(format, number, (1.0, "Its format is known."))
+def dissect(fmt: Format, number: int) -> Anatomy:
+    """Takes apart an ID of a known format, such as one just minted; ``number`` must fit it."""
+    return _dissect(fmt, number, (1.0, "Its format is known."))
 
 
-def _judge(format: Format, number: int, form: str, now_ns: int) -> tuple[float, str]:
+def _judge(fmt: Format, number: int, form: str, now_ns: int) -> tuple[float, str]:
     """The likelihood of a reading, and why."""
     form_weight, form_says = FORMS[form]
-    time_weight, time_says = TIMES[_kind_of_time(format, format.time_ns(number), now_ns)]
-    checked = [part.name for part in format.parts if part.only is not None and part.name != "unused"]
-    structure = f", its {' and '.join(checked)} {'fit' if len(checked) > 1 else 'fits'}" if checked else ""
-    why = f"{form_says[0].upper()}{form_says[1:]}{structure}, and {time_says}."
-    if format in formats.LAST_RESORTS:
-        why = "Nothing else fits, though nearly any text of this length would."
-    return round(format.weight * form_weight * time_weight, 4), why
+    time_weight, time_says = TIMES[_kind_of_time(fmt, fmt.time_ns(number), now_ns)]
+    likelihood = round(fmt.weight * form_weight * time_weight, 4)
+    if fmt in formats.LAST_RESORTS:
+        return likelihood, "Nothing else fits, though nearly any text of this length would."
+    checked = [part.name for part in fmt.parts if part.only is not None and part.name != "unused"]
+    structure = f"; {' and '.join(checked)} {'fit' if len(checked) > 1 else 'fits'}" if checked else ""
+    return likelihood, f"{form_says[0].upper()}{form_says[1:]}{structure}; {time_says}."
 
 
-def _dissect(format: Format, number: int, verdict: tuple[float, str]) -> Anatomy:
-    when_ns = format.time_ns(number)
+def _dissect(fmt: Format, number: int, verdict: tuple[float, str]) -> Anatomy:
+    when_ns = fmt.time_ns(number)
     return Anatomy(
-        scheme=format.scheme,
-        layout=format.layout,
-        text=format.write(number),
-        bytes=number.to_bytes(format.bits // 8, "big"),
+        scheme=fmt.scheme,
+        layout=fmt.layout,
+        text=fmt.write(number),
+        bytes=number.to_bytes(fmt.bits // 8, "big"),
         int=number,
         time=None if when_ns is None else formats.utc(when_ns),
-        fields=tuple(_fields(format, number)),
+        fields=tuple(_fields(fmt, number)),
         likelihood=verdict[0],
         why=verdict[1],
     )
 
 
-def _fields(format: Format, number: int) -> Iterator[Field]:
-    for part, low in format.placed:
+def _fields(fmt: Format, number: int) -> Iterator[Field]:
+    for part, low in fmt.placed:
         raw = number >> low & (1 << part.bits) - 1
         value = part.kind(raw, part.bits)
         meaning = part.meaning if isinstance(part.meaning, str) else part.meaning(raw)
         if not meaning and part.role == "time":
-            meaning = str(format.clock)
+            meaning = str(fmt.clock)
         yield Field(part.name, part.role, (low + part.bits - 1, low), value, meaning)
 
 
-def _kind_of_time(format: Format, when_ns: int | None, now_ns: int) -> str:
-    if format.clock is None or when_ns is None:
+def _kind_of_time(fmt: Format, when_ns: int | None, now_ns: int) -> str:
+    if fmt.clock is None or when_ns is None:
         return "none"
-    if when_ns < format.clock.epoch_ns + _DAY_NS:
+    if when_ns < fmt.clock.epoch_ns + _DAY_NS:
         return "epoch"
     if when_ns < _2005_NS:
         return "ancient"
@@ -198,13 +200,13 @@ class _Table:
         self.texts: dict[int, dict[formats.Spelling, list[Format]]] = {}
         self.bytes: dict[int, list[Format]] = {}
         self.integers: dict[int, list[Format]] = {}
-        for format in known:
-            for spelling in format.spellings:
-                self.texts.setdefault(spelling.length, {}).setdefault(spelling, []).append(format)
-            if format.raw:
-                self.bytes.setdefault(format.bits // 8, []).append(format)
-            if format.integer:
-                self.integers.setdefault(format.bits, []).append(format)
+        for fmt in known:
+            for spelling in fmt.spellings:
+                self.texts.setdefault(spelling.length, {}).setdefault(spelling, []).append(fmt)
+            if fmt.raw:
+                self.bytes.setdefault(fmt.bits // 8, []).append(fmt)
+            if fmt.integer:
+                self.integers.setdefault(fmt.bits, []).append(fmt)
         self.widths = sorted(self.integers)
 
 
@@ -243,10 +245,10 @@ def _of_text(table: _Table, text: str) -> Iterator[_Reading]:
         number = spelling.read(text)
         if number is None:
             continue
-        for format in known:
-            if format.fits(number):
+        for fmt in known:
+            if fmt.fits(number):
                 form = spelling.form
-                yield format, number, "variant" if form == "text" and format.write(number) != text else form
+                yield fmt, number, "variant" if form == "text" and fmt.write(number) != text else form
     if text.isdigit() and (text[0] != "0" or text == "0"):
         yield from _of_integer(table, int(text))
 
@@ -258,10 +260,10 @@ def _of_bytes(table: _Table, value: bytes | bytearray | memoryview) -> Iterator[
     raw = bytes(value)
     if raw.isascii():
         yield from _of_text(table, raw.decode("ascii"))
-    for format in table.bytes.get(size, ()):
+    for fmt in table.bytes.get(size, ()):
         number = int.from_bytes(raw, "big")
-        if format.fits(number):
-            yield format, number, "bytes"
+        if fmt.fits(number):
+            yield fmt, number, "bytes"
 
 
 def _of_integer(table: _Table, number: int) -> Iterator[_Reading]:
@@ -270,9 +272,9 @@ def _of_integer(table: _Table, number: int) -> Iterator[_Reading]:
         return
     for width in table.widths:
         if number >> width == 0:
-            for format in table.integers[width]:
-                if format.fits(number):
-                    yield format, number, "integer"
+            for fmt in table.integers[width]:
+                if fmt.fits(number):
+                    yield fmt, number, "integer"
             return
 
 

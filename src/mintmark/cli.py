@@ -13,18 +13,20 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
-from itertools import groupby
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple, NoReturn, Protocol
 
 from mintmark import __version__, anatomy, formats, locality, sno, snowflake
-from mintmark.anatomy import Anatomy, Field
 from mintmark.errors import CATALOGUE, MintError
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from contextlib import AbstractContextManager
 
+    from rich.console import Console
+    from rich.text import Text
+
+    from mintmark.anatomy import Anatomy, Field
 
 __all__ = ["main"]
 
@@ -100,6 +102,7 @@ COLOR: Final = option(
 # --- mintmark new -------------------------------------------------------------------------------------------------
 
 BATCH: Final = 65_536
+JSON_BATCH: Final = 1_024  # so that the first lines come at once, although each costs more
 
 
 class Mint(NamedTuple):
@@ -111,7 +114,7 @@ class Mint(NamedTuple):
     numbers: Callable[[int], Iterable[int]]
     """So many new IDs as integers."""
     batch: int = BATCH
-    """How many to ask for at a time: few enough that a batch takes a fraction of a second."""
+    """How many it can mint without waiting for long."""
 
 
 @contextmanager
@@ -135,7 +138,7 @@ def _open_snowflake(args: argparse.Namespace) -> Iterator[Mint]:
             formats.of_layout(layout, name),
             lambda n: snowflake.to_lines(generator.batch(n)),
             generator.batch,
-            max(1, min(BATCH, layout.ids_per_second // 10)),
+            max(1, layout.ids_per_second // 10),
         )
 
 
@@ -164,25 +167,33 @@ def _layout(args: argparse.Namespace) -> tuple[str, snowflake.Layout]:
     return text, formats.LAYOUTS[text]
 
 
-SCHEMES: Final[dict[str, Callable[[argparse.Namespace], AbstractContextManager[Mint]]]] = {
-    "sno": _open_sno,
-    "snowflake": _open_snowflake,
-    "locality": _open_locality,
-}
+class Scheme(NamedTuple):
+    """What ``new`` can mint, and the options that only this scheme has."""
 
-SCHEME_OPTIONS: Final = {
-    "sno": (
-        option("--meta", type=_whole, metavar="0..255", help="the metabyte"),
-        option("--partition", type=_whole, metavar="0..65535", help="where they are minted"),
+    open: Callable[[argparse.Namespace], AbstractContextManager[Mint]]
+    options: tuple[Option, ...]
+
+
+SCHEMES: Final = {
+    "sno": Scheme(
+        _open_sno,
+        (
+            option("--meta", type=_whole, metavar="0..255", help="the metabyte"),
+            option("--partition", type=_whole, metavar="0..65535", help="where they are minted"),
+        ),
     ),
-    "snowflake": (
-        option("--node", type=_whole, metavar="N", help="the node number"),
-        option("--layout", metavar="LAYOUT", help="a name from 'mintmark schemes', or name:bits pairs, high to low"),
-        option("--epoch-ms", type=_whole, metavar="MS", help="of a declared layout: Unix time at which it starts"),
-        option("--unit-ms", type=_whole, metavar="MS", help="of a declared layout: length of a tick (default: 1)"),
+    "snowflake": Scheme(
+        _open_snowflake,
+        (
+            option("--node", type=_whole, metavar="N", help="the node number"),
+            option("--layout", metavar="LAYOUT", help="one of 'mintmark schemes', or name:bits pairs, high to low"),
+            option("--epoch-ms", type=_whole, metavar="MS", help="of a declared layout: Unix time of its start"),
+            option("--unit-ms", type=_whole, metavar="MS", help="of a declared layout: length of a tick (default: 1)"),
+        ),
     ),
-    "locality": (
-        option("--mode", choices=("variable", "sequential"), help="how counters are written (default: variable)"),
+    "locality": Scheme(
+        _open_locality,
+        (option("--mode", choices=("variable", "sequential"), help="how counters are written (default: variable)"),),
     ),
 }
 
@@ -190,7 +201,7 @@ SCHEME_OPTIONS: Final = {
 @command(
     option("scheme", metavar="SCHEME", choices=tuple(SCHEMES), help="sno, snowflake or locality"),
     option("-n", "--count", type=_count, default=1, metavar="N", help="how many (default: 1)"),
-    *(each._replace(heading=scheme) for scheme, options in SCHEME_OPTIONS.items() for each in options),
+    *(each._replace(heading=f"{name} only") for name, scheme in SCHEMES.items() for each in scheme.options),
     JSON,
     examples="""
   mintmark new sno
@@ -201,31 +212,37 @@ SCHEME_OPTIONS: Final = {
 )
 def new(args: argparse.Namespace) -> int:
     """Mint IDs, one a line."""
-    for scheme, options in SCHEME_OPTIONS.items():
-        for each in options:
-            flag = each.flags[0]
-            if scheme != args.scheme and getattr(args, flag.removeprefix("--").replace("-", "_")) is not None:
-                raise UsageError(f"{flag} belongs to {scheme}, not to {args.scheme}")
-    with SCHEMES[args.scheme](args) as mint, _Progress(args.count) as progress:
-        out = sys.stdout.buffer
+    for name, scheme in SCHEMES.items():
+        for (flag, *_), _, _ in scheme.options:
+            if name != args.scheme and getattr(args, flag.removeprefix("--").replace("-", "_")) is not None:
+                raise UsageError(f"{flag} belongs to {name}, not to {args.scheme}")
+    with SCHEMES[args.scheme].open(args) as mint, _progress(args.count) as report:
+        batch = min(mint.batch, JSON_BATCH if args.json else BATCH)
         done = 0
         while done < args.count:
-            size = min(mint.batch, args.count - done)
-            out.write(_json_lines(mint, size) if args.json else mint.lines(size))
+            size = min(batch, args.count - done)
+            _write(_json_lines(mint.numbers(size), mint.format) if args.json else mint.lines(size))
             done += size
-            progress.update(done)
+            report(done)
     return 0
 
 
-def _json_lines(mint: Mint, size: int) -> bytes:
-    return "".join(_minted(anatomy.dissect(mint.format, number)) for number in mint.numbers(size)).encode()
+def _write(lines: bytes) -> None:
+    """All of it to standard output, which may take less at a time where Python does not buffer it."""
+    rest = memoryview(lines)
+    while rest:
+        rest = rest[sys.stdout.buffer.write(rest) :]
 
 
-def _minted(minted: Anatomy) -> str:
-    facts = minted.as_dict()
-    fields = {field.name: field.as_dict()["value"] for field in minted.fields if field.role != "fixed"}
-    head = {"id": minted.text, "scheme": minted.scheme, "layout": minted.layout, "time": facts["time"]}
-    return json.dumps({**head, "fields": fields}) + "\n"
+def _json_lines(numbers: Iterable[int], fmt: formats.Format) -> bytes:
+    lines = []
+    for number in numbers:
+        minted = anatomy.dissect(fmt, number)
+        time = formats.stamp(minted.time) if minted.time else None
+        fields = {field.name: field.as_dict()["value"] for field in minted.fields if field.role != "fixed"}
+        head = {"id": minted.text, "scheme": minted.scheme, "layout": minted.layout, "time": time}
+        lines.append(json.dumps({**head, "fields": fields}) + "\n")
+    return "".join(lines).encode()
 
 
 # --- mintmark inspect ---------------------------------------------------------------------------------------------
@@ -252,30 +269,32 @@ def inspect(args: argparse.Namespace) -> int:
     """Take IDs apart: every scheme that each can be, likeliest first."""
     screen = None if args.json else _screen(args.color)
     status = 0
-    shown = 0
-    for text in args.ids or _lines(sys.stdin.buffer):
+    drawn = False
+    for text in args.ids or _lines(_standard_input()):
         now_ns = time.time_ns()
+        found: list[Anatomy] = []
+        report: dict[str, object] = {"input": text, "anatomies": []}
         try:
             found = anatomy.inspect(text, now_ns=now_ns)
         except MintError as error:
-            if screen is None:
-                print(
-                    json.dumps({"input": text, "anatomies": [], "error": {"code": error.code, "message": str(error)}})
-                )
-            sys.stdout.flush()
-            _complain(str(error))
-            status = CATALOGUE[error.code].exit
-            continue
-        found = found[:1] if args.best else found
+            report["error"] = {"code": error.code, "message": str(error)}
+            status = _complain(str(error), CATALOGUE[error.code].exit)
+        shown = found[:1] if args.best else found
         if screen is None:
-            print(json.dumps({"input": text, "anatomies": [each.as_dict() for each in found]}))
-        else:
-            if shown:
+            print(json.dumps({**report, "anatomies": [each.as_dict() for each in shown]}))
+        elif found:
+            if drawn:
                 screen.line()
-            _draw_all(screen, text, found, now_ns, unlikely=args.all)
-            shown += 1
+            _draw_all(screen, text, shown, now_ns, unlikely=args.all, alone=len(found) == 1)
+            drawn = True
         sys.stdout.flush()
     return status
+
+
+def _standard_input() -> BinaryIO:
+    if sys.stdin is None:
+        raise OSError("standard input is closed")
+    return sys.stdin.buffer
 
 
 def _lines(stream: BinaryIO) -> Iterator[str]:
@@ -291,14 +310,17 @@ def _lines(stream: BinaryIO) -> Iterator[str]:
 # --- drawing an ID ------------------------------------------------------------------------------------------------
 
 
-def _draw_all(screen: Screen, text: str, found: list[Anatomy], now_ns: int, *, unlikely: bool) -> None:
-    """Every reading of a text; those that are unlikely in one line each, unless ``unlikely``."""
+def _draw_all(screen: Screen, text: str, found: list[Anatomy], now_ns: int, *, unlikely: bool, alone: bool) -> None:
+    """Readings of a text; those that are unlikely in one line each, unless ``unlikely``."""
     screen.line((text, "title"))
     hints: list[list[Span]] = []
     for each in found:
-        if unlikely or each is found[0] or each.likelihood >= POSSIBLE:
+        word = "likely" if each.likelihood >= LIKELY else "possible" if each.likelihood >= POSSIBLE else "unlikely"
+        if unlikely or each is found[0] or word != "unlikely":
             screen.line()
-            _draw(screen, text, each, now_ns, alone=len(found) == 1)
+            when, verdict = _when(each, now_ns), ("the only match", "quiet") if alone else (word, word)
+            screen.line(("  ", ""), (each.name, "name"), (when and f"  {when}", "time"), ("  ", ""), verdict)
+            _draw(screen, text, each)
         else:
             hints.append([("  unlikely", "quiet"), (each.name, "quiet"), (_when(each, now_ns), "quiet")])
     if hints:
@@ -306,40 +328,34 @@ def _draw_all(screen: Screen, text: str, found: list[Anatomy], now_ns: int, *, u
         screen.table(hints)
 
 
-def _draw(screen: Screen, text: str, each: Anatomy, now_ns: int, *, alone: bool) -> None:
-    # An ID without a binary form is its ASCII text: its characters say more than their bits.
-    written = each.bytes == each.text.encode()
-    cells, unit = (each.text, 8) if written else (f"{each.int:0{8 * len(each.bytes)}b}", 1)
-    styles = _styles(each.fields)
-    word = "likely" if each.likelihood >= LIKELY else "possible" if each.likelihood >= POSSIBLE else "unlikely"
-    word = "the only match" if alone else word
-    screen.line(("  " + each.name, "name"), ("  " + _when(each, now_ns), "time"), ("  " + word, word))
+def _draw(screen: Screen, text: str, each: Anatomy) -> None:
+    """Why, the bits with their fields below them, and what each field holds."""
     screen.line(("  " + each.why, "quiet"))
     if each.text != text:
         screen.line(("  canonical text ", "quiet"), (each.text, ""))
-    if not written:
+    # An ID without a binary form is its ASCII text: its characters say more than their bits.
+    as_text = each.bytes == each.text.encode()
+    if not as_text:
         screen.line((f"  hex {each.bytes.hex()}", "quiet"))
     screen.line()
-    owner = [index for index, field in enumerate(each.fields) for _ in range(field.width // unit)]
-    for row in _rows(len(cells), unit, screen.columns - 2):
-        picture = [_segment(cells, owner, each.fields, list(held), unit, screen.glyphs) for held in _runs(row, owner)]
-        screen.line(("  ", ""), *((bits, styles[index]) for index, bits, _ in picture))
-        screen.line(("  ", ""), *((label, styles[index]) for index, _, label in picture))
-    screen.line()
-    screen.table(
-        [
-            [(heading, "quiet") for heading in ("  field", "chars" if written else "bits", "value", "meaning")],
-            *(
-                [
-                    ("  " + field.name, style),
-                    (_place(field, each, unit), "quiet"),
-                    (str(field.value), style),
-                    (field.meaning, ""),
-                ]
-                for field, style in zip(each.fields, styles, strict=True)
-            ),
+    styles = _styles(each.fields)
+    spots, rows = _cells(each, as_text, screen.columns - 2)
+    for cells in rows:
+        segments = [
+            (style, *_segment(field.name, spot, cells, screen.glyphs))
+            for field, spot, style in zip(each.fields, spots, styles, strict=True)
         ]
-    )
+        screen.line(("  ", ""), *((shown, style) for style, shown, _ in segments))
+        screen.line(("  ", ""), *((label, style) for style, _, label in segments))
+    screen.line()
+    table: list[list[Span]] = [
+        [("  field", "quiet"), ("chars" if as_text else "bits", "quiet"), ("value", "quiet"), ("meaning", "quiet")]
+    ]
+    for field, spot, style in zip(each.fields, spots, styles, strict=True):
+        first, last = (spot.start + 1, spot.stop) if as_text else field.bits
+        place = f"{first}-{last}" if first != last else f"{first}"
+        table.append([("  " + field.name, style), (place, "quiet"), (str(field.value), style), (field.meaning, "")])
+    screen.table(table)
 
 
 def _styles(parts: Iterable[Field | formats.Part]) -> list[str]:
@@ -350,48 +366,38 @@ def _styles(parts: Iterable[Field | formats.Part]) -> list[str]:
     return styles
 
 
-def _rows(cells: int, unit: int, columns: int) -> list[range]:
-    """Cells cut into rows of equal length that fit: bits in groups of 8, characters all in one row."""
-    if unit > 1:
-        return [range(cells)]
-    groups = cells // 8
-    most = max(1, min(8, (columns + 1) // 9))
-    rows = -(-groups // most)
-    length = 8 * -(-groups // rows)
-    return [range(start, min(start + length, cells)) for start in range(0, cells, length)]
+def _cells(each: Anatomy, as_text: bool, columns: int) -> tuple[list[range], list[dict[int, str]]]:
+    """What a picture is made of, bits or characters: the cells of every field, and rows of cells by their number.
+
+    Bits stand in groups of 8, in rows of equal length that fit into ``columns``; characters in groups of a field, in
+    one row. A cell that ends a group has a space after it.
+    """
+    unit = 8 if as_text else 1
+    size = 8 * len(each.bytes)
+    spots = [
+        range((size - 1 - high) // unit, (size - low) // unit) for high, low in (field.bits for field in each.fields)
+    ]
+    if as_text:
+        ends = {spot.stop for spot in spots}
+        return spots, [{at: char + " " * (at + 1 in ends) for at, char in enumerate(each.text)}]
+    cells = [bit + " " * (at % 8 == 7) for at, bit in enumerate(f"{each.int:0{size}b}")]
+    rows = -(-len(each.bytes) // max(1, min(8, (columns + 1) // 9)))
+    length = 8 * -(-len(each.bytes) // rows)
+    return spots, [dict(enumerate(cells[start : start + length], start)) for start in range(0, size, length)]
 
 
-def _runs(row: range, owner: list[int]) -> Iterator[Iterable[int]]:
-    return (held for _, held in groupby(row, owner.__getitem__))
-
-
-def _segment(
-    cells: str, owner: list[int], fields: Sequence[Field], held: list[int], unit: int, glyphs: Glyphs
-) -> tuple[int, str, str]:
-    """The part of a field in one row: the field's index, its cells, and a bracket with its name to go below them."""
-    index = owner[held[0]]
-    begins = owner.index(index) == held[0]
-    ends = held[-1] == len(owner) - 1 or owner[held[-1] + 1] != index
-    text = "".join(cells[at] + (" " if unit == 1 and at % 8 == 7 else "") for at in held)
-    text += " " if unit > 1 else ""
-    width = len(text.rstrip())
-    inner = width - 2
+def _segment(name: str, spot: range, cells: dict[int, str], glyphs: Glyphs) -> tuple[str, str]:
+    """A field's cells in a row, and the bracket below them: with its name if there is room, open where it goes on."""
+    shown = "".join(cells[at] for at in spot if at in cells)
+    inner = len(shown.rstrip()) - 2
+    begins, ends = spot.start in cells, spot.stop - 1 in cells
     if inner < 0:
-        label = glyphs.alone if begins and ends else glyphs.line
+        label = (glyphs.alone if begins and ends else glyphs.line) * len(shown.rstrip())
     else:
-        name = fields[index].name
         spaced = f" {name} " if len(name) + 2 <= inner else name if len(name) <= inner else ""
-        label = (glyphs.left if begins else glyphs.line) + spaced.center(inner, glyphs.line)
-        label += glyphs.right if ends else glyphs.line
-    return index, text, label.ljust(len(text))
-
-
-def _place(field: Field, each: Anatomy, unit: int) -> str:
-    """Bits as in ``79-41``, counted from the least significant; characters from the first."""
-    first, last = field.bits
-    if unit > 1:
-        first, last = (len(each.bytes) - bit // 8 for bit in field.bits)
-    return f"{first}-{last}" if first != last else f"{first}"
+        left, right = glyphs.left if begins else glyphs.line, glyphs.right if ends else glyphs.line
+        label = left + spaced.center(inner, glyphs.line) + right
+    return shown, label.ljust(len(shown))
 
 
 def _when(each: Anatomy, now_ns: int) -> str:
@@ -595,7 +601,7 @@ class _Colored:
             table.add_row(*(self._text(span) for span in row))
         self._console.print(table)
 
-    def _text(self, *spans: Span) -> Any:
+    def _text(self, *spans: Span) -> Text:
         from rich.text import Text
 
         return Text.assemble(*((text, STYLES.get(style, "")) for text, style in spans))
@@ -615,58 +621,68 @@ def _screen(color: str) -> Screen:
     return _Colored(Console(force_terminal=True, color_system="standard", no_color=False, highlight=False))
 
 
-class _Progress:
-    """How far minting has come, on standard error: once it has taken a second, and only where somebody sees it."""
+class _Bar(Protocol):
+    """How far a command has come, on standard error."""
 
+    def update(self, done: int) -> None: ...
+
+    def stop(self) -> None: ...
+
+
+class _PlainBar:
     def __init__(self, total: int) -> None:
         self._total = total
-        self._seen = sys.stderr is not None and sys.stderr.isatty() and not sys.stdout.isatty()
-        self._next = time.monotonic() + 1
-        self._bar: Any = None
-        self._drawn = False
-
-    def __enter__(self) -> _Progress:
-        return self
 
     def update(self, done: int) -> None:
-        now = time.monotonic()
-        if not self._seen or now < self._next:
-            return
-        self._next = now + 0.1
-        if not self._drawn:
-            self._drawn = True
-            self._bar = _rich_bar(self._total)
-        if self._bar:
-            self._bar.update(self._bar.task_ids[0], completed=done)
-        else:
-            sys.stderr.write(f"\r{done:,} of {self._total:,} IDs")
-            sys.stderr.flush()
+        print(f"\r{done:,} of {self._total:,} IDs", end="", file=sys.stderr, flush=True)
 
-    def __exit__(self, *exc: object) -> None:
-        if self._bar:
-            self._bar.stop()
-        elif self._drawn:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
+    def stop(self) -> None:
+        print("\r" + " " * len(f"{self._total:,} of {self._total:,} IDs"), end="\r", file=sys.stderr, flush=True)
 
 
-def _rich_bar(total: int) -> Any:
-    """A running bar, or ``None`` without rich."""
-    try:
+class _RichBar:
+    def __init__(self, total: int) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+        count = TextColumn("{task.completed:,} of {task.total:,} IDs")
+        self._bar = Progress(BarColumn(), count, TimeRemainingColumn(), console=Console(stderr=True), transient=True)
+        self._task = self._bar.add_task("", total=total)
+        self._bar.start()
+
+    def update(self, done: int) -> None:
+        self._bar.update(self._task, completed=done)
+
+    def stop(self) -> None:
+        self._bar.stop()
+
+
+def _bar(total: int) -> _Bar:
+    try:
+        return _RichBar(total)
     except ImportError:
-        return None
-    bar = Progress(
-        BarColumn(),
-        TextColumn("{task.completed:,} of {task.total:,} IDs"),
-        TimeRemainingColumn(),
-        console=Console(stderr=True),
-        transient=True,
-    )
-    bar.add_task("", total=total)
-    bar.start()
-    return bar
+        return _PlainBar(total)
+
+
+@contextmanager
+def _progress(total: int) -> Iterator[Callable[[int], None]]:
+    """What to tell how many are done: shown once that has taken a second, and only where somebody sees it."""
+    seen = sys.stderr is not None and sys.stderr.isatty() and not sys.stdout.isatty()
+    due = time.monotonic() + 1
+    bar: _Bar | None = None
+
+    def report(done: int) -> None:
+        nonlocal due, bar
+        if seen and time.monotonic() >= due:
+            due = time.monotonic() + 0.1
+            bar = bar or _bar(total)
+            bar.update(done)
+
+    try:
+        yield report
+    finally:
+        if bar:
+            bar.stop()
 
 
 # --- from the command line to an exit code ------------------------------------------------------------------------
@@ -697,7 +713,7 @@ def _parser() -> argparse.ArgumentParser:
         groups: dict[str | None, Any] = {None: word}
         for flags, arguments, heading in each.options:
             if heading not in groups:
-                groups[heading] = word.add_argument_group(f"{heading} only")
+                groups[heading] = word.add_argument_group(heading)
             groups[heading].add_argument(*flags, **arguments)
     return parser
 
@@ -743,8 +759,10 @@ def _run(argv: Sequence[str] | None) -> int:
 def _complain(message: str, status: int = 0) -> int:
     """One line on standard error, whatever the message quotes."""
     line = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in message)
-    with suppress(OSError):
-        print(f"mintmark: {line}", file=sys.stderr)
+    if sys.stdout and sys.stderr:
+        with suppress(OSError):
+            sys.stdout.flush()  # what was said before comes first where both go to one place
+            print(f"mintmark: {line}", file=sys.stderr)
     return status
 
 

@@ -78,7 +78,7 @@ Kind = Callable[[int, int], int | str]
 """How a part's raw bits and their number are read as a value."""
 
 
-def _number(raw: int, bits: int) -> int:
+def _number(raw: int, _bits: int) -> int:
     return raw
 
 
@@ -187,13 +187,12 @@ class Digits:
 
     def write(self, value: int) -> str:
         value <<= self._pad
-        digits: list[str] = []
-        for place in reversed(self._template):
-            if place == "x":
+        chars = list(self._template)
+        for at in range(self.length - 1, -1, -1):
+            if chars[at] == "x":
                 value, digit = divmod(value, len(self._alphabet))
-                place = self._alphabet[digit]
-            digits.append(place)
-        return "".join(reversed(digits))
+                chars[at] = self._alphabet[digit]
+        return "".join(chars)
 
 
 class Characters:
@@ -474,21 +473,6 @@ def _hash(name: str) -> tuple[tuple[Part, ...], Part, tuple[Part, ...]]:
 
 _UUIDS: Final = (
     _uuid(
-        7,
-        "Unix time, then random",
-        (Part("time", 48, "time"),),
-        Part("rand_a", 12, "random", "random, a counter, or the fraction of the millisecond", _hex),
-        (Part("rand_b", 62, "random", "random, or a counter", _hex),),
-        clock=UNIX_MS,
-    ),
-    _uuid(
-        4,
-        "random",
-        (Part("random_a", 48, "random", "random", _hex),),
-        Part("random_b", 12, "random", "random", _hex),
-        (Part("random_c", 62, "random", "random", _hex),),
-    ),
-    _uuid(
         1,
         "Gregorian time and node",
         (
@@ -498,27 +482,6 @@ _UUIDS: Final = (
         Part("time_high", 12, "time", f"the high 12 bits of the time: {_GREGORIAN}"),
         _CLOCK_SEQ_AND_NODE,
         clock=_GREGORIAN,
-    ),
-    _uuid(
-        6,
-        "Gregorian time and node, sortable",
-        (
-            Part("time_high", 32, "time", f"the high 32 bits of the time: {_GREGORIAN}"),
-            Part("time_mid", 16, "time", "the middle 16 bits of the time"),
-        ),
-        Part("time_low", 12, "time", "the low 12 bits of the time"),
-        _CLOCK_SEQ_AND_NODE,
-        clock=_GREGORIAN,
-    ),
-    _uuid(5, "SHA-1 of a name", *_hash("sha1")),
-    _uuid(3, "MD5 of a name", *_hash("md5")),
-    _uuid(
-        8,
-        "the application's own",
-        (Part("custom_a", 48, "meta", "the application's", _hex),),
-        Part("custom_b", 12, "meta", "the application's", _hex),
-        (Part("custom_c", 62, "meta", "the application's", _hex),),
-        weight=0.9,
     ),
     _uuid(
         2,
@@ -534,6 +497,42 @@ _UUIDS: Final = (
             Part("node", 48, "node", _node, _hex),
         ),
         weight=0.3,
+    ),
+    _uuid(3, "MD5 of a name", *_hash("md5")),
+    _uuid(
+        4,
+        "random",
+        (Part("random_a", 48, "random", "random", _hex),),
+        Part("random_b", 12, "random", "random", _hex),
+        (Part("random_c", 62, "random", "random", _hex),),
+    ),
+    _uuid(5, "SHA-1 of a name", *_hash("sha1")),
+    _uuid(
+        6,
+        "Gregorian time and node, sortable",
+        (
+            Part("time_high", 32, "time", f"the high 32 bits of the time: {_GREGORIAN}"),
+            Part("time_mid", 16, "time", "the middle 16 bits of the time"),
+        ),
+        Part("time_low", 12, "time", "the low 12 bits of the time"),
+        _CLOCK_SEQ_AND_NODE,
+        clock=_GREGORIAN,
+    ),
+    _uuid(
+        7,
+        "Unix time, then random",
+        (Part("time", 48, "time"),),
+        Part("rand_a", 12, "random", "random, a counter, or the fraction of the millisecond", _hex),
+        (Part("rand_b", 62, "random", "random, or a counter", _hex),),
+        clock=UNIX_MS,
+    ),
+    _uuid(
+        8,
+        "the application's own",
+        (Part("custom_a", 48, "meta", "the application's", _hex),),
+        Part("custom_b", 12, "meta", "the application's", _hex),
+        (Part("custom_c", 62, "meta", "the application's", _hex),),
+        weight=0.9,
     ),
 )
 

@@ -37,7 +37,7 @@ macro_rules! array {
             const SIZE: usize = $size;
 
             #[new]
-            #[pyo3(signature = (data = None, /))]
+            #[pyo3(signature = (data = None, /), text_signature = "(data=b'', /)")]
             fn py_new(py: Python<'_>, data: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
                 let data = data.map_or_else(|| Ok(Vec::new()), |data| values::bytes(data, "data"))?;
                 values::whole(data.len(), $size, "data", "bytes")?;

@@ -127,7 +127,8 @@ impl Clock {
                 let ns = clock.call0(py)?;
                 let ns = ns.bind(py);
                 if ns.cast::<PyInt>().is_err() {
-                    let message = format!("clock returned a {}, must return an int of nanoseconds", ns.get_type().name()?);
+                    let message =
+                        format!("clock returned a {}, must return an int of nanoseconds", ns.get_type().name()?);
                     return Err(errors::config(py, "config.clock", &message));
                 }
                 values::signed(ns, "clock").map(UnixNs)
@@ -140,7 +141,12 @@ impl Clock {
         let now = self.now(py)?.floor_ms();
         scale.tick(now).ok_or_else(|| {
             let epoch = UnixMs(scale.epoch_ms);
-            errors::generation(py, "clock.range", &format!("the clock reads {now}, before the layout's epoch {epoch}"), None)
+            errors::generation(
+                py,
+                "clock.range",
+                &format!("the clock reads {now}, before the layout's epoch {epoch}"),
+                None,
+            )
         })
     }
 
@@ -203,6 +209,24 @@ pub struct Reason {
     pub what: String,
 }
 
+impl Reason {
+    /// The error of a caller that does not want to wait.
+    pub fn refuse(self, py: Python<'_>, clock: &Clock, until: UnixMs) -> PyErr {
+        match clock.now(py) {
+            Ok(now) => {
+                let retry = whole_ms(until.start_ns().0 - now.0);
+                errors::generation(py, self.code, &format!("{}: try again in {retry} ms", self.what), Some(retry))
+            }
+            Err(error) => error,
+        }
+    }
+}
+
+/// Milliseconds that cover so many nanoseconds.
+fn whole_ms(ns: i128) -> u64 {
+    u64::try_from((ns.max(0) + UnixNs::PER_MS - 1) / UnixNs::PER_MS).unwrap_or(u64::MAX)
+}
+
 impl Patience {
     /// A call that has not waited yet.
     pub fn new(max_wait_ms: u64) -> Self {
@@ -221,7 +245,7 @@ impl Patience {
             if spent + left <= max_ns {
                 return Ok(());
             }
-            let retry = u64::try_from((left + UnixNs::PER_MS - 1) / UnixNs::PER_MS).unwrap_or(u64::MAX);
+            let retry = whole_ms(left);
             let Reason { code, what } = &reason;
             let message = format!("{what}: {retry} ms to wait, max_wait_ms is {}", self.max_wait_ms);
             Err(errors::generation(py, code, &message, Some(retry)))

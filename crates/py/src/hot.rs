@@ -565,7 +565,7 @@ impl Writable {
             return Err(errors::config(py, "config.buffer", "buffer is read-only"));
         }
         let bytes = buffer.len_bytes();
-        if bytes % size != 0 {
+        if !bytes.is_multiple_of(size) {
             let message = format!("buffer has {bytes} bytes, which is no multiple of an ID's {size}");
             return Err(errors::config(py, "config.buffer", &message));
         }
@@ -586,11 +586,7 @@ impl Writable {
 /// Fills a buffer with IDs that `write` mints, some thousands at a time, and returns how many.
 ///
 /// Minting may wait with the GIL released, and other threads then see the buffer: so it is written only in between.
-pub fn fill(
-    target: &Writable,
-    size: usize,
-    mut write: impl FnMut(&mut [u8]) -> PyResult<()>,
-) -> PyResult<usize> {
+pub fn fill(target: &Writable, size: usize, mut write: impl FnMut(&mut [u8]) -> PyResult<()>) -> PyResult<usize> {
     const IDS: usize = 2048;
     let bytes = target.0.len_bytes();
     let mut chunk = vec![0; bytes.min(IDS * size)];

@@ -30,7 +30,7 @@ mod _core {
     mod sno {
         #[pymodule_export]
         use crate::sno::{
-            Array, ArrayIterator, Generator, Overflow, SnoId, Snapshot, encode_into, max_at, min_at, parse_into,
+            Array, ArrayIterator, Generator, Overflow, Snapshot, SnoId, encode_into, max_at, min_at, parse_into,
         };
     }
 

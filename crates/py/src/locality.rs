@@ -411,7 +411,8 @@ impl Generator {
     /// Mints an ID.
     ///
     /// :raises GenerationError: ``clock.range``, ``fork.shared_node``, ``generator.closed``.
-    fn new(&self, py: Python<'_>) -> PyResult<LocalityId> {
+    #[pyo3(name = "new")]
+    fn mint_one(&self, py: Python<'_>) -> PyResult<LocalityId> {
         self.slow(py).map(LocalityId)
     }
 

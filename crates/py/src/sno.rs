@@ -125,6 +125,7 @@ impl SnoId {
     /// :raises FieldError: ``time.range`` or ``field.range``.
     #[staticmethod]
     #[pyo3(signature = (*, timestamp_ns, tick = None, meta = None, partition = None, sequence = None))]
+    #[pyo3(text_signature = "(*, timestamp_ns, tick=0, meta=0, partition=0, sequence=0)")]
     fn from_parts(
         timestamp_ns: &Bound<'_, PyAny>,
         tick: Option<&Bound<'_, PyAny>>,
@@ -272,16 +273,7 @@ pub fn bad_byte(text: &[u8], position: usize) -> Error {
     scheme::bad_character(text.iter().map(|&b| char::from(b)), position)
 }
 
-array!(
-    "mintmark.sno",
-    SnoId,
-    scheme::SIZE,
-    scheme::TEXT,
-    base32::encode_many,
-    base32::decode_many,
-    "sno",
-    bad_byte
-);
+array!("mintmark.sno", SnoId, scheme::SIZE, scheme::TEXT, base32::encode_many, base32::decode_many, "sno", bad_byte);
 
 /// What ``on_overflow`` receives while callers wait because a unit's sequence numbers are used up.
 #[pyclass(frozen, module = "mintmark.sno")]
@@ -500,6 +492,7 @@ impl Generator {
                         clock = None, max_wait_ms = None))]
     #[pyo3(text_signature = "(partition=None, *, sequence_min=0, sequence_max=65535, on_overflow=None, store=None, \
                              clock=None, max_wait_ms=1000)")]
+    #[expect(clippy::too_many_arguments, reason = "keywords of the public constructor")]
     fn py_new(
         py: Python<'_>,
         partition: Option<&Bound<'_, PyAny>>,
@@ -556,7 +549,8 @@ impl Generator {
     /// :raises GenerationError: ``clock.rollback`` or ``sequence.exhausted`` when it would wait longer than
     ///     ``max_wait_ms``; ``clock.range``, ``fork.shared_node``, ``generator.closed``.
     #[pyo3(signature = (meta = None), text_signature = "($self, meta=0)")]
-    fn new(&self, py: Python<'_>, meta: Option<&Bound<'_, PyAny>>) -> PyResult<SnoId> {
+    #[pyo3(name = "new")]
+    fn mint_one(&self, py: Python<'_>, meta: Option<&Bound<'_, PyAny>>) -> PyResult<SnoId> {
         self.slow(py, meta_of(meta)?).map(SnoId)
     }
 
@@ -716,8 +710,10 @@ impl Snapshot {
     #[new]
     #[pyo3(signature = (partition, sequence_min = None, sequence_max = None, sequence = None, now = None, wall_hi = None,
                         wall_safe = None, drifts = None))]
-    #[pyo3(text_signature = "(partition, sequence_min=0, sequence_max=65535, sequence=0, now=0, wall_hi=0, wall_safe=0, \
-                             drifts=0)")]
+    #[pyo3(
+        text_signature = "(partition, sequence_min=0, sequence_max=65535, sequence=0, now=0, wall_hi=0, wall_safe=0, \
+                             drifts=0)"
+    )]
     #[expect(clippy::too_many_arguments, reason = "one for each field of the format")]
     fn py_new(
         partition: &Bound<'_, PyAny>,
@@ -878,7 +874,7 @@ pub fn encode_into(ids: &Bound<'_, PyAny>, text: &Bound<'_, PyAny>) -> PyResult<
     values::whole(source.len(), scheme::SIZE, "ids", "bytes")?;
     let count = source.len() / scheme::SIZE;
     let target = hot::Writable::exactly(text, count * scheme::TEXT)?;
-    hot::transform(&source, &target, |ids, text| base32::encode_many(ids, text));
+    hot::transform(&source, &target, base32::encode_many);
     Ok(count)
 }
 

@@ -276,7 +276,11 @@ impl Generator {
                     (until, raises, Reason { code: "sequence.exhausted", what })
                 }
                 Refusal::Rollback { until } => {
-                    let what = format!("the clock went back to {}, before the last ID's {}", now()?, self.timescale.start(until));
+                    let what = format!(
+                        "the clock went back to {}, before the last ID's {}",
+                        now()?,
+                        self.timescale.start(until)
+                    );
                     (until, rules.on_rollback == OnRollback::Raise, Reason { code: "clock.rollback", what })
                 }
                 Refusal::Outside { tick } => {
@@ -285,10 +289,11 @@ impl Generator {
                     return Err(errors::generation(py, "clock.range", &message, None));
                 }
             };
-            // A caller that does not want to wait has no patience at all.
-            let mut none = Patience::new(0);
-            let patience = if raises { &mut none } else { &mut patience };
-            patience.wait(py, &self.clock, self.timescale.start(until), reason)?;
+            let until = self.timescale.start(until);
+            if raises {
+                return Err(reason.refuse(py, &self.clock, until));
+            }
+            patience.wait(py, &self.clock, until, reason)?;
         }
     }
 
@@ -364,7 +369,8 @@ impl Generator {
         };
         let given = node.map(|node| values::node(node, "node", layout.0.max_node())).transpose()?;
         let rollbacks = [("advance", OnRollback::Advance), ("wait", OnRollback::Wait), ("raise", OnRollback::Raise)];
-        let exhaustions = [("wait", OnExhausted::Wait), ("advance", OnExhausted::Advance), ("raise", OnExhausted::Raise)];
+        let exhaustions =
+            [("wait", OnExhausted::Wait), ("advance", OnExhausted::Advance), ("raise", OnExhausted::Raise)];
         let rules = Rules {
             sequence_bits: layout.0.ids_per_tick().ilog2(),
             window: layout.0.window(),
@@ -391,7 +397,8 @@ impl Generator {
     ///
     /// :raises GenerationError: ``clock.rollback`` or ``sequence.exhausted`` where the policy says so or it would wait longer
     ///     than ``max_wait_ms``; ``clock.range``, ``fork.shared_node``, ``generator.closed``.
-    fn new(&self, py: Python<'_>) -> PyResult<u64> {
+    #[pyo3(name = "new")]
+    fn mint_one(&self, py: Python<'_>) -> PyResult<u64> {
         self.slow(py)
     }
 
@@ -489,7 +496,8 @@ pub fn node_from_macs(macs: &Bound<'_, PyAny>) -> PyResult<u16> {
         return Err(errors::argument("macs", "an iterable of str", macs));
     }
     let items = macs.try_iter().map_err(|_| errors::argument("macs", "an iterable of str", macs))?;
-    let texts = items.map(|mac| values::text(&mac?, "mac").map(|text| text.into_owned())).collect::<PyResult<Vec<_>>>()?;
+    let texts =
+        items.map(|mac| values::text(&mac?, "mac").map(|text| text.into_owned())).collect::<PyResult<Vec<_>>>()?;
     scheme::node_from_macs(&texts).map_err(errors::value)
 }
 

@@ -6,7 +6,9 @@ use mintmark_core::units::{UnixMs, UnixNs};
 use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyByteArray, PyBytes, PyDateTime, PyDelta, PyDeltaAccess, PyInt, PyMemoryView, PyString, PyTzInfo, PyTzInfoAccess};
+use pyo3::types::{
+    PyByteArray, PyBytes, PyDateTime, PyDelta, PyDeltaAccess, PyInt, PyMemoryView, PyString, PyTzInfo, PyTzInfoAccess,
+};
 
 /// A whole number within `min..=max`; `raise` makes the error from the number in words.
 fn bounded(
@@ -73,8 +75,12 @@ pub fn max_wait_ms(value: &Bound<'_, PyAny>) -> PyResult<u64> {
 /// Text.
 pub fn text<'a>(value: &'a Bound<'_, PyAny>, what: &str) -> PyResult<std::borrow::Cow<'a, str>> {
     let string = value.cast::<PyString>().map_err(|_| errors::argument(what, "str", value))?;
-    // Lone surrogates have no UTF-8 form; they become replacement characters, which no alphabet has.
-    Ok(string.to_string_lossy())
+    if let Ok(text) = string.to_str() {
+        return Ok(text.into());
+    }
+    // Lone surrogates have no UTF-8 form; each becomes a question mark, which no alphabet has.
+    let bytes = string.call_method1("encode", ("utf-8", "replace"))?;
+    Ok(String::from_utf8_lossy(bytes.cast::<PyBytes>()?.as_bytes()).into_owned().into())
 }
 
 /// The bytes of any object with a contiguous buffer.
@@ -117,7 +123,8 @@ fn epoch(py: Python<'_>) -> PyResult<Bound<'_, PyDateTime>> {
 
 /// An aware UTC datetime.
 pub fn datetime(py: Python<'_>, ms: UnixMs) -> PyResult<Bound<'_, PyDateTime>> {
-    let out_of_range = || errors::field(py, "time.range", &format!("time {ms} is outside what a datetime can hold (years 1..9999)"));
+    let out_of_range =
+        || errors::field(py, "time.range", &format!("time {ms} is outside what a datetime can hold (years 1..9999)"));
     let t = time::OffsetDateTime::from_unix_timestamp_nanos(ms.start_ns().0).map_err(|_| out_of_range())?;
     let utc = PyTzInfo::utc(py)?;
     let micros = u32::from(t.millisecond()) * 1_000;
@@ -127,15 +134,16 @@ pub fn datetime(py: Python<'_>, ms: UnixMs) -> PyResult<Bound<'_, PyDateTime>> {
 
 /// `datetime.max`, aware: the answer where time outlasts the calendar.
 pub fn datetime_or_max(py: Python<'_>, ms: UnixMs) -> PyResult<Bound<'_, PyDateTime>> {
-    datetime(py, ms).or_else(|_| PyDateTime::new(py, 9999, 12, 31, 23, 59, 59, 999_999, Some(&PyTzInfo::utc(py)?.to_owned())))
+    datetime(py, ms)
+        .or_else(|_| PyDateTime::new(py, 9999, 12, 31, 23, 59, 59, 999_999, Some(&PyTzInfo::utc(py)?.to_owned())))
 }
 
 /// The bytes of a `uuid.UUID`.
 pub fn uuid_bytes(value: &Bound<'_, PyAny>) -> PyResult<[u8; 16]> {
-    if value.is_instance(&uuid_class(value.py())?)? {
-        if let Ok(bytes) = value.getattr("bytes")?.extract::<[u8; 16]>() {
-            return Ok(bytes);
-        }
+    if value.is_instance(&uuid_class(value.py())?)?
+        && let Ok(bytes) = value.getattr("bytes")?.extract::<[u8; 16]>()
+    {
+        return Ok(bytes);
     }
     Err(errors::argument("value", "a uuid.UUID", value))
 }
@@ -161,7 +169,7 @@ pub fn random(py: Python<'_>) -> PyResult<u64> {
 
 /// Checks that a length is a whole number of items.
 pub fn whole(actual: usize, size: usize, what: &'static str, unit: &'static str) -> PyResult<()> {
-    if actual % size == 0 {
+    if actual.is_multiple_of(size) {
         return Ok(());
     }
     let expected = actual.next_multiple_of(size);

@@ -1,5 +1,3 @@
-"""The Rust extension: what the Python files of this package are made of."""
-
 from collections.abc import Callable
 from typing import Final, TypeAlias, final
 
@@ -7,13 +5,22 @@ from . import locality as locality
 from . import sno as sno
 from . import snowflake as snowflake
 
-__all__ = ["Clock", "ManualClock", "after_fork_in_child", "build_profile", "clock_facts", "locality", "sno", "snowflake"]
+__all__ = [
+    "ManualClock",
+    "after_fork_in_child",
+    "build_profile",
+    "cached_ms",
+    "clock_facts",
+    "locality",
+    "sno",
+    "snowflake",
+]
 
 build_profile: Final[str]
 
 def after_fork_in_child() -> None: ...
-def clock_facts() -> dict[str, object]: ...
-
+def cached_ms() -> int: ...
+def clock_facts() -> dict[str, int]: ...
 @final
 class ManualClock:
     def __new__(cls, ns: int, *, auto_advance: bool = True) -> ManualClock: ...
@@ -21,8 +28,8 @@ class ManualClock:
     def now_ns(self) -> int: ...
     @property
     def auto_advance(self) -> bool: ...
-    def set(self, ns: int) -> None: ...
-    def advance(self, ns: int) -> None: ...
+    def set(self, ns: int, /) -> None: ...
+    def advance(self, ns: int, /) -> None: ...
     def __call__(self) -> int: ...
 
-Clock: TypeAlias = ManualClock | Callable[[], int]
+_Clock: TypeAlias = ManualClock | Callable[[], int]

@@ -1,16 +1,29 @@
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import datetime
-from typing import Literal, final
+from typing import Final, Literal, TypeAlias, final
 
 from typing_extensions import Buffer
 
-from . import Clock
+from . import _Clock
+
+__all__ = [
+    "DEFAULT",
+    "DISCORD",
+    "INSTAGRAM",
+    "SONYFLAKE",
+    "TWITTER",
+    "Generator",
+    "Layout",
+    "Parts",
+    "node_from_macs",
+    "to_lines",
+]
 
 @final
-class Parts:  # equality, repr
+class Parts:
     @property
-    def timestamp_ms(self) -> int: ...   # Unix ms
+    def timestamp_ms(self) -> int: ...
     @property
     def time(self) -> datetime: ...
     @property
@@ -18,56 +31,62 @@ class Parts:  # equality, repr
     @property
     def sequence(self) -> int: ...
     @property
-    def fields(self) -> dict[str, int]: ...   # raw values by field name, high to low
+    def fields(self) -> dict[str, int]: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
 
 @final
-class Layout:   # immutable, hashable, comparable, picklable
+class Layout:
     def __new__(cls, fields: str, *, epoch_ms: int, unit_ms: int = 1) -> Layout: ...
-    # "time:41 node:10 sequence:12": every field that is neither time nor sequence is part of the node number, high to low
+    @property
+    def fields(self) -> list[tuple[str, int, int]]: ...
     @property
     def epoch_ms(self) -> int: ...
     @property
     def unit_ms(self) -> int: ...
     @property
-    def fields(self) -> tuple[tuple[str, int, int], ...]: ...  # (name, bits, shift of its lowest bit), high to low
-    @property
-    def bits(self) -> int: ...     # at most 64
+    def bits(self) -> int: ...
     @property
     def nodes(self) -> int: ...
     @property
-    def expires(self) -> datetime: ...   # first instant it can no longer hold (datetime.max where later than year 9999)
+    def expires(self) -> datetime: ...
     @property
-    def ids_per_second(self) -> int: ... # of one node
+    def ids_per_second(self) -> int: ...
     def compose(self, *, timestamp_ms: int, node: int = 0, sequence: int = 0) -> int: ...
     def parse(self, id: int, /) -> Parts: ...
     def min_at(self, time: datetime | int, /) -> int: ...
     def max_at(self, time: datetime | int, /) -> int: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __getnewargs_ex__(self) -> tuple[tuple[str], dict[str, int]]: ...
+    def __copy__(self) -> Layout: ...
+    def __deepcopy__(self, memo: object, /) -> Layout: ...
 
-DEFAULT: Layout
-TWITTER: Layout
-DISCORD: Layout
-INSTAGRAM: Layout
-SONYFLAKE: Layout
+DEFAULT: Final[Layout]
+TWITTER: Final[Layout]
+DISCORD: Final[Layout]
+INSTAGRAM: Final[Layout]
+SONYFLAKE: Final[Layout]
 
-Rollback = Literal["advance", "wait", "raise"]
-Exhausted = Literal["wait", "advance", "raise"]
+_OnRollback: TypeAlias = Literal["advance", "wait", "raise"]
+_OnExhausted: TypeAlias = Literal["wait", "advance", "raise"]
 
 @final
-class Generator:
+class Generator(Iterator[int]):
     def __new__(
         cls,
         node: int | None = None,
         *,
         layout: Layout = ...,
-        on_rollback: Rollback = "advance",
-        on_exhausted: Exhausted = "wait",
+        on_rollback: _OnRollback = "advance",
+        on_exhausted: _OnExhausted = "wait",
         store: object = None,
-        clock: Clock | None = None,
+        clock: _Clock | None = None,
         max_wait_ms: int = 1000,
     ) -> Generator: ...
     def new(self) -> int: ...
-    def batch(self, n: int) -> array[int]: ...     # array.array("Q")
-    def fill(self, buffer: Buffer) -> int: ...     # 8-byte items, native order
+    def batch(self, n: int) -> array[int]: ...
+    def fill(self, buffer: Buffer) -> int: ...
     def close(self) -> None: ...
     @property
     def node(self) -> int: ...
@@ -79,4 +98,4 @@ class Generator:
     def __exit__(self, *exc: object) -> None: ...
 
 def node_from_macs(macs: Iterable[str], /) -> int: ...
-def to_lines(ids: Buffer, /) -> bytes: ...    # decimal text, one a line
+def to_lines(ids: Buffer, /) -> bytes: ...

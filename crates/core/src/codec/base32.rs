@@ -82,7 +82,10 @@ pub fn decode_many(text: &[u8], ids: &mut [u8]) -> Result<(), usize> {
 
 /// [`encode_many`] by a given path, for tests and measurements.
 pub fn encode_many_by(path: Path, ids: &[u8], text: &mut [u8]) {
-    let one = |id: &_, text: &mut _| Ok::<_, Infallible>(write(id, text));
+    let one = |id: &_, text: &mut _| {
+        write(id, text);
+        Ok::<(), Infallible>(())
+    };
     let Ok(()) = convert(ids, text, |ids, text| path.base32_encode(ids, text), one);
 }
 

@@ -1,8 +1,8 @@
 //! The text of a UUID, and so of locality: 128 bits as 32 hexadecimal digits, with hyphens after the first 8, 12, 16
 //! and 20 of them.
 //!
-//! This is the format of [RFC 9562, section 4](https://www.rfc-editor.org/rfc/rfc9562#section-4): written in lower case,
-//! read in either. Braces, a `urn:uuid:` in front and missing hyphens are errors.
+//! This is the format of [RFC 9562, section 4](https://www.rfc-editor.org/rfc/rfc9562#section-4): written in lower
+//! case, read in either. Braces, a `urn:uuid:` in front and missing hyphens are errors.
 
 #![forbid(unsafe_code)]
 
@@ -67,7 +67,9 @@ fn join([a, b, c, d]: [u64; 4], id: &mut [u8; 16]) {
 /// Where a text that cannot be read is wrong.
 #[cold]
 fn first_bad(text: &[u8; 36]) -> usize {
-    let good = |&(at, &c): &(usize, &u8)| if HYPHENS.contains(&at) { c == b'-' } else { ALPHABET.value(c).is_some() };
+    let good = |&(at, &c): &(usize, &u8)| {
+        if HYPHENS.contains(&at) { c == b'-' } else { ALPHABET.value(c).is_some() }
+    };
     text.iter().enumerate().take_while(good).count()
 }
 
@@ -92,7 +94,10 @@ pub fn decode_many(text: &[u8], ids: &mut [u8]) -> Result<(), usize> {
 
 /// [`encode_many`] by a given path, for tests and measurements.
 pub fn encode_many_by(path: Path, ids: &[u8], text: &mut [u8]) {
-    let one = |id: &_, text: &mut _| Ok::<_, Infallible>(write(id, text));
+    let one = |id: &_, text: &mut _| {
+        write(id, text);
+        Ok::<(), Infallible>(())
+    };
     let Ok(()) = convert(ids, text, |ids, text| path.hex_encode(ids, text), one);
 }
 

@@ -1,9 +1,9 @@
 //! IDs as text and back: [`base32`] for sno, [`hex`] for UUIDs.
 //!
 //! Both alphabets are digits followed by letters, in ASCII's order, so that texts sort as their bytes do. One
-//! [`Alphabet`] describes either, and works on the eight characters of a `u64`; [`simd`] does the same in wider
-//! registers. Of many IDs, a [`Path`] converts whole blocks for as long as all is well, and the code for a single ID
-//! the rest: only the latter ever has to find *where* a text is wrong.
+//! `Alphabet` describes either, and works on the eight characters of a `u64`; `simd` does the same in wider registers.
+//! Of many IDs, a [`Path`] converts whole blocks for as long as all is well, and the code for a single ID the rest:
+//! only the latter ever has to find *where* a text is wrong.
 
 #![deny(unsafe_code)]
 
@@ -43,16 +43,9 @@ impl Alphabet {
     const fn value(self, character: u8) -> Option<u8> {
         match (character, character | self.fold) {
             (digit, _) if digit >= self.zero && digit < self.zero + self.digits => Some(digit - self.zero),
-            (_, letter) if letter >= b'a' && letter < b'a' + self.letters() => {
-                Some(letter - self.gap() - self.zero)
-            }
+            (_, letter) if letter >= b'a' && letter < b'a' + self.letters() => Some(letter - self.gap() - self.zero),
             _ => None,
         }
-    }
-
-    /// The character for a value below 2 to the `bits`.
-    const fn character(self, value: u8) -> u8 {
-        self.zero + value + if value < self.digits { 0 } else { self.gap() }
     }
 
     /// Numbers of 8 × `bits` bits as eight characters each, of which the first is in the lowest byte.
@@ -93,7 +86,7 @@ impl Alphabet {
     }
 
     /// The steps from a number to one value in each byte, the first lowest. Each puts the upper halves of what it finds
-    /// into lower lanes of their own, and the lower halves into upper lanes: (mask of a half, its width, that of a lane).
+    /// into lower lanes of their own, and the lower halves into upper ones: (mask of halves, their width, the lanes').
     #[inline(always)]
     const fn halvings(self) -> [(u64, u32, u32); 3] {
         const fn halving(bits: u32, bytes: u32) -> (u64, u32, u32) {
@@ -117,7 +110,8 @@ const fn masks(bytes: u64) -> u64 {
     tops - (tops >> 7)
 }
 
-/// Converts all items: first `blocks`, which returns how many it did, then `one` at a time. The error has the item's index.
+/// Converts all items: first `blocks`, which returns how many it did, then `one` at a time. The error comes with the
+/// index of its item.
 fn convert<const A: usize, const B: usize, E>(
     from: &[u8],
     to: &mut [u8],

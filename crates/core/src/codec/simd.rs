@@ -6,10 +6,15 @@
 //! [`Path`] proves.
 
 #![allow(unsafe_code, reason = "loads, stores and calls of detected instruction sets; each block says why it is sound")]
+#![cfg_attr(
+    not(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little"))),
+    allow(dead_code, reason = "the portable path has no use for blocks and tables")
+)]
 
-use super::{Alphabet, base32, hex};
 use std::fmt;
 use std::iter::zip;
+
+use super::hex;
 
 /// A way to convert many IDs that this machine has.
 #[derive(Clone, Copy)]
@@ -48,7 +53,7 @@ impl Path {
         #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
         let simd = [std::arch::is_aarch64_feature_detected!("neon").then_some(&neon::KERNELS)];
         #[cfg(not(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little"))))]
-        let simd = [];
+        let simd: [Option<&Kernels>; 0] = [];
         simd.into_iter().flatten().chain([&PORTABLE]).map(Path)
     }
 
@@ -91,11 +96,7 @@ impl fmt::Debug for Path {
 
 /// Gives `step` the blocks of `N` items until it refuses one; returns how many items it took.
 #[inline(always)]
-fn blocks<const N: usize, A, B>(
-    from: &[A],
-    to: &mut [B],
-    step: impl Fn(&[A; N], &mut [B; N]) -> bool,
-) -> usize {
+fn blocks<const N: usize, A, B>(from: &[A], to: &mut [B], step: impl Fn(&[A; N], &mut [B; N]) -> bool) -> usize {
     let (from, to) = (from.as_chunks().0, to.as_chunks_mut().0);
     for (done, (from, to)) in zip(from, to).enumerate() {
         if !step(from, to) {
@@ -148,16 +149,17 @@ const fn digit(place: usize) -> usize {
 
 #[cfg(target_arch = "x86_64")]
 mod avx512 {
-    use super::{Alphabet, Kernels, base32, blocks, digit, hex, place};
     use std::arch::x86_64::*;
 
-    pub static KERNELS: Kernels =
-        Kernels { name: "avx512", base32_encode, base32_decode, hex_encode, hex_decode };
+    use super::super::{Alphabet, base32, hex};
+    use super::{Kernels, blocks, digit, place};
+
+    pub static KERNELS: Kernels = Kernels { name: "avx512", base32_encode, base32_decode, hex_encode, hex_decode };
 
     #[target_feature(enable = "avx512bw,avx512vbmi")]
     fn base32_encode(ids: &[[u8; 10]], text: &mut [[u8; 16]]) -> usize {
-        // Each five bytes become a little-endian number in a quad word, of which a byte gets any eight bits from the
-        // right five on. The other three do no harm: looking up ignores two of them, and the table repeats.
+        // Five bytes become a little-endian number in a quad word, and each of its bytes then takes eight bits of that,
+        // the lowest five being its own. The others do no harm: the table repeats, and looking up ignores the top two.
         let take = load(const { &table!(64, |i| i / 8 * 5 + 4_usize.saturating_sub(i % 8)) });
         let shifts = load(const { &table!(64, |i| 35 - i % 8 * 5) });
         let characters = load(&BASE32.characters);
@@ -178,7 +180,7 @@ mod avx512 {
             let tens = _mm512_maddubs_epi16(values, _mm512_set1_epi16(0x01_20));
             let twenties = _mm512_madd_epi16(tens, _mm512_set1_epi32(0x0001_0400));
             // With the second twenty bits at the top of a quad word and the first at its bottom, they are one number
-            // of forty that goes round the end, as the bytes of a multishift may.
+            // of forty that goes round the end, as a multishift does.
             let forties = _mm512_sllv_epi32(twenties, _mm512_set1_epi64(12 << 32));
             let bytes = _mm512_multishift_epi64_epi8(shifts, forties);
             store(ids.as_flattened_mut(), _mm512_permutexvar_epi8(take, bytes));
@@ -209,8 +211,7 @@ mod avx512 {
             let hyphens = _mm512_cmpeq_epi8_mask(text, _mm512_set1_epi8(b'-' as i8));
             let digits = _mm512_permutexvar_epi8(take, values);
             let bytes = _mm512_maddubs_epi16(digits, _mm512_set1_epi16(0x01_10));
-            // SAFETY: x
-            unsafe { _mm_storeu_si128(id.as_mut_ptr().cast(), _mm256_castsi256_si128(_mm512_cvtepi16_epi8(bytes))) }
+            store(id, _mm512_castsi256_si512(_mm512_cvtepi16_epi8(bytes)));
             bad & mask(36) == HYPHENS && hyphens == HYPHENS
         })
     }
@@ -234,7 +235,9 @@ mod avx512 {
             let mut tables = Tables { characters: [0; 64], values: [0x80; 128] };
             let mut i = 0;
             while i < 128 {
-                tables.characters[i % 64] = alphabet.character(i as u8 % (1 << alphabet.bits));
+                let value = i as u8 % (1 << alphabet.bits);
+                let gap = if value < alphabet.digits { 0 } else { alphabet.gap() };
+                tables.characters[i % 64] = alphabet.zero + value + gap;
                 if let Some(value) = alphabet.value(i as u8) {
                     tables.values[i] = value;
                 }
@@ -278,7 +281,6 @@ mod avx512 {
 }
 
 /// What the paths with 16 bytes in a register, or in each half of one, share.
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod sixteen {
     use super::{digit, is_hyphen, place};
 
@@ -287,14 +289,11 @@ mod sixteen {
 
     /// For two sno IDs, the first loaded at its start and the second so that it ends with the register: their bytes as
     /// eight little-endian words each, of which every one has the ten bits of two characters in it.
-    pub static WORDS: [[u8; 16]; 2] = [
-        table!(16, |i| i / 2 + i / 8 + (i + 1) % 2),
-        table!(16, |i| i / 2 + i / 8 + (i + 1) % 2 + 6),
-    ];
+    pub static WORDS: [[u8; 16]; 2] =
+        [table!(16, |i| i / 2 + i / 8 + (i + 1) % 2), table!(16, |i| i / 2 + i / 8 + (i + 1) % 2 + 6)];
 
     /// For two quad words that end in the forty bits of half a sno ID: its ten bytes.
-    pub static FORTIES: [u8; 16] =
-        table!(16, |i| if i < 10 { i / 5 * 8 + 4 - i % 5 } else { ZERO });
+    pub static FORTIES: [u8; 16] = table!(16, |i| if i < 10 { i / 5 * 8 + 4 - i % 5 } else { ZERO });
 
     /// The text of a UUID in three pieces, of which the last overlaps the second.
     pub static PIECES: [Piece; 3] = [Piece::new(0), Piece::new(16), Piece::new(20)];
@@ -317,7 +316,7 @@ mod sixteen {
             Piece {
                 start,
                 bytes: table!(16, |i| digit(start + i) / 2),
-                upper: table!(16, |i| if digit(start + i) % 2 == 0 { 0xff } else { 0 }),
+                upper: table!(16, |i| (1 - digit(start + i) % 2) * 0xff),
                 hyphens: table!(16, |i| if is_hyphen(start + i) { 0xff } else { 0 }),
                 pairs: table!(16, |i| {
                     let at = place(2 * i);
@@ -342,12 +341,13 @@ mod sixteen {
 
 #[cfg(target_arch = "x86_64")]
 mod avx2 {
-    use super::sixteen::{FORTIES, PIECES, WORDS, at, room_at};
-    use super::{Alphabet, Kernels, base32, blocks, hex};
     use std::arch::x86_64::*;
 
-    pub static KERNELS: Kernels =
-        Kernels { name: "avx2", base32_encode, base32_decode, hex_encode, hex_decode };
+    use super::super::{Alphabet, base32, hex};
+    use super::sixteen::{FORTIES, PIECES, WORDS, at, room_at};
+    use super::{Kernels, blocks};
+
+    pub static KERNELS: Kernels = Kernels { name: "avx2", base32_encode, base32_decode, hex_encode, hex_decode };
 
     #[target_feature(enable = "avx2")]
     fn base32_encode(ids: &[[u8; 10]], text: &mut [[u8; 16]]) -> usize {
@@ -374,10 +374,7 @@ mod avx2 {
             let (values, bad) = read(load(text0, text1), base32::ALPHABET);
             let tens = _mm256_maddubs_epi16(values, _mm256_set1_epi16(0x01_20));
             let twenties = _mm256_madd_epi16(tens, _mm256_set1_epi32(0x0001_0400));
-            let forties = _mm256_or_si256(
-                _mm256_slli_epi64(twenties, 20),
-                _mm256_srli_epi64(twenties, 32),
-            );
+            let forties = _mm256_or_si256(_mm256_slli_epi64(twenties, 20), _mm256_srli_epi64(twenties, 32));
             let bytes = _mm256_shuffle_epi8(forties, take);
             for (id, bytes) in [(id0, _mm256_castsi256_si128(bytes)), (id1, _mm256_extracti128_si256(bytes, 1))] {
                 id[..8].copy_from_slice(&_mm_cvtsi128_si64(bytes).to_le_bytes());
@@ -411,7 +408,9 @@ mod avx2 {
                 let (values, bad) = read(characters, hex::ALPHABET);
                 let no_hyphen = _mm256_xor_si256(characters, all(b'-'));
                 wrong = _mm256_or_si256(wrong, _mm256_blendv_epi8(bad, no_hyphen, twice(&piece.hyphens)));
-                let pairs = _mm256_or_si256(_mm256_slli_epi16(values, 4), _mm256_bsrli_epi128(values, 1));
+                // A shift is of words, and carries bits of a hyphen's senseless value into the next byte.
+                let firsts = _mm256_and_si256(_mm256_slli_epi16(values, 4), all(0xf0));
+                let pairs = _mm256_or_si256(firsts, _mm256_bsrli_epi128(values, 1));
                 ids = _mm256_or_si256(ids, _mm256_shuffle_epi8(pairs, twice(&piece.pairs)));
             }
             store(id0, id1, ids);
@@ -436,10 +435,7 @@ mod avx2 {
         // The comparison is of signed bytes: what is not ASCII counts as a digit, and is too large for one.
         let letters = _mm256_cmpgt_epi8(folded, all(b'a' - 1));
         let pick = |digits, letter| _mm256_blendv_epi8(digits, letter, letters);
-        let values = _mm256_sub_epi8(
-            pick(text, folded),
-            pick(all(alphabet.zero), all(alphabet.zero + alphabet.gap())),
-        );
+        let values = _mm256_sub_epi8(pick(text, folded), pick(all(alphabet.zero), all(alphabet.zero + alphabet.gap())));
         let most = pick(all(alphabet.digits - 1), all(alphabet.digits + alphabet.letters() - 1));
         (values, _mm256_subs_epu8(values, most))
     }
@@ -473,12 +469,13 @@ mod avx2 {
 
 #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
 mod neon {
-    use super::sixteen::{FORTIES, PIECES, WORDS, at, room_at};
-    use super::{Alphabet, Kernels, base32, blocks, hex};
     use std::arch::aarch64::*;
 
-    pub static KERNELS: Kernels =
-        Kernels { name: "neon", base32_encode, base32_decode, hex_encode, hex_decode };
+    use super::super::{Alphabet, base32, hex};
+    use super::sixteen::{FORTIES, PIECES, WORDS, at, room_at};
+    use super::{Kernels, blocks};
+
+    pub static KERNELS: Kernels = Kernels { name: "neon", base32_encode, base32_decode, hex_encode, hex_decode };
 
     #[target_feature(enable = "neon")]
     fn base32_encode(ids: &[[u8; 10]], text: &mut [[u8; 16]]) -> usize {

@@ -338,12 +338,7 @@ impl Mint {
     #[must_use]
     pub fn new(bounds: Bounds, window: Window) -> Self {
         let state = State { timeline: window.floor.0 << 1, next: u32::from(bounds.min) };
-        Self {
-            cell: Cell::new(state.pack()),
-            drift: Mutex::new(Drift { safe: Tick(0), count: 0 }),
-            bounds,
-            window,
-        }
+        Self { cell: Cell::new(state.pack()), drift: Mutex::new(Drift { safe: Tick(0), count: 0 }), bounds, window }
     }
 
     /// A generator that goes on after a snapshot.
@@ -385,7 +380,11 @@ impl Mint {
     ///
     /// # Errors
     /// As [`tick_tock`], or what the clock fails with.
-    pub fn take_slowly<E>(&self, want: u32, mut clock: impl FnMut() -> Result<Tick, E>) -> Result<Result<Run, Refusal>, E> {
+    pub fn take_slowly<E>(
+        &self,
+        want: u32,
+        mut clock: impl FnMut() -> Result<Tick, E>,
+    ) -> Result<Result<Run, Refusal>, E> {
         loop {
             let word = self.cell.load();
             let now = clock()?;

@@ -402,7 +402,11 @@ impl Mint {
     ///
     /// # Errors
     /// As [`step`], or what the clock fails with.
-    pub fn take_slowly<E>(&self, want: u32, mut clock: impl FnMut() -> Result<Tick, E>) -> Result<Result<Run, Refusal>, E> {
+    pub fn take_slowly<E>(
+        &self,
+        want: u32,
+        mut clock: impl FnMut() -> Result<Tick, E>,
+    ) -> Result<Result<Run, Refusal>, E> {
         loop {
             let word = self.cell.load();
             let lead = self.lead.load(Ordering::Acquire);

@@ -1,0 +1,193 @@
+//! Every interleaving of two or three threads on one generator: no ID twice, order per thread.
+//!
+//! `RUSTFLAGS="--cfg loom" cargo test --release -p mintmark-core --test loom`
+#![cfg(loom)]
+
+use loom::sync::Arc;
+use loom::sync::atomic::{AtomicU64, Ordering};
+use loom::thread;
+use mintmark_core::schemes::{locality, sno, snowflake};
+use mintmark_core::step::{Refusal, Window};
+use mintmark_core::units::Tick;
+use std::collections::HashSet;
+use std::convert::Infallible;
+
+/// A clock that a thread of the model steps while others read it.
+#[derive(Clone)]
+struct Clock(Arc<AtomicU64>);
+
+impl Clock {
+    fn at(tick: u64) -> Self {
+        Self(Arc::new(AtomicU64::new(tick)))
+    }
+
+    fn set(&self, tick: u64) {
+        self.0.store(tick, Ordering::SeqCst);
+    }
+
+    fn now(&self) -> Tick {
+        Tick(self.0.load(Ordering::SeqCst))
+    }
+
+    fn read(&self) -> Result<Tick, Infallible> {
+        Ok(self.now())
+    }
+}
+
+const BOUNDS: sno::Bounds = sno::Bounds { min: 0, max: 5 };
+type SnoId = (u64, u32);
+
+/// As the binding mints: the quick way, and the slow one where that refuses. A refusal is an answer, too.
+fn mint_sno(mint: &sno::Mint, clock: &Clock) -> Option<SnoId> {
+    let run = match mint.take(clock.now(), 1) {
+        Ok(run) => run,
+        Err(_) => {
+            let Ok(slow) = mint.take_slowly(1, || clock.read());
+            slow.ok()?
+        }
+    };
+    Some((run.tick, run.first))
+}
+
+fn mint_snowflake(mint: &snowflake::Mint, clock: &Clock) -> Option<(u64, u32)> {
+    let run = match mint.take(clock.now(), 1) {
+        Ok(run) => run,
+        Err(_) => {
+            let Ok(slow) = mint.take_slowly(1, || clock.read());
+            slow.ok()?
+        }
+    };
+    Some((run.tick, run.first))
+}
+
+fn assert_no_id_twice<T: Eq + std::hash::Hash + Copy + std::fmt::Debug>(minted: &[Vec<T>]) {
+    let mut seen = HashSet::new();
+    for id in minted.iter().flatten() {
+        assert!(seen.insert(*id), "{id:?} was minted twice");
+    }
+}
+
+/// Two minting threads of two IDs each, while the clock walks over `steps`.
+fn race<M, T>(mint: M, start: u64, steps: &'static [u64], one: fn(&M, &Clock) -> Option<T>) -> Vec<Vec<T>>
+where
+    M: Send + Sync + 'static,
+    T: Send + 'static,
+{
+    let (mint, clock) = (Arc::new(mint), Clock::at(start));
+    let minting: Vec<_> = (0..2)
+        .map(|_| {
+            let (mint, clock) = (mint.clone(), clock.clone());
+            thread::spawn(move || (0..2).filter_map(|_| one(&mint, &clock)).collect::<Vec<_>>())
+        })
+        .collect();
+    steps.iter().for_each(|&tick| clock.set(tick));
+    minting.into_iter().map(|thread| thread.join().unwrap()).collect()
+}
+
+fn model(run: impl Fn() + Send + Sync + 'static) {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(3);
+    model.check(run);
+}
+
+#[test]
+fn sno_mints_no_id_twice_while_the_unit_rolls() {
+    model(|| {
+        let minted = race(sno::Mint::new(BOUNDS, sno::WINDOW), 10, &[11], mint_sno);
+        assert_no_id_twice(&minted);
+        assert_eq!(minted.iter().flatten().count(), 4, "a clock that only goes forward refuses nobody");
+        for ids in &minted {
+            assert!(ids.is_sorted(), "a thread sees its own IDs in order: {ids:?}");
+        }
+        // A slow caller is not a clock that went back: the original flips its timeline here.
+        assert!(minted.iter().flatten().all(|(timeline, _)| timeline & 1 == 0), "no timeline flipped: {minted:?}");
+    });
+}
+
+#[test]
+fn sno_mints_no_id_twice_while_the_clock_goes_back() {
+    model(|| {
+        let minted = race(sno::Mint::new(BOUNDS, sno::WINDOW), 10, &[8, 12], mint_sno);
+        assert_no_id_twice(&minted);
+    });
+}
+
+#[test]
+fn sno_mints_no_id_twice_when_a_unit_is_used_up() {
+    model(|| {
+        let mint = sno::Mint::new(BOUNDS, sno::WINDOW);
+        let used = mint.take(Tick(10), 4).unwrap();
+        let mut minted = race(mint, 10, &[11], mint_sno);
+        minted.push((used.first..used.first + used.count).map(|sequence| (used.tick, sequence)).collect());
+        assert_no_id_twice(&minted);
+    });
+}
+
+fn rules(on_rollback: snowflake::OnRollback, on_exhausted: snowflake::OnExhausted) -> snowflake::Rules {
+    let window = Window { floor: Tick(0), until: Tick(1 << 41) };
+    snowflake::Rules { sequence_bits: 1, window, on_rollback, on_exhausted }
+}
+
+#[test]
+fn snowflake_mints_no_id_twice_and_never_goes_back_under_any_policy() {
+    use snowflake::{OnExhausted, OnRollback};
+    for on_rollback in [OnRollback::Advance, OnRollback::Wait] {
+        for on_exhausted in [OnExhausted::Wait, OnExhausted::Advance] {
+            model(move || {
+                let mint = snowflake::Mint::new(rules(on_rollback, on_exhausted));
+                let minted = race(mint, 10, &[9], mint_snowflake);
+                assert_no_id_twice(&minted);
+                for ids in &minted {
+                    assert!(ids.is_sorted(), "a thread sees its own IDs in order: {ids:?}");
+                }
+            });
+        }
+    }
+}
+
+#[test]
+fn locality_mints_no_counter_and_time_twice_while_its_counter_laps() {
+    model(|| {
+        // Three IDs before the end of a lap, at a clock that stands still.
+        let mint = locality::Mint::at(locality::State { span: 0, count: u32::MAX - 2 });
+        let minted = race(mint, 5, &[], |mint, clock| mint.take(clock.now(), 1).ok().map(|lot| (lot.time_ms, lot.first)));
+        assert_no_id_twice(&minted);
+        assert_eq!(minted.iter().flatten().count(), 4);
+    });
+}
+
+/// sno as the Go library has it: unit and sequence in two words. The checks above must be able to fail.
+struct TwoWords {
+    unit: AtomicU64,
+    sequence: AtomicU64,
+}
+
+#[test]
+#[should_panic(expected = "was minted twice")]
+fn the_originals_two_words_mint_duplicates() {
+    model(|| {
+        let original = TwoWords { unit: AtomicU64::new(10), sequence: AtomicU64::new(0) };
+        let minted = race(original, 10, &[11], |original, clock| {
+            let now = clock.now().0;
+            let unit = original.unit.load(Ordering::SeqCst);
+            if unit < now && original.unit.compare_exchange(unit, now, Ordering::SeqCst, Ordering::SeqCst).is_ok() {
+                original.sequence.store(0, Ordering::SeqCst);
+                return Some((now, 0));
+            }
+            (unit == now).then(|| (now, original.sequence.fetch_add(1, Ordering::SeqCst) as u32 + 1))
+        });
+        assert_no_id_twice(&minted);
+    });
+}
+
+#[test]
+fn a_refusal_changes_nothing() {
+    model(|| {
+        let mint = sno::Mint::new(BOUNDS, sno::WINDOW);
+        mint.take(Tick(10), 6).unwrap();
+        let before = mint.view();
+        assert_eq!(mint.take(Tick(10), 1), Err(Refusal::Exhausted { until: Tick(11) }));
+        assert_eq!(mint.take(Tick(9), 1), Err(Refusal::Rollback { until: Tick(10) }));
+        assert_eq!(mint.view(), before);
+    });
+}

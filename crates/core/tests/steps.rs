@@ -1,0 +1,236 @@
+//! What every step promises, whatever the clock does.
+#![cfg(not(loom))]
+
+use mintmark_core::layout::stack;
+use mintmark_core::schemes::locality::{self, Mode};
+use mintmark_core::schemes::snowflake::{self, Layout, OnExhausted, OnRollback, Rules};
+use mintmark_core::schemes::sno;
+use mintmark_core::step::{Refusal, Window};
+use mintmark_core::units::{Tick, Timescale, UnixMs, UnixNs};
+use proptest::prelude::*;
+use std::collections::HashSet;
+use std::convert::Infallible;
+
+/// A clock that wanders: small steps both ways, now and then a leap.
+fn wandering_clock() -> impl Strategy<Value = Vec<u64>> {
+    let step = prop_oneof![8 => -2_i64..4, 1 => -40_i64..40];
+    prop::collection::vec(step, 1..200).prop_map(|steps| {
+        let mut now = 1000_i64;
+        steps
+            .iter()
+            .map(|step| {
+                now = (now + step).max(1);
+                now as u64
+            })
+            .collect()
+    })
+}
+
+fn slowly<T>(run: Result<Result<T, Refusal>, Infallible>) -> Result<T, Refusal> {
+    let Ok(result) = run;
+    result
+}
+
+proptest! {
+    #[test]
+    fn sno_never_mints_an_id_twice_nor_outside_its_bounds(
+        clock in wandering_clock(),
+        wants in prop::collection::vec(1_u32..9, 200),
+        min in 0_u16..65_500,
+        extra in 5_u16..30,
+    ) {
+        let bounds = sno::Bounds::new(min, min + extra).unwrap();
+        let mint = sno::Mint::new(bounds, sno::WINDOW);
+        let mut seen = HashSet::new();
+        for (&now, &want) in clock.iter().zip(&wants) {
+            let quick = mint.take(Tick(now), want);
+            let Ok(run) = quick.or_else(|_| slowly(mint.take_slowly(want, || Ok(Tick(now))))) else { continue };
+            prop_assert_eq!(run.tick >> 1, now, "sno stamps the time that it is");
+            prop_assert!(run.count >= 1 && run.count <= want);
+            for sequence in run.first..run.first + run.count {
+                prop_assert!((u32::from(bounds.min)..=u32::from(bounds.max)).contains(&sequence));
+                prop_assert!(seen.insert((run.tick, sequence)), "{run:?} again");
+            }
+            let (state, drift) = mint.view();
+            prop_assert_eq!(state.timeline & 1, u64::from(drift.count & 1), "the drift count tells the timeline");
+        }
+    }
+
+    #[test]
+    fn sno_goes_on_after_a_snapshot_as_if_nothing_had_happened(clock in wandering_clock(), cut in 0_usize..200) {
+        let bounds = sno::Bounds::new(0, 9).unwrap();
+        let whole = sno::Mint::new(bounds, sno::WINDOW);
+        let mut resumed = sno::Mint::new(bounds, sno::WINDOW);
+        for (index, &now) in clock.iter().enumerate() {
+            if index == cut {
+                resumed = sno::Mint::restore(&resumed.snapshot(7, Tick(now))).unwrap();
+            }
+            let one = slowly(whole.take_slowly(1, || Ok(Tick(now))));
+            prop_assert_eq!(one, slowly(resumed.take_slowly(1, || Ok(Tick(now)))));
+        }
+    }
+
+    #[test]
+    fn snowflake_only_ever_goes_up_under_every_policy(
+        clock in wandering_clock(),
+        wants in prop::collection::vec(1_u32..9, 200),
+        rollback in 0_usize..3,
+        exhausted in 0_usize..3,
+    ) {
+        let on_rollback = [OnRollback::Advance, OnRollback::Wait, OnRollback::Raise][rollback];
+        let on_exhausted = [OnExhausted::Wait, OnExhausted::Advance, OnExhausted::Raise][exhausted];
+        let window = Window { floor: Tick(0), until: Tick(1 << 41) };
+        let mint = snowflake::Mint::new(Rules { sequence_bits: 2, window, on_rollback, on_exhausted });
+        let mut last = None;
+        for (&now, &want) in clock.iter().zip(&wants) {
+            let quick = mint.take(Tick(now), want);
+            match quick.or_else(|_| slowly(mint.take_slowly(want, || Ok(Tick(now))))) {
+                Ok(run) => {
+                    prop_assert!(Some((run.tick, run.first)) > last, "{run:?} after {last:?}");
+                    prop_assert!(run.first + run.count <= 4);
+                    last = Some((run.tick, run.first + run.count - 1));
+                }
+                Err(Refusal::Rollback { until }) => {
+                    prop_assert!(on_rollback != OnRollback::Advance && until.0 > now);
+                }
+                Err(Refusal::Exhausted { until }) => {
+                    prop_assert!(on_exhausted != OnExhausted::Advance);
+                    prop_assert_eq!(until.0, now + 1, "the pace is the clock's: the wait is for its next tick");
+                }
+                Err(Refusal::Outside { tick }) => prop_assert!(false, "{tick:?} is inside"),
+            }
+        }
+    }
+
+    #[test]
+    fn a_lease_that_runs_out_is_never_overstepped(clock in wandering_clock(), floor in 990_u64..1010, length in 1_u64..40) {
+        let window = Window { floor: Tick(floor), until: Tick(floor + length) };
+        let (on_rollback, on_exhausted) = (OnRollback::Advance, OnExhausted::Advance);
+        let mint = snowflake::Mint::new(Rules { sequence_bits: 1, window, on_rollback, on_exhausted });
+        for &now in &clock {
+            if let Ok(run) = slowly(mint.take_slowly(3, || Ok(Tick(now)))) {
+                prop_assert!((floor..floor + length).contains(&run.tick));
+            }
+        }
+    }
+
+    #[test]
+    fn locality_never_repeats_counter_and_time_across_laps(
+        clock in wandering_clock(),
+        wants in prop::collection::vec(1_u32..9, 200),
+        before_lap in 0_u32..50,
+        start in any::<u32>(),
+    ) {
+        for mode in [Mode::Variable, Mode::Sequential] {
+            let mint = locality::Mint::at(locality::State { span: 0, count: u32::MAX - before_lap });
+            let mut seen = HashSet::new();
+            for (&now, &want) in clock.iter().zip(&wants) {
+                let lot = mint.take(Tick(now), want).unwrap();
+                for index in 0..lot.count {
+                    let counter = mode.advance(start, lot.first.wrapping_add(index));
+                    prop_assert!(seen.insert((counter, lot.time_ms)), "{counter} at {} again", lot.time_ms);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_window_holds_what_lies_between_its_ends(floor in any::<u32>(), length in any::<u32>(), tick in any::<u64>()) {
+        let (floor, until) = (u64::from(floor), u64::from(floor) + u64::from(length));
+        let window = Window { floor: Tick(floor), until: Tick(until) };
+        prop_assert_eq!(window.holds(Tick(tick)), floor <= tick && tick < until);
+    }
+
+    #[test]
+    fn a_snowflake_reads_back_as_it_was_composed(
+        widths in prop::collection::vec(1_u32..21, 3),
+        order in 0_usize..6,
+        unit_ms in 1_u32..1000,
+        (tick, node, sequence) in any::<(u64, u64, u64)>(),
+    ) {
+        let names = [["time", "node", "sequence"], ["time", "sequence", "node"], ["node", "time", "sequence"],
+                     ["node", "sequence", "time"], ["sequence", "time", "node"], ["sequence", "node", "time"]][order];
+        let fields: Vec<_> = names.iter().zip(&widths).map(|(name, bits)| format!("{name}:{bits}")).collect();
+        let layout = Layout::declare(&fields.join(" "), 1_420_070_400_000, unit_ms).unwrap();
+        let tick = Tick(tick % layout.window().until.0);
+        let node = node & layout.max_node();
+        let sequence = sequence % u64::from(layout.ids_per_tick());
+        let id = layout.compose(layout.timescale.start(tick), node, sequence).unwrap();
+        let parts = layout.parse(id).unwrap();
+        prop_assert_eq!((parts.tick, parts.node, parts.sequence), (tick, node, sequence));
+        let time = layout.timescale.start(tick);
+        prop_assert!(layout.min_at(time).unwrap() <= id && id <= layout.max_at(time).unwrap());
+    }
+
+    #[test]
+    fn a_tick_holds_the_time_it_starts_at(epoch_ms in -1_000_000_i64..1_000_000, unit_ms in 1_u32..100, ms in 0_i64..1_000_000) {
+        let scale = Timescale { epoch_ms, unit_ms };
+        let time = UnixMs(epoch_ms + ms);
+        let tick = scale.tick(time).unwrap();
+        prop_assert!(scale.start(tick) <= time && time < scale.start(Tick(tick.0 + 1)));
+        prop_assert_eq!(scale.tick(UnixMs(epoch_ms - 1 - ms)), None);
+    }
+
+    #[test]
+    fn a_time_rounds_towards_the_past(ns in any::<i64>()) {
+        let ms = UnixNs(ns.into()).floor_ms();
+        prop_assert!(ms.start_ns().0 <= i128::from(ns) && i128::from(ns) < ms.start_ns().0 + UnixNs::PER_MS);
+    }
+
+    #[test]
+    fn sno_bytes_text_and_integer_sort_alike(a in any::<[u8; 10]>(), b in any::<[u8; 10]>()) {
+        let (x, y) = (sno::Id::from_bytes(a), sno::Id::from_bytes(b));
+        prop_assert_eq!(x.cmp(&y), a.cmp(&b));
+        prop_assert_eq!(x.cmp(&y), x.encode().cmp(&y.encode()));
+        prop_assert_eq!(x.cmp(&y), x.to_u128().cmp(&y.to_u128()));
+        prop_assert_eq!(sno::Id::parse(&x.to_string()), Ok(x));
+        prop_assert_eq!(sno::Id::from_u128(x.to_u128()), x);
+    }
+}
+
+#[test]
+fn a_stalled_caller_takes_no_number_of_another_unit() {
+    // The original's race, replayed: a caller reads unit T, stalls, the unit rolls, and the caller goes on.
+    let mint = sno::Mint::new(sno::Bounds { min: 0, max: 65_535 }, sno::WINDOW);
+    let stalled = Tick(100);
+    mint.take(stalled, 3).unwrap();
+    mint.take(Tick(101), 2).unwrap();
+    assert_eq!(mint.take(stalled, 1), Err(Refusal::Rollback { until: Tick(101) }));
+    // It reads the clock again, and takes its number from the unit that it is now.
+    let run = slowly(mint.take_slowly(1, || Ok(Tick(101)))).unwrap();
+    assert_eq!((run.tick >> 1, run.first), (101, 2));
+}
+
+#[test]
+fn java_s_equal_test_would_repeat_ids_where_the_clock_steps_back_during_exhaustion() {
+    let window = Window { floor: Tick(0), until: Tick(1 << 41) };
+    let (on_rollback, on_exhausted) = (OnRollback::Wait, OnExhausted::Wait);
+    let mint = snowflake::Mint::new(Rules { sequence_bits: 12, window, on_rollback, on_exhausted });
+    mint.take(Tick(98), 4096).unwrap();
+    mint.take(Tick(100), 4096).unwrap();
+    let refused = slowly(mint.take_slowly(1, || Ok(Tick(98))));
+    assert_eq!(refused, Err(Refusal::Rollback { until: Tick(100) }));
+}
+
+#[test]
+fn a_slow_reader_of_the_clock_flips_no_timeline() {
+    let mint = sno::Mint::new(sno::Bounds { min: 0, max: 65_535 }, sno::WINDOW);
+    let mut stalled = true;
+    let run = slowly(mint.take_slowly(1, || {
+        // The clock was read at 100; meanwhile others minted at 101.
+        let read = if stalled { 100 } else { 101 };
+        if stalled {
+            mint.take(Tick(101), 5).unwrap();
+        }
+        stalled = false;
+        Ok(Tick(read))
+    }));
+    assert_eq!(run.unwrap().tick, 101 << 1);
+    assert_eq!(mint.view().1.count, 0);
+}
+
+#[test]
+fn fields_that_do_not_fill_the_word_do_not_compile() {
+    assert!(std::panic::catch_unwind(|| stack(80, [39, 1, 8, 16, 15])).is_err());
+    assert!(std::panic::catch_unwind(|| stack(80, [39, 1, 8, 16, 17])).is_err());
+}

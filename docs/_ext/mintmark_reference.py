@@ -1,0 +1,192 @@
+"""What the reference takes from the code itself, so that no table is copied by hand.
+
+Directives: ``error-catalogue``, ``command-line``, ``layouts``. Autodoc gets the signatures of the extension's classes
+from their stubs, and links the errors in ``:raises:``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from docutils import nodes
+from docutils.parsers.rst import Directive, directives
+from docutils.statemachine import StringList
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+from mintmark import errors, snowflake
+
+STUBS = Path(__file__).parents[2] / "src" / "mintmark" / "_core"
+
+
+class Generated(SphinxDirective):
+    """A directive whose content is reStructuredText made from the code."""
+
+    def lines(self) -> Iterator[str]:
+        raise NotImplementedError
+
+    def run(self) -> list[nodes.Node]:
+        return self.parse_text_to_nodes("\n".join(self.lines()), allow_section_headings=True)
+
+
+def _table(widths: str, *rows: tuple[str, ...]) -> Iterator[str]:
+    yield from ("", ".. list-table::", "   :header-rows: 1", f"   :widths: {widths}", "   :width: 100%", "")
+    for row in rows:
+        for at, cell in enumerate(row):
+            yield f"   {'*' if at == 0 else ' '} - {cell}"
+    yield ""
+
+
+class ErrorCatalogue(Generated):
+    """Every error code: its class, meaning, remedy, HTTP status, RESP prefix and exit code."""
+
+    def lines(self) -> Iterator[str]:
+        rows = [
+            (
+                f"``{code}``",
+                f":exc:`~mintmark.errors.{entry.error.__name__}`",
+                f"{_rst(entry.meaning)} *{_rst(entry.remedy)}*",
+                str(entry.http),
+                f"``{entry.resp}``",
+                str(entry.exit),
+            )
+            for code, entry in errors.CATALOGUE.items()
+        ]
+        yield from _table("20 18 38 7 10 7", ("code", "class", "meaning, and *what to do*", "HTTP", "RESP", "exit"), *rows)
+
+
+def _rst(text: str) -> str:
+    return re.sub(r"(?<!`)`([^`]+)`(?!`)", r"\1", text).replace("*", r"\*")
+
+
+class Layouts(Generated):
+    """The named layouts of snowflake."""
+
+    def lines(self) -> Iterator[str]:
+        rows = []
+        for name in ("DEFAULT", "TWITTER", "DISCORD", "INSTAGRAM", "SONYFLAKE"):
+            layout = getattr(snowflake, name)
+            fields = " ".join(f"{field}:{bits}" for field, bits, _ in layout.fields)
+            rows.append(
+                (
+                    f".. py:data:: mintmark.snowflake.{name}\n           :no-index-entry:",
+                    f"``{fields}``",
+                    f"{layout.epoch_ms} ms, {layout.unit_ms} ms",
+                    str(layout.bits),
+                    f"{layout.nodes:,}",
+                    f"{layout.ids_per_second:,}",
+                    f"{layout.expires:%Y-%m-%d}",
+                )
+            )
+        yield from _table(
+            "16 34 18 6 9 10 12",
+            ("name", "fields, high to low", "epoch, tick", "bits", "nodes", "IDs/s a node", "expires"),
+            *rows,
+        )
+
+
+class CommandLine(Generated):
+    """The commands, from the parser that runs them."""
+
+    def lines(self) -> Iterator[str]:
+        from mintmark import cli
+
+        parser = cli._parser()
+        yield from self.command(parser)
+        for action in parser._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                for name, each in action.choices.items():
+                    yield from ("", f"mintmark {name}", "-" * (9 + len(name)), "")
+                    yield from self.command(each)
+
+    def command(self, parser: argparse.ArgumentParser) -> Iterator[str]:
+        formatter = argparse.HelpFormatter(parser.prog, width=88)
+        formatter.add_usage(parser.usage, parser._actions, parser._mutually_exclusive_groups, prefix="")
+        yield from ("", _rst(parser.description or ""), "", ".. code-block:: text", "")
+        yield from (f"   {line}" for line in formatter.format_help().splitlines())
+        yield ""
+        for group in parser._action_groups:
+            shown = [a for a in group._group_actions if a.help is not argparse.SUPPRESS]
+            if not shown:
+                continue
+            yield from ("", f"**{group.title}**", "")
+            for action in shown:
+                if isinstance(action, argparse._SubParsersAction):
+                    for choice in action._choices_actions:
+                        yield from (f"``{choice.dest}``", f"   {_rst(choice.help or '')}", "")
+                    continue
+                names = action.option_strings or [str(action.metavar or action.dest)]
+                value = "" if action.nargs == 0 else f" {self.value(action)}" if action.option_strings else ""
+                yield from (", ".join(f"``{name}{value}``" for name in names), f"   {_rst(action.help or '')}", "")
+        if parser.epilog:
+            yield from ("", "**examples**", "", ".. code-block:: text", "")
+            examples = parser.epilog.partition(":")[2].strip("\n").splitlines()
+            yield from (f"   {line.strip()}" for line in examples)
+            yield ""
+
+    def value(self, action: argparse.Action) -> str:
+        if action.choices is not None and action.metavar is None:
+            return "{" + ",".join(map(str, action.choices)) + "}"
+        return str(action.metavar or action.dest.upper())
+
+
+# --- autodoc ------------------------------------------------------------------------------------------------------
+
+
+def _signatures() -> dict[str, tuple[str, str]]:
+    """Signature and return annotation of every function and method in the stubs, by the name that users import."""
+    found: dict[str, tuple[str, str]] = {}
+
+    def visit(body: list[ast.stmt], prefix: str) -> None:
+        for node in body:
+            if isinstance(node, ast.ClassDef):
+                visit(node.body, f"{prefix}.{node.name}")
+            elif isinstance(node, ast.FunctionDef):
+                arguments = node.args
+                static = any(isinstance(d, ast.Name) and d.id == "staticmethod" for d in node.decorator_list)
+                if prefix.count(".") > 1 and not static:
+                    (arguments.posonlyargs or arguments.args).pop(0)
+                returns = ast.unparse(node.returns) if node.returns else ""
+                name = prefix if node.name == "__new__" else f"{prefix}.{node.name}"
+                found.setdefault(name, (f"({ast.unparse(arguments)})", "" if node.name == "__new__" else returns))
+
+    for stub in STUBS.glob("*.pyi"):
+        tree = ast.parse(stub.read_text(encoding="utf-8"))
+        visit(tree.body, "mintmark.testing" if stub.stem == "__init__" else f"mintmark.{stub.stem}")
+    # The default generators' bound methods.
+    for scheme in ("sno", "snowflake", "locality"):
+        for method in ("new", "new_at"):
+            if method_signature := found.get(f"mintmark.{scheme}.Generator.{method}"):
+                found[f"mintmark.{scheme}.{method}"] = method_signature
+    return found
+
+
+SIGNATURES = _signatures()
+
+
+def signature(
+    app: Sphinx, what: str, name: str, obj: object, options: object, args: str | None, returns: str | None
+) -> tuple[str | None, str | None] | None:
+    return SIGNATURES.get(name)
+
+
+def docstring(app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]) -> None:
+    text = "\n".join(lines)
+    if what == "class":
+        # The extension's classes repeat their signature below the first line, for `help()`.
+        text = re.sub(rf"\n\n{re.escape(name.rpartition('.')[2])}\((.|\n)*?\)\n\n", "\n\n", text, count=1)
+    text = re.sub(r"(?m)^( *):raises (\w+Error):", r"\1:raises ~mintmark.errors.\2:", text)
+    lines[:] = text.split("\n")
+
+
+def setup(app: Sphinx) -> dict[str, object]:
+    app.add_directive("error-catalogue", ErrorCatalogue)
+    app.add_directive("layouts", Layouts)
+    app.add_directive("command-line", CommandLine)
+    app.connect("autodoc-process-signature", signature)
+    app.connect("autodoc-process-docstring", docstring)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,49 @@
+"""How the documentation is built: `sphinx-build -W --keep-going -n docs docs/_build/html`.
+
+The package must be importable, with its extension built; from a checkout, `src` is on the path here.
+"""
+
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE / "_ext"), str(HERE.parent / "src")]
+
+import mintmark  # noqa: E402
+
+project = "mintmark"
+author = "The mintmark authors"
+version = release = mintmark.__version__
+language = "en"
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_copybutton", "mintmark_reference"]
+exclude_patterns = ["_build"]
+nitpicky = True
+# Names of the standard library, which has no inventory here: a build needs no network.
+nitpick_ignore_regex = [
+    (
+        r"py:.*",
+        r"(collections\.abc\.)?(Callable|Iterable|Iterator)|Literal|SupportsIndex|UUID|(typing_extensions\.)?Buffer"
+        r"|datetime(\.datetime)?|memoryview|array(\[int\])?|builtins\..*|(typing\.)?(NamedTuple|Any)|Clock|Mode|Rollback"
+        r"|Exhausted",
+    ),
+]
+
+myst_enable_extensions = ["colon_fence", "deflist"]
+myst_heading_anchors = 3
+
+autodoc_member_order = "groupwise"
+autodoc_typehints = "signature"
+
+html_theme = "furo"
+html_title = f"mintmark {version}"
+html_static_path = ["_static"]
+html_css_files = ["mintmark.css"]
+html_copy_source = False
+html_show_sphinx = False
+pygments_style = "default"
+pygments_dark_style = "github-dark"
+
+# Copying leaves out prompts, and of a block with prompts also what the commands print.
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True

@@ -1,0 +1,16 @@
+"""What all tests share: the recorded behaviour of real implementations."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+VECTORS = Path(__file__).parents[1] / "spec" / "vectors"
+
+
+@cache
+def vectors(name: str) -> Any:
+    """The content of ``spec/vectors/<name>.json``; its README says what the fields mean."""
+    return json.loads((VECTORS / f"{name}.json").read_text(encoding="utf-8"))

@@ -1,0 +1,823 @@
+"""sno: what the Go library does, as recorded; what it does wrong, by name; and what is promised beyond it."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+import re
+from datetime import datetime, timedelta, timezone
+from itertools import islice
+from typing import Any
+from uuid import UUID
+
+import pytest
+from conftest import vectors
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mintmark import errors, sno
+from mintmark.testing import ManualClock
+
+Case = dict[str, Any]
+
+GO = vectors("sno")
+DECODED: list[Case] = GO["encode_decode"] + GO["raw_decode"]
+INVALID: list[Case] = [case for decoder in GO["invalid_decode"].values() for case in decoder]
+ACCEPTED: list[Case] = [case for case in GO["bounds"] if "accepted" in case]
+REFUSED: list[Case] = [case for case in GO["bounds"] if "error" in case]
+
+ALPHABET = "23456789abcdefghijklmnopqrstuvwx"
+CANONICAL = re.compile(r"[2-9a-x]{16}")
+LAST_UNIT = 2**39 - 1
+FOREVER_MS = 2**32 - 1
+
+
+def ns(unit: int) -> int:
+    """The first nanosecond of a unit: 4 ms each, since 2010."""
+    return (1_262_304_000_000 + 4 * unit) * 1_000_000
+
+
+def unit_of(id: sno.ID) -> int:
+    return (id.timestamp_ns - ns(0)) // 4_000_000
+
+
+def nanoseconds(rfc3339: str) -> int:
+    """Nanoseconds since 1970; Python's own parser stops at microseconds."""
+    match = re.fullmatch(r"(.{19})\.?(\d*)(Z|[+-]\d\d:\d\d)", rfc3339)
+    assert match
+    second = datetime.fromisoformat(match[1] + match[3].replace("Z", "+00:00"))
+    return int(second.timestamp()) * 10**9 + int(match[2].ljust(9, "0"))
+
+
+def from_go(**fields: object) -> sno.Snapshot:
+    """A snapshot as the Go library writes it, with what is not given left at zero."""
+    zero = {"sequenceMin": 0, "sequenceMax": 0, "sequence": 0, "now": 0, "wallHi": 0, "wallSafe": 0, "drifts": 0}
+    return sno.Snapshot.from_json(json.dumps({"partition": [171, 205], **zero, **fields}))
+
+
+ids = st.binary(min_size=10, max_size=10).map(sno.ID)
+units = st.integers(0, LAST_UNIT)
+
+
+# ------------------------------------------------------------------------------------------------------------- format
+
+
+@pytest.mark.parametrize("case", GO["encode_decode"])
+def test_fields_compose_to_the_bytes_that_go_writes(case: Case) -> None:
+    fields = dict(case["input"])
+    id = sno.ID.from_parts(timestamp_ns=ns(fields.pop("units")), **fields)
+    assert bytes(id).hex() == case["hex"]
+
+
+@pytest.mark.parametrize("case", DECODED)
+def test_bytes_read_as_the_fields_that_go_reads(case: Case) -> None:
+    id = sno.ID(bytes.fromhex(case["hex"]))
+    read = (unit_of(id), id.tick, id.meta, id.partition, f"{id.partition:04x}", id.sequence, id.is_zero)
+    names = ("units", "tick", "meta", "partition", "partition_hex", "sequence", "is_zero")
+    assert read == tuple(case[name] for name in names)
+
+
+@pytest.mark.parametrize("case", DECODED)
+def test_bytes_encode_to_the_text_that_go_writes(case: Case) -> None:
+    assert str(sno.ID(bytes.fromhex(case["hex"]))) == case["encoded"]
+
+
+@pytest.mark.parametrize("case", DECODED)
+def test_text_parses_to_the_bytes_that_go_wrote_it_from(case: Case) -> None:
+    assert bytes(sno.ID.parse(case["encoded"])).hex() == case["hex"]
+
+
+@pytest.mark.parametrize("case", DECODED)
+def test_an_id_has_the_timestamp_that_go_reads(case: Case) -> None:
+    assert sno.ID(bytes.fromhex(case["hex"])).timestamp_ns == case["timestamp_ns"] == case["time_unix_nano"]
+
+
+@pytest.mark.parametrize("case", DECODED)
+def test_an_id_has_the_time_that_go_reads(case: Case) -> None:
+    time = sno.ID(bytes.fromhex(case["hex"])).time
+    assert time.tzinfo is timezone.utc
+    assert f"{time:%Y-%m-%dT%H:%M:%S.%f}".rstrip("0").rstrip(".") + "Z" == case["time_rfc3339"]
+
+
+@pytest.mark.parametrize("case", DECODED)
+def test_json_is_what_go_writes_with_null_for_zero(case: Case) -> None:
+    assert json.dumps(sno.ID(bytes.fromhex(case["hex"])).as_json()) == case["json"]
+
+
+@pytest.mark.parametrize("case", DECODED)
+def test_json_reads_back_as_the_same_id(case: Case) -> None:
+    assert bytes(sno.ID.from_json(json.loads(case["json"]))).hex() == case["hex"]
+
+
+def test_the_sequence_of_bits_is_big_endian() -> None:
+    assert int(sno.ID.from_parts(timestamp_ns=ns(5), tick=1, meta=7, partition=9, sequence=11)) == (
+        5 << 41 | 1 << 40 | 7 << 32 | 9 << 16 | 11
+    )
+
+
+def test_the_metabyte_is_read_from_characters_8_and_9_alone() -> None:
+    texts = [str(sno.ID.from_parts(timestamp_ns=ns(1), meta=meta)) for meta in range(256)]
+    assert {text[:8] + text[10:] for text in texts} == {texts[0][:8] + texts[0][10:]}
+
+
+# ---------------------------------------------------------------------------------------------------- strict decoding
+
+
+def first_fault(text: str) -> int:
+    return next(position for position, character in enumerate(text) if character not in ALPHABET)
+
+
+@pytest.mark.parametrize("case", [case for case in INVALID if "error" not in case])
+def test_go_decodes_without_looking_and_we_refuse_with_the_position(case: Case) -> None:
+    text = bytes.fromhex(case["input_hex"]).decode("latin-1")
+    if CANONICAL.fullmatch(text):
+        assert bytes(sno.ID.parse(text)).hex() == case["decoded_hex"]
+        return
+    with pytest.raises(errors.ParseError) as caught:
+        sno.ID.parse(text)
+    assert (caught.value.code, caught.value.position) == ("parse.character", first_fault(text))
+
+
+@pytest.mark.parametrize("case", [case for case in INVALID if "error" not in case])
+def test_the_bulk_decoder_refuses_at_the_same_position(case: Case) -> None:
+    text = bytes.fromhex(case["input_hex"])
+    if CANONICAL.fullmatch(text.decode("latin-1")):
+        assert bytes(sno.Array.parse(text)).hex() == case["decoded_hex"]
+        return
+    with pytest.raises(errors.ParseError) as caught:
+        sno.Array.parse(b"2" * 16 * 40 + text)
+    assert (caught.value.code, caught.value.position) == (
+        "parse.character",
+        16 * 40 + first_fault(text.decode("latin-1")),
+    )
+
+
+@pytest.mark.parametrize("case", [case for case in INVALID if "error" in case])
+def test_text_of_another_length_is_refused_as_in_go(case: Case) -> None:
+    with pytest.raises(errors.ParseError) as caught:
+        sno.ID.parse(bytes.fromhex(case["input_hex"]).decode())
+    assert (caught.value.code, caught.value.position) == ("parse.length", None)
+
+
+def test_the_three_recorded_decoders_disagree_where_ours_refuses() -> None:
+    decoders = GO["invalid_decode"].values()
+    disagreements = [rows[0]["input_hex"] for rows in zip(*decoders) if len({row["decoded_hex"] for row in rows}) > 1]
+    assert disagreements
+    assert not any(CANONICAL.fullmatch(bytes.fromhex(text).decode("latin-1")) for text in disagreements)
+
+
+# ------------------------------------------------------------------------------------------- databases, JSON and text
+
+
+def test_a_null_column_is_the_zero_id() -> None:
+    assert sno.ID.from_json(None) == sno.ID.ZERO
+
+
+@pytest.mark.parametrize("case", [case for case in GO["scan"] if "value_hex" in case], ids=lambda case: case["case"])
+def test_a_binary_column_holds_10_bytes_and_nothing_else(case: Case) -> None:
+    with pytest.raises(errors.ParseError) as caught:
+        sno.ID.from_bytes(bytes.fromhex(case["value_hex"]))
+    assert caught.value.code == "parse.length"
+
+
+@pytest.mark.parametrize("case", [case for case in GO["scan"] if "value" in case], ids=lambda case: case["case"])
+def test_a_text_column_holds_canonical_text_also_where_go_takes_more(case: Case) -> None:
+    with pytest.raises(errors.ParseError):
+        sno.ID.parse(case["value"])
+
+
+@pytest.mark.parametrize("value", [1, 1.5, datetime(2020, 1, 1), sno.ID.MAX, bytes(10)], ids=lambda value: type(value))
+def test_a_value_of_another_type_is_no_text_as_in_go(value: Any) -> None:
+    assert sum(case["error"]["type"] == "*sno.InvalidTypeError" for case in GO["scan"] if case["error"]) == 5
+    with pytest.raises(errors.ArgumentError):
+        sno.ID.parse(value)
+
+
+@pytest.mark.parametrize("case", GO["marshalling"]["marshal"])
+def test_an_id_marshals_as_in_go(case: Case) -> None:
+    id = sno.ID(bytes.fromhex(case["hex"]))
+    compact = (",", ":")
+    assert {
+        "hex": bytes(id).hex(),
+        "driver_value_hex": bytes(id).hex(),
+        "marshal_text": str(id),
+        "json": json.dumps(id.as_json()),
+        "as_map_key": json.dumps({str(id): 1}, separators=compact),
+        "in_map_value": json.dumps({"id": id.as_json()}, separators=compact),
+        "struct_omitempty": json.dumps({"id": id.as_json()}, separators=compact),
+        "error": None,
+    } == case
+
+
+@pytest.mark.parametrize("case", GO["marshalling"]["unmarshal_binary"])
+def test_bytes_of_another_length_are_refused_as_in_go(case: Case) -> None:
+    with pytest.raises(errors.ParseError) as caught:
+        sno.ID.from_bytes(bytes(case["zero_bytes_of_len"]))
+    assert caught.value.code == "parse.length"
+
+
+UNMARSHAL_JSON = [(case["input"], case["encoding_json_Unmarshal"]) for case in GO["marshalling"]["unmarshal_json"]]
+GO_IS_LENIENT = {"123456789012345678", '"yyyyyyyyyyyyyyyy"'}
+
+
+@pytest.mark.parametrize(
+    ("text", "go"), [(text, go) for text, go in UNMARSHAL_JSON if not go["error"] and text not in GO_IS_LENIENT]
+)
+def test_json_that_go_rightly_reads_is_read(text: str, go: Case) -> None:
+    assert bytes(sno.ID.from_json(json.loads(text))).hex() == go["receiver_after_hex"]
+
+
+@pytest.mark.parametrize("text", [text for text, go in UNMARSHAL_JSON if go["error"] or text in GO_IS_LENIENT])
+def test_any_other_json_is_refused_also_where_go_reads_a_number(text: str) -> None:
+    with pytest.raises((errors.ParseError, errors.ArgumentError, json.JSONDecodeError)):
+        sno.ID.from_json(json.loads(text))
+
+
+@pytest.mark.parametrize("case", GO["marshalling"]["unmarshal_text"], ids=lambda case: case["input"] or "empty")
+def test_text_is_read_as_in_go_but_strictly(case: Case) -> None:
+    if CANONICAL.fullmatch(case["input"]):
+        assert bytes(sno.ID.parse(case["input"])).hex() == case["receiver_after_hex"]
+        return
+    with pytest.raises(errors.ParseError):
+        sno.ID.parse(case["input"])
+
+
+# --------------------------------------------------------------------------------------------------------------- order
+
+
+def test_ids_sort_as_go_sorts_them() -> None:
+    sorted_ids = sorted(sno.ID(bytes.fromhex(text)) for text in GO["sort"]["input_hex"])
+    assert [bytes(id).hex() for id in sorted_ids] == GO["sort"]["sorted_hex"]
+
+
+def test_text_sorts_as_ids_do() -> None:
+    texts = [str(sno.ID(bytes.fromhex(text))) for text in GO["sort"]["input_hex"]]
+    assert sorted(texts) == GO["sort"]["sorted_encoded"]
+
+
+@pytest.mark.parametrize("case", GO["sort"]["compare"])
+def test_two_ids_compare_as_in_go(case: Case) -> None:
+    a, b = sno.ID.parse(case["a"]), sno.ID.parse(case["b"])
+    assert ((a > b) - (a < b), a == b, a <= b) == (case["compare"], case["compare"] == 0, case["compare"] <= 0)
+
+
+@given(ids, ids)
+def test_bytes_text_integers_uuids_and_fields_order_alike(a: sno.ID, b: sno.ID) -> None:
+    def fields(id: sno.ID) -> tuple[object, ...]:
+        return id.time, id.tick, id.meta, id.partition, id.sequence
+
+    smaller = a < b
+    assert smaller == (bytes(a) < bytes(b))
+    assert smaller == (str(a) < str(b))
+    assert smaller == (int(a) < int(b))
+    assert smaller == (a.as_uuid().bytes < b.as_uuid().bytes)
+    assert smaller == (fields(a) < fields(b))
+
+
+@given(ids, ids)
+def test_equal_ids_and_only_those_have_equal_bytes(a: sno.ID, b: sno.ID) -> None:
+    assert (a == b) == (bytes(a) == bytes(b)) == (not a != b)
+
+
+def test_an_id_does_not_compare_with_other_types() -> None:
+    assert sno.ID.ZERO != bytes(10)
+    with pytest.raises(TypeError):
+        sno.ID.ZERO < bytes(10)  # type: ignore[operator]  # noqa: B015
+
+
+# ---------------------------------------------------------------------------------------------------------- round trips
+
+
+@given(ids)
+def test_text_is_canonical_and_parses_back(id: sno.ID) -> None:
+    assert CANONICAL.fullmatch(str(id))
+    assert sno.ID.parse(str(id)) == id
+
+
+@given(ids)
+def test_bytes_integer_uuid_and_json_read_back(id: sno.ID) -> None:
+    read = [sno.ID.from_bytes(bytes(id)), sno.ID.from_int(int(id)), sno.ID.from_uuid(id.as_uuid())]
+    assert [*read, sno.ID.from_json(id.as_json())] == [id] * 4
+
+
+@given(ids)
+def test_an_id_survives_pickle_and_copies(id: sno.ID) -> None:
+    pickled = [pickle.loads(pickle.dumps(id, protocol)) for protocol in range(pickle.HIGHEST_PROTOCOL + 1)]
+    assert [*pickled, copy.copy(id), copy.deepcopy(id)] == [id] * (len(pickled) + 2)
+
+
+@given(ids)
+def test_equal_ids_hash_alike(id: sno.ID) -> None:
+    assert hash(id) == hash(sno.ID(bytes(id)))
+
+
+@given(ids)
+def test_the_fields_of_an_id_compose_to_it(id: sno.ID) -> None:
+    fields = {"tick": id.tick, "meta": id.meta, "partition": id.partition, "sequence": id.sequence}
+    assert sno.ID.from_parts(timestamp_ns=id.timestamp_ns, **fields) == id
+
+
+def test_repr_can_be_evaluated() -> None:
+    assert eval(repr(sno.ID.MAX), {"sno": sno}) == sno.ID.MAX
+
+
+def test_the_uuid_holds_the_text() -> None:
+    id = sno.ID.parse("brpk4q72xwf2m63l")
+    assert id.as_uuid() == UUID(bytes=b"brpk4q72xwf2m63l")
+
+
+def test_zero_and_max_are_the_ends_of_all_ids() -> None:
+    assert (bytes(sno.ID.ZERO), bytes(sno.ID.MAX)) == (bytes(10), b"\xff" * 10)
+
+
+def test_an_id_reads_any_buffer_of_10_bytes() -> None:
+    assert sno.ID(bytearray(range(10))) == sno.ID(memoryview(bytes(range(20)))[:10]) == sno.ID(bytes(range(10)))
+
+
+@given(ids, st.integers(0, 255), st.integers(0, 65535), st.integers(0, 65535), st.integers(0, 1))
+def test_replace_changes_the_named_fields_alone(id: sno.ID, meta: int, partition: int, sequence: int, tick: int) -> None:
+    one_by_one = id.replace(meta=meta).replace(partition=partition).replace(sequence=sequence).replace(tick=tick)
+    assert one_by_one == id.replace(meta=meta, partition=partition, sequence=sequence, tick=tick)
+    fields = {"meta": meta, "partition": partition, "sequence": sequence, "tick": tick}
+    assert one_by_one == sno.ID.from_parts(timestamp_ns=id.timestamp_ns, **fields)
+
+
+@given(ids)
+def test_replacing_nothing_gives_the_same_id(id: sno.ID) -> None:
+    assert id.replace() == id
+
+
+# -------------------------------------------------------------------------------------------------- ranges and new_at
+
+
+@given(ids, st.integers(0, 3_999_999))
+def test_the_bounds_of_a_time_hold_every_id_of_its_unit(id: sno.ID, rest_ns: int) -> None:
+    time = id.timestamp_ns + rest_ns
+    assert sno.min_at(time) <= id <= sno.max_at(time)
+
+
+@given(st.integers(1, LAST_UNIT))
+def test_the_bounds_of_neighbouring_units_touch(unit: int) -> None:
+    assert int(sno.max_at(ns(unit - 1))) + 1 == int(sno.min_at(ns(unit)))
+
+
+def test_the_bounds_of_all_time_are_zero_and_max() -> None:
+    assert (sno.min_at(ns(0)), sno.max_at(ns(LAST_UNIT))) == (sno.ID.ZERO, sno.ID.MAX)
+
+
+@given(units)
+def test_a_datetime_and_its_nanoseconds_have_the_same_bounds(unit: int) -> None:
+    time = datetime(2010, 1, 1, tzinfo=timezone.utc) + timedelta(milliseconds=4 * unit)
+    elsewhere = time.astimezone(timezone(timedelta(hours=-9, minutes=-30)))
+    assert sno.min_at(time) == sno.min_at(elsewhere) == sno.min_at(ns(unit))
+
+
+@pytest.mark.parametrize("case", GO["new_with_time"]["rollover"], ids=lambda case: f"{case['min']}-{case['max']}")
+def test_new_at_rolls_over_within_the_bounds_as_in_go(case: Case) -> None:
+    partition = int(case["partition_hex"], 16)
+    generator = sno.Generator(partition, sequence_min=case["min"], sequence_max=case["max"])
+    minted = [generator.new_at(nanoseconds(case["time"]), meta) for meta in range(len(case["encoded"]))]
+    assert ([str(id) for id in minted], [id.sequence for id in minted]) == (case["encoded"], case["sequences"])
+
+
+def test_new_at_visits_the_full_range_before_it_rolls_over() -> None:
+    generator = sno.Generator(1)
+    sequences = [generator.new_at(ns(1)).sequence for _ in range(65536 + 3)]
+    assert sequences[65533:] == GO["new_with_time"]["full_range_from_65532"]
+
+
+def test_new_at_counts_apart_from_new() -> None:
+    generator = sno.Generator(1, clock=ManualClock(ns(1000)))
+    interleaved = [
+        generator.new(),
+        generator.new_at(ns(1)),
+        generator.new(),
+        generator.new_at(ns(1)),
+        generator.new(),
+    ]
+    assert [id.sequence for id in interleaved] == GO["new_with_time"]["interleaved_New_WithTime_New_WithTime_New"]
+
+
+def test_new_at_is_always_of_timeline_0() -> None:
+    generator = sno.Generator.restore(from_go(drifts=1), clock=ManualClock(ns(1000)))
+    assert generator.new().tick == 1
+    assert generator.new_at(ns(1000)).tick == GO["new_with_time"]["tick_with_drifts_1"] == 0
+
+
+def within_layout(case: Case) -> bool:
+    return ns(0) <= nanoseconds(case["input_time"]) < ns(LAST_UNIT + 1)
+
+
+TIME_MAPPING: list[Case] = GO["new_with_time"]["time_mapping"]
+
+
+@pytest.mark.parametrize("case", filter(within_layout, TIME_MAPPING), ids=lambda case: case["input_time"])
+def test_new_at_floors_a_time_to_its_unit_as_in_go(case: Case) -> None:
+    id = sno.Generator(case["partition"]).new_at(nanoseconds(case["input_time"]), case["meta"])
+    assert (bytes(id).hex(), str(id), unit_of(id)) == (case["hex"], case["encoded"], case["units"])
+
+
+@pytest.mark.parametrize(
+    "case", [case for case in TIME_MAPPING if not within_layout(case)], ids=lambda case: case["input_time"]
+)
+def test_go_wraps_a_time_outside_the_layout_and_we_refuse_it(case: Case) -> None:
+    with pytest.raises(errors.FieldError, match=r"2010-01-01.*2079-09-07") as caught:
+        sno.Generator(1).new_at(nanoseconds(case["input_time"]))
+    assert caught.value.code == "time.range"
+
+
+def test_new_at_takes_a_datetime() -> None:
+    time = datetime(2020, 1, 2, 3, 4, 5, 678901, tzinfo=timezone.utc)
+    assert sno.Generator(1).new_at(time) == sno.Generator(1).new_at(1_577_934_245_678_901_234)
+
+
+def test_the_module_mints_at_a_time_too() -> None:
+    assert sno.new_at(ns(7), meta=9).timestamp_ns == ns(7)
+
+
+# ------------------------------------------------------------------------------------------------------------- bounds
+
+
+@pytest.mark.parametrize("case", ACCEPTED)
+def test_bounds_that_go_accepts_are_accepted_alike(case: Case) -> None:
+    snapshot = from_go(sequenceMin=case["min"], sequenceMax=case["max"], sequence=case["sequence"])
+    generator = sno.Generator.restore(snapshot, clock=ManualClock(ns(1000)))
+    before = {
+        "sequence_min": generator.sequence_min,
+        "sequence_max": generator.sequence_max,
+        "cap": generator.capacity,
+        "len_before_first": generator.used,
+        "Sequence_before_first": generator.sequence,
+    }
+    first = {
+        "first_New_sequence": generator.new().sequence,
+        "first_NewWithTime_sequence": generator.new_at(ns(1)).sequence,
+    }
+    internal = {name: case["accepted"][name] for name in ("internal_seq", "internal_seqStatic")}
+    assert before | first | internal == case["accepted"]
+
+
+@pytest.mark.parametrize("case", [case for case in ACCEPTED if case["sequence"] == 0])
+def test_a_generator_takes_the_bounds_that_go_accepts(case: Case) -> None:
+    generator = sno.Generator(1, sequence_min=case["min"], sequence_max=case["max"])
+    read = (generator.sequence_min, generator.sequence_max, generator.capacity)
+    assert read == tuple(case["accepted"][name] for name in ("sequence_min", "sequence_max", "cap"))
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_bounds_that_go_refuses_are_refused(case: Case) -> None:
+    snapshot = from_go(sequenceMin=case["min"], sequenceMax=case["max"], sequence=case["sequence"])
+    with pytest.raises(errors.ConfigError, match=str(case["error"]["min"])):
+        sno.Generator.restore(snapshot)
+
+
+@pytest.mark.parametrize("case", [case for case in REFUSED if case["sequence"] == 0])
+def test_a_generator_refuses_the_bounds_that_go_refuses(case: Case) -> None:
+    low, high = case["error"]["min"], case["error"]["max"]
+    with pytest.raises(errors.ConfigError, match=rf"{low}\.\.{high} hold {high - low + 1} numbers") as caught:
+        sno.Generator(1, sequence_min=case["min"], sequence_max=case["max"])
+    assert caught.value.code == "config.bounds"
+
+
+@pytest.mark.parametrize("case", GO["len_cap"][:-1], ids=lambda case: f"{case['generated']}")
+def test_used_capacity_and_sequence_are_those_of_go(case: Case) -> None:
+    generator = sno.Generator(1, sequence_min=8, sequence_max=15, clock=ManualClock(ns(1000)))
+    generator.batch(case["generated"])
+    assert (generator.used, generator.capacity, generator.sequence) == (case["Len"], case["Cap"], case["Sequence"])
+
+
+def test_a_generator_restored_in_its_own_unit_counts_as_in_go() -> None:
+    case = GO["len_cap"][-1]
+    generator = sno.Generator.restore(
+        from_go(sequenceMin=8, sequenceMax=15, wallHi=1000), clock=ManualClock(ns(1000))
+    )
+    assert (generator.used, generator.capacity, generator.sequence) == (case["Len"], case["Cap"], case["Sequence"])
+    assert generator.new().sequence == case["next_New_sequence"]
+
+
+def test_the_count_of_a_past_unit_is_forgotten() -> None:
+    clock = ManualClock(ns(1000))
+    generator = sno.Generator(1, clock=clock)
+    generator.batch(5)
+    clock.set(ns(1001))
+    assert (generator.used, generator.sequence) == (0, 0)
+
+
+# ---------------------------------------------------------------------------------------------------------- the clock
+
+
+@pytest.mark.parametrize("case", GO["encode_decode"])
+def test_a_generator_pinned_by_its_snapshot_mints_what_go_mints(case: Case) -> None:
+    unit, sequence = case["units"], case["sequence"]
+    if unit == sequence == 0:
+        pytest.skip("no snapshot precedes the first ID of all time")
+    # Sequence number 0 is the first of a new unit, any other follows the snapshot's.
+    snapshot = sno.Snapshot(
+        case["partition"], sequence=max(sequence - 1, 0), wall_hi=unit - (sequence == 0), drifts=case["tick"]
+    )
+    generator = sno.Generator.restore(snapshot, clock=ManualClock(ns(unit)))
+    assert bytes(generator.new(case["meta"])).hex() == case["hex"]
+
+
+@pytest.mark.parametrize("case", GO["clock_traces"], ids=lambda case: case["scenario"])
+def test_a_generator_walks_the_timelines_as_go_does(case: Case) -> None:
+    clock = ManualClock(0)
+    generator = sno.Generator.restore(from_go(**case["snapshot"]), clock=clock, max_wait_ms=FOREVER_MS)
+    for step in case["trace"]:
+        clock.set(ns(step["clock_readings_offered"][0]))
+        id = generator.new(step["meta"])
+        snapshot = generator.snapshot()
+        minted = (bytes(id).hex(), str(id), unit_of(id), id.tick, id.sequence)
+        assert minted == (step["id_hex"], step["encoded"], step["units"], step["tick"], step["sequence"])
+        assert {
+            "wallHi": snapshot.wall_hi,
+            "wallSafe": snapshot.wall_safe,
+            "drifts": snapshot.drifts,
+            "snapshot_sequence": snapshot.sequence,
+            "Sequence": generator.sequence,
+            "Len": generator.used,
+            "Cap": generator.capacity,
+            "internal_seq": step["after"]["internal_seq"],
+        } == step["after"]
+        # Where Go polls until the clock has passed the safe unit, we wait for exactly that.
+        assert clock.now_ns == ns(step["clock_readings_consumed"][-1])
+
+
+def drifted(clock: ManualClock, max_wait_ms: int = 1000) -> sno.Generator:
+    """A generator whose other timeline is used up to unit 1003, at unit 1010 of this one."""
+    generator = sno.Generator(0xABCD, clock=clock, max_wait_ms=max_wait_ms)
+    for unit in (1003, 998, 1010):
+        clock.set(ns(unit))
+        generator.new()
+    return generator
+
+
+def test_go_sleeps_units_as_nanoseconds_and_we_name_the_whole_wait_in_ms() -> None:
+    clock = ManualClock(0)
+    generator = sno.Generator(1, clock=clock)
+    for unit in (40_000_000, 39_999_990):
+        clock.set(ns(unit))
+        generator.new()
+    clock.set(ns(19_999_990))
+    with pytest.raises(errors.GenerationError, match="max_wait_ms is 1000") as caught:
+        generator.new()
+    assert (caught.value.code, caught.value.retry_after_ms) == ("clock.rollback", (40_000_001 - 19_999_990) * 4)
+
+
+@pytest.mark.parametrize("unit", [1001, 1002, 1003])
+def test_at_or_below_the_safe_unit_the_wait_ends_with_the_unit_after_it(unit: int) -> None:
+    clock = ManualClock(0)
+    generator = drifted(clock)
+    clock.set(ns(unit))
+    assert unit_of(generator.new()) == 1004
+    assert clock.now_ns == ns(1004)
+
+
+def test_a_wait_as_long_as_max_wait_ms_is_waited() -> None:
+    clock = ManualClock(0)
+    generator = drifted(clock, max_wait_ms=12)
+    clock.set(ns(1001))
+    assert unit_of(generator.new()) == 1004
+
+
+def test_a_wait_longer_than_max_wait_ms_is_refused_at_once() -> None:
+    clock = ManualClock(0)
+    generator = drifted(clock, max_wait_ms=11)
+    clock.set(ns(1001))
+    with pytest.raises(errors.GenerationError) as caught:
+        generator.new()
+    assert (caught.value.code, caught.value.retry_after_ms, clock.now_ns) == ("clock.rollback", 12, ns(1001))
+
+
+def test_retry_after_ms_covers_a_broken_millisecond() -> None:
+    clock = ManualClock(0)
+    generator = drifted(clock, max_wait_ms=0)
+    clock.set(ns(1003) + 500_000)
+    with pytest.raises(errors.GenerationError) as caught:
+        generator.new()
+    assert caught.value.retry_after_ms == 4
+
+
+def test_a_refused_call_changes_nothing() -> None:
+    clock = ManualClock(0)
+    generator = drifted(clock, max_wait_ms=0)
+    clock.set(ns(1001))
+    before = generator.snapshot()
+    with pytest.raises(errors.GenerationError):
+        generator.new()
+    assert generator.snapshot() == before
+
+
+def test_a_clock_outside_the_layout_mints_nothing() -> None:
+    clock = ManualClock(0)
+    generator = sno.Generator(1, clock=clock)
+    for reading in (0, ns(0) - 1, ns(LAST_UNIT + 1)):
+        clock.set(reading)
+        with pytest.raises(errors.GenerationError) as caught:
+            generator.new()
+        assert caught.value.code == "clock.range"
+
+
+def test_the_last_unit_of_the_layout_is_minted() -> None:
+    assert unit_of(sno.Generator(1, clock=ManualClock(ns(LAST_UNIT + 1) - 1)).new()) == LAST_UNIT
+
+
+def test_a_fresh_generator_at_the_epoch_starts_at_its_lower_bound_and_go_one_above() -> None:
+    assert sno.Generator(1, clock=ManualClock(ns(0))).new().sequence == 0
+
+
+# ------------------------------------------------------------------------------------------------------------ overflow
+
+
+def test_an_overflow_is_told_once_a_unit_with_the_ticks_that_go_counts() -> None:
+    told: list[sno.Overflow] = []
+    clock = ManualClock(ns(1000))
+    generator = sno.Generator(1, sequence_min=10, sequence_max=15, on_overflow=told.append, clock=clock)
+    trace = [{"rel_unit": unit_of(id) - 1000, "sequence": id.sequence} for id in islice(generator, 30)]
+    assert trace == GO["overflow_trace"]["trace"]
+    assert [{"count": o.count, "ticks": o.ticks} for o in told] == GO["overflow_trace"]["notifications"]
+
+
+def test_an_overflow_says_when_it_happened() -> None:
+    told: list[sno.Overflow] = []
+    clock = ManualClock(ns(1000))
+    sno.Generator(1, sequence_max=5, on_overflow=told.append, clock=clock).batch(7)
+    assert [overflow.now for overflow in told] == [sno.min_at(ns(1000)).time]
+
+
+def test_ticks_count_from_where_the_overflow_began() -> None:
+    told: list[sno.Overflow] = []
+    clock = ManualClock(ns(1000) + 3_000_000)
+    generator = sno.Generator(1, sequence_max=5, on_overflow=told.append, clock=clock)
+    generator.batch(13)
+    clock.set(ns(2000))
+    generator.batch(7)
+    assert [overflow.ticks for overflow in told] == [1, 2, 1]
+
+
+def test_what_on_overflow_raises_reaches_the_caller() -> None:
+    def refuse(overflow: sno.Overflow) -> None:
+        raise RuntimeError(f"too many: {overflow.count}")
+
+    generator = sno.Generator(1, sequence_max=5, on_overflow=refuse, clock=ManualClock(ns(1000)))
+    with pytest.raises(RuntimeError, match="too many: 1"):
+        generator.batch(7)
+
+
+def test_a_used_up_unit_waits_for_the_next_and_starts_over() -> None:
+    clock = ManualClock(ns(1000) + 1_000_000)
+    generator = sno.Generator(1, sequence_min=10, sequence_max=15, clock=clock)
+    last = generator.batch(7)[-1]
+    assert (unit_of(last), last.sequence, clock.now_ns) == (1001, 10, ns(1001))
+
+
+def test_a_used_up_unit_says_how_long_until_the_next() -> None:
+    clock = ManualClock(ns(1000) + 1_000_000)
+    generator = sno.Generator(1, sequence_max=5, clock=clock, max_wait_ms=2)
+    generator.batch(6)
+    with pytest.raises(errors.GenerationError, match="all 6 sequence numbers") as caught:
+        generator.new()
+    assert (caught.value.code, caught.value.retry_after_ms) == ("sequence.exhausted", 3)
+
+
+# ---------------------------------------------------------------------------------------------------------- snapshots
+
+
+@pytest.mark.parametrize("case", GO["partitions"]["conversions"], ids=lambda case: case["hex"])
+def test_a_partition_is_one_number_here_and_two_bytes_in_go(case: Case) -> None:
+    id = sno.Generator(case["uint16"]).new()
+    assert (id.partition, bytes(id)[6:8].hex()) == (case["as_uint16"], case["hex"])
+    snapshot = json.loads(sno.Snapshot(case["uint16"]).to_json())
+    assert snapshot["partition"] == list(bytes.fromhex(case["hex"]))
+
+
+def test_go_numbers_default_partitions_from_a_clock_and_we_draw_them() -> None:
+    partitions = [sno.Generator().partition for _ in range(8)]
+    steps = {(b - a) % 65536 for a, b in zip(partitions, partitions[1:])}
+    assert len(set(partitions)) > 1
+    assert steps != {1}
+
+
+def test_a_snapshot_writes_the_keys_of_go_in_its_order() -> None:
+    text = sno.Snapshot(0x0102, 3, 400, 5, 6, 7, 8, 9).to_json()
+    assert text == (
+        '{"partition":[1,2],"sequenceMin":3,"sequenceMax":400,"sequence":5,"now":6,"wallHi":7,"wallSafe":8,"drifts":9}'
+    )
+
+
+snapshots = st.builds(
+    sno.Snapshot,
+    partition=st.integers(0, 65535),
+    sequence_min=st.integers(0, 65535),
+    sequence_max=st.integers(0, 65535),
+    sequence=st.integers(0, 65535),
+    now=units,
+    wall_hi=units,
+    wall_safe=units,
+    drifts=st.integers(0, 2**32 - 1),
+)
+
+
+@given(snapshots)
+def test_a_snapshot_survives_json_and_pickle(snapshot: sno.Snapshot) -> None:
+    assert sno.Snapshot.from_json(snapshot.to_json()) == snapshot
+    assert pickle.loads(pickle.dumps(snapshot)) == snapshot
+    assert hash(pickle.loads(pickle.dumps(snapshot))) == hash(snapshot)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "null",
+        "{}",
+        "[]",
+        '{"partition":[1,2]}',
+        sno.Snapshot(1).to_json().replace("[0,1]", "[0,256]"),
+        sno.Snapshot(1).to_json().replace("[0,1]", "1"),
+        sno.Snapshot(1).to_json().replace('"drifts":0', '"drifts":-1'),
+        sno.Snapshot(1).to_json().replace('"now":0', '"now":-1'),
+        sno.Snapshot(1).to_json().replace('"now":0', '"now":0.5'),
+    ],
+)
+def test_json_that_is_no_snapshot_is_refused(text: str) -> None:
+    with pytest.raises(errors.ConfigError) as caught:
+        sno.Snapshot.from_json(text)
+    assert caught.value.code == "config.snapshot"
+
+
+def test_a_snapshot_beyond_the_layout_is_refused() -> None:
+    with pytest.raises(errors.ConfigError, match=f"{2**39}") as caught:
+        sno.Generator.restore(from_go(wallHi=2**39))
+    assert caught.value.code == "config.snapshot"
+
+
+@given(st.lists(st.integers(0, 6), max_size=12), st.lists(st.integers(0, 6), min_size=1, max_size=12))
+def test_a_restored_generator_goes_on_exactly_where_it_stopped(before: list[int], after: list[int]) -> None:
+    clock = ManualClock(ns(1000))
+    generator = sno.Generator(7, sequence_max=5, clock=clock)
+    for unit in before:
+        clock.set(ns(1000 + unit))
+        generator.new()
+    twin_clock = ManualClock(clock.now_ns)
+    twin = sno.Generator.restore(sno.Snapshot.from_json(generator.snapshot().to_json()), clock=twin_clock)
+    for unit in after:
+        clock.set(ns(1000 + unit))
+        twin_clock.set(ns(1000 + unit))
+        assert twin.new() == generator.new()
+
+
+# ----------------------------------------------------------------------------------------------------------- minting
+
+
+def test_an_id_carries_the_metabyte_and_the_partition() -> None:
+    id = sno.Generator(0x1234, clock=ManualClock(ns(5))).new(meta=200)
+    assert (unit_of(id), id.tick, id.meta, id.partition, id.sequence) == (5, 0, 200, 0x1234, 0)
+
+
+def test_a_batch_is_what_as_many_calls_would_mint() -> None:
+    one_by_one = sno.Generator(1, sequence_max=5, clock=ManualClock(ns(1000)))
+    at_once = sno.Generator(1, sequence_max=5, clock=ManualClock(ns(1000)))
+    assert at_once.batch(20, meta=3).tolist() == [one_by_one.new(3) for _ in range(20)]
+
+
+def test_fill_writes_what_a_batch_holds() -> None:
+    batch = sno.Generator(1, sequence_max=5, clock=ManualClock(ns(1000))).batch(20, 3)
+    buffer = bytearray(200)
+    assert sno.Generator(1, sequence_max=5, clock=ManualClock(ns(1000))).fill(buffer, 3) == 20
+    assert buffer == bytes(batch)
+
+
+def test_a_generator_is_an_iterator_of_ids() -> None:
+    generator = sno.Generator(1, clock=ManualClock(ns(1000)))
+    assert [id.sequence for id in islice(generator, 3)] == [0, 1, 2]
+
+
+def test_a_generator_mints_until_its_with_block_ends() -> None:
+    with sno.Generator(1) as generator:
+        generator.new()
+    with pytest.raises(errors.GenerationError) as caught:
+        generator.new()
+    assert caught.value.code == "generator.closed"
+
+
+def test_generators_share_a_partition_by_disjoint_bounds() -> None:
+    clock = ManualClock(ns(1000))
+    low = sno.Generator(1, sequence_max=9, clock=clock).batch(10)
+    high = sno.Generator(1, sequence_min=10, sequence_max=19, clock=clock).batch(10)
+    assert len({*low, *high}) == 20
+
+
+def test_a_generator_takes_any_callable_as_its_clock() -> None:
+    assert unit_of(sno.Generator(1, clock=lambda: ns(4711)).new()) == 4711
+
+
+def test_the_system_clock_is_the_default() -> None:
+    before = datetime.now(timezone.utc)
+    assert abs(sno.new().time - before) < timedelta(minutes=1)
+
+
+def test_the_default_generator_mints_increasing_ids() -> None:
+    minted = [sno.new(meta=1) for _ in range(1000)]
+    assert minted == sorted(set(minted))
