@@ -24,8 +24,8 @@ nitpick_ignore_regex = [
     (
         r"py:.*",
         r"(collections\.abc\.)?(Callable|Iterable|Iterator)|Literal|SupportsIndex|UUID|(typing_extensions\.)?Buffer"
-        r"|datetime(\.datetime)?|memoryview|array(\[int\])?|builtins\..*|(typing\.)?(NamedTuple|Any)|Clock|Mode|Rollback"
-        r"|Exhausted",
+        r"|datetime(\.datetime)?|memoryview|array(\[int\])?|builtins\..*|(typing\.)?(NamedTuple|Any)|_?(Clock|Mode|Rollback"
+        r"|Exhausted|Time)",
     ),
 ]
 

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import argparse
 import ast
+import inspect
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from docutils import nodes
-from docutils.parsers.rst import Directive, directives
-from docutils.statemachine import StringList
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
@@ -147,7 +146,10 @@ def _signatures() -> dict[str, tuple[str, str]]:
                 visit(node.body, f"{prefix}.{node.name}")
             elif isinstance(node, ast.FunctionDef):
                 arguments = node.args
-                static = any(isinstance(d, ast.Name) and d.id == "staticmethod" for d in node.decorator_list)
+                marks = {d.id for d in node.decorator_list if isinstance(d, ast.Name)}
+                if "property" in marks:
+                    continue
+                static = "staticmethod" in marks
                 if prefix.count(".") > 1 and not static:
                     (arguments.posonlyargs or arguments.args).pop(0)
                 returns = ast.unparse(node.returns) if node.returns else ""
@@ -166,6 +168,8 @@ def _signatures() -> dict[str, tuple[str, str]]:
 
 
 SIGNATURES = _signatures()
+# `layout=DEFAULT` is a default that `inspect.signature` cannot read, and Sphinx lets nobody add what it lacks.
+snowflake.Generator.__signature__ = inspect.Signature()
 
 
 def signature(

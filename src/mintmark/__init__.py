@@ -7,10 +7,11 @@ Three schemes: :mod:`mintmark.sno` (10 bytes that sort by time), :mod:`mintmark.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
 from mintmark import _core, errors, locality, sno, snowflake
 
+# Type checkers take this for true; importing the real one from typing would cost more than all of mintmark.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mintmark.anatomy import Anatomy, inspect
 

@@ -6,8 +6,6 @@ their RESP error prefix, the exit code of the command line, and what to do next.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 __all__ = [
     "CATALOGUE",
     "ArgumentError",
@@ -93,15 +91,26 @@ class StoreError(MintError, RuntimeError):
     """A store cannot be reached or answered with an error; the driver's error is the ``__cause__``."""
 
 
-class Entry(NamedTuple):
-    """One row of :data:`CATALOGUE`."""
+class Entry:
+    """One row of :data:`CATALOGUE`.
 
-    error: type[MintError]
-    http: int
-    resp: str
-    exit: int
-    meaning: str
-    remedy: str
+    ``error`` is the class, ``http`` the status, ``resp`` the prefix of a RESP error, ``exit`` the exit code of the command
+    line, ``meaning`` what happened and ``remedy`` what to do next.
+    """
+
+    # No NamedTuple or dataclass: importing what makes them costs more than all the rest of mintmark.
+    __slots__ = ("error", "exit", "http", "meaning", "remedy", "resp")
+
+    def __init__(self, error: type[MintError], http: int, resp: str, exit: int, meaning: str, remedy: str) -> None:
+        self.error = error
+        self.http = http
+        self.resp = resp
+        self.exit = exit
+        self.meaning = meaning
+        self.remedy = remedy
+
+    def __repr__(self) -> str:
+        return f"Entry({self.error.__name__}, http={self.http}, resp={self.resp!r}, exit={self.exit})"
 
 
 CATALOGUE: dict[str, Entry] = {

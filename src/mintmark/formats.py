@@ -371,30 +371,29 @@ LAYOUTS: Final[dict[str, snowflake.Layout]] = {
 }
 """The named layouts of 64-bit integers."""
 
-_SNOWFLAKE_MEANINGS: Final = {
-    "node": "which node minted it",
-    "datacenter": "which data centre",
-    "worker": "which worker",
-    "process": "which process of the worker",
-    "shard": "which logical shard",
-    "machine": "which machine",
-    "sequence": "counts within a tick",
+_SNOWFLAKE_FIELDS: Final[dict[str, tuple[Role, str]]] = {
+    "time": ("time", ""),
+    "sequence": ("sequence", "counts within a tick"),
+    "increment": ("sequence", "counts within a tick"),
+    "node": ("node", "which node minted it"),
+    "datacenter": ("node", "which data centre"),
+    "worker": ("node", "which worker"),
+    "process": ("node", "which process of the worker"),
+    "shard": ("node", "which logical shard"),
+    "machine": ("node", "which machine"),
 }
 
 
 def of_layout(layout: snowflake.Layout, name: str, *, weight: float = 1.0, source: str = "") -> Format:
     """A snowflake layout as a format: 64 bits, of which those above the layout's are 0."""
     unused = Part("unused", 64 - layout.bits, "fixed", "always 0, so that signed integers hold it", only=_one_of(0))
-    roles: dict[str, Role] = {"time": "time", "sequence": "sequence"}
+    fields = (
+        Part(field, bits, *_SNOWFLAKE_FIELDS.get(field, ("node", "part of the node number")))
+        for field, bits, _ in layout.fields
+    )
     return Format(
         "snowflake",
-        (
-            *([unused] if unused.bits else ()),
-            *(
-                Part(field, bits, roles.get(field, "node"), _SNOWFLAKE_MEANINGS.get(field, ""))
-                for field, bits, _ in layout.fields
-            ),
-        ),
+        (*([unused] if unused.bits else ()), *fields),
         layout=name,
         clock=Clock(layout.epoch_ms * MS, layout.unit_ms * MS),
         integer=True,

@@ -174,7 +174,7 @@ impl Clock {
 /// How long a wait may go on without a look at Ctrl-C.
 const SIGNAL_CHECK: Duration = Duration::from_millis(20);
 /// A sleep can end this much late, so the last bit of a wait spins.
-const OVERSLEEP: Duration = Duration::from_micros(150);
+const OVERSLEEP: Duration = Duration::from_micros(250);
 
 fn system_now() -> UnixNs {
     match SystemTime::now().duration_since(UNIX_EPOCH) {

@@ -533,6 +533,12 @@ pub struct Readable(PyBuffer<u8>);
 pub struct Writable(PyBuffer<u8>);
 
 fn view_as_bytes(object: &Bound<'_, PyAny>, what: &str) -> PyResult<PyBuffer<u8>> {
+    if let Ok(buffer) = PyBuffer::<u8>::get(object)
+        && buffer.is_c_contiguous()
+    {
+        return Ok(buffer);
+    }
+    // Items of another type are bytes to us.
     let view = PyMemoryView::from(object).map_err(|_| errors::argument(what, "bytes or another buffer", object))?;
     let flat = view.call_method1("cast", ("B",));
     flat.and_then(|view| PyBuffer::get(&view))

@@ -593,3 +593,26 @@ mod neon {
         unsafe { vst1q_u8(room.as_mut_ptr(), bytes) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{base32, hex};
+    use super::Path;
+
+    /// Results would be right without that, but slow. What the results are is tested from outside.
+    #[test]
+    fn no_right_text_makes_a_path_leave_a_block_to_the_code_for_a_single_id() {
+        for path in Path::available().filter(|path| path.name() != "portable") {
+            let ids: [[u8; 10]; 256] = std::array::from_fn(|i| [(i as u8).wrapping_mul(77); 10]);
+            let mut text = ids.map(base32::encode);
+            assert_eq!(path.base32_decode(&text, &mut ids.clone()), 256, "{path:?}");
+            assert_eq!(path.base32_encode(&ids, &mut text), 256, "{path:?}");
+
+            let ids: [[u8; 16]; 256] = std::array::from_fn(|i| [i as u8; 16]);
+            let mut text = ids.map(hex::encode);
+            text[128..].as_flattened_mut().make_ascii_uppercase();
+            assert_eq!(path.hex_decode(&text, &mut ids.clone()), 256, "{path:?}");
+            assert_eq!(path.hex_encode(&ids, &mut text), 256, "{path:?}");
+        }
+    }
+}

@@ -304,11 +304,10 @@ pub struct State {
 /// [`Refusal`]; the caller applies the wait-or-raise half of the policies.
 #[inline(always)]
 pub fn step(state: State, lead: u64, now: Tick, want: u32, rules: &Rules) -> Result<(State, u64, Run), Refusal> {
-    let mut lead = lead;
     let mut at = state;
+    let mut lead = if now < state.tick { lead } else { 0 };
     if now > state.tick {
         at = State { tick: now, next: 0 };
-        lead = 0;
     } else if now < state.tick {
         if now.0.saturating_add(lead) < state.tick.0 {
             match rules.on_rollback {
@@ -370,30 +369,19 @@ impl Mint {
         state.tick.0 << (self.rules.sequence_bits + 1) | u64::from(state.next)
     }
 
-    /// Mints up to `want` IDs where neither the clock went back nor the tick is used up.
+    /// Mints up to `want` IDs where the lead stays as it is, as it does in nearly every call.
     ///
     /// # Errors
     /// [`Refusal`]: ask [`Mint::take_slowly`].
     #[inline(always)]
     pub fn take(&self, now: Tick, want: u32) -> Result<Run, Refusal> {
-        let capacity = 1_u32 << self.rules.sequence_bits;
         self.cell.update(|word| {
-            let state = self.unpack(word);
-            let first = if now > state.tick && self.lead.load(Ordering::Relaxed) == 0 {
-                0
-            } else if now == state.tick {
-                state.next
-            } else {
-                return Err(Refusal::Rollback { until: state.tick });
-            };
-            if first >= capacity {
-                return Err(Refusal::Exhausted { until: Tick(now.0 + 1) });
+            let lead = self.lead.load(Ordering::Relaxed);
+            let (next, next_lead, run) = step(self.unpack(word), lead, now, want, &self.rules)?;
+            if next_lead != lead {
+                return Err(Refusal::Rollback { until: now });
             }
-            if !self.rules.window.holds(now) {
-                return Err(Refusal::Outside { tick: now });
-            }
-            let count = want.min(capacity - first);
-            Ok((self.pack(State { tick: now, next: first + count }), Run { tick: now.0, first, count }))
+            Ok((self.pack(next), run))
         })
     }
 

@@ -1,0 +1,339 @@
+"""snowflake's generator in any layout, under every policy, whatever the clock does."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from array import array
+from dataclasses import dataclass
+from typing import Literal
+
+import pytest
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
+
+from mintmark.errors import GenerationError
+from mintmark.snowflake import Generator, Layout
+from mintmark.testing import ManualClock
+
+MS = 1_000_000
+PATIENT = 10**9
+
+OnRollback = Literal["advance", "wait", "raise"]
+OnExhausted = Literal["wait", "advance", "raise"]
+ROLLBACKS: list[OnRollback] = ["advance", "wait", "raise"]
+EXHAUSTIONS: list[OnExhausted] = ["wait", "advance", "raise"]
+
+
+@st.composite
+def layouts(draw: st.DrawFn) -> Layout:
+    """Small sequence numbers, so that they are soon used up, and fields in any order."""
+    fields = [f"time:{draw(st.integers(34, 44))}"]
+    if draw(st.booleans()):
+        fields.append(f"{draw(st.sampled_from(['sequence', 'increment']))}:{draw(st.integers(1, 4))}")
+    fields += [f"node{i}:{draw(st.integers(1, 5))}" for i in range(draw(st.integers(0, 3)))]
+    return Layout(
+        " ".join(draw(st.permutations(fields))),
+        epoch_ms=draw(st.integers(-(2**40), 2**40)),
+        unit_ms=draw(st.one_of(st.just(1), st.integers(1, 20))),
+    )
+
+
+class RefusedError(Exception):
+    def __init__(self, code: str, retry_after_ms: int) -> None:
+        super().__init__(code, retry_after_ms)
+
+
+@dataclass
+class Model:
+    """The rules without "advance", one ID at a time."""
+
+    epoch: int
+    unit: int
+    capacity: int
+    on_rollback: OnRollback
+    on_exhausted: OnExhausted
+    max_wait: int
+    clock: int
+    tick: int = 0
+    next: int = 0
+
+    def new(self) -> tuple[int, int]:
+        """The tick and the sequence number of the next ID."""
+        began = self.clock
+        while True:
+            now = (self.clock - self.epoch) // self.unit
+            if now > self.tick:
+                self.tick, self.next = now, 0
+            if now == self.tick and self.next < self.capacity:
+                self.next += 1
+                return self.tick, self.next - 1
+            if now == self.tick:
+                code, policy, until = "sequence.exhausted", self.on_exhausted, self.tick + 1
+            else:
+                code, policy, until = "clock.rollback", self.on_rollback, self.tick
+            self.wait(code, self.epoch + until * self.unit, began if policy == "wait" else None)
+
+    def wait(self, code: str, until: int, began: int | None) -> None:
+        if began is None or until - began > self.max_wait:
+            raise RefusedError(code, -((self.clock - until) // MS))
+        self.clock = until
+
+
+class SnowflakeMachine(RuleBasedStateMachine):
+    @initialize(
+        layout=layouts(),
+        node=st.integers(min_value=0),
+        on_rollback=st.sampled_from(ROLLBACKS),
+        on_exhausted=st.sampled_from(EXHAUSTIONS),
+        max_wait_ms=st.sampled_from([0, 30, PATIENT, PATIENT]),
+        offset=st.integers(0, MS),
+    )
+    def begin(
+        self,
+        layout: Layout,
+        node: int,
+        on_rollback: OnRollback,
+        on_exhausted: OnExhausted,
+        max_wait_ms: int,
+        offset: int,
+    ) -> None:
+        self.layout, self.node = layout, node % layout.nodes
+        self.on_rollback, self.on_exhausted = on_rollback, on_exhausted
+        self.epoch, self.unit = layout.epoch_ms * MS, layout.unit_ms * MS
+        bits = {name: bits for name, bits, _ in layout.fields}
+        self.capacity = 1 << bits.get("sequence", bits.get("increment", 0))
+        self.clock = ManualClock(self.epoch + 2**30 * self.unit + offset)
+        self.highest = (-1, -1)
+        self.last_call = self.epoch
+        self.generator = Generator(
+            self.node,
+            layout=layout,
+            on_rollback=on_rollback,
+            on_exhausted=on_exhausted,
+            clock=self.clock,
+            max_wait_ms=max_wait_ms,
+        )
+        self.model = None
+        if "advance" not in (on_rollback, on_exhausted):
+            self.model = Model(
+                self.epoch,
+                self.unit,
+                self.capacity,
+                on_rollback,
+                on_exhausted,
+                max_wait_ms * MS,
+                self.clock.now_ns,
+            )
+
+    def tick(self, ns: int) -> int:
+        return (ns - self.epoch) // self.unit
+
+    def start(self, tick: int) -> int:
+        return self.epoch + tick * self.unit
+
+    def checked(self, ids: array[int] | list[int]) -> list[tuple[int, int]]:
+        """Ticks and sequence numbers, which must go up from ID to ID: so no ID is minted twice."""
+        minted = []
+        for id in ids:
+            parts = self.layout.parse(id)
+            assert parts.node == self.node
+            place = self.tick(parts.timestamp_ms * MS), parts.sequence
+            assert place > self.highest, "not strictly increasing"
+            self.highest = place
+            minted.append(place)
+        return minted
+
+    def mint(self, n: int, how: str) -> None:
+        before, last = self.clock.now_ns, self.highest
+        expected, refused = self.expect(n)
+        ids = array("Q", bytes(8 * n))
+        try:
+            if how == "fill":
+                assert self.generator.fill(ids) == n
+            else:
+                ids = self.generator.batch(n) if how == "batch" else array("Q", [self.generator.new()])
+        except GenerationError as error:
+            self.check_refusal(error, before, how, refused)
+            return
+        assert refused is None, f"must refuse: {refused}"
+        minted = self.checked(ids)
+        assert len(minted) == n
+        if self.model:
+            assert minted == expected
+            assert self.clock.now_ns == self.model.clock, "waited too long, or not long enough"
+        else:
+            self.check_bounds(before, n, last)
+
+    def expect(self, n: int) -> tuple[list[tuple[int, int]], RefusedError | None]:
+        minted: list[tuple[int, int]] = []
+        try:
+            minted.extend(self.model.new() for _ in range(n) if self.model)
+        except RefusedError as refused:
+            return minted, refused
+        return minted, None
+
+    def check_refusal(self, error: GenerationError, before: int, how: str, refused: RefusedError | None) -> None:
+        if self.model:
+            assert refused is not None, f"refused for no reason: {error}"
+            assert (error.code, error.retry_after_ms) == refused.args
+        if self.on_rollback == "advance":
+            assert error.code == "sequence.exhausted"
+        if self.on_exhausted == "advance":
+            assert error.code == "clock.rollback"
+        assert error.retry_after_ms is not None
+        assert error.retry_after_ms > 0
+        if self.on_rollback == "advance":
+            assert error.retry_after_ms <= self.layout.unit_ms
+        if how == "new" and "wait" not in (self.on_rollback, self.on_exhausted):
+            assert self.clock.now_ns == before, "a refusal must leave no effect"
+        self.move_clock(error.retry_after_ms * MS)
+        if how == "new" and self.model is None:
+            self.checked([self.generator.new()])
+        # What a batch minted before it failed is not known here: the next call may be any number of ticks ahead.
+        self.last_call = self.epoch
+
+    def check_bounds(self, before: int, n: int, last: tuple[int, int]) -> None:
+        """What the policies with "advance" promise: hardly any waiting, and no running away from the clock."""
+        after = self.clock.now_ns
+        ticks = -(-n // self.capacity)
+        if self.on_rollback == "advance":
+            waits = 0 if self.on_exhausted == "advance" else ticks
+            assert after <= max(before, self.start(self.tick(before) + waits)), "blocked"
+        else:
+            assert after <= max(before, self.start(last[0])), "waited longer than the clock was behind"
+        ahead = ticks + max(0, self.tick(after) - self.tick(self.last_call))
+        assert self.highest[0] <= max(self.tick(after), last[0]) + ahead, "ran away from the clock"
+        self.last_call = after
+
+    @rule()
+    def new(self) -> None:
+        self.mint(1, "new")
+
+    @rule(n=st.integers(0, 40))
+    def batch(self, n: int) -> None:
+        self.mint(n, "batch")
+
+    @rule(n=st.integers(0, 40))
+    def fill(self, n: int) -> None:
+        self.mint(n, "fill")
+
+    def move_clock(self, ns: int) -> None:
+        self.clock.advance(ns)
+        if self.model:
+            self.model.clock = self.clock.now_ns
+
+    @rule(ticks=st.integers(1, 5))
+    def clock_goes_on_by_whole_ticks(self, ticks: int) -> None:
+        self.move_clock(ticks * self.unit)
+
+    @rule(ns=st.one_of(st.integers(0, 40 * MS), st.integers(0, 3_600_000 * MS)))
+    def clock_goes_on(self, ns: int) -> None:
+        self.move_clock(ns)
+
+    @rule(ticks=st.integers(1, 5))
+    def clock_goes_back_by_whole_ticks(self, ticks: int) -> None:
+        self.move_clock(-ticks * self.unit)
+
+    @rule(ns=st.one_of(st.integers(0, 40 * MS), st.integers(0, 3_600_000 * MS)))
+    def clock_goes_back(self, ns: int) -> None:
+        self.move_clock(-ns)
+
+
+TestSnowflakeKeepsItsRules = SnowflakeMachine.TestCase
+
+TWO_A_MS = Layout("time:41 node:10 sequence:1", epoch_ms=0)
+NOW = 1_700_000_000_000 * MS
+
+
+def test_a_rollback_from_a_used_up_tick_blocks_no_longer_than_a_tick() -> None:
+    clock = ManualClock(NOW)
+    generator = Generator(1, layout=TWO_A_MS, on_rollback="advance", clock=clock, max_wait_ms=PATIENT)
+    first = generator.batch(2)
+    clock.set(NOW - 3_600_000 * MS)
+    assert generator.new() > first[-1]
+    assert clock.now_ns <= NOW - 3_600_000 * MS + MS
+
+
+def test_a_rollback_from_a_used_up_tick_is_not_refused_under_advance() -> None:
+    clock = ManualClock(NOW)
+    generator = Generator(1, layout=TWO_A_MS, on_rollback="advance", clock=clock, max_wait_ms=100)
+    first = generator.batch(2)
+    clock.set(NOW - 3_600_000 * MS)
+    assert generator.new() > first[-1]
+
+
+def test_a_clock_that_comes_back_to_the_last_tick_sets_the_pace_again() -> None:
+    """Hangs where the generator believes that it is still ahead, so it runs in a process of its own."""
+    script = """if True:
+        from mintmark.snowflake import Generator, Layout
+        from mintmark.testing import ManualClock
+        clock = ManualClock(1_000_000_000_000)
+        generator = Generator(1, layout=Layout("time:41 node:10 sequence:1", epoch_ms=0), clock=clock)
+        generator.new()
+        clock.advance(-10_000_000)
+        generator.new()
+        clock.advance(10_000_000)
+        generator.new()
+        print(clock.now_ns)
+    """
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=10)
+    assert done.stdout == "1000001000000\n", done.stderr
+
+
+def test_a_refusal_names_a_time_after_which_the_next_try_succeeds() -> None:
+    clock = ManualClock(NOW)
+    generator = Generator(1, layout=TWO_A_MS, on_rollback="advance", on_exhausted="raise", clock=clock)
+    generator.new()
+    clock.advance(-10 * MS)
+    generator.new()
+    clock.advance(10 * MS)
+    with pytest.raises(GenerationError) as caught:
+        generator.new()
+    assert (caught.value.code, caught.value.retry_after_ms) == ("sequence.exhausted", 1)
+    clock.advance(MS)
+    generator.new()
+
+
+def test_a_wait_for_a_clock_that_went_back_ends_when_it_is_there_again() -> None:
+    clock = ManualClock(NOW)
+    generator = Generator(
+        1, layout=TWO_A_MS, on_rollback="wait", on_exhausted="advance", clock=clock, max_wait_ms=PATIENT
+    )
+    generator.batch(200)  # 99 ms ahead of the clock
+    clock.advance(-MS)
+    generator.new()
+    assert clock.now_ns == NOW
+
+
+def test_raise_notices_a_clock_that_goes_back_also_while_ids_are_ahead_of_it() -> None:
+    clock = ManualClock(NOW)
+    generator = Generator(1, layout=TWO_A_MS, on_rollback="raise", on_exhausted="advance", clock=clock)
+    generator.batch(200)
+    clock.advance(90 * MS)
+    generator.new()
+    clock.advance(-80 * MS)
+    with pytest.raises(GenerationError) as caught:
+        generator.new()
+    assert caught.value.code == "clock.rollback"
+
+
+@pytest.mark.parametrize("on_rollback", ROLLBACKS)
+@pytest.mark.parametrize("on_exhausted", EXHAUSTIONS)
+def test_a_layout_that_is_full_ends_with_an_error_and_never_starts_over(
+    on_rollback: OnRollback, on_exhausted: OnExhausted
+) -> None:
+    layout = Layout("time:8 node:2 sequence:2", epoch_ms=0)
+    clock = ManualClock(250 * MS)
+    generator = Generator(3, layout=layout, on_rollback=on_rollback, on_exhausted=on_exhausted, clock=clock)
+    ids = []
+    with pytest.raises(GenerationError) as caught:
+        while True:
+            try:
+                ids.append(generator.new())
+            except GenerationError as error:
+                if error.code != "sequence.exhausted":
+                    raise
+                clock.advance(MS)
+    assert (caught.value.code, caught.value.retry_after_ms) == ("clock.range", None)
+    assert ids == [layout.compose(timestamp_ms=ms, node=3, sequence=n) for ms in range(250, 256) for n in range(4)]

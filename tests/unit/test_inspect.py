@@ -1,0 +1,770 @@
+"""`mintmark.inspect` against the recorded behaviour of real implementations, and against anything else."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from array import array
+from datetime import datetime, timedelta, timezone
+from enum import IntEnum
+from pathlib import Path
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import mintmark
+from mintmark import formats, locality, sno, snowflake
+from mintmark.anatomy import FLOOR, Anatomy, Field, inspect
+from mintmark.errors import ArgumentError, ParseError
+
+VECTORS = Path(__file__).parents[2] / "spec" / "vectors"
+NOW = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)  # after everything that was recorded live
+NOW_NS = int(NOW.timestamp()) * 10**9
+EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+
+
+def recorded(path: str) -> Any:
+    """The part of a vector file that a path such as ``ulid.oklog.parse`` names."""
+    file, *keys = path.split(".")
+    found = json.loads((VECTORS / f"{file}.json").read_text("utf-8"))
+    for key in keys:
+        found = found[key]
+    return found
+
+
+def named(case: dict[str, Any]) -> str:
+    """The first text in a case, which tells it from others."""
+    return ascii(next((value for value in case.values() if isinstance(value, str)), ""))[1:-1]
+
+
+def readings(value: object) -> dict[str, Anatomy]:
+    """Readings by name, empty where the value is unknown; likeliest first."""
+    try:
+        found = inspect(value, now_ns=NOW_NS)
+    except ParseError:
+        return {}
+    assert len({each.name for each in found}) == len(found)
+    return {each.name: each for each in found}
+
+
+def reading(value: object, name: str) -> Anatomy:
+    found = readings(value)
+    assert name in found, f"{value!r} is read as {list(found)}"
+    return found[name]
+
+
+def values(anatomy: Anatomy) -> dict[str, Any]:
+    return {field.name: field.value for field in anatomy.fields}
+
+
+def at(unix_s: float = 0, **rest: float) -> datetime:
+    return EPOCH + timedelta(seconds=unix_s, **rest)
+
+
+# --- recorded: the schemes that mintmark mints ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("case", recorded("sno.encode_decode") + recorded("sno.raw_decode"), ids=named)
+def test_a_sno_has_the_recorded_fields_in_every_form_that_it_is_kept_in(case: dict[str, Any]) -> None:
+    expected = {name: case[name] for name in ("tick", "meta", "partition", "sequence")} | {"time": case["units"]}
+    raw = bytes.fromhex(case["hex"])
+    held = UUID(bytes=case["encoded"].encode())
+    for form in (case["encoded"], raw, bytearray(raw), memoryview(raw), sno.ID(raw), held, str(held), held.bytes):
+        anatomy = reading(form, "sno")
+        assert values(anatomy) == expected
+        assert (anatomy.text, anatomy.bytes, anatomy.int) == (case["encoded"], raw, int.from_bytes(raw, "big"))
+        assert anatomy.time == at(microseconds=case["timestamp_ns"] // 1000)
+    if int.from_bytes(raw, "big") >> 64:  # as an integer, one from the scheme's first hours is as narrow as a snowflake
+        assert values(reading(int.from_bytes(raw, "big"), "sno")) == expected
+
+
+@pytest.mark.parametrize("case", recorded("sno.invalid_decode.pure_go_386"), ids=named)
+def test_text_that_only_a_lenient_sno_decoder_takes_is_no_sno(case: dict[str, Any]) -> None:
+    raw = bytes.fromhex(case["input_hex"])
+    valid = re.fullmatch(rb"[2-9a-x]{16}", raw) is not None
+    assert ("sno" in readings(raw.decode("latin-1"))) == valid
+
+
+SNOWFLAKES = [
+    *(
+        (
+            "default",
+            case["id"],
+            {"time": case["time_ms"] - 1420070400000} | {key: case[key] for key in ("node", "sequence")},
+        )
+        for case in recorded("callicoder_snowflake.generate")
+        if case["custom_epoch_ms"] == 1420070400000
+    ),
+    *(
+        (
+            "twitter",
+            case["id"],
+            {
+                "time": case["deconstruct"]["timestamp_ms"] - 1288834974657,
+                "datacenter": case["deconstruct"]["workerId"],
+                "worker": case["deconstruct"]["processId"],
+                "sequence": case["deconstruct"]["increment"],
+            },
+        )
+        for case in recorded("twitter_snowflake.sapphire_twitter")
+        if int(case["id"]) < 1 << 63
+    ),
+    *(
+        (
+            "twitter",
+            case["id"],
+            {
+                "time": case["time_ms"] - 1288834974657,
+                "datacenter": case["node"] >> 5,
+                "worker": case["node"] & 31,
+                "sequence": case["step"],
+            },
+        )
+        for case in recorded("twitter_snowflake.bwmarrin.explode")
+        + recorded("twitter_snowflake.bwmarrin.live_node_786")
+    ),
+    *(
+        (
+            "discord",
+            case["id"],
+            {
+                "time": case["deconstruct"]["timestamp_ms"] - 1420070400000,
+                "worker": case["deconstruct"]["workerId"],
+                "process": case["deconstruct"]["processId"],
+                "increment": case["deconstruct"]["increment"],
+            },
+        )
+        for case in recorded("discord_snowflake.vectors")
+    ),
+    *(
+        (
+            "instagram",
+            case["id"],
+            {
+                "time": case["time_ms"] - 1314220021721,
+                "shard": case["shard"],
+                "sequence": case["sequence_mod_1024"],
+            },
+        )
+        for case in recorded("instagram.vectors")
+        if case["matches_layout"] and int(case["id"]) >= 0
+    ),
+    *(
+        (
+            "sonyflake",
+            case["id"],
+            {
+                "time": case["decompose"]["time"],
+                "sequence": case["decompose"]["sequence"],
+                "machine": case["decompose"]["machine-id"],
+            },
+        )
+        for case in recorded("sonyflake.v1") + recorded("sonyflake.v1_live_machine_4660")
+        if not case.get("error")
+    ),
+]
+
+
+@pytest.mark.parametrize(("layout", "decimal", "expected"), SNOWFLAKES)
+def test_a_snowflake_has_the_recorded_fields_in_every_form_that_it_is_kept_in(
+    layout: str, decimal: str, expected: dict[str, int]
+) -> None:
+    number = int(decimal)
+    for form in (number, decimal, number.to_bytes(8, "big"), decimal.encode()):
+        anatomy = reading(form, f"snowflake {layout}")
+        found = values(anatomy)
+        assert found.pop("unused", 0) == 0
+        assert found == expected
+        assert (anatomy.text, anatomy.int) == (decimal, number)
+        parts = formats.LAYOUTS[layout].parse(number)
+        assert (anatomy.time, parts.fields) == (parts.time, found)
+
+
+@pytest.mark.parametrize("case", recorded("callicoder_snowflake.beyond_41_bits"), ids=named)
+def test_a_snowflake_that_overflowed_into_the_sign_is_unknown(case: dict[str, Any]) -> None:
+    assert readings(int(case["id"])) == {}
+    assert readings(case["id"]) == {}
+
+
+def test_a_snowflake_wider_than_its_layout_is_not_of_that_layout() -> None:
+    assert set(readings(1 << 63)) == {"snowflake discord", "snowflake instagram"}
+    assert "snowflake discord" not in readings(1 << 64)
+
+
+def locality_cases() -> list[Any]:
+    parsed = [case for case in recorded("locality_uuid.parse") if case["java"].get("version") == "b"]
+    return parsed + [{"input": case["ruby"]["text"], **case} for case in recorded("locality_uuid.generate")]
+
+
+@pytest.mark.parametrize("case", locality_cases(), ids=named)
+def test_a_locality_uuid_has_the_recorded_fields_in_every_form_that_it_is_kept_in(case: dict[str, Any]) -> None:
+    ruby = case["ruby"]
+    uuid = UUID(case["input"])
+    for form in (case["input"], uuid, uuid.bytes, uuid.int, uuid.hex, uuid.urn, f"{{{uuid}}}", locality.ID(uuid.bytes)):
+        anatomy = reading(form, "locality")
+        found = values(anatomy)
+        assert (found["version"], found["pid"], found["time"]) == ("b", ruby["pid"], ruby["timestamp_ms"])
+        assert "_____" + found["mac"] == ruby["mac"]
+        assert found["counter"] == int(uuid.hex[:8][::-1], 16)
+        if case.get("mode") == "var":
+            assert found["counter"] == ruby["counter_after"] % (1 << 32)
+        assert anatomy.text == str(uuid)
+        assert anatomy.time == (
+            at(microseconds=1000 * ruby["timestamp_ms"]) if ruby["timestamp_ms"] < 253402300800000 else None
+        )
+
+
+# What Java and Ruby find no UUID in, but for the form without hyphens, which both refuse and RFC 9562 readers take.
+@pytest.mark.parametrize("case", recorded("locality_uuid.invalid"), ids=lambda case: ascii(case["input"]))
+def test_what_is_no_uuid_for_the_originals_is_none_here(case: dict[str, Any]) -> None:
+    known = {"20be0ffc314abd537a50013a65ca76d2", "{20be0ffc-314a-bd53-7a50-013a65ca76d2}"}
+    assert set(readings(case["input"])) == ({"locality"} if case["input"] in known else set())
+
+
+# --- recorded: other formats ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("case", [case for case in recorded("ulid.oklog.generate") if not case.get("error")])
+def test_a_ulid_has_the_recorded_fields_in_every_form_that_it_is_kept_in(case: dict[str, Any]) -> None:
+    raw = bytes.fromhex(case["hex"])
+    for form in (case["text"], case["text"].lower(), raw):
+        anatomy = reading(form, "ulid")
+        assert values(anatomy) == {"time": case["time_ms"], "random": case["entropy_hex"]}
+        assert (anatomy.text, anatomy.bytes) == (case["text"], raw)
+        assert anatomy.time == (at(microseconds=1000 * case["time_ms"]) if case["time_ms"] < 253402300800000 else None)
+
+
+@pytest.mark.parametrize("case", recorded("ulid.oklog.parse"), ids=lambda case: ascii(case["input"]))
+def test_what_a_strict_ulid_parser_refuses_is_no_ulid(case: dict[str, Any]) -> None:
+    strict = case["ParseStrict_error"] is None
+    found = readings(case["input"])
+    assert ("ulid" in found) == strict
+    if strict:
+        assert found["ulid"].bytes.hex() == case["ParseStrict_hex"]
+
+
+@pytest.mark.parametrize("case", recorded("ulid.python_ulid.decode"), ids=named)
+def test_python_ulid_agrees_about_integers_and_uuids(case: dict[str, Any]) -> None:
+    if "ok" in case:
+        expected = {"time": case["ok"]["milliseconds"], "random": case["ok"]["hex"][12:]}
+        assert values(reading(case["input"], "ulid")) == expected
+        if case["ok"]["milliseconds"] < NOW_NS // 10**6:
+            assert values(reading(int(case["ok"]["int"]), "ulid")) == expected
+            assert values(reading(UUID(case["ok"]["uuid"]), "ulid")) == expected
+    else:
+        assert "ulid" not in readings(case["input"])
+
+
+@pytest.mark.parametrize(
+    "case", [case for case in recorded("ksuid.segmentio.generate") if not case["error"]], ids=named
+)
+def test_a_ksuid_has_the_recorded_fields(case: dict[str, Any]) -> None:
+    raw = bytes.fromhex(case["hex"])
+    for form in (case["text"], raw):
+        anatomy = reading(form, "ksuid")
+        assert values(anatomy) == {"time": case["timestamp_u32"], "payload": case["payload_hex"]}
+        assert (anatomy.text, anatomy.bytes) == (case["text"], raw)
+        assert anatomy.time == at(1_400_000_000 + case["timestamp_u32"])
+
+
+@pytest.mark.parametrize("case", recorded("ksuid.svix_ksuid.decode"), ids=named)
+def test_what_a_strict_ksuid_parser_refuses_is_no_ksuid(case: dict[str, Any]) -> None:
+    # svix alone also takes 26 characters; the format has 27.
+    assert ("ksuid" in readings(case["input"])) == ("ok" in case and len(case["input"]) == 27)
+
+
+@pytest.mark.parametrize("case", recorded("xid.rs_xid.generate") + recorded("xid.rs_xid.raw"), ids=named)
+def test_an_xid_has_the_recorded_fields(case: dict[str, Any]) -> None:
+    raw = bytes.fromhex(case["hex"])
+    for form in (case["text"], raw):
+        anatomy = reading(form, "xid")
+        found = values(anatomy)
+        assert found == {
+            "time": case["time_unix"],
+            "machine": case["machine_hex"],
+            "pid": case["pid"],
+            "counter": case["counter"],
+        }
+        assert (anatomy.text, anatomy.bytes, anatomy.time) == (case["text"], raw, at(case["time_unix"]))
+
+
+@pytest.mark.parametrize("case", recorded("xid.rs_xid.invalid"), ids=named)
+def test_what_the_xid_parser_refuses_is_no_xid(case: dict[str, Any]) -> None:
+    assert ("xid" in readings(case["input"])) == (case["FromString_error"] is None)
+
+
+@pytest.mark.parametrize("case", recorded("objectid.pymongo.decode"), ids=named)
+def test_an_objectid_has_the_recorded_fields(case: dict[str, Any]) -> None:
+    for form in (case["hex_in"], case["str"], bytes.fromhex(case["binary_hex"])):
+        anatomy = reading(form, "objectid")
+        assert values(anatomy) == {
+            "time": case["time_unix"],
+            "process": case["random_hex"],
+            "counter": case["counter"],
+        }
+        assert (anatomy.text, anatomy.time) == (case["str"], datetime.fromisoformat(case["generation_time"]))
+
+
+@pytest.mark.parametrize("case", recorded("objectid.npm_bson.isValid"), ids=lambda case: str(case["input"]))
+def test_what_is_no_objectid_for_bson_is_none_here(case: dict[str, Any]) -> None:
+    if isinstance(case["input"], str):
+        assert ("objectid" in readings(case["input"])) == case["result"]
+
+
+@pytest.mark.parametrize("case", recorded("sandflake.generate"), ids=named)
+def test_a_sandflake_has_the_recorded_fields(case: dict[str, Any]) -> None:
+    anatomy = reading(case["text"], "sandflake")
+    # The original's time is wrong beyond the nanoseconds that 64 bits hold; its bits are not.
+    ms = int(case["hex"][:12], 16)
+    assert ms == case["time_ms"] or ms > (1 << 63) // 10**6
+    assert values(anatomy) == {
+        "time": ms,
+        "worker": case["worker_hex"],
+        "sequence": case["sequence"],
+        "random": case["random_hex"],
+    }
+    assert (anatomy.text, anatomy.bytes.hex()) == (case["text"], case["hex"])
+
+
+@pytest.mark.parametrize("case", recorded("sandflake.parse"), ids=lambda case: ascii(case["input"]))
+def test_only_canonical_text_is_a_sandflake(case: dict[str, Any]) -> None:
+    canonical = case["error"] is None and case["reencoded"] == case["input"]
+    assert ("sandflake" in readings(case["input"])) == canonical
+
+
+def cuids() -> list[tuple[str, int, int | None, str]]:
+    js = [case for case in recorded("cuid.js.generate") if "cuid" in case]
+    go = recorded("cuid.go_lucsky.generate")
+    return [
+        *((case["cuid"], case["time_ms"], case["counter"], case["fingerprint"]) for case in js),
+        *((case["cuid"], case["time_ms_between"][0], case["counter"], case["fingerprint"]) for case in go),
+        *(
+            (text, round(case["time_s"] * 1000), None, case["fingerprint"])
+            for case in recorded("cuid.python.generate")
+            for text in case["ids"]
+        ),
+    ]
+
+
+@pytest.mark.parametrize(("text", "time_ms", "counter", "fingerprint"), cuids())
+def test_a_cuid_has_the_recorded_fields(text: str, time_ms: int, counter: int | None, fingerprint: str) -> None:
+    anatomy = reading(text, "cuid")
+    found = values(anatomy)
+    assert abs(found["time"] - time_ms) <= 1  # the Go library was given no clock, but an interval is recorded
+    assert found["prefix"] == "c"
+    assert counter is None or found["counter"] == counter
+    assert (found["fingerprint"], found["random"]) == (fingerprint, text[-8:])
+    assert (anatomy.text, anatomy.bytes) == (text, text.encode())
+
+
+@pytest.mark.parametrize("case", recorded("cuid.js.validate") + recorded("cuid.go_lucsky.validate"), ids=named)
+def test_a_cuid_is_more_than_its_first_letter(case: dict[str, Any]) -> None:
+    genuine = {"ch72gsb320000udocl363eofy"}
+    if isinstance(case["input"], str):
+        assert ("cuid" in readings(case["input"])) == (case["input"] in genuine)
+
+
+@pytest.mark.parametrize("case", recorded("cuid.cuid2_js.generate"), ids=named)
+def test_a_cuid2_of_the_default_length_is_a_last_resort(case: dict[str, Any]) -> None:
+    assert list(readings(case["id"])) == (["cuid2"] if case["length"] == 24 else [])
+
+
+@pytest.mark.parametrize("case", recorded("nanoid.python.vectors") + recorded("nanoid.js.custom_random"), ids=named)
+def test_a_nanoid_of_the_default_length_is_the_last_resort(case: dict[str, Any]) -> None:
+    found = readings(case["id"])
+    if len(case["id"]) != 21:
+        assert "nanoid" not in found
+    elif set(found) == {"nanoid"}:
+        assert found["nanoid"].likelihood < 0.1
+        assert values(found["nanoid"]) == {"random": case["id"]}
+    else:  # a decimal number or the like
+        assert set(case["id"]) <= set("0123456789abcdefghijklmnopqrstuvwxyz")
+
+
+# --- recorded: UUIDs --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("case", recorded("uuid.rfc9562.vectors") + recorded("uuid.python_decode_random"), ids=named)
+def test_a_uuid_has_the_recorded_version_and_fields(case: dict[str, Any]) -> None:
+    version = case["version"]
+    uuid = UUID(case["uuid"])
+    for form in (case["uuid"], uuid, uuid.bytes, uuid.int, uuid.hex.upper(), uuid.urn, f"{{{uuid}}}"):
+        anatomy = reading(form, f"uuid v{version}")
+        found = values(anatomy)
+        assert (found["version"], found["variant"]) == (version, 2)
+        assert (anatomy.text, anatomy.int, anatomy.bytes) == (str(uuid), int(case["int"]), uuid.bytes)
+        if version in {1, 6}:
+            ticks = found["time_high"] << 48 | found["time_mid"] << 32 | found["time_low"]
+            if version == 6:
+                ticks = found["time_high"] << 28 | found["time_mid"] << 12 | found["time_low"]
+            assert (found["clock_seq"], found["node"]) == (case["clock_seq"], case["node_hex"])
+            recorded_ticks = case.get("time_field") if version == 1 else case.get("uuid6_time", ticks)
+            assert ticks in {recorded_ticks, case.get("stdlib_time_field(v1)")}
+            assert anatomy.time == datetime(1582, 10, 15, tzinfo=timezone.utc) + timedelta(microseconds=ticks // 10)
+        elif version == 7:
+            assert found["time"] == uuid.int >> 80
+        else:
+            assert anatomy.time is None
+
+
+@pytest.mark.parametrize("case", recorded("uuid.npm_uuid.generate"), ids=named)
+def test_the_time_of_a_uuid_is_the_one_that_it_was_made_of(case: dict[str, Any]) -> None:
+    anatomy = reading(case["ok"], f"uuid v{case['version']}")
+    if "msecs" in case["options"]:
+        ns = case["options"].get("nsecs", 0)  # npm counts the 100 ns within the millisecond
+        expected = at(microseconds=1000 * case["options"]["msecs"] + (ns // 10 if case["version"] != 7 else 0))
+        assert anatomy.time == expected
+
+
+@pytest.mark.parametrize("case", recorded("uuid.npm_uuid.v1_v6_conversion"), ids=named)
+def test_versions_1_and_6_of_one_instant_have_one_time(case: dict[str, Any]) -> None:
+    assert reading(case["v1"], "uuid v1").time == reading(case["v6"], "uuid v6").time
+
+
+@pytest.mark.parametrize("case", recorded("uuid.stdlib_from_fields"), ids=named)
+def test_version_1_reaches_from_1582_to_5236(case: dict[str, Any]) -> None:
+    anatomy = reading(case["uuid"], "uuid v1")
+    assert anatomy.time == at(microseconds=int(case["unix_ns"]) // 1000)
+    assert values(anatomy)["node"] == case["node_hex"]
+
+
+def test_the_nil_and_the_max_uuid_are_known_as_such() -> None:
+    assert list(readings(UUID(int=0))) == ["uuid nil"]
+    assert list(readings("FFFFFFFF-ffff-ffff-ffff-ffffffffffff")) == ["uuid max"]
+
+
+def test_a_uuid_of_no_version_that_anyone_defined_is_still_a_uuid() -> None:
+    assert list(readings("12345678-1234-1234-1234-123456789012")) == ["uuid other"]
+    assert "uuid other" not in readings(bytes.fromhex("12345678123412341234123456789012"))
+
+
+def test_the_node_of_a_version_1_uuid_says_whether_it_is_a_mac_address() -> None:
+    card = reading("c232ab00-9414-11ec-b3c8-0242ac110002", "uuid v1").fields[-1]
+    chance = reading("c232ab00-9414-11ec-b3c8-9f6bdeced846", "uuid v1").fields[-1]
+    assert card.meaning == "MAC address 02:42:ac:11:00:02"
+    assert chance.meaning == "9f:6b:de:ce:d8:46, random as its multicast bit tells"
+
+
+# --- ranking ----------------------------------------------------------------------------------------------------------
+
+LIKELIEST = {
+    "brpk4q72xwf2m63l": "sno",
+    "175928847299117063": "snowflake default",  # its time is Discord's as well: the epochs are equal
+    "2123939174648193024": "snowflake twitter",  # of the future in the layouts that start in 2015
+    "20be0ffc-314a-bd53-7a50-013a65ca76d2": "locality",
+    "017f22e2-79b0-7cc3-98c4-dc0c0c07398f": "uuid v7",
+    "01563e3a-b5d3-d676-4c61-efb99302bd5b": "ulid",  # in a UUID that has no valid variant
+    "01ARZ3NDEKTSV4RRFFQ69G5FAV": "ulid",
+    "05E4ECYW2G0G40R40000A1G710": "sandflake",  # as a ULID it would be of 2159
+    "9m4e2mr0ui3e8a215n4g": "xid",
+    "cmwpojtit0000abcd3bj5hs0f": "cuid",
+    "507f1f77bcf86cd799439011": "objectid",
+    "507177757786607799439011": "objectid",  # and a decimal number
+    "0ujtsYcgvSTl8PAuAdqWYSMnLOv": "ksuid",
+}
+
+
+@pytest.mark.parametrize("text", LIKELIEST)
+def test_the_likeliest_reading_comes_first(text: str) -> None:
+    assert next(iter(readings(text))) == LIKELIEST[text]
+
+
+def test_a_snowflake_of_the_past_ranks_above_one_of_the_next_year_and_that_above_one_of_the_far_future() -> None:
+    def likelihood(moment: datetime) -> float:
+        return reading(snowflake.DEFAULT.min_at(moment), "snowflake default").likelihood
+
+    past, soon, future = (likelihood(NOW + timedelta(days=days)) for days in (-1, 1, 400))
+    assert past > soon > future > FLOOR
+
+
+def test_a_small_number_is_an_unlikely_snowflake() -> None:
+    for number in (0, 5, 1_700_000_000):
+        assert all(each.likelihood < 0.1 for each in readings(number).values())
+
+
+def test_canonical_text_ranks_above_other_spellings_and_both_above_a_borrowed_uuid() -> None:
+    canonical, lower, borrowed = (
+        reading(form, "ulid").likelihood
+        for form in ("01ARZ3NDEKTSV4RRFFQ69G5FAV", "01arz3ndektsv4rrffq69g5fav", "01563e3a-b5d3-d676-4c61-efb99302bd5b")
+    )
+    assert canonical > lower > borrowed
+
+
+def test_a_random_uuid_is_nothing_else() -> None:
+    for _ in range(200):
+        uuid = uuid4()
+        if int(uuid) >> 80 > 2 * NOW_NS // 10**6:
+            assert list(readings(uuid)) == ["uuid v4"]
+
+
+def test_the_clock_of_the_system_is_the_default_judge() -> None:
+    soon = time.time_ns() // 10**6 + 86_400_000
+    text = str(snowflake.DEFAULT.compose(timestamp_ms=soon, node=1))
+    assert inspect(text)[0].likelihood < inspect(text, now_ns=10**6 * soon + 10**9)[0].likelihood
+
+
+def test_what_mintmark_mints_is_recognised_first() -> None:
+    assert inspect(sno.new())[0].name == "sno"
+    assert inspect(str(sno.new()))[0].name == "sno"
+    assert inspect(bytes(sno.new()))[0].name == "sno"
+    assert inspect(int(sno.new()))[0].name == "sno"
+    assert inspect(sno.new().as_uuid())[0].name == "sno"
+    assert inspect(snowflake.new())[0].name == "snowflake default"
+    assert inspect(locality.new())[0].name == "locality"
+    assert inspect(locality.new().as_uuid())[0].name == "locality"
+
+
+def test_a_locality_id_that_holds_another_uuid_is_read_as_that() -> None:
+    assert inspect(locality.ID.parse("c232ab00-9414-41ec-b3c8-9f6bdeced846"))[0].name == "uuid v4"
+
+
+# --- what an anatomy promises -----------------------------------------------------------------------------------------
+
+BITS = st.one_of(
+    st.integers(0, (1 << 64) - 1),
+    st.integers(0, (1 << 80) - 1),
+    st.integers(0, (1 << 128) - 1),
+)
+IDS = st.one_of(
+    BITS,
+    st.sampled_from([8, 10, 12, 16, 20]).flatmap(lambda size: st.binary(min_size=size, max_size=size)),
+    st.uuids(),
+    st.from_regex(r"[2-9a-x]{16}", fullmatch=True),
+    st.from_regex(r"[0-7][0-9A-HJKMNP-TV-Z]{25}", fullmatch=True),
+    st.from_regex(r"[0-9A-Za-z]{27}", fullmatch=True),
+    st.from_regex(r"[0-9a-v]{19}[0g]", fullmatch=True),
+    st.from_regex(r"[0-9a-fA-F]{24}", fullmatch=True),
+    st.from_regex(r"c[0-9a-z]{17,25}", fullmatch=True),
+    st.sampled_from(list(LIKELIEST)),
+)
+
+
+@given(IDS)
+def test_fields_are_all_bits_of_the_id_from_the_highest_to_the_lowest(value: object) -> None:
+    for anatomy in readings(value).values():
+        above = 8 * len(anatomy.bytes)
+        for field in anatomy.fields:
+            high, low = field.bits
+            assert high == above - 1
+            assert field.width == high - low + 1
+            above = low
+        assert above == 0
+        assert int.from_bytes(anatomy.bytes, "big") == anatomy.int
+
+
+@given(IDS)
+def test_a_number_in_a_field_is_its_bits(value: object) -> None:
+    for anatomy in readings(value).values():
+        for field in anatomy.fields:
+            raw = anatomy.int >> field.bits[1] & (1 << field.width) - 1
+            if isinstance(field.value, int) and anatomy.scheme != "cuid" and field.name != "counter":
+                assert field.value == raw
+            elif isinstance(field.value, str) and anatomy.bytes != anatomy.text.encode():
+                assert int(field.value, 16) == raw
+
+
+@given(IDS)
+def test_the_canonical_text_of_a_reading_is_read_the_same(value: object) -> None:
+    for name, anatomy in readings(value).items():
+        again = readings(anatomy.text)
+        # A sno or a UUID with few bits set is as narrow, in decimal, as another integer; its text says what it is.
+        assert name in again
+        assert again[name].fields == anatomy.fields
+        assert again[name].bytes == anatomy.bytes
+
+
+@given(IDS)
+def test_readings_come_in_order_of_likelihood_and_none_is_below_the_floor(value: object) -> None:
+    likelihoods = [anatomy.likelihood for anatomy in readings(value).values()]
+    assert likelihoods == sorted(likelihoods, reverse=True)
+    assert all(FLOOR <= likelihood <= 1 for likelihood in likelihoods)
+
+
+@given(IDS)
+def test_as_dict_survives_json_in_any_language(value: object) -> None:
+    for anatomy in readings(value).values():
+        dumped = anatomy.as_dict()
+        assert json.loads(json.dumps(dumped)) == dumped
+        numbers = [field["value"] for field in dumped["fields"] if isinstance(field["value"], int)]  # type: ignore[attr-defined]
+        assert all(number < 1 << 32 for number in numbers)
+        assert isinstance(dumped["int"], str)
+
+
+@given(BITS)
+def test_decimal_text_is_the_integer(number: int) -> None:
+    as_text = {name: anatomy for name, anatomy in readings(str(number)).items() if name in readings(number)}
+    assert as_text == readings(number)
+
+
+@given(IDS)
+def test_bytes_of_text_are_read_as_the_text(value: object) -> None:
+    if isinstance(value, str):
+        as_bytes = readings(value.encode())
+        assert readings(value).keys() <= as_bytes.keys()
+
+
+def test_as_dict_says_everything() -> None:
+    assert reading("brpk4q72xwf2m63l", "sno").as_dict() == {
+        "scheme": "sno",
+        "layout": None,
+        "text": "brpk4q72xwf2m63l",
+        "bytes": "4e6f2160a0ff9a0a1033",
+        "int": "370396317138134735294515",
+        "time": "2031-05-08T23:03:34.976Z",
+        "likelihood": 0.05,
+        "why": "Canonical text; time more than a year ahead.",
+        "fields": [
+            {
+                "name": "time",
+                "role": "time",
+                "bits": [79, 41],
+                "value": "168435953744",
+                "meaning": "ticks of 4 ms since 2010-01-01",
+            },
+            {"name": "tick", "role": "meta", "bits": [40, 40], "value": 0, "meaning": "timeline 0"},
+            {"name": "meta", "role": "meta", "bits": [39, 32], "value": 255, "meaning": "the user's byte"},
+            {"name": "partition", "role": "node", "bits": [31, 16], "value": 39434, "meaning": "where it was minted"},
+            {"name": "sequence", "role": "sequence", "bits": [15, 0], "value": 4147, "meaning": "counts within a tick"},
+        ],
+    }
+
+
+def test_an_anatomy_and_its_fields_cannot_be_changed() -> None:
+    anatomy = reading("brpk4q72xwf2m63l", "sno")
+    with pytest.raises(AttributeError):
+        anatomy.scheme = "xid"  # type: ignore[misc]
+    with pytest.raises(AttributeError):
+        anatomy.fields[0].value = 5  # type: ignore[misc]
+    assert isinstance(anatomy.fields[0], Field)
+
+
+def test_it_is_public_as_mintmark_inspect() -> None:
+    assert mintmark.inspect is inspect
+    assert mintmark.Anatomy is Anatomy
+
+
+# --- what is no ID ----------------------------------------------------------------------------------------------------
+
+HOSTILE: dict[str, object] = {
+    "a megabyte of text": "x" * 10**6,
+    "a megabyte of digits": "9" * 10**6,
+    "a megabyte of zeros": b"\x00" * 10**6,
+    "a view of a megabyte": memoryview(bytes(10**6)),
+    "a view of 64-bit items": memoryview(array("Q", range(1000))),
+    "every other byte": memoryview(b"x" * 100)[::2],
+    "an integer of 5,001 digits": 10**5000,
+    "minus that": -(10**5000),
+    "a negative integer": -1,
+    "negative text": "-1",
+    "nothing": "",
+    "no bytes": b"",
+    "NUL": "\x00",
+    "control characters": "\x1b[31m\r\n\x07",
+    "lone surrogates": "\ud800" * 16,
+    "a line break at the end": "brpk4q72xwf2m63l\n",
+    "space around": " brpk4q72xwf2m63l ",
+    "digits of another script": "\u0661" * 18,
+    "full-width digits": "\uff11" * 16,
+    "superscripts": "\u00b2" * 16,
+    "letters that fold to ASCII": "\u017f" * 26,
+    "what Python takes for a number": "1_000",
+    "a sign": "+5",
+    "leading zeros": "007",
+    "129 bits": 1 << 128,
+    "40 digits": "1" * 40,
+    "a UUID with a wrong hyphen": "20be0ffc_314a-bd53-7a50-013a65ca76d2",
+    "a UUID with a sign": "-0be0ffc-314a-bd53-7a50-013a65ca76d2",
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_what_is_no_id_gives_one_short_printable_error_at_once(name: str) -> None:
+    begun = time.perf_counter()
+    with pytest.raises(ParseError) as caught:
+        inspect(HOSTILE[name])
+    assert time.perf_counter() - begun < 0.1
+    assert caught.value.code == "parse.unknown"
+    message = str(caught.value)
+    assert message.isascii()
+    assert message.isprintable()
+    assert len(message) < 480
+    assert message.endswith(" is not an ID of any known scheme")
+
+
+def test_the_error_shows_the_value_or_its_start_and_size() -> None:
+    def message(value: object) -> str:
+        with pytest.raises(ParseError) as caught:
+            inspect(value)
+        return str(caught.value)
+
+    assert message("frob").startswith("'frob' is not")
+    assert message("x" * 100).startswith(f"'{'x' * 40}'... (100 characters) is not")
+    assert message(-1).startswith("-1 is not")
+    assert message(1 << 200).startswith("an integer of 201 bits is not")
+    assert message(b"\x01\xff").startswith("bytes 01ff is not")
+    assert message(b"\xff" * 30).startswith(f"bytes {'ff' * 20}... (30 bytes) is not")
+
+
+@given(st.one_of(st.text(), st.binary(), st.integers(), st.text("0123456789abcdef-{}:", max_size=50)))
+def test_anything_is_an_id_or_that_error(value: object) -> None:
+    readings(value)
+
+
+@pytest.mark.parametrize("value", [None, True, 1.5, [], {}, object(), 1j, datetime.now(timezone.utc), array("Q", [1])])
+def test_a_wrong_type_is_an_argument_error_that_names_it(value: object) -> None:
+    with pytest.raises(ArgumentError, match=type(value).__name__) as caught:
+        inspect(value)
+    assert caught.value.code == "argument.type"
+    assert isinstance(caught.value, TypeError)
+
+
+def test_what_stands_for_an_integer_is_one() -> None:
+    class Item:
+        def __index__(self) -> int:
+            return 175928847299117063
+
+    class Member(IntEnum):
+        ONE = 175928847299117063
+
+    assert readings(Item()) == readings(Member.ONE) == readings(175928847299117063)
+
+
+# --- formats ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", formats.LAYOUTS)
+def test_a_format_and_its_layout_agree(name: str) -> None:
+    layout = formats.LAYOUTS[name]
+    each = formats.of_layout(layout, name)
+    assert (each.nodes, each.ids_per_second, each.expires) == (layout.nodes, layout.ids_per_second, layout.expires)
+    assert each.bits == 64
+
+
+def test_sno_runs_out_a_tick_after_its_last_one() -> None:
+    assert formats.SNO.expires == datetime(2079, 9, 7, 15, 47, 35, 552000, timezone.utc)
+    assert (formats.SNO.nodes, formats.SNO.ids_per_second) == (65_536, 16_384_000)
+
+
+def test_what_never_runs_out_or_does_not_count_says_so() -> None:
+    known = {each.name: each for each in (*formats.FORMATS, *formats.LAST_RESORTS)}
+    assert known["ulid"].expires is None  # later than year 9999
+    assert known["uuid v4"].expires is None
+    assert known["ulid"].ids_per_second is None
+    assert known["uuid v4"].nodes is None
+    assert known["objectid"].expires == datetime(2106, 2, 7, 6, 28, 16, tzinfo=timezone.utc)
+
+
+@pytest.mark.parametrize("each", [*formats.FORMATS, *formats.LAST_RESORTS], ids=lambda each: f"{each.name}-{each.bits}")
+def test_every_format_is_well_declared(each: formats.Format) -> None:
+    assert each.bits % 8 == 0
+    assert 0 < each.weight <= 1
+    assert each.source
+    assert len({part.name for part in each.parts}) == len(each.parts)
+    for part in each.parts:
+        assert part.meaning or (part.role == "time" and each.clock)
+    if each.clock:
+        assert set(each.clock.parts) <= {part.name for part in each.parts if part.role == "time"}
