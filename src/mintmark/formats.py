@@ -611,12 +611,12 @@ SANDFLAKE: Final = Format(
 
 
 def _cuid(digits: int) -> Format:
-    """The time is not padded, so the width of the text depends on it: 8 digits from 1972 to 2059."""
+    """The time is not padded, so that the text grows with it: 8 digits from 1972 to 2059, then 9 until 5188."""
     return Format(
         "cuid",
         (
             Part("prefix", 8, "fixed", "always c", _letters, _one_of("c")),
-            Part("time", 8 * digits, "time", "", _base_36, range(36 ** (digits - 1) if digits > 1 else 0, 36**digits)),
+            Part("time", 8 * digits, "time", "", _base_36, range(36 ** (digits - 1), 36**digits)),
             Part("counter", 32, "sequence", "counts modulo 1,679,616", _base_36),
             Part("fingerprint", 32, "node", "of process id and host name", _letters),
             Part("random", 64, "random", "random", _letters),
@@ -656,7 +656,8 @@ FORMATS: Final = (
     KSUID,
     OBJECT_ID,
     XID,
-    *(_cuid(digits) for digits in (8, 9, 7, 6, 5, 4, 3, 2, 1)),
+    _cuid(8),
+    _cuid(9),
     SANDFLAKE,
 )
 """Every format with a structure of its own; equally likely readings keep this order."""

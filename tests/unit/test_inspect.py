@@ -42,13 +42,16 @@ def named(case: dict[str, Any]) -> str:
 
 
 def readings(value: object) -> dict[str, Anatomy]:
-    """Readings by name, empty where the value is unknown; likeliest first."""
+    """The likeliest reading of each name, likeliest first; empty where the value is unknown."""
     try:
         found = inspect(value, now_ns=NOW_NS)
     except ParseError:
         return {}
-    assert len({each.name for each in found}) == len(found)
-    return {each.name: each for each in found}
+    assert len({(each.name, each.int) for each in found}) == len(found)
+    best: dict[str, Anatomy] = {}
+    for each in found:
+        best.setdefault(each.name, each)
+    return best
 
 
 def reading(value: object, name: str) -> Anatomy:
@@ -204,7 +207,10 @@ def locality_cases() -> list[Any]:
 def test_a_locality_uuid_has_the_recorded_fields_in_every_form_that_it_is_kept_in(case: dict[str, Any]) -> None:
     ruby = case["ruby"]
     uuid = UUID(case["input"])
-    for form in (case["input"], uuid, uuid.bytes, uuid.int, uuid.hex, uuid.urn, f"{{{uuid}}}", locality.ID(uuid.bytes)):
+    forms = [case["input"], uuid, uuid.bytes, uuid.hex, uuid.urn, f"{{{uuid}}}", locality.ID(uuid.bytes)]
+    if uuid.int >> 80:  # smaller integers are read as IDs that are narrower
+        forms.append(uuid.int)
+    for form in forms:
         anatomy = reading(form, "locality")
         found = values(anatomy)
         assert (found["version"], found["pid"], found["time"]) == ("b", ruby["pid"], ruby["timestamp_ms"])
@@ -337,7 +343,8 @@ def test_only_canonical_text_is_a_sandflake(case: dict[str, Any]) -> None:
 
 
 def cuids() -> list[tuple[str, int, int | None, str]]:
-    js = [case for case in recorded("cuid.js.generate") if "cuid" in case]
+    # A time of 0 has 1 digit; no cuid is older than 1972, and what looks so is something else.
+    js = [case for case in recorded("cuid.js.generate") if "cuid" in case and case["time_ms"] > 0]
     go = recorded("cuid.go_lucsky.generate")
     return [
         *((case["cuid"], case["time_ms"], case["counter"], case["fingerprint"]) for case in js),
@@ -376,7 +383,7 @@ def test_a_cuid2_of_the_default_length_is_a_last_resort(case: dict[str, Any]) ->
 @pytest.mark.parametrize("case", recorded("nanoid.python.vectors") + recorded("nanoid.js.custom_random"), ids=named)
 def test_a_nanoid_of_the_default_length_is_the_last_resort(case: dict[str, Any]) -> None:
     found = readings(case["id"])
-    if len(case["id"]) != 21:
+    if len(case["id"]) != 21 or not set(case["id"]) <= set(formats.BASE64_URL):
         assert "nanoid" not in found
     elif set(found) == {"nanoid"}:
         assert found["nanoid"].likelihood < 0.1
@@ -414,7 +421,7 @@ def test_a_uuid_has_the_recorded_version_and_fields(case: dict[str, Any]) -> Non
 @pytest.mark.parametrize("case", recorded("uuid.npm_uuid.generate"), ids=named)
 def test_the_time_of_a_uuid_is_the_one_that_it_was_made_of(case: dict[str, Any]) -> None:
     anatomy = reading(case["ok"], f"uuid v{case['version']}")
-    if "msecs" in case["options"]:
+    if 0 <= case["options"].get("msecs", -1) < 103072857660684:  # the end of version 1, beyond which it wraps
         ns = case["options"].get("nsecs", 0)  # npm counts the 100 ns within the millisecond
         expected = at(microseconds=1000 * case["options"]["msecs"] + (ns // 10 if case["version"] != 7 else 0))
         assert anatomy.time == expected
@@ -596,8 +603,7 @@ def test_as_dict_survives_json_in_any_language(value: object) -> None:
 
 @given(BITS)
 def test_decimal_text_is_the_integer(number: int) -> None:
-    as_text = {name: anatomy for name, anatomy in readings(str(number)).items() if name in readings(number)}
-    assert as_text == readings(number)
+    assert {each for each in inspect(number, now_ns=NOW_NS)} <= {each for each in inspect(str(number), now_ns=NOW_NS)}
 
 
 @given(IDS)
@@ -613,7 +619,7 @@ def test_as_dict_says_everything() -> None:
         "layout": None,
         "text": "brpk4q72xwf2m63l",
         "bytes": "4e6f2160a0ff9a0a1033",
-        "int": "370396317138134735294515",
+        "int": "370394579355234764197939",
         "time": "2031-05-08T23:03:34.976Z",
         "likelihood": 0.05,
         "why": "Canonical text; time more than a year ahead.",

@@ -103,6 +103,24 @@ proptest! {
     }
 
     #[test]
+    fn the_quick_way_of_snowflake_mints_what_the_whole_step_would(
+        clock in wandering_clock(),
+        wants in prop::collection::vec(1_u32..9, 200),
+        rollback in 0_usize..3,
+        exhausted in 0_usize..3,
+    ) {
+        let on_rollback = [OnRollback::Advance, OnRollback::Wait, OnRollback::Raise][rollback];
+        let on_exhausted = [OnExhausted::Wait, OnExhausted::Advance, OnExhausted::Raise][exhausted];
+        let window = Window { floor: Tick(0), until: Tick(1 << 41) };
+        let rules = Rules { sequence_bits: 2, window, on_rollback, on_exhausted };
+        let (quick, whole) = (snowflake::Mint::new(rules.clone()), snowflake::Mint::new(rules));
+        for (&now, &want) in clock.iter().zip(&wants) {
+            let either = quick.take(Tick(now), want).or_else(|_| slowly(quick.take_slowly(want, || Ok(Tick(now)))));
+            prop_assert_eq!(either, slowly(whole.take_slowly(want, || Ok(Tick(now)))));
+        }
+    }
+
+    #[test]
     fn a_lease_that_runs_out_is_never_overstepped(clock in wandering_clock(), floor in 990_u64..1010, length in 1_u64..40) {
         let window = Window { floor: Tick(floor), until: Tick(floor + length) };
         let (on_rollback, on_exhausted) = (OnRollback::Advance, OnExhausted::Advance);
