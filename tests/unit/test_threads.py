@@ -121,7 +121,7 @@ def check(generator: Generator, results: list[list[int]]) -> None:
 @pytest.mark.parametrize("make", MAKERS)
 def test_threads_on_one_generator_never_mint_an_id_twice(make: Callable[[], Generator], count: int) -> None:
     generator = make()
-    check(generator, run_in_threads(count, lambda: mint(generator, 5, 500)))
+    check(generator, run_in_threads(count, lambda: mint(generator, 5, 1000)))
 
 
 @pytest.mark.parametrize("make", MAKERS)
@@ -143,6 +143,25 @@ def test_not_even_while_another_thread_steps_the_clock_both_ways(make: Callable[
         done.set()
         stepper.join(BOUND)
     check(generator, results)
+
+
+def test_a_slow_thread_is_not_taken_for_a_clock_that_went_back() -> None:
+    clock = ManualClock(NOW)
+    generator = sno.Generator(1, clock=clock, max_wait_ms=0)
+    done = threading.Event()
+
+    def step() -> None:
+        while not done.is_set():
+            clock.advance(MS)
+
+    stepper = threading.Thread(target=step, daemon=True)
+    stepper.start()
+    try:
+        check(generator, run_in_threads(4, lambda: mint(generator, 6, 300)))
+    finally:
+        done.set()
+        stepper.join(BOUND)
+    assert generator.drifts == 0
 
 
 def test_the_default_generators_serve_all_threads() -> None:

@@ -150,7 +150,8 @@ fn locality_mints_no_counter_and_time_twice_while_its_counter_laps() {
     model(|| {
         // Three IDs before the end of a lap, at a clock that stands still.
         let mint = locality::Mint::at(locality::State { span: 0, count: u32::MAX - 2 });
-        let minted = race(mint, 5, &[], |mint, clock| mint.take(clock.now(), 1).ok().map(|lot| (lot.time_ms, lot.first)));
+        let minted =
+            race(mint, 5, &[], |mint, clock| mint.take(clock.now(), 1).ok().map(|lot| (lot.time_ms, lot.first)));
         assert_no_id_twice(&minted);
         assert_eq!(minted.iter().flatten().count(), 4);
     });

@@ -3,8 +3,8 @@
 
 use mintmark_core::layout::stack;
 use mintmark_core::schemes::locality::{self, Mode};
-use mintmark_core::schemes::snowflake::{self, Layout, OnExhausted, OnRollback, Rules};
 use mintmark_core::schemes::sno;
+use mintmark_core::schemes::snowflake::{self, Layout, OnExhausted, OnRollback, Rules};
 use mintmark_core::step::{Refusal, Window};
 use mintmark_core::units::{Tick, Timescale, UnixMs, UnixNs};
 use proptest::prelude::*;

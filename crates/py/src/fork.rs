@@ -1,5 +1,7 @@
 //! Forks, noticed for free: each child lives in a later epoch than its parent, and a generator remembers its own.
 
+use crate::errors;
+use pyo3::prelude::*;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 static EPOCH: AtomicU32 = AtomicU32::new(1);
@@ -19,14 +21,15 @@ pub struct Gate {
     closed: AtomicBool,
 }
 
-/// What a generator on the slow path finds.
-pub enum Passage {
-    /// Nothing in the way.
-    Open,
-    /// The process is a child of the one that the generator was made in, or it was never seated.
-    Unseated,
-    /// The generator was closed.
-    Closed,
+/// How a generator on the slow path stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Entry {
+    /// It has its seat in this process.
+    Seated,
+    /// It was never seated.
+    First,
+    /// It was seated in a parent of this process, and may have a seat of its own here.
+    Forked,
 }
 
 impl Gate {
@@ -41,20 +44,25 @@ impl Gate {
         self.fast.load(Ordering::Acquire) == EPOCH.load(Ordering::Relaxed)
     }
 
-    /// What the slow path has to do first.
-    pub fn passage(&self) -> Passage {
+    /// Lets a call in on the slow path. `given` is what the user gave the generator for its own: its name and value.
+    ///
+    /// `GenerationError`: `generator.closed`; `fork.shared_node` in a child, where what was given is the parent's.
+    pub fn enter(&self, py: Python<'_>, given: Option<(&str, u64)>) -> PyResult<Entry> {
         if self.closed.load(Ordering::Acquire) {
-            Passage::Closed
-        } else if self.born.load(Ordering::Acquire) == EPOCH.load(Ordering::Acquire) {
-            Passage::Open
-        } else {
-            Passage::Unseated
+            return Err(errors::generation(py, "generator.closed", "the generator is closed", None));
         }
-    }
-
-    /// Whether it ever had a seat: if so, and it has none now, the process was forked.
-    pub fn was_seated(&self) -> bool {
-        self.born.load(Ordering::Acquire) != NEVER
+        match (self.born.load(Ordering::Acquire), given) {
+            (born, _) if born == EPOCH.load(Ordering::Acquire) => Ok(Entry::Seated),
+            (NEVER, _) => Ok(Entry::First),
+            (_, None) => Ok(Entry::Forked),
+            (_, Some((name, value))) => {
+                let message = format!(
+                    "this process is a fork of the one that made the generator for {name} {value}; both would mint the \
+                     same IDs: make a new generator here, with a {name} of its own"
+                );
+                Err(errors::generation(py, "fork.shared_node", &message, None))
+            }
+        }
     }
 
     /// Opens the gate in this process; the hot path only where the clock is the system's.

@@ -2,7 +2,7 @@
 
 use crate::array::array;
 use crate::clock::Clock;
-use crate::fork::{Gate, Passage};
+use crate::fork::{Entry, Gate};
 use crate::{errors, hot, values};
 use mintmark_core::codec::hex;
 use mintmark_core::error::Error;
@@ -324,20 +324,10 @@ impl Generator {
 
     /// Reads pid and MAC and starts the counter: in this process, not in a parent of it.
     fn seat(&self, py: Python<'_>) -> PyResult<()> {
-        match self.gate.passage() {
-            Passage::Open => return Ok(()),
-            Passage::Closed => return Err(errors::generation(py, "generator.closed", "the generator is closed", None)),
-            Passage::Unseated => {}
-        }
-        if self.gate.was_seated() {
-            if let Some(pid) = self.given_pid {
-                let message = format!(
-                    "this process is a fork of the one that made the generator for pid {pid}; both would mint the same IDs: \
-                     make a new generator here, with a pid of its own"
-                );
-                return Err(errors::generation(py, "fork.shared_node", &message, None));
-            }
-            self.mint.restart();
+        match self.gate.enter(py, self.given_pid.map(|pid| ("pid", pid.into())))? {
+            Entry::Seated => return Ok(()),
+            Entry::Forked => self.mint.restart(),
+            Entry::First => {}
         }
         self.pid.store(self.given_pid.map_or_else(std::process::id, u32::from), Ordering::Relaxed);
         let mac = self.given_mac.map_or_else(|| host_mac(py), Ok)?;

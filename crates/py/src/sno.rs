@@ -2,7 +2,7 @@
 
 use crate::array::array;
 use crate::clock::{Clock, Patience, Reason};
-use crate::fork::{Gate, Passage};
+use crate::fork::{Entry, Gate};
 use crate::{errors, hot, values};
 use mintmark_core::codec::base32;
 use mintmark_core::error::Error;
@@ -316,7 +316,7 @@ struct Waiting {
 /// ``sequence_max``, 0 to 65535 in either order and at least 6 numbers, let generators share a partition.
 /// ``on_overflow(Overflow)`` is called once per 4 ms unit while callers wait for the next one; what it raises reaches
 /// them. ``clock`` is a ManualClock or a callable that returns nanoseconds since the Unix epoch; the system's by default.
-/// A call waits ``max_wait_ms`` milliseconds at most.
+/// No ID is waited for longer than ``max_wait_ms`` milliseconds.
 ///
 /// :raises ArgumentError: an argument of the wrong type.
 /// :raises ConfigError: ``config.node``, ``config.bounds``, ``config.wait``, ``config.store``.
@@ -374,10 +374,10 @@ impl Generator {
     }
 
     fn overflow(&self, py: Python<'_>, patience: &mut Patience, until: Tick) -> PyResult<()> {
+        let now = self.clock.now(py)?.floor_ms();
         let told = {
             let mut waiting = self.lock_waiting();
             waiting.callers += 1;
-            let now = self.clock.now(py)?.floor_ms();
             let began = match waiting.told {
                 Some((unit, _)) if unit == until => None,
                 // The unit before overflowed as well: it is the same overflow.
@@ -402,27 +402,18 @@ impl Generator {
         waited
     }
 
+    /// Held for moments only, and never while Python may run: its holder could not get the GIL back.
     fn lock_waiting(&self) -> MutexGuard<'_, Waiting> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Makes sure that this process, and no parent of it, owns the partition.
     fn seat(&self, py: Python<'_>) -> PyResult<()> {
-        match self.gate.passage() {
-            Passage::Open => return Ok(()),
-            Passage::Closed => return Err(errors::generation(py, "generator.closed", "the generator is closed", None)),
-            Passage::Unseated => {}
-        }
-        if self.gate.was_seated() {
-            if self.given {
-                let partition = self.partition.load(Ordering::Relaxed);
-                let message = format!(
-                    "this process is a fork of the one that made the generator for partition {partition}; both would mint \
-                     the same IDs: make a new generator here, with a partition of its own"
-                );
-                return Err(errors::generation(py, "fork.shared_node", &message, None));
-            }
-            self.mint.reset();
+        let given = self.given.then(|| ("partition", self.partition.load(Ordering::Relaxed).into()));
+        match self.gate.enter(py, given)? {
+            Entry::Seated => return Ok(()),
+            Entry::Forked => self.mint.reset(),
+            Entry::First => {}
         }
         if !self.given {
             self.partition.store(values::random(py)? as u16, Ordering::Relaxed);

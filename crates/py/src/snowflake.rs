@@ -1,7 +1,7 @@
 //! `mintmark.snowflake`: layouts and generators. IDs are plain ints.
 
 use crate::clock::{Clock, Patience, Reason};
-use crate::fork::{Gate, Passage};
+use crate::fork::{Entry, Gate};
 use crate::{errors, hot, values};
 use mintmark_core::schemes::snowflake::{self as scheme, Mint, OnExhausted, OnRollback, Rules, Stamp};
 use mintmark_core::step::{Refusal, Run};
@@ -223,8 +223,8 @@ impl Parts {
 /// When the clock goes back, ``on_rollback`` says to stay at the last tick and go on from there at the pace of the clock
 /// (``"advance"``), to ``"wait"`` until the clock is there again, or to ``"raise"``. When a tick's sequence numbers are used
 /// up, ``on_exhausted`` says to ``"wait"`` for the next tick, to ``"advance"`` to it ahead of the clock, or to ``"raise"``.
-/// ``clock`` is a ManualClock or a callable that returns nanoseconds since the Unix epoch; the system's by default. A call
-/// waits ``max_wait_ms`` milliseconds at most.
+/// ``clock`` is a ManualClock or a callable that returns nanoseconds since the Unix epoch; the system's by default. No ID is
+/// waited for longer than ``max_wait_ms`` milliseconds.
 ///
 /// :raises ArgumentError: an argument of the wrong type.
 /// :raises ConfigError: ``config.node``, ``config.policy``, ``config.wait``, ``config.store``.
@@ -299,25 +299,13 @@ impl Generator {
 
     /// Makes sure that this process, and no parent of it, owns the node number.
     fn seat(&self, py: Python<'_>) -> PyResult<()> {
-        match self.gate.passage() {
-            Passage::Open => return Ok(()),
-            Passage::Closed => return Err(errors::generation(py, "generator.closed", "the generator is closed", None)),
-            Passage::Unseated => {}
-        }
-        if self.gate.was_seated() {
-            if self.given {
-                let node = self.node.load(Ordering::Relaxed);
-                let message = format!(
-                    "this process is a fork of the one that made the generator for node {node}; both would mint the same \
-                     IDs: make a new generator here, with a node number of its own"
-                );
-                return Err(errors::generation(py, "fork.shared_node", &message, None));
-            }
-            self.mint.reset();
+        match self.gate.enter(py, self.given.then(|| ("node", self.node.load(Ordering::Relaxed))))? {
+            Entry::Seated => return Ok(()),
+            Entry::Forked => self.mint.reset(),
+            Entry::First => {}
         }
         if !self.given {
-            let node = values::random(py)? & self.layout.0.max_node();
-            self.node.store(node, Ordering::Relaxed);
+            self.node.store(values::random(py)? & self.layout.0.max_node(), Ordering::Relaxed);
         }
         self.placed.store(self.layout.0.place_node(self.node.load(Ordering::Relaxed)), Ordering::Relaxed);
         self.gate.seat(self.clock.is_system());

@@ -502,12 +502,11 @@ mod neon {
         let take = load(&FORTIES);
         blocks::<1, _, _>(text, ids, |[text], [id]| {
             let (values, bad) = read(load(text), base32::ALPHABET);
-            // Each step shifts what is first to the left and inserts what is second below it.
+            // Each step shifts what is first to the left, above the bits it keeps of what is second. What else there is
+            // ends up further left, where no step and no byte takes it from.
             let fives = vreinterpretq_u16_u8(values);
-            let tens = vsliq_n_u16::<5>(vshrq_n_u16::<8>(fives), fives);
-            let tens = vreinterpretq_u32_u16(vandq_u16(tens, vdupq_n_u16(0x3ff)));
-            let twenties = vsliq_n_u32::<10>(vshrq_n_u32::<16>(tens), tens);
-            let twenties = vreinterpretq_u64_u32(vandq_u32(twenties, vdupq_n_u32(0xf_ffff)));
+            let tens = vreinterpretq_u32_u16(vsliq_n_u16::<5>(vshrq_n_u16::<8>(fives), fives));
+            let twenties = vreinterpretq_u64_u32(vsliq_n_u32::<10>(vshrq_n_u32::<16>(tens), tens));
             let forties = vsliq_n_u64::<20>(vshrq_n_u64::<32>(twenties), twenties);
             let bytes = vqtbl1q_u8(vreinterpretq_u8_u64(forties), take);
             let (low, high) = (vreinterpretq_u64_u8(bytes), vreinterpretq_u16_u8(bytes));

@@ -1,0 +1,625 @@
+"""The command ``mintmark``, run as people and scripts run it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from datetime import datetime, timedelta, timezone
+from importlib.util import find_spec
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import pytest
+
+import mintmark
+from mintmark import locality, sno, snowflake
+from mintmark.cli import COMMANDS, main
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MINTMARK = [sys.executable, "-m", "mintmark"]
+WITHOUT_RICH = "import sys; sys.modules['rich'] = None; from mintmark.cli import main; sys.exit(main(sys.argv[1:]))"
+CLEAN = {key: value for key, value in os.environ.items() if key not in {"PYTHONUNBUFFERED", "NO_COLOR", "COLUMNS"}}
+CLEAN["TERM"] = "xterm-256color"
+ULID = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
+SNO = "6kxa9cupxwf2m63l"
+# Of yesterday as Twitter's; in the layouts that count from 2014 or 2015, it is of years ahead.
+TWEET = str(snowflake.TWITTER.compose(timestamp_ms=time.time_ns() // 10**6 - 86_400_000, node=786))
+XID = "9m4e2mr0ui3e8a215n4g"
+CUID = "ch72gsb320000udocl363eofy"
+
+needs_rich = pytest.mark.skipif(find_spec("rich") is None, reason="colours need rich")
+needs_terminals = pytest.mark.skipif(os.name != "posix", reason="opens a terminal of its own")
+
+
+def run(
+    *args: str | bytes, stdin: bytes = b"", env: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [*MINTMARK, *args], input=stdin, capture_output=True, env={**CLEAN, **(env or {})}, timeout=60, check=False
+    )
+
+
+def output(*args: str, stdin: bytes = b"", env: dict[str, str] | None = None) -> str:
+    """What a command that succeeds prints."""
+    done = run(*args, stdin=stdin, env=env)
+    assert (done.returncode, done.stderr) == (0, b"")
+    return done.stdout.decode()
+
+
+def on_terminal(*args: str, env: dict[str, str] | None = None, python: list[str] | None = None) -> str:
+    """What a command prints when standard output is a terminal."""
+    import pty
+
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [*(python or MINTMARK), *args], stdin=subprocess.DEVNULL, stdout=theirs, env={**CLEAN, **(env or {})}
+    )
+    os.close(theirs)
+    shown = _read_terminal(ours)
+    assert process.wait(30) == 0
+    return shown
+
+
+def _read_terminal(ours: int) -> str:
+    """All that a terminal shows until nobody writes to it."""
+    shown = b""
+    try:
+        while chunk := os.read(ours, 65536):
+            shown += chunk
+    except OSError:  # how Linux says that the last writer is gone
+        pass
+    os.close(ours)
+    return shown.decode().replace("\r\n", "\n")
+
+
+def without_colors(text: str) -> str:
+    return re.sub(r"\x1b\[[0-9;]*m", "", text)
+
+
+# --- new --------------------------------------------------------------------------------------------------------------
+
+
+def test_new_prints_one_id_by_default() -> None:
+    assert sno.ID.parse(output("new", "sno").removesuffix("\n")).timestamp_ns <= time.time_ns()
+    assert int(output("new", "snowflake")) > 0
+    assert locality.ID.parse(output("new", "locality").strip()).version == "b"
+
+
+@pytest.mark.parametrize("scheme", ["sno", "snowflake", "locality"])
+@pytest.mark.parametrize("count", [1, 2, 65_536, 65_537, 200_000])
+def test_new_prints_as_many_different_ids_as_asked_one_a_line(scheme: str, count: int) -> None:
+    printed = output("new", scheme, "-n", str(count))
+    assert printed.endswith("\n")
+    lines = printed.splitlines()
+    assert len(lines) == len(set(lines)) == count
+    if scheme == "sno":
+        assert lines == sorted(lines)
+    if scheme == "snowflake":
+        assert all(earlier < later for earlier, later in pairwise(map(int, lines)))
+
+
+def test_the_options_of_new_are_in_the_ids() -> None:
+    for line in output("new", "sno", "-n", "3", "--meta", "7", "--partition", "0x9a0a").split():
+        assert (sno.ID.parse(line).meta, sno.ID.parse(line).partition) == (7, 0x9A0A)
+    for name, layout in (("twitter", snowflake.TWITTER), ("instagram", snowflake.INSTAGRAM)):
+        line = output("new", "snowflake", "--node", "786", "--layout", name)
+        assert layout.parse(int(line)).node == 786
+        assert abs(layout.parse(int(line)).time.timestamp() - time.time()) < 60
+    first, second = output("new", "locality", "-n", "2", "--mode", "sequential").split()
+    assert locality.ID.parse(second).sequential_counter == locality.ID.parse(first).sequential_counter + 1
+
+
+def test_new_mints_with_a_layout_that_the_command_line_declares() -> None:
+    fields, epoch_ms = "time:38 region:4 node:10 sequence:8", 1_735_689_600_000
+    args = ["--layout", fields, "--epoch-ms", str(epoch_ms), "--unit-ms", "10", "--node", "300"]
+    parts = snowflake.Layout(fields, epoch_ms=epoch_ms, unit_ms=10).parse(int(output("new", "snowflake", *args)))
+    assert (parts.node, parts.fields["region"], parts.fields["node"]) == (300, 0, 300)
+    assert abs(parts.time.timestamp() - time.time()) < 60
+
+
+def test_new_waits_for_ticks_however_long_they_are() -> None:
+    slow = ["--layout", "time:31 node:4 sequence:1", "--epoch-ms", "0", "--unit-ms", "1100"]
+    assert len(set(output("new", "snowflake", "-n", "3", *slow).split())) == 3
+
+
+def test_new_prints_the_fields_of_each_id_as_json() -> None:
+    lines = output("new", "sno", "-n", "3", "--meta", "7", "--partition", "9", "--json").splitlines()
+    assert len(lines) == 3
+    for line in lines:
+        shown = json.loads(line)
+        one = sno.ID.parse(shown["id"])
+        assert (shown["scheme"], shown["layout"]) == ("sno", None)
+        assert datetime.fromisoformat(shown["time"].replace("Z", "+00:00")) == one.time
+        assert shown["fields"] == {
+            "time": str((one.timestamp_ns - 1_262_304_000 * 10**9) // 4_000_000),
+            "tick": one.tick,
+            "meta": 7,
+            "partition": 9,
+            "sequence": one.sequence,
+        }
+
+
+def test_json_of_snowflake_and_locality_has_the_fields_of_the_id() -> None:
+    shown = json.loads(output("new", "snowflake", "--layout", "discord", "--node", "33", "--json"))
+    parts = snowflake.DISCORD.parse(int(shown["id"]))
+    assert shown["layout"] == "discord"
+    assert shown["fields"] == {**parts.fields, "time": str(parts.fields["time"])}
+    shown = json.loads(output("new", "locality", "--json"))
+    one = locality.ID.parse(shown["id"])
+    assert shown["fields"] == {
+        "counter": one.counter,
+        "pid": one.pid,
+        "mac": one.mac,
+        "time": str(one.timestamp_ms),
+    }
+
+
+def test_new_loses_nothing_where_python_does_not_buffer() -> None:
+    lines = output("new", "sno", "-n", "300000", env={"PYTHONUNBUFFERED": "1"}).splitlines()
+    assert len(set(lines)) == 300_000
+
+
+# --- inspect ----------------------------------------------------------------------------------------------------------
+
+DRAWN = """\
+6kxa9cupxwf2m63l
+
+  sno  2020-01-02 03:04:05.676 UTC, 6 years ago  the only match
+  Canonical text; time between 2005 and now.
+  hex 24be83ab97ff9a0a1033
+
+  00100100 10111110 10000011 10101011 10010111
+  [------------------ time -----------------]|
+  11111111 10011010 00001010 00010000 00110011
+  [ meta ] [-- partition --] [--- sequence --]
+
+  field      bits   value        meaning
+  time       79-41  78907561419  ticks of 4 ms since 2010-01-01
+  tick       40     1            timeline 1, after the clock went back
+  meta       39-32  255          the user's byte
+  partition  31-16  39434        where it was minted
+  sequence   15-0   4147         counts within a tick
+
+ch72gsb320000udocl363eofy
+
+  cuid  2012-09-13 23:03:12.926 UTC, 14 years ago  the only match
+  Canonical text; prefix and time fit; time between 2005 and now.
+
+  c h72gsb32 0000 udoc l363eofy
+  | [ time ] [--] [--] [random]
+
+  field        chars  value          meaning
+  prefix       1      c              always c
+  time         2-9    1347577392926  milliseconds since 1970-01-01
+  counter      10-13  0              counts modulo 1,679,616
+  fingerprint  14-17  udoc           of process id and host name
+  random       18-25  l363eofy       random
+"""
+
+
+def test_inspect_draws_the_bits_or_characters_and_explains_every_field() -> None:
+    varying = re.compile(r"in \d+ years?|\d+ years? ago")
+    assert varying.sub("AGE", output("inspect", SNO, CUID)) == varying.sub("AGE", DRAWN)
+
+
+def test_inspect_draws_likely_readings_and_only_names_unlikely_ones() -> None:
+    shown = output("inspect", TWEET)
+    assert re.search(r"^  snowflake twitter  .* UTC, 1 day ago  likely$", shown, re.MULTILINE)
+    assert shown.index("snowflake twitter") < shown.index("snowflake instagram") < shown.index("  unlikely  snowflake")
+    assert "[--- machine ---]" not in shown
+    assert "[--- machine ---]" in output("inspect", "--all", TWEET)
+
+
+@pytest.mark.parametrize("flag", ["-1", "--best"])
+def test_best_shows_the_likeliest_reading_only(flag: str) -> None:
+    shown = output("inspect", flag, TWEET)
+    assert "snowflake twitter" in shown
+    assert "instagram" not in shown
+    assert "the only match" not in shown
+    assert len(json.loads(output("inspect", flag, "--json", TWEET))["anatomies"]) == 1
+
+
+def test_inspect_says_how_the_text_is_written_canonically() -> None:
+    assert f"canonical text {ULID}\n" in output("inspect", ULID.lower())
+    assert "canonical text" not in output("inspect", ULID)
+
+
+@pytest.mark.parametrize(
+    ("offset", "expected"),
+    [
+        (timedelta(seconds=-1.5), "1 second ago"),
+        (timedelta(seconds=-59), "59 seconds ago"),
+        (timedelta(hours=-5, minutes=-1), "5 hours ago"),
+        (timedelta(days=-3, hours=-1), "3 days ago"),
+        (timedelta(days=-70), "2 months ago"),
+        (timedelta(days=-800), "2 years ago"),
+        (timedelta(days=5 * 365.2425, hours=1), "in 5 years"),
+        (timedelta(minutes=2, seconds=30), "in 2 minutes"),
+    ],
+)
+def test_inspect_says_how_long_ago(offset: timedelta, expected: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["inspect", str(sno.min_at(datetime.now(timezone.utc) + offset))]) == 0
+    assert f"UTC, {expected}  " in capsys.readouterr().out
+
+
+def test_inspect_prints_json_of_what_the_library_says() -> None:
+    for line, value in zip(output("inspect", "--json", SNO, ULID).splitlines(), [SNO, ULID], strict=True):
+        assert json.loads(line) == {"input": value, "anatomies": [each.as_dict() for each in mintmark.inspect(value)]}
+
+
+def test_inspect_reads_ids_from_standard_input_one_a_line() -> None:
+    as_arguments = output("inspect", SNO, XID)
+    assert output("inspect", stdin=f"{SNO}\n{XID}\n".encode()) == as_arguments
+    assert output("inspect", stdin=f"\r\n  {SNO}\t\r\n\n{XID}".encode()) == as_arguments
+    assert output("inspect", stdin=b"") == ""
+
+
+def test_inspect_answers_each_line_before_it_reads_the_next() -> None:
+    process = subprocess.Popen(
+        [*MINTMARK, "inspect", "--json"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=CLEAN
+    )
+    assert process.stdin
+    assert process.stdout
+    for text in (SNO, XID, ULID):
+        process.stdin.write(f"{text}\n".encode())
+        process.stdin.flush()
+        assert json.loads(process.stdout.readline())["input"] == text
+    process.stdin.close()
+    assert process.wait(30) == 0
+    process.stdout.close()
+
+
+def test_inspect_explains_what_new_prints() -> None:
+    minted = output("new", "sno", "-n", "500").encode()
+    shown = [json.loads(line) for line in output("inspect", "--json", "-1", stdin=minted).splitlines()]
+    assert [each["anatomies"][0]["scheme"] for each in shown] == ["sno"] * 500
+
+
+def test_unknown_ids_are_a_sentence_each_and_do_not_stop_the_others() -> None:
+    done = run("inspect", "--json", stdin=f"frob\n{SNO}\n\x1b[31m\n{XID}\n".encode())
+    assert done.returncode == 65
+    assert done.stderr.decode() == (
+        "mintmark: 'frob' is not an ID of any known scheme\nmintmark: '\\x1b[31m' is not an ID of any known scheme\n"
+    )
+    first, second, third, fourth = (json.loads(line) for line in done.stdout.splitlines())
+    assert first == {
+        "input": "frob",
+        "anatomies": [],
+        "error": {"code": "parse.unknown", "message": "'frob' is not an ID of any known scheme"},
+    }
+    assert (second["input"], third["anatomies"], fourth["input"]) == (SNO, [], XID)
+
+
+@pytest.mark.parametrize(
+    "stdin", [b"\x00" * 3_000_000, b"x" * 3_000_000 + b"\n" + SNO.encode(), b"\xff\xfe\x80", "\u0661\u0662".encode()]
+)
+def test_no_input_is_too_wild_for_inspect(stdin: bytes) -> None:
+    done = run("inspect", stdin=stdin)
+    assert done.returncode == 65
+    assert re.fullmatch(rb"mintmark: [ -~]{1,500} is not an ID of any known scheme\n", done.stderr)
+    assert done.stdout.startswith(SNO.encode()) == stdin.endswith(SNO.encode())
+
+
+@pytest.mark.skipif(os.name != "posix", reason="arguments are text elsewhere")
+def test_arguments_that_are_no_unicode_are_no_ids() -> None:
+    done = run("inspect", b"\xff\xfe")
+    assert (done.returncode, done.stderr) == (65, b"mintmark: '\\udcff\\udcfe' is not an ID of any known scheme\n")
+
+
+# --- colours ----------------------------------------------------------------------------------------------------------
+
+
+@needs_rich
+@needs_terminals
+def test_a_terminal_gets_colours_unless_it_or_the_user_says_no() -> None:
+    assert "\x1b[" in on_terminal("inspect", SNO)
+    assert "\x1b[" in on_terminal("schemes")
+    assert "\x1b[" in on_terminal("inspect", SNO, env={"NO_COLOR": ""})
+    plain = output("inspect", SNO)
+    assert on_terminal("inspect", SNO, env={"NO_COLOR": "1"}) == plain
+    assert on_terminal("inspect", SNO, env={"TERM": "dumb"}) == plain
+    assert on_terminal("inspect", SNO, "--color", "never") == plain
+
+
+@needs_rich
+def test_colours_change_nothing_but_colours_and_brackets() -> None:
+    ascii_only = {"PYTHONIOENCODING": "ascii"}
+    for args in (["inspect", SNO, CUID, TWEET], ["schemes"]):
+        colored = output(*args, "--color", "always", env={**ascii_only, "NO_COLOR": "1", "COLUMNS": "120"})
+        assert "\x1b[" in colored
+        lines = [line.rstrip() for line in without_colors(colored).splitlines()]
+        assert lines == output(*args).splitlines()
+
+
+@needs_rich
+def test_brackets_are_drawn_with_lines_where_the_terminal_has_them() -> None:
+    shown = output("inspect", SNO, "--color", "always", env={"PYTHONIOENCODING": "utf-8"})
+    assert "\u2570 meta \u256f" in without_colors(shown)
+
+
+@needs_rich
+def test_the_picture_fits_a_narrow_terminal() -> None:
+    shown = without_colors(output("inspect", "-1", ULID, "--color", "always", env={"COLUMNS": "40"}))
+    bits = [line for line in shown.splitlines() if re.fullmatch(r"[ 01]+", line)]
+    assert len(bits) == 4
+    assert all(len(line.rstrip()) <= 40 for line in bits)
+
+
+def test_plain_output_is_ascii_without_escapes() -> None:
+    for args in (["inspect", SNO, ULID, CUID, TWEET], ["schemes"], ["--help"], ["new", "--help"]):
+        printed = output(*args, env={"PYTHONIOENCODING": "ascii"})
+        assert printed.isascii()
+        assert "\x1b" not in printed
+
+
+@needs_terminals
+def test_without_rich_a_terminal_gets_plain_output() -> None:
+    assert on_terminal("inspect", SNO, python=[sys.executable, "-c", WITHOUT_RICH]) == output("inspect", SNO)
+
+
+def test_without_rich_colours_at_any_price_are_refused() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_RICH, "schemes", "--color", "always"],
+        capture_output=True,
+        env=CLEAN,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (2, b"mintmark: colours need rich: pip install 'mintmark[cli]'\n")
+
+
+# --- progress ---------------------------------------------------------------------------------------------------------
+
+TWO_SECONDS = ["new", "snowflake", "--layout", "sonyflake", "-n", "51200"]  # at 25,600 a second
+
+
+def progress_of(*args: str, python: list[str] | None = None) -> str:
+    """What standard error shows as a terminal, while standard output goes elsewhere."""
+    import pty
+
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [*(python or MINTMARK), *args], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=theirs, env=CLEAN
+    )
+    os.close(theirs)
+    shown = _read_terminal(ours)
+    assert process.wait(30) == 0
+    return shown
+
+
+@needs_terminals
+def test_progress_is_shown_once_minting_takes_long() -> None:
+    assert "of 51,200 IDs" in progress_of(*TWO_SECONDS)
+    assert progress_of("new", "sno", "-n", "1000") == ""
+
+
+@needs_terminals
+def test_progress_without_rich_is_one_line_that_is_wiped_at_the_end() -> None:
+    shown = progress_of(*TWO_SECONDS, python=[sys.executable, "-c", WITHOUT_RICH])
+    assert re.fullmatch(r"(\r[\d,]+ of 51,200 IDs)+\r +\r", shown)
+
+
+def test_progress_is_not_shown_to_files() -> None:
+    assert run(*TWO_SECONDS).stderr == b""
+
+
+# --- schemes ----------------------------------------------------------------------------------------------------------
+
+
+def test_schemes_lists_fields_capacity_and_end_of_every_layout() -> None:
+    lines = output("schemes").splitlines()
+    assert lines[0].split() == ["scheme", "bits", "nodes", "IDs/s", "per", "node", "runs", "out"]
+    assert lines[1].split() == ["sno", "80", "65,536", "16,384,000", "2079-09-07"]
+    assert lines[2] == "  time:39 tick:1 meta:8 partition:16 sequence:16"
+    assert lines[3].split() == ["snowflake", "default", "63", "1,024", "4,096,000", "2084-09-06"]
+    assert lines[13].split() == ["locality", "128", "17.6", "trillion", "4.3", "trillion", "after", "9999"]
+    assert all(len(line) <= 80 for line in lines)
+
+
+def test_schemes_as_json_has_every_layout_that_new_and_inspect_know() -> None:
+    listed = [json.loads(line) for line in output("schemes", "--json").splitlines()]
+    assert {each["name"] for each in listed if each["mints"]} == {
+        "sno",
+        *(f"snowflake {layout}" for layout in ("default", "twitter", "discord", "instagram", "sonyflake")),
+        "locality",
+    }
+    known = {each["name"]: each for each in listed}
+    assert len(known) == len(listed)
+    assert {"uuid v7", "ulid", "ksuid", "xid", "objectid", "cuid", "nanoid"} < set(known)
+    twitter = known["snowflake twitter"]
+    assert twitter["fields"][1] == {"name": "datacenter", "bits": 5, "role": "node"}
+    assert (twitter["nodes"], twitter["ids_per_second_per_node"]) == ("1024", "4096000")
+    assert twitter["expires"] == "2080-07-10T17:30:30.209Z"
+    assert known["locality"]["expires"] is None
+
+
+# --- the command itself -----------------------------------------------------------------------------------------------
+
+
+def test_without_arguments_it_prints_help() -> None:
+    assert output() == output("--help")
+    for name in COMMANDS:
+        assert re.search(rf"^    {name} ", output(), re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_help_of_every_command_has_examples(name: str) -> None:
+    printed = output(name, "--help")
+    assert f"\nexamples:\n  mintmark {name}" in printed
+    assert (COMMANDS[name].run.__doc__ or "missing") in printed
+
+
+EXAMPLES = [line.strip() for each in COMMANDS.values() for line in each.examples.strip().splitlines()]
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="the examples are for a shell")
+@pytest.mark.parametrize("line", EXAMPLES)
+def test_every_example_works(line: str, tmp_path: Path) -> None:
+    if "jq " in line and shutil.which("jq") is None:
+        pytest.skip("the example needs jq")
+    (tmp_path / "ids.txt").write_text(f"{SNO}\n{ULID}\n")
+    script = f'set -eo pipefail; mintmark() {{ "{sys.executable}" -m mintmark "$@"; }}; {line}'
+    done = subprocess.run(["bash", "-c", script], capture_output=True, cwd=tmp_path, env=CLEAN, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_it_says_its_version() -> None:
+    assert output("--version") == f"mintmark {mintmark.__version__}\n"
+
+
+def test_main_can_be_called_with_arguments(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["new", "snowflake", "--node", "5"]) == 0
+    assert snowflake.DEFAULT.parse(int(capsys.readouterr().out)).node == 5
+    assert main(["--help"]) == 0
+    assert main(["frob"]) == 2
+
+
+WRONG = [
+    (["frob"], 2, "invalid choice: 'frob'"),
+    (["--frob"], 2, "unrecognized arguments: --frob"),
+    (["new"], 2, "the following arguments are required: SCHEME"),
+    (["new", "ulid"], 2, "invalid choice: 'ulid'"),
+    (["new", "sno", "-n", "0"], 2, "'0' is less than 1"),
+    (["new", "sno", "-n", "-5"], 2, "'-5' is less than 1"),
+    (["new", "sno", "-n", "many"], 2, "'many' is not a whole number"),
+    (["new", "sno", "-n", "1e6"], 2, "'1e6' is not a whole number"),
+    (["new", "sno", "-n"], 2, "expected one argument"),
+    (["new", "sno", "extra\nline"], 2, r"unrecognized arguments: extra\nline"),
+    (["new", "sno", "--node", "5"], 2, "--node belongs to snowflake, not to sno"),
+    (["new", "sno", "--epoch-ms", "0"], 2, "--epoch-ms belongs to snowflake, not to sno"),
+    (["new", "snowflake", "--meta", "0"], 2, "--meta belongs to sno, not to snowflake"),
+    (["new", "locality", "--partition", "0"], 2, "--partition belongs to sno, not to locality"),
+    (["new", "snowflake", "--mode", "variable"], 2, "--mode belongs to locality, not to snowflake"),
+    (["new", "locality", "--mode", "odd"], 2, "invalid choice: 'odd'"),
+    (["new", "sno", "--meta", "256"], 65, "meta 256 is outside 0..255"),
+    (["new", "sno", "--meta", "-1"], 65, "meta -1 is outside 0..255"),
+    (["new", "sno", "--meta", "9" * 40], 65, "is outside 0..255"),
+    (["new", "sno", "--partition", "65536"], 78, "partition 65536 is outside 0..65535"),
+    (["new", "snowflake", "--node", "1024"], 78, "node 1024 is outside 0..1023"),
+    (["new", "snowflake", "--node", "9" * 40], 78, "is outside 0..1023"),
+    (["new", "snowflake", "--layout", "facebook"], 2, "'facebook' is no layout: use default, twitter, discord"),
+    (["new", "snowflake", "--layout", "time:41 sequence:12"], 2, "a declared layout needs --epoch-ms"),
+    (["new", "snowflake", "--layout", "discord", "--unit-ms", "1"], 2, "belong to a declared layout"),
+    (["new", "snowflake", "--epoch-ms", "1"], 2, "belong to a declared layout"),
+    (["new", "snowflake", "--layout", "time:99 sequence:1", "--epoch-ms", "0"], 78, "time:99"),
+    (["new", "snowflake", "--layout", "node:9 sequence:1", "--epoch-ms", "0"], 78, "node:9"),
+    (["new", "snowflake", "--layout", "time:41 sequence:1", "--epoch-ms", "9" * 30], 78, "epoch_ms"),
+    (["new", "snowflake", "--layout", "time:41 sequence:1", "--epoch-ms", "0", "--unit-ms", "0"], 78, "unit_ms 0"),
+    (["new", "snowflake", "--layout", "time:41 sequence:9", "--epoch-ms", "9999999999999"], 70, "before the layout"),
+    (["new", "snowflake", "--layout", "time:10 sequence:9", "--epoch-ms", "0"], 70, "1970"),
+    (["inspect", "--color", "sometimes", SNO], 2, "invalid choice: 'sometimes'"),
+    (["inspect", "frob"], 65, "'frob' is not an ID of any known scheme"),
+    (["inspect", ""], 65, "'' is not an ID of any known scheme"),
+    (["inspect", "x" * 5000], 65, "(5,000 characters) is not an ID of any known scheme"),
+    (["inspect", "-5"], 2, "unrecognized arguments: -5"),
+    (["schemes", "sno"], 2, "unrecognized arguments: sno"),
+]
+
+
+@pytest.mark.parametrize(("args", "status", "sentence"), WRONG, ids=lambda each: str(each)[:60])
+def test_wrong_input_is_one_sentence_and_the_exit_code_of_its_kind(args: list[str], status: int, sentence: str) -> None:
+    done = run(*args)
+    assert done.stdout == b""
+    message = done.stderr.decode()
+    assert message.startswith("mintmark: ")
+    assert message.count("\n") == 1
+    assert message.endswith("\n")
+    assert sentence in message
+    assert done.returncode == status
+
+
+# --- pipes, signals, full disks ---------------------------------------------------------------------------------------
+
+ENDLESS = [
+    ["new", "sno", "-n", "10000000000"],
+    ["new", "snowflake", "-n", "10000000000"],
+    ["new", "locality", "-n", "10000000000", "--json"],
+]
+
+
+@pytest.mark.parametrize("args", ENDLESS, ids=" ".join)
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_closed_pipe_ends_it_silently(args: list[str], unbuffered: str) -> None:
+    env = {**CLEAN, "PYTHONUNBUFFERED": unbuffered}
+    process = subprocess.Popen([*MINTMARK, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env)
+    assert process.stdout
+    assert process.stdout.readline()
+    process.stdout.close()
+    assert process.stderr
+    assert process.stderr.read() == b""
+    process.stderr.close()
+    assert process.wait(30) == 141
+
+
+@pytest.mark.parametrize("args", [["new", "sno"], ["inspect", SNO], ["schemes"], ["schemes", "--json"]], ids=" ".join)
+def test_a_pipe_that_nobody_reads_ends_it_silently(args: list[str]) -> None:
+    process = subprocess.Popen([*MINTMARK, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=CLEAN)
+    assert process.stdout
+    process.stdout.close()
+    assert process.stderr
+    assert process.stderr.read() == b""
+    process.stderr.close()
+    assert process.wait(30) == 141
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends the signal of Ctrl-C")
+@pytest.mark.parametrize(
+    "args", [*ENDLESS, ["inspect"], ["new", "snowflake", "--layout", "sonyflake", "-n", "999999"]], ids=" ".join
+)
+def test_ctrl_c_ends_it_silently_even_while_nobody_reads(args: list[str]) -> None:
+    with subprocess.Popen(
+        [*MINTMARK, *args], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=CLEAN
+    ) as process:
+        assert process.stdout
+        assert process.stderr
+        if args[0] == "inspect":
+            assert process.stdin
+            process.stdin.write(f"{SNO}\n".encode())
+            process.stdin.flush()
+        assert process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 130
+        assert process.stderr.read() == b""
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is full")
+@pytest.mark.parametrize(
+    "args", [["new", "sno"], ["new", "sno", "-n", "1000000"], ["inspect", SNO], ["schemes"]], ids=" ".join
+)
+def test_a_full_disk_is_one_sentence(args: list[str]) -> None:
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [*MINTMARK, *args], stdout=full, stderr=subprocess.PIPE, env=CLEAN, timeout=60, check=False
+        )
+    assert (done.returncode, done.stderr) == (74, b"mintmark: No space left on device\n")
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="closes descriptors in a shell")
+@pytest.mark.parametrize(
+    ("redirection", "args", "status", "stderr"),
+    [
+        (">&-", "new sno", 74, b"mintmark: standard output is closed\n"),
+        (">&- 2>&-", "new sno", 74, b""),
+        ("<&-", "inspect", 74, b"mintmark: standard input is closed\n"),
+        ("2>&-", "inspect frob", 65, b""),
+    ],
+)
+def test_closed_streams_are_no_surprise(redirection: str, args: str, status: int, stderr: bytes) -> None:
+    script = f'"{sys.executable}" -m mintmark {args} {redirection}'
+    done = subprocess.run(["bash", "-c", script], capture_output=True, env=CLEAN, timeout=60, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (status, b"", stderr)
+
+
+def test_the_command_does_not_load_what_it_does_not_need() -> None:
+    script = (
+        "import sys; import mintmark.cli; sys.exit(any(name in sys.modules for name in ('rich', 'uuid', 'inspect')))"
+    )
+    assert subprocess.run([sys.executable, "-c", script], env=CLEAN, timeout=60, check=False).returncode == 0

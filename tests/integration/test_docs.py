@@ -1,0 +1,94 @@
+"""What the documentation shows is what happens: every snippet of README.md, docs/ and the docstrings runs here.
+
+- ``python`` blocks run from top to bottom of a page, in one namespace; blocks of ``>>>`` are doctests.
+- ``console`` blocks run where every command in them is ``mintmark``; IDs and times may differ, the shape may not.
+- A block below ``% skip: next`` is only to be read.
+"""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import os
+import pkgutil
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from sybil import Example, Sybil
+from sybil.parsers.myst import CodeBlockParser, PythonCodeBlockParser, SkipParser
+
+import mintmark
+
+ROOT = Path(__file__).parents[2]
+PAGES = [page for page in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))) if "_build" not in page.parts]
+MODULES = sorted(
+    module.name
+    for module in pkgutil.walk_packages(mintmark.__path__, "mintmark.")
+    if module.name != "mintmark.__main__"  # to import it is to run the command
+)
+
+OPTIONS = doctest.ELLIPSIS
+
+BASH = shutil.which("bash")
+
+
+def shape(output: str) -> str:
+    """Output with everything replaced that differs from run to run, and with the space that pads columns left out."""
+    for pattern, kind in (
+        (r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", "<uuid>"),
+        (r"\b[0-9]{15,20}\b", "<integer>"),
+        (r"\b(?=[a-x]*[2-9])[2-9a-x]{16}\b", "<sno>"),
+        (r"\b(in )?[0-9,]+ (year|month|day|hour|minute|second)s?( ago)?|just now", "<ago>"),
+        (r" +", " "),
+    ):
+        output = re.sub(pattern, kind, output)
+    return "\n".join(line.rstrip() for line in output.strip().splitlines())
+
+
+def run_console(example: Example) -> str | None:
+    sessions = re.split(r"(?m)^\$ ", example.parsed)[1:]
+    commands = [session.partition("\n")[0] for session in sessions]
+    if BASH is None or not all(command.startswith("mintmark ") for command in commands):
+        return None
+    environment = {**os.environ, "NO_COLOR": "1", "COLUMNS": "80", "PYTHON": sys.executable}
+    for command, session in zip(commands, sessions, strict=True):
+        script = f'mintmark() {{ "$PYTHON" -m mintmark "$@"; }}; {command}'
+        done = subprocess.run([BASH, "-c", script], capture_output=True, text=True, env=environment, timeout=60)
+        expected, actual = shape(session.partition("\n")[2]), shape(done.stdout + done.stderr)
+        if not doctest.OutputChecker().check_output(expected, actual, OPTIONS):
+            return f"$ {command}\nexpected:\n{expected}\ngot:\n{actual}"
+    return None
+
+
+DOCUMENTS = Sybil(
+    parsers=[
+        PythonCodeBlockParser(doctest_optionflags=OPTIONS),
+        CodeBlockParser(language="console", evaluator=run_console),
+        SkipParser(),
+    ],
+    path=str(ROOT),
+)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_snippets_of_a_page_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    document = DOCUMENTS.parse(page)
+    for example in document.examples():
+        example.evaluate()
+
+
+@pytest.mark.parametrize("name", ["mintmark", *MODULES])
+def test_snippets_of_a_docstring_run(name: str) -> None:
+    module = importlib.import_module(name)
+    results = doctest.testmod(module, optionflags=OPTIONS)
+    assert results.failed == 0
+
+
+def test_the_pages_have_snippets_to_run() -> None:
+    found = {page: len(list(DOCUMENTS.parse(page).examples())) for page in PAGES}
+    assert found[ROOT / "docs" / "tutorial.md"] > 10
