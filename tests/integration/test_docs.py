@@ -2,7 +2,7 @@
 
 - ``python`` blocks run from top to bottom of a page, in one namespace; blocks of ``>>>`` are doctests.
 - ``console`` blocks run where every command in them is ``mintmark``; IDs and times may differ, the shape may not.
-- A block below ``% skip: next`` is only to be read.
+- A block below ``% skip: next`` is only to be read; below ``% skip: next if(not installed("numpy"))`` it needs numpy.
 """
 
 from __future__ import annotations
@@ -15,7 +15,10 @@ import re
 import shutil
 import subprocess
 import sys
+from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
+from unittest import SkipTest
 
 import pytest
 from sybil import Example, Sybil
@@ -78,8 +81,10 @@ DOCUMENTS = Sybil(
 def test_snippets_of_a_page_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     document = DOCUMENTS.parse(page)
+    document.namespace["installed"] = lambda name: find_spec(name) is not None
     for example in document.examples():
-        example.evaluate()
+        with suppress(SkipTest):  # only of the example: a page without its numpy is a page nevertheless
+            example.evaluate()
 
 
 @pytest.mark.parametrize("name", ["mintmark", *MODULES])

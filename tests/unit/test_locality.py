@@ -1,0 +1,475 @@
+"""locality: what the Java and Ruby libraries do, whichever is right; what each does wrong, by name; and our promises."""
+
+from __future__ import annotations
+
+import copy
+import os
+import pickle
+from datetime import datetime, timedelta, timezone
+from itertools import islice
+from typing import Any, Literal
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mintmark import errors, locality
+from mintmark.testing import ManualClock
+from tests.conftest import vectors
+
+Case = dict[str, Any]
+Mode = Literal["variable", "sequential"]
+
+RECORDED = vectors("locality_uuid")
+PARSED: list[Case] = RECORDED["parse"]
+VERSION_B: list[Case] = [case for case in PARSED if case["ruby"]["version"] == "b"]
+OTHER_VERSIONS: list[Case] = [case for case in PARSED if case["ruby"]["version"] != "b"]
+MODES: dict[str, Mode] = {"var": "variable", "seq": "sequential"}
+
+STRIDE = 198_491_317
+MS = 1_528_538_400_000
+LAST_MS = 2**43 - 1
+HEX = "0123456789abcdef"
+
+
+def ns(ms: int) -> int:
+    return ms * 1_000_000
+
+
+def generator(mode: Mode = "variable", *, counter: int | None = 0, ms: int = MS) -> locality.Generator:
+    return locality.Generator(mode, pid=1, mac="0000001", counter=counter, clock=ManualClock(ns(ms)))
+
+
+def text_of(case: Case) -> str:
+    return str(case["input"])
+
+
+ids = st.binary(min_size=16, max_size=16).map(locality.ID)
+
+
+# ------------------------------------------------------------------------------------------------------------- parsing
+
+
+@pytest.mark.parametrize("case", PARSED, ids=text_of)
+def test_any_uuid_parses_to_the_bytes_that_java_and_ruby_read(case: Case) -> None:
+    one = locality.ID.parse(case["input"])
+    assert bytes(one).hex() == case["java"]["hex"] == case["ruby"]["hex"]
+    halves = [int(case["java"][half]) % 2**64 for half in ("msb", "lsb")]
+    assert int(one) == halves[0] << 64 | halves[1]
+
+
+@pytest.mark.parametrize("case", PARSED, ids=text_of)
+def test_text_is_lower_case_as_in_java_and_ruby(case: Case) -> None:
+    assert str(locality.ID.parse(case["input"])) == case["java"]["text"] == case["ruby"]["text"]
+
+
+@pytest.mark.parametrize("case", PARSED, ids=text_of)
+def test_the_version_is_the_13th_digit_as_in_java_and_ruby(case: Case) -> None:
+    assert locality.ID.parse(case["input"]).version == case["java"]["version"] == case["ruby"]["version"]
+
+
+@pytest.mark.parametrize("case", VERSION_B, ids=text_of)
+def test_the_fields_of_version_b_are_those_of_java_and_ruby(case: Case) -> None:
+    one, java, ruby = locality.ID.parse(case["input"]), case["java"], case["ruby"]
+    assert one.pid == java["pid"] == ruby["pid"]
+    assert one.timestamp_ms == java["timestamp_ms"] == ruby["timestamp_ms"]
+    assert one.mac == java["mac_fragment_hex"][-7:] == ruby["mac"].removeprefix("_____")
+
+
+@pytest.mark.parametrize("case", VERSION_B, ids=text_of)
+def test_the_time_is_the_timestamp_in_utc_as_in_ruby(case: Case) -> None:
+    one, recorded = locality.ID.parse(case["input"]), case["ruby"]["timestamp_utc"]
+    if len(recorded) == len("2012-10-15T18:58:18.450Z"):
+        assert f"{one.time:%Y-%m-%dT%H:%M:%S}.{one.time.microsecond // 1000:03}Z" == recorded
+        return
+    with pytest.raises(errors.FieldError, match="9999") as caught:
+        _ = one.time
+    assert caught.value.code == "time.range"
+
+
+@pytest.mark.parametrize("name", ["counter", "sequential_counter", "pid", "mac", "timestamp_ms", "time"])
+@pytest.mark.parametrize("case", OTHER_VERSIONS, ids=text_of)
+def test_other_versions_have_no_fields_where_java_makes_them_up(case: Case, name: str) -> None:
+    assert (case["java"]["pid"], case["java"]["timestamp_ms"]) == (-1, None)
+    with pytest.raises(errors.FieldError, match=case["ruby"]["text"]) as caught:
+        getattr(locality.ID.parse(case["input"]), name)
+    assert caught.value.code == "field.version"
+
+
+def first_fault(text: str) -> int:
+    allowed = (("-" if at in (8, 13, 18, 23) else HEX + HEX.upper()) for at in range(36))
+    return next(at for at, (character, fit) in enumerate(zip(text, allowed, strict=True)) if character not in fit)
+
+
+@pytest.mark.parametrize("case", RECORDED["invalid"], ids=lambda case: ascii(case["input"]))
+def test_malformed_text_is_refused_also_where_java_trims_and_ruby_reads_any_letter(case: Case) -> None:
+    with pytest.raises(errors.ParseError) as caught:
+        locality.ID.parse(case["input"])
+    if len(case["input"]) == 36:
+        assert (caught.value.code, caught.value.position) == ("parse.character", first_fault(case["input"]))
+    else:
+        assert (caught.value.code, caught.value.position) == ("parse.length", None)
+
+
+def test_java_and_ruby_each_accept_some_malformed_text() -> None:
+    for language in ("java", "ruby"):
+        assert any("error" not in case[language] for case in RECORDED["invalid"])
+
+
+@pytest.mark.parametrize("size", [0, 15, 17])
+def test_bytes_of_another_length_are_refused_as_in_java(size: int) -> None:
+    assert f"byte[{size}]" in RECORDED["misc"]["java"]["errors"]
+    with pytest.raises(errors.ParseError) as caught:
+        locality.ID(bytes(size))
+    assert caught.value.code == "parse.length"
+
+
+@pytest.mark.parametrize("value", [None, 5, b"20be0ffc-314a-bd53-7a50-013a65ca76d2"], ids=type)
+def test_what_is_not_text_is_refused_as_in_java_and_ruby(value: Any) -> None:
+    with pytest.raises(errors.ArgumentError):
+        locality.ID.parse(value)
+
+
+# ------------------------------------------------------------------------------------------------------------- minting
+
+GENERATED: list[Case] = RECORDED["generate"]
+WITHIN_REACH = [case for case in GENERATED if 0 <= case["clock_ms"] <= LAST_MS]
+OUT_OF_REACH = [case for case in GENERATED if not 0 <= case["clock_ms"] <= LAST_MS]
+
+
+def right(case: Case) -> Case:
+    """Ruby's record, for Java shifts with sign; but where the counter wraps Java's, for Ruby counts modulo 2^32 - 1."""
+    ruby, java = case["ruby"], case["java"]
+    record: Case = ruby if ruby["counter_after"] == java["counter_after"] else java
+    return record
+
+
+@pytest.mark.parametrize("case", WITHIN_REACH, ids=lambda case: f"{case['mode']}-{case['counter_before']}")
+def test_a_generator_mints_what_the_library_that_is_right_mints(case: Case) -> None:
+    minted = locality.Generator(
+        MODES[case["mode"]],
+        pid=case["pid"],
+        mac=case["mac"],
+        counter=case["counter_before"],
+        clock=ManualClock(ns(case["clock_ms"])),
+    ).new()
+    assert (str(minted), bytes(minted).hex()) == (right(case)["text"], right(case)["hex"])
+
+
+@pytest.mark.parametrize("case", OUT_OF_REACH, ids=lambda case: f"{case['mode']}-{case['counter_before']}")
+def test_fields_compose_to_what_the_library_that_is_right_mints_at_any_time(case: Case) -> None:
+    composed = locality.ID.from_parts(
+        counter=right(case)["counter_after"],
+        pid=case["pid"],
+        mac=case["mac"],
+        # Both libraries cut a time before 1970 to 48 bits.
+        timestamp_ms=case["clock_ms"] % 2**48,
+        mode=MODES[case["mode"]],
+    )
+    assert str(composed) == right(case)["text"]
+
+
+@pytest.mark.parametrize("ms", sorted({case["clock_ms"] for case in OUT_OF_REACH}))
+def test_java_and_ruby_mint_at_any_time_and_a_generator_refuses_before_1970_and_after_2248(ms: int) -> None:
+    with pytest.raises(errors.GenerationError) as caught:
+        generator(ms=ms).new()
+    assert caught.value.code == "clock.range"
+
+
+def test_the_last_millisecond_of_2248_that_fits_is_minted() -> None:
+    assert generator(ms=LAST_MS).new().timestamp_ms == LAST_MS
+
+
+@pytest.mark.parametrize(
+    "case", [case for case in GENERATED if case["java"]["counter_after"] >= 2**31 and case["mode"] == "var"]
+)
+def test_javas_seventh_digit_is_always_f_from_2_to_the_31_and_ours_is_not(case: Case) -> None:
+    counter = case["java"]["counter_after"]
+    digits = str(locality.ID.from_parts(counter=counter, pid=0, mac="0000000", timestamp_ms=0))[:8]
+    assert case["java"]["first8"][6] == "f"
+    assert digits == f"{counter:08x}"[::-1]
+
+
+def test_java_and_ruby_differ_where_one_of_them_is_wrong() -> None:
+    listed = RECORDED["generate_java_ruby_differences"]
+    sign = [case for case in listed if case["java"][0] == case["ruby"][0]]
+    wrap = [case for case in listed if case["java"][0] != case["ruby"][0]]
+    assert all(case["java"][1][6] == "f" for case in sign)
+    assert all(case["counter_before"] + STRIDE >= 2**32 - 1 for case in wrap)
+
+
+@pytest.mark.parametrize(
+    "case", RECORDED["generate_java_ruby_differences"], ids=lambda case: f"{case['counter_before']}"
+)
+def test_the_counter_grows_as_javas_and_is_written_as_rubys(case: Case) -> None:
+    mode = MODES[case["mode"]]
+    minted = generator(mode, counter=case["counter_before"]).new()
+    java, ruby = case["java"], case["ruby"]
+    counter = minted.counter if mode == "variable" else minted.sequential_counter
+    assert counter == java[0]
+    assert str(minted)[:8] == (ruby if java[0] == ruby[0] else java)[1]
+
+
+RUBY = RECORDED["misc"]["ruby"]
+RUBYS_WALKS: list[tuple[Mode, Case]] = [
+    *(("variable", step) for step in RUBY["variable_wrap_walk"]),
+    *(("sequential", step) for step in RUBY["sequential_wrap_walk"]),
+    *(("sequential", step) for step in RUBY["sequential_negative_seed_walk"]),
+    *(("variable", step) for step in RUBY["variable_negative_counter_walk (after a negative sequential seed)"]),
+]
+
+
+def rubys_step_is_right(mode: Mode, step: Case) -> bool:
+    return (step["after"] - step["before"] - (STRIDE if mode == "variable" else 1)) % 2**32 == 0
+
+
+@pytest.mark.parametrize(("mode", "step"), [walk for walk in RUBYS_WALKS if rubys_step_is_right(*walk)])
+def test_the_counter_walks_as_rubys_where_that_is_right(mode: Mode, step: Case) -> None:
+    assert str(generator(mode, counter=step["before"] % 2**32).new())[:8] == step["first8"]
+
+
+@pytest.mark.parametrize(("mode", "step"), [walk for walk in RUBYS_WALKS if not rubys_step_is_right(*walk)])
+def test_rubys_counter_wraps_one_too_early_and_ours_at_2_to_the_32(mode: Mode, step: Case) -> None:
+    minted = generator(mode, counter=step["before"] % 2**32).new()
+    counter = minted.counter if mode == "variable" else minted.sequential_counter
+    assert counter == (step["after"] - 1) % 2**32
+
+
+@pytest.mark.parametrize(
+    "case", RUBY["float_clock_near_boundary"], ids=lambda case: f"{case['ns_before_ms_boundary']} ns"
+)
+def test_rubys_clock_goes_through_a_float_and_ours_is_floored_exactly(case: Case) -> None:
+    clock = ManualClock(ns(case["exact_floor_ms"] + 1) - case["ns_before_ms_boundary"])
+    assert locality.Generator(clock=clock).new().timestamp_ms == case["exact_floor_ms"]
+
+
+@pytest.mark.parametrize(("exact", "rubys"), RUBY["float_clock_mismatches_of_7000_exact_ms"]["examples"])
+def test_rubys_clock_loses_a_millisecond_and_ours_does_not(exact: int, rubys: int) -> None:
+    assert generator(ms=exact).new().timestamp_ms == exact == rubys + 1
+
+
+def test_the_readmes_example_has_the_counter_that_plain_reversal_reads() -> None:
+    check = RECORDED["readme_counter_check"]
+    assert f"{locality.ID.parse(check['id']).counter:#x}" == check["plain_nibble_reversal_of_first8"]
+
+
+# ----------------------------------------------------------------------------------------------------- sequential seeds
+
+SEEDS: list[Case] = RECORDED["sequential_seeds"]
+
+
+def seeded(case: Case, recorded: locality.ID) -> locality.Generator:
+    clock = ManualClock(ns(case["clock_ms"]))
+    return locality.Generator("sequential", pid=recorded.pid, mac=recorded.mac, clock=clock)
+
+
+@pytest.mark.parametrize("language", ["java", "ruby"])
+@pytest.mark.parametrize("case", [case for case in SEEDS if case["clock_ms"] <= LAST_MS], ids=lambda case: case["utc"])
+def test_sequential_mode_starts_from_the_minute_as_in_java_and_ruby(case: Case, language: str) -> None:
+    recorded = case[language]
+    minting = seeded(case, locality.ID.parse(recorded["first_id"]))
+    assert [str(minting.new()), str(minting.new())] == [recorded["first_id"], recorded["second_id"]]
+
+
+@pytest.mark.parametrize("case", SEEDS, ids=lambda case: case["utc"])
+def test_the_first_sequential_id_counts_one_from_the_seed(case: Case) -> None:
+    for language in ("java", "ruby"):
+        first = locality.ID.parse(case[language]["first_id"])
+        assert first.sequential_counter == (case[language]["seed_u32"] + 1) % 2**32
+
+
+@pytest.mark.parametrize("case", [case for case in SEEDS if case["clock_ms"] <= LAST_MS], ids=lambda case: case["utc"])
+def test_switching_to_sequential_twice_does_not_seed_again_as_in_java(case: Case) -> None:
+    minting = seeded(case, locality.ID.parse(case["java"]["first_id"]))
+    minting.new()
+    minting.use_mode("sequential")
+    assert minting.new().sequential_counter == case["java"]["after_second_useSequentialIds_counter_u32"]
+
+
+@pytest.mark.parametrize("case", [case for case in SEEDS if case["clock_ms"] <= LAST_MS], ids=lambda case: case["utc"])
+def test_switching_back_to_sequential_seeds_again_as_in_java(case: Case) -> None:
+    minting = seeded(case, locality.ID.parse(case["java"]["first_id"]))
+    minting.new()
+    minting.use_mode("variable")
+    minting.use_mode("sequential")
+    assert minting.new().sequential_counter == case["java"]["reseeded_counter_u32"] + 1
+
+
+@pytest.mark.parametrize("case", RECORDED["sequential_seed_locale_java"], ids=lambda case: " ".join(case["jvm_args"]))
+def test_javas_seed_depends_on_the_locale_and_ours_does_not(case: Case) -> None:
+    english = RECORDED["sequential_seed_locale_java"][0]
+    minted = generator("sequential", counter=None, ms=case["clock_ms"]).new()
+    assert minted.sequential_counter == english["seed_u32"] + 1
+
+
+def test_generators_of_one_ten_minutes_start_close_together() -> None:
+    first = generator("sequential", counter=None, ms=MS).new()
+    later = generator("sequential", counter=None, ms=MS + 9 * 60_000).new()
+    assert first.sequential_counter == later.sequential_counter
+
+
+# ---------------------------------------------------------------------------------------------------- scatter, cluster
+
+
+@pytest.mark.parametrize("digits", [1, 2, 3])
+def test_variable_ids_visit_every_prefix_equally_often(digits: int) -> None:
+    prefixes = [str(minted)[:digits] for minted in generator(counter=12345).batch(4096)]
+    assert {prefix: prefixes.count(prefix) for prefix in set(prefixes)} == {
+        f"{n:0{digits}x}": 4096 // 16**digits for n in range(16**digits)
+    }
+
+
+def test_neighbouring_variable_ids_differ_in_their_first_character() -> None:
+    texts = [str(minted) for minted in generator().batch(1000)]
+    assert all(a[0] != b[0] for a, b in zip(texts, texts[1:], strict=False))
+
+
+def test_sequential_ids_share_their_first_characters_and_ascend() -> None:
+    minted = generator("sequential", counter=0x1234_0000).batch(1000).tolist()
+    assert {str(one)[:4] for one in minted} == {"1234"}
+    assert minted == sorted(minted)
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from(["variable", "sequential"]))
+def test_a_counter_reads_back_in_the_mode_that_wrote_it(counter: int, mode: Mode) -> None:
+    one = locality.ID.from_parts(counter=counter, pid=0, mac="0000000", timestamp_ms=0, mode=mode)
+    assert (one.counter if mode == "variable" else one.sequential_counter) == counter
+
+
+def test_a_clock_that_steps_back_repeats_nothing() -> None:
+    clock = ManualClock(ns(MS))
+    minting = locality.Generator(pid=1, mac="0000001", counter=0, clock=clock)
+    minted = []
+    for ms in (MS, MS - 10_000, MS + 1, MS):
+        clock.set(ns(ms))
+        minted.extend(minting.batch(10))
+    assert len(set(minted)) == 40
+
+
+def test_ids_after_a_change_of_mode_are_later_than_those_before() -> None:
+    minting = generator(counter=7)
+    before = minting.new()
+    minting.use_mode("sequential")
+    after = minting.new()
+    minting.use_mode("variable")
+    again = minting.new()
+    assert before.timestamp_ms < after.timestamp_ms < again.timestamp_ms <= MS + 3 * 2048
+
+
+# ---------------------------------------------------------------------------------------------------------- round trips
+
+
+@given(ids)
+def test_text_parses_back_in_either_case(one: locality.ID) -> None:
+    assert locality.ID.parse(str(one)) == locality.ID.parse(str(one).upper()) == one
+
+
+@given(ids)
+def test_bytes_integer_and_uuid_read_back(one: locality.ID) -> None:
+    read = [locality.ID.from_bytes(bytes(one)), locality.ID.from_int(int(one)), locality.ID.from_uuid(one.as_uuid())]
+    assert read == [one] * 3
+
+
+@given(ids)
+def test_an_id_is_the_uuid_of_the_same_bits(one: locality.ID) -> None:
+    assert one.as_uuid() == UUID(bytes=bytes(one)) == UUID(str(one)) == UUID(int=int(one))
+
+
+@given(ids)
+def test_an_id_survives_pickle_and_copies(one: locality.ID) -> None:
+    pickled = [pickle.loads(pickle.dumps(one, protocol)) for protocol in range(pickle.HIGHEST_PROTOCOL + 1)]
+    assert [*pickled, copy.copy(one), copy.deepcopy(one)] == [one] * (len(pickled) + 2)
+
+
+@given(ids)
+def test_equal_ids_hash_alike(one: locality.ID) -> None:
+    assert hash(one) == hash(locality.ID(bytes(one)))
+
+
+@given(ids, ids)
+def test_bytes_text_and_integers_order_alike(a: locality.ID, b: locality.ID) -> None:
+    assert (a < b) == (bytes(a) < bytes(b)) == (str(a) < str(b)) == (int(a) < int(b))
+
+
+@given(ids, ids)
+def test_equal_ids_and_only_those_have_equal_bytes(a: locality.ID, b: locality.ID) -> None:
+    same = bytes(a) == bytes(b)
+    assert (a == b, a != b) == (same, not same)
+
+
+@given(
+    st.integers(0, 2**32 - 1), st.integers(0, 65535), st.text(HEX, min_size=7, max_size=7), st.integers(0, 2**48 - 1)
+)
+def test_fields_compose_to_an_id_that_has_them(counter: int, pid: int, mac: str, timestamp_ms: int) -> None:
+    one = locality.ID.from_parts(counter=counter, pid=pid, mac=mac, timestamp_ms=timestamp_ms)
+    assert (one.version, one.counter, one.pid, one.mac, one.timestamp_ms) == ("b", counter, pid, mac, timestamp_ms)
+
+
+@pytest.mark.parametrize(
+    "mac", ["ACB07B9F1B".rjust(12, "0"), "00:ac:b0:7b:9f:1b", "00-AC-B0-7B-9F-1B", "07b9f1b", "07B9F1B"]
+)
+def test_a_mac_is_given_whole_or_as_its_last_7_digits(mac: str) -> None:
+    assert locality.ID.from_parts(counter=0, pid=0, mac=mac, timestamp_ms=0).mac == "07b9f1b"
+    assert locality.Generator(mac=mac).mac == "07b9f1b"
+
+
+def test_repr_can_be_evaluated() -> None:
+    one = locality.ID(bytes(range(16)))
+    assert eval(repr(one), {"locality": locality}) == one
+
+
+# ---------------------------------------------------------------------------------------------------------- generators
+
+
+def test_a_generator_reads_pid_and_clock_of_its_process() -> None:
+    minted = locality.Generator().new()
+    assert minted.pid == os.getpid() % 65536
+    assert abs(minted.time - datetime.now(timezone.utc)) < timedelta(minutes=1)
+
+
+def test_a_generator_says_what_it_mints_with() -> None:
+    minting = locality.Generator("sequential", pid=77, mac="abcdef0")
+    minted = minting.new()
+    assert (
+        (minting.mode, minting.pid, minting.mac)
+        == ("sequential", minted.pid, minted.mac)
+        == ("sequential", 77, "abcdef0")
+    )
+
+
+def test_counting_starts_at_random_by_default() -> None:
+    assert len({generator(counter=None).new().counter for _ in range(8)}) > 1
+
+
+def test_a_batch_is_what_as_many_calls_would_mint() -> None:
+    one_by_one = generator()
+    assert generator().batch(5000).tolist() == [one_by_one.new() for _ in range(5000)]
+
+
+def test_fill_writes_what_a_batch_holds() -> None:
+    buffer = bytearray(16 * 5000)
+    assert generator().fill(buffer) == 5000
+    assert buffer == bytes(generator().batch(5000))
+
+
+def test_a_generator_is_an_iterator_of_ids() -> None:
+    assert list(islice(generator(), 3)) == generator().batch(3).tolist()
+
+
+def test_a_generator_mints_until_its_with_block_ends() -> None:
+    with generator() as minting:
+        minting.new()
+    with pytest.raises(errors.GenerationError) as caught:
+        minting.new()
+    assert caught.value.code == "generator.closed"
+
+
+def test_the_module_mints_variable_ids_at_first_and_in_the_mode_it_is_told() -> None:
+    variable = [locality.new() for _ in range(2)]
+    locality.use_sequential_ids()
+    sequential = [locality.new() for _ in range(2)]
+    locality.use_variable_ids()
+    variable += [locality.new() for _ in range(2)]
+    assert sequential[1].sequential_counter == sequential[0].sequential_counter + 1
+    assert {(b.counter - a.counter) % 2**32 for a, b in (variable[:2], variable[2:])} == {STRIDE}
