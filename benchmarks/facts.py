@@ -70,7 +70,7 @@ def facts() -> dict[str, object]:
         "cores": cores(),
         "simd": sorted(flags & {"asimd", "avx2", "bmi2", "avx512bw", "avx512vbmi"}),
         "machine": platform.machine(),
-        "kernel": f"{platform.system()} {platform.release()}",
+        "kernel": f"{platform.system()} {'.'.join(platform.release().split('.')[:2])}",
         "load": [round(load, 2) for load in os.getloadavg()] if hasattr(os, "getloadavg") else None,
         "python": f"{platform.python_implementation()} {platform.python_version()}",
         "python_compiler": platform.python_compiler(),

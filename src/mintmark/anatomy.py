@@ -122,7 +122,7 @@ def inspect(value: object, *, now_ns: int | None = None) -> list[Anatomy]:
     """Every scheme that ``value`` can be an ID of, likeliest first.
 
     :param value: text, bytes (raw, or of the text), an integer, a ``uuid.UUID``, a ``sno.ID`` or a ``locality.ID``.
-        Text of decimal digits is an integer.
+        Text of decimal digits, the first not 0, is an integer.
     :param now_ns: the instant to judge times from, in nanoseconds since 1970; the system clock's by default.
     :raises ParseError: ``parse.unknown`` where it is an ID of no known scheme.
     :raises ArgumentError: ``argument.type`` where it is none of these types.

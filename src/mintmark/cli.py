@@ -439,9 +439,8 @@ def _ago(seconds: float) -> str:
 )
 def schemes(args: argparse.Namespace) -> int:
     """List the layouts: fields, nodes, IDs a second for each node, and when each runs out."""
-    known: dict[str, formats.Format] = {}
-    for each in (*formats.FORMATS, *formats.LAST_RESORTS):
-        known.setdefault(each.name, each)  # of the widths of a cuid, today's is the first
+    # A cuid grows with its time; the last of its widths is the one that tells when cuids run out.
+    known = {each.name: each for each in (*formats.FORMATS, *formats.LAST_RESORTS)}
     if args.json:
         for each in known.values():
             print(json.dumps(_facts(each)))

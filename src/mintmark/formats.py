@@ -232,7 +232,6 @@ class Held:
 
 SNO_TEXT: Final = Digits("x" * 16, BASE32_SNO)
 
-
 _HYPHENS: Final = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx"
 _UUID_TEMPLATES: Final = (_HYPHENS, "x" * 32, f"{{{_HYPHENS}}}", f"urn:uuid:{_HYPHENS}")
 UUID_TEXTS: Final = tuple(Digits(template, BASE16, fold=str.lower) for template in _UUID_TEMPLATES)
@@ -324,7 +323,7 @@ class Format:
     @property
     def nodes(self) -> int | None:
         """How many nodes can mint at the same time, or ``None`` where the format does not tell nodes apart."""
-        return 1 << self._width("node") if self._width("node") else None
+        return 1 << self._width("node") if self._width("node") and self.raw else None
 
     @property
     def ids_per_second(self) -> int | None:
@@ -338,8 +337,11 @@ class Format:
         """The first instant that it cannot hold, or ``None`` where that is later than year 9999 or it has no time."""
         if self.clock is None:
             return None
-        bits = sum(part.bits for part in self.parts if part.name in self.clock.parts)
-        return utc(self.clock.epoch_ns + (self.clock.tick_ns << bits))
+        ticks = 1
+        for part in self.parts:
+            if part.name in self.clock.parts:
+                ticks *= part.only.stop if isinstance(part.only, range) else 1 << part.bits
+        return utc(self.clock.epoch_ns + self.clock.tick_ns * ticks)
 
 
 def _one_of(*values: int | str) -> frozenset[int | str]:

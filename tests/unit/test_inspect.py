@@ -761,6 +761,8 @@ def test_what_never_runs_out_or_does_not_count_says_so() -> None:
     assert known["uuid v4"].expires is None
     assert known["ulid"].ids_per_second is None
     assert known["uuid v4"].nodes is None
+    assert known["cuid"].nodes is None
+    assert known["cuid"].expires == datetime(5188, 4, 22, 11, 4, 28, 416000, timezone.utc)
     assert known["objectid"].expires == datetime(2106, 2, 7, 6, 28, 16, tzinfo=timezone.utc)
 
 
