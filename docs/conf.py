@@ -41,6 +41,7 @@ html_static_path = ["_static"]
 html_css_files = ["mintmark.css"]
 html_copy_source = False
 html_show_sphinx = False
+html_show_copyright = False
 pygments_style = "default"
 pygments_dark_style = "github-dark"
 

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import argparse
 import ast
+import builtins
 import inspect
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from docutils import nodes
+from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
@@ -72,18 +74,16 @@ class Layouts(Generated):
             fields = " ".join(f"{field}:{bits}" for field, bits, _ in layout.fields)
             rows.append(
                 (
-                    f".. py:data:: mintmark.snowflake.{name}\n           :no-index-entry:",
-                    f"``{fields}``",
-                    f"{layout.epoch_ms} ms, {layout.unit_ms} ms",
-                    str(layout.bits),
+                    f"| :py:data:`~mintmark.snowflake.{name}`, {layout.bits} bits\n       | ``{fields}``",
+                    f"| {layout.epoch_ms} ms\n       | {layout.unit_ms} ms",
                     f"{layout.nodes:,}",
                     f"{layout.ids_per_second:,}",
                     f"{layout.expires:%Y-%m-%d}",
                 )
             )
         yield from _table(
-            "16 34 18 6 9 10 12",
-            ("name", "fields, high to low", "epoch, tick", "bits", "nodes", "IDs/s a node", "expires"),
+            "42 18 10 14 16",
+            ("name, and fields from high to low", "epoch, and tick", "nodes", "IDs/s a node", "expires"),
             *rows,
         )
 
@@ -136,9 +136,23 @@ class CommandLine(Generated):
 # --- autodoc ------------------------------------------------------------------------------------------------------
 
 
-def _signatures() -> dict[str, tuple[str, str]]:
-    """Signature and return annotation of every function and method in the stubs, by the name that users import."""
+def _stubs() -> tuple[dict[str, tuple[str, str]], dict[str, str]]:
+    """By the name that users import: signature and return annotation of every function, type of every property."""
     found: dict[str, tuple[str, str]] = {}
+    types: dict[str, str] = {}
+    trees = {stub.stem: ast.parse(stub.read_text(encoding="utf-8")) for stub in sorted(STUBS.glob("*.pyi"))}
+    aliases = {
+        node.target.id: node.value
+        for tree in trees.values()
+        for node in tree.body
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and "TypeAlias" in ast.unparse(node)
+    }
+
+    class Spelled(ast.NodeTransformer):
+        """Annotations without the stubs' private aliases."""
+
+        def visit_Name(self, node: ast.Name) -> ast.expr:
+            return self.visit(aliases[node.id]) if node.id in aliases and node.id.startswith("_") else node
 
     def visit(body: list[ast.stmt], prefix: str) -> None:
         for node in body:
@@ -148,26 +162,27 @@ def _signatures() -> dict[str, tuple[str, str]]:
                 arguments = node.args
                 marks = {d.id for d in node.decorator_list if isinstance(d, ast.Name)}
                 if "property" in marks:
+                    types[f"{prefix}.{node.name}"] = ast.unparse(node.returns) if node.returns else ""
                     continue
                 static = "staticmethod" in marks
                 if prefix.count(".") > 1 and not static:
                     (arguments.posonlyargs or arguments.args).pop(0)
                 returns = ast.unparse(node.returns) if node.returns else ""
                 name = prefix if node.name == "__new__" else f"{prefix}.{node.name}"
-                found.setdefault(name, (f"({ast.unparse(arguments)})", "" if node.name == "__new__" else returns))
+                written = ast.unparse(arguments).replace("Layout = ...", "Layout = DEFAULT")
+                found.setdefault(name, (f"({written})", "" if node.name == "__new__" else returns))
 
-    for stub in STUBS.glob("*.pyi"):
-        tree = ast.parse(stub.read_text(encoding="utf-8"))
-        visit(tree.body, "mintmark.testing" if stub.stem == "__init__" else f"mintmark.{stub.stem}")
+    for stem, tree in trees.items():
+        visit(Spelled().visit(tree).body, "mintmark.testing" if stem == "__init__" else f"mintmark.{stem}")
     # The default generators' bound methods.
     for scheme in ("sno", "snowflake", "locality"):
         for method in ("new", "new_at"):
             if method_signature := found.get(f"mintmark.{scheme}.Generator.{method}"):
                 found[f"mintmark.{scheme}.{method}"] = method_signature
-    return found
+    return found, types
 
 
-SIGNATURES = _signatures()
+SIGNATURES, TYPES = _stubs()
 # `layout=DEFAULT` is a default that `inspect.signature` cannot read, and Sphinx lets nobody add what it lacks.
 snowflake.Generator.__signature__ = inspect.Signature()
 
@@ -183,8 +198,17 @@ def docstring(app: Sphinx, what: str, name: str, obj: object, options: object, l
     if what == "class":
         # The extension's classes repeat their signature below the first line, for `help()`.
         text = re.sub(rf"\n\n{re.escape(name.rpartition('.')[2])}\((.|\n)*?\)\n\n", "\n\n", text, count=1)
+    if name in TYPES:
+        text = f"``{TYPES[name]}``: {text[:1].lower()}{text[1:]}"
     text = re.sub(r"(?m)^( *):raises (\w+Error):", r"\1:raises ~mintmark.errors.\2:", text)
     lines[:] = text.split("\n")
+
+
+def unlink_builtins(app: Sphinx, doctree: nodes.document) -> None:
+    """`int` in a signature is not the field `int` of an Anatomy."""
+    for reference in list(doctree.findall(addnodes.pending_xref)):
+        if reference.get("reftype") == "class" and hasattr(builtins, reference.get("reftarget", "")):
+            reference.replace_self(reference.children)
 
 
 def setup(app: Sphinx) -> dict[str, object]:
@@ -193,4 +217,5 @@ def setup(app: Sphinx) -> dict[str, object]:
     app.add_directive("command-line", CommandLine)
     app.connect("autodoc-process-signature", signature)
     app.connect("autodoc-process-docstring", docstring)
+    app.connect("doctree-read", unlink_builtins)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import signal
 import subprocess
 import sys
@@ -42,7 +43,7 @@ still = StandingStill()
 WAITS = {
     "sno, clock went back": """
         generator = sno.Generator(1, clock=manual, max_wait_ms=FOREVER)
-        for _ in range(3):
+        for _ in range(2):
             generator.new()
             manual.advance(-HOUR)
         work = generator.new
@@ -129,6 +130,7 @@ def interrupt(setup: str, afterwards: str) -> list[str]:
     ) as process:
         try:
             assert process.stdout
+            assert select.select([process.stdout], [], [], BOUND)[0], "stuck before the work began"
             lines = [process.stdout.readline()]
             process.send_signal(signal.SIGINT)
             out, err = process.communicate(timeout=BOUND)

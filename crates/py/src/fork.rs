@@ -17,6 +17,7 @@ pub fn after_fork_in_child() {
 /// Whether a generator may use the hot path: one compare, for fork, close and clock together.
 pub struct Gate {
     fast: AtomicU32,
+    made: u32,
     born: AtomicU32,
     closed: AtomicBool,
 }
@@ -35,7 +36,8 @@ pub enum Entry {
 impl Gate {
     /// A gate without a seat yet.
     pub fn new() -> Self {
-        Self { fast: AtomicU32::new(NEVER), born: AtomicU32::new(NEVER), closed: AtomicBool::new(false) }
+        let made = EPOCH.load(Ordering::Acquire);
+        Self { fast: AtomicU32::new(NEVER), made, born: AtomicU32::new(NEVER), closed: AtomicBool::new(false) }
     }
 
     /// Whether the hot path is open.
@@ -51,17 +53,21 @@ impl Gate {
         if self.closed.load(Ordering::Acquire) {
             return Err(errors::generation(py, "generator.closed", "the generator is closed", None));
         }
-        match (self.born.load(Ordering::Acquire), given) {
-            (born, _) if born == EPOCH.load(Ordering::Acquire) => Ok(Entry::Seated),
-            (NEVER, _) => Ok(Entry::First),
-            (_, None) => Ok(Entry::Forked),
-            (_, Some((name, value))) => {
+        let epoch = EPOCH.load(Ordering::Acquire);
+        match given {
+            // What was given belongs to the process that it was given in, whether or not it was used there.
+            Some((name, value)) if self.made != epoch => {
                 let message = format!(
                     "this process is a fork of the one that made the generator for {name} {value}; both would mint the \
                      same IDs: make a new generator here, with a {name} of its own"
                 );
                 Err(errors::generation(py, "fork.shared_node", &message, None))
             }
+            _ => Ok(match self.born.load(Ordering::Acquire) {
+                NEVER => Entry::First,
+                born if born == epoch => Entry::Seated,
+                _ => Entry::Forked,
+            }),
         }
     }
 

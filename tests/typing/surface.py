@@ -1,0 +1,181 @@
+"""What type checkers see of the public surface. Checked by mypy, never run."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Literal
+from uuid import UUID
+
+from typing_extensions import assert_type
+
+import mintmark
+from mintmark import errors, locality, sno, snowflake
+from mintmark.anatomy import Anatomy
+from mintmark.testing import ManualClock
+
+
+def sno_ids(id: sno.ID, now: datetime, uuid: UUID) -> None:
+    assert_type(sno.new(), sno.ID)
+    assert_type(sno.new(7), sno.ID)
+    assert_type(sno.new(meta=7), sno.ID)
+    assert_type(sno.new_at(now, meta=7), sno.ID)
+    assert_type(sno.new_at(1_700_000_000_000_000_000), sno.ID)
+    assert_type(sno.min_at(now), sno.ID)
+    assert_type(sno.max_at(0), sno.ID)
+    assert_type(sno.ID(b"0123456789"), sno.ID)
+    assert_type(sno.ID.parse("2222222222222222"), sno.ID)
+    assert_type(sno.ID.from_bytes(bytearray(10)), sno.ID)
+    assert_type(sno.ID.from_bytes(memoryview(b"0123456789")), sno.ID)
+    assert_type(sno.ID.from_int(1), sno.ID)
+    assert_type(sno.ID.from_uuid(uuid), sno.ID)
+    assert_type(sno.ID.from_json(None), sno.ID)
+    assert_type(sno.ID.from_parts(timestamp_ns=0, tick=1, meta=2, partition=3, sequence=4), sno.ID)
+    assert_type(sno.ID.ZERO, sno.ID)
+    assert_type(sno.ID.MAX, sno.ID)
+    assert_type(id.time, datetime)
+    assert_type(id.timestamp_ns, int)
+    assert_type(id.tick, int)
+    assert_type(id.meta, int)
+    assert_type(id.partition, int)
+    assert_type(id.sequence, int)
+    assert_type(id.is_zero, bool)
+    assert_type(id.as_uuid(), UUID)
+    assert_type(id.as_json(), str | None)
+    assert_type(id.replace(meta=1, partition=2, sequence=3, tick=0), sno.ID)
+    assert_type(bytes(id), bytes)
+    assert_type(int(id), int)
+    assert_type(hash(id), int)
+    assert_type(id < sno.ID.MAX, bool)
+    assert_type(sorted({id, sno.new()}), list[sno.ID])
+
+
+def sno_generators(overflows: list[sno.Overflow]) -> None:
+    sno.Generator()
+    with sno.Generator(
+        1,
+        sequence_min=0,
+        sequence_max=9,
+        on_overflow=overflows.append,
+        clock=ManualClock(0),
+        max_wait_ms=1,
+    ) as generator:
+        assert_type(generator, sno.Generator)
+        assert_type(generator.new(7), sno.ID)
+        assert_type(generator.new_at(0, 7), sno.ID)
+        assert_type(generator.batch(3, meta=1), sno.Array)
+        assert_type(generator.fill(bytearray(30), meta=1), int)
+        assert_type(next(generator), sno.ID)
+        assert_type([*generator], list[sno.ID])
+        assert_type(generator.snapshot(), sno.Snapshot)
+        assert_type(sno.Generator.restore(generator.snapshot(), clock=lambda: 0), sno.Generator)
+        assert_type(generator.partition, int)
+        assert_type(generator.sequence, int)
+        assert_type(generator.sequence_min, int)
+        assert_type(generator.sequence_max, int)
+        assert_type(generator.used, int)
+        assert_type(generator.capacity, int)
+        assert_type(generator.drifts, int)
+    ids: Iterator[sno.ID] = generator
+    assert_type(next(ids), sno.ID)
+    assert_type(overflows[0].now, datetime)
+    assert_type(overflows[0].count, int)
+    assert_type(overflows[0].ticks, int)
+    assert_type(sno.Snapshot(1, sequence_min=1, wall_hi=3).to_json(), str)
+    assert_type(sno.Snapshot.from_json("{}").wall_safe, int)
+
+
+def sno_arrays(ids: sno.Array) -> None:
+    assert_type(sno.Array(), sno.Array)
+    assert_type(sno.Array(b"0123456789"), sno.Array)
+    assert_type(sno.Array.parse("2222222222222222"), sno.Array)
+    assert_type(ids[0], sno.ID)
+    assert_type(ids[1:2], sno.Array)
+    assert_type(list(ids), list[sno.ID])
+    assert_type(ids.tolist(), list[sno.ID])
+    assert_type(ids.tobytes(), bytes)
+    assert_type(ids.encode(), bytes)
+    assert_type(ids.to_lines(), bytes)
+    assert_type(len(ids), int)
+    assert_type(sno.ID.ZERO in ids, bool)
+    assert_type(sno.Array.SIZE, int)
+    assert_type(memoryview(ids), memoryview[int])
+    assert_type(sno.encode_into(ids, bytearray(16)), int)
+    assert_type(sno.parse_into(b"2222222222222222", bytearray(10)), int)
+
+
+def snowflakes(now: datetime) -> None:
+    assert_type(snowflake.new(), int)
+    layout = snowflake.Layout("time:41 node:10 sequence:12", epoch_ms=0, unit_ms=1)
+    assert_type(layout, snowflake.Layout)
+    assert_type(layout.compose(timestamp_ms=0, node=1, sequence=2), int)
+    parts = layout.parse(1)
+    assert_type(parts, snowflake.Parts)
+    assert_type(parts.timestamp_ms, int)
+    assert_type(parts.time, datetime)
+    assert_type(parts.node, int)
+    assert_type(parts.sequence, int)
+    assert_type(parts.fields, dict[str, int])
+    assert_type(layout.min_at(now), int)
+    assert_type(layout.max_at(0), int)
+    assert_type(layout.expires, datetime)
+    assert_type(layout.ids_per_second, int)
+    assert_type(layout.nodes, int)
+    assert_type({layout: layout == snowflake.DEFAULT}, dict[snowflake.Layout, bool])
+    for known in (snowflake.TWITTER, snowflake.DISCORD, snowflake.INSTAGRAM, snowflake.SONYFLAKE):
+        assert_type(known, snowflake.Layout)
+    with snowflake.Generator(1, layout=layout, on_rollback="wait", on_exhausted="raise", max_wait_ms=0) as generator:
+        assert_type(generator, snowflake.Generator)
+        assert_type(generator.new(), int)
+        assert_type(generator.batch(2), array[int])
+        assert_type(generator.fill(array("Q", [0])), int)
+        assert_type(next(generator), int)
+        assert_type([*generator], list[int])
+        assert_type(generator.node, int)
+        assert_type(generator.layout, snowflake.Layout)
+    assert_type(snowflake.node_from_macs(["0A1B2C3D4E5F"]), int)
+    assert_type(snowflake.to_lines(generator.batch(1)), bytes)
+
+
+def localities(id: locality.ID) -> None:
+    assert_type(locality.new(), locality.ID)
+    locality.use_sequential_ids()
+    locality.use_variable_ids()
+    assert_type(locality.ID.parse(""), locality.ID)
+    assert_type(locality.ID.from_uuid(id.as_uuid()), locality.ID)
+    assert_type(locality.ID.from_parts(counter=1, pid=2, mac="0000003", timestamp_ms=4, mode="sequential"), locality.ID)
+    assert_type(id.version, str)
+    assert_type(id.counter, int)
+    assert_type(id.sequential_counter, int)
+    assert_type(id.pid, int)
+    assert_type(id.mac, str)
+    assert_type(id.timestamp_ms, int)
+    assert_type(id.time, datetime)
+    with locality.Generator("sequential", pid=1, mac="0000001", counter=1, clock=ManualClock(0)) as generator:
+        assert_type(generator, locality.Generator)
+        assert_type(generator.new(), locality.ID)
+        assert_type(generator.batch(2), locality.Array)
+        assert_type(generator.batch(2)[0], locality.ID)
+        assert_type(generator.fill(bytearray(16)), int)
+        assert_type(next(generator), locality.ID)
+        assert_type(generator.mode, Literal["variable", "sequential"])
+
+
+def everything_else(clock: ManualClock) -> None:
+    assert_type(mintmark.inspect("2222222222222222"), list[Anatomy])
+    assert_type(mintmark.inspect(1)[0].likelihood, float)
+    assert_type(mintmark.__version__, str)
+    assert_type(clock.now_ns, int)
+    assert_type(clock(), int)
+    assert_type(clock.auto_advance, bool)
+    assert_type(errors.CATALOGUE["clock.rollback"], errors.Entry)
+    assert_type(errors.CATALOGUE["clock.rollback"].error, type[errors.MintError])
+    try:
+        sno.new()
+    except errors.GenerationError as error:
+        assert_type(error.code, str)
+        assert_type(error.retry_after_ms, int | None)
+    except errors.ParseError as error:
+        assert_type(error.position, int | None)
+        raise ValueError from error

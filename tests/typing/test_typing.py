@@ -1,0 +1,31 @@
+"""What type checkers see of mintmark is what it does."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+
+
+def run(*command: str) -> str:
+    """The complaints of a module of mypy; none is an empty text."""
+    done = subprocess.run(
+        [sys.executable, "-m", *command], cwd=ROOT, capture_output=True, text=True, timeout=250, check=False
+    )
+    return "" if done.returncode == 0 else done.stdout + done.stderr
+
+
+def test_the_public_surface_has_the_types_it_promises() -> None:
+    assert run("mypy", "--strict", str(HERE / "surface.py"), str(HERE / "test_typing.py")) == ""
+
+
+def test_misuse_is_refused() -> None:
+    assert run("mypy", "--strict", str(HERE / "misuse.py")) == ""
+
+
+def test_the_stubs_say_what_the_extension_does() -> None:
+    allowlist = HERE / "stubtest-allowlist.txt"
+    assert run("mypy.stubtest", "mintmark._core", "--allowlist", str(allowlist)) == ""

@@ -1,0 +1,230 @@
+"""The error catalogue: complete, raised, mapped, and the same in Python, in Rust and after a pickle."""
+
+from __future__ import annotations
+
+import copy
+import os
+import pickle
+import re
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import mintmark
+from mintmark import errors, testing
+from mintmark.errors import CATALOGUE, MintError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# The calls below are wrong on purpose, so types are left out of them.
+sno: Any = mintmark.sno
+snowflake: Any = mintmark.snowflake
+locality: Any = mintmark.locality
+ManualClock: Any = testing.ManualClock
+
+ROOT = Path(__file__).parents[2]
+NOW = 1_600_000_000 * 10**9
+
+
+def wait_for_a_clock_that_went_back() -> None:
+    clock = ManualClock(NOW)
+    generator = snowflake.Generator(1, on_rollback="raise", clock=clock)
+    generator.new()
+    clock.advance(-1_000_000)
+    generator.new()
+
+
+def use_up_a_unit() -> None:
+    sno.Generator(1, sequence_max=5, clock=ManualClock(NOW), max_wait_ms=0).batch(7)
+
+
+def mint_for_the_parent_in_a_child() -> None:
+    generator = sno.Generator(1)
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            generator.new()
+        except MintError as error:
+            os.write(writer, pickle.dumps(error))
+        finally:
+            os._exit(0)
+    os.close(writer)
+    with open(reader, "rb") as pipe:
+        os.waitpid(child, 0)
+        raise pickle.load(pipe)
+
+
+def mint_after_close() -> None:
+    with sno.Generator(1) as generator:
+        pass
+    generator.new()
+
+
+RAISES: dict[str, Callable[[], object]] = {
+    "argument.type": lambda: sno.ID.parse(5),
+    "parse.length": lambda: sno.ID.parse("short"),
+    "parse.character": lambda: sno.ID.parse("BRPK4Q72XWF2M63L"),
+    "parse.unknown": lambda: mintmark.inspect("?"),
+    "field.range": lambda: sno.new(256),
+    "field.format": lambda: snowflake.node_from_macs(["no MAC"]),
+    "field.version": lambda: locality.ID(bytes(16)).pid,
+    "time.naive": lambda: sno.min_at(datetime(2020, 1, 1)),  # noqa: DTZ001
+    "time.range": lambda: sno.min_at(0),
+    "config.layout": lambda: snowflake.Layout("node:10", epoch_ms=0),
+    "config.bounds": lambda: sno.Generator(1, sequence_min=1, sequence_max=2),
+    "config.node": lambda: snowflake.Generator(1024),
+    "config.policy": lambda: snowflake.Generator(1, on_rollback="ignore"),
+    "config.clock": lambda: sno.Generator(1, clock=lambda: "now").new(),
+    "config.wait": lambda: sno.Generator(1, max_wait_ms=-1),
+    "config.snapshot": lambda: sno.Snapshot.from_json("{}"),
+    "config.buffer": lambda: sno.Generator(1).fill(bytes(10)),
+    "config.store": lambda: sno.Generator(store="memory:"),
+    "clock.rollback": wait_for_a_clock_that_went_back,
+    "clock.range": lambda: sno.Generator(1, clock=ManualClock(0)).new(),
+    "sequence.exhausted": use_up_a_unit,
+    "fork.shared_node": mint_for_the_parent_in_a_child,
+    "generator.closed": mint_after_close,
+}
+#: What only a broken operating system can raise.
+BEYOND_REACH = {"system.random"}
+
+
+def raised(code: str) -> MintError:
+    with pytest.raises(MintError) as caught:
+        RAISES[code]()
+    return caught.value
+
+
+# ----------------------------------------------------------------------------------------------------------- catalogue
+
+
+def test_every_code_of_the_catalogue_is_raised_here_and_no_other() -> None:
+    assert RAISES.keys() | BEYOND_REACH == CATALOGUE.keys()
+
+
+@pytest.mark.parametrize("code", RAISES)
+def test_an_error_has_the_code_and_the_class_that_the_catalogue_says(code: str) -> None:
+    error = raised(code)
+    assert (error.code, type(error)) == (code, CATALOGUE[code].error)
+
+
+@pytest.mark.parametrize("code", CATALOGUE)
+def test_an_entry_maps_to_http_resp_and_an_exit_code(code: str) -> None:
+    entry = CATALOGUE[code]
+    assert entry.http in {400, 409, 429, 500, 502, 503, 504}
+    assert re.fullmatch(r"[A-Z]+", entry.resp)
+    assert entry.exit == 2 or 64 <= entry.exit <= 78
+
+
+@pytest.mark.parametrize("code", CATALOGUE)
+def test_an_entry_says_in_sentences_what_happened_and_what_to_do(code: str) -> None:
+    for sentence in (CATALOGUE[code].meaning, CATALOGUE[code].remedy):
+        assert re.fullmatch(r"[A-Z`].{10,}\.", sentence)
+
+
+@pytest.mark.parametrize("code", CATALOGUE)
+def test_a_code_is_two_lower_case_words_with_a_dot(code: str) -> None:
+    assert re.fullmatch(r"[a-z]+\.[a-z_]+", code)
+
+
+@pytest.mark.parametrize("code", CATALOGUE)
+def test_errors_of_the_caller_are_400_and_those_worth_another_try_503(code: str) -> None:
+    entry = CATALOGUE[code]
+    of_the_caller = issubclass(entry.error, (errors.ArgumentError, errors.ParseError, errors.FieldError))
+    assert (entry.http == 400) == of_the_caller
+    assert (entry.http == 503) == (entry.resp == "TRYAGAIN") == (entry.exit == 75)
+
+
+SOURCES = [
+    *(path for crate in ("core", "py") for path in (ROOT / "crates" / crate / "src").rglob("*.rs")),
+    *(path for path in (ROOT / "src" / "mintmark").rglob("*.py") if path.name != "errors.py"),
+]
+LITERALS = {
+    literal for path in SOURCES for literal in re.findall(r'"([a-z]+\.[a-z_]+)"', path.read_text(encoding="utf-8"))
+}
+FAMILIES = {code.split(".")[0] for code in CATALOGUE}
+
+
+def test_every_code_in_the_sources_is_in_the_catalogue() -> None:
+    assert {literal for literal in LITERALS if literal.split(".")[0] in FAMILIES} <= CATALOGUE.keys()
+
+
+def test_every_dotted_word_in_the_rust_sources_is_a_code_or_a_module() -> None:
+    rust = "".join(path.read_text(encoding="utf-8") for path in SOURCES if path.suffix == ".rs")
+    words = set(re.findall(r'"([a-z]+\.[a-z_]+)"', rust))
+    assert {word for word in words if not word.startswith("mintmark.")} <= CATALOGUE.keys()
+
+
+def test_every_code_of_the_catalogue_is_in_the_sources() -> None:
+    assert CATALOGUE.keys() <= LITERALS
+
+
+# ------------------------------------------------------------------------------------------------------------- classes
+
+
+def test_every_error_is_a_mint_error() -> None:
+    classes = [getattr(errors, name) for name in errors.__all__ if name not in {"CATALOGUE", "Entry"}]
+    assert {entry.error for entry in CATALOGUE.values()} <= set(classes)
+    assert all(issubclass(error, MintError) for error in classes)
+
+
+@pytest.mark.parametrize(
+    ("error", "builtin"),
+    [
+        (errors.ArgumentError, TypeError),
+        (errors.ParseError, ValueError),
+        (errors.FieldError, ValueError),
+        (errors.ConfigError, ValueError),
+        (errors.GenerationError, RuntimeError),
+        (errors.LeaseError, RuntimeError),
+        (errors.StoreError, RuntimeError),
+    ],
+)
+def test_an_error_is_caught_as_pythons_own_too(error: type[MintError], builtin: type[Exception]) -> None:
+    assert issubclass(error, builtin)
+
+
+@pytest.mark.parametrize("code", RAISES)
+def test_an_error_survives_pickle_and_copy(code: str) -> None:
+    error = raised(code)
+    pickled = [pickle.loads(pickle.dumps(error, protocol)) for protocol in range(pickle.HIGHEST_PROTOCOL + 1)]
+    for twin in [*pickled, copy.copy(error), copy.deepcopy(error)]:
+        assert (type(twin), twin.args, twin.__dict__) == (type(error), error.args, error.__dict__)
+
+
+@pytest.mark.parametrize("code", RAISES)
+def test_a_message_is_one_short_line(code: str) -> None:
+    message = str(raised(code))
+    assert 10 < len(message) < 250
+    assert "\n" not in message
+
+
+def test_a_parse_error_knows_its_position() -> None:
+    positions = [
+        getattr(raised(code), "position", "none") for code in ("parse.character", "parse.length", "field.range")
+    ]
+    assert positions == [0, None, "none"]
+
+
+@pytest.mark.parametrize("code", ["clock.rollback", "sequence.exhausted"])
+def test_an_error_worth_another_try_says_after_how_many_milliseconds(code: str) -> None:
+    error = raised(code)
+    assert isinstance(error, errors.GenerationError)
+    assert error.retry_after_ms is not None
+    assert 1 <= error.retry_after_ms <= 4
+
+
+@pytest.mark.parametrize("code", ["clock.range", "fork.shared_node", "generator.closed"])
+def test_an_error_that_no_waiting_mends_does_not_say_so(code: str) -> None:
+    error = raised(code)
+    assert isinstance(error, errors.GenerationError)
+    assert error.retry_after_ms is None
+
+
+def test_an_error_can_be_raised_by_users_too() -> None:
+    error = errors.GenerationError("later", code="sequence.exhausted", retry_after_ms=5)
+    assert (str(error), error.code, error.retry_after_ms) == ("later", "sequence.exhausted", 5)

@@ -1,0 +1,262 @@
+"""What is imported, exported, declared and documented."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import re
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import mintmark
+from mintmark import _core, anatomy, errors, locality, sno, snowflake, testing
+
+MODULES = [mintmark, anatomy, errors, locality, sno, snowflake, testing]
+each_module = pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)
+
+PROMISED = {
+    mintmark: "Anatomy errors inspect locality sno snowflake",
+    sno: "ID Generator Overflow Snapshot max_at min_at new new_at",
+    sno.ID: "ZERO MAX parse from_bytes from_int from_uuid from_parts time timestamp_ns tick meta partition sequence is_zero"
+    " as_uuid replace",
+    sno.Generator: "new new_at batch fill snapshot close restore partition sequence sequence_min sequence_max used"
+    " capacity drifts __iter__ __next__ __enter__ __exit__",
+    sno.Snapshot: "partition sequence_min sequence_max sequence now wall_hi wall_safe drifts to_json from_json",
+    sno.Overflow: "now count ticks",
+    snowflake: "DEFAULT TWITTER DISCORD INSTAGRAM SONYFLAKE Generator Layout Parts new node_from_macs",
+    snowflake.Layout: "compose parse min_at max_at expires ids_per_second nodes fields epoch_ms unit_ms",
+    snowflake.Parts: "timestamp_ms time node sequence fields",
+    snowflake.Generator: "new batch fill close node layout __iter__ __next__ __enter__ __exit__",
+    locality: "ID Generator new use_sequential_ids use_variable_ids",
+    locality.ID: "parse from_bytes from_uuid from_parts version counter pid mac timestamp_ms time as_uuid",
+    locality.Generator: "new batch fill close mode pid mac __iter__ __next__ __enter__ __exit__",
+    errors: "MintError ParseError FieldError ConfigError GenerationError LeaseError StoreError ArgumentError CATALOGUE",
+    testing: "ManualClock",
+    testing.ManualClock: "set advance now_ns",
+}
+
+
+@pytest.mark.parametrize(
+    ("owner", "name"),
+    [(owner, name) for owner, names in PROMISED.items() for name in names.split()],
+    ids=lambda value: getattr(value, "__qualname__", getattr(value, "__name__", value)),
+)
+def test_what_is_promised_exists(owner: object, name: str) -> None:
+    assert hasattr(owner, name)
+
+
+# ------------------------------------------------------------------------------------------------------------- importing
+
+HEAVY = {
+    "argparse",
+    "asyncio",
+    "dataclasses",
+    "decimal",
+    "email",
+    "importlib.metadata",
+    "inspect",
+    "json",
+    "logging",
+    "pathlib",
+    "re",
+    "socket",
+    "ssl",
+    "subprocess",
+    "tempfile",
+    "typing",
+    "uuid",
+}
+
+
+def imported_by(statement: str) -> set[str]:
+    """The modules that a statement imports, in a fresh interpreter that sees the standard library and mintmark alone."""
+    source = str(Path(mintmark.__file__).parents[1])
+    script = f"""if True:
+        import sys
+        sys.path.append({source!r})
+        before = set(sys.modules)
+        {statement}
+        print(*set(sys.modules) - before)
+    """
+    command = [sys.executable, "-I", "-S", "-W", "error", "-c", script]
+    return set(subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout.split())
+
+
+def test_importing_mintmark_imports_nothing_but_the_standard_library() -> None:
+    roots = {name.partition(".")[0] for name in imported_by("import mintmark")}
+    assert "mintmark" in roots
+    assert roots - {"mintmark"} <= sys.stdlib_module_names
+
+
+def test_importing_mintmark_imports_nothing_heavy() -> None:
+    imported = imported_by("import mintmark; mintmark.sno.new(); mintmark.snowflake.new()")
+    assert imported & HEAVY == set()
+    assert not any(name.startswith(("mintmark.anatomy", "mintmark.formats", "mintmark.cli")) for name in imported)
+
+
+def test_inspecting_needs_nothing_but_the_standard_library() -> None:
+    roots = {name.partition(".")[0] for name in imported_by("import mintmark; mintmark.inspect(mintmark.sno.new())")}
+    assert roots - {"mintmark"} <= sys.stdlib_module_names
+
+
+def test_every_module_can_be_imported_first() -> None:
+    names = [module.__name__ for module in MODULES] + ["mintmark._core", "mintmark._core.sno", "mintmark._core.snowflake"]
+    for name in names:
+        assert name in imported_by(f"import {name}")
+
+
+# ---------------------------------------------------------------------------------------------------------- distribution
+
+
+def test_the_distribution_requires_nothing() -> None:
+    required = [line for line in metadata.requires("mintmark") or [] if "extra ==" not in line]
+    assert required == []
+
+
+def test_the_distribution_has_the_version_of_the_package() -> None:
+    assert metadata.version("mintmark") == mintmark.__version__
+
+
+def test_the_package_says_that_it_is_typed() -> None:
+    package = Path(mintmark.__file__).parent
+    assert (package / "py.typed").is_file()
+    assert {path.name for path in (package / "_core").glob("*.pyi")} == {
+        "__init__.pyi",
+        "locality.pyi",
+        "sno.pyi",
+        "snowflake.pyi",
+    }
+
+
+@pytest.mark.skipif("MINTMARK_DEBUG_BUILD" in os.environ, reason="a debug build is wanted")
+def test_what_is_tested_is_the_release_build() -> None:
+    assert _core.build_profile == "release"
+
+
+# --------------------------------------------------------------------------------------------------------------- exports
+
+
+@each_module
+def test_all_names_each_public_object_once(module: ModuleType) -> None:
+    names: list[str] = module.__all__
+    assert len(set(names)) == len(names)
+    assert all(hasattr(module, name) for name in names)
+    assert set(names) <= set(dir(module))
+    namespace: dict[str, object] = {}
+    exec(f"from {module.__name__} import *", namespace)
+    assert namespace.keys() - {"__builtins__"} == set(names)
+
+
+@each_module
+def test_all_leaves_out_nothing_that_is_defined_there(module: ModuleType) -> None:
+    def belongs(value: object) -> bool:
+        home = getattr(value, "__module__", None)
+        return home == module.__name__ and not isinstance(value, ModuleType)
+
+    defined = {name for name, value in vars(module).items() if not name.startswith("_") and belongs(value)}
+    assert defined <= set(module.__all__)
+
+
+@pytest.mark.parametrize("module", [sno, snowflake, locality], ids=lambda module: module.__name__)
+def test_public_classes_call_themselves_by_their_public_name(module: ModuleType) -> None:
+    for name in module.__all__:
+        value = getattr(module, name)
+        if inspect.isclass(value):
+            assert (value.__module__, value.__qualname__) == (module.__name__, name)
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no_such_name"):
+        _ = mintmark.no_such_name
+
+
+# --------------------------------------------------------------------------------------------------------- documentation
+
+
+def public_objects() -> dict[str, Any]:
+    """Every public module, class, function, method and property by its full name."""
+    found: dict[str, Any] = {}
+    for module in MODULES:
+        found[module.__name__] = module
+        for name in module.__all__:
+            value = getattr(module, name)
+            if inspect.ismodule(value) or not callable(value):
+                continue
+            found[f"{module.__name__}.{name}"] = value
+            if inspect.isclass(value):
+                for member, attribute in vars(value).items():
+                    if not member.startswith("_") and (callable(attribute) or inspect.isgetsetdescriptor(attribute)):
+                        found[f"{module.__name__}.{name}.{member}"] = getattr(value, member)
+    return found
+
+
+OBJECTS = public_objects()
+
+MINTS = re.compile(r"mintmark\.(sno|snowflake|locality)\.(Generator\.)?(new|new_at|batch|fill|snapshot|use_mode)")
+READS = re.compile(r"mintmark\.(sno|snowflake|locality)\.\w+\.?(parse|from_\w+|min_at|max_at|compose|replace|parse_into)$")
+CODE = re.compile(rf"``((?:{'|'.join({code.partition('.')[0] for code in errors.CATALOGUE})})\.\w+)``")
+
+
+@pytest.mark.parametrize("name", OBJECTS)
+def test_every_public_object_has_a_docstring(name: str) -> None:
+    doc = inspect.getdoc(OBJECTS[name])
+    assert doc
+    assert doc.strip()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        name
+        for name, value in OBJECTS.items()
+        if MINTS.fullmatch(name)
+        or READS.match(name)
+        or re.fullmatch(r"mintmark\.(sno|snowflake|locality|testing)\.(ID|Array|Generator|Snapshot|Layout|ManualClock)", name)
+    ],
+)
+def test_what_can_raise_says_so(name: str) -> None:
+    assert ":raises " in (inspect.getdoc(OBJECTS[name]) or "")
+
+
+def test_docstrings_name_only_errors_that_exist() -> None:
+    unknown = {}
+    for name, value in OBJECTS.items():
+        doc = inspect.getdoc(value) or ""
+        raised = set(re.findall(r":raises (\w+):", doc)) - set(errors.__all__)
+        codes = set(CODE.findall(doc)) - set(errors.CATALOGUE)
+        if raised | codes:
+            unknown[name] = raised | codes
+    assert unknown == {}
+
+
+@pytest.mark.parametrize("name", [name for name, value in OBJECTS.items() if inspect.isroutine(value)])
+def test_every_function_and_method_shows_its_signature(name: str) -> None:
+    inspect.signature(OBJECTS[name])
+
+
+def test_the_catalogue_is_complete_and_can_be_listed() -> None:
+    for code, entry in errors.CATALOGUE.items():
+        assert re.fullmatch(r"[a-z]+\.[a-z_]+", code)
+        assert issubclass(entry.error, errors.MintError)
+        assert 400 <= entry.http < 600
+        assert entry.exit > 0
+        assert entry.resp.isupper()
+        assert entry.meaning.endswith(".")
+        assert entry.remedy.endswith(".")
+
+
+def test_every_code_is_raised_somewhere_and_no_other_is() -> None:
+    root = Path(__file__).parents[2]
+    sources = [*(root / "crates").rglob("src/**/*.rs"), *(root / "src").rglob("*.py")]
+    if not (root / "crates").is_dir():
+        pytest.skip("needs the source tree")
+    text = "\n".join(path.read_text(encoding="utf-8") for path in sources if path.name != "errors.py")
+    families = {code.partition(".")[0] for code in errors.CATALOGUE}
+    raised = set(re.findall(rf'"((?:{"|".join(families)})\.[a-z_]+)"', text))
+    assert raised == set(errors.CATALOGUE)
