@@ -7,6 +7,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from hypothesis import settings
+
+# A machine under load is no reason to fail.
+settings.register_profile("mintmark", deadline=None)
+settings.load_profile("mintmark")
+
 VECTORS = Path(__file__).parents[1] / "spec" / "vectors"
 
 

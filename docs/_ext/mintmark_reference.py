@@ -11,15 +11,19 @@ import ast
 import builtins
 import inspect
 import re
-from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from docutils import nodes
 from sphinx import addnodes
-from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 from mintmark import errors, snowflake
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from docutils import nodes
+    from sphinx.application import Sphinx
 
 STUBS = Path(__file__).parents[2] / "src" / "mintmark" / "_core"
 
@@ -57,7 +61,9 @@ class ErrorCatalogue(Generated):
             )
             for code, entry in errors.CATALOGUE.items()
         ]
-        yield from _table("20 18 38 7 10 7", ("code", "class", "meaning, and *what to do*", "HTTP", "RESP", "exit"), *rows)
+        yield from _table(
+            "20 18 38 7 10 7", ("code", "class", "meaning, and *what to do*", "HTTP", "RESP", "exit"), *rows
+        )
 
 
 def _rst(text: str) -> str:
@@ -75,7 +81,7 @@ class Layouts(Generated):
             rows.append(
                 (
                     f"| :py:data:`~mintmark.snowflake.{name}`, {layout.bits} bits\n       | ``{fields}``",
-                    f"| {layout.epoch_ms} ms\n       | {layout.unit_ms} ms",
+                    f"| {layout.epoch_ms}\n       | {layout.unit_ms} ms",
                     f"{layout.nodes:,}",
                     f"{layout.ids_per_second:,}",
                     f"{layout.expires:%Y-%m-%d}",
@@ -83,7 +89,7 @@ class Layouts(Generated):
             )
         yield from _table(
             "42 18 10 14 16",
-            ("name, and fields from high to low", "epoch, and tick", "nodes", "IDs/s a node", "expires"),
+            ("name, and fields from high to low", "epoch_ms, and tick", "nodes", "IDs/s a node", "expires"),
             *rows,
         )
 
@@ -187,13 +193,12 @@ SIGNATURES, TYPES = _stubs()
 snowflake.Generator.__signature__ = inspect.Signature()
 
 
-def signature(
-    app: Sphinx, what: str, name: str, obj: object, options: object, args: str | None, returns: str | None
-) -> tuple[str | None, str | None] | None:
+def signature(_app: Sphinx, _what: str, name: str, *_: object) -> tuple[str, str] | None:
     return SIGNATURES.get(name)
 
 
-def docstring(app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]) -> None:
+def docstring(_app: Sphinx, what: str, name: str, *rest: Any) -> None:
+    lines: list[str] = rest[-1]
     text = "\n".join(lines)
     if what == "class":
         # The extension's classes repeat their signature below the first line, for `help()`.
@@ -204,7 +209,7 @@ def docstring(app: Sphinx, what: str, name: str, obj: object, options: object, l
     lines[:] = text.split("\n")
 
 
-def unlink_builtins(app: Sphinx, doctree: nodes.document) -> None:
+def unlink_builtins(_app: Sphinx, doctree: nodes.document) -> None:
     """`int` in a signature is not the field `int` of an Anatomy."""
     for reference in list(doctree.findall(addnodes.pending_xref)):
         if reference.get("reftype") == "class" and hasattr(builtins, reference.get("reftarget", "")):

@@ -6,9 +6,7 @@ Three schemes: :mod:`mintmark.sno` (10 bytes that sort by time), :mod:`mintmark.
 
 from __future__ import annotations
 
-import os
-
-from mintmark import _core, errors, locality, sno, snowflake
+from mintmark import errors, locality, sno, snowflake
 
 # Type checkers take this for true; importing the real one from typing would cost more than all of mintmark.
 TYPE_CHECKING = False
@@ -18,9 +16,6 @@ if TYPE_CHECKING:
 __all__ = ["Anatomy", "__version__", "errors", "inspect", "locality", "sno", "snowflake"]
 
 __version__ = "0.1.0"
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_core.after_fork_in_child)
 
 
 def __getattr__(name: str) -> object:

@@ -254,13 +254,10 @@ def _of_text(table: _Table, text: str) -> Iterator[_Reading]:
 
 
 def _of_bytes(table: _Table, value: bytes | bytearray | memoryview) -> Iterator[_Reading]:
-    size = memoryview(value).nbytes
-    if size > _LONGEST:
-        return
     raw = bytes(value)
-    if raw.isascii():
+    if len(raw) <= _LONGEST and raw.isascii():
         yield from _of_text(table, raw.decode("ascii"))
-    for fmt in table.bytes.get(size, ()):
+    for fmt in table.bytes.get(len(raw), ()):
         number = int.from_bytes(raw, "big")
         if fmt.fits(number):
             yield fmt, number, "bytes"
@@ -268,8 +265,6 @@ def _of_bytes(table: _Table, value: bytes | bytearray | memoryview) -> Iterator[
 
 def _of_integer(table: _Table, number: int) -> Iterator[_Reading]:
     """An integer is read in the narrowest width that holds it: IDs with a time use the upper bits of theirs."""
-    if number < 0:
-        return
     for width in table.widths:
         if number >> width == 0:
             for fmt in table.integers[width]:

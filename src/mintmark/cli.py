@@ -759,9 +759,6 @@ def _complain(message: str, status: int = 0) -> int:
     """One line on standard error, whatever the message quotes."""
     line = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in message)
     with suppress(OSError):
-        if sys.stdout:
-            sys.stdout.flush()  # what was said before comes first where both go to one place
-    with suppress(OSError):
         if sys.stderr:
             print(f"mintmark: {line}", file=sys.stderr)
     return status

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -13,7 +14,7 @@ import time
 from datetime import datetime, timedelta, timezone
 from importlib.util import find_spec
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -26,6 +27,13 @@ if TYPE_CHECKING:
 
 MINTMARK = [sys.executable, "-m", "mintmark"]
 WITHOUT_RICH = "import sys; sys.modules['rich'] = None; from mintmark.cli import main; sys.exit(main(sys.argv[1:]))"
+# Tests that run in the background may ignore Ctrl-C, and what they start would with them.
+HEED = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+HEEDING_CTRL_C = [
+    sys.executable,
+    "-c",
+    f"{HEED}; import sys; from mintmark.cli import main; sys.exit(main(sys.argv[1:]))",
+]
 CLEAN = {key: value for key, value in os.environ.items() if key not in {"PYTHONUNBUFFERED", "NO_COLOR", "COLUMNS"}}
 CLEAN["TERM"] = "xterm-256color"
 ULID = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
@@ -126,8 +134,50 @@ def test_new_mints_with_a_layout_that_the_command_line_declares() -> None:
 
 
 def test_new_waits_for_ticks_however_long_they_are() -> None:
-    slow = ["--layout", "time:31 node:4 sequence:1", "--epoch-ms", "0", "--unit-ms", "1100"]
+    now = str(time.time_ns() // 10**6)  # so that the wait for the second tick is longer than generators wait by default
+    slow = ["--layout", "time:31 node:4 sequence:1", "--epoch-ms", now, "--unit-ms", "1500"]
     assert len(set(output("new", "snowflake", "-n", "3", *slow).split())) == 3
+
+
+class Outlet(io.TextIOWrapper):
+    """A standard output that takes ``most`` bytes at a time, and remembers each time."""
+
+    def __init__(self, most: int | None = None) -> None:
+        self.taken: list[bytes] = []
+
+        class Raw(io.RawIOBase):
+            def write(raw, data: Any) -> int:  # noqa: N805
+                self.taken.append(bytes(data[:most]))
+                return len(self.taken[-1])
+
+            def writable(raw) -> bool:  # noqa: N805
+                return True
+
+        super().__init__(Raw())  # type: ignore[arg-type]
+
+
+def test_new_writes_all_to_what_takes_less_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    outlet = Outlet(most=7)
+    monkeypatch.setattr(sys, "stdout", outlet)
+    assert main(["new", "sno", "-n", "100"]) == 0
+    assert len(set(b"".join(outlet.taken).split())) == 100
+
+
+@pytest.mark.parametrize(
+    ("args", "most"),
+    [
+        (["sno", "-n", "100000"], 65_536),
+        (["sno", "-n", "3000", "--json"], 1_024),
+        (["snowflake", "--layout", "sonyflake", "-n", "6000"], 2_560),  # of 25,600 a second
+    ],
+)
+def test_new_prints_so_often_that_nobody_waits_for_long(
+    args: list[str], most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outlet = Outlet()
+    monkeypatch.setattr(sys, "stdout", outlet)
+    assert main(["new", *args]) == 0
+    assert {taken.count(b"\n") for taken in outlet.taken[:-1]} == {most}
 
 
 def test_new_prints_the_fields_of_each_id_as_json() -> None:
@@ -575,9 +625,8 @@ def test_a_pipe_that_nobody_reads_ends_it_silently(args: list[str]) -> None:
     "args", [*ENDLESS, ["inspect"], ["new", "snowflake", "--layout", "sonyflake", "-n", "999999"]], ids=" ".join
 )
 def test_ctrl_c_ends_it_silently_even_while_nobody_reads(args: list[str]) -> None:
-    with subprocess.Popen(
-        [*MINTMARK, *args], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=CLEAN
-    ) as process:
+    pipe = subprocess.PIPE
+    with subprocess.Popen([*HEEDING_CTRL_C, *args], stdin=pipe, stdout=pipe, stderr=pipe, env=CLEAN) as process:
         assert process.stdout
         assert process.stderr
         if args[0] == "inspect":

@@ -61,7 +61,9 @@ def run_console(example: Example) -> str | None:
     environment = {**os.environ, "NO_COLOR": "1", "COLUMNS": "80", "PYTHON": sys.executable}
     for command, session in zip(commands, sessions, strict=True):
         script = f'mintmark() {{ "$PYTHON" -m mintmark "$@"; }}; {command}'
-        done = subprocess.run([BASH, "-c", script], capture_output=True, text=True, env=environment, timeout=60)
+        done = subprocess.run(
+            [BASH, "-c", script], check=False, capture_output=True, text=True, env=environment, timeout=60
+        )
         expected, actual = shape(session.partition("\n")[2]), shape(done.stdout + done.stderr)
         if not expected and done.returncode == 0:
             continue

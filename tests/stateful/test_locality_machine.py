@@ -51,17 +51,17 @@ class LocalityMachine(RuleBasedStateMachine):
         if self.given is None and self.mode == "sequential":
             self.last = seed(self.clock.now_ns)
 
-    def check(self, id: locality.ID) -> None:
-        assert id not in self.seen, "minted twice"
-        self.seen.add(id)
-        assert (id.version, id.pid, id.mac) == ("b", 0xABCD, "0f0f0f0")
-        counter = id.counter if self.mode == "variable" else id.sequential_counter
+    def check(self, minted: locality.ID) -> None:
+        assert minted not in self.seen, "minted twice"
+        self.seen.add(minted)
+        assert (minted.version, minted.pid, minted.mac) == ("b", 0xABCD, "0f0f0f0")
+        counter = minted.counter if self.mode == "variable" else minted.sequential_counter
         if self.last is not None:
             assert counter == (self.last + STEP[self.mode]) % 2**32
         self.last = counter
         now_ms = self.clock.now_ns // MS
         self.highest_ms = max(self.highest_ms, now_ms)
-        assert now_ms <= id.timestamp_ms <= self.highest_ms + 4_000 * self.changes
+        assert now_ms <= minted.timestamp_ms <= self.highest_ms + 4_000 * self.changes
 
     def mint(self, n: int, how: str) -> None:
         if n and not self.started:
@@ -75,8 +75,8 @@ class LocalityMachine(RuleBasedStateMachine):
             assert self.generator.fill(buffer) == n
             ids = locality.Array(buffer).tolist()
         assert len(ids) == n
-        for id in ids:
-            self.check(id)
+        for minted in ids:
+            self.check(minted)
 
     @rule()
     def new(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -12,6 +13,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from mintmark import sno
 from mintmark.errors import GenerationError
 from mintmark.testing import ManualClock
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 MS = 1_000_000
 UNIT = 4 * MS
@@ -36,9 +40,16 @@ def bounds(draw: st.DrawFn) -> tuple[int, int]:
     return (high, low) if low and draw(st.booleans()) else (low, high)
 
 
-class RefusedError(Exception):
-    def __init__(self, code: str, retry_after_ms: int) -> None:
-        super().__init__(code, retry_after_ms)
+Fields = tuple[int, int, int]
+"""An ID's unit, tick and sequence number."""
+
+
+def outcome(call: Callable[[], list[Fields]]) -> list[Fields] | tuple[str, int | None]:
+    """What a call returns, or how it was refused."""
+    try:
+        return call()
+    except GenerationError as error:
+        return error.code, error.retry_after_ms
 
 
 @dataclass
@@ -59,8 +70,7 @@ class Model:
     def unit_now(self) -> int:
         return (self.clock - EPOCH) // UNIT
 
-    def new(self) -> tuple[int, int, int]:
-        """The unit, tick and sequence number of the next ID."""
+    def new(self) -> Fields:
         began = self.clock
         while True:
             now = self.unit_now()
@@ -82,7 +92,7 @@ class Model:
 
     def wait(self, code: str, until: int, began: int) -> None:
         if until - began > self.max_wait_ms * MS:
-            raise RefusedError(code, -((self.clock - until) // MS))
+            raise GenerationError("", code=code, retry_after_ms=-((self.clock - until) // MS))
         self.clock = until
 
     def restored(self, low: int, high: int) -> Model:
@@ -96,7 +106,7 @@ class SnoMachine(RuleBasedStateMachine):
     @initialize(limits=bounds(), max_wait_ms=st.sampled_from([0, 3, 20, PATIENT]), offset=st.integers(0, UNIT - 1))
     def begin(self, limits: tuple[int, int], max_wait_ms: int, offset: int) -> None:
         low, high = sorted(limits)
-        self.seen: set[tuple[int, int, int]] = set()
+        self.seen: set[Fields] = set()
         self.last = {0: (-1, -1), 1: (-1, -1)}
         self.overflows: list[sno.Overflow] = []
         self.clock = ManualClock(START + offset)
@@ -110,45 +120,29 @@ class SnoMachine(RuleBasedStateMachine):
             max_wait_ms=max_wait_ms,
         )
 
-    def check(self, id: sno.ID, expected: tuple[int, int, int], meta: int) -> None:
-        unit = (id.timestamp_ns - EPOCH) // UNIT
-        assert (unit, id.tick, id.sequence) == expected
-        assert (id.partition, id.meta) == (PARTITION, meta)
-        assert expected not in self.seen, "minted twice"
-        assert self.last[id.tick] < (unit, id.sequence), "not in order within its timeline"
-        self.seen.add(expected)
-        self.last[id.tick] = unit, id.sequence
+    def mint(self, n: int, meta: int, *, one: bool) -> list[Fields]:
+        ids = [self.generator.new(meta)] if one else self.generator.batch(n, meta).tolist()
+        assert {(minted.partition, minted.meta) for minted in ids} <= {(PARTITION, meta)}
+        return [((minted.timestamp_ns - EPOCH) // UNIT, minted.tick, minted.sequence) for minted in ids]
 
-    def expect(self, n: int) -> tuple[list[tuple[int, int, int]], RefusedError | None]:
-        minted: list[tuple[int, int, int]] = []
-        try:
-            minted.extend(self.model.new() for _ in range(n))
-        except RefusedError as refused:
-            return minted, refused
-        return minted, None
-
-    def mint(self, n: int, meta: int, one: bool) -> None:
-        expected, refused = self.expect(n)
-        try:
-            ids = [self.generator.new(meta)] if one else self.generator.batch(n, meta).tolist()
-        except GenerationError as error:
-            assert refused is not None, f"refused for no reason: {error}"
-            assert (error.code, error.retry_after_ms) == refused.args
-            # What the batch minted before it failed was lost with it, not minted again.
-            self.seen.update(expected)
-        else:
-            assert refused is None, f"must refuse: {refused}"
-            assert len(ids) == n
-            for id, fields in zip(ids, expected, strict=True):
-                self.check(id, fields, meta)
+    def compare(self, n: int, meta: int, *, one: bool) -> None:
+        expected = outcome(lambda: [self.model.new() for _ in range(n)])
+        minted = outcome(lambda: self.mint(n, meta, one=one))
+        assert minted == expected
+        if isinstance(minted, list):
+            for unit, tick, sequence in minted:
+                assert (unit, tick, sequence) not in self.seen, "minted twice"
+                assert (unit, sequence) > self.last[tick], "not in order within its timeline"
+                self.seen.add((unit, tick, sequence))
+                self.last[tick] = unit, sequence
 
     @rule(meta=st.integers(0, 255))
     def new(self, meta: int) -> None:
-        self.mint(1, meta, one=True)
+        self.compare(1, meta, one=True)
 
     @rule(n=st.integers(0, 70), meta=st.integers(0, 255))
     def batch(self, n: int, meta: int) -> None:
-        self.mint(n, meta, one=False)
+        self.compare(n, meta, one=False)
 
     @rule()
     def port_an_old_id(self) -> None:
@@ -216,9 +210,7 @@ TestSnoKeepsItsRules = SnoMachine.TestCase
         max_size=40,
     ),
 )
-def test_two_generators_with_disjoint_bounds_share_a_partition(
-    cut: int, moves: list[tuple[int | str, int]]
-) -> None:
+def test_two_generators_with_disjoint_bounds_share_a_partition(cut: int, moves: list[tuple[int | str, int]]) -> None:
     clock = ManualClock(START)
     generators = [
         sno.Generator(PARTITION, sequence_min=low, sequence_max=high, clock=clock, max_wait_ms=PATIENT)

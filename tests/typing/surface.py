@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
 from datetime import datetime
-from typing import Literal
+from itertools import islice
+from typing import TYPE_CHECKING, Literal
 from uuid import UUID
 
 from typing_extensions import assert_type
@@ -15,8 +15,11 @@ from mintmark import errors, locality, sno, snowflake
 from mintmark.anatomy import Anatomy
 from mintmark.testing import ManualClock
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
-def sno_ids(id: sno.ID, now: datetime, uuid: UUID) -> None:
+
+def sno_ids(minted: sno.ID, now: datetime, uuid: UUID) -> None:
     assert_type(sno.new(), sno.ID)
     assert_type(sno.new(7), sno.ID)
     assert_type(sno.new(meta=7), sno.ID)
@@ -34,21 +37,21 @@ def sno_ids(id: sno.ID, now: datetime, uuid: UUID) -> None:
     assert_type(sno.ID.from_parts(timestamp_ns=0, tick=1, meta=2, partition=3, sequence=4), sno.ID)
     assert_type(sno.ID.ZERO, sno.ID)
     assert_type(sno.ID.MAX, sno.ID)
-    assert_type(id.time, datetime)
-    assert_type(id.timestamp_ns, int)
-    assert_type(id.tick, int)
-    assert_type(id.meta, int)
-    assert_type(id.partition, int)
-    assert_type(id.sequence, int)
-    assert_type(id.is_zero, bool)
-    assert_type(id.as_uuid(), UUID)
-    assert_type(id.as_json(), str | None)
-    assert_type(id.replace(meta=1, partition=2, sequence=3, tick=0), sno.ID)
-    assert_type(bytes(id), bytes)
-    assert_type(int(id), int)
-    assert_type(hash(id), int)
-    assert_type(id < sno.ID.MAX, bool)
-    assert_type(sorted({id, sno.new()}), list[sno.ID])
+    assert_type(minted.time, datetime)
+    assert_type(minted.timestamp_ns, int)
+    assert_type(minted.tick, int)
+    assert_type(minted.meta, int)
+    assert_type(minted.partition, int)
+    assert_type(minted.sequence, int)
+    assert_type(minted.is_zero, bool)
+    assert_type(minted.as_uuid(), UUID)
+    assert_type(minted.as_json(), str | None)
+    assert_type(minted.replace(meta=1, partition=2, sequence=3, tick=0), sno.ID)
+    assert_type(bytes(minted), bytes)
+    assert_type(int(minted), int)
+    assert_type(hash(minted), int)
+    assert_type(minted < sno.ID.MAX, bool)
+    assert_type(sorted({minted, sno.new()}), list[sno.ID])
 
 
 def sno_generators(overflows: list[sno.Overflow]) -> None:
@@ -67,7 +70,7 @@ def sno_generators(overflows: list[sno.Overflow]) -> None:
         assert_type(generator.batch(3, meta=1), sno.Array)
         assert_type(generator.fill(bytearray(30), meta=1), int)
         assert_type(next(generator), sno.ID)
-        assert_type([*generator], list[sno.ID])
+        assert_type(list(islice(generator, 2)), list[sno.ID])
         assert_type(generator.snapshot(), sno.Snapshot)
         assert_type(sno.Generator.restore(generator.snapshot(), clock=lambda: 0), sno.Generator)
         assert_type(generator.partition, int)
@@ -131,27 +134,27 @@ def snowflakes(now: datetime) -> None:
         assert_type(generator.batch(2), array[int])
         assert_type(generator.fill(array("Q", [0])), int)
         assert_type(next(generator), int)
-        assert_type([*generator], list[int])
+        assert_type(list(islice(generator, 2)), list[int])
         assert_type(generator.node, int)
         assert_type(generator.layout, snowflake.Layout)
     assert_type(snowflake.node_from_macs(["0A1B2C3D4E5F"]), int)
     assert_type(snowflake.to_lines(generator.batch(1)), bytes)
 
 
-def localities(id: locality.ID) -> None:
+def localities(minted: locality.ID) -> None:
     assert_type(locality.new(), locality.ID)
     locality.use_sequential_ids()
     locality.use_variable_ids()
     assert_type(locality.ID.parse(""), locality.ID)
-    assert_type(locality.ID.from_uuid(id.as_uuid()), locality.ID)
+    assert_type(locality.ID.from_uuid(minted.as_uuid()), locality.ID)
     assert_type(locality.ID.from_parts(counter=1, pid=2, mac="0000003", timestamp_ms=4, mode="sequential"), locality.ID)
-    assert_type(id.version, str)
-    assert_type(id.counter, int)
-    assert_type(id.sequential_counter, int)
-    assert_type(id.pid, int)
-    assert_type(id.mac, str)
-    assert_type(id.timestamp_ms, int)
-    assert_type(id.time, datetime)
+    assert_type(minted.version, str)
+    assert_type(minted.counter, int)
+    assert_type(minted.sequential_counter, int)
+    assert_type(minted.pid, int)
+    assert_type(minted.mac, str)
+    assert_type(minted.timestamp_ms, int)
+    assert_type(minted.time, datetime)
     with locality.Generator("sequential", pid=1, mac="0000001", counter=1, clock=ManualClock(0)) as generator:
         assert_type(generator, locality.Generator)
         assert_type(generator.new(), locality.ID)

@@ -70,7 +70,7 @@ def test_a_generator_that_waits_moves_the_clock_to_where_it_waits_for_and_no_fur
     assert clock.now_ns == NOW + 5 * MS
 
 
-# -------------------------------------------------------------------------------------------------------- a user's clock
+# ------------------------------------------------------------------------------------------------------- a user's clock
 
 
 def test_a_callable_is_a_clock() -> None:
@@ -125,7 +125,7 @@ def test_a_clock_before_the_epoch_is_refused(make: Make) -> None:
     assert (caught.value.code, caught.value.retry_after_ms) == ("clock.range", None)
 
 
-# ------------------------------------------------------------------------------------------------------- the cached tick
+# ------------------------------------------------------------------------------------------------------ the cached tick
 
 
 def cached_ms_is_fresh(readings: int) -> list[tuple[int, int, int]]:
@@ -157,8 +157,8 @@ def test_ids_carry_the_time_at_which_they_were_minted() -> None:
     generator = snowflake.Generator(1)
     parse = snowflake.DEFAULT.parse
     for _ in range(20_000):
-        before, id, after = time.time_ns(), generator.new(), time.time_ns()
-        assert (before - MAX_AGE_NS) // MS <= parse(id).timestamp_ms <= after // MS
+        before, minted, after = time.time_ns(), generator.new(), time.time_ns()
+        assert (before - MAX_AGE_NS) // MS <= parse(minted).timestamp_ms <= after // MS
 
 
 def test_the_facts_of_the_cached_tick_keep_the_documented_bound() -> None:

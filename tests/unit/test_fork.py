@@ -11,9 +11,8 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable
-from itertools import islice
-from typing import Any, TypeAlias
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pytest
 
@@ -21,6 +20,9 @@ from mintmark import locality, sno, snowflake
 from mintmark.errors import GenerationError
 from mintmark.testing import ManualClock
 from tests.conftest import vectors
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks beside threads are Linux's")
 
@@ -68,6 +70,10 @@ class Child:
         outcome = json.loads(answer)
         assert "result" in outcome, outcome["error"]
         return outcome["result"]
+
+
+def gathered(children: Iterable[Child]) -> list[Any]:
+    return [*chain.from_iterable(child.result() for child in children)]
 
 
 def outcome(call: Callable[[], object]) -> str:
@@ -124,7 +130,7 @@ def test_children_of_the_default_locality_generator_write_their_own_pid_and_coun
     minted += mint()
     for child in children:
         ids = child.result()
-        assert {locality.ID.parse(id).pid for id in ids} == {child.pid % 65536}
+        assert {locality.ID.parse(text).pid for text in ids} == {child.pid % 65536}
         minted += ids
     assert len(set(minted)) == len(minted)
 
@@ -138,11 +144,11 @@ def test_children_and_grandchildren_never_mint_the_same_snowflake(used: bool) ->
 
     def mint_and_fork() -> list[int]:
         children = [Child(mint) for _ in range(3)]
-        return mint() + sum((child.result() for child in children), [])
+        return mint() + gathered(children)
 
     minted = mint() if used else []
     children = [Child(mint_and_fork) for _ in range(6)]
-    minted += mint() + sum((child.result() for child in children), [])
+    minted += mint() + gathered(children)
     assert len(set(minted)) == len(minted) == (20 if used else 10) + 6 * 40
 
 
@@ -155,11 +161,11 @@ def test_children_and_grandchildren_never_mint_the_same_uuid(mode: Any) -> None:
 
     def mint_and_fork() -> list[str]:
         children = [Child(mint) for _ in range(3)]
-        return mint() + sum((child.result() for child in children), [])
+        return mint() + gathered(children)
 
     minted = mint()
     children = [Child(mint_and_fork) for _ in range(6)]
-    minted += mint() + sum((child.result() for child in children), [])
+    minted += mint() + gathered(children)
     assert len(set(minted)) == len(minted) == 20 + 6 * 40
 
 
@@ -336,7 +342,7 @@ def test_a_child_may_use_the_clock_that_its_parents_threads_wait_on() -> None:
     assert not any(thread.is_alive() for thread in threads)
 
 
-# ------------------------------------------------------------------------------------------------- wrong in the original
+# ------------------------------------------------------------------------------------------------ wrong in the original
 
 
 def test_wrong_in_the_ruby_original_parent_and_child_count_on_alike_under_one_pid() -> None:
@@ -348,10 +354,10 @@ def test_wrong_in_the_ruby_original_parent_and_child_count_on_alike_under_one_pi
     generator.new()
 
     def mint() -> list[str]:
-        return [str(id) for id in islice(generator, 3)]
+        return list(map(str, islice(generator, 3)))
 
     child = Child(mint)
     ids, childs_ids = mint(), child.result()
-    assert [id[:8] for id in ids] != [id[:8] for id in childs_ids]
-    assert {locality.ID.parse(id).pid for id in ids} == {os.getpid() % 65536}
-    assert {locality.ID.parse(id).pid for id in childs_ids} == {child.pid % 65536}
+    assert [text[:8] for text in ids] != [text[:8] for text in childs_ids]
+    assert {locality.ID.parse(text).pid for text in ids} == {os.getpid() % 65536}
+    assert {locality.ID.parse(text).pid for text in childs_ids} == {child.pid % 65536}

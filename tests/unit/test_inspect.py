@@ -375,6 +375,11 @@ def test_a_cuid_is_more_than_its_first_letter(case: dict[str, Any]) -> None:
         assert ("cuid" in readings(case["input"])) == (case["input"] in genuine)
 
 
+def test_the_time_of_a_cuid_is_not_padded() -> None:
+    assert "cuid" in readings("c172gsb320000udocl363eofy")
+    assert readings("c072gsb320000udocl363eofy") == {}
+
+
 @pytest.mark.parametrize("case", recorded("cuid.cuid2_js.generate"), ids=named)
 def test_a_cuid2_of_the_default_length_is_a_last_resort(case: dict[str, Any]) -> None:
     assert list(readings(case["id"])) == (["cuid2"] if case["length"] == 24 else [])
@@ -486,6 +491,19 @@ def test_a_snowflake_of_the_past_ranks_above_one_of_the_next_year_and_that_above
 
     past, soon, future = (likelihood(NOW + timedelta(days=days)) for days in (-1, 1, 400))
     assert past > soon > future > FLOOR
+
+
+def test_an_id_from_before_2005_ranks_below_one_from_after_it() -> None:
+    before, after = (
+        reading((milliseconds << 80 | 5).to_bytes(16, "big"), "ulid").likelihood
+        for milliseconds in (1_104_537_599_999, 1_104_537_600_000)
+    )
+    assert after > 10 * before
+
+
+def test_the_more_common_of_two_formats_with_the_same_bits_comes_first() -> None:
+    assert list(readings(bytes.fromhex("01563e3ab5d3d6764c61efb99302bd5b"))) == ["ulid", "sandflake"]
+    assert list(readings(bytes.fromhex("507f1f77bcf86cd799439011"))) == ["objectid", "xid"]
 
 
 def test_a_small_number_is_an_unlikely_snowflake() -> None:
@@ -760,6 +778,7 @@ def test_what_never_runs_out_or_does_not_count_says_so() -> None:
     assert known["ulid"].expires is None  # later than year 9999
     assert known["uuid v4"].expires is None
     assert known["ulid"].ids_per_second is None
+    assert known["sandflake"].ids_per_second is None
     assert known["uuid v4"].nodes is None
     assert known["cuid"].nodes is None
     assert known["cuid"].expires == datetime(5188, 4, 22, 11, 4, 28, 416000, timezone.utc)

@@ -131,6 +131,7 @@ def test_a_generator_that_raises_on_rollback_walks_as_java_does() -> None:
         else:
             number = generator.new()
             assert (number, *parsed(DEFAULT, number)) == (int(step["id"]), *step["parse"])
+            assert DEFAULT.parse(number).fields["time"] == step["lastTimestamp"]
 
 
 def test_a_generator_that_waits_on_rollback_mints_as_java_does_afterwards() -> None:
@@ -161,7 +162,8 @@ def test_the_number_after_a_used_up_tick_is_the_first_of_a_later_one_as_in_java(
     generator = Generator(42, clock=clock)
     generator.batch(4096)
     clock.set(ns(T + 3))
-    assert generator.new() == int(recorded["id_4096"])
+    first = generator.new()
+    assert (first, parsed(DEFAULT, first)) == (int(recorded["id_4096"]), tuple(recorded["id_4096_parse"]))
     assert parsed(DEFAULT, generator.new()) == tuple(recorded["id_4097_parse"])
 
 
@@ -245,11 +247,17 @@ def fits(layout: Layout, case: Case) -> bool:
 
 
 @pytest.mark.parametrize(("layout", "case"), [(layout, case) for layout, case in SAPPHIRE if fits(layout, case)])
-def test_fields_compose_and_parse_as_in_sapphire(layout: Layout, case: Case) -> None:
+def test_fields_compose_as_in_sapphire(layout: Layout, case: Case) -> None:
     given = case["input"]
     node = given[HIGH] << 5 | given[LOW]
     assert composed(layout, given["time_ms"], node, given["increment"]) == int(case["id"])
-    assert parsed(layout, int(case["id"])) == (given["time_ms"], node, given["increment"])
+
+
+@pytest.mark.parametrize(("layout", "case"), [case for case in SAPPHIRE if int(case[1]["id"]) < 2 ** case[0].bits])
+def test_a_number_parses_as_in_sapphire(layout: Layout, case: Case) -> None:
+    parts, recorded = layout.parse(int(case["id"])), case["deconstruct"]
+    assert [layout.epoch_ms, parts.timestamp_ms] == [recorded["epoch"], recorded["timestamp_ms"]]
+    assert list(parts.fields.values())[1:] == [recorded[name] for name in ("workerId", "processId", "increment")]
 
 
 @pytest.mark.parametrize(("layout", "case"), [(layout, case) for layout, case in SAPPHIRE if not fits(layout, case)])
@@ -410,6 +418,7 @@ def test_fields_compose_and_parse_as_in_postgresql_but_unsigned(case: Case) -> N
     unsigned = int(case["id"]) % 2**64
     fields = (case["time_ms"], case["shard"], case["sequence_mod_1024"])
     assert (composed(INSTAGRAM, *fields), parsed(INSTAGRAM, unsigned)) == (unsigned, fields)
+    assert f"{unsigned:016x}" == case["id_hex"]
 
 
 @pytest.mark.parametrize(

@@ -102,6 +102,14 @@ pub enum Error {
         /// Largest value allowed.
         max: u64,
     },
+    /// A wait that cannot be.
+    #[error("max_wait_ms {value} is outside 0..{max}")]
+    Wait {
+        /// The value, in decimal.
+        value: String,
+        /// Largest value allowed.
+        max: u32,
+    },
     /// A snapshot that no generator could have written.
     #[error("snapshot: {0}")]
     Snapshot(String),
@@ -121,6 +129,7 @@ impl Error {
             Self::Layout { .. } => "config.layout",
             Self::Bounds { .. } => "config.bounds",
             Self::Node { .. } => "config.node",
+            Self::Wait { .. } => "config.wait",
             Self::Snapshot(_) => "config.snapshot",
         }
     }

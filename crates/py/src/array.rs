@@ -37,9 +37,9 @@ macro_rules! array {
             const SIZE: usize = $size;
 
             #[new]
-            #[pyo3(signature = (data = None, /), text_signature = "(data=b'', /)")]
-            fn py_new(py: Python<'_>, data: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
-                let data = data.map_or_else(|| Ok(Vec::new()), |data| values::bytes(data, "data"))?;
+            #[pyo3(signature = (data = Defaulted::OUT, /), text_signature = "(data=b'', /)")]
+            fn py_new(py: Python<'_>, data: Defaulted<'_>) -> PyResult<Self> {
+                let data = data.given().map_or_else(|| Ok(Vec::new()), |data| values::bytes(data, "data"))?;
                 values::whole(data.len(), $size, "data", "bytes")?;
                 Ok(Self { data: PyBytes::new(py, &data).unbind() })
             }
@@ -50,10 +50,7 @@ macro_rules! array {
             #[staticmethod]
             #[pyo3(signature = (text, /))]
             fn parse(py: Python<'_>, text: &Bound<'_, PyAny>) -> PyResult<Self> {
-                let text = match values::text(text, "text") {
-                    Ok(text) => text.into_owned().into_bytes(),
-                    Err(_) => values::bytes(text, "text")?,
-                };
+                let text = values::characters(text)?;
                 values::whole(text.len(), $text, "text", "characters")?;
                 let data = PyBytes::new_with(py, text.len() / $text * $size, |ids| {
                     $decode(&text, ids).map_err(|position| errors::value($bad(&text, position)))
@@ -118,12 +115,8 @@ macro_rules! array {
                     })?;
                     return Ok(Bound::new(py, Self { data: data.unbind() })?.into_any());
                 }
-                let at: isize = index.extract()?;
-                let at = if at < 0 { at + count as isize } else { at };
-                if at < 0 || at as usize >= count {
-                    return Err(PyIndexError::new_err(format!("index {index} is outside an Array of {count}")));
-                }
-                Ok(Bound::new(py, self.at(py, at as usize))?.into_any())
+                let at = values::index(index, count)?;
+                Ok(Bound::new(py, self.at(py, at))?.into_any())
             }
 
             fn __iter__(slf: &Bound<'_, Self>) -> ArrayIterator {

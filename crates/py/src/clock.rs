@@ -37,17 +37,21 @@ impl ManualClock {
         self.moved.notify_all();
     }
 
-    fn pass_until(&self, py: Python<'_>, until: UnixNs) -> PyResult<()> {
+    fn pass_until(&self, py: Python<'_>, until: UnixNs, give_up: impl Fn(i128) -> PyResult<()>) -> PyResult<()> {
         if self.auto_advance {
             self.replace(|ns| ns.max(until.0));
             return Ok(());
         }
-        while *self.lock() < until.0 {
+        loop {
+            let left = until.0.saturating_sub(self.now_ns());
+            if left <= 0 {
+                return Ok(());
+            }
+            give_up(left)?;
             // Wakes now and then for Ctrl-C; it does not move time.
             py.detach(|| drop(self.moved.wait_timeout(self.lock(), SIGNAL_CHECK)));
             py.check_signals()?;
         }
-        Ok(())
     }
 }
 
@@ -131,7 +135,7 @@ impl Clock {
                         format!("clock returned a {}, must return an int of nanoseconds", ns.get_type().name()?);
                     return Err(errors::config(py, "config.clock", &message));
                 }
-                values::signed(ns, "clock").map(UnixNs)
+                values::saturated(ns, "clock").map(UnixNs)
             }
         }
     }
@@ -152,10 +156,10 @@ impl Clock {
 
     fn pass_until(&self, py: Python<'_>, until: UnixNs, give_up: impl Fn(i128) -> PyResult<()>) -> PyResult<()> {
         if let Self::Manual(clock) = self {
-            return clock.get().pass_until(py, until);
+            return clock.get().pass_until(py, until, give_up);
         }
         loop {
-            let left = until.0 - self.now(py)?.0;
+            let left = until.0.saturating_sub(self.now(py)?.0);
             if left <= 0 {
                 return Ok(());
             }
@@ -214,7 +218,7 @@ impl Reason {
     pub fn refuse(self, py: Python<'_>, clock: &Clock, until: UnixMs) -> PyErr {
         match clock.now(py) {
             Ok(now) => {
-                let retry = whole_ms(until.start_ns().0 - now.0);
+                let retry = whole_ms(until.start_ns().0.saturating_sub(now.0));
                 errors::generation(py, self.code, &format!("{}: try again in {retry} ms", self.what), Some(retry))
             }
             Err(error) => error,
@@ -224,7 +228,7 @@ impl Reason {
 
 /// Milliseconds that cover so many nanoseconds.
 fn whole_ms(ns: i128) -> u64 {
-    u64::try_from((ns.max(0) + UnixNs::PER_MS - 1) / UnixNs::PER_MS).unwrap_or(u64::MAX)
+    u64::try_from(ns.max(0).saturating_add(UnixNs::PER_MS - 1) / UnixNs::PER_MS).unwrap_or(u64::MAX)
 }
 
 impl Patience {
@@ -240,9 +244,9 @@ impl Patience {
         let now = clock.now(py)?;
         let started = *self.started.get_or_insert(now);
         let max_ns = i128::from(self.max_wait_ms) * UnixNs::PER_MS;
-        let spent = (now.0 - started.0).max(0);
+        let spent = now.0.saturating_sub(started.0).max(0);
         let give_up = |left: i128| {
-            if spent + left <= max_ns {
+            if spent.saturating_add(left) <= max_ns {
                 return Ok(());
             }
             let retry = whole_ms(left);
@@ -252,7 +256,7 @@ impl Patience {
         };
         let until = until.start_ns();
         if until.0 > now.0 {
-            give_up(until.0 - now.0)?;
+            give_up(until.0.saturating_sub(now.0))?;
         }
         clock.pass_until(py, until, give_up)?;
         // The next tick must not be read from before the wait.

@@ -9,8 +9,8 @@ static EPOCH: AtomicU32 = AtomicU32::new(1);
 /// No epoch is 0: a generator born in it takes the slow path for ever.
 const NEVER: u32 = 0;
 
-/// Called in the child, by `os.register_at_fork`.
-pub fn after_fork_in_child() {
+/// Called in the child by the C library, so that a process forked by no Python code notices as well.
+pub extern "C" fn after_fork_in_child() {
     EPOCH.fetch_add(1, Ordering::Release);
 }
 
@@ -44,6 +44,11 @@ impl Gate {
     #[inline(always)]
     pub fn is_fast(&self) -> bool {
         self.fast.load(Ordering::Acquire) == EPOCH.load(Ordering::Relaxed)
+    }
+
+    /// Whether it has its seat in this process.
+    pub fn is_seated(&self) -> bool {
+        self.born.load(Ordering::Acquire) == EPOCH.load(Ordering::Acquire)
     }
 
     /// Lets a call in on the slow path. `given` is what the user gave the generator for its own: its name and value.

@@ -10,7 +10,7 @@
 
 #![allow(unsafe_code)]
 
-use crate::{errors, locality, sno, snowflake, values};
+use crate::{errors, fork, locality, sno, snowflake, values};
 use mintmark_core::codec::base32;
 use mintmark_core::schemes;
 use mintmark_core::units::UnixMs;
@@ -149,7 +149,7 @@ fn counter_is_steady() -> bool {
     false
 }
 
-/// What `mintmark doctor` and the tests want to know: cycles a second (0: nothing is cached) and the largest age in ns.
+/// What the tests and benchmarks want to know: cycles a second (0: nothing is cached) and the largest age in ns.
 pub fn clock_facts() -> (u64, u64) {
     (cycles_per_second(), MAX_AGE_NS)
 }
@@ -467,8 +467,14 @@ pub fn hash(bits: u128) -> isize {
 
 // ------------------------------------------------------------------------------------------------------- installation
 
-/// Puts the raw methods in the place of PyO3's.
+/// Puts the raw methods in the place of PyO3's, and has forks noticed.
 pub fn install(py: Python<'_>) -> PyResult<()> {
+    // Python's own hook would miss children that a server such as uWSGI forks itself.
+    #[cfg(unix)]
+    // SAFETY: the handler does nothing but add to an atomic number, and extensions are never unloaded.
+    if unsafe { libc::pthread_atfork(None, None, Some(fork::after_fork_in_child)) } != 0 {
+        return Err(PySystemError::new_err("no memory to have forks noticed"));
+    }
     keep_dead::<sno::SnoId>(py);
     keep_dead::<locality::LocalityId>(py);
     generator::<sno::Generator>(py)?;

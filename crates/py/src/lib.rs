@@ -52,12 +52,6 @@ mod _core {
         use crate::locality::{Array, ArrayIterator, Generator, LocalityId};
     }
 
-    /// To be called in every forked child before it mints.
-    #[pyfunction]
-    fn after_fork_in_child() {
-        fork::after_fork_in_child();
-    }
-
     /// What the cached tick knows of this machine: cycles a second (0: nothing is cached) and the largest age in ns.
     #[pyfunction]
     fn clock_facts<'py>(py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {

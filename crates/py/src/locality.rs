@@ -3,6 +3,7 @@
 use crate::array::array;
 use crate::clock::Clock;
 use crate::fork::{Entry, Gate};
+use crate::values::Defaulted;
 use crate::{errors, hot, values};
 use mintmark_core::codec::hex;
 use mintmark_core::error::Error;
@@ -10,7 +11,6 @@ use mintmark_core::schemes::locality::{self as scheme, Lot, Mint, Mode, Origin};
 use mintmark_core::step::Refusal;
 use mintmark_core::units::{Tick, Timescale, UnixMs};
 use pyo3::basic::CompareOp;
-use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDateTime, PyList, PySlice, PyString, PyType};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
@@ -106,20 +106,20 @@ impl LocalityId {
     /// :raises FieldError: ``field.range`` or ``field.format``.
     /// :raises ConfigError: ``config.policy``: an unknown mode.
     #[staticmethod]
-    #[pyo3(signature = (*, counter, pid, mac, timestamp_ms, mode = None))]
+    #[pyo3(signature = (*, counter, pid, mac, timestamp_ms, mode = Defaulted::OUT))]
     #[pyo3(text_signature = "(*, counter, pid, mac, timestamp_ms, mode='variable')")]
     fn from_parts(
         counter: &Bound<'_, PyAny>,
         pid: &Bound<'_, PyAny>,
         mac: &Bound<'_, PyAny>,
         timestamp_ms: &Bound<'_, PyAny>,
-        mode: Option<&Bound<'_, PyAny>>,
+        mode: Defaulted<'_>,
     ) -> PyResult<Self> {
         let counter = values::field(counter, "counter", u32::MAX.into())? as u32;
         let pid = values::field(pid, "pid", u16::MAX.into())? as u16;
         let mac = scheme::mac_fragment(&values::text(mac, "mac")?).map_err(errors::value)?;
         let time = values::field(timestamp_ms, "timestamp_ms", scheme::TIME.max().into())? as u64;
-        let written = mode_of(mode)?.written(counter);
+        let written = mode_of(mode.given())?.written(counter);
         Ok(Self(scheme::Id::new(written, Origin::new(pid, mac), time)))
     }
 
@@ -259,7 +259,7 @@ const CLOCK: Timescale = Timescale { epoch_ms: 0, unit_ms: 1 };
 ///
 /// ``mode`` is ``"variable"`` (first digits scatter) or ``"sequential"`` (they cluster). ``pid`` is 0 to 65535 and by default the
 /// process id modulo 65536, ``mac`` 7 hex digits or a whole MAC address, by default this host's. ``counter``, 0 to 2^32 - 1,
-/// is where counting starts; by default a random number, or in sequential mode the seed of the present minute. A forked
+/// is where counting starts; by default a random number, or in sequential mode the seed of the present ten minutes. A forked
 /// child reads its own pid and starts its own counter. ``clock`` is a ManualClock or a callable that returns nanoseconds
 /// since the Unix epoch; the system's by default.
 ///
@@ -311,8 +311,9 @@ impl Generator {
     }
 
     fn take(&self, py: Python<'_>, want: u32) -> PyResult<Lot> {
+        let now = self.clock.tick(py, CLOCK)?;
         self.seat(py)?;
-        match self.mint.take(self.clock.tick(py, CLOCK)?, want) {
+        match self.mint.take(now, want) {
             Ok(lot) => Ok(lot),
             Err(Refusal::Outside { tick } | Refusal::Exhausted { until: tick } | Refusal::Rollback { until: tick }) => {
                 let (now, end) = (CLOCK.start(tick), CLOCK.start(scheme::WINDOW.until));
@@ -371,10 +372,10 @@ fn host_mac(py: Python<'_>) -> PyResult<u32> {
 #[pymethods]
 impl Generator {
     #[new]
-    #[pyo3(signature = (mode = None, *, pid = None, mac = None, counter = None, store = None, clock = None))]
+    #[pyo3(signature = (mode = Defaulted::OUT, *, pid = None, mac = None, counter = None, store = None, clock = None))]
     #[pyo3(text_signature = "(mode='variable', *, pid=None, mac=None, counter=None, store=None, clock=None)")]
     fn py_new(
-        mode: Option<&Bound<'_, PyAny>>,
+        mode: Defaulted<'_>,
         pid: Option<&Bound<'_, PyAny>>,
         mac: Option<&Bound<'_, PyAny>>,
         counter: Option<&Bound<'_, PyAny>>,
@@ -387,7 +388,7 @@ impl Generator {
         Ok(Self {
             gate: Gate::new(),
             mint: Mint::new(),
-            sequential: AtomicBool::new(mode_of(mode)? == Mode::Sequential),
+            sequential: AtomicBool::new(mode_of(mode.given())? == Mode::Sequential),
             start: AtomicU32::new(0),
             pid: AtomicU32::new(0),
             mac: AtomicU32::new(0),
@@ -431,7 +432,12 @@ impl Generator {
 
     /// Changes to another mode with a counter of its own; the present mode again changes nothing.
     ///
-    /// IDs stay unique: those after a change are of later times than those before, by up to 4 s ahead of the clock.
+    /// IDs stay unique: those after a change are of later times than those before. So times may be ahead of the clock, by
+    /// up to 2.048 s for each change that was made while the clock stood in the same 2.048 s.
+    ///
+    /// :raises ArgumentError: ``mode`` is not str.
+    /// :raises ConfigError: ``config.policy``: an unknown mode.
+    /// :raises GenerationError: ``fork.shared_node``, ``generator.closed``.
     #[pyo3(signature = (mode, /))]
     fn use_mode(&self, py: Python<'_>, mode: &Bound<'_, PyAny>) -> PyResult<()> {
         let mode = mode_of(Some(mode))?;

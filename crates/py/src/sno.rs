@@ -3,6 +3,7 @@
 use crate::array::array;
 use crate::clock::{Clock, Patience, Reason};
 use crate::fork::{Entry, Gate};
+use crate::values::Defaulted;
 use crate::{errors, hot, values};
 use mintmark_core::codec::base32;
 use mintmark_core::error::Error;
@@ -10,7 +11,6 @@ use mintmark_core::schemes::sno::{self as scheme, Bounds, Mint, Porter};
 use mintmark_core::step::{Refusal, Run};
 use mintmark_core::units::{Tick, UnixMs, UnixNs};
 use pyo3::basic::CompareOp;
-use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDateTime, PyList, PySlice, PyString, PyType};
 use std::sync::atomic::{AtomicU16, AtomicUsize, Ordering};
@@ -124,22 +124,22 @@ impl SnoId {
     /// :raises ArgumentError: a value is not an int.
     /// :raises FieldError: ``time.range`` or ``field.range``.
     #[staticmethod]
-    #[pyo3(signature = (*, timestamp_ns, tick = None, meta = None, partition = None, sequence = None))]
+    #[pyo3(signature = (*, timestamp_ns, tick = Defaulted::OUT, meta = Defaulted::OUT, partition = Defaulted::OUT, sequence = Defaulted::OUT))]
     #[pyo3(text_signature = "(*, timestamp_ns, tick=0, meta=0, partition=0, sequence=0)")]
     fn from_parts(
         timestamp_ns: &Bound<'_, PyAny>,
-        tick: Option<&Bound<'_, PyAny>>,
-        meta: Option<&Bound<'_, PyAny>>,
-        partition: Option<&Bound<'_, PyAny>>,
-        sequence: Option<&Bound<'_, PyAny>>,
+        tick: Defaulted<'_>,
+        meta: Defaulted<'_>,
+        partition: Defaulted<'_>,
+        sequence: Defaulted<'_>,
     ) -> PyResult<Self> {
-        let time = UnixNs(values::signed(timestamp_ns, "timestamp_ns")?).floor_ms();
+        let time = UnixNs(values::saturated(timestamp_ns, "timestamp_ns")?).floor_ms();
         scheme::Id::from_parts(
             time,
-            bit(tick)?,
-            values::field_or(meta, "meta", u8::MAX, 0)?,
-            values::field_or(partition, "partition", u16::MAX, 0)?,
-            values::field_or(sequence, "sequence", u16::MAX, 0)?,
+            bit(tick.given())?,
+            values::field_or(meta.given(), "meta", u8::MAX, 0)?,
+            values::field_or(partition.given(), "partition", u16::MAX, 0)?,
+            values::field_or(sequence.given(), "sequence", u16::MAX, 0)?,
         )
         .map(Self)
         .map_err(errors::value)
@@ -320,6 +320,7 @@ struct Waiting {
 ///
 /// :raises ArgumentError: an argument of the wrong type.
 /// :raises ConfigError: ``config.node``, ``config.bounds``, ``config.wait``, ``config.store``.
+/// :raises GenerationError: ``system.random``: there is no randomness to draw a partition from.
 #[pyclass(frozen, module = "mintmark.sno")]
 pub struct Generator {
     gate: Gate,
@@ -352,11 +353,13 @@ impl Generator {
     }
 
     fn take(&self, py: Python<'_>, want: u32) -> PyResult<Run> {
-        self.seat(py)?;
         let mut patience = Patience::new(self.max_wait_ms);
         loop {
+            self.seat(py)?;
             match self.mint.take_slowly(want, || self.clock.tick(py, scheme::TIMESCALE))? {
-                Ok(run) => return Ok(run),
+                Ok(run) if self.gate.is_seated() => return Ok(run),
+                // The user's clock forked this process.
+                Ok(_) => {}
                 Err(Refusal::Exhausted { until }) => self.overflow(py, &mut patience, until)?,
                 Err(Refusal::Rollback { until }) => {
                     let now = self.clock.now(py)?.floor_ms();
@@ -442,7 +445,7 @@ impl Generator {
         partition: Option<u16>,
         on_overflow: Option<Bound<'_, PyAny>>,
         clock: Option<&Bound<'_, PyAny>>,
-        max_wait_ms: Option<&Bound<'_, PyAny>>,
+        max_wait_ms: &Defaulted<'_>,
     ) -> PyResult<Self> {
         if let Some(callback) = on_overflow.as_ref().filter(|callback| !callback.is_callable()) {
             return Err(errors::argument("on_overflow", "a callable", callback));
@@ -454,7 +457,7 @@ impl Generator {
             partition: AtomicU16::new(partition.unwrap_or(0)),
             given: partition.is_some(),
             clock: Clock::from_argument(clock)?,
-            max_wait_ms: max_wait_ms.map_or(Ok(1000), values::max_wait_ms)?,
+            max_wait_ms: max_wait_ms.given().map_or(Ok(1000), values::max_wait_ms)?,
             on_overflow: on_overflow.map(Bound::unbind),
             waiting: Mutex::default(),
         })
@@ -472,38 +475,38 @@ impl Generator {
     }
 }
 
-fn meta_of(meta: Option<&Bound<'_, PyAny>>) -> PyResult<u8> {
-    values::field_or(meta, "meta", u8::MAX, 0)
+fn meta_of(meta: &Defaulted<'_>) -> PyResult<u8> {
+    values::field_or(meta.given(), "meta", u8::MAX, 0)
 }
 
 #[pymethods]
 impl Generator {
     #[new]
-    #[pyo3(signature = (partition = None, *, sequence_min = None, sequence_max = None, on_overflow = None, store = None,
-                        clock = None, max_wait_ms = None))]
+    #[pyo3(signature = (partition = None, *, sequence_min = Defaulted::OUT, sequence_max = Defaulted::OUT, on_overflow = None, store = None,
+                        clock = None, max_wait_ms = Defaulted::OUT))]
     #[pyo3(text_signature = "(partition=None, *, sequence_min=0, sequence_max=65535, on_overflow=None, store=None, \
                              clock=None, max_wait_ms=1000)")]
     #[expect(clippy::too_many_arguments, reason = "keywords of the public constructor")]
     fn py_new(
         py: Python<'_>,
         partition: Option<&Bound<'_, PyAny>>,
-        sequence_min: Option<&Bound<'_, PyAny>>,
-        sequence_max: Option<&Bound<'_, PyAny>>,
+        sequence_min: Defaulted<'_>,
+        sequence_max: Defaulted<'_>,
         on_overflow: Option<Bound<'_, PyAny>>,
         store: Option<&Bound<'_, PyAny>>,
         clock: Option<&Bound<'_, PyAny>>,
-        max_wait_ms: Option<&Bound<'_, PyAny>>,
+        max_wait_ms: Defaulted<'_>,
     ) -> PyResult<Self> {
         errors::reject_store(store)?;
         let partition = partition.map(|p| values::node(p, "partition", u16::MAX.into())).transpose()?;
         let bounds = Bounds::new(
-            values::field_or(sequence_min, "sequence_min", u16::MAX, 0)?,
-            values::field_or(sequence_max, "sequence_max", u16::MAX, u16::MAX)?,
+            values::field_or(sequence_min.given(), "sequence_min", u16::MAX, 0)?,
+            values::field_or(sequence_max.given(), "sequence_max", u16::MAX, u16::MAX)?,
         )
         .map_err(errors::value)?;
         let mint = Mint::new(bounds, scheme::WINDOW);
         let partition = partition.map(|p| p as u16);
-        let made = Self::make(mint, Porter::new(bounds, None), partition, on_overflow, clock, max_wait_ms)?;
+        let made = Self::make(mint, Porter::new(bounds), partition, on_overflow, clock, &max_wait_ms)?;
         made.seat(py)?;
         Ok(made)
     }
@@ -515,20 +518,20 @@ impl Generator {
     /// :raises ArgumentError: an argument of the wrong type.
     /// :raises ConfigError: ``config.snapshot`` or ``config.bounds``.
     #[staticmethod]
-    #[pyo3(signature = (snapshot, *, on_overflow = None, clock = None, max_wait_ms = None))]
+    #[pyo3(signature = (snapshot, *, on_overflow = None, clock = None, max_wait_ms = Defaulted::OUT))]
     #[pyo3(text_signature = "(snapshot, *, on_overflow=None, clock=None, max_wait_ms=1000)")]
     fn restore(
         snapshot: &Bound<'_, PyAny>,
         on_overflow: Option<Bound<'_, PyAny>>,
         clock: Option<&Bound<'_, PyAny>>,
-        max_wait_ms: Option<&Bound<'_, PyAny>>,
+        max_wait_ms: Defaulted<'_>,
     ) -> PyResult<Self> {
         let snapshot =
             snapshot.cast::<Snapshot>().map_err(|_| errors::argument("snapshot", "a sno.Snapshot", snapshot))?;
         let snapshot = &snapshot.get().0;
         let mint = Mint::restore(snapshot).map_err(errors::value)?;
-        let porter = Porter::new(mint.bounds(), Some(snapshot));
-        let made = Self::make(mint, porter, Some(snapshot.partition), on_overflow, clock, max_wait_ms)?;
+        let porter = Porter::new(mint.bounds());
+        let made = Self::make(mint, porter, Some(snapshot.partition), on_overflow, clock, &max_wait_ms)?;
         made.gate.seat(made.clock.is_system());
         Ok(made)
     }
@@ -539,10 +542,10 @@ impl Generator {
     /// :raises FieldError: ``field.range``: ``meta`` is outside 0..255.
     /// :raises GenerationError: ``clock.rollback`` or ``sequence.exhausted`` when it would wait longer than
     ///     ``max_wait_ms``; ``clock.range``, ``fork.shared_node``, ``generator.closed``.
-    #[pyo3(signature = (meta = None), text_signature = "($self, meta=0)")]
+    #[pyo3(signature = (meta = Defaulted::OUT), text_signature = "($self, meta=0)")]
     #[pyo3(name = "new")]
-    fn mint_one(&self, py: Python<'_>, meta: Option<&Bound<'_, PyAny>>) -> PyResult<SnoId> {
-        self.slow(py, meta_of(meta)?).map(SnoId)
+    fn mint_one(&self, py: Python<'_>, meta: Defaulted<'_>) -> PyResult<SnoId> {
+        self.slow(py, meta_of(&meta)?).map(SnoId)
     }
 
     /// Mints the ID of a given time, for porting old rows: an aware datetime, or nanoseconds since the Unix epoch.
@@ -553,12 +556,12 @@ impl Generator {
     /// :raises ArgumentError: an argument of the wrong type.
     /// :raises FieldError: ``time.naive``, ``time.range`` outside 2010-01-01 to 2079-09-07, ``field.range``.
     /// :raises GenerationError: ``fork.shared_node``, ``generator.closed``.
-    #[pyo3(signature = (time, meta = None), text_signature = "($self, time, meta=0)")]
-    fn new_at(&self, py: Python<'_>, time: &Bound<'_, PyAny>, meta: Option<&Bound<'_, PyAny>>) -> PyResult<SnoId> {
+    #[pyo3(signature = (time, meta = Defaulted::OUT), text_signature = "($self, time, meta=0)")]
+    fn new_at(&self, py: Python<'_>, time: &Bound<'_, PyAny>, meta: Defaulted<'_>) -> PyResult<SnoId> {
         self.seat(py)?;
         let time = values::time(time)?.floor_ms();
         let partition = self.partition.load(Ordering::Relaxed);
-        self.porter.mint(time, meta_of(meta)?, partition, self.mint.bounds()).map(SnoId).map_err(errors::value)
+        self.porter.mint(time, meta_of(&meta)?, partition, self.mint.bounds()).map(SnoId).map_err(errors::value)
     }
 
     /// Mints ``n`` IDs, 0 to 2^31 - 1, into one :class:`Array`.
@@ -566,9 +569,9 @@ impl Generator {
     /// :raises ArgumentError: an argument is not an int.
     /// :raises FieldError: ``field.range``.
     /// :raises GenerationError: as :meth:`new`.
-    #[pyo3(signature = (n, meta = None), text_signature = "($self, n, meta=0)")]
-    fn batch(&self, py: Python<'_>, n: &Bound<'_, PyAny>, meta: Option<&Bound<'_, PyAny>>) -> PyResult<Array> {
-        let (n, meta) = (values::count(n)?, meta_of(meta)?);
+    #[pyo3(signature = (n, meta = Defaulted::OUT), text_signature = "($self, n, meta=0)")]
+    fn batch(&self, py: Python<'_>, n: &Bound<'_, PyAny>, meta: Defaulted<'_>) -> PyResult<Array> {
+        let (n, meta) = (values::count(n)?, meta_of(&meta)?);
         let data = PyBytes::new_with(py, n * scheme::SIZE, |ids| self.write(py, ids, meta))?;
         Ok(Array { data: data.unbind() })
     }
@@ -578,15 +581,17 @@ impl Generator {
     /// :raises ArgumentError: ``buffer`` has no buffer.
     /// :raises ConfigError: ``config.buffer``: read-only, not contiguous, or not a whole number of IDs.
     /// :raises GenerationError: as :meth:`new`; what was minted until then is in the buffer.
-    #[pyo3(signature = (buffer, meta = None), text_signature = "($self, buffer, meta=0)")]
-    fn fill(&self, buffer: &Bound<'_, PyAny>, meta: Option<&Bound<'_, PyAny>>) -> PyResult<usize> {
+    #[pyo3(signature = (buffer, meta = Defaulted::OUT), text_signature = "($self, buffer, meta=0)")]
+    fn fill(&self, buffer: &Bound<'_, PyAny>, meta: Defaulted<'_>) -> PyResult<usize> {
         let py = buffer.py();
-        let meta = meta_of(meta)?;
+        let meta = meta_of(&meta)?;
         let target = hot::Writable::new(buffer, scheme::SIZE)?;
         hot::fill(&target, scheme::SIZE, |ids| self.write(py, ids, meta))
     }
 
     /// Everything that a generator needs to go on elsewhere or later; see :meth:`restore`.
+    ///
+    /// :raises GenerationError: ``clock.range``, ``fork.shared_node``, ``generator.closed``.
     fn snapshot(&self, py: Python<'_>) -> PyResult<Snapshot> {
         self.seat(py)?;
         let now = self.clock.tick(py, scheme::TIMESCALE)?;
@@ -672,7 +677,7 @@ impl Generator {
 ///
 /// Snapshot(partition, sequence_min=0, sequence_max=65535, sequence=0, now=0, wall_hi=0, wall_safe=0, drifts=0)
 ///
-/// ``partition``, the bounds and ``sequence`` are 0 to 65535; ``now``, ``wall_hi`` (the highest unit seen) and
+/// ``partition`` and the bounds are 0 to 65535, ``sequence`` 0 to 2^32 - 1 as in Go; ``now``, ``wall_hi`` (the highest unit seen) and
 /// ``wall_safe`` are units of 4 ms since 2010, 0 to 2^39 - 1; ``drifts``, 0 to 2^32 - 1, counts how often the clock went
 /// back. ``sequence`` is the number handed out last in ``wall_hi``.
 ///
@@ -699,8 +704,8 @@ struct Json {
 #[pymethods]
 impl Snapshot {
     #[new]
-    #[pyo3(signature = (partition, sequence_min = None, sequence_max = None, sequence = None, now = None, wall_hi = None,
-                        wall_safe = None, drifts = None))]
+    #[pyo3(signature = (partition, sequence_min = Defaulted::OUT, sequence_max = Defaulted::OUT, sequence = Defaulted::OUT, now = Defaulted::OUT, wall_hi = Defaulted::OUT,
+                        wall_safe = Defaulted::OUT, drifts = Defaulted::OUT))]
     #[pyo3(
         text_signature = "(partition, sequence_min=0, sequence_max=65535, sequence=0, now=0, wall_hi=0, wall_safe=0, \
                              drifts=0)"
@@ -708,26 +713,26 @@ impl Snapshot {
     #[expect(clippy::too_many_arguments, reason = "one for each field of the format")]
     fn py_new(
         partition: &Bound<'_, PyAny>,
-        sequence_min: Option<&Bound<'_, PyAny>>,
-        sequence_max: Option<&Bound<'_, PyAny>>,
-        sequence: Option<&Bound<'_, PyAny>>,
-        now: Option<&Bound<'_, PyAny>>,
-        wall_hi: Option<&Bound<'_, PyAny>>,
-        wall_safe: Option<&Bound<'_, PyAny>>,
-        drifts: Option<&Bound<'_, PyAny>>,
+        sequence_min: Defaulted<'_>,
+        sequence_max: Defaulted<'_>,
+        sequence: Defaulted<'_>,
+        now: Defaulted<'_>,
+        wall_hi: Defaulted<'_>,
+        wall_safe: Defaulted<'_>,
+        drifts: Defaulted<'_>,
     ) -> PyResult<Self> {
-        let unit = |value: Option<&Bound<'_, PyAny>>, name| {
-            value.map_or(Ok(0), |value| values::field(value, name, scheme::TIME.max().into()).map(|n| n as u64))
+        let unit = |value: &Defaulted<'_>, name| {
+            value.given().map_or(Ok(0), |value| values::field(value, name, scheme::TIME.max().into()).map(|n| n as u64))
         };
         Ok(Self(scheme::Snapshot {
             partition: values::field_or(Some(partition), "partition", u16::MAX, 0)?,
-            sequence_min: values::field_or(sequence_min, "sequence_min", u16::MAX, 0)?,
-            sequence_max: values::field_or(sequence_max, "sequence_max", u16::MAX, u16::MAX)?,
-            sequence: values::field_or(sequence, "sequence", u16::MAX, 0)?,
-            now: unit(now, "now")?,
-            wall_hi: unit(wall_hi, "wall_hi")?,
-            wall_safe: unit(wall_safe, "wall_safe")?,
-            drifts: values::field_or(drifts, "drifts", u32::MAX, 0)?,
+            sequence_min: values::field_or(sequence_min.given(), "sequence_min", u16::MAX, 0)?,
+            sequence_max: values::field_or(sequence_max.given(), "sequence_max", u16::MAX, u16::MAX)?,
+            sequence: values::field_or(sequence.given(), "sequence", u32::MAX, 0)?,
+            now: unit(&now, "now")?,
+            wall_hi: unit(&wall_hi, "wall_hi")?,
+            wall_safe: unit(&wall_safe, "wall_safe")?,
+            drifts: values::field_or(drifts.given(), "drifts", u32::MAX, 0)?,
         }))
     }
 
@@ -738,7 +743,7 @@ impl Snapshot {
             partition: s.partition.to_be_bytes(),
             sequence_min: s.sequence_min,
             sequence_max: s.sequence_max,
-            sequence: s.sequence.into(),
+            sequence: s.sequence,
             now: s.now as i64,
             wall_hi: s.wall_hi,
             wall_safe: s.wall_safe,
@@ -757,14 +762,12 @@ impl Snapshot {
         let wrong = |reason: String| errors::value(Error::Snapshot(reason));
         let json: Json =
             serde_json::from_str(&values::text(text, "text")?).map_err(|error| wrong(error.to_string()))?;
-        let sequence = u16::try_from(json.sequence)
-            .map_err(|_| wrong(format!("sequence {} is outside 0..65535", json.sequence)))?;
         let now = u64::try_from(json.now).map_err(|_| wrong(format!("now {} is negative", json.now)))?;
         Ok(Self(scheme::Snapshot {
             partition: u16::from_be_bytes(json.partition),
             sequence_min: json.sequence_min,
             sequence_max: json.sequence_max,
-            sequence,
+            sequence: json.sequence,
             now,
             wall_hi: json.wall_hi,
             wall_safe: json.wall_safe,
@@ -792,7 +795,7 @@ impl Snapshot {
 
     /// Sequence number handed out last in ``wall_hi``.
     #[getter]
-    fn sequence(&self) -> u16 {
+    fn sequence(&self) -> u32 {
         self.0.sequence
     }
 

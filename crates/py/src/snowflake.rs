@@ -2,7 +2,9 @@
 
 use crate::clock::{Clock, Patience, Reason};
 use crate::fork::{Entry, Gate};
+use crate::values::Defaulted;
 use crate::{errors, hot, values};
+use mintmark_core::error::Error;
 use mintmark_core::schemes::snowflake::{self as scheme, Mint, OnExhausted, OnRollback, Rules, Stamp};
 use mintmark_core::step::{Refusal, Run};
 use mintmark_core::units::Timescale;
@@ -34,24 +36,21 @@ impl Layout {
 #[pymethods]
 impl Layout {
     #[new]
-    #[pyo3(signature = (fields, *, epoch_ms, unit_ms = None), text_signature = "(fields, *, epoch_ms, unit_ms=1)")]
-    fn py_new(
-        fields: &Bound<'_, PyAny>,
-        epoch_ms: &Bound<'_, PyAny>,
-        unit_ms: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<Self> {
+    #[pyo3(signature = (fields, *, epoch_ms, unit_ms = Defaulted::OUT), text_signature = "(fields, *, epoch_ms, unit_ms=1)")]
+    fn py_new(fields: &Bound<'_, PyAny>, epoch_ms: &Bound<'_, PyAny>, unit_ms: Defaulted<'_>) -> PyResult<Self> {
         let text = values::text(fields, "fields")?;
-        let epoch = values::signed(epoch_ms, "epoch_ms")?;
-        let wrong = |reason| {
-            errors::value(mintmark_core::error::Error::Layout { layout: text.chars().take(100).collect(), reason })
-        };
+        let epoch = values::saturated(epoch_ms, "epoch_ms")?;
+        let wrong = |reason| Error::Layout { layout: text.chars().take(100).collect(), reason };
         // A million years either way: more than any clock, and no sum overflows.
         const FAR: i128 = 1 << 55;
         let epoch = i64::try_from(epoch)
             .ok()
             .filter(|&ms| i128::from(ms).abs() <= FAR)
-            .ok_or_else(|| wrong(format!("epoch_ms {epoch} is outside -{FAR}..{FAR}")))?;
-        let unit = values::field_or(unit_ms, "unit_ms", u32::MAX, 1)?;
+            .ok_or_else(|| errors::value(wrong(format!("epoch_ms {epoch} is outside -{FAR}..{FAR}"))))?;
+        let unit = unit_ms.given().map_or(Ok(1), |unit| {
+            let outside = |value| wrong(format!("unit_ms {value} is outside 1..{}", u32::MAX));
+            values::bounded(unit, "unit_ms", 1, u32::MAX.into(), outside).map(|n| n as u32)
+        })?;
         scheme::Layout::declare(&text, epoch, unit).map(Self).map_err(errors::value)
     }
 
@@ -101,18 +100,13 @@ impl Layout {
     ///
     /// :raises ArgumentError: a value is not an int.
     /// :raises FieldError: ``time.range`` or ``field.range``.
-    #[pyo3(signature = (*, timestamp_ms, node = None, sequence = None))]
+    #[pyo3(signature = (*, timestamp_ms, node = Defaulted::OUT, sequence = Defaulted::OUT))]
     #[pyo3(text_signature = "($self, *, timestamp_ms, node=0, sequence=0)")]
-    fn compose(
-        &self,
-        timestamp_ms: &Bound<'_, PyAny>,
-        node: Option<&Bound<'_, PyAny>>,
-        sequence: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<u64> {
-        let ms = values::signed(timestamp_ms, "timestamp_ms")?;
+    fn compose(&self, timestamp_ms: &Bound<'_, PyAny>, node: Defaulted<'_>, sequence: Defaulted<'_>) -> PyResult<u64> {
+        let ms = values::saturated(timestamp_ms, "timestamp_ms")?;
         let time = mintmark_core::units::UnixNs(ms.saturating_mul(1_000_000)).floor_ms();
-        let node = values::field_or(node, "node", self.0.max_node(), 0)?;
-        let sequence = values::field_or(sequence, "sequence", u64::from(self.0.ids_per_tick()) - 1, 0)?;
+        let node = values::field_or(node.given(), "node", self.0.max_node(), 0)?;
+        let sequence = values::field_or(sequence.given(), "sequence", u64::from(self.0.ids_per_tick()) - 1, 0)?;
         self.0.compose(time, node, sequence).map_err(errors::value)
     }
 
@@ -228,6 +222,7 @@ impl Parts {
 ///
 /// :raises ArgumentError: an argument of the wrong type.
 /// :raises ConfigError: ``config.node``, ``config.policy``, ``config.wait``, ``config.store``.
+/// :raises GenerationError: ``system.random``: there is no randomness to draw a node number from.
 #[pyclass(frozen, module = "mintmark.snowflake")]
 pub struct Generator {
     gate: Gate,
@@ -260,11 +255,13 @@ impl Generator {
     }
 
     fn take(&self, py: Python<'_>, want: u32) -> PyResult<Run> {
-        self.seat(py)?;
         let mut patience = Patience::new(self.max_wait_ms);
         loop {
+            self.seat(py)?;
             let refusal = match self.mint.take_slowly(want, || self.clock.tick(py, self.timescale))? {
-                Ok(run) => return Ok(run),
+                Ok(run) if self.gate.is_seated() => return Ok(run),
+                // The user's clock forked this process.
+                Ok(_) => continue,
                 Err(refusal) => refusal,
             };
             let rules = self.mint.rules();
@@ -332,20 +329,20 @@ impl Generator {
 #[pymethods]
 impl Generator {
     #[new]
-    #[pyo3(signature = (node = None, *, layout = None, on_rollback = None, on_exhausted = None, store = None, clock = None,
-                        max_wait_ms = None))]
-    #[pyo3(text_signature = "(node=None, *, layout=DEFAULT, on_rollback='advance', on_exhausted='wait', store=None, \
+    #[pyo3(signature = (node = None, *, layout = None, on_rollback = Defaulted::OUT, on_exhausted = Defaulted::OUT, store = None, clock = None,
+                        max_wait_ms = Defaulted::OUT))]
+    #[pyo3(text_signature = "(node=None, *, layout=..., on_rollback='advance', on_exhausted='wait', store=None, \
                              clock=None, max_wait_ms=1000)")]
     #[expect(clippy::too_many_arguments, reason = "keywords of the public constructor")]
     fn py_new(
         py: Python<'_>,
         node: Option<&Bound<'_, PyAny>>,
         layout: Option<&Bound<'_, PyAny>>,
-        on_rollback: Option<&Bound<'_, PyAny>>,
-        on_exhausted: Option<&Bound<'_, PyAny>>,
+        on_rollback: Defaulted<'_>,
+        on_exhausted: Defaulted<'_>,
         store: Option<&Bound<'_, PyAny>>,
         clock: Option<&Bound<'_, PyAny>>,
-        max_wait_ms: Option<&Bound<'_, PyAny>>,
+        max_wait_ms: Defaulted<'_>,
     ) -> PyResult<Self> {
         errors::reject_store(store)?;
         let layout = match layout {
@@ -362,8 +359,8 @@ impl Generator {
         let rules = Rules {
             sequence_bits: layout.0.ids_per_tick().ilog2(),
             window: layout.0.window(),
-            on_rollback: values::policy(on_rollback, "on_rollback", &rollbacks)?,
-            on_exhausted: values::policy(on_exhausted, "on_exhausted", &exhaustions)?,
+            on_rollback: values::policy(on_rollback.given(), "on_rollback", &rollbacks)?,
+            on_exhausted: values::policy(on_exhausted.given(), "on_exhausted", &exhaustions)?,
         };
         let made = Self {
             gate: Gate::new(),
@@ -375,7 +372,7 @@ impl Generator {
             placed: AtomicU64::new(0),
             given: given.is_some(),
             clock: Clock::from_argument(clock)?,
-            max_wait_ms: max_wait_ms.map_or(Ok(1000), values::max_wait_ms)?,
+            max_wait_ms: max_wait_ms.given().map_or(Ok(1000), values::max_wait_ms)?,
         };
         made.seat(py)?;
         Ok(made)

@@ -3,15 +3,37 @@
 use crate::errors;
 use mintmark_core::error::Error;
 use mintmark_core::units::{UnixMs, UnixNs};
-use pyo3::exceptions::PyOverflowError;
+use pyo3::Borrowed;
+use pyo3::exceptions::{PyIndexError, PyOverflowError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{
     PyByteArray, PyBytes, PyDateTime, PyDelta, PyDeltaAccess, PyInt, PyMemoryView, PyString, PyTzInfo, PyTzInfoAccess,
 };
 
+/// An argument with a default, which None does not stand for.
+pub struct Defaulted<'py>(Option<Bound<'py, PyAny>>);
+
+impl<'py> Defaulted<'py> {
+    /// The argument was left out.
+    pub const OUT: Self = Self(None);
+
+    /// What was passed, if anything.
+    pub fn given(&self) -> Option<&Bound<'py, PyAny>> {
+        self.0.as_ref()
+    }
+}
+
+impl<'py> FromPyObject<'_, 'py> for Defaulted<'py> {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        Ok(Self(Some(object.to_owned())))
+    }
+}
+
 /// A whole number within `min..=max`; `raise` makes the error from the number in words.
-fn bounded(
+pub fn bounded(
     value: &Bound<'_, PyAny>,
     what: &str,
     min: i128,
@@ -25,11 +47,18 @@ fn bounded(
     let words = match value.extract::<i128>() {
         Ok(n) if n >= min && (n < 0 || n as u128 <= max) => return Ok(n as u128),
         Ok(n) => n.to_string(),
-        // Python refuses to print an int of thousands of digits, and so do we.
-        Err(error) if error.is_instance_of::<PyOverflowError>(value.py()) => "of more than 127 bits".into(),
+        Err(error) if error.is_instance_of::<PyOverflowError>(value.py()) => large(value)?,
         Err(error) => return Err(error),
     };
     Err(errors::value(raise(words)))
+}
+
+/// An int that no machine word holds, in words.
+fn large(value: &Bound<'_, PyAny>) -> PyResult<String> {
+    let number = value.py().import("operator")?.call_method1("index", (value,))?;
+    let bits: u64 = number.call_method0("bit_length")?.extract()?;
+    // Python refuses to print an int of thousands of digits, and so do we.
+    if bits <= 256 { number.str()?.extract() } else { Ok(format!("of {bits} bits")) }
 }
 
 /// A field's value within `0..=max`.
@@ -59,17 +88,20 @@ pub fn signed(value: &Bound<'_, PyAny>, name: &str) -> PyResult<i128> {
     bounded(value, name, min, max, |value| Error::Range { field: name.into(), value, min, max }).map(|n| n as i128)
 }
 
+/// A whole number of any size, of which the largest and smallest that are left stand for all beyond.
+pub fn saturated(value: &Bound<'_, PyAny>, name: &str) -> PyResult<i128> {
+    match value.extract::<i128>() {
+        Err(error) if error.is_instance_of::<PyOverflowError>(value.py()) => {
+            Ok(if value.lt(0)? { i128::MIN } else { i128::MAX })
+        }
+        _ => signed(value, name),
+    }
+}
+
 /// How many milliseconds a generator may wait.
 pub fn max_wait_ms(value: &Bound<'_, PyAny>) -> PyResult<u64> {
-    let max = u128::from(u32::MAX);
-    let wrong = |error: PyErr| {
-        let py = value.py();
-        if error.get_type(py).name().is_ok_and(|n| n == "ArgumentError") {
-            return error;
-        }
-        errors::config(py, "config.wait", &error.value(py).to_string())
-    };
-    field(value, "max_wait_ms", max).map(|n| n as u64).map_err(wrong)
+    let wrong = |value| Error::Wait { value, max: u32::MAX };
+    bounded(value, "max_wait_ms", 0, u32::MAX.into(), wrong).map(|n| n as u64)
 }
 
 /// Text.
@@ -91,10 +123,10 @@ pub fn bytes(value: &Bound<'_, PyAny>, what: &str) -> PyResult<Vec<u8>> {
     if let Ok(bytes) = value.cast::<PyByteArray>() {
         return Ok(bytes.to_vec());
     }
-    let Ok(view) = PyMemoryView::from(value) else {
-        return Err(errors::argument(what, "bytes or another buffer", value));
-    };
-    view.call_method0("tobytes")?.extract()
+    match PyMemoryView::from(value) {
+        Ok(view) if view.getattr("c_contiguous")?.is_truthy()? => view.call_method0("tobytes")?.extract(),
+        _ => Err(errors::argument(what, "bytes or another contiguous buffer", value)),
+    }
 }
 
 /// A time: an aware datetime, or an int of nanoseconds since the Unix epoch.
@@ -104,7 +136,7 @@ pub fn time(value: &Bound<'_, PyAny>) -> PyResult<UnixNs> {
         if value.cast::<PyInt>().is_err() && !value.hasattr("__index__")? {
             return Err(errors::argument("time", "an aware datetime or an int of nanoseconds", value));
         }
-        return signed(value, "time").map(UnixNs);
+        return saturated(value, "time").map(UnixNs);
     };
     if datetime.get_tzinfo().is_none() || datetime.call_method0("utcoffset")?.is_none() {
         let message = format!("time {} has no time zone", datetime.str()?);
@@ -191,4 +223,27 @@ pub fn policy<T: Copy>(value: Option<&Bound<'_, PyAny>>, what: &str, known: &[(&
         let message = format!("{what} {shown:?} is not one of {}", names.join(", "));
         errors::config(value.py(), "config.policy", &message)
     })
+}
+
+/// Packed text: a buffer of ASCII, or a str of which any other character becomes a question mark, which no alphabet has.
+pub fn characters(value: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
+    match value.cast::<PyString>() {
+        Ok(_) => Ok(text(value, "text")?.chars().map(|c| if c.is_ascii() { c as u8 } else { b'?' }).collect()),
+        Err(_) => bytes(value, "text"),
+    }
+}
+
+/// An index into `count` items, as a list takes it.
+pub fn index(index: &Bound<'_, PyAny>, count: usize) -> PyResult<usize> {
+    let at = index.extract::<isize>();
+    if let Err(error) = &at
+        && !error.is_instance_of::<PyOverflowError>(index.py())
+    {
+        return Err(at.unwrap_err());
+    }
+    at.ok()
+        .map(|at| if at < 0 { at + count as isize } else { at })
+        .and_then(|at| usize::try_from(at).ok())
+        .filter(|&at| at < count)
+        .ok_or_else(|| PyIndexError::new_err(format!("index is outside an Array of {count}")))
 }

@@ -7,7 +7,6 @@ from . import snowflake as snowflake
 
 __all__ = [
     "ManualClock",
-    "after_fork_in_child",
     "build_profile",
     "cached_ms",
     "clock_facts",
@@ -18,7 +17,6 @@ __all__ = [
 
 build_profile: Final[str]
 
-def after_fork_in_child() -> None: ...
 def cached_ms() -> int: ...
 def clock_facts() -> dict[str, int]: ...
 @final

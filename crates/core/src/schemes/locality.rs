@@ -7,7 +7,7 @@
 //!
 //! - **variable** mode: the counter grows by 198491317 modulo 2^32 and is written with its nibbles reversed, so that
 //!   neighbouring IDs differ in their first characters and scatter over shards;
-//! - **sequential** mode: the counter grows by 1 and is written as it is, started from the minute, so that IDs cluster.
+//! - **sequential** mode: the counter grows by 1 and is written as it is, started from the present ten minutes, so that IDs cluster.
 //!
 //! The bits where RFC 9562 keeps its variant belong to the MAC fragment: these are not RFC 9562 UUIDs.
 //!
@@ -82,7 +82,7 @@ fn reverse_nibbles(n: u32) -> u32 {
     (n & 0x0f0f_0f0f) << 4 | (n & 0xf0f0_f0f0) >> 4
 }
 
-/// Where sequential mode starts in the minute of a time: the first 4 bytes, little-endian, of the MD5 of the UTC time as
+/// Where sequential mode starts in the ten minutes of a time: the first 4 bytes, little-endian, of the MD5 of the UTC time as
 /// `yyyymmddhhmm` cut to 11 characters, so that processes on many machines start close together.
 #[must_use]
 pub fn sequential_seed(time: UnixMs) -> u32 {
@@ -276,7 +276,7 @@ impl Mint {
         Self(Cell::new(0))
     }
 
-    /// A generator whose last ID was the `count`-th, in a span of the past: tests start near a lap's end with it.
+    /// A generator that has come so far: tests start near a lap's end with it.
     #[must_use]
     pub fn at(state: State) -> Self {
         Self(Cell::new(state.pack()))

@@ -352,7 +352,11 @@ impl Mint {
                 return Err(Error::Snapshot(format!("{name} {unit} is outside 0..{}", TIME.max())));
             }
         }
-        let next = u32::from(snapshot.sequence.max(bounds.min)) + 1;
+        let (min, max) = (u32::from(bounds.min), u32::from(bounds.max));
+        if snapshot.sequence != 0 && snapshot.sequence < min {
+            return Err(Error::Snapshot(format!("sequence {} is below sequenceMin {min}", snapshot.sequence)));
+        }
+        let next = snapshot.sequence.clamp(min, max) + 1;
         let timeline = snapshot.wall_hi << 1 | u64::from(snapshot.drifts & 1);
         Ok(Self {
             cell: Cell::new(State { timeline, next }.pack()),
@@ -440,12 +444,11 @@ impl Mint {
     #[must_use]
     pub fn snapshot(&self, partition: u16, now: Tick) -> Snapshot {
         let (state, drift) = self.view();
-        let last = state.next.saturating_sub(1).max(u32::from(self.bounds.min));
         Snapshot {
             partition,
             sequence_min: self.bounds.min,
             sequence_max: self.bounds.max,
-            sequence: u16::try_from(last).unwrap_or(u16::MAX),
+            sequence: state.next.saturating_sub(1).max(u32::from(self.bounds.min)),
             now: now.0,
             wall_hi: state.unit().0,
             wall_safe: drift.safe.0,
@@ -467,8 +470,8 @@ pub struct Snapshot {
     pub sequence_min: u16,
     /// Upper sequence bound; 0 stands for 65535.
     pub sequence_max: u16,
-    /// Last sequence number handed out in `wall_hi`.
-    pub sequence: u16,
+    /// Last sequence number handed out in `wall_hi`; one above the bounds means that the unit is used up.
+    pub sequence: u32,
     /// The unit in which the snapshot was taken; informative.
     pub now: u64,
     /// Highest unit seen.
@@ -484,14 +487,10 @@ pub struct Snapshot {
 pub struct Porter(Cell);
 
 impl Porter {
-    /// A counter whose first number is `min`, or follows the snapshot's.
+    /// A counter whose first number is the lower bound. Snapshots do not hold it.
     #[must_use]
-    pub fn new(bounds: Bounds, snapshot: Option<&Snapshot>) -> Self {
-        let next = match snapshot {
-            Some(s) if s.sequence >= bounds.min && s.sequence > 0 => Self::after(s.sequence, bounds),
-            _ => bounds.min,
-        };
-        Self(Cell::new(u64::from(next)))
+    pub fn new(bounds: Bounds) -> Self {
+        Self(Cell::new(bounds.min.into()))
     }
 
     fn after(sequence: u16, bounds: Bounds) -> u16 {

@@ -296,49 +296,38 @@ pub struct State {
 
 /// Mints up to `want` IDs. Pure.
 ///
-/// `lead` says by how many ticks the state may rightly be ahead of the clock, after a rollback or an advance; it sets the
-/// pace and tells a rollback from an advance, but uniqueness does not rest on it: the tick never goes back.
-/// Returns the next state, the next lead, and the run.
-///
-/// # Errors
-/// [`Refusal`]; the caller applies the wait-or-raise half of the policies.
+/// `lead` says by how many ticks the state was ahead of the clock when it was last read, after a rollback or an advance: it
+/// tells a clock that goes back from one that has not caught up, and sets the pace. Uniqueness does not rest on it: the
+/// tick never goes back. Returns the lead as it is now and, if it minted, the next state and the run.
 #[inline(always)]
-pub fn step(state: State, lead: u64, now: Tick, want: u32, rules: &Rules) -> Result<(State, u64, Run), Refusal> {
+pub fn step(state: State, lead: u64, now: Tick, want: u32, rules: &Rules) -> (u64, Result<(State, Run), Refusal>) {
     let mut at = state;
-    let mut lead = if now < state.tick { lead } else { 0 };
+    let mut ahead = state.tick.0.saturating_sub(now.0);
     if now > state.tick {
         at = State { tick: now, next: 0 };
-    } else if now < state.tick {
-        if now.0.saturating_add(lead) < state.tick.0 {
-            match rules.on_rollback {
-                OnRollback::Advance => lead = state.tick.0 - now.0,
-                OnRollback::Wait | OnRollback::Raise => return Err(Refusal::Rollback { until: state.tick }),
-            }
+    } else if ahead > lead {
+        if rules.on_rollback != OnRollback::Advance {
+            return (lead, Err(Refusal::Rollback { until: Tick(state.tick.0 - lead) }));
         }
-        let paced = now.0.saturating_add(lead);
-        if rules.on_exhausted != OnExhausted::Advance && paced > state.tick.0 {
-            at = State { tick: Tick(paced), next: 0 };
-        }
+    } else if ahead < lead && rules.on_exhausted != OnExhausted::Advance {
+        // The clock went on, and so do we, at the same distance.
+        at = State { tick: Tick(now.0.saturating_add(lead)), next: 0 };
+        ahead = lead;
     }
     let capacity = 1_u32 << rules.sequence_bits;
     if at.next >= capacity {
-        let next_tick = Tick(at.tick.0 + 1);
-        match rules.on_exhausted {
-            OnExhausted::Advance => {
-                at = State { tick: next_tick, next: 0 };
-                lead = lead.max(next_tick.0 - now.0.min(next_tick.0));
-            }
-            OnExhausted::Wait | OnExhausted::Raise => {
-                return Err(Refusal::Exhausted { until: Tick(next_tick.0.saturating_sub(lead)) });
-            }
+        if rules.on_exhausted != OnExhausted::Advance {
+            return (ahead, Err(Refusal::Exhausted { until: Tick(now.0 + 1) }));
         }
+        at = State { tick: Tick(at.tick.0 + 1), next: 0 };
+        ahead += 1;
     }
     if !rules.window.holds(at.tick) {
-        return Err(Refusal::Outside { tick: at.tick });
+        return (ahead, Err(Refusal::Outside { tick: at.tick }));
     }
     let count = want.min(capacity - at.next);
     let run = Run { tick: at.tick.0, first: at.next, count };
-    Ok((State { tick: at.tick, next: at.next + count }, lead, run))
+    (ahead, Ok((State { tick: at.tick, next: at.next + count }, run)))
 }
 
 /// A generator's state between calls.
@@ -384,7 +373,7 @@ impl Mint {
                 state
             } else if lead == 0 && now > state.tick {
                 State { tick: now, next: 0 }
-            } else if now < state.tick && self.is_ahead_by_choice(now, lead, state) {
+            } else if now < state.tick && state.tick.0 - now.0 == lead {
                 state
             } else {
                 return Err(Refusal::Rollback { until: state.tick });
@@ -401,11 +390,6 @@ impl Mint {
         })
     }
 
-    /// Whether the state is ahead of the clock because exhausted ticks were advanced, and no further.
-    fn is_ahead_by_choice(&self, now: Tick, lead: u64, state: State) -> bool {
-        self.rules.on_exhausted == OnExhausted::Advance && now.0.saturating_add(lead) >= state.tick.0
-    }
-
     /// Mints up to `want` IDs under the whole of [`step`]. `clock` is read after the state is, so that a slow caller is
     /// not taken for a clock that went back.
     ///
@@ -420,20 +404,20 @@ impl Mint {
             let word = self.cell.load();
             let lead = self.lead.load(Ordering::Acquire);
             let now = clock()?;
-            match step(self.unpack(word), lead, now, want, &self.rules) {
+            let (next_lead, minted) = step(self.unpack(word), lead, now, want, &self.rules);
+            // A larger lead is published before the tick that needs it, a smaller one after.
+            if next_lead > lead {
+                self.lead.fetch_max(next_lead, Ordering::AcqRel);
+            }
+            let (next, run) = match minted {
+                Ok(minted) => minted,
                 Err(refusal) => return Ok(Err(refusal)),
-                Ok((next, next_lead, run)) => {
-                    // A larger lead is published before the tick that needs it, a smaller one after.
-                    if next_lead > lead {
-                        self.lead.fetch_max(next_lead, Ordering::AcqRel);
-                    }
-                    if self.cell.try_set(word, self.pack(next)) {
-                        if next_lead < lead {
-                            let _ = self.lead.compare_exchange(lead, next_lead, Ordering::AcqRel, Ordering::Relaxed);
-                        }
-                        return Ok(Ok(run));
-                    }
+            };
+            if self.cell.try_set(word, self.pack(next)) {
+                if next_lead < lead {
+                    let _ = self.lead.compare_exchange(lead, next_lead, Ordering::AcqRel, Ordering::Relaxed);
                 }
+                return Ok(Ok(run));
             }
         }
     }
