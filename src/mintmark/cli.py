@@ -238,9 +238,9 @@ def _json_lines(numbers: Iterable[int], fmt: formats.Format) -> bytes:
     lines = []
     for number in numbers:
         minted = anatomy.dissect(fmt, number)
-        time = formats.stamp(minted.time) if minted.time else None
+        when = formats.stamp(minted.time) if minted.time else None
         fields = {field.name: field.as_dict()["value"] for field in minted.fields if field.role != "fixed"}
-        head = {"id": minted.text, "scheme": minted.scheme, "layout": minted.layout, "time": time}
+        head = {"id": minted.text, "scheme": minted.scheme, "layout": minted.layout, "time": when}
         lines.append(json.dumps({**head, "fields": fields}) + "\n")
     return "".join(lines).encode()
 
@@ -450,7 +450,7 @@ def schemes(args: argparse.Namespace) -> int:
     explained: dict[str, list[str]] = {}
     for each in known.values():
         if each not in minted:
-            explained.setdefault(each.scheme, []).append(each.layout or "")
+            explained.setdefault(each.scheme, []).extend([each.layout] if each.layout else [])
     rows = [("scheme", "bits", "nodes", "IDs/s per node", "runs out")]
     for each in minted:
         nodes, rate = (_short(number) for number in (each.nodes, each.ids_per_second))
@@ -472,7 +472,9 @@ def schemes(args: argparse.Namespace) -> int:
     screen.line()
     screen.line(("'mintmark inspect' also explains", "quiet"))
     for scheme, layouts in explained.items():
-        screen.line(("  " + scheme, ""), (f" {' '.join(layouts)}", "quiet"))
+        if layouts:
+            screen.line(("  " + scheme, ""), (f" {' '.join(layouts)}", "quiet"))
+    screen.line(("  " + ", ".join(scheme for scheme, layouts in explained.items() if not layouts), ""))
     return 0
 
 

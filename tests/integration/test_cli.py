@@ -471,6 +471,11 @@ def test_schemes_lists_fields_capacity_and_end_of_every_layout() -> None:
     assert lines[2] == "  time:39 tick:1 meta:8 partition:16 sequence:16"
     assert lines[3].split() == ["snowflake", "default", "63", "1,024", "4,096,000", "2084-09-06"]
     assert lines[13].split() == ["locality", "128", "17.6", "trillion", "4.3", "trillion", "after", "9999"]
+    assert lines[-3:] == [
+        "'mintmark inspect' also explains",
+        "  uuid v1 v2 v3 v4 v5 v6 v7 v8 nil max other",
+        "  ulid, ksuid, objectid, xid, cuid, sandflake, cuid2, nanoid",
+    ]
     assert all(len(line) <= 80 for line in lines)
 
 
@@ -625,15 +630,21 @@ def test_a_pipe_that_nobody_reads_ends_it_silently(args: list[str]) -> None:
     "args", [*ENDLESS, ["inspect"], ["new", "snowflake", "--layout", "sonyflake", "-n", "999999"]], ids=" ".join
 )
 def test_ctrl_c_ends_it_silently_even_while_nobody_reads(args: list[str]) -> None:
+    import fcntl
+    import termios
+
     pipe = subprocess.PIPE
     with subprocess.Popen([*HEEDING_CTRL_C, *args], stdin=pipe, stdout=pipe, stderr=pipe, env=CLEAN) as process:
         assert process.stdout
         assert process.stderr
-        if args[0] == "inspect":
-            assert process.stdin
-            process.stdin.write(f"{SNO}\n".encode())
-            process.stdin.flush()
-        assert process.stdout.readline()
+        assert process.stdin
+        process.stdin.write(f"{SNO}\n".encode() * 2000)
+        process.stdin.close()
+        unread = bytearray(4)
+        while int.from_bytes(unread, sys.byteorder) < 32_768:  # until it waits for a reader, or soon will
+            assert process.poll() is None
+            time.sleep(0.01)
+            fcntl.ioctl(process.stdout.fileno(), termios.FIONREAD, unread)
         process.send_signal(signal.SIGINT)
         assert process.wait(30) == 130
         assert process.stderr.read() == b""

@@ -168,7 +168,10 @@ class SnoMachine(RuleBasedStateMachine):
         low, high = sorted(limits)
         s = sno.Snapshot.from_json(self.generator.snapshot().to_json())
         assert (s.now, s.wall_hi, s.wall_safe) == (self.model.unit_now(), self.model.unit, self.model.safe)
-        snapshot = sno.Snapshot(s.partition, *limits, s.sequence, s.now, s.wall_hi, s.wall_safe, s.drifts)
+        if 0 < s.sequence < low:
+            # As in the original, what was used must not lie below the bounds.
+            low = s.sequence
+        snapshot = sno.Snapshot(s.partition, low, high, s.sequence, s.now, s.wall_hi, s.wall_safe, s.drifts)
         self.generator.close()
         self.overflows.clear()
         self.model = self.model.restored(low, high)

@@ -165,11 +165,14 @@ class SnowflakeMachine(RuleBasedStateMachine):
             self.check_refusal(minted, before, how)
             return
         assert len(minted) == n
+        self.check_order(minted)
+        if not self.model:
+            self.check_bounds(before, n, last)
+
+    def check_order(self, minted: list[tuple[int, int]]) -> None:
         for place in minted:
             assert place > self.highest, "not strictly increasing, so minted twice"
             self.highest = place
-        if not self.model:
-            self.check_bounds(before, n, last)
 
     def check_refusal(self, refusal: Refusal, before: int, how: str) -> None:
         code, retry_after_ms = refusal
@@ -177,12 +180,14 @@ class SnowflakeMachine(RuleBasedStateMachine):
         assert allowed[code] != "advance"
         assert retry_after_ms
         if self.on_rollback == "advance":
-            assert retry_after_ms <= self.layout.unit_ms
+            assert retry_after_ms <= 2 * self.layout.unit_ms
         if how == "new" and "wait" not in allowed.values():
             assert self.clock.now_ns == before, "a refusal must leave no effect"
         self.move_clock(retry_after_ms * MS)
         if how == "new" and not self.model:
-            assert not isinstance(outcome(lambda: self.mint(1, "batch")), tuple), "retried too early"
+            retried = outcome(lambda: self.mint(1, "new"))
+            assert isinstance(retried, list), "retry_after_ms was too short"
+            self.check_order(retried)
         # What a batch minted before it failed is not known here: the next call may be any number of ticks ahead.
         self.last_call = self.epoch
 
@@ -191,7 +196,8 @@ class SnowflakeMachine(RuleBasedStateMachine):
         after = self.clock.now_ns
         ticks = -(-n // self.capacity)
         if self.on_rollback == "advance":
-            waits = 0 if self.on_exhausted == "advance" else ticks
+            # One tick more where the clock catches up with the last ID meanwhile.
+            waits = 0 if self.on_exhausted == "advance" else ticks + 1
             assert after <= max(before, self.start(self.tick(before) + waits)), "blocked"
         else:
             assert after <= max(before, self.start(last[0])), "waited longer than the clock was behind"

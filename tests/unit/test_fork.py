@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import multiprocessing
 import os
 import select
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -37,12 +39,12 @@ Generator: TypeAlias = "sno.Generator | snowflake.Generator | locality.Generator
 class Child:
     """A forked process that runs a function; what that returns comes back through a pipe, as JSON."""
 
-    def __init__(self, run: Callable[[], object]) -> None:
+    def __init__(self, run: Callable[[], object], fork: Callable[[], int] = os.fork) -> None:
         self.reading, writing = os.pipe()
         with warnings.catch_warnings():
             # Python 3.12 warns of forks beside threads: to be safe there is what is tested.
             warnings.simplefilter("ignore", DeprecationWarning)
-            self.pid = os.fork()
+            self.pid = fork()
         if self.pid == 0:
             try:
                 answer = json.dumps({"result": run()})
@@ -183,6 +185,14 @@ def test_a_random_partition_is_drawn_anew_and_starts_afresh() -> None:
     assert all(partition == minted and drifts == 0 for partition, minted, drifts in children)
     assert len({generator.partition, *(partition for partition, _, _ in children)}) > 4
     assert generator.drifts == 1
+
+
+def test_a_fork_that_python_does_not_know_of_is_noticed() -> None:
+    fork = ctypes.PyDLL(None).fork
+    generators: list[Generator] = [sno.Generator(7), snowflake.Generator(7), locality.Generator(pid=7)]
+    locality.new()
+    child = Child(lambda: [locality.new().pid, *(outcome(generator.new) for generator in generators)], fork)
+    assert child.result() == [child.pid % 65536, *["fork.shared_node"] * 3]
 
 
 def test_processes_of_multiprocessing_are_forks_too() -> None:
@@ -361,3 +371,29 @@ def test_wrong_in_the_ruby_original_parent_and_child_count_on_alike_under_one_pi
     assert [text[:8] for text in ids] != [text[:8] for text in childs_ids]
     assert {locality.ID.parse(text).pid for text in ids} == {os.getpid() % 65536}
     assert {locality.ID.parse(text).pid for text in childs_ids} == {child.pid % 65536}
+
+
+def test_a_fork_by_no_python_code_is_noticed_as_well() -> None:
+    """uWSGI and other programs that embed Python fork in C, and may run none of Python's fork hooks."""
+    script = """if True:
+        import ctypes, os, sys
+        from mintmark import errors, locality, sno, snowflake
+        given = sno.Generator(7)
+        parent = [sno.new(), snowflake.new(), locality.new(), given.new()]
+        reading, writing = os.pipe()
+        child = ctypes.PyDLL(None).fork()
+        if child == 0:
+            try:
+                refusal = str(given.new())
+            except errors.GenerationError as error:
+                refusal = error.code
+            minted = [str(i) for i in (sno.new(), snowflake.new(), locality.new())]
+            os.write(writing, " ".join([*minted, refusal]).encode())
+            os._exit(0)
+        os.waitpid(child, 0)
+        *minted, refusal = os.read(reading, 1000).decode().split()
+        ours = [str(i) for i in (sno.new(), snowflake.new(), locality.new())]
+        print(refusal, set(minted) & set(ours), sno.ID.parse(minted[0]).partition == parent[0].partition)
+    """
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=BOUND, check=False)
+    assert done.stdout == "fork.shared_node set() False\n", done.stderr

@@ -856,14 +856,26 @@ def test_after_a_rollback_minting_goes_on_at_the_last_tick_by_default() -> None:
     assert clock.now_ns == ns(T - 5000)
 
 
-def test_after_a_rollback_ticks_go_on_at_the_pace_of_the_clock() -> None:
+def test_after_a_rollback_the_last_tick_lasts_until_the_clock_has_caught_up() -> None:
     clock = ManualClock(ns(T))
     generator = Generator(1, clock=clock)
     generator.new()
     clock.set(ns(T - 5000))
-    generator.new()
-    clock.advance(ns(3))
-    assert parsed(DEFAULT, generator.new()) == (T + 3, 1, 0)
+    assert parsed(DEFAULT, generator.new()) == (T, 1, 1)
+    clock.set(ns(T - 1))
+    assert parsed(DEFAULT, generator.new()) == (T, 1, 2)
+    clock.set(ns(T + 1))
+    assert parsed(DEFAULT, generator.new()) == (T + 1, 1, 0)
+
+
+def test_after_a_rollback_used_up_ticks_follow_one_another_at_the_pace_of_the_clock() -> None:
+    clock = ManualClock(ns(T))
+    generator = Generator(1, clock=clock)
+    generator.batch(4096)
+    clock.set(ns(T - 5000))
+    ids = generator.batch(3 * 4096)
+    assert parsed(DEFAULT, ids[-1]) == (T + 3, 1, 4095)
+    assert clock.now_ns == ns(T - 5000 + 3)
 
 
 def test_a_rollback_is_waited_out_where_told_to() -> None:

@@ -214,7 +214,7 @@ impl Parts {
 /// max_wait_ms=1000)
 ///
 /// ``node`` is a node number that fits the layout; without one a random number is drawn, anew in every forked child.
-/// When the clock goes back, ``on_rollback`` says to stay at the last tick and go on from there at the pace of the clock
+/// When the clock goes back, ``on_rollback`` says to stay at the last tick and go on from there until the clock has caught up
 /// (``"advance"``), to ``"wait"`` until the clock is there again, or to ``"raise"``. When a tick's sequence numbers are used
 /// up, ``on_exhausted`` says to ``"wait"`` for the next tick, to ``"advance"`` to it ahead of the clock, or to ``"raise"``.
 /// ``clock`` is a ManualClock or a callable that returns nanoseconds since the Unix epoch; the system's by default. No ID is

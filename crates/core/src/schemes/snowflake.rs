@@ -56,23 +56,25 @@ impl Layout {
     /// [`Error::Layout`] unless there is exactly one `time`, at most one sequence number, no name twice, 64 bits at most in
     /// all and 63 at most in time and sequence together.
     pub fn declare(text: &str, epoch_ms: i64, unit_ms: u32) -> Result<Self, Error> {
+        let shown = |text: &str| format!("{:?}", text.chars().take(40).collect::<String>());
         let wrong = |reason: String| Error::Layout { layout: text.chars().take(100).collect(), reason };
         if unit_ms == 0 {
             return Err(wrong("unit_ms 0 is outside 1..4294967295".into()));
         }
         let mut fields: Vec<(String, Field)> = Vec::new();
         for part in text.split_whitespace() {
-            let (name, bits) = part.split_once(':').ok_or_else(|| wrong(format!("{part:?} is not name:bits")))?;
+            let (name, bits) =
+                part.split_once(':').ok_or_else(|| wrong(format!("{} is not name:bits", shown(part))))?;
             let identifier = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
             if !identifier || !name.starts_with(|c: char| c.is_ascii_alphabetic()) {
-                return Err(wrong(format!("{name:?} is not a name")));
+                return Err(wrong(format!("{} is not a name", shown(name))));
             }
             let bits = match bits.parse() {
                 Ok(bits @ 1..=63) => bits,
-                _ => return Err(wrong(format!("{name} has {bits} bits, must be 1..63"))),
+                _ => return Err(wrong(format!("{} has {} bits, must be 1..63", shown(name), shown(bits)))),
             };
             if fields.iter().any(|(known, _)| known == name) {
-                return Err(wrong(format!("{name} occurs twice")));
+                return Err(wrong(format!("{} occurs twice", shown(name))));
             }
             if fields.len() == 64 {
                 return Err(wrong("more than 64 fields".into()));
@@ -253,7 +255,8 @@ pub struct Parts {
 /// What to do when the clock goes back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnRollback {
-    /// Stay at the last tick and go on from there, at the pace of the clock: order is kept and nothing blocks.
+    /// Stay at the last tick and go on from there until the clock has caught up: order is kept, and nothing blocks for
+    /// longer than a tick.
     Advance,
     /// Wait until the clock reads the last tick again.
     Wait,
@@ -296,27 +299,21 @@ pub struct State {
 
 /// Mints up to `want` IDs. Pure.
 ///
-/// `lead` says by how many ticks the state was ahead of the clock when it was last read, after a rollback or an advance: it
-/// tells a clock that goes back from one that has not caught up, and sets the pace. Uniqueness does not rest on it: the
-/// tick never goes back. Returns the lead as it is now and, if it minted, the next state and the run.
+/// `lead` says by how many ticks the state was ahead of the clock when it was last read, after a rollback or an advance. It
+/// tells a clock that goes back from one that has not caught up yet, and sets the pace: while the clock is behind, a tick
+/// that is used up is followed by the next one as soon as the clock moves on. Uniqueness does not rest on it: the tick
+/// never goes back. Returns the lead as it is now and, if it minted, the next state and the run.
 #[inline(always)]
 pub fn step(state: State, lead: u64, now: Tick, want: u32, rules: &Rules) -> (u64, Result<(State, Run), Refusal>) {
-    let mut at = state;
-    let mut ahead = state.tick.0.saturating_sub(now.0);
-    if now > state.tick {
-        at = State { tick: now, next: 0 };
-    } else if ahead > lead {
-        if rules.on_rollback != OnRollback::Advance {
-            return (lead, Err(Refusal::Rollback { until: Tick(state.tick.0 - lead) }));
-        }
-    } else if ahead < lead && rules.on_exhausted != OnExhausted::Advance {
-        // The clock went on, and so do we, at the same distance.
-        at = State { tick: Tick(now.0.saturating_add(lead)), next: 0 };
-        ahead = lead;
+    let mut at = if now > state.tick { State { tick: now, next: 0 } } else { state };
+    let mut ahead = at.tick.0 - now.0;
+    if ahead > lead && rules.on_rollback != OnRollback::Advance {
+        return (lead, Err(Refusal::Rollback { until: Tick(at.tick.0 - lead) }));
     }
     let capacity = 1_u32 << rules.sequence_bits;
     if at.next >= capacity {
-        if rules.on_exhausted != OnExhausted::Advance {
+        let catching_up = 0 < ahead && ahead < lead;
+        if rules.on_exhausted != OnExhausted::Advance && !catching_up {
             return (ahead, Err(Refusal::Exhausted { until: Tick(now.0 + 1) }));
         }
         at = State { tick: Tick(at.tick.0 + 1), next: 0 };
