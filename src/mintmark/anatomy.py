@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
 
-__all__ = ["Anatomy", "Field", "inspect"]
+__all__ = ["Anatomy", "Field", "dissect", "inspect"]
 
 FORMS: Final = {
     "text": (1.0, "canonical text"),

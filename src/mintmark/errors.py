@@ -94,8 +94,8 @@ class StoreError(MintError, RuntimeError):
 class Entry:
     """One row of :data:`CATALOGUE`.
 
-    ``error`` is the class, ``http`` the status, ``resp`` the prefix of a RESP error, ``exit`` the exit code of the command
-    line, ``meaning`` what happened and ``remedy`` what to do next.
+    ``error`` is the class, ``http`` the status, ``resp`` the prefix of a RESP error, ``exit`` the exit code of the
+    command line, ``meaning`` what happened and ``remedy`` what to do next.
     """
 
     # No NamedTuple or dataclass: importing what makes them costs more than all the rest of mintmark.
@@ -113,123 +113,164 @@ class Entry:
         return f"Entry({self.error.__name__}, http={self.http}, resp={self.resp!r}, exit={self.exit})"
 
 
+def _entries(
+    error: type[MintError], http: int, resp: str, exit: int, rows: dict[str, tuple[str, str]]
+) -> dict[str, Entry]:
+    return {code: Entry(error, http, resp, exit, meaning, remedy) for code, (meaning, remedy) in rows.items()}
+
+
 CATALOGUE: dict[str, Entry] = {
-    "argument.type": Entry(
-        ArgumentError, 400, "ERR", 2, "An argument has the wrong type.", "Pass the type that the message names."
+    **_entries(
+        ArgumentError,
+        400,
+        "ERR",
+        2,
+        {
+            "argument.type": (
+                "An argument has the wrong type.",
+                "Pass the type that the message names.",
+            ),
+        },
     ),
-    "parse.length": Entry(
-        ParseError, 400, "ERR", 65, "The text or bytes have the wrong length.", "Check that the ID was not cut or padded."
-    ),
-    "parse.character": Entry(
+    **_entries(
         ParseError,
         400,
         "ERR",
         65,
-        "A character is outside the scheme's alphabet.",
-        "Look at the position that the message names; parsing never guesses case or look-alikes.",
+        {
+            "parse.length": (
+                "The text or bytes have the wrong length.",
+                "Check that the ID was not cut or padded.",
+            ),
+            "parse.character": (
+                "A character is outside the scheme's alphabet.",
+                "Look at the position that the message names; parsing never guesses case or look-alikes.",
+            ),
+            "parse.unknown": (
+                "The value is not an ID of any known scheme.",
+                "Check the value; see `mintmark schemes`.",
+            ),
+        },
     ),
-    "parse.unknown": Entry(
-        ParseError, 400, "ERR", 65, "The value is not an ID of any known scheme.", "Check the value; see `mintmark schemes`."
-    ),
-    "field.range": Entry(
-        FieldError, 400, "ERR", 65, "A field's value is outside its range.", "Use a value within the limits in the message."
-    ),
-    "field.format": Entry(
-        FieldError, 400, "ERR", 65, "A field's text is malformed, such as a MAC address.", "Use the form in the message."
-    ),
-    "field.version": Entry(
+    **_entries(
         FieldError,
         400,
         "ERR",
         65,
-        "A UUID is not of version b, so it has no such field.",
-        "Look at `.version` before reading locality's fields.",
+        {
+            "field.range": (
+                "A field's value is outside its range.",
+                "Use a value within the limits in the message.",
+            ),
+            "field.format": (
+                "A field's text is malformed, such as a MAC address.",
+                "Use the form in the message.",
+            ),
+            "field.version": (
+                "A UUID is not of version b, so it has no such field.",
+                "Look at `.version` before reading locality's fields.",
+            ),
+            "time.naive": (
+                "A datetime has no time zone.",
+                "Give it one, such as `datetime.now(timezone.utc)`.",
+            ),
+            "time.range": (
+                "A time is outside what the layout can hold.",
+                "See the limits in the message.",
+            ),
+        },
     ),
-    "time.naive": Entry(
-        FieldError,
-        400,
-        "ERR",
-        65,
-        "A datetime has no time zone.",
-        "Give it one, such as `datetime.now(timezone.utc)`.",
-    ),
-    "time.range": Entry(
-        FieldError, 400, "ERR", 65, "A time is outside what the layout can hold.", "See the limits in the message."
-    ),
-    "config.layout": Entry(
-        ConfigError, 500, "ERR", 78, "A layout's fields are malformed or do not fit.", "Correct the field declaration."
-    ),
-    "config.bounds": Entry(
-        ConfigError, 500, "ERR", 78, "Sequence bounds leave too few numbers.", "Leave at least 6 numbers between them."
-    ),
-    "config.node": Entry(
-        ConfigError, 500, "ERR", 78, "A node number is outside its layout.", "Use a node number within the limits."
-    ),
-    "config.policy": Entry(
-        ConfigError, 500, "ERR", 78, "A policy or mode has no such value.", "Use one of the values in the message."
-    ),
-    "config.clock": Entry(
-        ConfigError, 500, "ERR", 78, "A clock is not usable.", "Pass a ManualClock, or a callable that returns nanoseconds."
-    ),
-    "config.wait": Entry(
-        ConfigError, 500, "ERR", 78, "`max_wait_ms` is out of range.", "Use a whole number of milliseconds, 0 or more."
-    ),
-    "config.snapshot": Entry(
-        ConfigError, 500, "ERR", 78, "A snapshot is malformed.", "Use what `Generator.snapshot()` gave."
-    ),
-    "config.buffer": Entry(
+    **_entries(
         ConfigError,
         500,
         "ERR",
         78,
-        "A buffer is read-only, not contiguous, or not a whole number of IDs.",
-        "Pass a writable, contiguous buffer of the size in the message.",
+        {
+            "config.layout": (
+                "A layout's fields are malformed or do not fit.",
+                "Correct the field declaration.",
+            ),
+            "config.bounds": (
+                "Sequence bounds leave too few numbers.",
+                "Leave at least 6 numbers between them.",
+            ),
+            "config.node": (
+                "A node number is outside its layout.",
+                "Use a node number within the limits.",
+            ),
+            "config.policy": (
+                "A policy or mode has no such value.",
+                "Use one of the values in the message.",
+            ),
+            "config.clock": (
+                "A clock is not usable.",
+                "Pass a ManualClock, or a callable that returns nanoseconds.",
+            ),
+            "config.wait": (
+                "`max_wait_ms` is out of range.",
+                "Use a whole number of milliseconds, 0 or more.",
+            ),
+            "config.snapshot": (
+                "A snapshot is malformed.",
+                "Use what `Generator.snapshot()` gave.",
+            ),
+            "config.buffer": (
+                "A buffer is read-only, not contiguous, or not a whole number of IDs.",
+                "Pass a writable, contiguous buffer of the size in the message.",
+            ),
+            "config.store": (
+                "This version cannot use a store.",
+                "Leave `store` out; give a node number instead.",
+            ),
+        },
     ),
-    "config.store": Entry(
-        ConfigError, 500, "ERR", 78, "This version cannot use a store.", "Leave `store` out; give a node number instead."
-    ),
-    "clock.rollback": Entry(
+    **_entries(
         GenerationError,
         503,
         "TRYAGAIN",
         75,
-        "The clock went back further than the generator may wait.",
-        "Wait `retry_after_ms`, or repair the clock.",
+        {
+            "clock.rollback": (
+                "The clock went back further than the generator may wait.",
+                "Wait `retry_after_ms`, or repair the clock.",
+            ),
+            "sequence.exhausted": (
+                "All sequence numbers of this tick are used.",
+                "Wait `retry_after_ms`, or spread the load over more nodes.",
+            ),
+        },
     ),
-    "clock.range": Entry(
+    **_entries(
         GenerationError,
         500,
         "ERR",
         70,
-        "The clock is outside what the layout can hold.",
-        "Repair the clock, or choose a layout that lasts longer.",
+        {
+            "clock.range": (
+                "The clock is outside what the layout can hold.",
+                "Repair the clock, or choose a layout that lasts longer.",
+            ),
+            "fork.shared_node": (
+                "A forked child holds its parent's node number.",
+                "Make a new generator in the child, with a node number of its own.",
+            ),
+            "generator.closed": (
+                "The generator was closed.",
+                "Make a new generator.",
+            ),
+        },
     ),
-    "sequence.exhausted": Entry(
-        GenerationError,
-        503,
-        "TRYAGAIN",
-        75,
-        "All sequence numbers of this tick are used.",
-        "Wait `retry_after_ms`, or spread the load over more nodes.",
-    ),
-    "fork.shared_node": Entry(
-        GenerationError,
-        500,
-        "ERR",
-        70,
-        "A forked child holds its parent's node number.",
-        "Make a new generator in the child, with a node number of its own.",
-    ),
-    "system.random": Entry(
+    **_entries(
         GenerationError,
         500,
         "ERR",
         71,
-        "The operating system gave no random bytes.",
-        "Give the generator an explicit node number.",
-    ),
-    "generator.closed": Entry(
-        GenerationError, 500, "ERR", 70, "The generator was closed.", "Make a new generator."
+        {
+            "system.random": (
+                "The operating system gave no random bytes.",
+                "Give the generator an explicit node number.",
+            ),
+        },
     ),
 }
 """Every error code, its class and what it maps to."""

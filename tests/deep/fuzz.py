@@ -7,6 +7,7 @@ interpreter above all, ends the run with the input that caused it.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import sys
 
 import atheris
@@ -27,22 +28,14 @@ def read_text(text: str) -> None:
             assert position is None or position < len(text), (text, position)
         else:
             assert str(read) == text.lower(), text
-    try:
+    with contextlib.suppress(DOCUMENTED):
         sno.Snapshot.from_json(text)
-    except DOCUMENTED:
-        pass
-    try:
+    with contextlib.suppress(DOCUMENTED):
         snowflake.Layout(text, epoch_ms=0)
-    except DOCUMENTED:
-        pass
-    try:
+    with contextlib.suppress(DOCUMENTED):
         snowflake.node_from_macs([text])
-    except DOCUMENTED:
-        pass
-    try:
+    with contextlib.suppress(DOCUMENTED):
         anatomy.inspect(text)
-    except DOCUMENTED:
-        pass
 
 
 def read_bytes(data: bytes) -> None:
@@ -61,10 +54,8 @@ def read_bytes(data: bytes) -> None:
             except errors.ParseError:
                 continue
             assert ids.tolist() == list(ids), data
-    try:
+    with contextlib.suppress(DOCUMENTED):
         anatomy.inspect(data)
-    except DOCUMENTED:
-        pass
 
 
 def one_input(data: bytes) -> None:

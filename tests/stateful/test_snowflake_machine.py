@@ -116,7 +116,7 @@ class SnowflakeMachine(RuleBasedStateMachine):
         self.capacity = 1 << bits.get("sequence", bits.get("increment", 0))
         self.clock = ManualClock(self.epoch + 2**30 * self.unit + offset)
         self.highest = (-1, -1)
-        self.last_call = self.epoch
+        self.last_call = self.latest = self.epoch
         self.generator = Generator(
             self.node,
             layout=layout,
@@ -163,11 +163,13 @@ class SnowflakeMachine(RuleBasedStateMachine):
             assert self.clock.now_ns == model.clock, "waited too long, or not long enough"
         if isinstance(minted, tuple):
             self.check_refusal(minted, before, how)
+            self.latest = max(self.latest, before, self.clock.now_ns)
             return
         assert len(minted) == n
         self.check_order(minted)
         if not self.model:
             self.check_bounds(before, n, last)
+        self.latest = max(self.latest, before, self.clock.now_ns)
 
     def check_order(self, minted: list[tuple[int, int]]) -> None:
         for place in minted:
@@ -200,7 +202,7 @@ class SnowflakeMachine(RuleBasedStateMachine):
             waits = 0 if self.on_exhausted == "advance" else ticks + 1
             assert after <= max(before, self.start(self.tick(before) + waits)), "blocked"
         else:
-            assert after <= max(before, self.start(last[0])), "waited longer than the clock was behind"
+            assert after <= max(before, self.start(self.tick(self.latest))), "waited longer than the clock was behind"
         ahead = ticks + max(0, self.tick(after) - self.tick(self.last_call))
         assert self.highest[0] <= max(self.tick(after), last[0]) + ahead, "ran away from the clock"
         self.last_call = after
