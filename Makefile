@@ -16,7 +16,7 @@ help: ## List the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: build $(STAMPS)/cli ## Set up everything, mint and explain an ID of each scheme
-	@for scheme in sno snowflake locality; do $(BIN)/mintmark new $$scheme | tee /dev/stderr | $(BIN)/mintmark inspect --best; done
+	@for scheme in sno snowflake locality; do $(BIN)/mintmark new $$scheme | $(BIN)/mintmark inspect --best; done
 
 build: $(STAMPS)/build ## Build the release extension into .venv
 

@@ -156,6 +156,10 @@ class SnoMachine(RuleBasedStateMachine):
     def clock_goes_on(self, ns: int) -> None:
         self.move_clock(ns)
 
+    @rule(where=st.sampled_from(["safe", "unit"]), units=st.integers(-1, 2))
+    def clock_goes_near_a_limit(self, where: str, units: int) -> None:
+        self.move_clock(EPOCH + (getattr(self.model, where) + units) * UNIT - self.clock.now_ns)
+
     @rule(ns=small_step_back)
     def clock_goes_back_a_little(self, ns: int) -> None:
         self.move_clock(-ns)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import json
 import multiprocessing
 import os
@@ -39,12 +38,12 @@ Generator: TypeAlias = "sno.Generator | snowflake.Generator | locality.Generator
 class Child:
     """A forked process that runs a function; what that returns comes back through a pipe, as JSON."""
 
-    def __init__(self, run: Callable[[], object], fork: Callable[[], int] = os.fork) -> None:
+    def __init__(self, run: Callable[[], object]) -> None:
         self.reading, writing = os.pipe()
         with warnings.catch_warnings():
             # Python 3.12 warns of forks beside threads: to be safe there is what is tested.
             warnings.simplefilter("ignore", DeprecationWarning)
-            self.pid = fork()
+            self.pid = os.fork()
         if self.pid == 0:
             try:
                 answer = json.dumps({"result": run()})
@@ -185,14 +184,6 @@ def test_a_random_partition_is_drawn_anew_and_starts_afresh() -> None:
     assert all(partition == minted and drifts == 0 for partition, minted, drifts in children)
     assert len({generator.partition, *(partition for partition, _, _ in children)}) > 4
     assert generator.drifts == 1
-
-
-def test_a_fork_that_python_does_not_know_of_is_noticed() -> None:
-    fork = ctypes.PyDLL(None).fork
-    generators: list[Generator] = [sno.Generator(7), snowflake.Generator(7), locality.Generator(pid=7)]
-    locality.new()
-    child = Child(lambda: [locality.new().pid, *(outcome(generator.new) for generator in generators)], fork)
-    assert child.result() == [child.pid % 65536, *["fork.shared_node"] * 3]
 
 
 def test_processes_of_multiprocessing_are_forks_too() -> None:

@@ -248,10 +248,11 @@ pub struct State {
 
 impl State {
     const NEXT_BITS: u32 = 24;
+    const MAX_NEXT: u32 = (1 << Self::NEXT_BITS) - 1;
 
     #[inline(always)]
     fn unpack(word: u64) -> Self {
-        Self { timeline: word >> Self::NEXT_BITS, next: word as u32 & ((1 << Self::NEXT_BITS) - 1) }
+        Self { timeline: word >> Self::NEXT_BITS, next: word as u32 & Self::MAX_NEXT }
     }
 
     #[inline(always)]
@@ -352,11 +353,12 @@ impl Mint {
                 return Err(Error::Snapshot(format!("{name} {unit} is outside 0..{}", TIME.max())));
             }
         }
-        let (min, max) = (u32::from(bounds.min), u32::from(bounds.max));
+        let min = u32::from(bounds.min);
         if snapshot.sequence != 0 && snapshot.sequence < min {
             return Err(Error::Snapshot(format!("sequence {} is below sequenceMin {min}", snapshot.sequence)));
         }
-        let next = snapshot.sequence.clamp(min, max) + 1;
+        // A number above the bounds is kept: in other bounds it may count again.
+        let next = snapshot.sequence.clamp(min, State::MAX_NEXT - 1) + 1;
         let timeline = snapshot.wall_hi << 1 | u64::from(snapshot.drifts & 1);
         Ok(Self {
             cell: Cell::new(State { timeline, next }.pack()),
