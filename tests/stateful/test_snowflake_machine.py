@@ -296,6 +296,18 @@ def test_a_refusal_names_a_time_after_which_the_next_try_succeeds() -> None:
     generator.new()
 
 
+def test_the_named_time_is_enough_also_where_the_clock_catches_up_with_the_last_id() -> None:
+    clock = ManualClock(NOW)
+    generator = Generator(1, layout=TWO_A_MS, on_rollback="advance", on_exhausted="raise", clock=clock)
+    generator.batch(2)
+    clock.advance(-MS)
+    with pytest.raises(GenerationError) as caught:
+        generator.new()
+    assert caught.value.retry_after_ms
+    clock.advance(caught.value.retry_after_ms * MS)
+    generator.new()
+
+
 def test_a_wait_for_a_clock_that_went_back_ends_when_it_is_there_again() -> None:
     clock = ManualClock(NOW)
     generator = Generator(

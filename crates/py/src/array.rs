@@ -16,7 +16,13 @@ macro_rules! array {
         /// :raises ParseError: ``parse.length``: not a whole number of IDs.
         #[pyclass(frozen, sequence, module = $module)]
         pub struct Array {
-            pub(crate) data: Py<PyBytes>,
+            data: Py<PyBytes>,
+        }
+
+        impl hot::Lends for Array {
+            fn bytes(&self) -> &Py<PyBytes> {
+                &self.data
+            }
         }
 
         impl Array {

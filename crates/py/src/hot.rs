@@ -3,21 +3,20 @@
 //! A call that mints one ID costs less than a clock reading and an allocation do, so both are avoided here:
 //! - the **cached tick** keeps the present millisecond behind the processor's cycle counter;
 //! - the **free list** keeps a few dead ID objects of each class to be born again;
-//! - the methods `new` and `__next__` of the generators, and `parse` and `__str__` of sno's ID, are raw C functions in
-//!   place of PyO3's. They handle the common case and hand anything else to the plain PyO3 methods.
+//! - the methods `new` and `__next__` of the generators, and `parse` and `__str__` of the IDs, are raw C functions in place
+//!   of PyO3's. They handle the common case and hand anything else to the plain PyO3 methods.
 //!
 //! Everything here runs with the GIL held: the module declares `gil_used`, so that a free-threaded interpreter keeps it.
 
 #![allow(unsafe_code)]
 
-use crate::{errors, fork, locality, sno, snowflake, values};
-use mintmark_core::codec::base32;
-use mintmark_core::schemes;
+use crate::{errors, fork, values};
 use mintmark_core::units::UnixMs;
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::PySystemError;
 use pyo3::ffi;
 use pyo3::prelude::*;
+use pyo3::pyclass::boolean_struct::True;
 use pyo3::types::{PyBytes, PyMemoryView, PyString};
 use pyo3::{Borrowed, PyClass, PyTypeInfo};
 use std::cell::{Cell, UnsafeCell};
@@ -157,7 +156,7 @@ pub fn clock_facts() -> (u64, u64) {
 // ------------------------------------------------------------------------------------------------------ the free list
 
 /// Dead objects of one class, each with its type still referenced, to be born again.
-struct FreeList(UnsafeCell<Dead>);
+pub struct FreeList(UnsafeCell<Dead>);
 
 struct Dead {
     objects: [*mut ffi::PyObject; Self::MOST],
@@ -174,32 +173,31 @@ impl Dead {
 unsafe impl Sync for FreeList {}
 
 impl FreeList {
-    const fn new() -> Self {
+    /// An empty list.
+    pub const fn new() -> Self {
         Self(UnsafeCell::new(Dead { objects: [std::ptr::null_mut(); Dead::MOST], count: 0, free: None }))
     }
 }
 
 /// A frozen class without destructor, dict or weak references, whose objects may be born again with another value.
-trait Reborn: PyClass<Frozen = pyo3::pyclass::boolean_struct::True> + PyTypeInfo + Sync + Copy {
+pub trait Reborn: PyClass<Frozen = True> + PyTypeInfo + Sync + Copy + Into<PyClassInitializer<Self>> {
+    /// The class's own list.
     fn free_list() -> &'static FreeList;
 }
 
-macro_rules! reborn {
-    ($class:ty) => {
-        impl Reborn for $class {
-            fn free_list() -> &'static FreeList {
-                static LIST: FreeList = FreeList::new();
-                &LIST
-            }
-        }
-    };
-}
-reborn!(sno::SnoId);
-reborn!(locality::LocalityId);
+/// A new object on its way to the interpreter; null with an exception set.
+pub type Object = *mut ffi::PyObject;
 
-/// A new object with this value; null with an exception set when there is no memory.
+/// A new int.
 #[inline(always)]
-fn object<T: Reborn + Into<PyClassInitializer<T>>>(py: Python<'_>, value: T) -> *mut ffi::PyObject {
+pub fn int(_: Python<'_>, value: u64) -> Object {
+    // SAFETY: the token says that the GIL is held.
+    unsafe { ffi::PyLong_FromUnsignedLongLong(value) }
+}
+
+/// A new object with this value.
+#[inline(always)]
+pub fn object<T: Reborn>(py: Python<'_>, value: T) -> Object {
     // SAFETY: the GIL is held and no Python code runs while the list is borrowed. A listed object is a whole object of
     // class T that nothing refers to; its value is Copy, so overwriting it drops nothing.
     unsafe {
@@ -247,71 +245,17 @@ fn keep_dead<T: Reborn>(py: Python<'_>) {
 // ------------------------------------------------------------------------------------------------- new() and __next__
 
 /// A generator, as its raw methods see it.
-trait Mints: PyClass<Frozen = pyo3::pyclass::boolean_struct::True> + PyTypeInfo + Sync {
+pub trait Mints: PyClass<Frozen = True> + PyTypeInfo + Sync {
+    /// An ID on its way to its object.
     type Minted;
     /// Whether `new` takes a metabyte.
     const HAS_META: bool;
+    /// The ID for a hot call: `None` sends it the slow way.
     fn quick(&self, meta: u8) -> Option<Self::Minted>;
+    /// The ID for any other call: waits, advances, refuses.
     fn slow(&self, py: Python<'_>, meta: u8) -> PyResult<Self::Minted>;
-    fn object(py: Python<'_>, minted: Self::Minted) -> *mut ffi::PyObject;
-}
-
-impl Mints for sno::Generator {
-    type Minted = schemes::sno::Id;
-    const HAS_META: bool = true;
-
-    #[inline(always)]
-    fn quick(&self, meta: u8) -> Option<Self::Minted> {
-        self.quick(meta)
-    }
-
-    fn slow(&self, py: Python<'_>, meta: u8) -> PyResult<Self::Minted> {
-        self.slow(py, meta)
-    }
-
-    #[inline(always)]
-    fn object(py: Python<'_>, minted: Self::Minted) -> *mut ffi::PyObject {
-        object(py, sno::SnoId(minted))
-    }
-}
-
-impl Mints for snowflake::Generator {
-    type Minted = u64;
-    const HAS_META: bool = false;
-
-    #[inline(always)]
-    fn quick(&self, _: u8) -> Option<u64> {
-        self.quick()
-    }
-
-    fn slow(&self, py: Python<'_>, _: u8) -> PyResult<u64> {
-        self.slow(py)
-    }
-
-    #[inline(always)]
-    fn object(_: Python<'_>, minted: u64) -> *mut ffi::PyObject {
-        // SAFETY: the token says that the GIL is held.
-        unsafe { ffi::PyLong_FromUnsignedLongLong(minted) }
-    }
-}
-
-impl Mints for locality::Generator {
-    type Minted = schemes::locality::Id;
-    const HAS_META: bool = false;
-
-    #[inline(always)]
-    fn quick(&self, _: u8) -> Option<Self::Minted> {
-        self.quick()
-    }
-
-    fn slow(&self, py: Python<'_>, _: u8) -> PyResult<Self::Minted> {
-        self.slow(py)
-    }
-
-    #[inline(always)]
-    fn object(py: Python<'_>, minted: Self::Minted) -> *mut ffi::PyObject {
-        object(py, locality::LocalityId(minted))
-    }
+    /// The object of an ID.
+    fn object(py: Python<'_>, minted: Self::Minted) -> Object;
 }
 
 #[inline(always)]
@@ -402,33 +346,42 @@ fn meta_argument(
 
 // ------------------------------------------------------------------------------------------------ parse() and __str__
 
-unsafe extern "C" fn sno_parse(_: *mut ffi::PyObject, text: *mut ffi::PyObject) -> *mut ffi::PyObject {
-    // SAFETY: called by the interpreter with the GIL held and one object; the text's 16 bytes are read at once.
+/// An ID with a text of fixed length, as its raw methods see it.
+pub trait Text: Reborn {
+    /// The text, an array of ASCII.
+    type Characters: AsRef<[u8]>;
+    /// The text of the ID.
+    fn characters(&self) -> Self::Characters;
+    /// The ID of well-formed text.
+    fn quick(text: &[u8]) -> Option<Self>;
+    /// The ID of any text, or the error.
+    fn read(text: &str) -> PyResult<Self>;
+}
+
+unsafe extern "C" fn parse<I: Text>(_: *mut ffi::PyObject, text: *mut ffi::PyObject) -> *mut ffi::PyObject {
+    // SAFETY: called by the interpreter with the GIL held and one object; the text's bytes are read at once.
     unsafe {
-        if ffi::PyUnicode_CheckExact(text) != 0
-            && ffi::PyUnicode_IS_COMPACT_ASCII(text) != 0
-            && ffi::PyUnicode_GET_LENGTH(text) == schemes::sno::TEXT as ffi::Py_ssize_t
-        {
-            let characters = &*ffi::PyUnicode_DATA(text).cast::<[u8; schemes::sno::TEXT]>();
-            if let Ok(bytes) = base32::decode(characters) {
-                return object(Python::assume_attached(), sno::SnoId(schemes::sno::Id::from_bytes(bytes)));
+        if ffi::PyUnicode_CheckExact(text) != 0 && ffi::PyUnicode_IS_COMPACT_ASCII(text) != 0 {
+            let length = ffi::PyUnicode_GET_LENGTH(text) as usize;
+            let characters = std::slice::from_raw_parts(ffi::PyUnicode_DATA(text).cast(), length);
+            if let Some(id) = I::quick(characters) {
+                return object(Python::assume_attached(), id);
             }
         }
     }
     guarded(|py| {
         // SAFETY: as above.
         let text = unsafe { Bound::from_borrowed_ptr(py, text) };
-        let id = schemes::sno::Id::parse(&values::text(&text, "text")?).map_err(errors::value)?;
-        Ok(object(py, sno::SnoId(id)))
+        Ok(object(py, I::read(&values::text(&text, "text")?)?))
     })
 }
 
-unsafe extern "C" fn sno_str(id: *mut ffi::PyObject) -> *mut ffi::PyObject {
-    // SAFETY: the slot of sno's ID class, called with the GIL held.
+unsafe extern "C" fn str<I: Text>(id: *mut ffi::PyObject) -> *mut ffi::PyObject {
+    // SAFETY: the slot of class I, called with the GIL held.
     unsafe {
         let py = Python::assume_attached();
-        let id = Borrowed::from_ptr(py, id).cast_unchecked::<sno::SnoId>();
-        new_ascii(&id.get().0.encode())
+        let id = Borrowed::from_ptr(py, id).cast_unchecked::<I>();
+        new_ascii(id.get().characters().as_ref())
     }
 }
 
@@ -467,43 +420,40 @@ pub fn hash(bits: u128) -> isize {
 
 // ------------------------------------------------------------------------------------------------------- installation
 
-/// Puts the raw methods in the place of PyO3's, and has forks noticed.
-pub fn install(py: Python<'_>) -> PyResult<()> {
-    // Python's own hook would miss children that a server such as uWSGI forks itself.
+/// Has forks noticed, whoever forks: Python's own hook would miss the children of a server such as uWSGI.
+pub fn notice_forks() -> PyResult<()> {
     #[cfg(unix)]
     // SAFETY: the handler does nothing but add to an atomic number, and extensions are never unloaded.
     if unsafe { libc::pthread_atfork(None, None, Some(fork::after_fork_in_child)) } != 0 {
         return Err(PySystemError::new_err("no memory to have forks noticed"));
     }
-    keep_dead::<sno::SnoId>(py);
-    keep_dead::<locality::LocalityId>(py);
-    generator::<sno::Generator>(py)?;
-    generator::<snowflake::Generator>(py)?;
-    generator::<locality::Generator>(py)?;
+    Ok(())
+}
 
-    lend::<sno::Array>(py);
-    lend::<locality::Array>(py);
-
-    let id = py.get_type::<sno::SnoId>();
+/// Puts raw methods in the place of an ID class's own, and keeps its dead.
+pub fn install_id<I: Text>(py: Python<'_>) -> PyResult<()> {
+    keep_dead::<I>(py);
+    let class = py.get_type::<I>();
     let parse = ffi::PyMethodDef {
         ml_name: c"parse".as_ptr(),
-        ml_meth: ffi::PyMethodDefPointer { PyCFunction: sno_parse },
+        ml_meth: ffi::PyMethodDefPointer { PyCFunction: parse::<I> },
         ml_flags: ffi::METH_O,
-        ml_doc: documentation(id.as_any(), "parse", "(text, /)")?.as_ptr(),
+        ml_doc: documentation(class.as_any(), "parse", "(text, /)")?.as_ptr(),
     };
     // SAFETY: the definition is leaked, as the interpreter requires; the class is ours and not in use yet.
     unsafe {
         let function = ffi::PyCFunction_NewEx(Box::leak(Box::new(parse)), std::ptr::null_mut(), std::ptr::null_mut());
         let function = Bound::from_owned_ptr_or_err(py, function)?;
         let function = Bound::from_owned_ptr_or_err(py, ffi::PyStaticMethod_New(function.as_ptr()))?;
-        id.setattr("parse", function)?;
-        (*id.as_type_ptr()).tp_str = Some(sno_str);
-        ffi::PyType_Modified(id.as_type_ptr());
+        class.setattr("parse", function)?;
+        (*class.as_type_ptr()).tp_str = Some(str::<I>);
+        ffi::PyType_Modified(class.as_type_ptr());
     }
     Ok(())
 }
 
-fn generator<G: Mints>(py: Python<'_>) -> PyResult<()> {
+/// Puts raw methods in the place of a generator class's own.
+pub fn install_generator<G: Mints>(py: Python<'_>) -> PyResult<()> {
     let class = py.get_type::<G>();
     let signature = if G::HAS_META { "($self, /, meta=0)" } else { "($self, /)" };
     let new = ffi::PyMethodDef {
@@ -634,20 +584,9 @@ pub fn transform<T>(source: &Readable, target: &Writable, run: impl FnOnce(&[u8]
 }
 
 /// An array that lends the bytes it is made of.
-trait Lends: PyClass<Frozen = pyo3::pyclass::boolean_struct::True> + PyTypeInfo + Sync {
+pub trait Lends: PyClass<Frozen = True> + PyTypeInfo + Sync {
+    /// Those bytes.
     fn bytes(&self) -> &Py<PyBytes>;
-}
-
-impl Lends for sno::Array {
-    fn bytes(&self) -> &Py<PyBytes> {
-        &self.data
-    }
-}
-
-impl Lends for locality::Array {
-    fn bytes(&self) -> &Py<PyBytes> {
-        &self.data
-    }
 }
 
 unsafe extern "C" fn get_buffer<A: Lends>(array: *mut ffi::PyObject, view: *mut ffi::Py_buffer, flags: c_int) -> c_int {
@@ -658,7 +597,8 @@ unsafe extern "C" fn get_buffer<A: Lends>(array: *mut ffi::PyObject, view: *mut 
     }
 }
 
-fn lend<A: Lends>(py: Python<'_>) {
+/// Gives an array class the buffer protocol.
+pub fn install_array<A: Lends>(py: Python<'_>) {
     // SAFETY: a class made at run time has a buffer table of its own; this one is ours and not in use yet.
     unsafe { (*(*A::type_object_raw(py)).tp_as_buffer).bf_getbuffer = Some(get_buffer::<A>) };
 }

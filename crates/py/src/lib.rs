@@ -77,6 +77,9 @@ mod _core {
         for name in ["sno", "snowflake", "locality"] {
             modules.set_item(format!("mintmark._core.{name}"), module.getattr(name)?)?;
         }
-        hot::install(py)
+        hot::notice_forks()?;
+        super::sno::install(py)?;
+        super::snowflake::install(py)?;
+        super::locality::install(py)
     }
 }

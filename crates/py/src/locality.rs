@@ -41,6 +41,31 @@ impl LocalityId {
     }
 }
 
+impl hot::Reborn for LocalityId {
+    fn free_list() -> &'static hot::FreeList {
+        static LIST: hot::FreeList = hot::FreeList::new();
+        &LIST
+    }
+}
+
+impl hot::Text for LocalityId {
+    type Characters = [u8; scheme::TEXT];
+
+    #[inline(always)]
+    fn characters(&self) -> Self::Characters {
+        self.0.encode()
+    }
+
+    #[inline(always)]
+    fn quick(text: &[u8]) -> Option<Self> {
+        hex::decode(text.try_into().ok()?).ok().map(|bytes| Self(scheme::Id(u128::from_be_bytes(bytes))))
+    }
+
+    fn read(text: &str) -> PyResult<Self> {
+        scheme::Id::parse(text).map(Self).map_err(errors::value)
+    }
+}
+
 #[pymethods]
 impl LocalityId {
     #[new]
@@ -56,7 +81,7 @@ impl LocalityId {
     #[staticmethod]
     #[pyo3(signature = (text, /))]
     fn parse(text: &Bound<'_, PyAny>) -> PyResult<Self> {
-        scheme::Id::parse(&values::text(text, "text")?).map(Self).map_err(errors::value)
+        hot::Text::read(&values::text(text, "text")?)
     }
 
     /// Reads 16 bytes; any 16 bytes are a UUID.
@@ -280,10 +305,12 @@ pub struct Generator {
     clock: Clock,
 }
 
-impl Generator {
-    /// The ID for a hot call: `None` sends it the slow way.
+impl hot::Mints for Generator {
+    type Minted = scheme::Id;
+    const HAS_META: bool = false;
+
     #[inline(always)]
-    pub fn quick(&self) -> Option<scheme::Id> {
+    fn quick(&self, _: u8) -> Option<Self::Minted> {
         if !self.gate.is_fast() {
             return None;
         }
@@ -292,11 +319,17 @@ impl Generator {
         Some(self.id(lot, 0))
     }
 
-    /// The ID for any other call.
-    pub fn slow(&self, py: Python<'_>) -> PyResult<scheme::Id> {
+    fn slow(&self, py: Python<'_>, _: u8) -> PyResult<Self::Minted> {
         Ok(self.id(self.take(py, 1)?, 0))
     }
 
+    #[inline(always)]
+    fn object(py: Python<'_>, minted: Self::Minted) -> hot::Object {
+        hot::object(py, LocalityId(minted))
+    }
+}
+
+impl Generator {
     #[inline(always)]
     fn id(&self, lot: Lot, index: u32) -> scheme::Id {
         let mode = self.mode();
@@ -404,7 +437,7 @@ impl Generator {
     /// :raises GenerationError: ``clock.range``, ``fork.shared_node``, ``generator.closed``.
     #[pyo3(name = "new")]
     fn mint_one(&self, py: Python<'_>) -> PyResult<LocalityId> {
-        self.slow(py).map(LocalityId)
+        hot::Mints::slow(self, py, 0).map(LocalityId)
     }
 
     /// Mints ``n`` IDs, 0 to 2^31 - 1, into one :class:`Array`.
@@ -492,7 +525,7 @@ impl Generator {
     }
 
     fn __next__(&self, py: Python<'_>) -> PyResult<LocalityId> {
-        self.slow(py).map(LocalityId)
+        hot::Mints::slow(self, py, 0).map(LocalityId)
     }
 
     fn __enter__(slf: Py<Self>) -> Py<Self> {
@@ -508,4 +541,11 @@ impl Generator {
     fn __repr__(&self) -> String {
         format!("<locality.Generator mode={}>", self.mode_name())
     }
+}
+
+/// Puts the raw methods in place.
+pub fn install(py: Python<'_>) -> PyResult<()> {
+    hot::install_id::<LocalityId>(py)?;
+    hot::install_array::<Array>(py);
+    hot::install_generator::<Generator>(py)
 }

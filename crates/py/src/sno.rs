@@ -43,6 +43,31 @@ impl SnoId {
 const WHAT: &str = "sno ID";
 const MAX_INT: u128 = (1 << 80) - 1;
 
+impl hot::Reborn for SnoId {
+    fn free_list() -> &'static hot::FreeList {
+        static LIST: hot::FreeList = hot::FreeList::new();
+        &LIST
+    }
+}
+
+impl hot::Text for SnoId {
+    type Characters = [u8; scheme::TEXT];
+
+    #[inline(always)]
+    fn characters(&self) -> Self::Characters {
+        self.0.encode()
+    }
+
+    #[inline(always)]
+    fn quick(text: &[u8]) -> Option<Self> {
+        base32::decode(text.try_into().ok()?).ok().map(|bytes| Self(scheme::Id::from_bytes(bytes)))
+    }
+
+    fn read(text: &str) -> PyResult<Self> {
+        scheme::Id::parse(text).map(Self).map_err(errors::value)
+    }
+}
+
 #[pymethods]
 impl SnoId {
     /// The ID of all zero bits.
@@ -65,7 +90,7 @@ impl SnoId {
     #[staticmethod]
     #[pyo3(signature = (text, /))]
     fn parse(text: &Bound<'_, PyAny>) -> PyResult<Self> {
-        scheme::Id::parse(&values::text(text, "text")?).map(Self).map_err(errors::value)
+        hot::Text::read(&values::text(text, "text")?)
     }
 
     /// Reads 10 bytes; any 10 bytes are an ID.
@@ -334,10 +359,12 @@ pub struct Generator {
     waiting: Mutex<Waiting>,
 }
 
-impl Generator {
-    /// The ID for a hot call: `None` sends it the slow way.
+impl hot::Mints for Generator {
+    type Minted = scheme::Id;
+    const HAS_META: bool = true;
+
     #[inline(always)]
-    pub fn quick(&self, meta: u8) -> Option<scheme::Id> {
+    fn quick(&self, meta: u8) -> Option<Self::Minted> {
         if !self.gate.is_fast() {
             return None;
         }
@@ -346,12 +373,18 @@ impl Generator {
         Some(scheme::Id::new(run.tick, meta, self.partition.load(Ordering::Relaxed), run.first as u16))
     }
 
-    /// The ID for any other call: waits, drifts, refuses.
-    pub fn slow(&self, py: Python<'_>, meta: u8) -> PyResult<scheme::Id> {
+    fn slow(&self, py: Python<'_>, meta: u8) -> PyResult<Self::Minted> {
         let run = self.take(py, 1)?;
         Ok(scheme::Id::new(run.tick, meta, self.partition.load(Ordering::Relaxed), run.first as u16))
     }
 
+    #[inline(always)]
+    fn object(py: Python<'_>, minted: Self::Minted) -> hot::Object {
+        hot::object(py, SnoId(minted))
+    }
+}
+
+impl Generator {
     fn take(&self, py: Python<'_>, want: u32) -> PyResult<Run> {
         let mut patience = Patience::new(self.max_wait_ms);
         loop {
@@ -545,7 +578,7 @@ impl Generator {
     #[pyo3(signature = (meta = Defaulted::OUT), text_signature = "($self, meta=0)")]
     #[pyo3(name = "new")]
     fn mint_one(&self, py: Python<'_>, meta: Defaulted<'_>) -> PyResult<SnoId> {
-        self.slow(py, meta_of(&meta)?).map(SnoId)
+        hot::Mints::slow(self, py, meta_of(&meta)?).map(SnoId)
     }
 
     /// Mints the ID of a given time, for porting old rows: an aware datetime, or nanoseconds since the Unix epoch.
@@ -653,7 +686,7 @@ impl Generator {
     }
 
     fn __next__(&self, py: Python<'_>) -> PyResult<SnoId> {
-        self.slow(py, 0).map(SnoId)
+        hot::Mints::slow(self, py, 0).map(SnoId)
     }
 
     fn __enter__(slf: Py<Self>) -> Py<Self> {
@@ -888,4 +921,11 @@ pub fn parse_into(text: &Bound<'_, PyAny>, ids: &Bound<'_, PyAny>) -> PyResult<u
     hot::transform(&source, &target, base32::decode_many)
         .map_err(|position| errors::value(bad_byte(&source.to_vec(), position)))?;
     Ok(count)
+}
+
+/// Puts the raw methods in place.
+pub fn install(py: Python<'_>) -> PyResult<()> {
+    hot::install_id::<SnoId>(py)?;
+    hot::install_array::<Array>(py);
+    hot::install_generator::<Generator>(py)
 }

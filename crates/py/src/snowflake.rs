@@ -237,10 +237,12 @@ pub struct Generator {
     max_wait_ms: u64,
 }
 
-impl Generator {
-    /// The ID for a hot call: `None` sends it the slow way.
+impl hot::Mints for Generator {
+    type Minted = u64;
+    const HAS_META: bool = false;
+
     #[inline(always)]
-    pub fn quick(&self) -> Option<u64> {
+    fn quick(&self, _: u8) -> Option<Self::Minted> {
         if !self.gate.is_fast() {
             return None;
         }
@@ -248,12 +250,18 @@ impl Generator {
         Some(self.stamp.first(run, self.placed.load(Ordering::Relaxed)))
     }
 
-    /// The ID for any other call: waits, advances, refuses.
-    pub fn slow(&self, py: Python<'_>) -> PyResult<u64> {
+    fn slow(&self, py: Python<'_>, _: u8) -> PyResult<Self::Minted> {
         let run = self.take(py, 1)?;
         Ok(self.stamp.first(run, self.placed.load(Ordering::Relaxed)))
     }
 
+    #[inline(always)]
+    fn object(py: Python<'_>, minted: Self::Minted) -> hot::Object {
+        hot::int(py, minted)
+    }
+}
+
+impl Generator {
     fn take(&self, py: Python<'_>, want: u32) -> PyResult<Run> {
         let mut patience = Patience::new(self.max_wait_ms);
         loop {
@@ -384,7 +392,7 @@ impl Generator {
     ///     than ``max_wait_ms``; ``clock.range``, ``fork.shared_node``, ``generator.closed``.
     #[pyo3(name = "new")]
     fn mint_one(&self, py: Python<'_>) -> PyResult<u64> {
-        self.slow(py)
+        hot::Mints::slow(self, py, 0)
     }
 
     /// Mints ``n`` IDs, 0 to 2^31 - 1, into one ``array.array("Q")``.
@@ -438,7 +446,7 @@ impl Generator {
     }
 
     fn __next__(&self, py: Python<'_>) -> PyResult<u64> {
-        self.slow(py)
+        hot::Mints::slow(self, py, 0)
     }
 
     fn __enter__(slf: Py<Self>) -> Py<Self> {
@@ -502,4 +510,9 @@ pub fn to_lines<'py>(ids: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
         lines.push(b'\n');
     }
     Ok(PyBytes::new(ids.py(), &lines))
+}
+
+/// Puts the raw methods in place.
+pub fn install(py: Python<'_>) -> PyResult<()> {
+    hot::install_generator::<Generator>(py)
 }
