@@ -11,6 +11,7 @@ from hypothesis import settings
 
 # A machine under load is no reason to fail.
 settings.register_profile("mintmark", deadline=None)
+settings.register_profile("deep", deadline=None, max_examples=2000)
 settings.load_profile("mintmark")
 
 VECTORS = Path(__file__).parents[1] / "spec" / "vectors"

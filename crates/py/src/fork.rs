@@ -46,6 +46,11 @@ impl Gate {
         self.fast.load(Ordering::Acquire) == EPOCH.load(Ordering::Relaxed)
     }
 
+    /// Whether it was closed.
+    pub fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
+    }
+
     /// Whether it has its seat in this process.
     pub fn is_seated(&self) -> bool {
         self.born.load(Ordering::Acquire) == EPOCH.load(Ordering::Acquire)
@@ -55,7 +60,7 @@ impl Gate {
     ///
     /// `GenerationError`: `generator.closed`; `fork.shared_node` in a child, where what was given is the parent's.
     pub fn enter(&self, py: Python<'_>, given: Option<(&str, u64)>) -> PyResult<Entry> {
-        if self.closed.load(Ordering::Acquire) {
+        if self.is_closed() {
             return Err(errors::generation(py, "generator.closed", "the generator is closed", None));
         }
         let epoch = EPOCH.load(Ordering::Acquire);

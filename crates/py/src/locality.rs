@@ -501,19 +501,23 @@ impl Generator {
     /// The process id modulo 65536.
     #[getter(pid)]
     fn py_pid(&self, py: Python<'_>) -> PyResult<u16> {
-        if self.given_pid.is_none() {
+        if self.given_pid.is_none() && !self.gate.is_closed() {
             self.seat(py)?;
         }
         Ok(self.given_pid.unwrap_or_else(|| self.pid.load(Ordering::Relaxed) as u16))
     }
 
     /// The last 7 hex digits of the MAC address.
+    ///
+    /// :raises GenerationError: ``fork.shared_node``, where it was not given.
     #[getter(mac)]
     fn py_mac(&self, py: Python<'_>) -> PyResult<String> {
         let mac = match self.given_mac {
             Some(mac) => mac,
             None => {
-                self.seat(py)?;
+                if !self.gate.is_closed() {
+                    self.seat(py)?;
+                }
                 self.mac.load(Ordering::Relaxed)
             }
         };

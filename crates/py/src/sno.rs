@@ -639,13 +639,15 @@ impl Generator {
     /// Where it mints, 0 to 65535.
     #[getter]
     fn partition(&self, py: Python<'_>) -> PyResult<u16> {
-        if !self.given {
+        if !self.given && !self.gate.is_closed() {
             self.seat(py)?;
         }
         Ok(self.partition.load(Ordering::Relaxed))
     }
 
     /// The sequence number handed out last in the present unit; the lower bound where there is none.
+    ///
+    /// :raises GenerationError: ``clock.range``, ``fork.shared_node``, ``generator.closed``.
     #[getter]
     fn sequence(&self, py: Python<'_>) -> PyResult<u32> {
         Ok(self.position(py)?.0)
@@ -664,6 +666,8 @@ impl Generator {
     }
 
     /// How many sequence numbers of the present unit are used.
+    ///
+    /// :raises GenerationError: ``clock.range``, ``fork.shared_node``, ``generator.closed``.
     #[getter]
     fn used(&self, py: Python<'_>) -> PyResult<u32> {
         Ok(self.position(py)?.1)

@@ -429,7 +429,7 @@ impl Generator {
     /// The node number.
     #[getter]
     fn node(&self, py: Python<'_>) -> PyResult<u64> {
-        if !self.given {
+        if !self.given && !self.gate.is_closed() {
             self.seat(py)?;
         }
         Ok(self.node.load(Ordering::Relaxed))

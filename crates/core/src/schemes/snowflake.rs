@@ -255,8 +255,8 @@ pub struct Parts {
 /// What to do when the clock goes back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnRollback {
-    /// Stay at the last tick and go on from there until the clock has caught up: order is kept, and nothing blocks for
-    /// longer than a tick.
+    /// Stay at the last tick and go on from there until the clock has caught up: order is kept, and a used-up tick blocks
+    /// no longer than it would have without (or twice that, where the clock went back by one tick).
     Advance,
     /// Wait until the clock reads the last tick again.
     Wait,
@@ -314,7 +314,9 @@ pub fn step(state: State, lead: u64, now: Tick, want: u32, rules: &Rules) -> (u6
     if at.next >= capacity {
         let catching_up = 0 < ahead && ahead < lead;
         if rules.on_exhausted != OnExhausted::Advance && !catching_up {
-            return (ahead, Err(Refusal::Exhausted { until: Tick(now.0 + 1) }));
+            // One tick on, a clock that was one behind reads the very tick that is used up.
+            let until = if ahead == 1 { now.0 + 2 } else { now.0 + 1 };
+            return (ahead, Err(Refusal::Exhausted { until: Tick(until) }));
         }
         at = State { tick: Tick(at.tick.0 + 1), next: 0 };
         ahead += 1;
