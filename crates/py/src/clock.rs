@@ -177,8 +177,9 @@ impl Clock {
 
 /// How long a wait may go on without a look at Ctrl-C.
 const SIGNAL_CHECK: Duration = Duration::from_millis(20);
-/// A sleep can end this much late, so the last bit of a wait spins.
-const OVERSLEEP: Duration = Duration::from_micros(250);
+/// A sleep can end this much late, so the last bit of a wait spins. On a virtual machine it now and then costs a whole
+/// millisecond, which is all of a snowflake's tick: with less, one thread falls below 99 % of what the layout holds.
+const OVERSLEEP: Duration = Duration::from_micros(500);
 
 fn system_now() -> UnixNs {
     match SystemTime::now().duration_since(UNIX_EPOCH) {
