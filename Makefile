@@ -70,7 +70,7 @@ toolchain:
 	@cargo --version >/dev/null 2>&1 || { echo "mintmark needs Rust 1.89 or newer: install it with rustup (https://rustup.rs), then run make again." >&2; exit 1; }
 
 $(STAMPS)/venv:
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { echo "mintmark needs Python 3.10 or newer: name one with make PYTHON=python3.12." >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "mintmark needs Python 3.11 or newer: name one with make PYTHON=python3.12." >&2; exit 1; }
 	@$(PYTHON) -m venv $(VENV) || { echo "mintmark needs Python's venv module: install python3-venv, then run make again." >&2; exit 1; }
 	@mkdir -p $(STAMPS)
 	@touch $@

@@ -5,7 +5,7 @@ import json
 import os
 import subprocess
 import sys
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from subprocess import PIPE
 
@@ -56,7 +56,7 @@ def main() -> int:
 
     rows = selected(options.rows)
     results = [Result.of(row) for row in rows]
-    date = datetime.now(timezone.utc).isoformat(timespec="seconds")
+    date = datetime.now(UTC).isoformat(timespec="seconds")
     machine = facts()
     passes = 1 if options.quick else PASSES
     for number in range(1, passes + 1):

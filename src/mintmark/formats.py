@@ -8,7 +8,7 @@ bytes of their ASCII text.
 from __future__ import annotations
 
 from collections.abc import Callable, Container
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from typing import Final, Literal, NamedTuple, Protocol
 
 from mintmark import snowflake
@@ -33,7 +33,7 @@ Role = Literal["time", "node", "sequence", "meta", "random", "fixed"]
 
 MS: Final = 1_000_000
 SECOND: Final = 1_000 * MS
-_UNIX: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_UNIX: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def utc(unix_ns: int) -> datetime | None:

@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import time
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from importlib.util import find_spec
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -296,7 +296,7 @@ def test_inspect_says_how_the_text_is_written_canonically() -> None:
     ],
 )
 def test_inspect_says_how_long_ago(offset: timedelta, expected: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["inspect", str(sno.min_at(datetime.now(timezone.utc) + offset))]) == 0
+    assert main(["inspect", str(sno.min_at(datetime.now(UTC) + offset))]) == 0
     assert f"UTC, {expected}  " in capsys.readouterr().out
 
 

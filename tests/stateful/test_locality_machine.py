@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import Literal
 
 import pytest
@@ -24,7 +24,7 @@ MODES: list[Mode] = ["variable", "sequential"]
 
 def seed(ns: int) -> int:
     """Where sequential mode starts: the first 4 bytes of the md5 of the UTC minute, less its last digit."""
-    minute = datetime.fromtimestamp(ns // 10**9, timezone.utc).strftime("%Y%m%d%H%M")[:11]
+    minute = datetime.fromtimestamp(ns // 10**9, UTC).strftime("%Y%m%d%H%M")[:11]
     return int.from_bytes(hashlib.md5(minute.encode()).digest()[:4], "little")
 
 

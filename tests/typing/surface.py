@@ -5,10 +5,8 @@ from __future__ import annotations
 from array import array
 from datetime import datetime
 from itertools import islice
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, assert_type
 from uuid import UUID
-
-from typing_extensions import assert_type
 
 import mintmark
 from mintmark import errors, locality, sno, snowflake

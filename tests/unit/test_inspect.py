@@ -6,7 +6,7 @@ import json
 import re
 import time
 from array import array
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from enum import IntEnum
 from pathlib import Path
 from typing import Any
@@ -22,9 +22,9 @@ from mintmark.anatomy import FLOOR, Anatomy, Field, inspect
 from mintmark.errors import ArgumentError, ParseError
 
 VECTORS = Path(__file__).parents[2] / "spec" / "vectors"
-NOW = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)  # after everything that was recorded live
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)  # after everything that was recorded live
 NOW_NS = int(NOW.timestamp()) * 10**9
-EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def recorded(path: str) -> Any:
@@ -416,7 +416,7 @@ def test_a_uuid_has_the_recorded_version_and_fields(case: dict[str, Any]) -> Non
             assert (found["clock_seq"], found["node"]) == (case["clock_seq"], case["node_hex"])
             recorded_ticks = case.get("time_field") if version == 1 else case.get("uuid6_time", ticks)
             assert ticks in {recorded_ticks, case.get("stdlib_time_field(v1)")}
-            assert anatomy.time == datetime(1582, 10, 15, tzinfo=timezone.utc) + timedelta(microseconds=ticks // 10)
+            assert anatomy.time == datetime(1582, 10, 15, tzinfo=UTC) + timedelta(microseconds=ticks // 10)
         elif version == 7:
             assert found["time"] == uuid.int >> 80
         else:
@@ -738,7 +738,7 @@ def test_anything_is_an_id_or_that_error(value: object) -> None:
     readings(value)
 
 
-@pytest.mark.parametrize("value", [None, True, 1.5, [], {}, object(), 1j, datetime.now(timezone.utc), array("Q", [1])])
+@pytest.mark.parametrize("value", [None, True, 1.5, [], {}, object(), 1j, datetime.now(UTC), array("Q", [1])])
 def test_a_wrong_type_is_an_argument_error_that_names_it(value: object) -> None:
     with pytest.raises(ArgumentError, match=type(value).__name__) as caught:
         inspect(value)
@@ -769,7 +769,7 @@ def test_a_format_and_its_layout_agree(name: str) -> None:
 
 
 def test_sno_runs_out_a_tick_after_its_last_one() -> None:
-    assert formats.SNO.expires == datetime(2079, 9, 7, 15, 47, 35, 552000, timezone.utc)
+    assert formats.SNO.expires == datetime(2079, 9, 7, 15, 47, 35, 552000, UTC)
     assert (formats.SNO.nodes, formats.SNO.ids_per_second) == (65_536, 16_384_000)
 
 
@@ -781,8 +781,8 @@ def test_what_never_runs_out_or_does_not_count_says_so() -> None:
     assert known["sandflake"].ids_per_second is None
     assert known["uuid v4"].nodes is None
     assert known["cuid"].nodes is None
-    assert known["cuid"].expires == datetime(5188, 4, 22, 11, 4, 28, 416000, timezone.utc)
-    assert known["objectid"].expires == datetime(2106, 2, 7, 6, 28, 16, tzinfo=timezone.utc)
+    assert known["cuid"].expires == datetime(5188, 4, 22, 11, 4, 28, 416000, UTC)
+    assert known["objectid"].expires == datetime(2106, 2, 7, 6, 28, 16, tzinfo=UTC)
 
 
 @pytest.mark.parametrize("each", [*formats.FORMATS, *formats.LAST_RESORTS], ids=lambda each: f"{each.name}-{each.bits}")

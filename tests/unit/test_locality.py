@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import os
 import pickle
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from itertools import islice, pairwise
 from typing import Any, Literal
 from uuid import UUID
@@ -426,7 +426,7 @@ def test_repr_can_be_evaluated() -> None:
 def test_a_generator_reads_pid_and_clock_of_its_process() -> None:
     minted = locality.Generator().new()
     assert minted.pid == os.getpid() % 65536
-    assert abs(minted.time - datetime.now(timezone.utc)) < timedelta(minutes=1)
+    assert abs(minted.time - datetime.now(UTC)) < timedelta(minutes=1)
 
 
 def test_a_generator_says_what_it_mints_with() -> None:

@@ -6,7 +6,7 @@ import copy
 import json
 import pickle
 import re
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta, timezone
 from itertools import islice, pairwise
 from typing import Any
 from uuid import UUID
@@ -96,7 +96,7 @@ def test_an_id_has_the_timestamp_that_go_reads(case: Case) -> None:
 @pytest.mark.parametrize("case", DECODED)
 def test_an_id_has_the_time_that_go_reads(case: Case) -> None:
     time = sno.ID(bytes.fromhex(case["hex"])).time
-    assert time.tzinfo is timezone.utc
+    assert time.tzinfo is UTC
     assert f"{time:%Y-%m-%dT%H:%M:%S.%f}".rstrip("0").rstrip(".") + "Z" == case["time_rfc3339"]
 
 
@@ -189,7 +189,7 @@ def test_a_text_column_holds_canonical_text_also_where_go_takes_more(case: Case)
         sno.ID.parse(case["value"])
 
 
-@pytest.mark.parametrize("value", [1, 1.5, datetime.now(timezone.utc), sno.ID.MAX, bytes(10)], ids=type)
+@pytest.mark.parametrize("value", [1, 1.5, datetime.now(UTC), sno.ID.MAX, bytes(10)], ids=type)
 def test_a_value_of_another_type_is_no_text_as_in_go(value: Any) -> None:
     assert sum(case["error"]["type"] == "*sno.InvalidTypeError" for case in GO["scan"] if case["error"]) == 5
     with pytest.raises(errors.ArgumentError):
@@ -374,7 +374,7 @@ def test_the_bounds_of_all_time_are_zero_and_max() -> None:
 
 @given(units)
 def test_a_datetime_and_its_nanoseconds_have_the_same_bounds(unit: int) -> None:
-    time = datetime(2010, 1, 1, tzinfo=timezone.utc) + timedelta(milliseconds=4 * unit)
+    time = datetime(2010, 1, 1, tzinfo=UTC) + timedelta(milliseconds=4 * unit)
     elsewhere = time.astimezone(timezone(timedelta(hours=-9, minutes=-30)))
     assert sno.min_at(time) == sno.min_at(elsewhere) == sno.min_at(ns(unit))
 
@@ -437,7 +437,7 @@ def test_go_wraps_a_time_outside_the_layout_and_we_refuse_it(case: Case) -> None
 
 
 def test_new_at_takes_a_datetime() -> None:
-    time = datetime(2020, 1, 2, 3, 4, 5, 678901, tzinfo=timezone.utc)
+    time = datetime(2020, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
     assert sno.Generator(1).new_at(time) == sno.Generator(1).new_at(1_577_934_245_678_901_234)
 
 
@@ -822,7 +822,7 @@ def test_a_generator_takes_any_callable_as_its_clock() -> None:
 
 
 def test_the_system_clock_is_the_default() -> None:
-    before = datetime.now(timezone.utc)
+    before = datetime.now(UTC)
     assert abs(sno.new().time - before) < timedelta(minutes=1)
 
 

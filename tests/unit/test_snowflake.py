@@ -7,7 +7,7 @@ import pickle
 import sys
 from array import array
 from contextlib import nullcontext, suppress
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta, timezone
 from itertools import chain, count, islice, pairwise, repeat
 from typing import Any, Literal
 
@@ -40,7 +40,7 @@ def ns(ms: int) -> int:
 
 
 def utc(ms: int) -> datetime:
-    return datetime(1970, 1, 1, tzinfo=timezone.utc) + timedelta(milliseconds=ms)
+    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=ms)
 
 
 def composed(layout: Layout, ms: int, node: int, sequence: int) -> int:
@@ -676,7 +676,7 @@ def test_a_layout_says_when_it_expires(layout: Layout, expires: str) -> None:
 
 
 def test_a_layout_that_outlasts_the_calendar_expires_at_its_end() -> None:
-    assert Layout("time:63", epoch_ms=0).expires == datetime.max.replace(tzinfo=timezone.utc)
+    assert Layout("time:63", epoch_ms=0).expires == datetime.max.replace(tzinfo=UTC)
 
 
 @pytest.mark.parametrize(
@@ -1007,4 +1007,4 @@ def test_a_generator_mints_until_its_with_block_ends() -> None:
 def test_the_module_mints_increasing_numbers_of_now() -> None:
     minted = [snowflake.new() for _ in range(1000)]
     assert minted == sorted(set(minted))
-    assert abs(DEFAULT.parse(minted[-1]).time - datetime.now(timezone.utc)) < timedelta(minutes=1)
+    assert abs(DEFAULT.parse(minted[-1]).time - datetime.now(UTC)) < timedelta(minutes=1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import date, datetime, timedelta, timezone, tzinfo
+from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
@@ -252,10 +252,10 @@ COUNTED = {
 @pytest.mark.parametrize("name", TIMES)
 def test_a_time_outside_the_layout_is_refused_with_both_limits(name: str) -> None:
     call, first, last = TIMES[name]
-    before = datetime.fromisoformat(first).replace(tzinfo=timezone.utc) - timedelta(seconds=1)
-    after = datetime.fromisoformat(last).replace(tzinfo=timezone.utc) + timedelta(seconds=1)
-    wrong = [before, after, after.astimezone(PLUS_2), datetime.min.replace(tzinfo=timezone.utc)]
-    for time in [*wrong, datetime.max.replace(tzinfo=timezone.utc), datetime.min.replace(tzinfo=PLUS_2)]:
+    before = datetime.fromisoformat(first).replace(tzinfo=UTC) - timedelta(seconds=1)
+    after = datetime.fromisoformat(last).replace(tzinfo=UTC) + timedelta(seconds=1)
+    wrong = [before, after, after.astimezone(PLUS_2), datetime.min.replace(tzinfo=UTC)]
+    for time in [*wrong, datetime.max.replace(tzinfo=UTC), datetime.min.replace(tzinfo=PLUS_2)]:
         error = refused(call, time)
         assert (error.code, first in str(error), last in str(error)) == ("time.range", True, True)
 
@@ -507,7 +507,7 @@ def test_a_clock_that_cannot_be_called_is_refused(make: Any, clock: Any) -> None
     assert refused(lambda: make(clock=clock)).code == "argument.type"
 
 
-@pytest.mark.parametrize("reading", [None, 1.5e18, "now", datetime.now(timezone.utc)], ids=type)
+@pytest.mark.parametrize("reading", [None, 1.5e18, "now", datetime.now(UTC)], ids=type)
 @pytest.mark.parametrize("make", GENERATORS)
 def test_a_clock_that_returns_no_int_is_refused(make: Any, reading: Any) -> None:
     error = refused(lambda: make(clock=lambda: reading).new())
