@@ -4,9 +4,11 @@ import argparse
 import sys
 from pathlib import Path
 
-from benchmarks.record import HEADINGS, Record
+from benchmarks.record import Record
 
 DOCUMENT = Path(__file__).parent.parent / "docs" / "performance.md"
+# Fewer and narrower than in the terminal: a page has less room.
+COLUMNS = ("what", "figure", "beside", "ratio", "bar: met")
 BEGIN, END = "<!-- record: begin -->", "<!-- record: end -->"
 
 
@@ -26,13 +28,15 @@ def section(record: Record | None) -> str:
     lines = [
         f"Measured on {record.date[:10]}: {host}, {facts['cores']} cores; {versions}; commit {facts['commit']}.",
         "",
-        _line(HEADINGS),
-        "|" + " --- |" * len(HEADINGS),
+        _line(COLUMNS),
+        "|" + " --- |" * len(COLUMNS),
     ]
     for result in record.results:
-        what, *others = result.cells()
+        what, figure, beside, its_figure, ratio, bar, met = result.cells()
+        ratio = ratio.partition(" ")[0]  # the extremes are in the record
         mark = f" ({notes[result.note]})" if result.note else ""
-        lines.append(_line((f"`{what}`{mark}", *others)))
+        against = f"{beside}: {its_figure}"
+        lines.append(_line((what + mark, figure, against, ratio, bar if met == "–" else f"{bar}: {met}")))
     lines += ["", *(f"{number}. {note}" for note, number in notes.items())]
     return "\n".join(lines)
 
