@@ -15,10 +15,10 @@ LOOM := RUSTFLAGS="--cfg loom" cargo test --locked --quiet --release --target-di
 help: ## List the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-run: build $(STAMPS)/cli ## Set up everything, mint and explain an ID of each scheme
+run: toolchain build $(STAMPS)/cli ## Set up everything, mint and explain an ID of each scheme
 	@for scheme in sno snowflake locality; do $(BIN)/mintmark new $$scheme | $(BIN)/mintmark inspect --best; done
 
-build: $(STAMPS)/build ## Build the release extension into .venv
+build: toolchain $(STAMPS)/build ## Build the release extension into .venv
 
 test: rust-tests python-tests ## Set up everything and run all tests
 
@@ -29,7 +29,7 @@ rust-tests: toolchain
 python-tests: build $(STAMPS)/tests
 	$(BIN)/python -m pytest
 
-check: build $(STAMPS)/tests $(STAMPS)/docs toolchain ## Formatters, linters, types, layers, docs
+check: build $(STAMPS)/tests $(STAMPS)/docs ## Formatters, linters, types, layers, docs
 	cargo fmt --check
 	cargo clippy --locked --quiet --workspace --all-targets -- -D warnings
 	$(BIN)/ruff format --check .
