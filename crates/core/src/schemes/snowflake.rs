@@ -148,14 +148,6 @@ impl Layout {
         (1 << self.node_bits()) - 1
     }
 
-    /// The layout's own word for its node number: "node", "shard", or "datacenter and worker".
-    #[must_use]
-    pub fn node_term(&self) -> String {
-        let is_node = |f: &Field| *f != self.time && Some(*f) != self.sequence;
-        let names: Vec<_> = self.fields.iter().filter(|(_, f)| is_node(f)).map(|(n, _)| n.as_str()).collect();
-        if names.is_empty() { "node".into() } else { names.join(" and ") }
-    }
-
     /// A node number's bits where they belong in an ID.
     #[must_use]
     pub fn place_node(&self, mut node: u64) -> u64 {
