@@ -67,8 +67,8 @@ fn assert_no_id_twice<T: Eq + std::hash::Hash + Copy + std::fmt::Debug>(minted: 
     }
 }
 
-/// Two minting threads of two IDs each, while the clock walks over `steps`.
-fn race<M, T>(mint: M, start: u64, steps: &'static [u64], one: fn(&M, &Clock) -> Option<T>) -> Vec<Vec<T>>
+/// Two minting threads of `each` IDs, while the clock walks over `steps`.
+fn race<M, T>(each: usize, mint: M, start: u64, steps: &'static [u64], one: fn(&M, &Clock) -> Option<T>) -> Vec<Vec<T>>
 where
     M: Send + Sync + 'static,
     T: Send + 'static,
@@ -77,25 +77,27 @@ where
     let minting: Vec<_> = (0..2)
         .map(|_| {
             let (mint, clock) = (mint.clone(), clock.clone());
-            thread::spawn(move || (0..2).filter_map(|_| one(&mint, &clock)).collect::<Vec<_>>())
+            thread::spawn(move || (0..each).filter_map(|_| one(&mint, &clock)).collect::<Vec<_>>())
         })
         .collect();
     steps.iter().for_each(|&tick| clock.set(tick));
     minting.into_iter().map(|thread| thread.join().unwrap()).collect()
 }
 
-fn model(run: impl Fn() + Send + Sync + 'static) {
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(3);
-    model.check(run);
+/// Runs every interleaving of threads that mint one ID each, and those with up to three preemptions where they mint two.
+fn model(run: impl Fn(usize) + Send + Sync + Copy + 'static) {
+    loom::model(move || run(1));
+    let mut bounded = loom::model::Builder::new();
+    bounded.preemption_bound = Some(3);
+    bounded.check(move || run(2));
 }
 
 #[test]
 fn sno_mints_no_id_twice_while_the_unit_rolls() {
-    model(|| {
-        let minted = race(sno::Mint::new(BOUNDS, sno::WINDOW), 10, &[11], mint_sno);
+    model(|each| {
+        let minted = race(each, sno::Mint::new(BOUNDS, sno::WINDOW), 10, &[11], mint_sno);
         assert_no_id_twice(&minted);
-        assert_eq!(minted.iter().flatten().count(), 4, "a clock that only goes forward refuses nobody");
+        assert_eq!(minted.iter().flatten().count(), 2 * each, "a clock that only goes forward refuses nobody");
         for ids in &minted {
             assert!(ids.is_sorted(), "a thread sees its own IDs in order: {ids:?}");
         }
@@ -106,18 +108,18 @@ fn sno_mints_no_id_twice_while_the_unit_rolls() {
 
 #[test]
 fn sno_mints_no_id_twice_while_the_clock_goes_back() {
-    model(|| {
-        let minted = race(sno::Mint::new(BOUNDS, sno::WINDOW), 10, &[8, 12], mint_sno);
+    model(|each| {
+        let minted = race(each, sno::Mint::new(BOUNDS, sno::WINDOW), 10, &[8, 12], mint_sno);
         assert_no_id_twice(&minted);
     });
 }
 
 #[test]
 fn sno_mints_no_id_twice_when_a_unit_is_used_up() {
-    model(|| {
+    model(|each| {
         let mint = sno::Mint::new(BOUNDS, sno::WINDOW);
-        let used = mint.take(Tick(10), 4).unwrap();
-        let mut minted = race(mint, 10, &[11], mint_sno);
+        let used = mint.take(Tick(10), 6 - each as u32).unwrap();
+        let mut minted = race(each, mint, 10, &[11], mint_sno);
         minted.push((used.first..used.first + used.count).map(|sequence| (used.tick, sequence)).collect());
         assert_no_id_twice(&minted);
     });
@@ -133,9 +135,9 @@ fn snowflake_mints_no_id_twice_and_never_goes_back_under_any_policy() {
     use snowflake::{OnExhausted, OnRollback};
     for on_rollback in [OnRollback::Advance, OnRollback::Wait] {
         for on_exhausted in [OnExhausted::Wait, OnExhausted::Advance] {
-            model(move || {
+            model(move |each| {
                 let mint = snowflake::Mint::new(rules(on_rollback, on_exhausted));
-                let minted = race(mint, 10, &[9], mint_snowflake);
+                let minted = race(each, mint, 10, &[9], mint_snowflake);
                 assert_no_id_twice(&minted);
                 for ids in &minted {
                     assert!(ids.is_sorted(), "a thread sees its own IDs in order: {ids:?}");
@@ -147,13 +149,13 @@ fn snowflake_mints_no_id_twice_and_never_goes_back_under_any_policy() {
 
 #[test]
 fn locality_mints_no_counter_and_time_twice_while_its_counter_laps() {
-    model(|| {
+    model(|each| {
         // Three IDs before the end of a lap, at a clock that stands still.
         let mint = locality::Mint::at(locality::State { span: 0, count: u32::MAX - 2 });
         let minted =
-            race(mint, 5, &[], |mint, clock| mint.take(clock.now(), 1).ok().map(|lot| (lot.time_ms, lot.first)));
+            race(each, mint, 5, &[], |mint, clock| mint.take(clock.now(), 1).ok().map(|lot| (lot.time_ms, lot.first)));
         assert_no_id_twice(&minted);
-        assert_eq!(minted.iter().flatten().count(), 4);
+        assert_eq!(minted.iter().flatten().count(), 2 * each);
     });
 }
 
@@ -166,9 +168,9 @@ struct TwoWords {
 #[test]
 #[should_panic(expected = "was minted twice")]
 fn the_originals_two_words_mint_duplicates() {
-    model(|| {
+    model(|each| {
         let original = TwoWords { unit: AtomicU64::new(10), sequence: AtomicU64::new(0) };
-        let minted = race(original, 10, &[11], |original, clock| {
+        let minted = race(each, original, 10, &[11], |original, clock| {
             let now = clock.now().0;
             let unit = original.unit.load(Ordering::SeqCst);
             if unit < now && original.unit.compare_exchange(unit, now, Ordering::SeqCst, Ordering::SeqCst).is_ok() {
@@ -183,7 +185,7 @@ fn the_originals_two_words_mint_duplicates() {
 
 #[test]
 fn a_refusal_changes_nothing() {
-    model(|| {
+    loom::model(|| {
         let mint = sno::Mint::new(BOUNDS, sno::WINDOW);
         mint.take(Tick(10), 6).unwrap();
         let before = mint.view();
