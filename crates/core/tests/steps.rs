@@ -5,7 +5,7 @@ use mintmark_core::layout::stack;
 use mintmark_core::schemes::locality::{self, Mode};
 use mintmark_core::schemes::sno;
 use mintmark_core::schemes::snowflake::{self, Layout, OnExhausted, OnRollback, Rules};
-use mintmark_core::step::{Refusal, Window};
+use mintmark_core::step::{Refusal, Run, Window};
 use mintmark_core::units::{Tick, Timescale, UnixMs, UnixNs};
 use proptest::prelude::*;
 use std::collections::HashSet;
@@ -141,12 +141,18 @@ proptest! {
         wants in prop::collection::vec(1_u32..9, 200),
         before_lap in 0_u32..50,
         start in any::<u32>(),
+        // A clock of milliseconds stays in one span of time, one of seconds leaves it.
+        scale in prop_oneof![Just(1_u64), Just(700), Just(1_700_000_000)],
     ) {
         for mode in [Mode::Variable, Mode::Sequential] {
             let mint = locality::Mint::at(locality::State { span: 0, count: u32::MAX - before_lap });
             let mut seen = HashSet::new();
+            let mut highest = 0;
             for (&now, &want) in clock.iter().zip(&wants) {
+                let now = now * scale;
                 let lot = mint.take(Tick(now), want).unwrap();
+                highest = highest.max(now);
+                prop_assert!(now <= lot.time_ms && lot.time_ms <= highest + 2 * 2048, "two spans ahead at most");
                 for index in 0..lot.count {
                     let counter = mode.advance(start, lot.first.wrapping_add(index));
                     prop_assert!(seen.insert((counter, lot.time_ms)), "{counter} at {} again", lot.time_ms);
@@ -207,6 +213,65 @@ proptest! {
         prop_assert_eq!(sno::Id::parse(&x.to_string()), Ok(x));
         prop_assert_eq!(sno::Id::from_u128(x.to_u128()), x);
     }
+}
+
+#[test]
+fn a_run_becomes_the_ids_that_the_layout_composes() {
+    let (_, fields, epoch_ms, unit_ms) = snowflake::LAYOUTS[4];
+    let layout = Layout::declare(fields, epoch_ms, unit_ms).unwrap();
+    let (stamp, run) = (snowflake::Stamp::new(&layout), Run { tick: 1_000, first: 7, count: 3 });
+    for index in 0..3 {
+        let id = stamp.first(run, layout.place_node(40_000)) + index * stamp.stride();
+        assert_eq!(layout.compose(layout.timescale.start(Tick(1_000)), 40_000, 7 + index), Ok(id));
+    }
+}
+
+#[test]
+fn a_rollback_is_told_from_a_clock_that_has_not_caught_up_yet() {
+    let window = Window { floor: Tick(0), until: Tick(1 << 41) };
+    let (on_rollback, on_exhausted) = (OnRollback::Raise, OnExhausted::Advance);
+    let mint = snowflake::Mint::new(Rules { sequence_bits: 1, window, on_rollback, on_exhausted });
+    let at = |now| slowly(mint.take_slowly(2, || Ok(Tick(now)))).map(|run| run.tick);
+    assert_eq!([at(100), at(100), at(100)], [Ok(100), Ok(101), Ok(102)], "ahead of the clock by choice");
+    assert_eq!(at(101), Ok(103), "the clock goes on, the ticks go on");
+    assert_eq!(at(100), Err(Refusal::Rollback { until: Tick(101) }), "the clock went back");
+    assert_eq!(at(101), Ok(104));
+    assert_eq!(at(200), Ok(200), "the clock has caught up");
+}
+
+#[test]
+fn a_tick_holds_as_many_ids_as_its_sequence_numbers() {
+    let mint = sno::Mint::new(sno::Bounds { min: 0, max: 65_535 }, sno::WINDOW);
+    assert_eq!(mint.take(Tick(5), u32::MAX).unwrap().count, 65_536);
+    assert_eq!(mint.take(Tick(5), 1), Err(Refusal::Exhausted { until: Tick(6) }));
+    assert_eq!(mint.take(Tick(6), 1).unwrap().first, 0);
+    mint.reset();
+    assert_eq!(mint.take(Tick(5), 1).unwrap().first, 0, "a child with a partition of its own starts over");
+}
+
+#[test]
+fn ids_after_a_change_of_mode_are_of_later_times() {
+    let mint = locality::Mint::new();
+    mint.restart();
+    assert_eq!(mint.take(Tick(0), 1).unwrap().time_ms, 0, "nothing was minted: nothing is later");
+    mint.restart();
+    let lot = mint.take(Tick(0), 1).unwrap();
+    assert_eq!((lot.first, lot.time_ms), (1, 2048));
+}
+
+#[test]
+fn the_porting_counter_rolls_over_within_its_bounds() {
+    let bounds = sno::Bounds::new(65_530, 0).unwrap();
+    let porter = sno::Porter::new(bounds);
+    let time = UnixMs(1_600_000_000_000);
+    let ids: Vec<_> = (0..7).map(|_| porter.mint(time, 9, 3, bounds).unwrap()).collect();
+    assert_eq!(
+        ids.iter().map(|id| id.sequence()).collect::<Vec<_>>(),
+        [65_530, 65_531, 65_532, 65_533, 65_534, 65_535, 65_530]
+    );
+    assert!(ids.iter().all(|id| id.time() == time && !id.tick() && id.meta() == 9 && id.partition() == 3));
+    let (first, last) = (sno::min_at(time.start_ns()).unwrap(), sno::max_at(time.start_ns()).unwrap());
+    assert!(ids.iter().all(|&id| first <= id && id <= last) && first.time() == time && last.time() == time);
 }
 
 #[test]
