@@ -37,6 +37,15 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def stolen_s() -> float | None:
+    """Seconds, over all processors, that the hypervisor has given to others since the machine started."""
+    try:
+        steal = Path("/proc/stat").read_text(encoding="ascii").split(maxsplit=9)[8]
+    except OSError:
+        return None
+    return int(steal) / os.sysconf("SC_CLK_TCK")
+
+
 def _version(package: str) -> str | None:
     try:
         return metadata.version(package)
