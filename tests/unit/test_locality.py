@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import os
 import pickle
+import uuid
 from datetime import UTC, datetime, timedelta
 from itertools import islice, pairwise
 from typing import Any, Literal
@@ -474,3 +475,32 @@ def test_the_module_mints_variable_ids_at_first_and_in_the_mode_it_is_told() -> 
     variable += [locality.new() for _ in range(2)]
     assert sequential[1].sequential_counter == sequential[0].sequential_counter + 1
     assert {(b.counter - a.counter) % 2**32 for a, b in (variable[:2], variable[2:])} == {STRIDE}
+
+
+def test_a_call_that_is_overtaken_while_it_asks_for_the_mac_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Asking may let other threads run; the first to be done decides where the counter starts."""
+    generator = locality.Generator()
+    overtaking: list[locality.ID] = []
+
+    def getnode() -> int:
+        monkeypatch.setattr(uuid, "getnode", lambda: 0x0242AC110002)
+        overtaking.append(generator.new())
+        return 0x0242AC110002
+
+    monkeypatch.setattr(uuid, "getnode", getnode)
+    overtaken = generator.new()
+    assert overtaken.counter == (overtaking[0].counter + 198_491_317) % 2**32
+
+
+def test_a_generator_closed_while_it_asks_for_the_mac_stays_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    generator = locality.Generator()
+
+    def getnode() -> int:
+        generator.close()
+        return 0x0242AC110002
+
+    monkeypatch.setattr(uuid, "getnode", getnode)
+    for _ in range(2):
+        with pytest.raises(errors.GenerationError) as caught:
+            generator.new()
+        assert caught.value.code == "generator.closed"

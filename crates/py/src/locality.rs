@@ -358,15 +358,21 @@ impl Generator {
 
     /// Reads pid and MAC and starts the counter: in this process, not in a parent of it.
     fn seat(&self, py: Python<'_>) -> PyResult<()> {
-        match self.gate.enter(py, self.given_pid.map(|pid| ("pid", pid.into())))? {
+        let given = self.given_pid.map(|pid| ("pid", pid.into()));
+        if self.gate.enter(py, given)? == Entry::Seated {
+            return Ok(());
+        }
+        let mac = self.given_mac.map_or_else(|| host_mac(py), Ok)?;
+        let start = self.first_counter(py, self.mode())?;
+        // Asking for these runs Python, and so may have let another call in: the first to be done decides.
+        match self.gate.enter(py, given)? {
             Entry::Seated => return Ok(()),
             Entry::Forked => self.mint.restart(),
             Entry::First => {}
         }
         self.pid.store(self.given_pid.map_or_else(std::process::id, u32::from), Ordering::Relaxed);
-        let mac = self.given_mac.map_or_else(|| host_mac(py), Ok)?;
         self.mac.store(mac, Ordering::Relaxed);
-        self.start.store(self.first_counter(py, self.mode())?, Ordering::Relaxed);
+        self.start.store(start, Ordering::Relaxed);
         self.gate.seat(self.clock.is_system());
         Ok(())
     }
