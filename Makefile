@@ -29,7 +29,7 @@ rust-tests: toolchain
 python-tests: build $(STAMPS)/tests
 	$(BIN)/python -m pytest
 
-check: build $(STAMPS)/tests $(STAMPS)/docs ## Formatters, linters, types, layers, docs
+check: build $(STAMPS)/tests docs ## Formatters, linters, types, layers, docs
 	cargo fmt --check
 	cargo clippy --locked --quiet --workspace --all-targets -- -D warnings
 	$(BIN)/ruff format --check .
@@ -38,7 +38,6 @@ check: build $(STAMPS)/tests $(STAMPS)/docs ## Formatters, linters, types, layer
 	$(BIN)/python -m mypy.stubtest mintmark._core --allowlist tests/typing/stubtest-allowlist.txt
 	$(BIN)/lint-imports
 	$(BIN)/python -m benchmarks.render --check
-	$(BIN)/sphinx-build --quiet -W --keep-going -n docs docs/_build/html
 
 fix: $(STAMPS)/tools toolchain ## Format and repair what a tool can
 	cargo fmt
@@ -48,7 +47,6 @@ fix: $(STAMPS)/tools toolchain ## Format and repair what a tool can
 
 bench: build $(STAMPS)/benchmarks ## Measure beside the peers, write a record, render its table
 	$(BIN)/python -m benchmarks
-	$(BIN)/python -m benchmarks.render
 
 deep: build $(STAMPS)/tests $(STAMPS)/deep ## The long proofs: a billion IDs, fuzzing, many more cases
 	$(BIN)/python -m benchmarks.deep_threads

@@ -38,16 +38,16 @@ impl ManualClock {
     }
 
     fn pass_until(&self, py: Python<'_>, until: UnixNs, give_up: impl Fn(i128) -> PyResult<()>) -> PyResult<()> {
-        if self.auto_advance {
-            self.replace(|ns| ns.max(until.0));
-            return Ok(());
-        }
         loop {
             let left = until.0.saturating_sub(self.now_ns());
             if left <= 0 {
                 return Ok(());
             }
             give_up(left)?;
+            if self.auto_advance {
+                self.replace(|ns| ns.max(until.0));
+                return Ok(());
+            }
             // Wakes now and then for Ctrl-C; it does not move time.
             py.detach(|| drop(self.moved.wait_timeout(self.lock(), SIGNAL_CHECK)));
             py.check_signals()?;
@@ -255,11 +255,7 @@ impl Patience {
             let message = format!("{what}: {retry} ms to wait, max_wait_ms is {}", self.max_wait_ms);
             Err(errors::generation(py, code, &message, Some(retry)))
         };
-        let until = until.start_ns();
-        if until.0 > now.0 {
-            give_up(until.0.saturating_sub(now.0))?;
-        }
-        clock.pass_until(py, until, give_up)?;
+        clock.pass_until(py, until.start_ns(), give_up)?;
         // The next tick must not be read from before the wait.
         hot::forget_tick();
         Ok(())

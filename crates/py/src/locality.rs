@@ -291,6 +291,8 @@ const CLOCK: Timescale = Timescale { epoch_ms: 0, unit_ms: 1 };
 /// :raises ArgumentError: an argument of the wrong type.
 /// :raises FieldError: ``field.range`` or ``field.format``.
 /// :raises ConfigError: ``config.policy``, ``config.node``, ``config.store``.
+///
+/// Any call that reads ``clock`` raises ConfigError ``config.clock`` where what it returned is no int.
 #[pyclass(frozen, module = "mintmark.locality")]
 pub struct Generator {
     gate: Gate,

@@ -346,6 +346,8 @@ struct Waiting {
 /// :raises ArgumentError: an argument of the wrong type.
 /// :raises ConfigError: ``config.node``, ``config.bounds``, ``config.wait``, ``config.store``.
 /// :raises GenerationError: ``system.random``: there is no randomness to draw a partition from.
+///
+/// Any call that reads ``clock`` raises ConfigError ``config.clock`` where what it returned is no int.
 #[pyclass(frozen, module = "mintmark.sno")]
 pub struct Generator {
     gate: Gate,
@@ -369,13 +371,11 @@ impl hot::Mints for Generator {
             return None;
         }
         let unit = scheme::TIMESCALE.tick(hot::now())?;
-        let run = self.mint.take(unit, 1).ok()?;
-        Some(scheme::Id::new(run.tick, meta, self.partition.load(Ordering::Relaxed), run.first as u16))
+        Some(self.id(self.mint.take(unit, 1).ok()?, meta))
     }
 
     fn slow(&self, py: Python<'_>, meta: u8) -> PyResult<Self::Minted> {
-        let run = self.take(py, 1)?;
-        Ok(scheme::Id::new(run.tick, meta, self.partition.load(Ordering::Relaxed), run.first as u16))
+        Ok(self.id(self.take(py, 1)?, meta))
     }
 
     #[inline(always)]
@@ -385,6 +385,12 @@ impl hot::Mints for Generator {
 }
 
 impl Generator {
+    /// The first ID of a run.
+    #[inline(always)]
+    fn id(&self, run: Run, meta: u8) -> scheme::Id {
+        scheme::Id::new(run.tick, meta, self.partition.load(Ordering::Relaxed), run.first as u16)
+    }
+
     fn take(&self, py: Python<'_>, want: u32) -> PyResult<Run> {
         let mut patience = Patience::new(self.max_wait_ms);
         loop {
@@ -422,7 +428,11 @@ impl Generator {
             };
             began.map(|began| {
                 waiting.told = Some((until, began));
-                Overflow { now, count: waiting.callers, ticks: u64::try_from(now.0 - began.0).unwrap_or(0) + 1 }
+                Overflow {
+                    now,
+                    count: waiting.callers,
+                    ticks: u64::try_from(now.0.saturating_sub(began.0)).unwrap_or(0) + 1,
+                }
             })
         };
         let tell = || match (told, &self.on_overflow) {

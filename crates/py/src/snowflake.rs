@@ -223,6 +223,8 @@ impl Parts {
 /// :raises ArgumentError: an argument of the wrong type.
 /// :raises ConfigError: ``config.node``, ``config.policy``, ``config.wait``, ``config.store``.
 /// :raises GenerationError: ``system.random``: there is no randomness to draw a node number from.
+///
+/// Any call that reads ``clock`` raises ConfigError ``config.clock`` where what it returned is no int.
 #[pyclass(frozen, module = "mintmark.snowflake")]
 pub struct Generator {
     gate: Gate,
@@ -247,12 +249,12 @@ impl hot::Mints for Generator {
             return None;
         }
         let run = self.mint.take(self.timescale.tick(hot::now())?, 1).ok()?;
-        Some(self.stamp.first(run, self.placed.load(Ordering::Relaxed)))
+        Some(self.first(run))
     }
 
     fn slow(&self, py: Python<'_>, _: u8) -> PyResult<Self::Minted> {
         let run = self.take(py, 1)?;
-        Ok(self.stamp.first(run, self.placed.load(Ordering::Relaxed)))
+        Ok(self.first(run))
     }
 
     #[inline(always)]
@@ -262,6 +264,12 @@ impl hot::Mints for Generator {
 }
 
 impl Generator {
+    /// The first ID of a run.
+    #[inline(always)]
+    fn first(&self, run: Run) -> u64 {
+        self.stamp.first(run, self.placed.load(Ordering::Relaxed))
+    }
+
     fn take(&self, py: Python<'_>, want: u32) -> PyResult<Run> {
         let mut patience = Patience::new(self.max_wait_ms);
         loop {
@@ -322,7 +330,7 @@ impl Generator {
         while !rest.is_empty() {
             let run = self.take(py, u32::try_from(rest.len()).unwrap_or(u32::MAX))?;
             let (now, later) = rest.split_at_mut(run.count as usize);
-            let mut id = self.stamp.first(run, self.placed.load(Ordering::Relaxed));
+            let mut id = self.first(run);
             for place in now {
                 *place = id.to_ne_bytes();
                 id = id.wrapping_add(self.stamp.stride());

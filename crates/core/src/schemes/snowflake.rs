@@ -419,12 +419,6 @@ impl Mint {
         &self.rules
     }
 
-    /// The state as it is now.
-    #[must_use]
-    pub fn state(&self) -> State {
-        self.unpack(self.cell.load())
-    }
-
     /// Starts over, for a child after a fork that got a node number of its own.
     pub fn reset(&self) {
         self.lead.store(0, Ordering::Release);
