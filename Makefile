@@ -26,8 +26,12 @@ rust-tests: toolchain
 	cargo test --locked --quiet --workspace --exclude mintmark-py
 	$(LOOM)
 
-python-tests: build $(STAMPS)/tests
+python-tests: build $(STAMPS)/tests servers
 	$(BIN)/python -m pytest
+
+.PHONY: servers
+servers:
+	@tests/servers/install.sh
 
 check: build $(STAMPS)/tests docs ## Formatters, linters, types, layers, docs
 	cargo fmt --check

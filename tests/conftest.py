@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import atexit
 import json
+import os
+import shutil
+import tempfile
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from hypothesis import settings
+
+pytest_plugins = ["tests.servers.fixtures"]
+
+# Default generators lease from a registry of the tests' own, not from the user's.
+os.environ["MINTMARK_HOME"] = tempfile.mkdtemp(prefix="mintmark-home-")
+atexit.register(shutil.rmtree, os.environ["MINTMARK_HOME"], ignore_errors=True)
+os.environ.pop("MINTMARK_STORE", None)
 
 # A machine under load is no reason to fail.
 settings.register_profile("mintmark", deadline=None)

@@ -100,13 +100,16 @@ class CommandLine(Generated):
     def lines(self) -> Iterator[str]:
         from mintmark import cli
 
-        parser = cli._parser()
+        yield from self.commands(cli._parser())
+
+    def commands(self, parser: argparse.ArgumentParser) -> Iterator[str]:
+        """A command, and those below it."""
         yield from self.command(parser)
         for action in parser._actions:
             if isinstance(action, argparse._SubParsersAction):
-                for name, each in action.choices.items():
-                    yield from ("", f"mintmark {name}", "-" * (9 + len(name)), "")
-                    yield from self.command(each)
+                for each in action.choices.values():
+                    yield from ("", each.prog, "-" * len(each.prog), "")
+                    yield from self.commands(each)
 
     def command(self, parser: argparse.ArgumentParser) -> Iterator[str]:
         formatter = argparse.HelpFormatter(parser.prog, width=88)

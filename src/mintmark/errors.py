@@ -17,6 +17,7 @@ __all__ = [
     "MintError",
     "ParseError",
     "StoreError",
+    "UniquenessWarning",
 ]
 
 
@@ -84,11 +85,34 @@ class GenerationError(MintError, RuntimeError):
 
 
 class LeaseError(MintError, RuntimeError):
-    """A node number cannot be leased, or was lost."""
+    """A node number cannot be leased, or was lost.
+
+    ``retry_after_ms`` is how many milliseconds to wait before another try can succeed, or ``None`` where waiting does
+    not help.
+    """
+
+    retry_after_ms: int | None
+
+    def __init__(self, message: str, *, code: str, retry_after_ms: int | None = None) -> None:
+        super().__init__(message, code=code)
+        self.retry_after_ms = retry_after_ms
 
 
 class StoreError(MintError, RuntimeError):
-    """A store cannot be reached or answered with an error; the driver's error is the ``__cause__``."""
+    """A store cannot be reached or answered with an error; the driver's error is the ``__cause__``.
+
+    ``retry_after_ms`` is when to try again, in milliseconds from now, or ``None`` where nobody knows.
+    """
+
+    retry_after_ms: int | None
+
+    def __init__(self, message: str, *, code: str, retry_after_ms: int | None = None) -> None:
+        super().__init__(message, code=code)
+        self.retry_after_ms = retry_after_ms
+
+
+class UniquenessWarning(RuntimeWarning):
+    """IDs may repeat in a case that the message names: there is nowhere to write down who uses which node number."""
 
 
 class Entry:
@@ -219,8 +243,32 @@ CATALOGUE: dict[str, Entry] = {
                 "Pass a writable, contiguous buffer of the size in the message.",
             ),
             "config.store": (
-                "This version cannot use a store.",
-                "Leave `store` out; give a node number instead.",
+                "A store's URL is malformed, or no such store is known.",
+                "Correct the URL; see `open_store`.",
+            ),
+            "config.driver": (
+                "A store's driver is not installed.",
+                "Install the extra that the message names.",
+            ),
+            "config.volatile": (
+                "A Redis server forgets what it stores: it has no append-only file.",
+                "Turn on `appendonly`, or add `volatile=1` to the URL if you accept repeated IDs after a crash of it.",
+            ),
+            "config.name": (
+                "The name of a pool or namespace is malformed.",
+                "Use 1 to 128 letters, digits and `. _ : @ -`.",
+            ),
+            "config.pool": (
+                "A pool's node numbers mean something else than the generator's.",
+                "Name another pool.",
+            ),
+            "config.namespace": (
+                "The namespace exists already.",
+                "Use it as it is, or take another name.",
+            ),
+            "config.span": (
+                "`span_ms` is out of range.",
+                "Use 1,000 to 86,400,000 milliseconds.",
             ),
         },
     ),
@@ -235,8 +283,8 @@ CATALOGUE: dict[str, Entry] = {
                 "Wait `retry_after_ms`, or repair the clock.",
             ),
             "sequence.exhausted": (
-                "All sequence numbers of this tick are used.",
-                "Wait `retry_after_ms`, or spread the load over more nodes.",
+                "All sequence numbers of this tick are used; or, without `retry_after_ms`, a namespace is used up.",
+                "Wait `retry_after_ms`, or spread the load over more nodes; or make another namespace.",
             ),
         },
     ),
@@ -269,6 +317,70 @@ CATALOGUE: dict[str, Entry] = {
             "system.random": (
                 "The operating system gave no random bytes.",
                 "Give the generator an explicit node number.",
+            ),
+        },
+    ),
+    **_entries(
+        LeaseError,
+        503,
+        "TRYAGAIN",
+        75,
+        {
+            "lease.none_free": (
+                "Every node number of a pool is leased, or may still be in use.",
+                "Wait `retry_after_ms`; stop a holder, or use a layout with more node numbers.",
+            ),
+            "lease.clock": (
+                "This clock is far from the store's.",
+                "Set the clock; run NTP.",
+            ),
+        },
+    ),
+    **_entries(
+        LeaseError,
+        409,
+        "ERR",
+        70,
+        {
+            "lease.lost": (
+                "A lease could not be extended: its node number was granted to another, or revoked.",
+                'Make a new generator, or let this one move by itself: `on_lease_lost="move"`.',
+            ),
+            "lease.unknown": (
+                "A node number was never leased.",
+                "See `mintmark leases list`.",
+            ),
+            "lease.history": (
+                "A leased generator was asked for IDs of the past, where its node number may have had other holders.",
+                "Make a generator with `never_used=True` for old rows.",
+            ),
+        },
+    ),
+    **_entries(
+        StoreError,
+        503,
+        "TRYAGAIN",
+        75,
+        {
+            "store.unavailable": (
+                "A store cannot be reached, or did not answer in time.",
+                "Wait `retry_after_ms`: it is tried again by itself. Check that the server runs.",
+            ),
+        },
+    ),
+    **_entries(
+        StoreError,
+        500,
+        "ERR",
+        69,
+        {
+            "store.refused": (
+                "A store answered with an error, such as a wrong password or a missing right.",
+                "Repair what the message names.",
+            ),
+            "store.schema": (
+                "A store's tables were made by a newer mintmark.",
+                "Upgrade mintmark.",
             ),
         },
     ),

@@ -21,8 +21,10 @@ import pytest
 import mintmark
 from mintmark import locality, sno, snowflake
 from mintmark.cli import COMMANDS, main
+from mintmark.store import open_store
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 MINTMARK = [sys.executable, "-m", "mintmark"]
@@ -34,7 +36,11 @@ HEEDING_CTRL_C = [
     "-c",
     f"{HEED}; import sys; from mintmark.cli import main; sys.exit(main(sys.argv[1:]))",
 ]
-CLEAN = {key: value for key, value in os.environ.items() if key not in {"PYTHONUNBUFFERED", "NO_COLOR", "COLUMNS"}}
+CLEAN = {
+    key: value
+    for key, value in os.environ.items()
+    if key not in {"PYTHONUNBUFFERED", "NO_COLOR", "COLUMNS", "MINTMARK_STORE"}
+}
 CLEAN["TERM"] = "xterm-256color"
 ULID = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 SNO = "6kxa9cupxwf2m63l"
@@ -45,6 +51,16 @@ CUID = "ch72gsb320000udocl363eofy"
 
 needs_rich = pytest.mark.skipif(find_spec("rich") is None, reason="colours need rich")
 needs_terminals = pytest.mark.skipif(os.name != "posix", reason="opens a terminal of its own")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Commands lease from a registry of their own, not from the user's."""
+    CLEAN["MINTMARK_HOME"] = str(tmp_path_factory.mktemp("home"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MINTMARK_HOME", CLEAN["MINTMARK_HOME"])
+        patch.delenv("MINTMARK_STORE", raising=False)
+        yield
 
 
 def run(
@@ -509,7 +525,7 @@ def test_without_arguments_it_prints_help() -> None:
 def test_the_help_of_every_command_has_examples(name: str) -> None:
     printed = output(name, "--help")
     assert f"\nexamples:\n  mintmark {name}" in printed
-    assert (COMMANDS[name].run.__doc__ or "missing") in printed
+    assert (COMMANDS[name].about or "missing") in printed
 
 
 EXAMPLES = [line.strip() for each in COMMANDS.values() for line in each.examples.strip().splitlines()]
@@ -521,8 +537,12 @@ def test_every_example_works(line: str, tmp_path: Path) -> None:
     if "jq " in line and shutil.which("jq") is None:
         pytest.skip("the example needs jq")
     (tmp_path / "ids.txt").write_text(f"{SNO}\n{ULID}\n")
+    env = {**CLEAN, "MINTMARK_HOME": str(tmp_path), "MINTMARK_STORE": f"sqlite:///{tmp_path}/ids.db"}
+    with open_store(env["MINTMARK_STORE"]) as store:
+        now_ms = time.time_ns() // 10**6
+        store.acquire("sno", nodes=range(9), layout="sno/1", holder="host:1", now_ms=now_ms, span_ms=10_000)
     script = f'set -eo pipefail; mintmark() {{ "{sys.executable}" -m mintmark "$@"; }}; {line}'
-    done = subprocess.run(["bash", "-c", script], capture_output=True, cwd=tmp_path, env=CLEAN, timeout=60, check=False)
+    done = subprocess.run(["bash", "-c", script], capture_output=True, cwd=tmp_path, env=env, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (0, b"")
 
 
@@ -679,7 +699,6 @@ def test_closed_streams_are_no_surprise(redirection: str, args: str, status: int
 
 
 def test_the_command_does_not_load_what_it_does_not_need() -> None:
-    script = (
-        "import sys; import mintmark.cli; sys.exit(any(name in sys.modules for name in ('rich', 'uuid', 'inspect')))"
-    )
+    needless = ("rich", "uuid", "inspect", "sqlite3", "mintmark.store", "mintmark.lease", "mintmark.registry")
+    script = f"import sys; import mintmark.cli; sys.exit(any(name in sys.modules for name in {needless}))"
     assert subprocess.run([sys.executable, "-c", script], env=CLEAN, timeout=60, check=False).returncode == 0

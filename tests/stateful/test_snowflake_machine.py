@@ -205,7 +205,8 @@ class SnowflakeMachine(RuleBasedStateMachine):
             assert after <= max(before, self.start(self.tick(self.latest))), "waited longer than the clock was behind"
         ahead = ticks + max(0, self.tick(after) - self.tick(self.last_call))
         assert self.highest[0] <= max(self.tick(after), last[0]) + ahead, "ran away from the clock"
-        self.last_call = after
+        if n:
+            self.last_call = after
 
     @rule()
     def new(self) -> None:

@@ -6,6 +6,8 @@ import copy
 import os
 import pickle
 import re
+import sqlite3
+import tempfile
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +16,9 @@ import pytest
 
 import mintmark
 from mintmark import errors, testing
-from mintmark.errors import CATALOGUE, MintError
+from mintmark.errors import CATALOGUE, MintError, StoreError
+from mintmark.store import load_driver
+from mintmark.store.memory import MemoryStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -64,6 +68,51 @@ def mint_after_close() -> None:
     generator.new()
 
 
+def mint_from_a_pool_of_another_layout() -> None:
+    store = MemoryStore()
+    sno.Generator(store=store).new()
+    sno.Generator(store=store, shards=2).new()
+
+
+def make_a_namespace_twice() -> None:
+    store = MemoryStore()
+    store.create_namespace("orders")
+    store.create_namespace("orders")
+
+
+def lease_one_node_number_twice() -> None:
+    store = MemoryStore()
+    first = snowflake.Generator(7, store=store)
+    first.new()
+    snowflake.Generator(7, store=store).new()
+
+
+def mint_after_the_lease_was_revoked() -> None:
+    clock = ManualClock(NOW)
+    store = MemoryStore(clock=lambda: clock.now_ns // 1_000_000)
+    generator = snowflake.Generator(7, store=store, clock=clock)
+    generator.new()
+    store.revoke("snowflake", 7)
+    clock.advance(3600 * 10**9)
+    generator.new()
+
+
+class AwayStore(MemoryStore):
+    """A store that nobody can reach."""
+
+    def acquire(self, *_: Any, **__: Any) -> Any:
+        raise StoreError("the store is away", code="store.unavailable")
+
+
+def open_a_file_of_a_newer_mintmark() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "ids.db"
+        with sqlite3.connect(path) as connection:
+            connection.execute("PRAGMA user_version = 999")
+        connection.close()
+        mintmark.open_store(f"sqlite:///{path}").now_ms()
+
+
 RAISES: dict[str, Callable[[], object]] = {
     "argument.type": lambda: sno.ID.parse(5),
     "parse.length": lambda: sno.ID.parse("short"),
@@ -82,15 +131,28 @@ RAISES: dict[str, Callable[[], object]] = {
     "config.wait": lambda: sno.Generator(1, max_wait_ms=-1),
     "config.snapshot": lambda: sno.Snapshot.from_json("{}"),
     "config.buffer": lambda: sno.Generator(1).fill(bytes(10)),
-    "config.store": lambda: sno.Generator(store="memory:"),
+    "config.store": lambda: sno.Generator(store="nowhere:"),
+    "config.driver": lambda: load_driver("no_such_driver", "mysql"),
+    "config.name": lambda: mintmark.Sequence("orders!", "memory:"),
+    "config.pool": mint_from_a_pool_of_another_layout,
+    "config.namespace": make_a_namespace_twice,
+    "config.span": lambda: sno.Generator(store="memory:", span_ms=1),
     "clock.rollback": wait_for_a_clock_that_went_back,
     "clock.range": lambda: sno.Generator(1, clock=ManualClock(0)).new(),
     "sequence.exhausted": use_up_a_unit,
     "fork.shared_node": mint_for_the_parent_in_a_child,
     "generator.closed": mint_after_close,
+    "lease.none_free": lease_one_node_number_twice,
+    "lease.lost": mint_after_the_lease_was_revoked,
+    "lease.clock": lambda: snowflake.Generator(store=MemoryStore(), clock=ManualClock(NOW)).new(),
+    "lease.unknown": lambda: MemoryStore().revoke("sno", 7),
+    "lease.history": lambda: sno.Generator(store=MemoryStore()).new_at(NOW),
+    "store.unavailable": lambda: sno.Generator(store=AwayStore(), max_wait_ms=50).new(),
+    "store.refused": lambda: mintmark.open_store("sqlite:////dev/null/no.db").now_ms(),
+    "store.schema": open_a_file_of_a_newer_mintmark,
 }
-#: What only a broken operating system can raise.
-BEYOND_REACH = {"system.random"}
+#: What only a broken operating system can raise, or a server: see tests/contract.
+BEYOND_REACH = {"system.random", "config.volatile"}
 
 
 def raised(code: str) -> MintError:
@@ -167,7 +229,8 @@ def test_every_code_of_the_catalogue_is_in_the_sources() -> None:
 
 
 def test_every_error_is_a_mint_error() -> None:
-    classes = [getattr(errors, name) for name in errors.__all__ if name not in {"CATALOGUE", "Entry"}]
+    others = {"CATALOGUE", "Entry", "UniquenessWarning"}
+    classes = [getattr(errors, name) for name in errors.__all__ if name not in others]
     assert {entry.error for entry in CATALOGUE.values()} <= set(classes)
     assert all(issubclass(error, MintError) for error in classes)
 

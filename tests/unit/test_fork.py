@@ -289,7 +289,7 @@ def test_a_fork_while_a_call_waits_does_not_smuggle_the_number_into_the_child() 
 
 
 def test_forks_while_threads_mint_do_not_deadlock() -> None:
-    shared = snowflake.Generator(layout=WIDE, on_exhausted="advance")
+    shared = snowflake.Generator(on_exhausted="advance")
     clock = ManualClock(NOW)
     waiting = sno.Generator(clock=clock, sequence_min=0, sequence_max=9, max_wait_ms=10**9)
     done = threading.Event()

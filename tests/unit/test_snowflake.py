@@ -980,9 +980,15 @@ def test_a_generator_knows_its_node_and_layout() -> None:
     assert (generator.node, generator.layout) == (7, SONYFLAKE)
 
 
-def test_without_a_node_number_one_is_drawn_that_fits() -> None:
+def test_without_a_node_number_each_generator_leases_one_of_its_own_that_fits() -> None:
     layout = Layout("time:41 node:3 sequence:12", epoch_ms=0)
-    assert {Generator(layout=layout).node for _ in range(400)} == set(range(8))
+    generators = [Generator(layout=layout) for _ in range(8)]
+    assert {generator.node for generator in generators} == set(range(8))
+
+
+def test_with_a_clock_of_its_own_a_generator_draws_a_node_number_that_fits() -> None:
+    layout = Layout("time:41 node:3 sequence:12", epoch_ms=0)
+    assert {Generator(layout=layout, clock=ManualClock(0)).node for _ in range(400)} == set(range(8))
 
 
 def test_a_layout_without_a_sequence_mints_one_number_a_tick() -> None:

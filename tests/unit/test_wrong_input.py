@@ -489,16 +489,51 @@ def test_a_policy_that_is_no_text_is_refused(name: str, word: Any) -> None:
     assert refused(POLICIES[name][0], word).code == "argument.type"
 
 
-@pytest.mark.parametrize("store", ["redis://user:hunter2@host/0", "memory:", "", 0, False, object()], ids=repr)
+@pytest.mark.parametrize("store", ["", "?", "nowhere://host", "redis", "memory:?x=1", "sqlite:", "memory:#"], ids=repr)
 @pytest.mark.parametrize("make", GENERATORS)
-def test_a_store_is_refused(make: Any, store: Any) -> None:
+def test_a_url_that_names_no_store_is_refused(make: Any, store: str) -> None:
     assert refused(lambda: make(store=store)).code == "config.store"
+
+
+@pytest.mark.parametrize("store", [0, False, object(), b"memory:"], ids=repr)
+@pytest.mark.parametrize("make", GENERATORS)
+def test_a_store_is_a_url_or_a_store(make: Any, store: Any) -> None:
+    assert refused(lambda: make(store=store)).code == "argument.type"
 
 
 @pytest.mark.parametrize("make", GENERATORS)
 def test_the_password_in_a_stores_url_is_never_repeated(make: Any) -> None:
-    error = refused(lambda: make(store="mysql://root:hunter2@host/ids"))
-    assert "hunter2" not in f"{error!r} {error} {error.args} {error.__dict__}"
+    for url in ["nowhere://root:hunter2@host/ids", "sqlite://root:hunter2@host/ids", "redis://:hunter2@host:port/"]:
+        error = refused(lambda url=url: make(store=url))
+        assert error.code == "config.store"
+        assert "hunter2" not in str(error)
+
+
+@pytest.mark.parametrize("make", GENERATORS)
+@pytest.mark.parametrize(
+    ("argument", "code"),
+    [
+        ({"nodes": [1, 2]}, "argument.type"),
+        ({"nodes": range(0)}, "config.node"),
+        ({"nodes": range(0, 10, 2)}, "config.node"),
+        ({"nodes": range(-1, 5)}, "config.node"),
+        ({"nodes": range(2**60)}, "config.node"),
+        ({"span_ms": 999}, "config.span"),
+        ({"span_ms": 86_400_001}, "config.span"),
+        ({"span_ms": "10"}, "argument.type"),
+        ({"pool": ""}, "config.name"),
+        ({"pool": "a\nb"}, "config.name"),
+        ({"pool": "x" * 129}, "config.name"),
+        ({"pool": 5}, "argument.type"),
+        ({"on_lease_lost": "ignore"}, "config.policy"),
+        ({"on_lease_lost": 1}, "argument.type"),
+    ],
+    ids=repr,
+)
+def test_terms_of_a_lease_that_cannot_be_are_refused_before_any_store_is_asked(
+    make: Any, argument: Any, code: str
+) -> None:
+    assert refused(lambda: make(store="memory:", **argument)).code == code
 
 
 @pytest.mark.parametrize("clock", [5, "now", 1.5, object()], ids=type)

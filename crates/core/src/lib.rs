@@ -1,16 +1,19 @@
 //! mintmark's pure core: layouts, codecs and the minting step.
 //!
 //! Nothing here reads a clock, sleeps, does I/O or knows of Python. A scheme is one file in [`schemes`]: its layout, its
-//! ID and its `step`, a pure function of state and now. [`cell`] keeps a state in one atomic word.
+//! ID and its `step`, a pure function of state and now. [`cell`] keeps a state in one atomic word, [`fence`] the end of a
+//! generator's window, [`pool`] the segments of a sequence.
 //!
-//! Dependencies point one way: `units` → `layout` → `codec` → `schemes`; `step` → `cell` → `schemes`.
+//! Dependencies point one way: `units` → `layout` → `codec` → `schemes`; `step` → `cell`, `fence` → `schemes`.
 
 #![deny(unsafe_code)]
 
 pub mod cell;
 pub mod codec;
 pub mod error;
+pub mod fence;
 pub mod layout;
+pub mod pool;
 pub mod schemes;
 pub mod step;
 pub mod units;

@@ -1,11 +1,11 @@
 //! The words that every scheme's pure step speaks: what it was asked, and why it may refuse.
 
-use crate::units::Tick;
+use crate::units::{Tick, Timescale, UnixMs};
 
 /// The half-open window of ticks `[floor, until)` that a generator may mint in.
 ///
-/// Without a lease it is the whole layout. The compare against it is the fence: whatever the clock says, no tick outside
-/// is ever minted.
+/// Without a lease it is the whole layout. Whatever the clock says, no tick outside is ever minted: a generator's state
+/// begins at the floor and never goes below, and each step compares with `until`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
     /// First tick allowed.
@@ -21,6 +21,16 @@ impl Window {
     pub fn holds(&self, tick: Tick) -> bool {
         // One compare for both ends.
         tick.0.wrapping_sub(self.floor.0) < self.until.0 - self.floor.0
+    }
+
+    /// The ticks of this window that lie wholly between two times. Windows of times that do not overlap have no tick in
+    /// common.
+    #[must_use]
+    pub fn between(&self, scale: Timescale, floor: UnixMs, until: UnixMs) -> Self {
+        let first = scale.tick(UnixMs(floor.0.saturating_add(i64::from(scale.unit_ms) - 1))).unwrap_or(Tick(0));
+        let end = scale.tick(until).unwrap_or(Tick(0));
+        let floor = first.clamp(self.floor, self.until);
+        Self { floor, until: end.clamp(floor, self.until) }
     }
 }
 

@@ -6,6 +6,7 @@
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU64, Ordering};
 use loom::thread;
+use mintmark_core::pool::{Pool, Segment};
 use mintmark_core::schemes::{locality, sno, snowflake};
 use mintmark_core::step::{Refusal, Window};
 use mintmark_core::units::Tick;
@@ -34,6 +35,7 @@ impl Clock {
     }
 }
 
+const WINDOW: Window = Window { floor: Tick(0), until: Tick(1 << 41) };
 const BOUNDS: sno::Bounds = sno::Bounds { min: 0, max: 5 };
 type SnoId = (u64, u32);
 
@@ -126,8 +128,7 @@ fn sno_mints_no_id_twice_when_a_unit_is_used_up() {
 }
 
 fn rules(on_rollback: snowflake::OnRollback, on_exhausted: snowflake::OnExhausted) -> snowflake::Rules {
-    let window = Window { floor: Tick(0), until: Tick(1 << 41) };
-    snowflake::Rules { sequence_bits: 1, window, on_rollback, on_exhausted }
+    snowflake::Rules { sequence_bits: 1, on_rollback, on_exhausted }
 }
 
 #[test]
@@ -136,7 +137,7 @@ fn snowflake_mints_no_id_twice_and_never_goes_back_under_any_policy() {
     for on_rollback in [OnRollback::Advance, OnRollback::Wait] {
         for on_exhausted in [OnExhausted::Wait, OnExhausted::Advance] {
             model(move |each| {
-                let mint = snowflake::Mint::new(rules(on_rollback, on_exhausted));
+                let mint = snowflake::Mint::new(rules(on_rollback, on_exhausted), WINDOW);
                 let minted = race(each, mint, 10, &[9], mint_snowflake);
                 assert_no_id_twice(&minted);
                 for ids in &minted {
@@ -151,7 +152,7 @@ fn snowflake_mints_no_id_twice_and_never_goes_back_under_any_policy() {
 fn locality_mints_no_counter_and_time_twice_while_its_counter_laps() {
     model(|each| {
         // Three IDs before the end of a lap, at a clock that stands still.
-        let mint = locality::Mint::at(locality::State { span: 0, count: u32::MAX - 2 });
+        let mint = locality::Mint::at(locality::State { span: 0, count: u32::MAX - 2 }, locality::WINDOW);
         let minted =
             race(each, mint, 5, &[], |mint, clock| mint.take(clock.now(), 1).ok().map(|lot| (lot.time_ms, lot.first)));
         assert_no_id_twice(&minted);
@@ -192,5 +193,40 @@ fn a_refusal_changes_nothing() {
         assert_eq!(mint.take(Tick(10), 1), Err(Refusal::Exhausted { until: Tick(11) }));
         assert_eq!(mint.take(Tick(9), 1), Err(Refusal::Rollback { until: Tick(10) }));
         assert_eq!(mint.view(), before);
+    });
+}
+
+/// Two callers take while the keeper offers one segment after another: no integer twice, none outside the segments.
+#[test]
+fn no_interleaving_takes_an_integer_of_a_pool_twice() {
+    loom::model(|| {
+        let pool = Arc::new(Pool::new());
+        let segment = |first| Segment { first, count: 1, stride: 1 };
+        pool.offer(segment(10)).unwrap();
+        assert!(pool.advance());
+        pool.offer(segment(20)).unwrap();
+        let callers: Vec<_> = (0..2)
+            .map(|_| {
+                let pool = Arc::clone(&pool);
+                loom::thread::spawn(move || pool.take(1).map(|taken| taken.first))
+            })
+            .collect();
+        // The keeper: it moves on as soon as the segment is used up, and offers another in the slot that was freed.
+        let moved = pool.advance();
+        if moved {
+            pool.offer(segment(30)).unwrap();
+            if pool.advance() {
+                pool.offer(segment(40)).unwrap();
+            }
+        }
+        let mut taken: Vec<u64> = callers.into_iter().filter_map(|caller| caller.join().unwrap()).collect();
+        while let Some(rest) = pool.take(1) {
+            taken.push(rest.first);
+        }
+        let count = taken.len();
+        taken.sort_unstable();
+        taken.dedup();
+        assert_eq!(taken.len(), count, "an integer was taken twice");
+        assert!(taken.iter().all(|n| [10, 20, 30, 40].contains(n)));
     });
 }

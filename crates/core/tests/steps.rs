@@ -80,7 +80,7 @@ proptest! {
         let on_rollback = [OnRollback::Advance, OnRollback::Wait, OnRollback::Raise][rollback];
         let on_exhausted = [OnExhausted::Wait, OnExhausted::Advance, OnExhausted::Raise][exhausted];
         let window = Window { floor: Tick(0), until: Tick(1 << 41) };
-        let mint = snowflake::Mint::new(Rules { sequence_bits: 2, window, on_rollback, on_exhausted });
+        let mint = snowflake::Mint::new(Rules { sequence_bits: 2, on_rollback, on_exhausted }, window);
         let mut last = None;
         for (&now, &want) in clock.iter().zip(&wants) {
             let quick = mint.take(Tick(now), want);
@@ -115,8 +115,8 @@ proptest! {
         let on_rollback = [OnRollback::Advance, OnRollback::Wait, OnRollback::Raise][rollback];
         let on_exhausted = [OnExhausted::Wait, OnExhausted::Advance, OnExhausted::Raise][exhausted];
         let window = Window { floor: Tick(0), until: Tick(1 << 41) };
-        let rules = Rules { sequence_bits: 2, window, on_rollback, on_exhausted };
-        let (quick, whole) = (snowflake::Mint::new(rules.clone()), snowflake::Mint::new(rules));
+        let rules = Rules { sequence_bits: 2, on_rollback, on_exhausted };
+        let (quick, whole) = (snowflake::Mint::new(rules.clone(), window), snowflake::Mint::new(rules, window));
         for (&now, &want) in clock.iter().zip(&wants) {
             let either = quick.take(Tick(now), want).or_else(|_| slowly(quick.take_slowly(want, || Ok(Tick(now)))));
             prop_assert_eq!(either, slowly(whole.take_slowly(want, || Ok(Tick(now)))));
@@ -127,7 +127,7 @@ proptest! {
     fn a_lease_that_runs_out_is_never_overstepped(clock in wandering_clock(), floor in 990_u64..1010, length in 1_u64..40) {
         let window = Window { floor: Tick(floor), until: Tick(floor + length) };
         let (on_rollback, on_exhausted) = (OnRollback::Advance, OnExhausted::Advance);
-        let mint = snowflake::Mint::new(Rules { sequence_bits: 1, window, on_rollback, on_exhausted });
+        let mint = snowflake::Mint::new(Rules { sequence_bits: 1, on_rollback, on_exhausted }, window);
         for &now in &clock {
             if let Ok(run) = slowly(mint.take_slowly(3, || Ok(Tick(now)))) {
                 prop_assert!((floor..floor + length).contains(&run.tick));
@@ -145,7 +145,7 @@ proptest! {
         scale in prop_oneof![Just(1_u64), Just(700), Just(1_700_000_000)],
     ) {
         for mode in [Mode::Variable, Mode::Sequential] {
-            let mint = locality::Mint::at(locality::State { span: 0, count: u32::MAX - before_lap });
+            let mint = locality::Mint::at(locality::State { span: 0, count: u32::MAX - before_lap }, locality::WINDOW);
             let mut seen = HashSet::new();
             let mut highest = 0;
             for (&now, &want) in clock.iter().zip(&wants) {
@@ -230,7 +230,7 @@ fn a_run_becomes_the_ids_that_the_layout_composes() {
 fn a_rollback_is_told_from_a_clock_that_has_not_caught_up_yet() {
     let window = Window { floor: Tick(0), until: Tick(1 << 41) };
     let (on_rollback, on_exhausted) = (OnRollback::Raise, OnExhausted::Advance);
-    let mint = snowflake::Mint::new(Rules { sequence_bits: 1, window, on_rollback, on_exhausted });
+    let mint = snowflake::Mint::new(Rules { sequence_bits: 1, on_rollback, on_exhausted }, window);
     let at = |now| slowly(mint.take_slowly(2, || Ok(Tick(now)))).map(|run| run.tick);
     assert_eq!([at(100), at(100), at(100)], [Ok(100), Ok(101), Ok(102)], "ahead of the clock by choice");
     assert_eq!(at(101), Ok(103), "the clock goes on, the ticks go on");
@@ -245,13 +245,13 @@ fn a_tick_holds_as_many_ids_as_its_sequence_numbers() {
     assert_eq!(mint.take(Tick(5), u32::MAX).unwrap().count, 65_536);
     assert_eq!(mint.take(Tick(5), 1), Err(Refusal::Exhausted { until: Tick(6) }));
     assert_eq!(mint.take(Tick(6), 1).unwrap().first, 0);
-    mint.reset();
+    mint.reset(sno::Bounds { min: 0, max: 65_535 }, sno::WINDOW);
     assert_eq!(mint.take(Tick(5), 1).unwrap().first, 0, "a child with a partition of its own starts over");
 }
 
 #[test]
 fn ids_after_a_change_of_mode_are_of_later_times() {
-    let mint = locality::Mint::new();
+    let mint = locality::Mint::new(locality::WINDOW);
     mint.restart();
     assert_eq!(mint.take(Tick(0), 1).unwrap().time_ms, 0, "nothing was minted: nothing is later");
     mint.restart();
@@ -291,7 +291,7 @@ fn a_stalled_caller_takes_no_number_of_another_unit() {
 fn java_s_equal_test_would_repeat_ids_where_the_clock_steps_back_during_exhaustion() {
     let window = Window { floor: Tick(0), until: Tick(1 << 41) };
     let (on_rollback, on_exhausted) = (OnRollback::Wait, OnExhausted::Wait);
-    let mint = snowflake::Mint::new(Rules { sequence_bits: 12, window, on_rollback, on_exhausted });
+    let mint = snowflake::Mint::new(Rules { sequence_bits: 12, on_rollback, on_exhausted }, window);
     mint.take(Tick(98), 4096).unwrap();
     mint.take(Tick(100), 4096).unwrap();
     let refused = slowly(mint.take_slowly(1, || Ok(Tick(98))));

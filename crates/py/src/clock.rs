@@ -122,6 +122,15 @@ impl Clock {
         matches!(self, Self::System)
     }
 
+    /// The clock as Python calls it; `None` for the system's.
+    pub fn as_callable<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyAny>> {
+        match self {
+            Self::System => None,
+            Self::Manual(clock) => Some(clock.bind(py).clone().into_any()),
+            Self::Callable(clock) => Some(clock.bind(py).clone()),
+        }
+    }
+
     /// Now.
     pub fn now(&self, py: Python<'_>) -> PyResult<UnixNs> {
         match self {
@@ -236,6 +245,11 @@ impl Patience {
     /// A call that has not waited yet.
     pub fn new(max_wait_ms: u64) -> Self {
         Self { max_wait_ms, started: None }
+    }
+
+    /// How long in all.
+    pub fn max_wait_ms(&self) -> u64 {
+        self.max_wait_ms
     }
 
     /// Waits until the clock reads `until`, with the GIL released; obeys Ctrl-C.

@@ -2,13 +2,10 @@
 
 use mintmark_core::error::Error;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::PyDict;
 
 fn class<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
-    static MODULE: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
-    let module = MODULE.get_or_try_init(py, || py.import("mintmark.errors").map(Bound::unbind))?;
-    module.bind(py).getattr(name)
+    py.import("mintmark.errors")?.getattr(name)
 }
 
 fn raise(py: Python<'_>, name: &str, code: &str, message: &str, extra: Option<(&str, Option<u64>)>) -> PyErr {
@@ -60,15 +57,7 @@ pub fn generation(py: Python<'_>, code: &str, message: &str, retry_after_ms: Opt
     raise(py, "GenerationError", code, message, Some(("retry_after_ms", retry_after_ms)))
 }
 
-/// `store=` is the business of a later version.
-pub fn reject_store(store: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
-    match store {
-        // The value is not repeated: a store's URL may hold a password.
-        Some(store) => Err(config(
-            store.py(),
-            "config.store",
-            "stores are not available in this version: leave store out and give an explicit node number instead",
-        )),
-        None => Ok(()),
-    }
+/// Something that a lease does not allow.
+pub fn lease(py: Python<'_>, code: &str, message: &str) -> PyErr {
+    raise(py, "LeaseError", code, message, None)
 }

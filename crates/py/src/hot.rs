@@ -252,8 +252,10 @@ pub trait Mints: PyClass<Frozen = True> + PyTypeInfo + Sync {
     const HAS_META: bool;
     /// The ID for a hot call: `None` sends it the slow way.
     fn quick(&self, meta: u8) -> Option<Self::Minted>;
+    /// The name of the method that mints one.
+    const NEW: &'static CStr = c"new";
     /// The ID for any other call: waits, advances, refuses.
-    fn slow(&self, py: Python<'_>, meta: u8) -> PyResult<Self::Minted>;
+    fn slow(generator: &Bound<'_, Self>, meta: u8) -> PyResult<Self::Minted>;
     /// The object of an ID.
     fn object(py: Python<'_>, minted: Self::Minted) -> Object;
 }
@@ -274,7 +276,7 @@ unsafe fn mint<G: Mints>(generator: *mut ffi::PyObject, meta: u8) -> *mut ffi::P
 #[cold]
 #[inline(never)]
 fn mint_slowly<G: Mints>(generator: &Bound<'_, G>, meta: u8) -> *mut ffi::PyObject {
-    guarded(|py| generator.get().slow(py, meta).map(|minted| G::object(py, minted)))
+    guarded(|py| G::slow(generator, meta).map(|minted| G::object(py, minted)))
 }
 
 /// Runs Rust that may fail, or even panic, and leaves the exception to the interpreter.
@@ -314,14 +316,16 @@ unsafe extern "C" fn new<G: Mints>(
             let args = std::slice::from_raw_parts(args, count as usize + named);
             (args.iter().map(|&arg| Bound::from_borrowed_ptr(py, arg)).collect::<Vec<_>>(), names)
         };
-        let meta = meta_argument(&args, count as usize, names.as_ref(), G::HAS_META)?;
+        let name = G::NEW.to_str().unwrap_or_default();
+        let meta = meta_argument(name, &args, count as usize, names.as_ref(), G::HAS_META)?;
         // SAFETY: as above.
         Ok(unsafe { mint::<G>(generator, meta) })
     })
 }
 
-/// The argument of `new(meta=0)`, or the interpreter's usual complaint.
+/// The argument of `method(meta=0)`, or the interpreter's usual complaint.
 fn meta_argument(
+    method: &str,
     args: &[Bound<'_, PyAny>],
     positional: usize,
     names: Option<&Bound<'_, PyAny>>,
@@ -332,15 +336,20 @@ fn meta_argument(
         for name in names.try_iter()? {
             let name = name?;
             if !allowed || !name.eq("meta")? {
-                return Err(PyTypeError::new_err(format!("new() got an unexpected keyword argument {}", name.repr()?)));
+                return Err(PyTypeError::new_err(format!(
+                    "{method}() got an unexpected keyword argument {}",
+                    name.repr()?
+                )));
             }
         }
     }
     let most = usize::from(allowed);
     match args {
         [meta] if allowed => values::field_or(Some(meta), "meta", u8::MAX, 0),
-        _ if positional <= most => Err(PyTypeError::new_err("new() got multiple values for argument 'meta'")),
-        _ => Err(PyTypeError::new_err(format!("new() takes at most {most} arguments ({} given)", args.len()))),
+        _ if positional <= most => {
+            Err(PyTypeError::new_err(format!("{method}() got multiple values for argument 'meta'")))
+        }
+        _ => Err(PyTypeError::new_err(format!("{method}() takes at most {most} arguments ({} given)", args.len()))),
     }
 }
 
@@ -456,16 +465,17 @@ pub fn install_id<I: Text>(py: Python<'_>) -> PyResult<()> {
 pub fn install_generator<G: Mints>(py: Python<'_>) -> PyResult<()> {
     let class = py.get_type::<G>();
     let signature = if G::HAS_META { "($self, /, meta=0)" } else { "($self, /)" };
+    let name = G::NEW.to_str().unwrap_or_default();
     let new = ffi::PyMethodDef {
-        ml_name: c"new".as_ptr(),
+        ml_name: G::NEW.as_ptr(),
         ml_meth: ffi::PyMethodDefPointer { PyCFunctionFastWithKeywords: new::<G> },
         ml_flags: ffi::METH_FASTCALL | ffi::METH_KEYWORDS,
-        ml_doc: documentation(class.as_any(), "new", signature)?.as_ptr(),
+        ml_doc: documentation(class.as_any(), name, signature)?.as_ptr(),
     };
     // SAFETY: the definition is leaked, as the interpreter requires; the class is ours and not in use yet.
     unsafe {
         let descriptor = ffi::PyDescr_NewMethod(class.as_type_ptr(), Box::leak(Box::new(new)));
-        class.setattr("new", Bound::from_owned_ptr_or_err(py, descriptor)?)?;
+        class.setattr(name, Bound::from_owned_ptr_or_err(py, descriptor)?)?;
         (*class.as_type_ptr()).tp_iternext = Some(next::<G>);
         ffi::PyType_Modified(class.as_type_ptr());
     }

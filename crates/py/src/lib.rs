@@ -1,5 +1,5 @@
 //! The binding: a thin shell of Python around `mintmark-core`. Each scheme's module is one file; what they share is
-//! `clock` (reading and waiting), `fork`, `values` (what comes in), `errors` (what goes out) and `array`. Unsafe code is in
+//! `clock` (reading and waiting), `fork`, `leases`, `values` (what comes in), `errors` (what goes out) and `array`. Unsafe code is in
 //! `hot` alone.
 
 #![deny(unsafe_code)]
@@ -10,7 +10,9 @@ mod clock;
 mod errors;
 mod fork;
 mod hot;
+mod leases;
 mod locality;
+mod sequence;
 mod sno;
 mod snowflake;
 mod values;
@@ -52,6 +54,12 @@ mod _core {
         use crate::locality::{Array, ArrayIterator, Generator, LocalityId};
     }
 
+    #[pymodule(gil_used = true)]
+    mod sequence {
+        #[pymodule_export]
+        use crate::sequence::{Pool, Sequence};
+    }
+
     /// What the cached tick knows of this machine: cycles a second (0: nothing is cached) and the largest age in ns.
     #[pyfunction]
     fn clock_facts<'py>(py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
@@ -74,12 +82,13 @@ mod _core {
         module.add("build_profile", if cfg!(debug_assertions) { "debug" } else { "release" })?;
         // Submodules of an extension are importable by name only where they are registered.
         let modules = py.import("sys")?.getattr("modules")?;
-        for name in ["sno", "snowflake", "locality"] {
+        for name in ["sno", "snowflake", "locality", "sequence"] {
             modules.set_item(format!("mintmark._core.{name}"), module.getattr(name)?)?;
         }
         hot::notice_forks()?;
         super::sno::install(py)?;
         super::snowflake::install(py)?;
-        super::locality::install(py)
+        super::locality::install(py)?;
+        super::sequence::install(py)
     }
 }

@@ -1,8 +1,9 @@
 //! `mintmark.locality`: UUIDs of version b.
 
 use crate::array::array;
-use crate::clock::Clock;
+use crate::clock::{Clock, Patience};
 use crate::fork::{Entry, Gate};
+use crate::leases::{Grant, Leases, Standing, Subject, Terms};
 use crate::values::Defaulted;
 use crate::{errors, hot, values};
 use mintmark_core::codec::hex;
@@ -293,10 +294,11 @@ const CLOCK: Timescale = Timescale { epoch_ms: 0, unit_ms: 1 };
 /// :raises ConfigError: ``config.policy``, ``config.node``, ``config.store``.
 ///
 /// Any call that reads ``clock`` raises ConfigError ``config.clock`` where what it returned is no int.
-#[pyclass(frozen, module = "mintmark.locality")]
+#[pyclass(frozen, weakref, module = "mintmark.locality")]
 pub struct Generator {
     gate: Gate,
     mint: Mint,
+    leases: Option<Leases>,
     sequential: AtomicBool,
     start: AtomicU32,
     pid: AtomicU32,
@@ -305,6 +307,18 @@ pub struct Generator {
     given_mac: Option<u32>,
     given_counter: Option<u32>,
     clock: Clock,
+    max_wait_ms: u64,
+}
+
+impl Drop for Generator {
+    fn drop(&mut self) {
+        if let Some(leases) = &self.leases
+            && self.gate.is_seated()
+            && !self.gate.is_closed()
+        {
+            leases.abandon(CLOCK.start(self.mint.used_until()));
+        }
+    }
 }
 
 impl hot::Mints for Generator {
@@ -321,8 +335,9 @@ impl hot::Mints for Generator {
         Some(self.id(lot, 0))
     }
 
-    fn slow(&self, py: Python<'_>, _: u8) -> PyResult<Self::Minted> {
-        Ok(self.id(self.take(py, 1)?, 0))
+    fn slow(slf: &Bound<'_, Self>, _: u8) -> PyResult<Self::Minted> {
+        let lot = Self::take(slf, 1)?;
+        Ok(slf.get().id(lot, 0))
     }
 
     #[inline(always)]
@@ -345,37 +360,76 @@ impl Generator {
         if self.sequential.load(Ordering::Relaxed) { Mode::Sequential } else { Mode::Variable }
     }
 
-    fn take(&self, py: Python<'_>, want: u32) -> PyResult<Lot> {
-        let now = self.clock.tick(py, CLOCK)?;
-        self.seat(py)?;
-        match self.mint.take(now, want) {
-            Ok(lot) => Ok(lot),
-            Err(Refusal::Outside { tick } | Refusal::Exhausted { until: tick } | Refusal::Rollback { until: tick }) => {
-                let (now, end) = (CLOCK.start(tick), CLOCK.start(scheme::WINDOW.until));
-                let message = format!("the clock reads {now}, generators mint until {end}");
-                Err(errors::generation(py, "clock.range", &message, None))
+    fn take(slf: &Bound<'_, Self>, want: u32) -> PyResult<Lot> {
+        let (this, py) = (slf.get(), slf.py());
+        let mut patience = Patience::new(this.max_wait_ms);
+        loop {
+            let now = this.clock.tick(py, CLOCK)?;
+            Self::seat(slf)?;
+            let (Refusal::Outside { tick } | Refusal::Exhausted { until: tick } | Refusal::Rollback { until: tick }) =
+                match this.mint.take(now, want) {
+                    Ok(lot) => return Ok(lot),
+                    Err(refusal) => refusal,
+                };
+            match &this.leases {
+                Some(leases) if scheme::WINDOW.holds(tick) => {
+                    leases.renew(py, &mut patience, &this.clock, |grant| this.settle(leases, grant))?;
+                }
+                _ => {
+                    let (now, end) = (CLOCK.start(tick), CLOCK.start(scheme::WINDOW.until));
+                    let message = format!("the clock reads {now}, generators mint until {end}");
+                    return Err(errors::generation(py, "clock.range", &message, None));
+                }
             }
         }
     }
 
-    /// Reads pid and MAC and starts the counter: in this process, not in a parent of it.
-    fn seat(&self, py: Python<'_>) -> PyResult<()> {
-        let given = self.given_pid.map(|pid| ("pid", pid.into()));
-        if self.gate.enter(py, given)? == Entry::Seated {
+    /// Mints under a grant from now on; a new one makes it start over. Says whether the window has moved.
+    fn settle(&self, leases: &Leases, grant: &Grant) -> bool {
+        let window = grant.window(CLOCK, scheme::WINDOW);
+        match leases.settle(grant) {
+            Standing::New => {}
+            Standing::Same => return self.mint.extend(window.until),
+            Standing::Stale => return true,
+        }
+        let (pid, mac) = scheme::origin_of(grant.node);
+        self.pid.store(pid.into(), Ordering::Relaxed);
+        self.mac.store(mac, Ordering::Relaxed);
+        self.mint.reset(window);
+        true
+    }
+
+    /// Reads pid and MAC, or leases what stands for them, and starts the counter: in this process, not in a parent of it.
+    fn seat(slf: &Bound<'_, Self>) -> PyResult<()> {
+        let (this, py) = (slf.get(), slf.py());
+        let given = match this.leases {
+            Some(_) => None,
+            None => this.given_pid.map(|pid| ("pid", pid.into())),
+        };
+        if this.gate.enter(py, given)? == Entry::Seated {
             return Ok(());
         }
-        let mac = self.given_mac.map_or_else(|| host_mac(py), Ok)?;
-        let start = self.first_counter(py, self.mode())?;
-        // Asking for these runs Python, and so may have let another call in: the first to be done decides.
-        match self.gate.enter(py, given)? {
-            Entry::Seated => return Ok(()),
-            Entry::Forked => self.mint.restart(),
-            Entry::First => {}
+        let start = this.first_counter(py, this.mode())?;
+        if let Some(leases) = &this.leases {
+            leases.own(slf.as_any())?;
+            let grant = leases.grant(py, this.max_wait_ms)?;
+            // Others may have come in while this call waited: the first to be done decides.
+            if this.gate.enter(py, given)? == Entry::Seated {
+                return Ok(());
+            }
+            this.settle(leases, &grant);
+        } else {
+            let mac = this.given_mac.map_or_else(|| host_mac(py), Ok)?;
+            match this.gate.enter(py, given)? {
+                Entry::Seated => return Ok(()),
+                Entry::Forked => this.mint.restart(),
+                Entry::First => {}
+            }
+            this.pid.store(this.given_pid.map_or_else(std::process::id, u32::from), Ordering::Relaxed);
+            this.mac.store(mac, Ordering::Relaxed);
         }
-        self.pid.store(self.given_pid.map_or_else(std::process::id, u32::from), Ordering::Relaxed);
-        self.mac.store(mac, Ordering::Relaxed);
-        self.start.store(start, Ordering::Relaxed);
-        self.gate.seat(self.clock.is_system());
+        this.start.store(start, Ordering::Relaxed);
+        this.gate.seat(this.clock.is_system());
         Ok(())
     }
 
@@ -387,15 +441,16 @@ impl Generator {
         }
     }
 
-    fn write(&self, py: Python<'_>, ids: &mut [u8]) -> PyResult<()> {
+    fn write(slf: &Bound<'_, Self>, ids: &mut [u8]) -> PyResult<()> {
+        let (this, py) = (slf.get(), slf.py());
         let (mut rest, _) = ids.as_chunks_mut::<{ scheme::SIZE }>();
         while !rest.is_empty() {
             // A time for every so many, or a long batch would all be of one millisecond.
             const AT_ONCE: usize = 4096;
-            let lot = self.take(py, rest.len().min(AT_ONCE) as u32)?;
+            let lot = Self::take(slf, rest.len().min(AT_ONCE) as u32)?;
             let (now, later) = rest.split_at_mut(lot.count as usize);
             for (index, place) in (0..).zip(now) {
-                *place = self.id(lot, index).0.to_be_bytes();
+                *place = this.id(lot, index).0.to_be_bytes();
             }
             rest = later;
             py.check_signals()?;
@@ -413,30 +468,57 @@ fn host_mac(py: Python<'_>) -> PyResult<u32> {
 #[pymethods]
 impl Generator {
     #[new]
-    #[pyo3(signature = (mode = Defaulted::OUT, *, pid = None, mac = None, counter = None, store = None, clock = None))]
-    #[pyo3(text_signature = "(mode='variable', *, pid=None, mac=None, counter=None, store=None, clock=None)")]
+    #[pyo3(signature = (mode = Defaulted::OUT, *, pid = None, mac = None, counter = None, store = None, nodes = None, never_used = false,
+                        pool = None, span_ms = None, on_lease_lost = None, clock = None, max_wait_ms = Defaulted::OUT))]
+    #[pyo3(text_signature = "(mode='variable', *, pid=None, mac=None, counter=None, store=None, nodes=None, \
+                             never_used=False, pool=None, span_ms=None, on_lease_lost=None, clock=None, \
+                             max_wait_ms=1000)")]
+    #[expect(clippy::too_many_arguments, reason = "keywords of the public constructor")]
     fn py_new(
+        py: Python<'_>,
         mode: Defaulted<'_>,
         pid: Option<&Bound<'_, PyAny>>,
         mac: Option<&Bound<'_, PyAny>>,
         counter: Option<&Bound<'_, PyAny>>,
         store: Option<&Bound<'_, PyAny>>,
+        nodes: Option<&Bound<'_, PyAny>>,
+        never_used: bool,
+        pool: Option<&Bound<'_, PyAny>>,
+        span_ms: Option<&Bound<'_, PyAny>>,
+        on_lease_lost: Option<&Bound<'_, PyAny>>,
         clock: Option<&Bound<'_, PyAny>>,
+        max_wait_ms: Defaulted<'_>,
     ) -> PyResult<Self> {
-        errors::reject_store(store)?;
         let mac = mac.map(|mac| scheme::mac_fragment(&values::text(mac, "mac")?).map_err(errors::value)).transpose()?;
         let number = |value: &Bound<'_, PyAny>, name, max: u32| values::field(value, name, max.into());
+        let pid = pid.map(|pid| values::node(pid, "pid", u16::MAX.into())).transpose()?.map(|pid| pid as u16);
+        let clock = Clock::from_argument(clock)?;
+        let terms = Terms { store, nodes, never_used, pool, span_ms, on_lease_lost };
+        let subject = Subject {
+            scheme: "locality",
+            layout: "locality",
+            size: scheme::NODES,
+            node: match pid {
+                Some(pid) => Some(scheme::node_of(pid, mac.map_or_else(|| host_mac(py), Ok)?)),
+                None => None,
+            },
+            choices: 1,
+            own_mac: mac,
+        };
+        let leases = Leases::new(py, &terms, &subject, &clock)?;
         Ok(Self {
             gate: Gate::new(),
-            mint: Mint::new(),
+            mint: Mint::new(scheme::WINDOW),
+            leases,
             sequential: AtomicBool::new(mode_of(mode.given())? == Mode::Sequential),
             start: AtomicU32::new(0),
             pid: AtomicU32::new(0),
             mac: AtomicU32::new(0),
-            given_pid: pid.map(|pid| values::node(pid, "pid", u16::MAX.into())).transpose()?.map(|pid| pid as u16),
+            given_pid: pid,
             given_mac: mac,
             given_counter: counter.map(|c| number(c, "counter", u32::MAX)).transpose()?.map(|c| c as u32),
-            clock: Clock::from_argument(clock)?,
+            clock,
+            max_wait_ms: max_wait_ms.given().map_or(Ok(1000), values::max_wait_ms)?,
         })
     }
 
@@ -444,8 +526,8 @@ impl Generator {
     ///
     /// :raises GenerationError: ``clock.range``, ``fork.shared_node``, ``generator.closed``.
     #[pyo3(name = "new")]
-    fn mint_one(&self, py: Python<'_>) -> PyResult<LocalityId> {
-        hot::Mints::slow(self, py, 0).map(LocalityId)
+    fn mint_one(slf: &Bound<'_, Self>) -> PyResult<LocalityId> {
+        hot::Mints::slow(slf, 0).map(LocalityId)
     }
 
     /// Mints ``n`` IDs, 0 to 2^31 - 1, into one :class:`Array`.
@@ -454,8 +536,8 @@ impl Generator {
     /// :raises FieldError: ``field.range``.
     /// :raises GenerationError: as :meth:`new`.
     #[pyo3(signature = (n))]
-    fn batch(&self, py: Python<'_>, n: &Bound<'_, PyAny>) -> PyResult<Array> {
-        let data = PyBytes::new_with(py, values::count(n)? * scheme::SIZE, |ids| self.write(py, ids))?;
+    fn batch(slf: &Bound<'_, Self>, n: &Bound<'_, PyAny>) -> PyResult<Array> {
+        let data = PyBytes::new_with(slf.py(), values::count(n)? * scheme::SIZE, |ids| Self::write(slf, ids))?;
         Ok(Array { data: data.unbind() })
     }
 
@@ -465,10 +547,9 @@ impl Generator {
     /// :raises ConfigError: ``config.buffer``: read-only, not contiguous, or not a whole number of IDs.
     /// :raises GenerationError: as :meth:`new`; what was minted until then is in the buffer.
     #[pyo3(signature = (buffer))]
-    fn fill(&self, buffer: &Bound<'_, PyAny>) -> PyResult<usize> {
-        let py = buffer.py();
+    fn fill(slf: &Bound<'_, Self>, buffer: &Bound<'_, PyAny>) -> PyResult<usize> {
         let target = hot::Writable::new(buffer, scheme::SIZE)?;
-        hot::fill(&target, scheme::SIZE, |ids| self.write(py, ids))
+        hot::fill(&target, scheme::SIZE, |ids| Self::write(slf, ids))
     }
 
     /// Changes to another mode with a counter of its own; the present mode again changes nothing.
@@ -480,21 +561,27 @@ impl Generator {
     /// :raises ConfigError: ``config.policy``: an unknown mode.
     /// :raises GenerationError: ``fork.shared_node``, ``generator.closed``.
     #[pyo3(signature = (mode, /))]
-    fn use_mode(&self, py: Python<'_>, mode: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn use_mode(slf: &Bound<'_, Self>, mode: &Bound<'_, PyAny>) -> PyResult<()> {
+        let (this, py) = (slf.get(), slf.py());
         let mode = mode_of(Some(mode))?;
-        self.seat(py)?;
-        if mode != self.mode() {
-            let start = self.first_counter(py, mode)?;
-            self.mint.restart();
-            self.start.store(start, Ordering::Relaxed);
-            self.sequential.store(mode == Mode::Sequential, Ordering::Relaxed);
+        Self::seat(slf)?;
+        if mode != this.mode() {
+            let start = this.first_counter(py, mode)?;
+            this.mint.restart();
+            this.start.store(start, Ordering::Relaxed);
+            this.sequential.store(mode == Mode::Sequential, Ordering::Relaxed);
         }
         Ok(())
     }
 
     /// Ends minting for good; closing twice does nothing.
-    fn close(&self) {
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        let seated = self.gate.is_seated();
         self.gate.close();
+        match &self.leases {
+            Some(leases) if seated => leases.release(py, CLOCK.start(self.mint.used_until())),
+            _ => Ok(()),
+        }
     }
 
     /// ``"variable"`` or ``"sequential"``.
@@ -508,25 +595,27 @@ impl Generator {
 
     /// The process id modulo 65536.
     #[getter(pid)]
-    fn py_pid(&self, py: Python<'_>) -> PyResult<u16> {
-        if self.given_pid.is_none() && !self.gate.is_closed() {
-            self.seat(py)?;
+    fn py_pid(slf: &Bound<'_, Self>) -> PyResult<u16> {
+        let this = slf.get();
+        if this.given_pid.is_none() && !this.gate.is_closed() {
+            Self::seat(slf)?;
         }
-        Ok(self.given_pid.unwrap_or_else(|| self.pid.load(Ordering::Relaxed) as u16))
+        Ok(this.given_pid.unwrap_or_else(|| this.pid.load(Ordering::Relaxed) as u16))
     }
 
     /// The last 7 hex digits of the MAC address.
     ///
     /// :raises GenerationError: ``fork.shared_node``, where it was not given.
     #[getter(mac)]
-    fn py_mac(&self, py: Python<'_>) -> PyResult<String> {
-        let mac = match self.given_mac {
+    fn py_mac(slf: &Bound<'_, Self>) -> PyResult<String> {
+        let this = slf.get();
+        let mac = match this.given_mac {
             Some(mac) => mac,
             None => {
-                if !self.gate.is_closed() {
-                    self.seat(py)?;
+                if !this.gate.is_closed() {
+                    Self::seat(slf)?;
                 }
-                self.mac.load(Ordering::Relaxed)
+                this.mac.load(Ordering::Relaxed)
             }
         };
         Ok(format!("{mac:07x}"))
@@ -536,8 +625,8 @@ impl Generator {
         slf
     }
 
-    fn __next__(&self, py: Python<'_>) -> PyResult<LocalityId> {
-        hot::Mints::slow(self, py, 0).map(LocalityId)
+    fn __next__(slf: &Bound<'_, Self>) -> PyResult<LocalityId> {
+        hot::Mints::slow(slf, 0).map(LocalityId)
     }
 
     fn __enter__(slf: Py<Self>) -> Py<Self> {
@@ -545,9 +634,8 @@ impl Generator {
     }
 
     #[pyo3(signature = (*exc))]
-    fn __exit__(&self, exc: &Bound<'_, PyAny>) {
-        let _ = exc;
-        self.close();
+    fn __exit__(&self, exc: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.close(exc.py())
     }
 
     fn __repr__(&self) -> String {

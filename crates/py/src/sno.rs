@@ -3,6 +3,7 @@
 use crate::array::array;
 use crate::clock::{Clock, Patience, Reason};
 use crate::fork::{Entry, Gate};
+use crate::leases::{Grant, Leases, Standing, Subject, Terms};
 use crate::values::Defaulted;
 use crate::{errors, hot, values};
 use mintmark_core::codec::base32;
@@ -348,10 +349,12 @@ struct Waiting {
 /// :raises GenerationError: ``system.random``: there is no randomness to draw a partition from.
 ///
 /// Any call that reads ``clock`` raises ConfigError ``config.clock`` where what it returned is no int.
-#[pyclass(frozen, module = "mintmark.sno")]
+#[pyclass(frozen, weakref, module = "mintmark.sno")]
 pub struct Generator {
     gate: Gate,
     mint: Mint,
+    leases: Option<Leases>,
+    shards: u32,
     partition: AtomicU16,
     porter: Porter,
     given: bool,
@@ -359,6 +362,17 @@ pub struct Generator {
     max_wait_ms: u64,
     on_overflow: Option<Py<PyAny>>,
     waiting: Mutex<Waiting>,
+}
+
+impl Drop for Generator {
+    fn drop(&mut self) {
+        if let Some(leases) = &self.leases
+            && self.gate.is_seated()
+            && !self.gate.is_closed()
+        {
+            leases.abandon(scheme::TIMESCALE.start(self.mint.used_until()));
+        }
+    }
 }
 
 impl hot::Mints for Generator {
@@ -374,8 +388,9 @@ impl hot::Mints for Generator {
         Some(self.id(self.mint.take(unit, 1).ok()?, meta))
     }
 
-    fn slow(&self, py: Python<'_>, meta: u8) -> PyResult<Self::Minted> {
-        Ok(self.id(self.take(py, 1)?, meta))
+    fn slow(slf: &Bound<'_, Self>, meta: u8) -> PyResult<Self::Minted> {
+        let run = Self::take(slf, 1)?;
+        Ok(slf.get().id(run, meta))
     }
 
     #[inline(always)]
@@ -391,28 +406,53 @@ impl Generator {
         scheme::Id::new(run.tick, meta, self.partition.load(Ordering::Relaxed), run.first as u16)
     }
 
-    fn take(&self, py: Python<'_>, want: u32) -> PyResult<Run> {
-        let mut patience = Patience::new(self.max_wait_ms);
+    fn take(slf: &Bound<'_, Self>, want: u32) -> PyResult<Run> {
+        let (this, py) = (slf.get(), slf.py());
+        let mut patience = Patience::new(this.max_wait_ms);
         loop {
-            self.seat(py)?;
-            match self.mint.take_slowly(want, || self.clock.tick(py, scheme::TIMESCALE))? {
-                Ok(run) if self.gate.is_seated() => return Ok(run),
+            Self::seat(slf)?;
+            match this.mint.take_slowly(want, || this.clock.tick(py, scheme::TIMESCALE))? {
+                Ok(run) if this.gate.is_seated() => return Ok(run),
                 // The user's clock forked this process.
                 Ok(_) => {}
-                Err(Refusal::Exhausted { until }) => self.overflow(py, &mut patience, until)?,
+                Err(Refusal::Exhausted { until }) => this.overflow(py, &mut patience, until)?,
                 Err(Refusal::Rollback { until }) => {
-                    let now = self.clock.now(py)?.floor_ms();
+                    let now = this.clock.now(py)?.floor_ms();
                     let safe = scheme::TIMESCALE.start(until);
                     let what = format!("the clock went back to {now}, where both timelines may be used up to {safe}");
-                    patience.wait(py, &self.clock, safe, Reason { code: "clock.rollback", what })?;
+                    patience.wait(py, &this.clock, safe, Reason { code: "clock.rollback", what })?;
                 }
-                Err(Refusal::Outside { tick }) => {
+                Err(Refusal::Outside { tick }) if !scheme::WINDOW.holds(tick) => {
                     let (now, end) = (scheme::TIMESCALE.start(tick), scheme::TIMESCALE.start(scheme::WINDOW.until));
                     let message = format!("the clock reads {now}, the layout ends at {end}");
                     return Err(errors::generation(py, "clock.range", &message, None));
                 }
+                Err(Refusal::Outside { .. }) => this.renew(py, &mut patience)?,
             }
         }
+    }
+
+    /// Gets a later end of the window, or another lease.
+    fn renew(&self, py: Python<'_>, patience: &mut Patience) -> PyResult<()> {
+        if let Some(leases) = &self.leases {
+            leases.renew(py, patience, &self.clock, |grant| self.settle(leases, grant))?;
+        }
+        Ok(())
+    }
+
+    /// Mints under a grant from now on; a new one makes it start over. Says whether the window has moved.
+    fn settle(&self, leases: &Leases, grant: &Grant) -> bool {
+        let window = grant.window(scheme::TIMESCALE, scheme::WINDOW);
+        match leases.settle(grant) {
+            Standing::New => {}
+            Standing::Same => return self.mint.extend(window.until),
+            Standing::Stale => return true,
+        }
+        let (shards, number) = (u64::from(self.shards), grant.node);
+        let bounds = if shards > 1 { Bounds::shard((number % shards) as u32, self.shards) } else { self.mint.bounds() };
+        self.partition.store((number / shards) as u16, Ordering::Relaxed);
+        self.mint.reset(bounds, window);
+        true
     }
 
     fn overflow(&self, py: Python<'_>, patience: &mut Patience, until: Tick) -> PyResult<()> {
@@ -454,12 +494,35 @@ impl Generator {
     }
 
     /// Makes sure that this process, and no parent of it, owns the partition.
-    fn seat(&self, py: Python<'_>) -> PyResult<()> {
-        let given = self.given.then(|| ("partition", self.partition.load(Ordering::Relaxed).into()));
-        match self.gate.enter(py, given)? {
-            Entry::Seated => return Ok(()),
-            Entry::Forked => self.mint.reset(),
-            Entry::First => {}
+    fn seat(slf: &Bound<'_, Self>) -> PyResult<()> {
+        let (this, py) = (slf.get(), slf.py());
+        let given = this.given.then(|| ("partition", this.partition.load(Ordering::Relaxed).into()));
+        let entry = this.gate.enter(py, given)?;
+        if entry == Entry::Seated {
+            return Ok(());
+        }
+        if let Some(leases) = &this.leases {
+            // A clock that cannot be is not worth a lease.
+            this.clock.tick(py, scheme::TIMESCALE)?;
+            leases.own(slf.as_any())?;
+            let grant = leases.grant(py, this.max_wait_ms)?;
+            // Others may have come in while this call waited: the first to be done decides.
+            if this.gate.enter(py, given)? != Entry::Seated {
+                this.settle(leases, &grant);
+                this.gate.seat(this.clock.is_system());
+            }
+            return Ok(());
+        }
+        if entry == Entry::Forked {
+            this.mint.reset(this.mint.bounds(), scheme::WINDOW);
+        }
+        this.draw(py)
+    }
+
+    /// Opens the gate of a generator without leases; draws a partition where none was given.
+    fn draw(&self, py: Python<'_>) -> PyResult<()> {
+        if self.leases.is_some() {
+            return Ok(());
         }
         if !self.given {
             self.partition.store(values::random(py)? as u16, Ordering::Relaxed);
@@ -468,12 +531,13 @@ impl Generator {
         Ok(())
     }
 
-    fn write(&self, py: Python<'_>, ids: &mut [u8], meta: u8) -> PyResult<()> {
+    fn write(slf: &Bound<'_, Self>, ids: &mut [u8], meta: u8) -> PyResult<()> {
+        let (this, py) = (slf.get(), slf.py());
         let mut rest = ids.chunks_exact_mut(scheme::SIZE);
         while rest.len() > 0 {
             let want = u32::try_from(rest.len()).unwrap_or(u32::MAX);
-            let run = self.take(py, want)?;
-            let partition = self.partition.load(Ordering::Relaxed);
+            let run = Self::take(slf, want)?;
+            let partition = this.partition.load(Ordering::Relaxed);
             for (sequence, id) in (run.first..run.first + run.count).zip(&mut rest) {
                 id.copy_from_slice(&scheme::Id::new(run.tick, meta, partition, sequence as u16).to_bytes());
             }
@@ -497,6 +561,8 @@ impl Generator {
             gate: Gate::new(),
             porter,
             mint,
+            leases: None,
+            shards: 1,
             partition: AtomicU16::new(partition.unwrap_or(0)),
             given: partition.is_some(),
             clock: Clock::from_argument(clock)?,
@@ -507,15 +573,26 @@ impl Generator {
     }
 
     /// The sequence number handed out last and how many are used, both of the unit that it is now.
-    fn position(&self, py: Python<'_>) -> PyResult<(u32, u32)> {
-        self.seat(py)?;
-        let (state, _) = self.mint.view();
-        let bounds = self.mint.bounds();
+    fn position(slf: &Bound<'_, Self>) -> PyResult<(u32, u32)> {
+        let (this, py) = (slf.get(), slf.py());
+        Self::seat(slf)?;
+        let (state, _) = this.mint.view();
+        let bounds = this.mint.bounds();
         let min = u32::from(bounds.min);
-        let now = self.clock.tick(py, scheme::TIMESCALE)?;
+        let now = this.clock.tick(py, scheme::TIMESCALE)?;
         let used = if now == state.unit() { state.next.saturating_sub(min).min(bounds.capacity()) } else { 0 };
         Ok((min + used.saturating_sub(1), used))
     }
+}
+
+fn shards_of(shards: Option<&Bound<'_, PyAny>>) -> PyResult<u32> {
+    let Some(given) = shards else { return Ok(1) };
+    let shards = values::field(given, "shards", 1 << 13)? as u32;
+    if !shards.is_power_of_two() {
+        let message = format!("shards {shards} is not a power of two in 1..8192");
+        return Err(errors::config(given.py(), "config.bounds", &message));
+    }
+    Ok(shards)
 }
 
 fn meta_of(meta: &Defaulted<'_>) -> PyResult<u8> {
@@ -526,9 +603,13 @@ fn meta_of(meta: &Defaulted<'_>) -> PyResult<u8> {
 impl Generator {
     #[new]
     #[pyo3(signature = (partition = None, *, sequence_min = Defaulted::OUT, sequence_max = Defaulted::OUT, on_overflow = None, store = None,
-                        clock = None, max_wait_ms = Defaulted::OUT))]
-    #[pyo3(text_signature = "(partition=None, *, sequence_min=0, sequence_max=65535, on_overflow=None, store=None, \
-                             clock=None, max_wait_ms=1000)")]
+                        nodes = None, shards = None, never_used = false, pool = None, span_ms = None, on_lease_lost = None, clock = None,
+                        max_wait_ms = Defaulted::OUT))]
+    #[pyo3(
+        text_signature = "(partition=None, *, sequence_min=0, sequence_max=65535, on_overflow=None, store=None, nodes=None, \
+                             shards=1, never_used=False, pool=None, span_ms=None, on_lease_lost=None, clock=None, \
+                             max_wait_ms=1000)"
+    )]
     #[expect(clippy::too_many_arguments, reason = "keywords of the public constructor")]
     fn py_new(
         py: Python<'_>,
@@ -537,20 +618,42 @@ impl Generator {
         sequence_max: Defaulted<'_>,
         on_overflow: Option<Bound<'_, PyAny>>,
         store: Option<&Bound<'_, PyAny>>,
+        nodes: Option<&Bound<'_, PyAny>>,
+        shards: Option<&Bound<'_, PyAny>>,
+        never_used: bool,
+        pool: Option<&Bound<'_, PyAny>>,
+        span_ms: Option<&Bound<'_, PyAny>>,
+        on_lease_lost: Option<&Bound<'_, PyAny>>,
         clock: Option<&Bound<'_, PyAny>>,
         max_wait_ms: Defaulted<'_>,
     ) -> PyResult<Self> {
-        errors::reject_store(store)?;
         let partition = partition.map(|p| values::node(p, "partition", u16::MAX.into())).transpose()?;
         let bounds = Bounds::new(
             values::field_or(sequence_min.given(), "sequence_min", u16::MAX, 0)?,
             values::field_or(sequence_max.given(), "sequence_max", u16::MAX, u16::MAX)?,
         )
         .map_err(errors::value)?;
+        let shards = shards_of(shards)?;
+        if shards > 1 && bounds.capacity() < 1 << 16 {
+            let message = "sequence bounds and shards cannot both be given: shards divide the whole range";
+            return Err(errors::config(py, "config.bounds", message));
+        }
         let mint = Mint::new(bounds, scheme::WINDOW);
         let partition = partition.map(|p| p as u16);
-        let made = Self::make(mint, Porter::new(bounds), partition, on_overflow, clock, &max_wait_ms)?;
-        made.seat(py)?;
+        let mut made = Self::make(mint, Porter::new(bounds), partition, on_overflow, clock, &max_wait_ms)?;
+        let terms = Terms { store, nodes, never_used, pool, span_ms, on_lease_lost };
+        let subject = Subject {
+            scheme: "sno",
+            layout: &format!("sno/{shards}"),
+            size: (1 << 16) * u64::from(shards),
+            node: partition.map(|partition| u64::from(partition) * u64::from(shards)),
+            choices: shards,
+            own_mac: None,
+        };
+        made.leases = Leases::new(py, &terms, &subject, &made.clock)?;
+        made.shards = shards;
+        made.given = made.given && made.leases.is_none();
+        made.draw(py)?;
         Ok(made)
     }
 
@@ -587,8 +690,8 @@ impl Generator {
     ///     ``max_wait_ms``; ``clock.range``, ``fork.shared_node``, ``generator.closed``.
     #[pyo3(signature = (meta = Defaulted::OUT), text_signature = "($self, meta=0)")]
     #[pyo3(name = "new")]
-    fn mint_one(&self, py: Python<'_>, meta: Defaulted<'_>) -> PyResult<SnoId> {
-        hot::Mints::slow(self, py, meta_of(&meta)?).map(SnoId)
+    fn mint_one(slf: &Bound<'_, Self>, meta: Defaulted<'_>) -> PyResult<SnoId> {
+        hot::Mints::slow(slf, meta_of(&meta)?).map(SnoId)
     }
 
     /// Mints the ID of a given time, for porting old rows: an aware datetime, or nanoseconds since the Unix epoch.
@@ -600,11 +703,15 @@ impl Generator {
     /// :raises FieldError: ``time.naive``, ``time.range`` outside 2010-01-01 to 2079-09-07, ``field.range``.
     /// :raises GenerationError: ``fork.shared_node``, ``generator.closed``.
     #[pyo3(signature = (time, meta = Defaulted::OUT), text_signature = "($self, time, meta=0)")]
-    fn new_at(&self, py: Python<'_>, time: &Bound<'_, PyAny>, meta: Defaulted<'_>) -> PyResult<SnoId> {
-        self.seat(py)?;
+    fn new_at(slf: &Bound<'_, Self>, time: &Bound<'_, PyAny>, meta: Defaulted<'_>) -> PyResult<SnoId> {
+        Self::seat(slf)?;
+        let this = slf.get();
+        if let Some(leases) = &this.leases {
+            leases.check_history(slf.py())?;
+        }
         let time = values::time(time)?.floor_ms();
-        let partition = self.partition.load(Ordering::Relaxed);
-        self.porter.mint(time, meta_of(&meta)?, partition, self.mint.bounds()).map(SnoId).map_err(errors::value)
+        let partition = this.partition.load(Ordering::Relaxed);
+        this.porter.mint(time, meta_of(&meta)?, partition, this.mint.bounds()).map(SnoId).map_err(errors::value)
     }
 
     /// Mints ``n`` IDs, 0 to 2^31 - 1, into one :class:`Array`.
@@ -613,9 +720,9 @@ impl Generator {
     /// :raises FieldError: ``field.range``.
     /// :raises GenerationError: as :meth:`new`.
     #[pyo3(signature = (n, meta = Defaulted::OUT), text_signature = "($self, n, meta=0)")]
-    fn batch(&self, py: Python<'_>, n: &Bound<'_, PyAny>, meta: Defaulted<'_>) -> PyResult<Array> {
+    fn batch(slf: &Bound<'_, Self>, n: &Bound<'_, PyAny>, meta: Defaulted<'_>) -> PyResult<Array> {
         let (n, meta) = (values::count(n)?, meta_of(&meta)?);
-        let data = PyBytes::new_with(py, n * scheme::SIZE, |ids| self.write(py, ids, meta))?;
+        let data = PyBytes::new_with(slf.py(), n * scheme::SIZE, |ids| Self::write(slf, ids, meta))?;
         Ok(Array { data: data.unbind() })
     }
 
@@ -625,42 +732,48 @@ impl Generator {
     /// :raises ConfigError: ``config.buffer``: read-only, not contiguous, or not a whole number of IDs.
     /// :raises GenerationError: as :meth:`new`; what was minted until then is in the buffer.
     #[pyo3(signature = (buffer, meta = Defaulted::OUT), text_signature = "($self, buffer, meta=0)")]
-    fn fill(&self, buffer: &Bound<'_, PyAny>, meta: Defaulted<'_>) -> PyResult<usize> {
-        let py = buffer.py();
+    fn fill(slf: &Bound<'_, Self>, buffer: &Bound<'_, PyAny>, meta: Defaulted<'_>) -> PyResult<usize> {
         let meta = meta_of(&meta)?;
         let target = hot::Writable::new(buffer, scheme::SIZE)?;
-        hot::fill(&target, scheme::SIZE, |ids| self.write(py, ids, meta))
+        hot::fill(&target, scheme::SIZE, |ids| Self::write(slf, ids, meta))
     }
 
     /// Everything that a generator needs to go on elsewhere or later; see :meth:`restore`.
     ///
     /// :raises GenerationError: ``clock.range``, ``fork.shared_node``, ``generator.closed``.
-    fn snapshot(&self, py: Python<'_>) -> PyResult<Snapshot> {
-        self.seat(py)?;
-        let now = self.clock.tick(py, scheme::TIMESCALE)?;
-        Ok(Snapshot(self.mint.snapshot(self.partition.load(Ordering::Relaxed), now)))
+    fn snapshot(slf: &Bound<'_, Self>) -> PyResult<Snapshot> {
+        let (this, py) = (slf.get(), slf.py());
+        Self::seat(slf)?;
+        let now = this.clock.tick(py, scheme::TIMESCALE)?;
+        Ok(Snapshot(this.mint.snapshot(this.partition.load(Ordering::Relaxed), now)))
     }
 
     /// Ends minting for good; closing twice does nothing.
-    fn close(&self) {
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        let seated = self.gate.is_seated();
         self.gate.close();
+        match &self.leases {
+            Some(leases) if seated => leases.release(py, scheme::TIMESCALE.start(self.mint.used_until())),
+            _ => Ok(()),
+        }
     }
 
     /// Where it mints, 0 to 65535.
     #[getter]
-    fn partition(&self, py: Python<'_>) -> PyResult<u16> {
-        if !self.given && !self.gate.is_closed() {
-            self.seat(py)?;
+    fn partition(slf: &Bound<'_, Self>) -> PyResult<u16> {
+        let this = slf.get();
+        if !this.given && !this.gate.is_closed() {
+            Self::seat(slf)?;
         }
-        Ok(self.partition.load(Ordering::Relaxed))
+        Ok(this.partition.load(Ordering::Relaxed))
     }
 
     /// The sequence number handed out last in the present unit; the lower bound where there is none.
     ///
     /// :raises GenerationError: ``clock.range``, ``fork.shared_node``, ``generator.closed``.
     #[getter]
-    fn sequence(&self, py: Python<'_>) -> PyResult<u32> {
-        Ok(self.position(py)?.0)
+    fn sequence(slf: &Bound<'_, Self>) -> PyResult<u32> {
+        Ok(Self::position(slf)?.0)
     }
 
     /// The lower sequence bound.
@@ -679,8 +792,8 @@ impl Generator {
     ///
     /// :raises GenerationError: ``clock.range``, ``fork.shared_node``, ``generator.closed``.
     #[getter]
-    fn used(&self, py: Python<'_>) -> PyResult<u32> {
-        Ok(self.position(py)?.1)
+    fn used(slf: &Bound<'_, Self>) -> PyResult<u32> {
+        Ok(Self::position(slf)?.1)
     }
 
     /// How many IDs fit in a unit.
@@ -699,8 +812,8 @@ impl Generator {
         slf
     }
 
-    fn __next__(&self, py: Python<'_>) -> PyResult<SnoId> {
-        hot::Mints::slow(self, py, 0).map(SnoId)
+    fn __next__(slf: &Bound<'_, Self>) -> PyResult<SnoId> {
+        hot::Mints::slow(slf, 0).map(SnoId)
     }
 
     fn __enter__(slf: Py<Self>) -> Py<Self> {
@@ -708,9 +821,8 @@ impl Generator {
     }
 
     #[pyo3(signature = (*exc))]
-    fn __exit__(&self, exc: &Bound<'_, PyAny>) {
-        let _ = exc;
-        self.close();
+    fn __exit__(&self, exc: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.close(exc.py())
     }
 
     fn __repr__(&self) -> String {

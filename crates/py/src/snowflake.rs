@@ -2,6 +2,7 @@
 
 use crate::clock::{Clock, Patience, Reason};
 use crate::fork::{Entry, Gate};
+use crate::leases::{Grant, Leases, Standing, Subject, Terms};
 use crate::values::Defaulted;
 use crate::{errors, hot, values};
 use mintmark_core::error::Error;
@@ -30,6 +31,11 @@ pub struct Layout(scheme::Layout);
 impl Layout {
     fn declaration(&self) -> String {
         self.0.fields.iter().map(|(name, field)| format!("{name}:{}", field.bits)).collect::<Vec<_>>().join(" ")
+    }
+
+    /// What node numbers of this layout mean, for a pool of them.
+    fn meaning(&self) -> String {
+        format!("snowflake {} @{} {}ms", self.declaration(), self.epoch_ms(), self.unit_ms())
     }
 }
 
@@ -225,10 +231,11 @@ impl Parts {
 /// :raises GenerationError: ``system.random``: there is no randomness to draw a node number from.
 ///
 /// Any call that reads ``clock`` raises ConfigError ``config.clock`` where what it returned is no int.
-#[pyclass(frozen, module = "mintmark.snowflake")]
+#[pyclass(frozen, weakref, module = "mintmark.snowflake")]
 pub struct Generator {
     gate: Gate,
     mint: Mint,
+    leases: Option<Leases>,
     layout: Layout,
     timescale: Timescale,
     stamp: Stamp,
@@ -237,6 +244,17 @@ pub struct Generator {
     given: bool,
     clock: Clock,
     max_wait_ms: u64,
+}
+
+impl Drop for Generator {
+    fn drop(&mut self) {
+        if let Some(leases) = &self.leases
+            && self.gate.is_seated()
+            && !self.gate.is_closed()
+        {
+            leases.abandon(self.timescale.start(self.mint.used_until()));
+        }
+    }
 }
 
 impl hot::Mints for Generator {
@@ -252,9 +270,9 @@ impl hot::Mints for Generator {
         Some(self.first(run))
     }
 
-    fn slow(&self, py: Python<'_>, _: u8) -> PyResult<Self::Minted> {
-        let run = self.take(py, 1)?;
-        Ok(self.first(run))
+    fn slow(slf: &Bound<'_, Self>, _: u8) -> PyResult<Self::Minted> {
+        let run = Self::take(slf, 1)?;
+        Ok(slf.get().first(run))
     }
 
     #[inline(always)]
@@ -270,21 +288,22 @@ impl Generator {
         self.stamp.first(run, self.placed.load(Ordering::Relaxed))
     }
 
-    fn take(&self, py: Python<'_>, want: u32) -> PyResult<Run> {
-        let mut patience = Patience::new(self.max_wait_ms);
+    fn take(slf: &Bound<'_, Self>, want: u32) -> PyResult<Run> {
+        let (this, py) = (slf.get(), slf.py());
+        let mut patience = Patience::new(this.max_wait_ms);
         loop {
-            self.seat(py)?;
-            let refusal = match self.mint.take_slowly(want, || self.clock.tick(py, self.timescale))? {
-                Ok(run) if self.gate.is_seated() => return Ok(run),
+            Self::seat(slf)?;
+            let refusal = match this.mint.take_slowly(want, || this.clock.tick(py, this.timescale))? {
+                Ok(run) if this.gate.is_seated() => return Ok(run),
                 // The user's clock forked this process.
                 Ok(_) => continue,
                 Err(refusal) => refusal,
             };
-            let rules = self.mint.rules();
-            let now = || self.clock.now(py).map(|now| now.floor_ms());
+            let rules = this.mint.rules();
+            let now = || this.clock.now(py).map(|now| now.floor_ms());
             let (until, raises, reason) = match refusal {
                 Refusal::Exhausted { until } => {
-                    let what = format!("all {} sequence numbers of this tick are used", self.layout.0.ids_per_tick());
+                    let what = format!("all {} sequence numbers of this tick are used", this.layout.0.ids_per_tick());
                     let raises = rules.on_exhausted == OnExhausted::Raise;
                     (until, raises, Reason { code: "sequence.exhausted", what })
                 }
@@ -292,48 +311,94 @@ impl Generator {
                     let what = format!(
                         "the clock went back to {}, before the last ID's {}",
                         now()?,
-                        self.timescale.start(until)
+                        this.timescale.start(until)
                     );
                     (until, rules.on_rollback == OnRollback::Raise, Reason { code: "clock.rollback", what })
                 }
+                Refusal::Outside { tick } if this.layout.0.window().holds(tick) => {
+                    if let Some(leases) = &this.leases {
+                        leases.renew(py, &mut patience, &this.clock, |grant| this.settle(leases, grant))?;
+                    }
+                    continue;
+                }
                 Refusal::Outside { tick } => {
-                    let (at, end) = (self.timescale.start(tick), self.layout.0.expires());
+                    let (at, end) = (this.timescale.start(tick), this.layout.0.expires());
                     let message = format!("the next ID would be of {at}, the layout ends at {end}");
                     return Err(errors::generation(py, "clock.range", &message, None));
                 }
             };
-            let until = self.timescale.start(until);
+            let until = this.timescale.start(until);
             if raises {
-                return Err(reason.refuse(py, &self.clock, until));
+                return Err(reason.refuse(py, &this.clock, until));
             }
-            patience.wait(py, &self.clock, until, reason)?;
+            patience.wait(py, &this.clock, until, reason)?;
         }
     }
 
+    /// Mints under a grant from now on; a new one makes it start over. Says whether the window has moved.
+    fn settle(&self, leases: &Leases, grant: &Grant) -> bool {
+        let window = grant.window(self.timescale, self.layout.0.window());
+        match leases.settle(grant) {
+            Standing::New => self.use_node(grant.node),
+            Standing::Same => return self.mint.extend(window.until),
+            Standing::Stale => return true,
+        }
+        self.mint.reset(window);
+        true
+    }
+
+    fn use_node(&self, node: u64) {
+        self.node.store(node, Ordering::Relaxed);
+        self.placed.store(self.layout.0.place_node(node), Ordering::Relaxed);
+    }
+
     /// Makes sure that this process, and no parent of it, owns the node number.
-    fn seat(&self, py: Python<'_>) -> PyResult<()> {
-        match self.gate.enter(py, self.given.then(|| ("node", self.node.load(Ordering::Relaxed))))? {
-            Entry::Seated => return Ok(()),
-            Entry::Forked => self.mint.reset(),
-            Entry::First => {}
+    fn seat(slf: &Bound<'_, Self>) -> PyResult<()> {
+        let (this, py) = (slf.get(), slf.py());
+        let given = this.given.then(|| ("node", this.node.load(Ordering::Relaxed)));
+        let entry = this.gate.enter(py, given)?;
+        if entry == Entry::Seated {
+            return Ok(());
         }
-        if !self.given {
-            self.node.store(values::random(py)? & self.layout.0.max_node(), Ordering::Relaxed);
+        if let Some(leases) = &this.leases {
+            // A clock that cannot be is not worth a lease.
+            this.clock.tick(py, this.timescale)?;
+            leases.own(slf.as_any())?;
+            let grant = leases.grant(py, this.max_wait_ms)?;
+            // Others may have come in while this call waited: the first to be done decides.
+            if this.gate.enter(py, given)? != Entry::Seated {
+                this.settle(leases, &grant);
+                this.gate.seat(this.clock.is_system());
+            }
+            return Ok(());
         }
-        self.placed.store(self.layout.0.place_node(self.node.load(Ordering::Relaxed)), Ordering::Relaxed);
+        if entry == Entry::Forked {
+            this.mint.reset(this.layout.0.window());
+        }
+        this.draw(py)
+    }
+
+    /// Opens the gate of a generator without leases; draws a node number where none was given.
+    fn draw(&self, py: Python<'_>) -> PyResult<()> {
+        if self.leases.is_some() {
+            return Ok(());
+        }
+        let given = self.node.load(Ordering::Relaxed);
+        self.use_node(if self.given { given } else { values::random(py)? & self.layout.0.max_node() });
         self.gate.seat(self.clock.is_system());
         Ok(())
     }
 
-    fn write(&self, py: Python<'_>, ids: &mut [u8]) -> PyResult<()> {
+    fn write(slf: &Bound<'_, Self>, ids: &mut [u8]) -> PyResult<()> {
+        let (this, py) = (slf.get(), slf.py());
         let (mut rest, _) = ids.as_chunks_mut::<8>();
         while !rest.is_empty() {
-            let run = self.take(py, u32::try_from(rest.len()).unwrap_or(u32::MAX))?;
+            let run = Self::take(slf, u32::try_from(rest.len()).unwrap_or(u32::MAX))?;
             let (now, later) = rest.split_at_mut(run.count as usize);
-            let mut id = self.first(run);
+            let mut id = this.first(run);
             for place in now {
                 *place = id.to_ne_bytes();
-                id = id.wrapping_add(self.stamp.stride());
+                id = id.wrapping_add(this.stamp.stride());
             }
             rest = later;
             py.check_signals()?;
@@ -345,10 +410,12 @@ impl Generator {
 #[pymethods]
 impl Generator {
     #[new]
-    #[pyo3(signature = (node = None, *, layout = None, on_rollback = Defaulted::OUT, on_exhausted = Defaulted::OUT, store = None, clock = None,
+    #[pyo3(signature = (node = None, *, layout = None, on_rollback = Defaulted::OUT, on_exhausted = Defaulted::OUT, store = None, nodes = None,
+                        never_used = false, pool = None, span_ms = None, on_lease_lost = None, clock = None,
                         max_wait_ms = Defaulted::OUT))]
     #[pyo3(text_signature = "(node=None, *, layout=..., on_rollback='advance', on_exhausted='wait', store=None, \
-                             clock=None, max_wait_ms=1000)")]
+                             nodes=None, never_used=False, pool=None, span_ms=None, on_lease_lost=None, clock=None, \
+                             max_wait_ms=1000)")]
     #[expect(clippy::too_many_arguments, reason = "keywords of the public constructor")]
     fn py_new(
         py: Python<'_>,
@@ -357,10 +424,14 @@ impl Generator {
         on_rollback: Defaulted<'_>,
         on_exhausted: Defaulted<'_>,
         store: Option<&Bound<'_, PyAny>>,
+        nodes: Option<&Bound<'_, PyAny>>,
+        never_used: bool,
+        pool: Option<&Bound<'_, PyAny>>,
+        span_ms: Option<&Bound<'_, PyAny>>,
+        on_lease_lost: Option<&Bound<'_, PyAny>>,
         clock: Option<&Bound<'_, PyAny>>,
         max_wait_ms: Defaulted<'_>,
     ) -> PyResult<Self> {
-        errors::reject_store(store)?;
         let layout = match layout {
             Some(layout) => {
                 let expected = |_| errors::argument("layout", "a snowflake.Layout", layout);
@@ -374,23 +445,34 @@ impl Generator {
             [("wait", OnExhausted::Wait), ("advance", OnExhausted::Advance), ("raise", OnExhausted::Raise)];
         let rules = Rules {
             sequence_bits: layout.0.ids_per_tick().ilog2(),
-            window: layout.0.window(),
             on_rollback: values::policy(on_rollback.given(), "on_rollback", &rollbacks)?,
             on_exhausted: values::policy(on_exhausted.given(), "on_exhausted", &exhaustions)?,
         };
+        let clock = Clock::from_argument(clock)?;
+        let terms = Terms { store, nodes, never_used, pool, span_ms, on_lease_lost };
+        let subject = Subject {
+            scheme: "snowflake",
+            layout: &layout.meaning(),
+            size: layout.0.max_node() + 1,
+            node: given,
+            choices: 1,
+            own_mac: None,
+        };
+        let leases = Leases::new(py, &terms, &subject, &clock)?;
         let made = Self {
             gate: Gate::new(),
-            mint: Mint::new(rules),
+            mint: Mint::new(rules, layout.0.window()),
             timescale: layout.0.timescale,
             stamp: Stamp::new(&layout.0),
             layout,
             node: AtomicU64::new(given.unwrap_or(0)),
             placed: AtomicU64::new(0),
-            given: given.is_some(),
-            clock: Clock::from_argument(clock)?,
+            given: given.is_some() && leases.is_none(),
+            leases,
+            clock,
             max_wait_ms: max_wait_ms.given().map_or(Ok(1000), values::max_wait_ms)?,
         };
-        made.seat(py)?;
+        made.draw(py)?;
         Ok(made)
     }
 
@@ -399,8 +481,8 @@ impl Generator {
     /// :raises GenerationError: ``clock.rollback`` or ``sequence.exhausted`` where the policy says so or it would wait longer
     ///     than ``max_wait_ms``; ``clock.range``, ``fork.shared_node``, ``generator.closed``.
     #[pyo3(name = "new")]
-    fn mint_one(&self, py: Python<'_>) -> PyResult<u64> {
-        hot::Mints::slow(self, py, 0)
+    fn mint_one(slf: &Bound<'_, Self>) -> PyResult<u64> {
+        hot::Mints::slow(slf, 0)
     }
 
     /// Mints ``n`` IDs, 0 to 2^31 - 1, into one ``array.array("Q")``.
@@ -409,10 +491,11 @@ impl Generator {
     /// :raises FieldError: ``field.range``.
     /// :raises GenerationError: as :meth:`new`.
     #[pyo3(signature = (n))]
-    fn batch<'py>(&self, py: Python<'py>, n: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    fn batch<'py>(slf: &Bound<'py, Self>, n: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         static ARRAY: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+        let py = slf.py();
         let n = values::count(n)?;
-        let data = PyBytes::new_with(py, n * 8, |ids| self.write(py, ids))?;
+        let data = PyBytes::new_with(py, n * 8, |ids| Self::write(slf, ids))?;
         ARRAY.import(py, "array", "array")?.call1(("Q", data))
     }
 
@@ -423,24 +506,29 @@ impl Generator {
     /// :raises ConfigError: ``config.buffer``: read-only, not contiguous, or not a whole number of IDs.
     /// :raises GenerationError: as :meth:`new`; what was minted until then is in the buffer.
     #[pyo3(signature = (buffer))]
-    fn fill(&self, buffer: &Bound<'_, PyAny>) -> PyResult<usize> {
-        let py = buffer.py();
+    fn fill(slf: &Bound<'_, Self>, buffer: &Bound<'_, PyAny>) -> PyResult<usize> {
         let target = hot::Writable::new(buffer, 8)?;
-        hot::fill(&target, 8, |ids| self.write(py, ids))
+        hot::fill(&target, 8, |ids| Self::write(slf, ids))
     }
 
     /// Ends minting for good; closing twice does nothing.
-    fn close(&self) {
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        let seated = self.gate.is_seated();
         self.gate.close();
+        match &self.leases {
+            Some(leases) if seated => leases.release(py, self.timescale.start(self.mint.used_until())),
+            _ => Ok(()),
+        }
     }
 
     /// The node number.
     #[getter]
-    fn node(&self, py: Python<'_>) -> PyResult<u64> {
-        if !self.given && !self.gate.is_closed() {
-            self.seat(py)?;
+    fn node(slf: &Bound<'_, Self>) -> PyResult<u64> {
+        let this = slf.get();
+        if !this.given && !this.gate.is_closed() {
+            Self::seat(slf)?;
         }
-        Ok(self.node.load(Ordering::Relaxed))
+        Ok(this.node.load(Ordering::Relaxed))
     }
 
     /// The layout.
@@ -453,8 +541,8 @@ impl Generator {
         slf
     }
 
-    fn __next__(&self, py: Python<'_>) -> PyResult<u64> {
-        hot::Mints::slow(self, py, 0)
+    fn __next__(slf: &Bound<'_, Self>) -> PyResult<u64> {
+        hot::Mints::slow(slf, 0)
     }
 
     fn __enter__(slf: Py<Self>) -> Py<Self> {
@@ -462,9 +550,8 @@ impl Generator {
     }
 
     #[pyo3(signature = (*exc))]
-    fn __exit__(&self, exc: &Bound<'_, PyAny>) {
-        let _ = exc;
-        self.close();
+    fn __exit__(&self, exc: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.close(exc.py())
     }
 
     fn __repr__(&self) -> String {

@@ -18,6 +18,11 @@ impl<'py> Defaulted<'py> {
     /// The argument was left out.
     pub const OUT: Self = Self(None);
 
+    /// An argument that was passed.
+    pub fn of(value: Bound<'py, PyAny>) -> Self {
+        Self(Some(value))
+    }
+
     /// What was passed, if anything.
     pub fn given(&self) -> Option<&Bound<'py, PyAny>> {
         self.0.as_ref()

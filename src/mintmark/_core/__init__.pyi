@@ -2,6 +2,7 @@ from collections.abc import Callable
 from typing import Final, TypeAlias, final
 
 from . import locality as locality
+from . import sequence as sequence
 from . import sno as sno
 from . import snowflake as snowflake
 
@@ -11,6 +12,7 @@ __all__ = [
     "cached_ms",
     "clock_facts",
     "locality",
+    "sequence",
     "sno",
     "snowflake",
 ]

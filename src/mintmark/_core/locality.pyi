@@ -5,6 +5,8 @@ from uuid import UUID
 
 from typing_extensions import Buffer
 
+from mintmark.store import Store
+
 from . import _Clock
 
 __all__ = ["ID", "Array", "ArrayIterator", "Generator"]
@@ -87,8 +89,14 @@ class Generator(Iterator[ID]):
         pid: int | None = None,
         mac: str | None = None,
         counter: int | None = None,
-        store: object = None,
+        store: str | Store | None = None,
+        nodes: range | None = None,
+        never_used: bool = False,
+        pool: str | None = None,
+        span_ms: int | None = None,
+        on_lease_lost: Literal["raise", "move"] | None = None,
         clock: _Clock | None = None,
+        max_wait_ms: int = 1000,
     ) -> Generator: ...
     def new(self) -> ID: ...
     def batch(self, n: int) -> Array: ...

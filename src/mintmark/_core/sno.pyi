@@ -1,9 +1,11 @@
 from collections.abc import Callable, Iterator
 from datetime import datetime
-from typing import ClassVar, Final, SupportsIndex, final, overload
+from typing import ClassVar, Final, Literal, SupportsIndex, final, overload
 from uuid import UUID
 
 from typing_extensions import Buffer
+
+from mintmark.store import Store
 
 from . import _Clock
 
@@ -154,7 +156,13 @@ class Generator(Iterator[ID]):
         sequence_min: int = 0,
         sequence_max: int = 65535,
         on_overflow: Callable[[Overflow], object] | None = None,
-        store: object = None,
+        store: str | Store | None = None,
+        nodes: range | None = None,
+        shards: int = 1,
+        never_used: bool = False,
+        pool: str | None = None,
+        span_ms: int | None = None,
+        on_lease_lost: Literal["raise", "move"] | None = None,
         clock: _Clock | None = None,
         max_wait_ms: int = 1000,
     ) -> Generator: ...

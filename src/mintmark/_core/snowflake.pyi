@@ -5,6 +5,8 @@ from typing import Final, Literal, TypeAlias, final
 
 from typing_extensions import Buffer
 
+from mintmark.store import Store
+
 from . import _Clock
 
 __all__ = [
@@ -80,7 +82,12 @@ class Generator(Iterator[int]):
         layout: Layout = ...,
         on_rollback: _OnRollback = "advance",
         on_exhausted: _OnExhausted = "wait",
-        store: object = None,
+        store: str | Store | None = None,
+        nodes: range | None = None,
+        never_used: bool = False,
+        pool: str | None = None,
+        span_ms: int | None = None,
+        on_lease_lost: Literal["raise", "move"] | None = None,
         clock: _Clock | None = None,
         max_wait_ms: int = 1000,
     ) -> Generator: ...

@@ -18,11 +18,17 @@
 use crate::cell::Cell;
 use crate::codec::hex;
 use crate::error::Error;
+use crate::fence::Fence;
 use crate::layout::{Field, stack};
 use crate::step::{Refusal, Window};
 use crate::units::{Tick, UnixMs};
 use md5::{Digest, Md5};
 use std::fmt;
+
+#[cfg(loom)]
+use loom::sync::atomic::{AtomicU64, Ordering};
+#[cfg(not(loom))]
+use std::sync::atomic::{AtomicU64, Ordering};
 
 const FIELDS: [Field; 5] = stack(128, [32, 16, 4, 28, 48]);
 /// The counter, as its mode writes it.
@@ -180,6 +186,21 @@ impl Origin {
     }
 }
 
+/// How many node numbers there are: pid and MAC fragment together.
+pub const NODES: u64 = 1 << (PID.bits + MAC.bits);
+
+/// The node number of a process and a MAC fragment.
+#[must_use]
+pub fn node_of(pid: u16, mac: u32) -> u64 {
+    u64::from(pid) << MAC.bits | u64::from(mac) & MAC.max()
+}
+
+/// The process and the MAC fragment that a node number stands for.
+#[must_use]
+pub fn origin_of(node: u64) -> (u16, u32) {
+    ((node >> MAC.bits) as u16, (node & MAC.max()) as u32)
+}
+
 /// The last 28 bits of a MAC address, given whole or as its last 7 hex digits.
 ///
 /// # Errors
@@ -239,15 +260,14 @@ pub struct Lot {
     pub time_ms: u64,
 }
 
-/// Mints up to `want` IDs. Pure. A clock that went back out of the highest span is held at that span's start.
+/// Mints up to `want` IDs. Pure. A clock that went back out of the highest span is held at that span's start, and one that
+/// went back below the window at its floor.
 ///
 /// # Errors
 /// [`Refusal::Outside`].
 #[inline(always)]
-pub fn step(state: State, now: Tick, want: u32) -> Result<(State, Lot), Refusal> {
-    if !WINDOW.holds(now) {
-        return Err(Refusal::Outside { tick: now });
-    }
+pub fn step(state: State, now: Tick, want: u32, window: Window) -> Result<(State, Lot), Refusal> {
+    let now = now.max(window.floor);
     // A run ends where the lap does: what follows must lie in a later span.
     let count = want.min(u32::MAX - state.count).max(1);
     let Some(word) = state.pack().checked_add(u64::from(count)) else {
@@ -256,30 +276,31 @@ pub fn step(state: State, now: Tick, want: u32) -> Result<(State, Lot), Refusal>
     let mut next = State::unpack(word);
     next.span = next.span.max((now.0 >> SPAN_BITS) as u32);
     let time_ms = now.0.max(u64::from(next.span) << SPAN_BITS);
+    if time_ms >= window.until.0 {
+        return Err(Refusal::Outside { tick: Tick(time_ms) });
+    }
     Ok((next, Lot { first: state.count.wrapping_add(1), count, time_ms }))
 }
 
 /// A generator's state between calls.
 #[derive(Debug)]
-pub struct Mint(Cell);
-
-impl Default for Mint {
-    fn default() -> Self {
-        Self::new()
-    }
+pub struct Mint {
+    cell: Cell,
+    floor: AtomicU64,
+    fence: Fence,
 }
 
 impl Mint {
     /// A generator that has minted nothing.
     #[must_use]
-    pub fn new() -> Self {
-        Self(Cell::new(0))
+    pub fn new(window: Window) -> Self {
+        Self::at(State { span: 0, count: 0 }, window)
     }
 
     /// A generator that has come so far: tests start near a lap's end with it.
     #[must_use]
-    pub fn at(state: State) -> Self {
-        Self(Cell::new(state.pack()))
+    pub fn at(state: State, window: Window) -> Self {
+        Self { cell: Cell::new(state.pack()), floor: AtomicU64::new(window.floor.0), fence: Fence::new(window.until) }
     }
 
     /// Mints up to `want` IDs.
@@ -288,13 +309,35 @@ impl Mint {
     /// As [`step`].
     #[inline(always)]
     pub fn take(&self, now: Tick, want: u32) -> Result<Lot, Refusal> {
-        self.0.update(|word| step(State::unpack(word), now, want).map(|(state, lot)| (state.pack(), lot)))
+        let window = Window { floor: Tick(self.floor.load(Ordering::Relaxed)), until: self.fence.until() };
+        self.cell.update(|word| step(State::unpack(word), now, want, window).map(|(state, lot)| (state.pack(), lot)))
     }
 
     /// Starts the count anew, in a later span than any ID so far.
     pub fn restart(&self) {
-        let state = State::unpack(self.0.load());
+        let state = State::unpack(self.cell.load());
         let span = if state == State::unpack(0) { 0 } else { state.span.saturating_add(1) };
-        self.0.reset(State { span, count: 0 }.pack());
+        self.cell.reset(State { span, count: 0 }.pack());
+    }
+
+    /// Starts over in another rectangle: another origin, or a later window. Nobody may mint meanwhile.
+    pub fn reset(&self, window: Window) {
+        self.floor.store(window.floor.0, Ordering::Relaxed);
+        self.fence.reset(window.until);
+        self.cell.reset(State { span: 0, count: 0 }.pack());
+    }
+
+    /// Moves the end of the window forward; says whether it moved.
+    pub fn extend(&self, until: Tick) -> bool {
+        self.fence.extend(until)
+    }
+
+    /// A time that no ID reached. The state knows spans only, so it can be as much as one too late.
+    #[must_use]
+    pub fn used_until(&self) -> Tick {
+        let state = State::unpack(self.cell.load());
+        let floor = self.floor.load(Ordering::Relaxed);
+        let end = (u64::from(state.span) + 1) << SPAN_BITS;
+        Tick(if state == State::unpack(0) { floor } else { end.max(floor + 1) }).min(self.fence.until())
     }
 }

@@ -17,13 +17,18 @@
 use crate::cell::Cell;
 use crate::codec::base32;
 use crate::error::Error;
+use crate::fence::Fence;
 use crate::layout::{Field, stack};
 use crate::step::{Refusal, Run, Window};
 use crate::units::{Tick, Timescale, UnixMs, UnixNs};
 use std::fmt;
 
 #[cfg(loom)]
+use loom::sync::atomic::{AtomicU32, Ordering};
+#[cfg(loom)]
 use loom::sync::{Mutex, MutexGuard};
+#[cfg(not(loom))]
+use std::sync::atomic::{AtomicU32, Ordering};
 #[cfg(not(loom))]
 use std::sync::{Mutex, MutexGuard};
 
@@ -227,10 +232,28 @@ impl Bounds {
         Ok(bounds)
     }
 
+    /// The bounds of one of `shards` equal parts of a partition's sequence numbers; `shards` is a power of two up to 8192.
+    #[must_use]
+    pub fn shard(shard: u32, shards: u32) -> Self {
+        let capacity = (1 << 16) / shards;
+        let min = shard * capacity;
+        Self { min: min as u16, max: (min + capacity - 1) as u16 }
+    }
+
     /// How many IDs a unit can hold.
     #[must_use]
     pub fn capacity(self) -> u32 {
         u32::from(self.max) - u32::from(self.min) + 1
+    }
+
+    #[inline(always)]
+    fn pack(self) -> u32 {
+        u32::from(self.min) << 16 | u32::from(self.max)
+    }
+
+    #[inline(always)]
+    fn unpack(word: u32) -> Self {
+        Self { min: (word >> 16) as u16, max: word as u16 }
     }
 }
 
@@ -260,6 +283,11 @@ impl State {
         self.timeline << Self::NEXT_BITS | u64::from(self.next)
     }
 
+    /// Nothing minted yet.
+    fn first(bounds: Bounds, floor: Tick) -> Self {
+        Self { timeline: floor.0 << 1, next: u32::from(bounds.min) }
+    }
+
     /// Highest unit seen.
     #[must_use]
     pub fn unit(self) -> Tick {
@@ -276,14 +304,21 @@ pub struct Drift {
     pub count: u32,
 }
 
+impl Drift {
+    /// The clock never went back. What lies below the floor belongs to somebody else, on both timelines.
+    fn first(floor: Tick) -> Self {
+        Self { safe: Tick(floor.0.saturating_sub(1)), count: 0 }
+    }
+}
+
 /// Mints up to `want` IDs at a time at or after the highest unit seen. Pure.
 ///
 /// # Errors
 /// [`Refusal::Exhausted`], [`Refusal::Outside`]; [`Refusal::Rollback`] where [`tick_tock`] has to decide.
 #[inline(always)]
-pub fn step(state: State, now: Tick, want: u32, bounds: Bounds, window: Window) -> Result<(State, Run), Refusal> {
+pub fn step(state: State, now: Tick, want: u32, bounds: Bounds, until: Tick) -> Result<(State, Run), Refusal> {
     let unit = state.unit();
-    if !window.holds(now) {
+    if now >= until {
         return Err(Refusal::Outside { tick: now });
     }
     let (timeline, first) = if now == unit {
@@ -314,7 +349,7 @@ pub fn tick_tock(
     now: Tick,
     want: u32,
     bounds: Bounds,
-    window: Window,
+    until: Tick,
 ) -> Result<(State, Drift, Run), Refusal> {
     if now <= drift.safe {
         return Err(Refusal::Rollback { until: Tick(drift.safe.0 + 1) });
@@ -322,7 +357,7 @@ pub fn tick_tock(
     let drift = Drift { safe: state.unit(), count: drift.count.wrapping_add(1) };
     // As if nothing had been minted yet on the other timeline at this unit.
     let flipped = State { timeline: now.0 << 1 | u64::from(drift.count & 1), next: u32::from(bounds.min) };
-    step(flipped, now, want, bounds, window).map(|(state, run)| (state, drift, run))
+    step(flipped, now, want, bounds, until).map(|(state, run)| (state, drift, run))
 }
 
 /// A generator's state between calls: one word, and the drift beside it.
@@ -330,16 +365,24 @@ pub fn tick_tock(
 pub struct Mint {
     cell: Cell,
     drift: Mutex<Drift>,
-    bounds: Bounds,
-    window: Window,
+    fence: Fence,
+    bounds: AtomicU32,
 }
 
 impl Mint {
     /// A generator that has minted nothing.
     #[must_use]
     pub fn new(bounds: Bounds, window: Window) -> Self {
-        let state = State { timeline: window.floor.0 << 1, next: u32::from(bounds.min) };
-        Self { cell: Cell::new(state.pack()), drift: Mutex::new(Drift { safe: Tick(0), count: 0 }), bounds, window }
+        Self::at(State::first(bounds, window.floor), Drift::first(window.floor), bounds, window.until)
+    }
+
+    fn at(state: State, drift: Drift, bounds: Bounds, until: Tick) -> Self {
+        Self {
+            cell: Cell::new(state.pack()),
+            drift: Mutex::new(drift),
+            fence: Fence::new(until),
+            bounds: AtomicU32::new(bounds.pack()),
+        }
     }
 
     /// A generator that goes on after a snapshot.
@@ -360,12 +403,8 @@ impl Mint {
         // A number above the bounds is kept: in other bounds it may count again.
         let next = snapshot.sequence.clamp(min, State::MAX_NEXT - 1) + 1;
         let timeline = snapshot.wall_hi << 1 | u64::from(snapshot.drifts & 1);
-        Ok(Self {
-            cell: Cell::new(State { timeline, next }.pack()),
-            drift: Mutex::new(Drift { safe: Tick(snapshot.wall_safe), count: snapshot.drifts }),
-            bounds,
-            window: WINDOW,
-        })
+        let drift = Drift { safe: Tick(snapshot.wall_safe), count: snapshot.drifts };
+        Ok(Self::at(State { timeline, next }, drift, bounds, WINDOW.until))
     }
 
     /// Mints up to `want` IDs, unless the clock is below the highest unit seen.
@@ -375,7 +414,8 @@ impl Mint {
     #[inline(always)]
     pub fn take(&self, now: Tick, want: u32) -> Result<Run, Refusal> {
         self.cell.update(|word| {
-            step(State::unpack(word), now, want, self.bounds, self.window).map(|(state, run)| (state.pack(), run))
+            step(State::unpack(word), now, want, self.bounds(), self.fence.until())
+                .map(|(state, run)| (state.pack(), run))
         })
     }
 
@@ -395,7 +435,7 @@ impl Mint {
             let word = self.cell.load();
             let now = clock()?;
             let state = State::unpack(word);
-            let minted = match step(state, now, want, self.bounds, self.window) {
+            let minted = match step(state, now, want, self.bounds(), self.fence.until()) {
                 Err(Refusal::Rollback { .. }) => self.flip(word, now, want),
                 other => other.map(|(next, run)| self.cell.try_set(word, next.pack()).then_some(run)),
             };
@@ -414,7 +454,8 @@ impl Mint {
         if self.cell.load() != word {
             return Ok(None);
         }
-        let (next, changed, run) = tick_tock(State::unpack(word), *drift, now, want, self.bounds, self.window)?;
+        let (bounds, until) = (self.bounds(), self.fence.until());
+        let (next, changed, run) = tick_tock(State::unpack(word), *drift, now, want, bounds, until)?;
         if !self.cell.try_set(word, next.pack()) {
             return Ok(None);
         }
@@ -422,17 +463,32 @@ impl Mint {
         Ok(Some(run))
     }
 
-    /// Starts over, for a child after a fork that got a partition of its own.
-    pub fn reset(&self) {
-        let fresh = Self::new(self.bounds, self.window);
-        *self.lock() = Drift { safe: Tick(0), count: 0 };
-        self.cell.reset(fresh.cell.load());
+    /// Starts over in another rectangle: another partition, other bounds, or a later window. Nobody may mint meanwhile.
+    pub fn reset(&self, bounds: Bounds, window: Window) {
+        *self.lock() = Drift::first(window.floor);
+        self.bounds.store(bounds.pack(), Ordering::Relaxed);
+        self.fence.reset(window.until);
+        self.cell.reset(State::first(bounds, window.floor).pack());
+    }
+
+    /// Moves the end of the window forward; says whether it moved.
+    pub fn extend(&self, until: Tick) -> bool {
+        self.fence.extend(until)
+    }
+
+    /// The first unit that was not minted in, on either timeline, and none after it was.
+    #[must_use]
+    pub fn used_until(&self) -> Tick {
+        let (state, drift) = self.view();
+        let minted = state.next > u32::from(self.bounds().min);
+        Tick((state.unit().0 + u64::from(minted)).max(drift.safe.0 + 1))
     }
 
     /// The sequence numbers in use.
+    #[inline(always)]
     #[must_use]
     pub fn bounds(&self) -> Bounds {
-        self.bounds
+        Bounds::unpack(self.bounds.load(Ordering::Relaxed))
     }
 
     /// State and drift as they agree with each other.
@@ -446,11 +502,12 @@ impl Mint {
     #[must_use]
     pub fn snapshot(&self, partition: u16, now: Tick) -> Snapshot {
         let (state, drift) = self.view();
+        let bounds = self.bounds();
         Snapshot {
             partition,
-            sequence_min: self.bounds.min,
-            sequence_max: self.bounds.max,
-            sequence: state.next.saturating_sub(1).max(u32::from(self.bounds.min)),
+            sequence_min: bounds.min,
+            sequence_max: bounds.max,
+            sequence: state.next.saturating_sub(1).max(u32::from(bounds.min)),
             now: now.0,
             wall_hi: state.unit().0,
             wall_safe: drift.safe.0,

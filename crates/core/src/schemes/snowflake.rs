@@ -17,6 +17,7 @@
 
 use crate::cell::Cell;
 use crate::error::Error;
+use crate::fence::Fence;
 use crate::layout::Field;
 use crate::step::{Refusal, Run, Window};
 use crate::units::{Tick, Timescale, UnixMs};
@@ -272,8 +273,6 @@ pub enum OnExhausted {
 pub struct Rules {
     /// Bits of the sequence number.
     pub sequence_bits: u32,
-    /// Ticks it may mint in.
-    pub window: Window,
     /// When the clock goes back.
     pub on_rollback: OnRollback,
     /// When a tick is used up.
@@ -296,7 +295,14 @@ pub struct State {
 /// that is used up is followed by the next one as soon as the clock moves on. Uniqueness does not rest on it: the tick
 /// never goes back. Returns the lead as it is now and, if it minted, the next state and the run.
 #[inline(always)]
-pub fn step(state: State, lead: u64, now: Tick, want: u32, rules: &Rules) -> (u64, Result<(State, Run), Refusal>) {
+pub fn step(
+    state: State,
+    lead: u64,
+    now: Tick,
+    want: u32,
+    rules: &Rules,
+    until: Tick,
+) -> (u64, Result<(State, Run), Refusal>) {
     let mut at = if now > state.tick { State { tick: now, next: 0 } } else { state };
     let mut ahead = at.tick.0 - now.0;
     if ahead > lead && rules.on_rollback != OnRollback::Advance {
@@ -313,7 +319,7 @@ pub fn step(state: State, lead: u64, now: Tick, want: u32, rules: &Rules) -> (u6
         at = State { tick: Tick(at.tick.0 + 1), next: 0 };
         ahead += 1;
     }
-    if !rules.window.holds(at.tick) {
+    if at.tick >= until {
         return (ahead, Err(Refusal::Outside { tick: at.tick }));
     }
     let count = want.min(capacity - at.next);
@@ -326,15 +332,16 @@ pub fn step(state: State, lead: u64, now: Tick, want: u32, rules: &Rules) -> (u6
 pub struct Mint {
     cell: Cell,
     lead: AtomicU64,
+    fence: Fence,
     rules: Rules,
 }
 
 impl Mint {
     /// A generator that has minted nothing.
     #[must_use]
-    pub fn new(rules: Rules) -> Self {
-        let mint = Self { cell: Cell::new(0), lead: AtomicU64::new(0), rules };
-        mint.reset();
+    pub fn new(rules: Rules, window: Window) -> Self {
+        let mint = Self { cell: Cell::new(0), lead: AtomicU64::new(0), fence: Fence::new(window.until), rules };
+        mint.reset(window);
         mint
     }
 
@@ -372,7 +379,7 @@ impl Mint {
             if at.next >= capacity {
                 return Err(Refusal::Exhausted { until: Tick(at.tick.0 + 1) });
             }
-            if !self.rules.window.holds(at.tick) {
+            if at.tick >= self.fence.until() {
                 return Err(Refusal::Outside { tick: at.tick });
             }
             let count = want.min(capacity - at.next);
@@ -395,7 +402,7 @@ impl Mint {
             let word = self.cell.load();
             let lead = self.lead.load(Ordering::Acquire);
             let now = clock()?;
-            let (next_lead, minted) = step(self.unpack(word), lead, now, want, &self.rules);
+            let (next_lead, minted) = step(self.unpack(word), lead, now, want, &self.rules, self.fence.until());
             // A larger lead is published before the tick that needs it, a smaller one after.
             if next_lead > lead {
                 self.lead.fetch_max(next_lead, Ordering::AcqRel);
@@ -419,10 +426,23 @@ impl Mint {
         &self.rules
     }
 
-    /// Starts over, for a child after a fork that got a node number of its own.
-    pub fn reset(&self) {
+    /// Starts over in another rectangle: another node number, or a later window. Nobody may mint meanwhile.
+    pub fn reset(&self, window: Window) {
         self.lead.store(0, Ordering::Release);
-        self.cell.reset(self.pack(State { tick: self.rules.window.floor, next: 0 }));
+        self.fence.reset(window.until);
+        self.cell.reset(self.pack(State { tick: window.floor, next: 0 }));
+    }
+
+    /// Moves the end of the window forward; says whether it moved.
+    pub fn extend(&self, until: Tick) -> bool {
+        self.fence.extend(until)
+    }
+
+    /// The first tick that was not minted in, and none after it was.
+    #[must_use]
+    pub fn used_until(&self) -> Tick {
+        let state = self.unpack(self.cell.load());
+        Tick(state.tick.0 + u64::from(state.next > 0))
     }
 }
 

@@ -1,0 +1,218 @@
+//! A generator's lease, asked of Python: `mintmark.leasing` chooses the store, `mintmark.keeper` talks to it.
+
+use crate::clock::{Clock, Patience, Reason};
+use crate::errors;
+use mintmark_core::step::Window;
+use mintmark_core::units::{Timescale, UnixMs};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::cmp::Ordering as CmpOrdering;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What a constructor was told about stores and leases, as it was given.
+pub struct Terms<'a, 'py> {
+    /// A URL or a Store.
+    pub store: Option<&'a Bound<'py, PyAny>>,
+    /// Node numbers to choose from.
+    pub nodes: Option<&'a Bound<'py, PyAny>>,
+    /// Only a number that was never leased.
+    pub never_used: bool,
+    /// The pool's name.
+    pub pool: Option<&'a Bound<'py, PyAny>>,
+    /// How far ahead windows are granted.
+    pub span_ms: Option<&'a Bound<'py, PyAny>>,
+    /// What to do when the lease is lost.
+    pub on_lease_lost: Option<&'a Bound<'py, PyAny>>,
+}
+
+impl Terms<'_, '_> {
+    fn is_given(&self) -> bool {
+        self.store.is_some()
+            || self.nodes.is_some()
+            || self.never_used
+            || self.pool.is_some()
+            || self.span_ms.is_some()
+            || self.on_lease_lost.is_some()
+    }
+}
+
+/// What a scheme leases.
+pub struct Subject<'a> {
+    /// The scheme's name, and the pool's unless another is named.
+    pub scheme: &'static str,
+    /// What the pool's node numbers mean.
+    pub layout: &'a str,
+    /// How many node numbers there are.
+    pub size: u64,
+    /// The one that was asked for.
+    pub node: Option<u64>,
+    /// How many numbers from that one on will do.
+    pub choices: u32,
+    /// locality: the MAC fragment that was given.
+    pub own_mac: Option<u32>,
+}
+
+/// How a generator holds its node number.
+pub struct Leases {
+    arguments: Py<PyDict>,
+    /// Not one of PyO3's cells: those let go of the GIL while they are filled, and a child of a fork in between would wait for
+    /// ever.
+    tenancy: OnceLock<Py<PyAny>>,
+    /// Whether a store was named, by the constructor.
+    explicit: bool,
+    never_used: bool,
+    /// The grant that the generator mints under; 0 before the first.
+    serial: AtomicU64,
+}
+
+/// A node number, and the window to mint in.
+#[derive(Clone, Copy)]
+pub struct Grant {
+    serial: u64,
+    /// The node number.
+    pub node: u64,
+    /// Floor, until, and when it is worth asking for more; `None` where nothing but the layout ends it.
+    times: Option<(UnixMs, UnixMs, UnixMs)>,
+}
+
+/// How a grant stands to the one that a generator mints under.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// A later one: the generator starts over.
+    New,
+    /// The same, whose window may have grown.
+    Same,
+    /// An earlier one, that came late: it must not count any more.
+    Stale,
+}
+
+impl Grant {
+    /// The ticks of the window.
+    pub fn window(&self, scale: Timescale, whole: Window) -> Window {
+        self.times.map_or(whole, |(floor, until, _)| whole.between(scale, floor, until))
+    }
+}
+
+/// The module that knows stores; imported where no fork can cut that in two.
+pub fn leasing(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+    py.import("mintmark.forks")?.call_method1("load", ("mintmark.leasing",))
+}
+
+impl Leases {
+    /// The leases of a generator; `None` for one that was given a node number or a clock of its own, and no store.
+    pub fn new(py: Python<'_>, terms: &Terms<'_, '_>, subject: &Subject<'_>, clock: &Clock) -> PyResult<Option<Self>> {
+        if !terms.is_given() && (subject.node.is_some() || subject.own_mac.is_some() || !clock.is_system()) {
+            return Ok(None);
+        }
+        let arguments = PyDict::new(py);
+        arguments.set_item("scheme", subject.scheme)?;
+        arguments.set_item("layout", subject.layout)?;
+        arguments.set_item("size", subject.size)?;
+        arguments.set_item("node", subject.node)?;
+        arguments.set_item("choices", subject.choices)?;
+        arguments.set_item("own_mac", subject.own_mac)?;
+        arguments.set_item("store", terms.store)?;
+        arguments.set_item("nodes", terms.nodes)?;
+        arguments.set_item("never_used", terms.never_used)?;
+        arguments.set_item("pool", terms.pool)?;
+        arguments.set_item("span_ms", terms.span_ms)?;
+        arguments.set_item("on_lease_lost", terms.on_lease_lost)?;
+        arguments.set_item("clock", clock.as_callable(py))?;
+        let leases = Self {
+            arguments: arguments.unbind(),
+            tenancy: OnceLock::new(),
+            explicit: terms.store.is_some(),
+            never_used: terms.never_used,
+            serial: AtomicU64::new(0),
+        };
+        if terms.is_given() {
+            // What is wrong with the arguments is said at once; the store is asked at first use.
+            leases.tenancy(py)?;
+        }
+        Ok(Some(leases))
+    }
+
+    fn tenancy<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyAny>> {
+        if let Some(made) = self.tenancy.get() {
+            return Ok(made.bind(py));
+        }
+        let made = leasing(py)?.call_method("tenancy", (), Some(self.arguments.bind(py)))?;
+        Ok(self.tenancy.get_or_init(|| made.unbind()).bind(py))
+    }
+
+    /// A window that the clock is not at the end of. Waits for it, with the GIL released, at most so long.
+    pub fn grant(&self, py: Python<'_>, max_wait_ms: u64) -> PyResult<Grant> {
+        type Times = (u64, u64, Option<i64>, Option<i64>, Option<i64>);
+        let (serial, node, floor, until, due): Times =
+            self.tenancy(py)?.call_method1("window", (max_wait_ms,))?.extract()?;
+        let times = floor.zip(until).zip(due).map(|((floor, until), due)| (UnixMs(floor), UnixMs(until), UnixMs(due)));
+        Ok(Grant { serial, node, times })
+    }
+
+    /// How a grant stands to the one that the generator mints under, which becomes this one where it is later.
+    pub fn settle(&self, grant: &Grant) -> Standing {
+        let seen = self.serial.fetch_max(grant.serial, Ordering::Relaxed);
+        match grant.serial.cmp(&seen) {
+            CmpOrdering::Greater => Standing::New,
+            CmpOrdering::Equal => Standing::Same,
+            CmpOrdering::Less => Standing::Stale,
+        }
+    }
+
+    /// Gets a generator whose window is at an end a later end or another lease, which `settle` puts in force, and says
+    /// whether that helped. One that ran ahead of its clock has to wait until asking for more is worth it.
+    pub fn renew(
+        &self,
+        py: Python<'_>,
+        patience: &mut Patience,
+        clock: &Clock,
+        settle: impl FnOnce(&Grant) -> bool,
+    ) -> PyResult<()> {
+        let grant = self.grant(py, patience.max_wait_ms())?;
+        let Some((_, until, due)) = grant.times.filter(|_| !settle(&grant)) else { return Ok(()) };
+        let what = "the generator ran ahead of its clock, to the end of its lease's window".into();
+        patience.wait(py, clock, due, Reason { code: "sequence.exhausted", what })?;
+        self.tenancy(py)?.call_method1("grow", (until.0, patience.max_wait_ms())).map(drop)
+    }
+
+    /// Has the generator closed when the process ends.
+    pub fn own(&self, generator: &Bound<'_, PyAny>) -> PyResult<()> {
+        leasing(generator.py())?.call_method1("own", (generator,)).map(drop)
+    }
+
+    /// Gives the node number back.
+    pub fn release(&self, py: Python<'_>, used_until: UnixMs) -> PyResult<()> {
+        match self.tenancy.get() {
+            Some(tenancy) => tenancy.call_method1(py, "release", (used_until.0,)).map(drop),
+            None => Ok(()),
+        }
+    }
+
+    /// Has the keeper give the node number back, for a generator that is gone; asks no store and takes no lock.
+    pub fn abandon(&self, used_until: UnixMs) {
+        // While the interpreter ends, there is nobody left to tell.
+        Python::try_attach(|py| {
+            // It may be an error that ends the generator's life.
+            let pending = PyErr::take(py);
+            if let Some(tenancy) = self.tenancy.get()
+                && let Err(error) = tenancy.call_method1(py, "abandon", (used_until.0,))
+            {
+                error.write_unraisable(py, None);
+            }
+            if let Some(pending) = pending {
+                pending.restore(py);
+            }
+        });
+    }
+
+    /// Refuses IDs of the past to a generator whose node number may have had other holders then.
+    pub fn check_history(&self, py: Python<'_>) -> PyResult<()> {
+        if self.explicit && !self.never_used {
+            let message = "a leased generator mints no IDs of the past, where its node number may have had other \
+                           holders: make one with never_used=True for old rows";
+            return Err(errors::lease(py, "lease.history", message));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,277 @@
+//! `mintmark.Sequence`: integers from the segments of a namespace.
+
+use crate::fork::{Entry, Gate};
+use crate::values::Defaulted;
+use crate::{errors, hot, leases, values};
+use mintmark_core::pool::{Pool as Core, Segment};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyRange};
+
+/// The current segment of a sequence and the next, as the keeper sees them.
+#[pyclass(frozen, module = "mintmark._core.sequence")]
+pub struct Pool(Core);
+
+#[pymethods]
+impl Pool {
+    #[new]
+    fn py_new() -> Self {
+        Self(Core::new())
+    }
+
+    /// Puts a segment beside the current one; whether there was room.
+    fn offer(&self, first: u64, count: u32, stride: u32) -> bool {
+        self.0.offer(Segment { first, count, stride }).is_ok()
+    }
+
+    /// Whether a next segment waits.
+    fn has_next(&self) -> bool {
+        self.0.has_next()
+    }
+
+    /// How many integers can be taken now, without and with the next segment.
+    fn level(&self) -> (u64, u64) {
+        self.0.level()
+    }
+
+    /// Empties it; the rest of the segments as (first, count, stride), in their order.
+    fn drain(&self) -> Vec<(u64, u32, u32)> {
+        self.0.drain().into_iter().flatten().map(|rest| (rest.first, rest.count, rest.stride)).collect()
+    }
+}
+
+/// Integers of a namespace: each is handed out once, whatever happens, and later ones are larger within a process.
+///
+/// Sequence(namespace, store=None, *, step=None, min_step=100, max_step=1_000_000, target_ms=10_000, max_wait_ms=1000)
+///
+/// ``store`` is a URL or a Store; by default ``MINTMARK_STORE``, or else the machine-local registry. Segments are reserved
+/// there before their first integer is handed out, and fetched ahead, so that one lasts about ``target_ms`` milliseconds: from
+/// ``min_step`` to ``max_step`` integers, 1 to 2^31 - 1, or always ``step``. Integers that are reserved and not handed out are
+/// skipped, unless :meth:`close` can give them back. No call waits longer than ``max_wait_ms`` milliseconds for the store. Threads
+/// may share one; a forked child fetches segments of its own.
+///
+/// :raises ArgumentError: an argument of the wrong type.
+/// :raises FieldError: ``field.range``.
+/// :raises ConfigError: ``config.name``, ``config.store``, ``config.driver``, ``config.wait``.
+#[pyclass(frozen, module = "mintmark")]
+pub struct Sequence {
+    gate: Gate,
+    pool: Py<Pool>,
+    supply: Py<PyAny>,
+    namespace: String,
+    max_wait_ms: u64,
+}
+
+impl hot::Mints for Sequence {
+    type Minted = u64;
+    const HAS_META: bool = false;
+    const NEW: &'static std::ffi::CStr = c"next";
+
+    #[inline(always)]
+    fn quick(&self, _: u8) -> Option<u64> {
+        if !self.gate.is_fast() {
+            return None;
+        }
+        self.pool.get().0.take(1).map(|taken| taken.first)
+    }
+
+    fn slow(slf: &Bound<'_, Self>, _: u8) -> PyResult<u64> {
+        Self::take(slf, 1).map(|taken| taken.first)
+    }
+
+    #[inline(always)]
+    fn object(py: Python<'_>, minted: u64) -> hot::Object {
+        hot::int(py, minted)
+    }
+}
+
+impl Sequence {
+    /// Takes up to `want` integers, fetching a segment if need be.
+    fn take(slf: &Bound<'_, Self>, want: u32) -> PyResult<Segment> {
+        let (this, py) = (slf.get(), slf.py());
+        let pool = &this.pool.get().0;
+        loop {
+            this.seat(py)?;
+            if let Some(taken) = pool.take(want) {
+                return Ok(taken);
+            }
+            if pool.advance() {
+                this.supply.call_method0(py, "advanced")?;
+            } else {
+                this.supply.call_method1(py, "wait", (this.max_wait_ms,))?;
+            }
+        }
+    }
+
+    /// Makes sure that what the pool holds is this process's, and no parent's.
+    fn seat(&self, py: Python<'_>) -> PyResult<()> {
+        match self.gate.enter(py, None)? {
+            Entry::Seated => return Ok(()),
+            Entry::Forked => drop(self.pool.get().0.drain()),
+            Entry::First => {}
+        }
+        self.gate.seat(true);
+        Ok(())
+    }
+}
+
+fn as_range<'py>(py: Python<'py>, first: u64, count: u64, stride: u64) -> PyResult<Bound<'py, PyAny>> {
+    let stop = u128::from(first) + u128::from(count) * u128::from(stride);
+    // Past 2^63 only a plain call to the class can go.
+    py.get_type::<PyRange>().call1((first, stop, stride))
+}
+
+fn limit(value: &Defaulted<'_>, name: &str, default: u32) -> PyResult<u32> {
+    value.given().map_or(Ok(default), |value| {
+        let limits = (1_i128, i32::MAX as u128);
+        values::bounded(value, name, limits.0, limits.1, |value| mintmark_core::error::Error::Range {
+            field: name.into(),
+            value,
+            min: limits.0,
+            max: limits.1,
+        })
+        .map(|n| n as u32)
+    })
+}
+
+#[pymethods]
+impl Sequence {
+    #[new]
+    #[pyo3(signature = (namespace, store = None, *, step = None, min_step = Defaulted::OUT, max_step = Defaulted::OUT, target_ms = Defaulted::OUT,
+                        max_wait_ms = Defaulted::OUT))]
+    #[pyo3(
+        text_signature = "(namespace, store=None, *, step=None, min_step=100, max_step=1_000_000, target_ms=10_000, \
+                             max_wait_ms=1000)"
+    )]
+    #[expect(clippy::too_many_arguments, reason = "keywords of the public constructor")]
+    fn py_new(
+        py: Python<'_>,
+        namespace: &Bound<'_, PyAny>,
+        store: Option<&Bound<'_, PyAny>>,
+        step: Option<Bound<'_, PyAny>>,
+        min_step: Defaulted<'_>,
+        max_step: Defaulted<'_>,
+        target_ms: Defaulted<'_>,
+        max_wait_ms: Defaulted<'_>,
+    ) -> PyResult<Self> {
+        let namespace = values::text(namespace, "namespace")?.into_owned();
+        let (mut least, mut most) = (limit(&min_step, "min_step", 100)?, limit(&max_step, "max_step", 1_000_000)?);
+        if let Some(step) = step {
+            let step = limit(&Defaulted::of(step), "step", 1)?;
+            (least, most) = (step, step);
+        }
+        if least > most {
+            let message = format!("min_step {least} is above max_step {most}");
+            return Err(errors::field(py, "field.range", &message));
+        }
+        let pool = Py::new(py, Pool(Core::new()))?;
+        let arguments = PyDict::new(py);
+        arguments.set_item("min_step", least)?;
+        arguments.set_item("max_step", most)?;
+        arguments.set_item("target_ms", limit(&target_ms, "target_ms", 10_000)?)?;
+        let supply = leases::leasing(py)?.call_method("supply", (&namespace, store, &pool), Some(&arguments))?;
+        Ok(Self {
+            gate: Gate::new(),
+            pool,
+            supply: supply.unbind(),
+            namespace,
+            max_wait_ms: max_wait_ms.given().map_or(Ok(1000), values::max_wait_ms)?,
+        })
+    }
+
+    /// The next integer, 0 to 2^63 - 1.
+    ///
+    /// :raises StoreError: the store is away and all that was fetched is used: ``store.unavailable`` with ``retry_after_ms``.
+    /// :raises GenerationError: ``sequence.exhausted``: the namespace is at its maximum; ``generator.closed``.
+    #[pyo3(name = "next")]
+    fn next_one(slf: &Bound<'_, Self>) -> PyResult<u64> {
+        hot::Mints::slow(slf, 0)
+    }
+
+    /// The next ``n`` integers, 0 to 2^31 - 1, as few ranges in order.
+    ///
+    /// :raises ArgumentError: ``n`` is not an int.
+    /// :raises FieldError: ``field.range``.
+    /// :raises StoreError: as :meth:`next`; what was taken until then is skipped.
+    /// :raises GenerationError: as :meth:`next`.
+    #[pyo3(signature = (n))]
+    fn batch<'py>(slf: &Bound<'py, Self>, n: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
+        let py = slf.py();
+        let mut left = values::count(n)? as u64;
+        let mut ranges: Vec<(u64, u64, u64)> = Vec::new();
+        while left > 0 {
+            let part = Self::take(slf, u32::try_from(left).unwrap_or(u32::MAX))?;
+            let (first, count, stride) = (part.first, u64::from(part.count), u64::from(part.stride));
+            left -= count;
+            match ranges.last_mut() {
+                Some(last) if last.2 == stride && last.0 + last.1 * stride == first => last.1 += count,
+                _ => ranges.push((first, count, stride)),
+            }
+            py.check_signals()?;
+        }
+        let ranges = ranges.into_iter().map(|(first, count, stride)| as_range(py, first, count, stride));
+        PyList::new(py, ranges.collect::<PyResult<Vec<_>>>()?)
+    }
+
+    /// The next ``n`` integers in a row, 1 to 2^31 - 1: from what was fetched where that is enough, else from the store.
+    ///
+    /// :raises ArgumentError: ``n`` is not an int.
+    /// :raises FieldError: ``field.range``.
+    /// :raises StoreError: as :meth:`next`.
+    /// :raises GenerationError: ``sequence.exhausted``: fewer are left; ``generator.closed``.
+    #[pyo3(signature = (n))]
+    fn reserve<'py>(slf: &Bound<'py, Self>, n: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let (this, py) = (slf.get(), slf.py());
+        let n = limit(&Defaulted::of(n.clone()), "n", 1)?;
+        this.seat(py)?;
+        if let Some(part) = this.pool.get().0.take_exactly(n) {
+            return as_range(py, part.first, part.count.into(), part.stride.into());
+        }
+        let segment = this.supply.call_method1(py, "reserve", (n,))?;
+        segment.call_method0(py, "as_range").map(|range| range.into_bound(py))
+    }
+
+    /// Ends handing out; what is left is given back to the store where nothing was reserved after it. Closing twice does nothing.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        let seated = self.gate.is_seated();
+        self.gate.close();
+        if seated { self.supply.call_method0(py, "close").map(drop) } else { Ok(()) }
+    }
+
+    /// Its name.
+    #[getter]
+    fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
+    /// How many integers can be handed out without the store.
+    #[getter]
+    fn held(&self) -> u64 {
+        self.pool.get().0.level().1
+    }
+
+    fn __iter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    fn __next__(slf: &Bound<'_, Self>) -> PyResult<u64> {
+        hot::Mints::slow(slf, 0)
+    }
+
+    fn __enter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    #[pyo3(signature = (*exc))]
+    fn __exit__(&self, exc: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.close(exc.py())
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<Sequence {:?}>", self.namespace)
+    }
+}
+
+/// Puts the raw methods in place.
+pub fn install(py: Python<'_>) -> PyResult<()> {
+    hot::install_generator::<Sequence>(py)
+}

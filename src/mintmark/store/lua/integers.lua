@@ -1,0 +1,53 @@
+-- Integers of 64 bits and a little more; Lua's own numbers are exact to 2^53 only. Four limbs of six decimal digits,
+-- the lowest first; the highest bears the sign. All products of a limb and a factor below 2^31 are exact.
+
+local BASE = 1000000
+local ZERO = { 0, 0, 0, 0 }
+local ONE = { 1, 0, 0, 0 }
+
+-- p * x + q * y
+local function linear(x, p, y, q)
+  local sum, carry = {}, 0
+  for i = 1, 3 do
+    local limb = p * x[i] + q * y[i] + carry
+    carry = math.floor(limb / BASE)
+    sum[i] = limb - carry * BASE
+  end
+  sum[4] = p * x[4] + q * y[4] + carry
+  return sum
+end
+
+local function integer(text)
+  local digits = string.match(text, '%d+')
+  digits = string.rep('0', 24 - #digits) .. digits
+  local x = {}
+  for i = 1, 4 do
+    x[i] = tonumber(string.sub(digits, 25 - 6 * i, 30 - 6 * i))
+  end
+  return string.sub(text, 1, 1) == '-' and linear(x, -1, ZERO, 0) or x
+end
+
+local function text(x)
+  if x[4] < 0 then
+    return '-' .. text(linear(x, -1, ZERO, 0))
+  end
+  local digits = string.format('%.0f%06.0f%06.0f%06.0f', x[4], x[3], x[2], x[1])
+  return (string.gsub(digits, '^0+(%d)', '%1'))
+end
+
+local function less(x, y)
+  for i = 4, 1, -1 do
+    if x[i] ~= y[i] then
+      return x[i] < y[i]
+    end
+  end
+  return false
+end
+
+local function modulo(x, divisor)
+  local rest = 0
+  for i = 4, 1, -1 do
+    rest = (rest * BASE + x[i]) % divisor
+  end
+  return rest
+end

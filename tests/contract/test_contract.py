@@ -1,0 +1,1047 @@
+"""What every store promises, whatever it is made with."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import subprocess
+import sys
+import threading
+import traceback
+import uuid
+import warnings
+from contextlib import ExitStack, suppress
+from itertools import count, pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from mintmark.errors import FieldError, GenerationError, LeaseError, MintError, StoreError
+from mintmark.lease import (
+    CLOCK_LIMIT_MS,
+    MAX_COUNT,
+    MAX_INTEGER,
+    MAX_SPAN_MS,
+    MAX_STRIDE,
+    MIN_SPAN_MS,
+    Lease,
+    NodeRecord,
+    Segment,
+)
+from mintmark.store import Store, open_store
+from mintmark.store.memory import MemoryStore
+from tests.contract.clients import NAMESPACE, POOL, crowd, overlaps
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tests.servers import MariaDB, Server
+
+ROOT = Path(__file__).parents[2]
+SECONDS = float(os.environ.get("MINTMARK_CONTRACT_SECONDS", "2"))
+"""How long a crowd of clients goes on; ``make deep`` has more time."""
+BOUND_S = 60
+"""Seconds after which a child counts as stuck; never waited for otherwise."""
+
+SERVERS = ["mariadb", "postgresql", "redis", "redis_sentinel", "redis_cluster", "valkey", "etcd"]
+PAIRS = ["mariadb+redis", "sqlite+redis"]
+STORES = ["memory", "sqlite", *SERVERS, *PAIRS]
+
+LAYOUT = "test"
+SPAN_MS = 10_000
+"""The longest that a pool grants if it was not made for more."""
+PAST_MS = 3_000
+"""How far from the store's clock a caller's may be here: well within the limit, on a slow machine too."""
+FAR_MS = CLOCK_LIMIT_MS + 3_000
+HOSTILE_NAMES = [
+    "",
+    "n" * 129,
+    "two\nlines",
+    "line\n",
+    "nul\0",
+    "it's",
+    'a"b',
+    "a`b",
+    "a;b",
+    "a b",
+    "a/b",
+    "a\\b",
+    "%",
+    "a*b",
+    "{a}b",
+    "größe",
+    "١٢",
+    "-a",
+    ".a",
+    "__a",
+    "\udcff",
+]
+
+
+def server(request: pytest.FixtureRequest, name: str) -> Server:
+    found: Server = request.getfixturevalue(name)
+    return found
+
+
+def url_of(request: pytest.FixtureRequest, tmp_path: Path, name: str) -> str:
+    if "+" in name:
+        front, _, cache = name.partition("+")
+        return f"{url_of(request, tmp_path, front)}?cache={url_of(request, tmp_path, cache)}"
+    match name:
+        case "memory":
+            return f"memory:{uuid.uuid4()}"
+        case "sqlite":
+            return f"sqlite:///{tmp_path}/ids.db"
+        case _:
+            return server(request, name).url
+
+
+@pytest.fixture(params=STORES)
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    return url_of(request, tmp_path, request.param)
+
+
+@pytest.fixture
+def store(url: str) -> Iterator[Store]:
+    with open_store(url) as opened:
+        yield opened
+
+
+def code_of(call: Callable[[], object]) -> str:
+    with pytest.raises(MintError) as caught:
+        call()
+    return caught.value.code
+
+
+def new_pool(store: Store, pool: str = "p", *, layout: str = LAYOUT) -> None:
+    """A pool that grants at once: a store that cannot tell a new one from a lost one wants to be told."""
+    store.create_pool(pool, layout=layout)
+
+
+def acquire(
+    store: Store,
+    now_ms: int,
+    pool: str = "p",
+    *,
+    nodes: range = range(1),
+    span_ms: int = SPAN_MS,
+    holder: str = "me",
+    never_used: bool = False,
+) -> Lease:
+    return store.acquire(
+        pool, nodes=nodes, layout=LAYOUT, holder=holder, now_ms=now_ms, span_ms=span_ms, never_used=never_used
+    )
+
+
+def forked(run: Callable[[], Any]) -> Any:
+    """What a function returns in a forked child, or the code of the error that it raises there."""
+    context = multiprocessing.get_context("fork")
+    receiving, sending = context.Pipe(duplex=False)
+
+    def child() -> None:
+        try:
+            sending.send(run())
+        except MintError as error:
+            sending.send(error.code)
+
+    with warnings.catch_warnings():
+        # Python 3.12 warns of forks beside threads: to be safe there is what is tested.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        process = context.Process(target=child)
+        process.start()
+    sending.close()
+    try:
+        assert receiving.poll(BOUND_S), "the child is stuck"
+        return receiving.recv()
+    finally:
+        process.kill()
+        process.join()
+        process.close()
+        receiving.close()
+
+
+# --- leases: what is granted --------------------------------------------------------------------------------------
+
+
+def test_a_lease_is_a_node_number_until_a_span_from_now(store: Store) -> None:
+    new_pool(store)
+    now = store.now_ms()
+    lease = acquire(store, now, nodes=range(5, 9))
+    assert (lease.pool, lease.node, lease.until_ms) == ("p", 5, now + SPAN_MS)
+    assert lease.floor_ms <= now
+    assert lease.token
+
+
+def test_holders_at_the_same_time_have_different_node_numbers(store: Store) -> None:
+    new_pool(store)
+    now = store.now_ms()
+    leases = [acquire(store, now, nodes=range(4)) for _ in range(4)]
+    assert sorted(lease.node for lease in leases) == [0, 1, 2, 3]
+    assert len({lease.token for lease in leases}) == 4
+
+
+def test_the_last_node_number_of_the_largest_pool_can_be_leased(store: Store) -> None:
+    new_pool(store)
+    now = store.now_ms()
+    assert acquire(store, now, nodes=range(2**44 - 1, 2**44)).node == 2**44 - 1
+    assert acquire(store, now, nodes=range(2**44)).node == 0
+    assert acquire(store, now, nodes=range(2**44)).node == 1
+    assert [record.node for record in store.list_leases("p")] == [0, 1, 2**44 - 1]
+
+
+def test_ranges_of_node_numbers_keep_data_centres_apart(store: Store) -> None:
+    new_pool(store)
+    now = store.now_ms()
+    nodes = [acquire(store, now, nodes=nodes).node for nodes in (range(2, 4), range(2), range(2, 4), range(2))]
+    assert nodes == [2, 0, 3, 1]
+    assert code_of(lambda: acquire(store, now, nodes=range(2, 4))) == "lease.none_free"
+
+
+def test_pools_have_nothing_to_do_with_each_other(store: Store) -> None:
+    now = store.now_ms()
+    names = ["p", "P", "p.", "p_", "q"]
+    for name in names:
+        new_pool(store, name)
+    assert [acquire(store, now, name).node for name in names] == [0] * len(names)
+    first, *others = (record for name in names for record in store.list_leases(name))
+    store.revoke(first.pool, first.node)
+    assert all(record.token is not None for name in names[1:] for record in store.list_leases(name))
+    assert len(others) == len(names) - 1
+
+
+def test_a_pool_that_is_used_up_says_when_the_first_node_number_comes_free(store: Store) -> None:
+    new_pool(store)
+    now = store.now_ms()
+    for span in (9_000, 6_000, 8_000):
+        acquire(store, now, nodes=range(3), span_ms=span)
+    with pytest.raises(LeaseError) as caught:
+        acquire(store, now + 1_000, nodes=range(3))
+    assert (caught.value.code, caught.value.retry_after_ms) == ("lease.none_free", 5_000)
+
+
+def test_a_node_number_whose_holder_crashed_is_granted_from_the_end_of_its_window_on(store: Store) -> None:
+    new_pool(store)
+    now = store.now_ms()
+    crashed = acquire(store, now - PAST_MS, span_ms=MIN_SPAN_MS)
+    lease = acquire(store, now)
+    assert (lease.node, lease.floor_ms) == (crashed.node, crashed.until_ms)
+    assert lease.until_ms == now + SPAN_MS
+
+
+def test_a_free_node_number_is_granted_from_its_floor_on_even_to_a_clock_that_is_behind_it(store: Store) -> None:
+    new_pool(store)
+    now = store.now_ms()
+    ahead = acquire(store, now + PAST_MS, span_ms=MIN_SPAN_MS)
+    assert code_of(lambda: acquire(store, now)) == "lease.none_free"
+    store.release(ahead, used_until_ms=now)
+    behind = acquire(store, now)
+    assert behind.floor_ms == now
+    assert behind.until_ms == now + SPAN_MS
+
+
+def test_the_node_number_that_came_free_first_is_granted_first(store: Store) -> None:
+    new_pool(store)
+    now = store.now_ms()
+    leases = [acquire(store, now, nodes=range(3)) for _ in range(3)]
+    for lease, used in zip(leases, (2, 1, 3), strict=True):
+        store.release(lease, used_until_ms=now - 1_000 + used)
+    assert [acquire(store, now, nodes=range(3)).node for _ in range(3)] == [1, 0, 2]
+
+
+def test_of_node_numbers_that_came_free_together_the_lowest_is_granted(store: Store) -> None:
+    new_pool(store)
+    now = store.now_ms()
+    for lease in [acquire(store, now, nodes=range(12)) for _ in range(12)]:
+        store.release(lease, used_until_ms=now - 1_000)
+    assert [acquire(store, now, nodes=range(12)).node for _ in range(12)] == list(range(12))
+
+
+def test_a_node_number_that_has_rested_comes_before_one_never_used_and_that_before_one_just_freed(store: Store) -> None:
+    new_pool(store)
+    now = store.now_ms()
+    rested, fresh = (acquire(store, now, nodes=range(4)) for _ in range(2))
+    store.release(rested, used_until_ms=0)
+    store.release(fresh, used_until_ms=now)
+    assert [acquire(store, now, nodes=range(4)).node for _ in range(4)] == [rested.node, 2, 3, fresh.node]
+
+
+def test_a_gap_among_the_used_node_numbers_is_found(store: Store) -> None:
+    new_pool(store)
+    now = store.now_ms()
+    used = [0, 1, 2, 4, 5, 7]
+    for node in used:
+        acquire(store, now, nodes=range(node, node + 1))
+    assert [acquire(store, now, nodes=range(9)).node for _ in range(3)] == [3, 6, 8]
+    assert code_of(lambda: acquire(store, now, nodes=range(9))) == "lease.none_free"
+
+
+def test_a_node_number_that_never_minted_can_be_asked_for(store: Store) -> None:
+    new_pool(store)
+    now = store.now_ms()
+    store.release(acquire(store, now, nodes=range(2)), used_until_ms=0)
+    assert acquire(store, now, nodes=range(2), never_used=True).node == 1
+    with pytest.raises(LeaseError) as caught:
+        acquire(store, now, nodes=range(2), never_used=True)
+    assert (caught.value.code, caught.value.retry_after_ms) == ("lease.none_free", None)
+    assert acquire(store, now, nodes=range(2)).node == 0
+
+
+@pytest.mark.parametrize("by", [-FAR_MS, FAR_MS])
+def test_a_clock_far_from_the_stores_is_refused(store: Store, by: int) -> None:
+    new_pool(store)
+    assert code_of(lambda: acquire(store, store.now_ms() + by)) == "lease.clock"
+    assert not store.list_leases()
+    lease = acquire(store, store.now_ms())
+    assert code_of(lambda: store.extend(lease, now_ms=store.now_ms() + by)) == "lease.clock"
+    assert [record.until_ms for record in store.list_leases()] == [lease.until_ms]
+
+
+@pytest.mark.parametrize("by", [-PAST_MS, PAST_MS])
+def test_a_clock_a_little_off_the_stores_is_accepted(store: Store, by: int) -> None:
+    new_pool(store)
+    now = store.now_ms() + by
+    assert store.extend(acquire(store, now), now_ms=now + 1).until_ms == now + 1 + SPAN_MS
+
+
+def test_node_numbers_of_another_layout_are_refused(store: Store) -> None:
+    new_pool(store, layout="sno")
+    assert code_of(lambda: acquire(store, store.now_ms())) == "config.pool"
+    assert code_of(lambda: store.create_pool("p", layout="snow")) == "config.pool"
+    assert [pool.layout for pool in store.list_pools()] == ["sno"]
+
+
+@pytest.mark.parametrize("span_ms", [-1, 0, MIN_SPAN_MS - 1, MAX_SPAN_MS + 1, 2**70])
+def test_a_span_outside_its_limits_is_refused(store: Store, span_ms: int) -> None:
+    assert code_of(lambda: acquire(store, store.now_ms(), span_ms=span_ms)) == "config.span"
+
+
+@pytest.mark.parametrize("nodes", [range(0), range(-1, 5), range(5, 1), range(0, 8, 2), range(2**44 + 1), range(2**70)])
+def test_node_numbers_that_are_none_are_refused(store: Store, nodes: range) -> None:
+    assert code_of(lambda: acquire(store, store.now_ms(), nodes=nodes)) == "config.node"
+
+
+# --- leases: what becomes of them -----------------------------------------------------------------------------------
+
+
+def test_an_extended_window_ends_a_span_from_now_and_begins_where_it_began(store: Store) -> None:
+    new_pool(store)
+    now = store.now_ms()
+    lease = acquire(store, now - PAST_MS)
+    extended = store.extend(lease, now_ms=now)
+    assert extended == Lease("p", 0, lease.floor_ms, now + SPAN_MS, lease.token)
+    assert [record.until_ms for record in store.list_leases("p")] == [now + SPAN_MS]
+
+
+def test_a_window_never_gets_shorter(store: Store) -> None:
+    new_pool(store)
+    now = store.now_ms()
+    lease = acquire(store, now)
+    assert store.extend(lease, now_ms=now - PAST_MS).until_ms == lease.until_ms
+
+
+def test_a_window_that_ended_grows_again_if_nobody_else_got_the_node_number(store: Store) -> None:
+    new_pool(store)
+    now = store.now_ms()
+    lease = acquire(store, now - PAST_MS, span_ms=MIN_SPAN_MS)
+    assert store.extend(lease, now_ms=now).until_ms == now + MIN_SPAN_MS
+
+
+def test_a_lease_extends_as_often_as_its_holder_likes_from_any_of_its_states(store: Store) -> None:
+    new_pool(store)
+    now = store.now_ms()
+    first = acquire(store, now)
+    store.extend(first, now_ms=now + 10)
+    assert store.extend(first, now_ms=now + 20).until_ms == now + 20 + SPAN_MS
+
+
+def test_only_the_holder_of_the_last_grant_may_extend_or_release(store: Store) -> None:
+    new_pool(store)
+    now = store.now_ms()
+    old = acquire(store, now - PAST_MS, span_ms=MIN_SPAN_MS, holder="old")
+    held = acquire(store, now, holder="the new one")
+    forged = Lease("p", 0, held.floor_ms, held.until_ms, "0" * len(held.token))
+    unknown = Lease("p", 1, 0, held.until_ms, held.token)
+    nowhere = Lease("q", 0, 0, held.until_ms, held.token)
+    for lease in (old, forged, unknown, nowhere, Lease("p", 0, 0, now, "")):
+        with pytest.raises(LeaseError) as caught:
+            store.extend(lease, now_ms=now)
+        assert caught.value.code == "lease.lost"
+        assert held.token not in str(caught.value)
+        assert code_of(lambda lost=lease: store.release(lost, used_until_ms=0)) == "lease.lost"  # type: ignore[misc]
+    with pytest.raises(LeaseError, match="the new one"):
+        store.extend(old, now_ms=now)
+    assert [record.until_ms for record in store.list_leases()] == [held.until_ms]
+    assert store.extend(held, now_ms=now + 1).until_ms == now + 1 + SPAN_MS
+
+
+def test_a_released_node_number_starts_where_its_holder_stopped(store: Store) -> None:
+    new_pool(store)
+    now = store.now_ms()
+    lease = acquire(store, now)
+    store.release(lease, used_until_ms=now - 7)
+    assert acquire(store, now).floor_ms == now - 7
+
+
+def test_a_release_moves_the_end_neither_beyond_the_window_nor_below_its_floor(store: Store) -> None:
+    new_pool(store)
+    now = store.now_ms()
+    first = acquire(store, now - PAST_MS, span_ms=MIN_SPAN_MS)
+    store.release(first, used_until_ms=2**62)
+    second = acquire(store, now)
+    assert second.floor_ms == first.until_ms
+    store.release(second, used_until_ms=0)
+    assert acquire(store, now).floor_ms == first.until_ms
+
+
+def test_a_released_lease_is_over(store: Store) -> None:
+    new_pool(store)
+    now = store.now_ms()
+    lease = acquire(store, now)
+    store.release(lease, used_until_ms=now)
+    assert code_of(lambda: store.release(lease, used_until_ms=now)) == "lease.lost"
+    assert code_of(lambda: store.extend(lease, now_ms=now)) == "lease.lost"
+
+
+def test_a_revoked_lease_ends_with_its_window(store: Store) -> None:
+    new_pool(store)
+    now = store.now_ms()
+    lease = acquire(store, now)
+    for _ in range(2):
+        record = store.revoke("p", 0)
+        assert (record.token, record.until_ms, record.holder) == (None, lease.until_ms, "me")
+    assert code_of(lambda: store.extend(lease, now_ms=now)) == "lease.lost"
+    assert code_of(lambda: store.release(lease, used_until_ms=now)) == "lease.lost"
+    assert code_of(lambda: acquire(store, now)) == "lease.none_free"
+
+
+def test_a_node_number_revoked_after_its_window_is_granted_from_its_end_on(store: Store) -> None:
+    new_pool(store)
+    now = store.now_ms()
+    lease = acquire(store, now - PAST_MS, span_ms=MIN_SPAN_MS)
+    store.revoke("p", 0)
+    assert acquire(store, now).floor_ms == lease.until_ms
+
+
+@pytest.mark.parametrize("node", [-1, 1, 2**31, 2**44, 2**63 - 1, 2**64, 2**200])
+def test_what_was_never_leased_cannot_be_revoked(store: Store, node: int) -> None:
+    new_pool(store)
+    acquire(store, store.now_ms())
+    assert code_of(lambda: store.revoke("p", node)) == "lease.unknown"
+    assert code_of(lambda: store.revoke("q", 0)) == "lease.unknown"
+
+
+# --- pools and lists ------------------------------------------------------------------------------------------------
+
+
+def test_a_pool_is_made_once_and_kept(store: Store) -> None:
+    made = store.create_pool("p", layout=LAYOUT)
+    assert (made.name, made.layout, made.quarantine_until_ms) == ("p", LAYOUT, 0)
+    now = store.now_ms()
+    lease = acquire(store, now)
+    again = store.create_pool("p", layout=LAYOUT)
+    assert (again.name, again.layout, again.quarantine_until_ms) == ("p", LAYOUT, 0)
+    assert again.span_ms == made.span_ms == SPAN_MS
+    assert list(store.list_pools()) == [again]
+    assert code_of(lambda: acquire(store, now)) == "lease.none_free"
+    assert store.extend(lease, now_ms=now + 1).until_ms == now + 1 + SPAN_MS
+
+
+def test_a_pool_grants_no_longer_spans_than_it_was_made_for(store: Store) -> None:
+    new_pool(store)
+    assert code_of(lambda: acquire(store, store.now_ms(), span_ms=SPAN_MS + 1)) == "config.span"
+    assert not store.list_leases()
+    # Its first acquire makes a pool, which a store that cannot tell new from lost refuses to use at once.
+    with suppress(LeaseError):
+        acquire(store, store.now_ms(), "long", span_ms=3 * SPAN_MS)
+    new_pool(store, "long")
+    now = store.now_ms()
+    assert acquire(store, now, "long", nodes=range(1, 2), span_ms=3 * SPAN_MS).until_ms >= now + 3 * SPAN_MS
+    assert [pool.span_ms for pool in store.list_pools()] == [3 * SPAN_MS, SPAN_MS]
+
+
+def test_leases_are_listed_with_what_is_known_of_them(store: Store) -> None:
+    now = store.now_ms()
+    for pool in ("q", "p"):
+        new_pool(store, pool)
+    late, early = (acquire(store, now, "p", nodes=range(node, node + 1), holder=f"h{node}") for node in (11, 2))
+    store.release(early, used_until_ms=now)
+    acquire(store, now, "q")
+    identity = store.list_leases("p")[0].identity
+    expected = [
+        NodeRecord("p", 2, early.floor_ms, now, SPAN_MS, identity, None, "h2"),
+        NodeRecord("p", 11, late.floor_ms, late.until_ms, SPAN_MS, identity, late.token, "h11"),
+    ]
+    assert list(store.list_leases("p")) == expected
+    assert [(record.pool, record.node) for record in store.list_leases()] == [("p", 2), ("p", 11), ("q", 0)]
+    assert not store.list_leases("nobody")
+
+
+def test_pools_and_namespaces_are_listed_by_name_as_bytes(store: Store) -> None:
+    names = ["B", "a", "A", "a.b", "a-b", "a1", "a10", "a2", "a:b", "a@b", "a_b", "a" * 128]
+    for name in names:
+        new_pool(store, name)
+        acquire(store, store.now_ms(), name)
+        store.reserve(name, 1)
+    assert [pool.name for pool in store.list_pools()] == sorted(names)
+    assert [record.pool for record in store.list_leases()] == sorted(names)
+    assert [namespace.name for namespace in store.list_namespaces()] == sorted(names)
+
+
+def test_an_empty_store_lists_nothing(store: Store) -> None:
+    assert [*store.list_pools(), *store.list_leases(), *store.list_leases("p"), *store.list_namespaces()] == []
+
+
+def test_a_token_is_never_shown(store: Store) -> None:
+    new_pool(store)
+    lease = acquire(store, store.now_ms())
+    assert lease.token not in f"{lease} {store.list_leases()}"
+
+
+@pytest.mark.parametrize("holder", ['it\'s "me"; DROP TABLE x --', "{0} %s :name $1 ?", "größe 🐙 中", "a\nb\t", ""])
+def test_a_holders_name_comes_back_as_it_was(store: Store, holder: str) -> None:
+    new_pool(store)
+    acquire(store, store.now_ms(), holder=holder)
+    assert [record.holder for record in store.list_leases()] == [holder]
+
+
+@pytest.mark.parametrize("name", HOSTILE_NAMES, ids=ascii)
+def test_a_malformed_name_is_refused_and_leaves_nothing(store: Store, name: str) -> None:
+    verbs: list[Callable[[], object]] = [
+        lambda: acquire(store, store.now_ms(), name),
+        lambda: store.create_pool(name, layout=LAYOUT),
+        lambda: store.reserve(name, 1),
+        lambda: store.create_namespace(name),
+        lambda: store.raise_floor(name, 5),
+    ]
+    assert [code_of(verb) for verb in verbs] == ["config.name"] * len(verbs)
+    assert code_of(lambda: store.revoke(name, 0)) in {"lease.unknown", "config.name"}
+    assert [*store.list_pools(), *store.list_leases(), *store.list_namespaces()] == []
+
+
+@pytest.mark.parametrize("name", ["a", "7", "n" * 128, "a.b_c:d@e-f", "A" * 64])
+def test_a_name_of_letters_digits_and_a_few_signs_is_good(store: Store, name: str) -> None:
+    new_pool(store, name)
+    assert acquire(store, store.now_ms(), name).pool == name
+    assert store.reserve(name, 1).namespace == name
+    assert [record.pool for record in store.list_leases(name)] == [name]
+
+
+# --- segments -------------------------------------------------------------------------------------------------------
+
+
+def test_segments_follow_each_other_from_one_on(store: Store) -> None:
+    segments = [store.reserve("n", n) for n in (1, 5, 10)]
+    assert segments == [Segment("n", 1, 1), Segment("n", 2, 6), Segment("n", 7, 16)]
+    assert store.reserve("other", 1).first == 1
+
+
+@pytest.mark.parametrize("n", [-1, 0, MAX_COUNT + 1, 2**70])
+def test_a_count_outside_its_limits_is_refused(store: Store, n: int) -> None:
+    assert code_of(lambda: store.reserve("n", n)) == "field.range"
+    assert not store.list_namespaces()
+
+
+def test_the_largest_count_is_reserved_whole(store: Store) -> None:
+    segment = store.reserve("n", MAX_COUNT)
+    assert (segment.first, segment.last, len(segment)) == (1, MAX_COUNT, MAX_COUNT)
+    assert store.reserve("n", 1).first == MAX_COUNT + 1
+
+
+def test_a_namespace_starts_where_it_was_made_to(store: Store) -> None:
+    made = store.create_namespace("n", start=1_000)
+    assert (made.name, made.maximum, made.stride) == ("n", MAX_INTEGER, 1)
+    assert store.reserve("n", 10) == Segment("n", 1_000, 1_009)
+
+
+def test_a_namespace_may_start_at_zero(store: Store) -> None:
+    store.create_namespace("n", start=0)
+    assert store.reserve("n", 3) == Segment("n", 0, 2)
+
+
+def test_two_stores_can_hand_out_odd_and_even_numbers(store: Store) -> None:
+    for offset in (0, 1):
+        store.create_namespace(f"n{offset}", stride=2, offset=offset)
+    even, odd = (store.reserve(f"n{offset}", 3) for offset in (0, 1))
+    assert (list(even.as_range()), list(odd.as_range())) == ([2, 4, 6], [1, 3, 5])
+    assert (len(even), even.stride) == (3, 2)
+    assert list(store.reserve("n0", 2).as_range()) == [8, 10]
+
+
+@pytest.mark.parametrize("start", [0, 1, 5, 2**31])
+def test_the_widest_stride_keeps_its_offset(store: Store, start: int) -> None:
+    store.create_namespace("n", start=start, stride=MAX_STRIDE, offset=3)
+    numbers = [*store.reserve("n", 2).as_range(), *store.reserve("n", 2).as_range()]
+    assert numbers[0] >= start
+    assert {number % MAX_STRIDE for number in numbers} == {3}
+    assert {after - before for before, after in pairwise(numbers)} == {MAX_STRIDE}
+
+
+def test_a_namespace_gives_what_is_left_and_then_is_used_up(store: Store) -> None:
+    store.create_namespace("n", start=5, maximum=12)
+    assert store.reserve("n", 5) == Segment("n", 5, 9)
+    assert store.reserve("n", 5) == Segment("n", 10, 12)
+    for _ in range(2):
+        with pytest.raises(GenerationError) as caught:
+            store.reserve("n", 1)
+        assert (caught.value.code, caught.value.retry_after_ms) == ("sequence.exhausted", None)
+
+
+def test_a_namespace_with_a_stride_ends_at_its_last_number_within_the_maximum(store: Store) -> None:
+    store.create_namespace("n", start=1, maximum=20, stride=7, offset=2)
+    assert list(store.reserve("n", 100).as_range()) == [2, 9, 16]
+    assert code_of(lambda: store.reserve("n", 1)) == "sequence.exhausted"
+
+
+@pytest.mark.parametrize("first", [2**31 - 1, 2**32, 2**53 - 2, 2**53 - 1, 2**53, 2**53 + 1, 2**62 + 1, 2**63 - 4])
+def test_large_integers_are_exact(store: Store, first: int) -> None:
+    store.create_namespace("n", start=first)
+    assert [store.reserve("n", 1) for _ in range(3)] == [Segment("n", first + i, first + i) for i in range(3)]
+    raised = f"raised{first}"
+    store.raise_floor(raised, first)
+    assert [store.reserve(raised, 1).first for _ in range(3)] == [first, first + 1, first + 2]
+
+
+def test_the_largest_integer_is_the_last(store: Store) -> None:
+    store.create_namespace("n", start=MAX_INTEGER - 2)
+    assert store.reserve("n", MAX_COUNT) == Segment("n", MAX_INTEGER - 2, MAX_INTEGER)
+    assert code_of(lambda: store.reserve("n", 1)) == "sequence.exhausted"
+
+
+def test_the_largest_integer_can_be_reached_with_the_widest_stride(store: Store) -> None:
+    store.create_namespace("n", start=MAX_INTEGER, stride=MAX_STRIDE, offset=MAX_INTEGER % MAX_STRIDE)
+    assert list(store.reserve("n", MAX_COUNT).as_range()) == [MAX_INTEGER]
+    assert code_of(lambda: store.reserve("n", MAX_COUNT)) == "sequence.exhausted"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"start": -1},
+        {"start": MAX_INTEGER + 1},
+        {"start": 10, "maximum": 9},
+        {"maximum": MAX_INTEGER + 1},
+        {"start": 8, "maximum": 10, "stride": 10, "offset": 5},
+        {"stride": 0},
+        {"stride": MAX_STRIDE + 1},
+        {"stride": 2, "offset": 2},
+        {"stride": 2, "offset": -1},
+    ],
+    ids=str,
+)
+def test_a_namespace_without_integers_is_refused(store: Store, options: dict[str, int]) -> None:
+    with pytest.raises(FieldError) as caught:
+        store.create_namespace("n", **options)
+    assert caught.value.code == "field.range"
+    assert not store.list_namespaces()
+
+
+def test_a_namespace_is_made_once(store: Store) -> None:
+    store.create_namespace("n", start=100)
+    assert code_of(lambda: store.create_namespace("n", start=1)) == "config.namespace"
+    assert store.reserve("n", 1).first == 100
+    store.reserve("used", 1)
+    assert code_of(lambda: store.create_namespace("used")) == "config.namespace"
+    assert store.reserve("used", 1).first == 2
+
+
+def test_a_raised_floor_is_never_reserved_below(store: Store) -> None:
+    store.reserve("n", 10)
+    store.raise_floor("n", 1_000)
+    assert store.reserve("n", 2) == Segment("n", 1_000, 1_001)
+
+
+def test_a_floor_never_moves_back(store: Store) -> None:
+    last = store.reserve("n", 10).last
+    for value in (0, 1, last, last + 1):
+        store.raise_floor("n", value)
+    assert store.reserve("n", 1).first == last + 1
+
+
+def test_a_floor_makes_a_missing_namespace(store: Store) -> None:
+    store.raise_floor("n", 500)
+    assert [namespace.name for namespace in store.list_namespaces()] == ["n"]
+    assert store.reserve("n", 1).first == 500
+
+
+def test_a_floor_keeps_a_namespaces_offset(store: Store) -> None:
+    store.create_namespace("n", stride=10, offset=3)
+    for value, first in ((20, 23), (33, 33), (44, 53)):
+        store.raise_floor("n", value)
+        assert store.reserve("n", 1).first == first
+
+
+def test_a_floor_above_the_maximum_uses_a_namespace_up(store: Store) -> None:
+    store.create_namespace("n", maximum=100, stride=3)
+    store.raise_floor("n", MAX_INTEGER)
+    assert code_of(lambda: store.reserve("n", 1)) == "sequence.exhausted"
+
+
+@pytest.mark.parametrize("value", [-1, MAX_INTEGER + 1, 2**70])
+def test_a_floor_outside_its_limits_is_refused(store: Store, value: int) -> None:
+    assert code_of(lambda: store.raise_floor("n", value)) == "field.range"
+    assert not store.list_namespaces()
+
+
+def test_the_unused_tail_of_the_last_segment_is_taken_back(store: Store) -> None:
+    segment = store.reserve("n", 10)
+    assert store.give_back(segment, 4)
+    assert store.reserve("n", 1).first == 4
+    again = store.reserve("n", 5)
+    assert store.give_back(again, again.first)
+    assert store.reserve("n", 1).first == again.first
+
+
+def test_a_tail_with_a_stride_is_taken_back(store: Store) -> None:
+    store.create_namespace("n", stride=5, offset=2)
+    segment = store.reserve("n", 4)
+    assert store.give_back(segment, 12)
+    assert list(store.reserve("n", 2).as_range()) == [12, 17]
+
+
+def test_a_tail_is_not_taken_back_after_another_reserved(store: Store) -> None:
+    mine = store.reserve("n", 10)
+    other = store.reserve("n", 10)
+    assert not store.give_back(mine, 4)
+    assert store.reserve("n", 1).first == other.last + 1
+
+
+def test_a_tail_is_taken_back_once(store: Store) -> None:
+    segment = store.reserve("n", 10)
+    assert store.give_back(segment, 4)
+    assert not store.give_back(segment, 4)
+    assert not store.give_back(segment, 2)
+    assert store.reserve("n", 1).first == 4
+
+
+@pytest.mark.parametrize("first_unused", [-5, 0, 10, 21, 2**70])
+def test_what_is_not_of_the_segment_is_not_taken_back(store: Store, first_unused: int) -> None:
+    store.reserve("n", 10)
+    segment = store.reserve("n", 10)
+    assert not store.give_back(segment, first_unused)
+    assert store.reserve("n", 1).first == 21
+
+
+def test_a_tail_below_a_raised_floor_is_not_taken_back(store: Store) -> None:
+    segment = store.reserve("n", 10)
+    store.raise_floor("n", 50)
+    assert not store.give_back(segment, 4)
+    assert store.reserve("n", 1).first == 50
+
+
+def test_a_tail_of_a_namespace_that_is_not_there_is_not_taken_back(store: Store) -> None:
+    assert not store.give_back(Segment("n", 1, 10), 4)
+    assert not store.list_namespaces()
+
+
+def test_a_namespace_that_was_used_up_takes_a_tail_back(store: Store) -> None:
+    store.create_namespace("n", start=MAX_INTEGER - 9)
+    segment = store.reserve("n", 10)
+    assert store.give_back(segment, MAX_INTEGER)
+    assert store.reserve("n", 10) == Segment("n", MAX_INTEGER, MAX_INTEGER)
+
+
+# --- the store itself -----------------------------------------------------------------------------------------------
+
+
+def test_a_store_says_what_it_is(store: Store) -> None:
+    description = store.describe()
+    assert description.promise in {"process", "host", "shared"}
+    assert description.promise == store.promise
+    assert description.server
+    assert description.identity
+    assert description.identity == store.describe().identity
+    assert abs(description.now_ms - store.now_ms()) < CLOCK_LIMIT_MS
+    assert description.url == str(store.url)
+    if store.url.password is not None:
+        assert store.url.password not in repr((store, store.url, description))
+
+
+def test_a_closed_store_opens_again_and_has_forgotten_nothing(store: Store) -> None:
+    new_pool(store)
+    now = store.now_ms()
+    lease = acquire(store, now)
+    store.reserve("n", 10)
+    store.close()
+    store.close()
+    assert store.reserve("n", 1).first > 10
+    assert store.extend(lease, now_ms=now + 1).until_ms == now + 1 + SPAN_MS
+
+
+def test_stores_of_one_url_are_one_store(url: str) -> None:
+    with open_store(url) as one, open_store(url) as other:
+        new_pool(one)
+        now = other.now_ms()
+        lease = acquire(one, now)
+        assert code_of(lambda: acquire(other, now)) == "lease.none_free"
+        other.revoke("p", 0)
+        assert code_of(lambda: one.extend(lease, now_ms=now)) == "lease.lost"
+        segments = [store.reserve("n", 10) for store in (one, other, one, other)]
+        assert not overlaps([("n", segment.first, segment.last + 1) for segment in segments])
+        assert one.describe().identity == other.describe().identity
+
+
+def test_mysql_and_mariadb_are_two_names_of_one_kind(mariadb: MariaDB) -> None:
+    with open_store(mariadb.url) as one, open_store(mariadb.url.replace("mariadb:", "mysql:", 1)) as other:
+        assert [store.reserve("n", 5).first for store in (one, other, one)] == [1, 6, 11]
+
+
+def test_threads_may_share_a_store(store: Store) -> None:
+    new_pool(store)
+    now = store.now_ms()
+    segments: list[Segment] = []
+    leases: list[Lease] = []
+
+    def use() -> None:
+        leases.append(acquire(store, now, nodes=range(8)))
+        segments.extend(store.reserve("n", 3) for _ in range(10))
+
+    threads = [threading.Thread(target=use) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(lease.node for lease in leases) == list(range(8))
+    assert len(segments) == 80
+    assert not overlaps([("n", segment.first, segment.last + 1) for segment in segments])
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="forks beside threads are Linux's")
+def test_a_forked_child_and_its_parent_both_go_on(store: Store) -> None:
+    new_pool(store)
+    now = store.now_ms()
+    lease = acquire(store, now, nodes=range(2))
+    mine = store.reserve("n", 10)
+
+    def child() -> list[int]:
+        segment = store.reserve("n", 10)
+        return [segment.first, segment.last, acquire(store, now, nodes=range(2)).node]
+
+    theirs = forked(child)
+    after = store.reserve("n", 10)
+    if isinstance(store, MemoryStore):
+        assert theirs == "store.refused"
+        assert after.first == mine.last + 1
+    else:
+        first, last, node = theirs
+        segments = [mine, Segment("n", first, last), after]
+        assert not overlaps([("n", segment.first, segment.last + 1) for segment in segments])
+        assert node == 1 - lease.node
+    assert store.extend(lease, now_ms=now + 1).until_ms == now + 1 + SPAN_MS
+
+
+# --- servers that fail ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", SERVERS)
+def test_what_a_verb_returned_outlives_a_kill_of_its_server(
+    request: pytest.FixtureRequest, tmp_path: Path, name: str
+) -> None:
+    fails = server(request, name)
+    with open_store(url_of(request, tmp_path, name)) as store:
+        new_pool(store)
+        # The window must outlast a slow start.
+        now = store.now_ms() + PAST_MS
+        lease = acquire(store, now)
+        segment = store.reserve("n", 10)
+        fails.kill()
+        assert code_of(lambda: store.reserve("n", 1)) == "store.unavailable"
+        assert code_of(lambda: acquire(store, now)) == "store.unavailable"
+        fails.start()
+        # The connections that were cut may each fail once.
+        assert eventually(lambda: store.reserve("n", 10)).first > segment.last
+        extended = eventually(lambda: store.extend(lease, now_ms=store.now_ms()))
+        assert extended.until_ms >= lease.until_ms
+        assert code_of(lambda: acquire(store, store.now_ms())) == "lease.none_free"
+
+
+@pytest.mark.parametrize("name", SERVERS)
+def test_a_server_that_does_not_answer_is_unavailable_for_as_long(
+    request: pytest.FixtureRequest, tmp_path: Path, name: str
+) -> None:
+    fails = server(request, name)
+    with open_store(f"{url_of(request, tmp_path, name)}?timeout_ms=500") as store:
+        segment = store.reserve("n", 10)
+        fails.pause()
+        try:
+            assert code_of(lambda: store.reserve("n", 10)) == "store.unavailable"
+        finally:
+            fails.resume()
+        # What was asked meanwhile may take effect, but is nobody's.
+        assert eventually(lambda: store.reserve("n", 10)).first > segment.last
+
+
+def eventually(call: Callable[[], Any]) -> Any:
+    for _ in range(20):
+        try:
+            return call()
+        except StoreError as error:
+            if error.code != "store.unavailable":
+                raise
+    return call()
+
+
+@pytest.mark.parametrize("kind", ["mysql", "mariadb", "postgresql", "redis", "redis+cluster", "valkey", "etcd"])
+def test_an_error_never_shows_the_password(kind: str) -> None:
+    database = "/ids" if kind in {"mysql", "mariadb", "postgresql"} else ""
+    # Port 1 is reserved: nobody listens.
+    with open_store(f"{kind}://user:s3cr3t-w0rd@127.0.0.1:1{database}") as store:
+        with pytest.raises(StoreError) as caught:
+            store.reserve("n", 1)
+        assert caught.value.code == "store.unavailable"
+        assert "s3cr3t-w0rd" not in "".join(traceback.format_exception(caught.value))
+        assert "s3cr3t-w0rd" not in f"{store!r} {store.url} {store.url!r}"
+
+
+@pytest.mark.parametrize("name", ["mariadb", "postgresql"])
+def test_a_wrong_password_is_refused_and_not_shown(request: pytest.FixtureRequest, tmp_path: Path, name: str) -> None:
+    before, _, after = url_of(request, tmp_path, name).rpartition("@")
+    with open_store(f"{before}s3cr3t-w0rd@{after}") as store:
+        with pytest.raises(StoreError) as caught:
+            store.reserve("n", 1)
+        assert caught.value.code == "store.refused"
+        assert "s3cr3t-w0rd" not in "".join(traceback.format_exception(caught.value))
+
+
+# --- all at once ----------------------------------------------------------------------------------------------------
+
+
+def test_no_two_of_a_crowd_of_clients_are_given_the_same(url: str) -> None:
+    with open_store(url) as store, ExitStack() as stack:
+        new_pool(store, POOL)
+        store.reserve(NAMESPACE, 1)
+        command = [sys.executable, "-m", "tests.contract.clients", url, "4", str(SECONDS)]
+        processes = [
+            stack.enter_context(subprocess.Popen([*command, str(seed)], cwd=ROOT, stdout=subprocess.PIPE, text=True))
+            for seed in ([] if isinstance(store, MemoryStore) else [1, 2])
+        ]
+        history = crowd(store, 32 - 4 * len(processes), SECONDS, seed=0)
+        for process in processes:
+            printed, _ = process.communicate(timeout=SECONDS + BOUND_S)
+            assert process.returncode == 0
+            history += [(whose, first, stop) for whose, first, stop in json.loads(printed)]
+    assert overlaps(history) == []
+    # The crowd did crowd.
+    assert {whose for whose, _, _ in history} == {NAMESPACE, *map(str, range(8))}
+    assert len(history) > 50
+
+
+def test_a_crowd_that_is_given_the_same_is_found_out() -> None:
+    assert overlaps([("0", 0, 10), ("0", 10, 20), ("1", 5, 15), ("0", 5, 5)]) == []
+    assert overlaps([("0", 0, 10), ("0", 9, 20)])
+    assert overlaps([("0", 0, 100), ("0", 20, 30), ("0", 50, 60)])
+
+
+nodes = st.builds(lambda start, size: range(start, start + size), st.integers(0, 4), st.integers(1, 4))
+offsets = st.integers(-PAST_MS, PAST_MS)
+lease_verbs = st.one_of(
+    st.tuples(st.just("acquire"), nodes, offsets, st.sampled_from([1_000, 1_500, 5_000]), st.booleans()),
+    st.tuples(st.just("extend"), st.integers(0, 9), offsets),
+    st.tuples(st.just("release"), st.integers(0, 9), st.one_of(offsets, st.just(-(10**9)))),
+    st.tuples(st.just("revoke"), st.integers(0, 8)),
+)
+segment_verbs = st.one_of(
+    st.tuples(st.just("reserve"), st.one_of(st.integers(1, 5), st.integers(1, MAX_COUNT))),
+    st.tuples(st.just("give_back"), st.integers(0, 9), st.integers(0, 5)),
+    st.tuples(st.just("raise_floor"), st.one_of(st.integers(0, 50), st.integers(0, MAX_INTEGER))),
+)
+names = count()
+
+
+class Differential:
+    """One store and what it was asked, with the outcomes in a form that two stores can share."""
+
+    def __init__(self, store: Store, name: str, base_ms: int) -> None:
+        self.store = store
+        self.name = name
+        self.base_ms = base_ms
+        self.leases: list[Lease] = []
+        self.segments: list[Segment] = []
+
+    def lease_verb(self, verb: tuple[Any, ...]) -> object:
+        match verb:
+            case ("acquire", nodes, offset, span_ms, never_used):
+                now = self.base_ms + offset
+                self.leases.append(
+                    acquire(self.store, now, self.name, nodes=nodes, span_ms=span_ms, never_used=never_used)
+                )
+                return self.seen(self.leases[-1])
+            case ("extend", at, offset) if self.leases:
+                return self.seen(self.store.extend(self.leases[at % len(self.leases)], now_ms=self.base_ms + offset))
+            case ("release", at, offset) if self.leases:
+                self.store.release(self.leases[at % len(self.leases)], used_until_ms=self.base_ms + offset)
+            case ("revoke", node):
+                return self.store.revoke(self.name, node).until_ms - self.base_ms
+        return None
+
+    def create_namespace(self, start: int, maximum: int, stride: int) -> object:
+        self.store.create_namespace(self.name, start=start, maximum=maximum, stride=stride, offset=start % stride)
+        return None
+
+    def segment_verb(self, verb: tuple[Any, ...]) -> object:
+        match verb:
+            case ("reserve", n):
+                self.segments.append(self.store.reserve(self.name, n))
+                return self.segments[-1].as_range()
+            case ("give_back", at, used) if self.segments:
+                segment = self.segments[at % len(self.segments)]
+                return self.store.give_back(segment, segment.first + used * segment.stride)
+            case ("raise_floor", value):
+                self.store.raise_floor(self.name, value)
+        return None
+
+    def seen(self, lease: Lease) -> tuple[int, int, int]:
+        return lease.node, max(lease.floor_ms - self.base_ms, -(10**9)), lease.until_ms - self.base_ms
+
+    def records(self) -> object:
+        return [
+            (*self.seen(record.as_lease()), record.span_ms, record.token is not None)
+            for record in self.store.list_leases(self.name)
+        ]
+
+
+def outcome(call: Callable[..., object], *arguments: object) -> object:
+    try:
+        return call(*arguments)
+    except (LeaseError, GenerationError) as error:
+        return error.code, error.retry_after_ms
+    except MintError as error:
+        return error.code
+
+
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(verbs=st.lists(lease_verbs, min_size=5, max_size=25))
+def test_every_store_grants_what_the_simplest_does(store: Store, verbs: list[tuple[Any, ...]]) -> None:
+    name = f"d{next(names)}"
+    now = store.now_ms()
+    pair = Differential(store, name, now), Differential(MemoryStore(clock=lambda: now), name, now)
+    for one in pair:
+        new_pool(one.store, name)
+    for verb in verbs:
+        mine, simplest = (outcome(one.lease_verb, verb) for one in pair)
+        assert mine == simplest, verb
+    mine, simplest = (one.records() for one in pair)
+    assert mine == simplest
+
+
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    start=st.one_of(st.integers(0, 30), st.integers(MAX_INTEGER - 2**33, MAX_INTEGER)),
+    size=st.one_of(st.integers(0, 40), st.integers(0, MAX_INTEGER)),
+    stride=st.one_of(st.integers(1, 5), st.integers(1, MAX_STRIDE)),
+    verbs=st.lists(segment_verbs, min_size=5, max_size=25),
+)
+def test_every_store_reserves_what_the_simplest_does(
+    store: Store, start: int, size: int, stride: int, verbs: list[tuple[Any, ...]]
+) -> None:
+    name = f"d{next(names)}"
+    pair = Differential(store, name, 0), Differential(MemoryStore(), name, 0)
+    maximum = min(start + size, MAX_INTEGER)
+    made = [outcome(one.create_namespace, start, maximum, stride) for one in pair]
+    assert made[0] == made[1]
+    for verb in verbs:
+        mine, simplest = (outcome(one.segment_verb, verb) for one in pair)
+        assert mine == simplest, verb

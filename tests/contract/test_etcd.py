@@ -1,0 +1,315 @@
+"""What is special about etcd: clusters that are replaced, passwords, members, TLS, a clock that HTTP tells."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import socket
+import ssl
+import subprocess
+import threading
+from base64 import b64decode, b64encode
+from contextlib import contextmanager
+from email.utils import formatdate
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from mintmark.errors import ConfigError, LeaseError, MintError, StoreError
+from mintmark.store import Store, open_store
+from mintmark.store.etcd import PAGE
+from tests.servers import Etcd, Proxy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+SPAN_MS = 10_000
+EVERYTHING = {"key": "AA==", "range_end": "AA=="}
+Answer = tuple[int, dict[str, str], bytes]
+"""Status, headers, body."""
+
+
+def code_of(call: Callable[[], object]) -> str:
+    with pytest.raises(MintError) as caught:
+        call()
+    return caught.value.code
+
+
+def acquire(store: Store, **options: Any) -> Any:
+    chosen = {"nodes": range(4), "now_ms": store.now_ms(), "span_ms": SPAN_MS, **options}
+    return store.acquire("p", layout="test", holder="me", **chosen)
+
+
+def keys(etcd: Etcd) -> dict[str, str]:
+    pairs = etcd.call("/v3/kv/range", EVERYTHING).get("kvs", [])
+    return {b64decode(pair["key"]).decode(): b64decode(pair["value"]).decode() for pair in pairs}
+
+
+@contextmanager
+def gateway(answer: Callable[[str, dict[str, Any]], Answer], tls: ssl.SSLContext | None = None) -> Iterator[str]:
+    """The URL of somebody who answers as etcd's gateway would, or would not."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            status, headers, text = answer(self.path, body)
+            self.send_response_only(status)
+            for name, value in {"Content-Length": str(len(text)), **headers}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(text)
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Silent."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        if tls is not None:
+            server.socket = tls.wrap_socket(server.socket, server_side=True)
+        thread = threading.Thread(target=server.serve_forever, args=[0.01])
+        thread.start()
+        yield f"{'etcd' if tls is None else 'etcds'}://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+        thread.join()
+
+
+def answering(body: object, status: int = 200, **headers: str) -> Callable[[str, dict[str, Any]], Answer]:
+    dated = {"Date": formatdate(usegmt=True), **headers}
+    return lambda path, asked: (status, dated, json.dumps(body).encode())
+
+
+def test_records_are_keys_that_people_can_read(etcd: Etcd) -> None:
+    with open_store(etcd.url) as store:
+        lease = acquire(store)
+        store.reserve("orders", 5)
+    found = keys(etcd)
+    assert sorted(found) == ["mintmark/namespace/orders", "mintmark/node/p/00000000000000", "mintmark/pool/p"]
+    assert json.loads(found["mintmark/namespace/orders"])["high_water"] == 5
+    assert json.loads(found["mintmark/node/p/00000000000000"])["until_ms"] == lease.until_ms
+
+
+def test_prefixes_keep_stores_apart(etcd: Etcd) -> None:
+    with open_store(f"{etcd.url}?prefix=a/") as one, open_store(f"{etcd.url}?prefix=b") as other:
+        assert [store.reserve("n", 5).first for store in (one, other, one)] == [1, 1, 6]
+    assert sorted(keys(etcd)) == ["a/namespace/n", "bnamespace/n"]
+
+
+def test_a_cluster_restored_under_a_new_token_grants_nothing_that_may_be_forgotten(etcd: Etcd, tmp_path: Path) -> None:
+    with open_store(etcd.url) as store:
+        held = acquire(store)
+        segment = store.reserve("n", 100)
+        kept = keys(etcd)
+        acquire(store)
+        store.reserve("n", 100)
+    other = Etcd(tmp_path / "etcd")
+    other.start()
+    try:
+        for key, value in kept.items():
+            body = {"key": b64encode(key.encode()).decode(), "value": b64encode(value.encode()).decode()}
+            other.call("/v3/kv/put", body)
+        with open_store(other.url) as store:
+            with pytest.raises(LeaseError) as caught:
+                acquire(store)
+            assert caught.value.code == "lease.none_free"
+            assert caught.value.retry_after_ms is not None
+            assert caught.value.retry_after_ms > SPAN_MS
+            # Who held on without a break goes on.
+            assert store.extend(held, now_ms=store.now_ms() + 4_000).until_ms > held.until_ms
+            assert store.reserve("n", 100).first == segment.last + 10 * 100 + 1
+            store.create_pool("p", layout="test")
+            assert acquire(store, nodes=range(1, 4)).floor_ms > held.until_ms
+    finally:
+        other.kill()
+
+
+def test_a_cluster_that_is_replaced_within_a_verb_makes_it_fail() -> None:
+    identities = iter("12")
+
+    def answer(path: str, asked: dict[str, Any]) -> Answer:
+        header = {"cluster_id": next(identities), "revision": "7"}
+        return answering({"header": header, "succeeded": True})(path, asked)
+
+    with gateway(answer) as url, open_store(url) as store:
+        assert code_of(lambda: store.reserve("n", 1)) == "store.unavailable"
+
+
+def test_the_stores_clock_is_the_servers() -> None:
+    header = {"cluster_id": "1", "revision": "7"}
+    with gateway(answering({"header": header}, Date="Thu, 01 Jan 2026 00:00:00 GMT")) as url, open_store(url) as store:
+        assert store.now_ms() == 1_767_225_600_500
+        assert code_of(lambda: acquire(store, now_ms=1_767_225_600_500 - 5_001)) == "lease.clock"
+
+
+@pytest.mark.parametrize("date", ["", "yesterday"])
+def test_a_server_without_a_clock_is_refused(date: str) -> None:
+    header = {"cluster_id": "1", "revision": "7"}
+    with gateway(answering({"header": header}, Date=date)) as url, open_store(url) as store:
+        assert code_of(store.now_ms) == "store.refused"
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "code"),
+    [
+        (200, "welcome", "store.refused"),
+        (200, {"index": "html"}, "store.refused"),
+        (301, {}, "store.refused"),
+        (404, "not found", "store.refused"),
+        (404, {"error": "Not Found", "code": 5}, "store.refused"),
+        (403, {"error": "etcdserver: permission denied", "code": 7}, "store.refused"),
+        (503, {"error": "etcdserver: no leader", "code": 14}, "store.unavailable"),
+        (503, {"error": "etcdserver: request timed out", "code": 14}, "store.unavailable"),
+        (504, {"error": "context deadline exceeded", "code": 4}, "store.unavailable"),
+        (429, {"error": "etcdserver: too many requests", "code": 8}, "store.unavailable"),
+        (429, {"error": "etcdserver: mvcc: database space exceeded", "code": 8}, "store.refused"),
+        (503, {"error": "etcdserver: mvcc: database space exceeded", "code": 8}, "store.refused"),
+    ],
+    ids=str,
+)
+def test_what_is_no_answer_is_an_error(status: int, body: object, code: str) -> None:
+    with gateway(answering(body, status)) as url, open_store(url) as store:
+        assert code_of(lambda: store.reserve("n", 1)) == code
+
+
+def test_a_moment_that_was_compacted_is_read_again(etcd: Etcd) -> None:
+    asked: list[str] = []
+
+    def answer(path: str, body: dict[str, Any]) -> Answer:
+        asked.append(path)
+        if len(asked) == 1:
+            return answering({"error": "etcdserver: mvcc: required revision has been compacted", "code": 11}, 400)(
+                path, body
+            )
+        return answering(etcd.call(path, body))(path, body)
+
+    with gateway(answer) as url, open_store(url) as store:
+        assert store.reserve("n", 5).first == 1
+    assert len(asked) == 3
+
+
+@pytest.mark.parametrize("value", ["", "no", "[]", "{}", '{"name": "n", "colour": 7}', "\0"], ids=ascii)
+def test_what_another_wrote_at_our_keys_is_refused(etcd: Etcd, value: str) -> None:
+    body = {"key": b64encode(b"mintmark/namespace/n").decode(), "value": b64encode(value.encode()).decode()}
+    etcd.call("/v3/kv/put", body)
+    with open_store(etcd.url) as store:
+        assert code_of(lambda: store.reserve("n", 1)) == "store.schema"
+        assert code_of(store.list_namespaces) == "store.schema"
+        assert store.reserve("other", 1).first == 1
+
+
+def test_lists_longer_than_a_page_are_whole(etcd: Etcd) -> None:
+    with open_store(etcd.url) as store:
+        store.reserve("n0", 1)
+        template = keys(etcd)["mintmark/namespace/n0"]
+        for first in range(1, PAGE + 2, 100):
+            puts = [
+                {
+                    "request_put": {
+                        "key": b64encode(f"mintmark/namespace/n{number}".encode()).decode(),
+                        "value": b64encode(template.replace("n0", f"n{number}").encode()).decode(),
+                    }
+                }
+                for number in range(first, first + 100)
+            ]
+            etcd.call("/v3/kv/txn", {"success": puts})
+        names = [namespace.name for namespace in store.list_namespaces()]
+    assert len(names) > PAGE
+    assert names == sorted({f"n{number}" for number in range(len(names))})
+
+
+def test_a_lost_reply_makes_a_verb_fail_and_nothing_repeats(etcd: Etcd) -> None:
+    with Proxy(etcd) as proxy, open_store(proxy.url) as store:
+        first = store.reserve("n", 10)
+        proxy.cut(2)
+        assert code_of(lambda: store.reserve("n", 10)) == "store.unavailable"
+        # It took effect, and is skipped.
+        assert store.reserve("n", 10).first == first.last + 11
+
+
+def test_of_several_members_one_that_runs_is_asked(etcd: Etcd) -> None:
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        url = f"etcd://127.0.0.1:{nobody.getsockname()[1]},127.0.0.1:{etcd.port}"
+        with open_store(url) as store:
+            assert [store.reserve("n", 5).first for _ in range(3)] == [1, 6, 11]
+
+
+def test_a_member_that_does_not_answer_is_passed_over_next_time(etcd: Etcd) -> None:
+    with Proxy(etcd) as proxy:
+        with open_store(f"etcd://127.0.0.1:{proxy.port},127.0.0.1:{etcd.port}?timeout_ms=300") as store:
+            proxy.blackhole()
+            assert code_of(lambda: store.reserve("n", 5)) == "store.unavailable"
+            assert store.reserve("n", 5).first == 1
+        proxy.heal()
+
+
+@pytest.fixture
+def guarded(etcd: Etcd) -> Iterator[Etcd]:
+    """etcd with a user whose password has signs in it, and nobody let in without one."""
+    etcd.call("/v3/auth/user/add", {"name": "root", "password": "p@ss:w/rd"})
+    etcd.call("/v3/auth/role/add", {"name": "root"})
+    etcd.call("/v3/auth/user/grant", {"user": "root", "role": "root"})
+    etcd.call("/v3/auth/enable", {})
+    try:
+        yield etcd
+    finally:
+        etcd.kill()
+        etcd.is_new = True
+
+
+def test_a_user_is_let_in_and_stays_in(guarded: Etcd) -> None:
+    with open_store(guarded.url.replace("://", "://root:p%40ss%3Aw%2Frd@")) as store:
+        first = store.reserve("n", 5)
+        assert acquire(store).node == 0
+        assert store.describe().server.startswith("etcd 3.")
+        # It forgets its tokens.
+        guarded.restart()
+        assert store.reserve("n", 5).first == first.last + 1
+
+
+@pytest.mark.parametrize("who", ["", "root:wr0ng@", "root@", "nobody:p%40ss%3Aw%2Frd@"])
+def test_who_is_not_let_in_is_told_so(guarded: Etcd, who: str) -> None:
+    with open_store(guarded.url.replace("://", f"://{who}")) as store:
+        with pytest.raises(StoreError) as caught:
+            store.reserve("n", 5)
+        assert caught.value.code == "store.refused"
+        assert "wr0ng" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "etcd://127.0.0.1/database",
+        "etcd://127.0.0.1?ca=/etc/ca.pem",
+        "etcd://127.0.0.1?timeout_ms=0",
+        "etcd://127.0.0.1?volatile=1",
+    ],
+)
+def test_a_url_with_what_etcd_has_not_is_refused(url: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        open_store(url)
+    assert caught.value.code == "config.store"
+
+
+def test_authorities_that_are_none_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "ca.pem").write_text("no certificate")
+    for name in ("ca.pem", "missing.pem"):
+        with open_store(f"etcds://127.0.0.1?ca={tmp_path}/{name}") as store:
+            assert code_of(lambda: store.reserve("n", 1)) == "config.store"
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="needs openssl to make a certificate")
+def test_with_tls_only_a_server_that_the_authority_vouches_for_is_asked(tmp_path: Path) -> None:
+    certificate, key = tmp_path / "certificate.pem", tmp_path / "key.pem"
+    who = ["-subj", "/CN=etcd", "-addext", "subjectAltName=IP:127.0.0.1", "-days", "1"]
+    files = ["-keyout", str(key), "-out", str(certificate)]
+    make = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", *who, *files]
+    subprocess.run(make, check=True, capture_output=True)
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(certificate, key)
+    header = {"cluster_id": "1", "revision": "7"}
+    with gateway(answering({"header": header, "succeeded": True}), tls) as url:
+        with open_store(f"{url}?ca={certificate}") as store:
+            assert store.reserve("n", 5).first == 1
+        with open_store(url) as store:
+            assert code_of(lambda: store.reserve("n", 5)) == "store.unavailable"

@@ -1,0 +1,401 @@
+"""What is special about Redis: it may forget, change, follow another; and its numbers are exact to 2^53 only."""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from mintmark import lease as rules
+from mintmark.errors import ConfigError, GenerationError, LeaseError, MintError, StoreError
+from mintmark.lease import GAP, MAX_COUNT, MAX_INTEGER, MAX_STRIDE, Lease, NamespaceRecord
+from mintmark.store import Store, open_store
+from tests.servers import Proxy, Redis, RedisCluster, RedisSentinel, RedisWithoutAOF
+from tests.servers.server import until
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+SPAN_MS = rules.SPAN_MS
+LONG_MS = 60_000
+"""Longer than any failover here takes."""
+QUARANTINE_MS = SPAN_MS + rules.CLOCK_LIMIT_MS + rules.CLOCK_MARGIN_MS
+
+
+@pytest.fixture
+def store(redis: Redis) -> Iterator[Store]:
+    with open_store(redis.url) as opened:
+        yield opened
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> Iterator[Redis]:
+    """A second server."""
+    server = Redis(tmp_path / "other")
+    server.start()
+    yield server
+    server.kill()
+
+
+def refusal(call: Callable[[], object]) -> Any:
+    with pytest.raises(MintError) as caught:
+        call()
+    return caught.value
+
+
+def acquire(store: Store, *, nodes: range = range(4), span_ms: int = SPAN_MS, never_used: bool = False) -> Lease:
+    return store.acquire(
+        "p",
+        nodes=nodes,
+        layout="test",
+        holder="me",
+        now_ms=time.time_ns() // 1_000_000,
+        span_ms=span_ms,
+        never_used=never_used,
+    )
+
+
+def hold(store: Store) -> Lease:
+    """A lease of a pool for spans that outlast a failover."""
+    assert refusal(lambda: acquire(store, span_ms=LONG_MS)).code == "lease.none_free"
+    store.create_pool("p", layout="test")
+    return acquire(store, span_ms=LONG_MS)
+
+
+def follow(server: Redis, master: Redis) -> None:
+    """Makes it the replica of another, with all of its data."""
+    master.ask("CONFIG", "SET", "repl-diskless-sync-delay", "0")
+    server.ask("REPLICAOF", "127.0.0.1", str(master.port))
+    until(lambda: server.info("replication").get("master_link_status") == "up", "it follows")
+
+
+@contextmanager
+def forgetting(server: Redis, replica: Redis) -> Iterator[None]:
+    """What happens inside, a server forgets without ever stopping: it follows its replica, which did not hear of it."""
+    until(lambda: offset(server, "master_repl_offset") == offset(replica, "slave_repl_offset"), "it has heard all")
+    replica.ask("REPLICAOF", "NO", "ONE")
+    yield
+    follow(server, replica)
+    server.ask("REPLICAOF", "NO", "ONE")
+
+
+def offset(server: Redis, name: str) -> str:
+    return server.info("replication")[name]
+
+
+# --- what it may forget -------------------------------------------------------------------------------------------
+
+
+def test_a_pool_that_is_not_there_grants_nothing_for_a_span(store: Store) -> None:
+    error = refusal(lambda: acquire(store))
+    assert isinstance(error, LeaseError)
+    assert error.code == "lease.none_free"
+    assert QUARANTINE_MS - 1_000 < (error.retry_after_ms or 0) <= QUARANTINE_MS
+    assert "mintmark pools create p" in str(error)
+    [pool] = store.list_pools()
+    assert pool.history_lost
+    assert pool.floor_ms == pool.quarantine_until_ms
+    assert store.list_leases() == []
+
+
+def test_a_pool_that_somebody_made_grants_at_once(store: Store) -> None:
+    store.create_pool("p", layout="test")
+    assert acquire(store, never_used=True).floor_ms == 0
+
+
+def test_after_a_flush_no_window_begins_before_every_forgotten_one_has_ended(store: Store, redis: Redis) -> None:
+    store.create_pool("p", layout="test")
+    forgotten = acquire(store)
+    redis.ask("FLUSHALL")
+    assert refusal(lambda: acquire(store)).code == "lease.none_free"
+    assert refusal(lambda: store.extend(forgotten, now_ms=store.now_ms())).code == "lease.lost"
+    store.create_pool("p", layout="test")
+    assert acquire(store).floor_ms >= forgotten.until_ms
+    assert refusal(lambda: acquire(store, never_used=True)).code == "lease.none_free"
+
+
+@pytest.mark.parametrize("end", ["kill", "stop"])
+def test_after_a_restart_only_holders_go_on(store: Store, redis: Redis, end: str) -> None:
+    held = hold(store)
+    getattr(redis, end)()
+    assert refusal(lambda: store.extend(held, now_ms=0)).code == "store.unavailable"
+    redis.start()
+    assert refusal(lambda: acquire(store)).code == "lease.none_free"
+    assert store.extend(held, now_ms=store.now_ms()).node == held.node
+
+
+def test_after_a_restart_a_namespace_skips_what_may_be_forgotten(store: Store, redis: Redis) -> None:
+    store.reserve("n", 7)
+    store.reserve("n", 3)
+    redis.kill()
+    redis.start()
+    assert store.give_back(rules.Segment("n", 8, 10), 8) is False
+    assert store.reserve("n", 1).first == 10 + GAP * 7 + 1
+    assert store.reserve("n", 1).first == 10 + GAP * 7 + 2
+
+
+def test_a_server_that_followed_another_may_have_forgotten_though_it_never_stopped(
+    store: Store, redis: Redis, other: Redis
+) -> None:
+    follow(other, redis)
+    store.create_pool("p", layout="test")
+    store.reserve("n", 10)
+    run = redis.info("server")["run_id"]
+    with forgetting(redis, other):
+        acquire(store)
+        store.reserve("n", 10)
+    assert redis.info("server")["run_id"] == run
+    assert store.list_leases() == []
+    assert refusal(lambda: acquire(store)).code == "lease.none_free"
+    assert store.reserve("n", 1).first > 20
+
+
+def test_a_failover_that_forgets_repeats_nothing(redis_sentinel: RedisSentinel) -> None:
+    with open_store(redis_sentinel.url) as store:
+        store.create_pool("p", layout="test")
+        store.reserve("n", 10)
+        with redis_sentinel.failover_that_forgets():
+            forgotten = acquire(store)
+            last = store.reserve("n", 10).last
+        assert store.reserve("n", 1).first > last
+        assert refusal(lambda: acquire(store)).code == "lease.none_free"
+        assert store.list_pools()[0].floor_ms >= forgotten.until_ms
+
+
+def test_a_failover_of_which_nothing_is_lost_is_not_noticed_by_holders(redis_sentinel: RedisSentinel) -> None:
+    with open_store(redis_sentinel.url) as store:
+        held = hold(store)
+        redis_sentinel.failover()
+        assert store.extend(held, now_ms=store.now_ms()).token == held.token
+
+
+def test_a_server_without_an_append_only_file_is_refused_unless_the_url_says_so(
+    redis_without_aof: RedisWithoutAOF,
+) -> None:
+    store = open_store(redis_without_aof.url)
+    for verb in (lambda: acquire(store), lambda: store.reserve("n", 1), lambda: store.create_pool("p", layout="test")):
+        error = refusal(verb)
+        assert isinstance(error, ConfigError)
+        assert error.code == "config.volatile"
+        assert "volatile=1" in str(error)
+    assert store.list_pools() == []
+    volatile = open_store(f"{redis_without_aof.url}?volatile=1")
+    assert volatile.reserve("n", 1).first == 1
+    assert any("volatile=1" in warning for warning in volatile.describe().warnings)
+
+
+def test_a_server_that_drops_keys_when_memory_is_short_is_refused(store: Store, redis: Redis) -> None:
+    try:
+        redis.ask("CONFIG", "SET", "maxmemory", "1gb", "maxmemory-policy", "allkeys-lru")
+        assert refusal(lambda: store.reserve("n", 1)).code == "config.volatile"
+    finally:
+        redis.ask("CONFIG", "SET", "maxmemory", "0", "maxmemory-policy", "noeviction")
+    assert store.reserve("n", 1).first == 1
+
+
+def test_a_second_that_may_be_lost_is_a_warning(store: Store, redis: Redis) -> None:
+    assert store.describe().warnings == ()
+    try:
+        redis.ask("CONFIG", "SET", "appendfsync", "everysec")
+        assert any("appendfsync is everysec" in warning for warning in store.describe().warnings)
+    finally:
+        redis.ask("CONFIG", "SET", "appendfsync", "always")
+
+
+# --- replicas -----------------------------------------------------------------------------------------------------
+
+
+def test_a_replica_is_not_taken_for_the_master(redis: Redis, other: Redis) -> None:
+    follow(other, redis)
+    with open_store(other.url) as store:
+        assert refusal(lambda: store.reserve("n", 1)).code == "store.unavailable"
+        other.ask("CONFIG", "SET", "replica-read-only", "no")
+        assert refusal(lambda: store.reserve("n", 1)).code == "store.unavailable"
+        other.ask("REPLICAOF", "NO", "ONE")
+        assert store.reserve("n", 1).first == 1
+
+
+def test_a_master_cut_off_from_its_replicas_grants_nothing_where_replicas_are_waited_for(
+    redis_sentinel: RedisSentinel,
+) -> None:
+    with open_store(redis_sentinel.url + "?wait_replicas=1&timeout_ms=200") as store:
+        held = hold(store)
+        assert store.describe().warnings == ()
+        redis_sentinel.replica.kill()
+        assert refusal(lambda: store.extend(held, now_ms=store.now_ms())).code == "store.unavailable"
+        assert refusal(lambda: store.reserve("n", 1)).code == "store.unavailable"
+        redis_sentinel.start()
+        assert store.extend(held, now_ms=store.now_ms()).token == held.token
+    with open_store(redis_sentinel.url) as store:
+        assert any("wait_replicas" in warning for warning in store.describe().warnings)
+
+
+# --- connections --------------------------------------------------------------------------------------------------
+
+
+def test_a_verb_whose_reply_was_lost_is_not_sent_again(redis: Redis) -> None:
+    with Proxy(redis) as proxy, open_store(proxy.url) as store:
+        store.reserve("n", 10)
+        proxy.cut()
+        assert refusal(lambda: store.reserve("n", 10)).code == "store.unavailable"
+        assert store.reserve("n", 10).first == 21
+
+
+def test_a_server_that_does_not_answer_is_not_waited_for(redis: Redis) -> None:
+    with Proxy(redis) as proxy, open_store(proxy.url + "?timeout_ms=50") as store:
+        store.reserve("n", 1)
+        proxy.blackhole()
+        assert refusal(lambda: store.reserve("n", 1)).code == "store.unavailable"
+        proxy.heal()
+        assert store.reserve("n", 1).first >= 2
+
+
+def test_a_server_that_forgot_its_scripts_is_told_again(store: Store, redis: Redis) -> None:
+    store.reserve("n", 1)
+    redis.ask("SCRIPT", "FLUSH")
+    assert store.reserve("n", 1).first == 2
+
+
+def test_a_wrong_password_is_refused_and_never_shown(redis: Redis) -> None:
+    redis.ask("ACL", "SETUSER", "mint", "on", ">open:sesame", "~*", "+@all")
+    try:
+        address = redis.url.removeprefix("redis://")
+        with open_store(f"redis://mint:open%3Asesame@{address}") as store:
+            assert store.reserve("n", 1).first == 1
+        for scheme, rest in (("redis", address), ("redis+cluster", address.removesuffix("/0"))):
+            store = open_store(f"{scheme}://mint:wr0ng@{rest}")
+            error = refusal(lambda store=store: store.reserve("n", 1))  # type: ignore[misc]
+            assert error.code in {"store.refused", "store.unavailable"}
+            assert "wr0ng" not in f"{error}{error.__cause__!r}{store!r}{store.url!r}"
+        assert refusal(open_store(f"redis://mint:wr0ng@{address}").now_ms).code == "store.refused"
+    finally:
+        redis.ask("ACL", "DELUSER", "mint")
+
+
+def test_a_user_who_may_not_run_scripts_is_refused(redis: Redis) -> None:
+    redis.ask("ACL", "SETUSER", "mint", "on", ">sesame", "~*", "+@all", "-@scripting")
+    try:
+        with open_store(redis.url.replace("://", "://mint:sesame@")) as store:
+            assert refusal(lambda: store.reserve("n", 1)).code == "store.refused"
+    finally:
+        redis.ask("ACL", "DELUSER", "mint")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "redis://127.0.0.1:6379/zero",
+        "redis://127.0.0.1:6379/-1",
+        "redis://127.0.0.1:6379,127.0.0.1:6380/0",
+        "redis://127.0.0.1:6379/0?prefix={a}",
+        "redis://127.0.0.1:6379/0?timeout_ms=0",
+        "redis://127.0.0.1:6379/0?tls=yes",
+        "redis://127.0.0.1:6379/0?database=1",
+        "redis+sentinel://127.0.0.1:26379/",
+        "redis+sentinel://127.0.0.1:26379/mymaster/first",
+        "redis+cluster://127.0.0.1:6379/0",
+        "redis+cluster://127.0.0.1:6379?wait_replicas=1",
+    ],
+)
+def test_a_url_that_cannot_work_is_refused(url: str) -> None:
+    assert refusal(lambda: open_store(url)).code in {"config.store", "config.name"}
+
+
+def test_stores_with_different_prefixes_share_nothing(redis: Redis) -> None:
+    first, second = (open_store(f"{redis.url}?prefix={prefix}") for prefix in ("one", "two"))
+    assert first.reserve("n", 5).first == second.reserve("n", 5).first == 1
+    assert [record.name for record in first.list_namespaces()] == ["n"]
+
+
+def test_a_sentinel_without_the_service_is_away(redis_sentinel: RedisSentinel) -> None:
+    with open_store(redis_sentinel.url.replace("mymaster", "nobody")) as store:
+        error = refusal(lambda: store.reserve("n", 1))
+        assert isinstance(error, StoreError)
+        assert error.code == "store.unavailable"
+
+
+def test_a_cluster_spreads_pools_and_namespaces_and_lists_all(redis_cluster: RedisCluster) -> None:
+    names = [f"n{number}" for number in range(20)]
+    with open_store(redis_cluster.url) as store:
+        for name in names:
+            store.create_pool(name, layout="test")
+            store.reserve(name, 1)
+        assert [pool.name for pool in store.list_pools()] == sorted(names)
+        assert [namespace.name for namespace in store.list_namespaces()] == sorted(names)
+        assert len({namespace.identity for namespace in store.list_namespaces()}) == 3
+
+
+# --- indexes ------------------------------------------------------------------------------------------------------
+
+
+def test_lost_indexes_are_made_anew(store: Store, redis: Redis) -> None:
+    store.create_pool("p", layout="test")
+    held = [acquire(store), acquire(store)]
+    redis.ask("DEL", "mintmark:{pool:p}:until", "mintmark:{pool:p}:numbers")
+    assert acquire(store, never_used=True).node == 2
+    assert [store.extend(lease, now_ms=store.now_ms()).node for lease in held] == [0, 1]
+    redis.ask("DEL", "mintmark:{pool:p}")
+    store.create_pool("p", layout="test")
+    assert acquire(store).node == 0
+
+
+def test_the_oldest_of_a_range_is_found_among_many_older_ones(store: Store) -> None:
+    store.create_pool("p", layout="test")
+    leases = [acquire(store, nodes=range(300)) for _ in range(300)]
+    store.release(leases[250], used_until_ms=0)
+    for lease in leases[:200]:
+        store.release(lease, used_until_ms=0)
+    assert acquire(store, nodes=range(210, 300)).node == 250
+
+
+# --- arithmetic ---------------------------------------------------------------------------------------------------
+
+EDGES = [0, 1, 999_999, 1_000_000, 2**31 - 1, 2**53 - 2, 2**53, 2**53 + 2, 10**18, 2**63 - 2**31, MAX_INTEGER]
+WHOLE = st.sampled_from(EDGES) | st.integers(0, MAX_INTEGER)
+SMALL = st.sampled_from([1, 2, 1000, 2**20, 2**31 - 1]) | st.integers(1, MAX_COUNT)
+
+
+@st.composite
+def namespaces(draw: st.DrawFn) -> NamespaceRecord:
+    stride = draw(SMALL.filter(lambda stride: stride <= MAX_STRIDE))
+    start, maximum = sorted((draw(WHOLE), draw(WHOLE)))
+    try:
+        made = rules.create_namespace("n", "", start=start, maximum=maximum, stride=stride, offset=stride // 2)
+    except MintError:
+        made = rules.create_namespace("n", "", start=0, stride=stride, offset=stride - 1)
+    return rules.raise_floor(made, draw(WHOLE))
+
+
+@given(record=namespaces(), largest=SMALL, counts=st.lists(SMALL, max_size=3), floor=WHOLE, moved=st.booleans())
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=200)
+def test_the_server_computes_as_the_rules_do(
+    store: Store, redis: Redis, record: NamespaceRecord, largest: int, counts: list[int], floor: int, moved: bool
+) -> None:
+    identity = store.describe().identity
+    record = replace(record, largest=largest, identity="another" if moved else identity)
+    fields = ("high_water", "maximum", "stride", "largest", "identity")
+    texts = [text for field in fields for text in (field, str(getattr(record, field)))]
+    redis.ask("DEL", "mintmark:{namespace:n}")
+    redis.ask("HSET", "mintmark:{namespace:n}", *texts)
+    record = rules.note_server_of_namespace(record, identity)
+    for count in counts:
+        try:
+            record, expected = rules.reserve(record, count)
+        except GenerationError:
+            with pytest.raises(GenerationError):
+                store.reserve("n", count)
+            break
+        assert store.reserve("n", count) == expected
+        unused = expected.first + expected.stride * (len(expected) // 2)
+        if (given_back := rules.give_back(record, expected, unused)) is not None:
+            record = given_back
+        assert store.give_back(expected, unused) is (given_back is not None)
+    record = rules.raise_floor(record, floor)
+    assert store.raise_floor("n", floor) == record
+    assert store.list_namespaces() == [record]

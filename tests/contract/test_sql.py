@@ -1,0 +1,569 @@
+"""What is special to stores in a database: first writers, locks, rights, settings, schemas; a counter taken over."""
+
+from __future__ import annotations
+
+import threading
+import time
+import traceback
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+import sqlalchemy as sa
+
+from mintmark import lease as rules
+from mintmark.errors import ConfigError, LeaseError, MintError, StoreError
+from mintmark.lease import CLOCK_LIMIT_MS, GAP, SPAN_MS, Lease, NodeRecord, Segment
+from mintmark.store import Store, open_store
+from mintmark.store.database import CONNECTIONS, Database
+from mintmark.store.idalloc import MARGIN, import_idalloc, read_idalloc_hashes, read_idalloc_table
+from mintmark.store.statements import migrations
+from tests.servers import MariaDB, PostgreSQL, Redis
+from tests.servers.server import PASSWORD, until
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from mintmark.store.ledger import Transaction
+
+Server = MariaDB | PostgreSQL
+THREADS = 16
+MANY = 50
+"""How often something is tried that must succeed in the end; each try is bounded by the store's own timeout."""
+
+
+@pytest.fixture(params=["mariadb", "postgresql"])
+def server(request: pytest.FixtureRequest) -> Server:
+    found: Server = request.getfixturevalue(request.param)
+    return found
+
+
+@pytest.fixture
+def store(server: Server) -> Iterator[Database]:
+    with open_store(server.url) as opened:
+        assert isinstance(opened, Database)
+        yield opened
+
+
+def administer(server: Server, sql: str) -> str:
+    return server.sql(f"USE mintmark; {sql}" if isinstance(server, MariaDB) else sql)
+
+
+@contextmanager
+def setting(server: Server, change: str, undo: str) -> Iterator[None]:
+    administer(server, change)
+    try:
+        yield
+    finally:
+        administer(server, undo)
+
+
+def acquire(store: Store, pool: str = "p", *, nodes: range = range(1), holder: str = "me") -> Lease:
+    return store.acquire(pool, nodes=nodes, layout="test", holder=holder, now_ms=store.now_ms(), span_ms=SPAN_MS)
+
+
+def refusal(call: Callable[[], object], code: str = "store.refused") -> str:
+    with pytest.raises(MintError) as caught:
+        call()
+    assert caught.value.code == code, caught.value
+    shown = "".join(traceback.format_exception(caught.value))
+    assert PASSWORD not in shown
+    return str(caught.value)
+
+
+def eventually(call: Callable[[], Any]) -> Any:
+    for _ in range(MANY):
+        try:
+            return call()
+        except StoreError as error:
+            if error.code != "store.unavailable":
+                raise
+    return call()
+
+
+def at_once(calls: list[Callable[[], object]]) -> list[Any]:
+    """What they return, or raise, when all start together."""
+    barrier = threading.Barrier(len(calls))
+    outcomes: list[Any] = [None] * len(calls)
+
+    def run(at: int) -> None:
+        barrier.wait()
+        try:
+            outcomes[at] = calls[at]()
+        except Exception as error:  # noqa: BLE001 (it is the outcome)
+            outcomes[at] = error
+
+    threads = [threading.Thread(target=run, args=[at]) for at in range(len(calls))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return outcomes
+
+
+@contextmanager
+def stores(url: str, count: int) -> Iterator[list[Store]]:
+    with ExitStack() as stack:
+        yield [stack.enter_context(open_store(url)) for _ in range(count)]
+
+
+# --- first writers and locks ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["a", "b", "c"])
+def test_who_is_first_to_use_a_namespace_or_pool_among_many_loses_nothing(server: Server, name: str) -> None:
+    with stores(server.url, THREADS) as clients:
+        clients[0].now_ms()
+        segments = at_once([partial(client.reserve, name, 10) for client in clients])
+        assert sorted(segment.first for segment in segments) == list(range(1, 10 * THREADS, 10))
+        assert {len(segment) for segment in segments} == {10}
+        leases = at_once([partial(acquire, client, name, nodes=range(20)) for client in clients])
+        assert sorted(lease.node for lease in leases) == list(range(THREADS))
+
+
+@pytest.mark.parametrize("what", ["pool", "namespace", "node"])
+def test_of_two_who_both_found_no_record_one_begins_again(store: Database, what: str) -> None:
+    both_looked = threading.Barrier(2)
+
+    def write() -> list[str]:
+        """What it found, in each of its attempts."""
+        found: list[str] = []
+
+        def verb(t: Transaction) -> None:
+            key, new = {
+                "pool": (("p",), rules.create_pool("p", "test", SPAN_MS, "x")),
+                "namespace": (("p",), rules.create_namespace("p", "x")),
+                "node": (("p", 0), NodeRecord("p", 0, 0, 1, SPAN_MS, "x", "token", "me")),
+            }[what]
+            record = getattr(t, what)(*key)
+            found.append("nothing" if record is None else "the other's")
+            if len(found) == 1:
+                both_looked.wait()
+            getattr(t, f"put_{what}")(record or new)
+
+        store._run(verb)
+        return found
+
+    store.now_ms()
+    assert sorted(at_once([write, write])) == [["nothing"], ["nothing", "the other's"]]
+
+
+def test_many_who_start_at_once_make_one_schema(server: Server) -> None:
+    with stores(server.url, THREADS) as clients:
+        segments = at_once([partial(client.reserve, "n", 1) for client in clients])
+    assert sorted(segment.first for segment in segments) == list(range(1, THREADS + 1))
+    assert administer(server, "SELECT version FROM mintmark_schema").split() == [
+        str(number) for number, _ in migrations("mysql" if isinstance(server, MariaDB) else "postgresql")
+    ]
+
+
+def test_only_one_at_a_time_makes_the_schema(server: Server) -> None:
+    with open_store(f"{server.url}?timeout_ms=60000") as maker, open_store(f"{server.url}?timeout_ms=500") as other:
+        assert isinstance(maker, Database)
+        with maker.transaction(maker._sql["lock_schema"]):
+            refusal(other.now_ms, "store.unavailable")
+        maker.close()
+        assert other.reserve("n", 1).first == 1
+
+
+def test_a_schema_that_was_left_half_made_is_completed(mariadb: MariaDB) -> None:
+    [_, steps] = migrations("mysql")[0]
+    administer(mariadb, steps[0] + "; CREATE TABLE mintmark_schema (version INTEGER NOT NULL PRIMARY KEY)")
+    with open_store(mariadb.url) as store:
+        assert store.reserve("n", 1).first == 1
+        assert acquire(store).node == 0
+
+
+def test_two_who_wait_for_each_other_both_succeed(store: Database) -> None:
+    for name in ("a", "b"):
+        store.reserve(name, 1)
+    first_locks = threading.Barrier(2)
+    attempts: list[str] = []
+
+    def both(first: str, second: str) -> Callable[[], object]:
+        def verb(t: Transaction) -> bool:
+            attempts.append(first)
+            record = t.namespace(first)
+            if attempts.count(first) == 1:
+                first_locks.wait()
+            assert t.namespace(second) is not None
+            assert record is not None
+            t.put_namespace(record)
+            return True
+
+        return lambda: store._run(verb)
+
+    assert at_once([both("a", "b"), both("b", "a")]) == [True, True]
+    assert len(attempts) > 2, "nobody met anybody"
+
+
+def test_a_node_number_that_changed_after_it_was_found_the_oldest_is_looked_for_again(store: Database) -> None:
+    for _ in range(2):
+        acquire(store, nodes=range(2))
+    attempts: list[Any] = []
+
+    def verb(t: Any) -> object:
+        attempts.append(t)
+        rows = t.rows
+
+        def rows_then_a_rival(statement: str, **values: object) -> object:
+            found = rows(statement, **values)
+            if statement == "oldest" and len(attempts) == 1:
+                with store._begin() as rival:
+                    record = rival.node("p", found[0].node)
+                    assert record is not None
+                    rival.put_node(replace(record, until_ms=record.until_ms + SPAN_MS))
+            return found
+
+        t.rows = rows_then_a_rival
+        return t.oldest("p", range(2))
+
+    assert store._run(verb) == min(store.list_leases(), key=lambda record: record.until_ms)
+    assert len(attempts) == 2
+
+
+def test_a_client_that_stops_in_the_middle_does_not_stop_the_others_for_long(server: Server) -> None:
+    with open_store(f"{server.url}?timeout_ms=1000") as stopped, open_store(f"{server.url}?timeout_ms=1000") as other:
+        assert isinstance(stopped, Database)
+        assert stopped.reserve("n", 1) == Segment("n", 1, 1)
+        segments = []
+
+        def stop_in_the_middle(t: Transaction) -> None:
+            record = t.namespace("n")
+            assert record is not None
+            segments.append(eventually(lambda: other.reserve("n", 10)))
+            t.put_namespace(record)
+
+        refusal(lambda: stopped._run(stop_in_the_middle), "store.unavailable")
+        assert [segment.first for segment in (*segments, other.reserve("n", 1))] == [2, 12]
+        assert stopped.reserve("n", 1).first == 13
+
+
+def test_a_lock_that_is_not_free_in_time_is_unavailable(server: Server) -> None:
+    with open_store(f"{server.url}?timeout_ms=60000") as holder, open_store(f"{server.url}?timeout_ms=500") as other:
+        assert isinstance(holder, Database)
+        holder.reserve("n", 1)
+        acquire(holder, nodes=range(2))
+        with holder._begin() as transaction:
+            transaction.namespace("n")
+            transaction.pool("p")
+            refusal(lambda: other.reserve("n", 1), "store.unavailable")
+            refusal(lambda: acquire(other, nodes=range(2)), "store.unavailable")
+        assert other.reserve("n", 1).first == 2
+        assert acquire(other, nodes=range(2)).node == 1
+
+
+def test_more_threads_than_connections_take_turns(store: Database) -> None:
+    segments = at_once([lambda: store.reserve("n", 1)] * (4 * CONNECTIONS))
+    assert sorted(segment.first for segment in segments) == list(range(1, 4 * CONNECTIONS + 1))
+
+
+def test_threads_that_find_all_connections_busy_are_told(server: Server) -> None:
+    with open_store(f"{server.url}?timeout_ms=300") as store, ExitStack() as busy:
+        assert isinstance(store, Database)
+        store.now_ms()
+        for _ in range(CONNECTIONS):
+            busy.enter_context(store._engine.get().connect())
+        assert "busy" in refusal(store.now_ms, "store.unavailable")
+
+
+# --- servers that go away -------------------------------------------------------------------------------------------
+
+
+def test_a_server_killed_in_the_middle_has_written_nothing(server: Server, store: Database) -> None:
+    assert store.reserve("n", 10).last == 10
+
+    def verb(t: Transaction) -> None:
+        record = t.namespace("n")
+        assert record is not None
+        t.put_namespace(replace(record, high_water=1_000))
+        server.kill()
+
+    with pytest.raises(StoreError) as caught:
+        store._run(verb)
+    assert caught.value.code == "store.unavailable"
+    assert caught.value.__cause__ is not None
+    refusal(lambda: store.reserve("n", 1), "store.unavailable")
+    server.start()
+    assert store.reserve("n", 1).first == 11
+
+
+def test_a_connection_that_the_server_closed_while_it_was_idle_is_made_anew(server: Server, store: Database) -> None:
+    at_once([lambda: store.reserve("n", 1)] * CONNECTIONS)
+    if isinstance(server, MariaDB):
+        kill = "SELECT CONCAT('KILL ', id, ';') FROM information_schema.processlist WHERE user = 'mintmark'"
+        administer(server, administer(server, kill))
+    else:
+        administer(server, "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE usename = 'mintmark'")
+    assert store.reserve("n", 1).first == CONNECTIONS + 1
+
+
+def test_a_frozen_server_cannot_be_connected_to(server: Server) -> None:
+    with open_store(f"{server.url}?timeout_ms=500") as store:
+        server.pause()
+        refusal(store.now_ms, "store.unavailable")
+        server.resume()
+        eventually(store.now_ms)
+
+
+# --- another server than before ---------------------------------------------------------------------------------------
+
+
+def test_a_server_has_an_identity_of_its_own(server: Server, store: Database) -> None:
+    identity = store.describe().identity
+    if isinstance(server, MariaDB):
+        with setting(server, "SET GLOBAL server_id = 77", "SET GLOBAL server_id = 1"):
+            store.close()
+            assert store.describe().identity not in {"", identity}
+        store.close()
+    else:
+        system = server.sql("SELECT system_identifier FROM pg_control_system()").strip()
+        assert identity == f"{system}:00000001"
+    server.restart()
+    assert store.describe().identity == identity
+
+
+def test_after_a_change_of_server_node_numbers_rest_and_namespaces_skip(server: Server, store: Database) -> None:
+    held = acquire(store, nodes=range(4))
+    store.reserve("n", 100)
+    for table in ("pool", "node", "namespace"):
+        administer(server, f"UPDATE mintmark_{table} SET identity = 'the one before'")
+    with pytest.raises(LeaseError) as caught:
+        acquire(store, nodes=range(4))
+    assert caught.value.code == "lease.none_free"
+    assert 0 < (caught.value.retry_after_ms or 0) <= SPAN_MS + 2 * CLOCK_LIMIT_MS
+    # It is on record: whoever comes next has to wait, too.
+    [pool] = store.list_pools()
+    assert (pool.identity, pool.history_lost) == (store.describe().identity, True)
+    assert store.extend(held, now_ms=store.now_ms()).node == held.node
+    assert store.reserve("n", 1).first == 101 + 100 * GAP
+
+
+# --- rights and settings ----------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def account(server: Server) -> Iterator[str]:
+    """The URL of an account that may read and write what there is, and nothing else."""
+    if isinstance(server, MariaDB):
+        make = "CREATE USER clerk IDENTIFIED BY 'x'; GRANT SELECT, INSERT, UPDATE ON mintmark.* TO clerk"
+        drop = "DROP USER clerk"
+    else:
+        make = """
+            CREATE ROLE clerk LOGIN PASSWORD 'x'; GRANT USAGE ON SCHEMA public TO clerk;
+            GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA public TO clerk"""
+        drop = "DROP OWNED BY clerk; DROP ROLE clerk"
+    scheme, _, rest = server.url.partition("://")
+    with setting(server, make, drop):
+        yield f"{scheme}://clerk:x@{rest.rpartition('@')[2]}"
+
+
+def test_an_account_that_may_read_and_write_tables_is_enough(server: Server, store: Database) -> None:
+    store.now_ms()
+    with account(server) as url, open_store(url) as clerk:
+        assert clerk.reserve("n", 1).first == 1
+        lease = acquire(clerk)
+        clerk.release(clerk.extend(lease, now_ms=clerk.now_ms()), used_until_ms=0)
+        clerk.create_pool("q", layout="test")
+        assert clerk.describe().identity == store.describe().identity
+        assert clerk.describe().server == store.describe().server
+        assert len(clerk.list_leases()) == 1
+
+
+def test_an_account_that_may_not_make_the_tables_is_told_what_to_do(server: Server) -> None:
+    with account(server) as url, open_store(url) as clerk:
+        assert "connect once with an account that may create tables" in refusal(lambda: clerk.reserve("n", 1))
+
+
+def test_an_account_that_may_only_read_is_refused(server: Server, store: Database) -> None:
+    store.now_ms()
+    right = "INSERT, UPDATE ON {} {} clerk"
+    tables = "mintmark.*" if isinstance(server, MariaDB) else "ALL TABLES IN SCHEMA public"
+    with account(server) as url, open_store(url) as clerk:
+        administer(server, f"REVOKE {right.format(tables, 'FROM')}")
+        assert "SELECT, INSERT and UPDATE" in refusal(lambda: clerk.reserve("n", 1))
+        assert store.list_namespaces() == []
+
+
+def test_a_database_that_is_not_there_is_refused(server: Server) -> None:
+    with open_store(f"{server.url}_not") as store:
+        said = refusal(store.now_ms)
+        assert "create the database" in said or "rights on the database" in said
+
+
+def test_an_unknown_account_is_refused(server: Server) -> None:
+    with open_store(server.url.replace("//mintmark:", "//nobody:")) as store:
+        assert "check user" in refusal(store.now_ms)
+
+
+def test_a_server_that_is_read_only_is_refused(server: Server, store: Database) -> None:
+    store.reserve("n", 1)
+    if isinstance(server, MariaDB):
+        # An administrator's account could write to a replica.
+        change = "SET GLOBAL read_only = 1; GRANT READ_ONLY ADMIN ON *.* TO mintmark"
+        undo = "SET GLOBAL read_only = 0; REVOKE READ_ONLY ADMIN ON *.* FROM mintmark"
+    else:
+        change = "ALTER ROLE mintmark SET default_transaction_read_only = on"
+        undo = "ALTER ROLE mintmark RESET default_transaction_read_only"
+    with setting(server, change, undo):
+        store.close()
+        for verb in (lambda: store.reserve("n", 1), store.describe, store.now_ms, lambda: acquire(store)):
+            assert "name the primary" in refusal(verb)
+    store.close()
+    assert store.reserve("n", 1).first == 2
+
+
+def test_a_schema_made_by_a_newer_mintmark_is_refused(server: Server, store: Database) -> None:
+    store.reserve("n", 1)
+    administer(server, "INSERT INTO mintmark_schema (version) VALUES (999)")
+    assert "upgrade mintmark" in refusal(lambda: store.reserve("n", 1), "store.schema")
+    administer(server, "DELETE FROM mintmark_schema WHERE version = 999")
+    assert store.reserve("n", 1).first == 2
+
+
+def test_a_missing_table_is_named(server: Server, store: Database) -> None:
+    store.reserve("n", 1)
+    administer(server, "DROP TABLE mintmark_namespace")
+    assert "mintmark_namespace" in refusal(lambda: store.reserve("n", 1))
+
+
+def test_tables_that_were_dropped_altogether_are_made_anew(server: Server, store: Database) -> None:
+    store.reserve("n", 1)
+    server.reset()
+    assert eventually(lambda: store.reserve("n", 1)).first == 1
+
+
+def test_an_error_of_the_server_shows_no_token(server: Server, store: Database) -> None:
+    lease = acquire(store)
+    # Of a row that breaks a rule, a server likes to show all that is in it.
+    administer(server, f"ALTER TABLE mintmark_node ADD CONSTRAINT enough CHECK (until_ms <= {lease.until_ms})")
+    with pytest.raises(StoreError) as caught:
+        store.extend(lease, now_ms=store.now_ms() + 1)
+    assert caught.value.code == "store.refused"
+    assert lease.token not in "".join(traceback.format_exception(caught.value))
+
+
+@pytest.mark.parametrize(
+    "option", ["timeout_ms=0", "timeout_ms=2s", "timeout=5", "sslmode=yes", "ssl_ca=/no/such/file"]
+)
+@pytest.mark.parametrize("scheme", ["mysql", "mariadb", "postgresql"])
+def test_a_wrong_option_is_refused(scheme: str, option: str) -> None:
+    with pytest.raises(MintError) as caught, open_store(f"{scheme}://u:secret@127.0.0.1:1/d?{option}") as store:
+        store.now_ms()
+    file = option.startswith("ssl_ca") and scheme != "postgresql"
+    assert caught.value.code == ("store.refused" if file else "config.store")
+    assert option.partition("=")[0] in str(caught.value)
+
+
+@pytest.mark.parametrize("url", ["mysql://h", "postgresql://h/", "mariadb://a,b/d", "postgresql://a,b/d"])
+def test_one_host_and_a_database_are_needed(url: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        open_store(url)
+    assert caught.value.code == "config.store"
+
+
+def test_settings_that_lose_what_was_committed_are_warned_of(mariadb: MariaDB) -> None:
+    def warning(store: Store) -> str:
+        [only] = store.describe().warnings
+        return only
+
+    with open_store(mariadb.url) as store:
+        assert store.describe().warnings == ()
+        flush = "SET GLOBAL innodb_flush_log_at_trx_commit = "
+        with setting(mariadb, flush + "2", flush + "1"):
+            assert "innodb_flush_log_at_trx_commit" in warning(store)
+        administer(mariadb, "ALTER TABLE mintmark_pool ENGINE = Aria")
+        assert "ENGINE = InnoDB" in warning(store)
+
+
+def test_settings_that_damage_what_was_committed_are_warned_of(postgresql: PostgreSQL) -> None:
+    alter = "ALTER SYSTEM {} full_page_writes {};\nSELECT pg_reload_conf();"
+    with open_store(postgresql.url) as store:
+        assert store.describe().warnings == ()
+        with setting(postgresql, alter.format("SET", "= off"), alter.format("RESET", "")):
+            until(lambda: any("full_page_writes" in text for text in store.describe().warnings), "it is warned of")
+        until(lambda: not store.describe().warnings, "it is not any more")
+
+
+def test_a_commit_waits_for_the_disk_even_if_the_account_would_not(postgresql: PostgreSQL) -> None:
+    role = "ALTER ROLE mintmark {} synchronous_commit {}"
+    with (
+        setting(postgresql, role.format("SET", "= off"), role.format("RESET", "")),
+        open_store(postgresql.url) as store,
+    ):
+        assert isinstance(store, Database)
+        store.now_ms()
+        with store._begin() as transaction:
+            shown = cast("Any", transaction)._connection.execute(sa.text("SHOW synchronous_commit")).scalar_one()
+        assert shown == "on"
+
+
+def test_the_clock_is_the_same_in_every_time_zone(mariadb: MariaDB) -> None:
+    zone = "SET GLOBAL time_zone = "
+    with setting(mariadb, zone + "'+05:00'", zone + "'SYSTEM'"), open_store(mariadb.url) as store:
+        assert abs(store.now_ms() - time.time_ns() // 1_000_000) < CLOCK_LIMIT_MS
+
+
+def test_what_does_not_fit_is_refused_and_not_cut(mariadb: MariaDB) -> None:
+    mode = "SET GLOBAL sql_mode = "
+    with setting(mariadb, mode + "''", mode + "DEFAULT"), open_store(mariadb.url) as store:
+        assert "holder" in refusal(lambda: acquire(store, holder="x" * 70_000))
+        assert store.list_leases() == []
+
+
+def test_text_that_no_column_holds_is_refused(postgresql: PostgreSQL) -> None:
+    with open_store(postgresql.url) as store:
+        assert "NUL" in refusal(lambda: acquire(store, holder="a\0b"))
+        assert store.list_leases() == []
+
+
+# --- idalloc ----------------------------------------------------------------------------------------------------------
+
+TABLE = """
+CREATE TABLE IF NOT EXISTS tbl_alloc_info (
+  service_name VARCHAR(64) NOT NULL PRIMARY KEY,
+  last_alloc_value BIGINT UNSIGNED NOT NULL DEFAULT '0',
+  data_version BIGINT UNSIGNED NOT NULL DEFAULT '0'
+) ENGINE = InnoDB CHARACTER SET = utf8mb4;
+"""
+
+
+def test_what_an_idalloc_handed_out_is_never_reserved(mariadb: MariaDB, redis: Redis) -> None:
+    administer(
+        mariadb, TABLE + "INSERT INTO tbl_alloc_info VALUES ('orders', 10000, 1), ('gone', 700000, 70), ('a b', 5, 1)"
+    )
+    for service, value in (("orders", 90_000), ("young", 10_000), ("größe", 20_000)):
+        redis.ask("HSET", f"idalloc:alloc_info_{service}", "lastAllocValue", str(value), "dataVersion", "9")
+    redis.ask("SET", "idalloc:lock_orders", "1")
+    table, hashes = read_idalloc_table(mariadb.url), read_idalloc_hashes(redis.url)
+    assert table == {"orders": 10_000, "gone": 700_000, "a b": 5}
+    assert hashes == {"orders": 90_000, "young": 10_000, "größe": 20_000}
+    with open_store("memory:") as store:
+        store.raise_floor("young", 5_000_000)
+        done = import_idalloc(store, table, hashes)
+        assert done.floors == {"gone": 700_001 + MARGIN, "orders": 90_001 + MARGIN, "young": 10_001 + MARGIN}
+        assert sorted(done.refused) == ["a b", "größe"]
+        assert all("letters, digits" in why for why in done.refused.values())
+        assert store.reserve("orders", 1).first == 90_001 + MARGIN
+        assert store.reserve("gone", 1).first == 700_001 + MARGIN
+        assert store.reserve("young", 1).first == 5_000_000
+
+
+def test_a_counter_without_room_for_the_margin_is_reported() -> None:
+    with open_store("memory:") as store:
+        done = import_idalloc(store, {"full": 2**63 - 1, "fine": 1}, margin=0)
+        assert (list(done.floors), list(done.refused)) == (["fine"], ["full"])
+        refusal(lambda: import_idalloc(store, {}, margin=-1), "field.range")
+
+
+def test_what_is_no_idalloc_is_said_so(mariadb: MariaDB, redis: Redis) -> None:
+    assert "tbl_alloc_info" in refusal(lambda: read_idalloc_table(mariadb.url))
+    assert administer(mariadb, "SHOW TABLES") == ""
+    redis.ask("HSET", "idalloc:alloc_info_x", "lastAllocValue", "1e5")
+    assert "whole number" in refusal(lambda: read_idalloc_hashes(redis.url))
+    assert read_idalloc_hashes(redis.url, prefix="other:") == {}
+    refusal(lambda: read_idalloc_hashes(redis.url, prefix="*"), "config.name")
+    refusal(lambda: read_idalloc_hashes("mysql://h/d"), "config.store")
+    refusal(lambda: read_idalloc_table("redis://h"), "config.store")

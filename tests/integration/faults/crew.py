@@ -1,0 +1,192 @@
+"""Starts workers, gives them orders, and compares what they minted."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Self
+
+import numpy as np
+
+from tests.servers.server import until
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+ROOT: Final = Path(__file__).parents[3]
+WIDTHS: Final = {"sno": 10, "snowflake": 8, "locality": 16, "sequence": 8}
+PATIENCE_S: Final = 40
+
+
+class Worker:
+    """One process that mints."""
+
+    def __init__(self, directory: Path, name: str, orders: dict[str, Any]) -> None:
+        self.orders = orders
+        self.file = directory / name
+        self._said = directory / f"{name}.said"
+        with self._said.open("wb") as said, (directory / f"{name}.errors").open("wb") as errors:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "tests.integration.faults.worker"],
+                cwd=ROOT,
+                stdin=subprocess.PIPE,
+                stdout=said,
+                stderr=errors,
+                env={**os.environ, "MINTMARK_HOME": str(directory / "home")},
+            )
+        self._say(json.dumps({**orders, "file": str(self.file)}))
+
+    def _say(self, line: str) -> None:
+        assert self._process.stdin
+        self._process.stdin.write(f"{line}\n".encode())
+        self._process.stdin.flush()
+
+    def said(self, event: str) -> list[dict[str, Any]]:
+        """What it told of such events."""
+        lines = self._said.read_text(encoding="utf-8").splitlines()
+        told = [json.loads(line) for line in lines if line.endswith("}")]
+        return [what for what in told if what["event"] == event]
+
+    def wait_for(self, event: str, count: int = 1) -> None:
+        """Waits until it has told of so many."""
+        until(lambda: len(self.said(event)) >= count, f"{self.file.name} says {event}", seconds=PATIENCE_S)
+
+    def wait_until_minting(self) -> None:
+        self.wait_for("minting", len(self.orders["schemes"]))
+
+    def wait_for_more(self, count: int = 1) -> None:
+        """Waits until it has minted more IDs of every scheme than now."""
+        sizes = {scheme: self.size(scheme) for scheme in self.orders["schemes"]}
+        until(
+            lambda: all(self.size(scheme) > size + count for scheme, size in sizes.items()),
+            f"{self.file.name} mints on",
+            seconds=PATIENCE_S,
+        )
+
+    def size(self, scheme: str) -> int:
+        file = Path(f"{self.file}.{scheme}")
+        return file.stat().st_size if file.exists() else 0
+
+    def step(self, ms: int) -> None:
+        """Moves its clock."""
+        count = len(self.said("stepped"))
+        self._say(f"step {ms}")
+        self.wait_for("stepped", count + 1)
+
+    def signal(self, number: signal.Signals) -> None:
+        self._process.send_signal(number)
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.wait()
+
+    def cpu_s(self) -> float:
+        """How much of the processor it has used so far."""
+        fields = Path(f"/proc/{self._process.pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def stop(self) -> None:
+        """Ends it in good order, if it has not ended."""
+        with suppress(OSError):
+            assert self._process.stdin
+            self._process.stdin.close()
+        try:
+            self._process.wait(PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise
+        if self._process.returncode > 0:
+            raise RuntimeError(self.file.with_name(f"{self.file.name}.errors").read_text(encoding="utf-8"))
+
+
+class Crew:
+    """Workers that share a store."""
+
+    def __init__(self, directory: Path, store: str, **orders: Any) -> None:
+        self._directory = directory
+        self._orders: dict[str, Any] = {
+            "store": store,
+            "schemes": ["sno", "snowflake", "locality", "sequence"],
+            "nodes": 16,
+            "span_ms": 1000,
+            "max_wait_ms": 1000,
+            "step": 500,
+            "batch": 50,
+            "pause_s": 0.005,
+            "on_lease_lost": "raise",
+            "anew": True,
+            "stepped": False,
+            "closes": True,
+            **orders,
+        }
+        self.workers: list[Worker] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for worker in self.workers:
+            worker.signal(signal.SIGCONT)
+            worker.kill()
+
+    def start(self, **orders: Any) -> Worker:
+        """One more."""
+        worker = Worker(self._directory, f"{len(self.workers)}", {**self._orders, **orders})
+        self.workers.append(worker)
+        return worker
+
+    def start_minting(self, count: int, **orders: Any) -> list[Worker]:
+        """Several, once all of them mint."""
+        started = [self.start(**orders) for _ in range(count)]
+        for worker in started:
+            worker.wait_until_minting()
+        return started
+
+    def all_mint_on(self) -> None:
+        for worker in self.workers:
+            worker.wait_for_more()
+
+    def stop(self) -> None:
+        for worker in self.workers:
+            worker.stop()
+
+    def refusals(self) -> Counter[str]:
+        """How callers were refused, by code."""
+        codes: Counter[str] = Counter()
+        for worker in self.workers:
+            done = worker.said("done")
+            codes += Counter(done[0]["refusals"] if done else {what["code"]: 1 for what in worker.said("refused")})
+        return codes
+
+    def slowest_ms(self) -> int:
+        """The longest that any call took."""
+        return max([done["slowest_ms"] for worker in self.workers for done in worker.said("done")], default=0)
+
+    def counts(self) -> tuple[int, int]:
+        """How many IDs were minted, and how many of them are not the first of their kind."""
+        ids = repeated = 0
+        for scheme, width in WIDTHS.items():
+            data = b"".join(
+                data[: len(data) // width * width]
+                for worker in self.workers
+                if (file := Path(f"{worker.file}.{scheme}")).exists()
+                for data in [file.read_bytes()]
+            )
+            count, distinct = count_distinct(data, width)
+            ids, repeated = ids + count, repeated + count - distinct
+        return ids, repeated
+
+
+def count_distinct(data: bytes, width: int) -> tuple[int, int]:
+    """How many IDs of so many bytes, and how many different ones."""
+    # numpy leaves the zeros at a string's end away, and that of all: of one width, equal strings are equal bytes.
+    ids = np.frombuffer(data, dtype=f"S{width}")
+    return len(ids), len(np.unique(ids))

@@ -1,0 +1,325 @@
+"""The faults, each a function that runs it and tells what users saw."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Final
+from urllib.request import ProxyHandler, build_opener
+
+from tests.integration.faults.crew import PATIENCE_S, ROOT, Crew
+from tests.servers import Daemon, Etcd, MariaDB, PostgreSQL, Redis, RedisSentinel, RedisWithoutAOF
+from tests.servers.proxy import Proxy
+from tests.servers.server import HOST, free_port, until
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from tests.servers import Server
+
+_open = build_opener(ProxyHandler({})).open
+LEASES: Final = ["sno", "snowflake", "locality"]
+
+
+@dataclass(frozen=True)
+class Row:
+    """What became of one fault."""
+
+    fault: str
+    store: str
+    waited_ms: int
+    """The longest that a call took."""
+    refused: dict[str, int]
+    """Callers that were refused, by code."""
+    ids: int
+    duplicates: int
+    seen: str = ""
+    """What else there is to say."""
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A fault, and the stores that it is brought upon: kinds of servers, or ``None`` for an SQLite file."""
+
+    run: Callable[[Any, Path], Row]
+    stores: tuple[type[Server] | None, ...]
+
+    @property
+    def name(self) -> str:
+        return self.run.__name__
+
+
+POOLS: Final = {"sno": "sno/1", "snowflake": snowflake.DEFAULT.meaning, "locality": "locality"}
+"""The pools that workers lease from, and what their node numbers mean."""
+
+
+def url_of(server: Server | None, directory: Path) -> str:
+    """The store's URL, once it has pools: Redis would take new ones for lost."""
+    if server is None:
+        return f"sqlite:///{directory / 'ids.db'}"
+    url = f"{server.url}?volatile=1" if isinstance(server, RedisWithoutAOF) else server.url
+    with open_store(url) as store:
+        for pool, layout in POOLS.items():
+            store.create_pool(pool, layout=layout)
+    return url
+
+
+def row(fault: str, server: Server | None, crew: Crew, seen: str = "") -> Row:
+    ids, duplicates = crew.counts()
+    store = server.name if server else "sqlite"
+    return Row(fault, store, crew.slowest_ms(), dict(crew.refusals().most_common()), ids, duplicates, seen)
+
+
+def holder_killed_same_node(server: Server | None, directory: Path) -> Row:
+    """The next process has to wait until the window of the dead one has ended."""
+    with Crew(directory, url_of(server, directory), nodes=1, span_ms=5000, max_wait_ms=10_000) as crew:
+        [first] = crew.start_minting(1)
+        first.wait_for_more(1000)
+        first.kill()
+        [second] = crew.start_minting(1)
+        second.wait_for_more(1000)
+        crew.stop()
+        return row("kill -9 of a process; the next one gets its node number", server, crew, "waits out the window")
+
+
+def holder_killed_other_node(server: Server | None, directory: Path) -> Row:
+    """The next process has another node number at once."""
+    with Crew(directory, url_of(server, directory), nodes=2) as crew:
+        [first] = crew.start_minting(1)
+        first.wait_for_more(1000)
+        first.kill()
+        crew.start_minting(1)
+        crew.workers[1].wait_for_more(1000)
+        crew.stop()
+        return row("kill -9 of a process; the next one gets another node number", server, crew)
+
+
+def store_killed(server: Server, directory: Path) -> Row:
+    """A store that comes back with what it held is found again."""
+    with Crew(directory, url_of(server, directory)) as crew:
+        crew.start_minting(4)
+        crew.all_mint_on()
+        server.kill()
+        for worker in crew.workers:
+            worker.wait_for("refused")
+        server.start()
+        crew.all_mint_on()
+        crew.stop()
+        return row("kill -9 of the store under load", server, crew)
+
+
+def store_flushed(server: Redis, directory: Path) -> Row:
+    """Leases rest for a span and the clock limit, as whoever held one may still mint."""
+    with Crew(directory, url_of(server, directory), schemes=LEASES) as crew:
+        crew.start_minting(4)
+        crew.all_mint_on()
+        server.ask("FLUSHALL")
+        for worker in crew.workers:
+            worker.wait_for("refused")
+        crew.all_mint_on()
+        crew.stop()
+        return row("FLUSHALL under load", server, crew, "node numbers rest for a span and 5 s")
+
+
+def store_forgets_all(server: RedisWithoutAOF, directory: Path) -> Row:
+    """A Redis that keeps nothing, which the URL has to allow."""
+    with Crew(directory, url_of(server, directory), schemes=LEASES) as crew:
+        crew.start_minting(4)
+        crew.all_mint_on()
+        server.kill()
+        server.start()
+        for worker in crew.workers:
+            worker.wait_for("refused")
+        crew.all_mint_on()
+        crew.stop()
+        return row("the store restarts without its data", server, crew, "node numbers rest for a span and 5 s")
+
+
+def store_fails_over(server: RedisSentinel, directory: Path) -> Row:
+    """The replica takes over, having heard all."""
+    with Crew(directory, url_of(server, directory)) as crew:
+        crew.start_minting(4)
+        crew.all_mint_on()
+        server.failover()
+        crew.all_mint_on()
+        crew.stop()
+        return row("failover to a replica that heard all", server, crew, "node numbers rest for a span and 5 s")
+
+
+def store_fails_over_and_forgets(server: RedisSentinel, directory: Path) -> Row:
+    """The replica takes over, and has not heard of the last writes."""
+    with Crew(directory, url_of(server, directory), nodes=8) as crew:
+        crew.start_minting(2, step=5000)
+        crew.all_mint_on()
+        with server.failover_that_forgets():
+            crew.start_minting(2, step=5000)
+            crew.all_mint_on()
+        crew.all_mint_on()
+        crew.stop()
+        return row("failover to a replica that missed the last writes", server, crew, "integers are skipped")
+
+
+def process_stopped(server: Server | None, directory: Path) -> Row:
+    """Who slept past its window has lost its number, and says so before it mints."""
+    with Crew(directory, url_of(server, directory), schemes=LEASES, nodes=1, max_wait_ms=10_000, anew=False) as crew:
+        [sleeper] = crew.start_minting(1)
+        sleeper.wait_for_more(1000)
+        sleeper.signal(signal.SIGSTOP)
+        [heir] = crew.start_minting(1)
+        sleeper.signal(signal.SIGCONT)
+        sleeper.wait_for("ended")
+        assert [ended["code"] for ended in sleeper.said("ended")] == ["lease.lost"]
+        heir.wait_for_more(1000)
+        crew.stop()
+        return row("SIGSTOP of a process past its window, while another takes its node number", server, crew)
+
+
+def process_stopped_and_moves(server: Server | None, directory: Path) -> Row:
+    """The same, of a process that is to move on to another number by itself."""
+    orders = {"schemes": LEASES, "nodes": 2, "max_wait_ms": 10_000, "on_lease_lost": "move"}
+    with Crew(directory, url_of(server, directory), **orders) as crew:
+        [sleeper] = crew.start_minting(1)
+        sleeper.wait_for_more(1000)
+        sleeper.signal(signal.SIGSTOP)
+        # One takes the unused number, the other the sleeper's.
+        heirs = crew.start_minting(2)
+        sleeper.signal(signal.SIGCONT)
+        heirs[0].stop()
+        sleeper.wait_for_more(1000)
+        crew.stop()
+        return row('the same with on_lease_lost="move", once a number is free', server, crew)
+
+
+def clock_stepped(server: Server | None, directory: Path) -> Row:
+    """Clocks decide when something is minted, not whether it is unique."""
+    with Crew(directory, url_of(server, directory), schemes=LEASES, nodes=4, stepped=True) as crew:
+        workers = crew.start_minting(4)
+        for ms in (-300, 800, -2000, 3000, -1500, 700, -60_000, 60_000):
+            for worker in workers:
+                worker.step(ms)
+            if abs(ms) < 5000:
+                crew.all_mint_on()
+        crew.all_mint_on()
+        crew.stop()
+        return row("clocks step back and forward, by up to a minute", server, crew)
+
+
+def reply_cut(server: Daemon, directory: Path) -> Row:
+    """The store did what it was asked, and nobody was told."""
+    with Proxy(server) as proxy, Crew(directory, url_of(server, directory).replace(server.url, proxy.url), span_ms=1000, step=200) as crew:
+        crew.start_minting(3)
+        for reply in (1, 2, 3, 1, 2, 3, 5, 7):
+            proxy.cut(reply)
+            replies = proxy.replies
+            until(lambda seen=replies + reply: proxy.replies >= seen, "the reply is cut")
+            crew.all_mint_on()
+        crew.stop()
+        return row("connections cut in the middle of a reply, eight times", server, crew)
+
+
+def store_frozen(server: Server, directory: Path) -> Row:
+    """What is held is served, then callers are told to come back; nobody has to be told that the store is there again."""
+    with Crew(directory, url_of(server, directory), schemes=["snowflake", "sequence"], span_ms=4000, step=2000) as crew:
+        [worker] = crew.start_minting(1)
+        worker.wait_for_more()
+        server.pause()
+        held = worker.size("snowflake")
+        worker.wait_for("refused", 2)
+        served = (worker.size("snowflake") - held) // 8
+        used_s, began_s = worker.cpu_s(), time.monotonic()
+        time.sleep(3)
+        cpu = (worker.cpu_s() - used_s) / (time.monotonic() - began_s)
+        server.resume()
+        resumed_ms = time.time_ns() // 1_000_000
+        sizes = worker.size("snowflake"), worker.size("sequence")
+        until(lambda: worker.size("snowflake") > sizes[0], "leases are extended again", seconds=PATIENCE_S)
+        until(lambda: worker.size("sequence") > sizes[1], "segments are fetched again", seconds=PATIENCE_S)
+        recovered_ms = time.time_ns() // 1_000_000 - resumed_ms
+        crew.stop()
+        refused = worker.said("refused")
+        assert {what["code"] for what in refused} == {"store.unavailable"}, refused
+        assert all(what["retry_after_ms"] > 0 for what in refused), refused
+        assert served > 0
+        seen = f"{served:,} IDs served meanwhile; {cpu:.1%} of a processor used; back after {recovered_ms} ms"
+        return row("SIGSTOP of the store", server, crew, seen)
+
+
+def preforked(server: Server | None, directory: Path) -> Row:
+    """gunicorn forks workers from a parent whose generators have minted already."""
+    port = free_port()
+    command = [sys.executable, "-m", "gunicorn", "--preload", "--workers=4", f"--bind={HOST}:{port}"]
+    command += ["--log-level=warning", "--no-control-socket", "tests.integration.faults.prefork:app"]
+    environment = {**os.environ, "STORE": url_of(server, directory), "MINTMARK_HOME": str(directory / "home")}
+    ids: Counter[tuple[str, int]] = Counter()
+    pids = set()
+
+    def ask(path: str) -> int:
+        with _open(f"http://{HOST}:{port}/{path}", timeout=PATIENCE_S) as answer:
+            said = json.load(answer)
+        ids.update((scheme.removeprefix("default mintmark."), id) for scheme, made in said["ids"].items() for id in made)
+        return int(said["pid"])
+
+    with process(command, environment, directory / "gunicorn.log") as parent:
+        until(lambda: is_served(port) or parent.poll() is not None, "gunicorn serves", seconds=PATIENCE_S)
+        ask("parent")
+        for turn in range(80):
+            pid = ask("")
+            pids.add(pid)
+            if turn in {20, 40}:
+                os.kill(pid, signal.SIGKILL)
+                until(lambda: is_served(port), "gunicorn serves", seconds=PATIENCE_S)
+    minted = sum(ids.values())
+    store = server.name if server else "sqlite"
+    fault = "gunicorn forks workers after minting; two of them are killed"
+    return Row(fault, store, 0, {}, minted, minted - len(ids), f"{len(pids)} workers")
+
+
+@contextmanager
+def process(command: list[str], environment: dict[str, str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
+    with log.open("wb") as file:
+        started = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=file, stderr=file)
+    try:
+        yield started
+    finally:
+        started.terminate()
+        try:
+            started.wait(PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            started.kill()
+            started.wait()
+
+
+def is_served(port: int) -> bool:
+    try:
+        with _open(f"http://{HOST}:{port}/parent", timeout=PATIENCE_S):
+            return True
+    except OSError:
+        return False
+
+
+SCENARIOS: Final = (
+    Scenario(holder_killed_same_node, (None, MariaDB)),
+    Scenario(holder_killed_other_node, (None, Redis)),
+    Scenario(process_stopped, (PostgreSQL,)),
+    Scenario(process_stopped_and_moves, (Etcd,)),
+    Scenario(clock_stepped, (None,)),
+    Scenario(preforked, (None, PostgreSQL)),
+    Scenario(store_killed, (MariaDB, PostgreSQL, Redis, Etcd)),
+    Scenario(reply_cut, (MariaDB, Redis, Etcd)),
+    Scenario(store_frozen, (MariaDB, Redis)),
+    Scenario(store_flushed, (Redis,)),
+    Scenario(store_forgets_all, (RedisWithoutAOF,)),
+    Scenario(store_fails_over, (RedisSentinel,)),
+    Scenario(store_fails_over_and_forgets, (RedisSentinel,)),
+)

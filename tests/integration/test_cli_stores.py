@@ -1,0 +1,617 @@
+"""The commands that look after a store, run as people and scripts run them, on an SQLite file."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import socket
+import sqlite3
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from mintmark import sno, snowflake
+from mintmark.cli.pools import read_layout
+from mintmark.errors import CATALOGUE
+from mintmark.lease import MAX_INTEGER, Lease
+from mintmark.store import open_store
+from mintmark.store.sqlite import SqliteStore
+from mintmark.store.url import StoreUrl
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from mintmark.store import Store
+
+MINTMARK = [sys.executable, "-m", "mintmark"]
+CLEAN = {key: value for key, value in os.environ.items() if key not in {"NO_COLOR", "COLUMNS", "MINTMARK_STORE"}}
+HERE = f"{socket.gethostname()}:4711"
+
+needs_rich = pytest.mark.skipif(find_spec("rich") is None, reason="colours need rich")
+
+
+class Shell:
+    """Runs commands with a store and a home of their own."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.url = f"sqlite:///{home / 'ids.db'}"
+        self.env = {**CLEAN, "MINTMARK_STORE": self.url, "MINTMARK_HOME": str(home / "home")}
+
+    def run(self, *args: str, **env: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [*MINTMARK, *args],
+            capture_output=True,
+            cwd=self.home,
+            env={**self.env, **env},
+            timeout=60,
+            check=False,
+            encoding="utf-8",
+        )
+
+    def output(self, *args: str, **env: str) -> str:
+        """What a command that succeeds prints."""
+        done = self.run(*args, **env)
+        assert (done.returncode, done.stderr) == (0, "")
+        return done.stdout
+
+    def facts(self, *args: str, **env: str) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.output(*args, "--json", **env).splitlines()]
+
+    def findings(self, *args: str, status: int = 0, **env: str) -> dict[tuple[str, str], dict[str, Any]]:
+        """What the doctor finds, by topic and what it is about."""
+        done = self.run("doctor", "--json", *args, **env)
+        assert done.returncode == status, done.stderr
+        found = [json.loads(line) for line in done.stdout.splitlines()]
+        return {(each["topic"], each["about"]): each for each in found}
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Shell:
+    return Shell(tmp_path)
+
+
+def lease(
+    store: Store, *, pool: str = "sno", layout: str = "sno/1", holder: str = HERE, span_ms: int = 60_000
+) -> Lease:
+    return store.acquire(
+        pool, nodes=range(8), layout=layout, holder=holder, now_ms=time.time_ns() // 10**6, span_ms=span_ms
+    )
+
+
+# --- next, reserve ----------------------------------------------------------------------------------------------------
+
+
+def test_next_prints_integers_that_go_on_where_the_last_command_stopped(shell: Shell) -> None:
+    assert shell.output("next", "orders") == "1\n"
+    assert shell.output("next", "orders", "-n", "3") == "2\n3\n4\n"
+    assert shell.output("next", "refunds") == "1\n"
+    assert shell.facts("next", "orders", "-n", "2") == [
+        {"namespace": "orders", "integer": "5"},
+        {"namespace": "orders", "integer": "6"},
+    ]
+
+
+def test_next_prints_more_than_one_reservation_holds(shell: Shell) -> None:
+    printed = shell.output("next", "orders", "-n", "200000").split()
+    assert [int(each) for each in printed] == list(range(1, 200_001))
+
+
+def test_next_records_before_it_prints(shell: Shell) -> None:
+    process = subprocess.Popen(
+        [*MINTMARK, "next", "orders", "-n", "1000000000"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=shell.env
+    )
+    assert process.stdout
+    last = int([process.stdout.readline() for _ in range(1000)][-1])
+    process.stdout.close()
+    assert process.stderr
+    assert process.stderr.read() == b""
+    process.stderr.close()
+    assert process.wait(30) == 141
+    assert int(shell.output("next", "orders")) > last
+
+
+def test_next_prints_what_is_left_and_then_says_that_it_is_used_up(shell: Shell) -> None:
+    shell.output("namespaces", "create", "few", "--start", "8", "--maximum", "10")
+    done = shell.run("next", "few", "-n", "5")
+    assert (done.stdout, done.returncode) == ("8\n9\n10\n", CATALOGUE["sequence.exhausted"].exit)
+    assert done.stderr.startswith("mintmark: namespace 'few' is used up: its last integer is 10, its maximum 10\n")
+
+
+def test_reserve_prints_the_first_and_the_last(shell: Shell) -> None:
+    assert shell.output("reserve", "orders", "1000") == "1 1000\n"
+    assert shell.output("reserve", "orders", "1") == "1001 1001\n"
+    shell.output("namespaces", "create", "odd", "--stride", "2", "--offset", "1")
+    assert shell.facts("reserve", "odd", "3") == [
+        {"namespace": "odd", "first": "1", "last": "5", "stride": "2", "count": "3"}
+    ]
+
+
+def test_reserve_takes_nothing_where_fewer_are_left(shell: Shell) -> None:
+    shell.output("namespaces", "create", "few", "--maximum", "10")
+    done = shell.run("reserve", "few", "11")
+    assert (done.stdout, done.returncode) == ("", CATALOGUE["sequence.exhausted"].exit)
+    assert done.stderr.startswith("mintmark: namespace 'few' has 10 integers left, not 11\n")
+    assert shell.output("reserve", "few", "10") == "1 10\n"
+
+
+# --- new --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("args", "pool"),
+    [(["sno"], "sno"), (["snowflake"], "snowflake"), (["snowflake", "--layout", "default"], "snowflake")],
+)
+def test_new_leases_its_node_number_and_gives_it_back(args: list[str], pool: str, shell: Shell) -> None:
+    with open_store(shell.url) as store:
+        layout = read_layout(args[-1])
+        assert layout is not None
+        taken = lease(store, pool=pool, layout=layout.text)
+    minted = shell.output("new", *args, "-n", "1000", "--store", shell.url, MINTMARK_STORE="").split()
+    assert len(set(minted)) == 1000
+    first, second = shell.facts("leases", "list", pool)
+    assert (first["node"], first["state"]) == (str(taken.node), "held")
+    assert (second["node"], second["state"]) == (str(taken.node + 1), "released")
+    if pool == "sno":
+        assert {sno.ID.parse(each).partition for each in minted} == {taken.node + 1}
+
+
+def test_new_says_what_to_do_where_the_store_cannot_be_used(shell: Shell) -> None:
+    done = shell.run("new", "sno", "--store", "sqlite:////nowhere/at/all/ids.db")
+    assert (done.returncode, done.stdout) == (CATALOGUE["store.refused"].exit, "")
+    assert re.fullmatch(r"mintmark: [^\n]*unable to open[^\n]*\n  [A-Z][^\n]*\n", done.stderr)
+
+
+def test_new_warns_in_one_line_where_uniqueness_rests_on_a_lock(shell: Shell, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    done = shell.run("new", "sno", MINTMARK_STORE="", MINTMARK_HOME=str(tmp_path / "file" / "home"))
+    assert (done.returncode, len(done.stdout)) == (0, 17)
+    assert re.fullmatch(r"mintmark: warning: mintmark cannot write its registry[^\n]*\n", done.stderr)
+
+
+# --- namespaces -------------------------------------------------------------------------------------------------------
+
+
+def test_namespaces_are_listed_with_what_is_left(shell: Shell) -> None:
+    assert shell.output("namespaces", "list").startswith("no namespaces yet")
+    assert shell.facts("namespaces", "list") == []
+    shell.output("namespaces", "create", "invoices", "--start", "100", "--maximum", "1000", "--stride", "10")
+    shell.output("next", "orders", "-n", "7")
+    invoices, orders = shell.facts("namespaces", "list")
+    assert (invoices["namespace"], invoices["next"], invoices["left"]) == ("invoices", "100", "91")
+    assert (orders["next"], orders["left"], orders["largest_count"]) == ("8", str(MAX_INTEGER - 7), "7")
+    header, first, _ = shell.output("namespaces", "list").splitlines()
+    assert header.split() == ["namespace", "next", "used", "left", "maximum", "stride"]
+    assert first.split() == ["invoices", "100", "9.0%", "91", "1,000", "10"]
+
+
+def test_a_floor_is_raised_and_never_lowered(shell: Shell) -> None:
+    assert shell.facts("namespaces", "raise-floor", "orders", "5000")[0]["next"] == "5000"
+    assert shell.facts("namespaces", "raise-floor", "orders", "10")[0]["next"] == "5000"
+    assert shell.output("next", "orders") == "5000\n"
+
+
+def test_a_used_up_namespace_has_no_next_integer(shell: Shell) -> None:
+    shell.output("namespaces", "create", "one", "--maximum", "1")
+    shell.output("next", "one")
+    assert (shell.facts("namespaces", "list")[0]["next"], shell.facts("namespaces", "list")[0]["left"]) == (None, "0")
+    assert shell.output("namespaces", "list").splitlines()[1].split() == ["one", "-", "100.0%", "0", "1", "1"]
+
+
+# --- pools ------------------------------------------------------------------------------------------------------------
+
+TWITTER = "snowflake time:41 datacenter:5 worker:5 sequence:12 @1288834974657 1ms"
+
+
+@pytest.mark.parametrize(
+    ("text", "written", "nodes"),
+    [
+        ("sno", "sno/1", 65_536),
+        ("sno/8", "sno/8", 524_288),
+        ("snowflake", "snowflake time:41 node:10 sequence:12 @1420070400000 1ms", 1_024),
+        ("twitter", TWITTER, 1_024),
+        (TWITTER, TWITTER, 1_024),
+        ("snowflake time:38 region:4 node:10 sequence:8 @0 10ms", None, 16_384),
+        ("locality", "locality", 2**44),
+    ],
+)
+def test_a_layout_is_written_as_generators_write_it(text: str, written: str | None, nodes: int) -> None:
+    layout = read_layout(text)
+    assert layout is not None
+    assert (layout.text, layout.nodes) == (written or text, nodes)
+    assert read_layout(layout.text) == layout
+
+
+def test_the_ends_of_layouts_are_those_of_their_generators() -> None:
+    years = {}
+    for name in ("sno", "snowflake", "locality"):
+        layout = read_layout(name)
+        assert layout is not None
+        assert layout.ends is not None
+        years[name] = layout.ends.year
+    assert years == {"sno": 2079, "snowflake": snowflake.DEFAULT.expires.year, "locality": 2248}
+
+
+@pytest.mark.parametrize(
+    "text", ["", "sno/0", "sno/10923", "sno/08", "sno/-1", "snowflake time:41", "ulid", "LOCALITY"]
+)
+def test_a_text_that_is_no_layout_is_refused(text: str, shell: Shell) -> None:
+    assert read_layout(text) is None
+    done = shell.run("pools", "create", "mine", f"--layout={text}")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert shell.facts("pools", "list") == []
+
+
+def test_pools_are_made_with_their_name_for_a_layout_or_with_a_layout(shell: Shell) -> None:
+    assert shell.facts("pools", "create", "sno")[0]["layout"] == "sno/1"
+    assert shell.facts("pools", "create", "eu", "--layout", "twitter")[0]["layout"] == TWITTER
+    assert [each["pool"] for each in shell.facts("pools", "list")] == ["eu", "sno"]
+    done = shell.run("pools", "create", "mine")
+    assert (done.returncode, done.stderr) == (
+        2,
+        "mintmark: a new pool called 'mine' needs --layout, such as --layout sno\n",
+    )
+    done = shell.run("pools", "create", "eu", "--layout", "sno")
+    assert done.returncode == CATALOGUE["config.pool"].exit
+
+
+def test_creating_a_pool_again_ends_its_quarantine(shell: Shell) -> None:
+    now_ms = time.time_ns() // 10**6
+    with open_store(shell.url) as store:
+        store.create_pool("eu", layout=TWITTER)
+        assert isinstance(store, SqliteStore)
+        with store._begin() as transaction:
+            record = transaction.pool("eu")
+            assert record is not None
+            transaction.put_pool(replace(record, quarantine_until_ms=now_ms + 3_600_000, history_lost=True))
+    (listed,) = shell.facts("pools", "list")
+    assert listed["quarantine_until"] is not None
+    assert listed["history_lost"]
+    assert re.search(r"quarantine +for 3,[56]\d\d\.?\d* s, until ", shell.output("pools", "show", "eu"))
+    assert shell.findings(status=1)["pools", "eu"]["level"] == "attention"
+    (freed,) = shell.facts("pools", "create", "eu")
+    assert (freed["quarantine_until"], freed["layout"]) == (None, TWITTER)
+
+
+def test_pools_are_listed_with_what_is_granted_and_held(shell: Shell) -> None:
+    assert shell.output("pools", "list").startswith("no pools yet")
+    with open_store(shell.url) as store:
+        first = lease(store)
+        lease(store)
+        store.release(first, used_until_ms=0)
+    (listed,) = shell.facts("pools", "show", "sno")
+    assert (listed["granted"], listed["held"], listed["nodes"], listed["span_ms"]) == (2, 1, "65536", 60_000)
+    header, line = shell.output("pools", "list").splitlines()
+    assert header.split() == ["pool", "nodes", "granted", "held", "span", "quarantine", "layout"]
+    assert line.split() == ["sno", "65,536", "2", "1", "60", "s", "-", "sno/1"]
+
+
+@pytest.mark.parametrize("args", [["pools", "show", "nix"], ["leases", "list", "nix"]])
+def test_a_pool_that_is_not_there_is_named(args: list[str], shell: Shell) -> None:
+    done = shell.run(*args)
+    assert (done.returncode, done.stderr) == (2, "mintmark: there is no pool 'nix': see 'mintmark pools list'\n")
+
+
+# --- leases -----------------------------------------------------------------------------------------------------------
+
+
+def test_leases_are_listed_with_their_state(shell: Shell) -> None:
+    assert shell.output("leases", "list") == "nothing is leased yet\n"
+    with open_store(shell.url) as store:
+        held, revoked, released = lease(store), lease(store), lease(store)
+        lease(store, pool="eu", holder="far:1")
+        store.revoke("sno", revoked.node)
+        store.release(released, used_until_ms=0)
+        assert isinstance(store, SqliteStore)
+        with store._begin() as transaction:
+            record = transaction.node("sno", held.node)
+            assert record is not None
+            transaction.put_node(replace(record, node=7, until_ms=1_000_000_000_000, token="x"))
+    states = {(each["pool"], each["node"]): each["state"] for each in shell.facts("leases", "list")}
+    assert states == {
+        ("eu", "0"): "held",
+        ("sno", "0"): "held",
+        ("sno", "1"): "revoked",
+        ("sno", "2"): "released",
+        ("sno", "7"): "ended",
+    }
+    assert {each["pool"] for each in shell.facts("leases", "list", "eu")} == {"eu"}
+    lines = shell.output("leases", "list", "sno").splitlines()
+    assert lines[0].split() == ["pool", "node", "state", "floor", "until", "left", "holder"]
+    assert lines[1].endswith(HERE)
+    assert "2001-09-09 01:46:40" in lines[-1]
+
+
+def test_tokens_are_never_shown(shell: Shell) -> None:
+    with open_store(shell.url) as store:
+        token = lease(store).token
+    for args in (["leases", "list"], ["leases", "release", "sno", "0"], ["pools", "list"], ["doctor"]):
+        for json_too in ([], ["--json"]):
+            assert token not in shell.run(*args, *json_too).stdout
+
+
+def test_releasing_a_lease_takes_it_from_its_holder_at_the_end_of_its_window(shell: Shell) -> None:
+    with open_store(shell.url) as store:
+        held = lease(store)
+        printed = shell.output("leases", "release", "sno", "0")
+        assert "node 0 of pool sno: revoked" in printed
+        assert HERE in printed
+        with pytest.raises(RuntimeError, match="is lost"):
+            store.extend(held, now_ms=time.time_ns() // 10**6)
+        assert lease(store).node != held.node  # not before the window ends
+    (first, _) = shell.facts("leases", "list")
+    assert (first["state"], first["left_ms"] > 0) == ("revoked", True)
+
+
+def test_a_node_number_that_was_never_leased_cannot_be_released(shell: Shell) -> None:
+    done = shell.run("leases", "release", "sno", "3")
+    assert done.returncode == CATALOGUE["lease.unknown"].exit
+    assert "node 3 of pool 'sno' was never leased" in done.stderr
+
+
+def test_what_a_store_holds_cannot_command_the_terminal(shell: Shell) -> None:
+    with open_store(shell.url) as store:
+        lease(store, holder="\x1b[31mred\nnext line")
+    printed = shell.output("leases", "list")
+    assert r"\x1b[31mred\nnext line" in printed
+    assert "\x1b" not in printed
+
+
+# --- doctor -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_doctor_finds_nothing_wrong_with_a_new_store(shell: Shell) -> None:
+    found = shell.findings()
+    assert {each["level"] for each in found.values()} == {"ok"}
+    assert found["store", "url"]["facts"] == {"url": shell.url, "from": "MINTMARK_STORE"}
+    assert found["store", "promise"]["facts"] == {"promise": "host"}
+    assert found["clock", "offset"]["facts"]["limit_ms"] == 5_000
+    assert found["layouts", "locality"]["facts"]["expires"].startswith("2248-")
+    assert found["layouts", "sno"]["facts"]["expires"].startswith("2079-")
+    assert found["installation", "build"]["text"] == "release" or "MINTMARK_DEBUG_BUILD" in os.environ
+    assert shell.output("doctor").endswith("\nall is well\n")
+
+
+def test_the_doctor_changes_nothing(shell: Shell) -> None:
+    with open_store(shell.url) as store:
+        lease(store)
+        store.reserve("orders", 5)
+        before = store.list_pools(), store.list_leases(), store.list_namespaces()
+        shell.output("doctor")
+        assert (store.list_pools(), store.list_leases(), store.list_namespaces()) == before
+
+
+def test_the_doctor_foretells_the_node_number_that_a_store_grants(shell: Shell) -> None:
+    with open_store(shell.url) as store:
+        for _ in range(3):
+            lease(store)
+            finding = shell.findings()["pools", "sno"]
+            granted = lease(store)
+            assert finding["facts"]["next_here"] == str(granted.node)
+        assert finding["facts"]["held_here"] == ["0", "1", "2", "3", "4"]
+
+
+def test_the_doctor_says_when_no_node_number_is_left(shell: Shell) -> None:
+    layout = "snowflake time:41 node:1 sequence:12 @1420070400000 1ms"
+    with open_store(shell.url) as store:
+        for _ in range(2):
+            lease(store, pool="two", layout=layout)
+    finding = shell.findings(status=1)["pools", "two"]
+    assert finding["level"] == "attention"
+    assert "all 2 node numbers of pool 'two' (0..1) are leased" in finding["text"]
+    assert finding["todo"]
+
+
+def test_the_doctor_says_which_namespace_runs_out(shell: Shell) -> None:
+    shell.output("namespaces", "create", "short", "--maximum", "100")
+    shell.output("next", "short", "-n", "90")
+    assert shell.findings()["namespaces", "short"]["facts"] == {"maximum": "100", "left": "10", "used": "90.0%"}
+    shell.output("next", "short", "-n", "1")
+    assert shell.findings(status=1)["namespaces", "short"]["level"] == "attention"
+    shell.output("next", "short", "-n", "9")
+    assert shell.findings(status=1)["namespaces", "short"]["text"] == "used up: its maximum is 100"
+
+
+def test_the_doctor_warns_of_a_store_that_ends_with_its_process(shell: Shell) -> None:
+    done = shell.run("doctor", "--store", "memory:")
+    assert done.returncode == 1
+    assert "!!  promise" in done.stdout
+    assert done.stdout.endswith("\n1 thing needs attention\n")
+
+
+def test_a_clock_that_is_far_from_the_stores_needs_attention(shell: Shell) -> None:
+    from mintmark.cli.doctor import _clock
+
+    store = SqliteStore(StoreUrl.parse(shell.url))
+    levels = [_clock(store, ahead_ms, 1).level for ahead_ms in (0, 2_500, -2_500, 2_501, -2_501, 5_000, 5_001, -90_000)]
+    assert levels == ["ok"] * 3 + ["attention"] * 5
+    assert "90,000 ms behind the store's" in _clock(store, -90_000, 1).text
+    assert "no lease is granted" in _clock(store, 5_001, 1).text
+
+
+def test_the_doctor_reports_a_store_that_cannot_be_used_and_all_the_rest(shell: Shell) -> None:
+    url = "sqlite:////nowhere/at/all/ids.db"
+    found = shell.findings(status=CATALOGUE["store.refused"].exit, MINTMARK_STORE=url)
+    assert found["store", "url"]["level"] == "unusable"
+    assert found["store", "url"]["facts"] == {"code": "store.refused"}
+    assert found["layouts", "sno"]["level"] == "ok"
+    done = shell.run("doctor", MINTMARK_STORE=url)
+    assert "XX  url" in done.stdout
+    assert re.fullmatch(r"mintmark: [^\n]*unable to open[^\n]*\n  [A-Z][^\n]*\n", done.stderr)
+
+
+def test_every_finding_that_is_not_fine_says_what_to_do(shell: Shell) -> None:
+    shell.output("namespaces", "create", "one", "--maximum", "1")
+    shell.output("next", "one")
+    with open_store(shell.url) as store:
+        store.create_pool("new", layout="of a later version")
+    found = shell.findings(status=1)
+    assert found["pools", "new"]["level"] == "attention"
+    assert all(each["todo"] for each in found.values() if each["level"] != "ok")
+
+
+def test_the_doctor_fits_eighty_columns(shell: Shell) -> None:
+    short = {"MINTMARK_STORE": "sqlite:///ids.db", "MINTMARK_HOME": ""}
+    shell.output("next", "orders")
+    with open_store(shell.url) as store:
+        lease(store)
+        store.create_pool("old", layout="snowflake time:36 node:10 sequence:12 @0 1ms")
+    lines = shell.run("doctor", **short).stdout.splitlines()
+    assert any("runs out 1972-03-06" in line for line in lines)
+    lines += shell.run("doctor", **{**short, "MINTMARK_STORE": "sqlite:////nowhere/at/all/ids.db"}).stdout.splitlines()
+    assert [line for line in lines if len(line) > 80] == []
+
+
+# --- which store ------------------------------------------------------------------------------------------------------
+
+
+def test_the_store_is_the_command_lines_then_the_environments_then_the_registry(shell: Shell, tmp_path: Path) -> None:
+    named = f"sqlite:///{tmp_path / 'named.db'}"
+    assert shell.output("next", "orders", "--store", named) == "1\n"
+    assert shell.output("next", "orders", "-n", "2") == "1\n2\n"
+    assert shell.output("next", "orders", "-n", "3", MINTMARK_STORE="") == "1\n2\n3\n"
+    assert shell.output("next", "orders", "--store", named) == "2\n"
+    assert shell.output("next", "orders", MINTMARK_STORE="") == "4\n"
+    assert {each["facts"].get("from") for each in shell.findings(MINTMARK_STORE="").values()} >= {
+        "this machine's registry"
+    }
+    assert list((tmp_path / "home").iterdir())
+
+
+def test_a_home_that_cannot_be_made_is_one_sentence(shell: Shell, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    home = {"MINTMARK_STORE": "", "MINTMARK_HOME": str(tmp_path / "file" / "home")}
+    done = shell.run("next", "orders", **home)
+    assert (done.returncode, done.stdout) == (CATALOGUE["store.refused"].exit, "")
+    assert "set MINTMARK_HOME to a directory" in done.stderr
+    assert shell.findings(status=CATALOGUE["store.refused"].exit, **home)["store", "url"]["level"] == "unusable"
+
+
+def test_passwords_are_never_shown(shell: Shell) -> None:
+    url = "mysql://user:geheim@127.0.0.1:1/ids?frob=geheim"
+    for args in (
+        ["next", "orders", "--store", url],
+        ["next", "orders", "--sotre", url],
+        ["doctor", "--store", url],
+        ["doctor", "--json", "--store", url],
+        ["doctor", url],
+        ["pools", url],
+        ["namespaces", "list", "--store", "geheim"],
+    ):
+        done = shell.run(*args)
+        assert done.returncode != 0
+        assert "Traceback" not in done.stderr
+        assert "geheim" not in done.stdout + done.stderr.replace("?frob=geheim", "")
+    for extra in ([], ["--json"]):
+        done = shell.run("doctor", *extra, MINTMARK_STORE=url)
+        assert "geheim" not in done.stdout + done.stderr
+        assert "mysql://user:***@127.0.0.1:1/ids" in done.stdout
+
+
+WRONG = [
+    (["next"], 2, "the following arguments are required: NAMESPACE"),
+    (["next", "orders", "-n", "0"], 2, "'0' is less than 1"),
+    (["next", "a b"], 78, "namespace 'a b' is not 1 to 128 letters"),
+    (["next", ""], 78, "namespace '' is not 1 to 128 letters"),
+    (["next", "x" * 9999], 78, "is not 1 to 128 letters"),
+    (["next", "\x1b[31m"], 78, r"is not 1 to 128 letters"),
+    (["next", "orders", "--store", ""], 78, "begins with its kind"),
+    (["next", "orders", "--store", "frob:"], 78, "no store is called 'frob'"),
+    (["next", "orders", "--store", "sqlite:"], 78, "needs a file"),
+    (["next", "orders", "--store", "sqlite:////tmp/%00"], 78, "zero byte"),
+    (["reserve", "orders"], 2, "the following arguments are required: COUNT"),
+    (["reserve", "orders", "many"], 2, "'many' is not a whole number"),
+    (["reserve", "orders", str(2**31)], 65, f"count {2**31} is outside 1..{2**31 - 1}"),
+    (["reserve", "orders", "9" * 40], 65, "is outside 1.."),
+    (["namespaces", "frob"], 2, "invalid choice: 'frob'"),
+    (["namespaces", "create", "x", "--start", "9", "--maximum", "8"], 65, "maximum 8 is below the first integer 9"),
+    (["namespaces", "create", "x", "--stride", "0"], 65, "stride 0 is outside"),
+    (["namespaces", "create", "x", "--stride", "2", "--offset", "2"], 65, "offset 2 is outside 0..1"),
+    (["namespaces", "create", "x", "--maximum", str(2**63)], 65, "is outside 0.."),
+    (["namespaces", "raise-floor", "x", str(2**64)], 65, "is outside 0.."),
+    (["namespaces", "raise-floor", "x y", "1"], 78, "is not 1 to 128 letters"),
+    (["pools", "create", "x y", "--layout", "sno"], 78, "pool 'x y' is not 1 to 128 letters"),
+    (["pools", "create", "x", "--layout", "snowflake time:99 node:1 @0 1ms"], 78, "time:99"),
+    (["leases", "release", "sno", "first"], 2, "'first' is not a whole number"),
+    (["leases", "release", "sno", "9" * 40], 65, "was never leased"),
+    (["leases", "release", "\udcff", "1"], 78, "is not 1 to 128 letters"),
+    (["next", "\udcff"], 78, "is not 1 to 128 letters"),
+    (["namespaces", "raise-floor", "\udcff", "1"], 78, "is not 1 to 128 letters"),
+    (["leases", "release", "sno"], 2, "the following arguments are required: NODE"),
+    (["doctor", "me"], 2, "unrecognized arguments: me"),
+]
+
+
+@pytest.mark.parametrize(("args", "status", "sentence"), WRONG, ids=lambda each: str(each)[:60])
+def test_wrong_input_is_one_sentence_and_what_to_do(args: list[str], status: int, sentence: str, shell: Shell) -> None:
+    done = shell.run(*args)
+    assert (done.stdout, done.returncode) == ("", status)
+    first, *rest = done.stderr.splitlines()
+    assert first.startswith("mintmark: ")
+    assert sentence in first
+    assert len(rest) == (0 if status == 2 else 1)
+    assert all(line.startswith("  ") for line in rest)
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("content", [b"this is no database, " * 99, b"", None])
+def test_a_file_that_is_no_store_is_one_sentence(content: bytes | None, shell: Shell, tmp_path: Path) -> None:
+    path = tmp_path / "ids.db"
+    if content is None:
+        path.mkdir()
+    else:
+        path.write_bytes(content)
+    done = shell.run("next", "orders")
+    if content == b"":  # an empty file is an empty database
+        assert done.stdout == "1\n"
+    else:
+        assert (done.returncode, done.stdout) == (CATALOGUE["store.refused"].exit, "")
+        assert "Traceback" not in done.stderr
+
+
+def test_a_store_of_a_newer_mintmark_is_refused(shell: Shell, tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "ids.db") as connection:
+        connection.execute("PRAGMA user_version = 99")
+    connection.close()
+    for args in (["next", "orders"], ["doctor"], ["leases", "list"]):
+        done = shell.run(*args)
+        assert done.returncode == CATALOGUE["store.schema"].exit
+        assert done.stderr.endswith(f"\n  {CATALOGUE['store.schema'].remedy}\n")
+
+
+# --- looks ------------------------------------------------------------------------------------------------------------
+
+
+@needs_rich
+def test_colours_change_nothing_but_colours_and_marks(shell: Shell) -> None:
+    shell.output("next", "orders")
+    with open_store(shell.url) as store:
+        lease(store, span_ms=3_600_000)
+        store.revoke("sno", 0)
+    for args in (["namespaces", "list"], ["pools", "list"], ["pools", "show", "sno"], ["doctor"]):
+        colored = shell.output(*args, "--color", "always", PYTHONIOENCODING="ascii", COLUMNS="80")
+        assert "\x1b[" in colored
+        plain = [re.sub(r"\x1b\[[0-9;]*m", "", line).rstrip() for line in colored.splitlines()]
+        assert plain == shell.output(*args).splitlines()
+
+
+def test_plain_output_is_ascii(shell: Shell) -> None:
+    for args in (
+        ["doctor"],
+        ["doctor", "--help"],
+        ["pools", "create", "--help"],
+        ["namespaces"],
+        ["leases", "release", "-h"],
+    ):
+        assert shell.output(*args).isascii()
+
+
+def test_a_group_without_a_command_prints_its_help(shell: Shell) -> None:
+    for name in ("namespaces", "pools", "leases"):
+        assert shell.output(name) == shell.output(name, "--help")

@@ -1,0 +1,30 @@
+"""Real faults under real load: what was minted is unique, whatever happened meanwhile."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.integration.faults import SCENARIOS, Scenario
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.servers import Server
+    from tests.servers.fixtures import Servers
+
+CASES = [
+    pytest.param(scenario, kind, id=f"{scenario.name}-{kind.name if kind else 'sqlite'}")
+    for scenario in SCENARIOS
+    for kind in scenario.stores
+]
+
+
+@pytest.mark.parametrize(("scenario", "kind"), CASES)
+def test_no_id_is_minted_twice(
+    scenario: Scenario, kind: type[Server] | None, servers: Servers, tmp_path: Path
+) -> None:
+    outcome = scenario.run(servers.get(kind) if kind else None, tmp_path)
+    assert outcome.ids > 0
+    assert outcome.duplicates == 0, outcome

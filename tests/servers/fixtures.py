@@ -1,0 +1,104 @@
+"""A fixture a server. It starts when a test first asks for it, and each test finds it up, whole and empty.
+
+``servers`` lives as long as the tests: for those that cannot have a fixture of their own, such as hypothesis's.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import pytest
+
+from tests.servers import (
+    Etcd,
+    MariaDB,
+    PostgreSQL,
+    Redis,
+    RedisCluster,
+    RedisSentinel,
+    RedisWithoutAOF,
+    Server,
+    Valkey,
+    missing,
+    must_run,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+S = TypeVar("S", bound=Server)
+
+
+class Servers:
+    """Those that run by now."""
+
+    def __init__(self, directory: Path, stack: ExitStack) -> None:
+        self._directory = directory
+        self._stack = stack
+        self._servers: dict[type[Server], Server] = {}
+
+    def get(self, kind: type[S]) -> S:
+        """The server of that kind: up, whole and empty. Skips where it is not installed; fails where it must be."""
+        if reason := missing(kind.name):
+            (pytest.fail if must_run(kind.name) else pytest.skip)(reason)
+        server = self._servers.get(kind)
+        if not isinstance(server, kind):
+            server = self._servers[kind] = kind(self._directory / kind.name)
+            self._stack.callback(server.kill)
+            self._stack.callback(server.stop)
+        server.renew()
+        return server
+
+
+@pytest.fixture(scope="session")
+def servers() -> Iterator[Servers]:
+    # A short path, for sockets; and one that the accounts of servers can enter, unlike pytest's own.
+    directory = Path(tempfile.mkdtemp(prefix="mintmark-"))
+    directory.chmod(0o755)
+    with ExitStack() as stack:
+        stack.callback(shutil.rmtree, directory, ignore_errors=True)
+        yield Servers(directory, stack)
+
+
+@pytest.fixture
+def mariadb(servers: Servers) -> MariaDB:
+    return servers.get(MariaDB)
+
+
+@pytest.fixture
+def postgresql(servers: Servers) -> PostgreSQL:
+    return servers.get(PostgreSQL)
+
+
+@pytest.fixture
+def redis(servers: Servers) -> Redis:
+    return servers.get(Redis)
+
+
+@pytest.fixture
+def redis_without_aof(servers: Servers) -> RedisWithoutAOF:
+    return servers.get(RedisWithoutAOF)
+
+
+@pytest.fixture
+def redis_sentinel(servers: Servers) -> RedisSentinel:
+    return servers.get(RedisSentinel)
+
+
+@pytest.fixture
+def redis_cluster(servers: Servers) -> RedisCluster:
+    return servers.get(RedisCluster)
+
+
+@pytest.fixture
+def valkey(servers: Servers) -> Valkey:
+    return servers.get(Valkey)
+
+
+@pytest.fixture
+def etcd(servers: Servers) -> Etcd:
+    return servers.get(Etcd)

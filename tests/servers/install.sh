@@ -1,0 +1,54 @@
+#!/bin/sh
+# Installs the servers that the tests run, from the distribution's packages (Debian, Ubuntu). Does nothing when they are
+# there. Without root it says what is missing, and the tests skip.
+set -eu
+
+PATH="$PATH:/usr/sbin:/sbin"
+for directory in /usr/lib/postgresql/*/bin; do PATH="$directory:$PATH"; done
+
+missing=""
+need() { command -v "$1" >/dev/null 2>&1 || missing="$missing $2"; }
+need mariadbd mariadb-server
+need postgres postgresql
+need redis-server redis-server
+need etcd etcd-server
+
+[ -n "$missing" ] || exit 0
+if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null 2>&1; then
+    echo "Tests with real servers will be skipped: install$missing, or run $0 as root on Debian or Ubuntu." >&2
+    exit 0
+fi
+
+# No service of the packages' own may start, now or with the machine: the tests start servers themselves.
+policy=/usr/sbin/policy-rc.d
+cluster=/etc/postgresql-common/createcluster.d/mintmark.conf
+ours=$cluster
+# shellcheck disable=SC2086 # a word is a file
+trap 'rm -f $ours' EXIT
+if [ ! -e "$policy" ]; then
+    ours="$ours $policy"
+    printf '#!/bin/sh\nexit 101\n' >"$policy"
+    chmod 755 "$policy"
+fi
+mkdir -p "${cluster%/*}"
+echo "create_main_cluster = false" >"$cluster"
+
+export DEBIAN_FRONTEND=noninteractive
+apt-get update -qq || true # with what it knew, the next may succeed
+# Not every distribution has Valkey.
+if apt-cache show valkey-server >/dev/null 2>&1; then missing="$missing valkey-server"; fi
+# shellcheck disable=SC2086 # a word is a package
+if ! apt-get install -qq --yes --no-install-recommends $missing >/dev/null; then
+    echo "Tests with real servers will be skipped: apt-get could not install$missing." >&2
+    exit 0
+fi
+
+[ -d /run/systemd/system ] || exit 0
+for package in $missing; do
+    case $package in
+        mariadb-server) service=mariadb ;;
+        etcd-server) service=etcd ;;
+        *) service=$package ;;
+    esac
+    systemctl disable --quiet --now "$service" || true
+done

@@ -1,0 +1,274 @@
+"""Redis alone, behind a Sentinel and as a cluster; and Valkey, which is told and asked the same."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, ClassVar
+
+from tests.servers.server import HOST, Daemon, Group, ServerError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+SERVICE = "mymaster"
+"""What Sentinel calls the master and its replica."""
+
+
+class Redis(Daemon):
+    """One ``redis-server`` whose append-only file has on the disk what it answers."""
+
+    name = "redis"
+    programs = ("redis-server", "redis-cli")
+    options: ClassVar[tuple[str, ...]] = ("--appendonly", "yes", "--appendfsync", "always")
+
+    @property
+    def url(self) -> str:
+        return f"redis://{HOST}:{self.port}/0"
+
+    def command(self) -> list[str]:
+        server, _ = self.programs
+        return [server, "--bind", HOST, "--port", str(self.port), "--dir", ".", "--save", "", *self.options]
+
+    def answers(self) -> bool:
+        _, client = self.programs
+        return self.reaches(client, "-e", "-p", str(self.port), "PING")
+
+    def reset(self) -> None:
+        self.ask("FLUSHALL")
+        self.ask("SCRIPT", "FLUSH")
+
+    def ask(self, *words: str) -> str:
+        """What the server answers, one item a line."""
+        _, client = self.programs
+        return self.run(client, "-e", "-p", str(self.port), "--raw", *words).removesuffix("\n")
+
+    def info(self, section: str) -> dict[str, str]:
+        """A section of ``INFO``."""
+        lines = self.ask("INFO", section).splitlines()
+        return dict(line.split(":", 1) for line in lines if ":" in line)
+
+
+class RedisWithoutAOF(Redis):
+    """One ``redis-server`` that keeps nothing when it ends."""
+
+    name = "redis_without_aof"
+    options = ("--appendonly", "no")
+
+
+class Valkey(Redis):
+    """One ``valkey-server`` whose append-only file has on the disk what it answers."""
+
+    name = "valkey"
+    programs = ("valkey-server", "valkey-cli")
+
+
+class Replicated(Redis):
+    """A master, or the replica of one."""
+
+    name = "redis_replicated"
+    _master: Replicated | None = None
+
+    def command(self) -> list[str]:
+        role = ["--replicaof", HOST, str(self._master.port)] if self._master else []
+        return [*super().command(), "--repl-diskless-sync-delay", "0", *role]
+
+    def follow(self, master: Replicated | None) -> None:
+        """Run, from the start as the replica of that master if there is one."""
+        self._master = master
+        self.start()
+        if master:
+            self.ask("REPLICAOF", HOST, str(master.port))
+
+    def is_in_step(self) -> bool:
+        """Whether it is a replica that hears its master."""
+        return self.info("replication").get("master_link_status") == "up"
+
+    def heard(self) -> str:
+        """How far it is in the stream of writes that a master and its replica share."""
+        facts = self.info("replication")
+        return facts.get("slave_repl_offset", facts["master_repl_offset"])
+
+
+class Sentinel(Redis):
+    """One ``redis-sentinel``, which alone decides."""
+
+    name = "sentinel"
+
+    def __init__(self, directory: Path, watched: Daemon) -> None:
+        super().__init__(directory)
+        self._watched = watched
+
+    def create(self) -> None:
+        self._settings.write_text(
+            f"""
+            bind {HOST}
+            port {self.port}
+            dir {self.directory}
+            sentinel monitor {SERVICE} {HOST} {self._watched.port} 1
+            sentinel down-after-milliseconds {SERVICE} 2000
+            sentinel failover-timeout {SERVICE} 1000
+            """,
+            encoding="ascii",
+        )
+
+    def command(self) -> list[str]:
+        # What Sentinel learns, it writes into its settings.
+        return ["redis-server", str(self._settings), "--sentinel"]
+
+    def reset(self) -> None:
+        """It holds no data."""
+
+    def master_port(self) -> int:
+        """Where it sends those who ask for the master."""
+        return int(self.ask("SENTINEL", "GET-MASTER-ADDR-BY-NAME", SERVICE).split()[1])
+
+    def is_calm(self) -> bool:
+        """Whether it sees nothing wrong with the master, and does nothing about it."""
+        return self._facts(self.ask("SENTINEL", "MASTER", SERVICE))["flags"] == "master"
+
+    def knows_a_replica(self) -> bool:
+        """Whether there is somebody who could take over, as far as it knows."""
+        facts = self._facts(self.ask("SENTINEL", "REPLICAS", SERVICE))
+        return facts.get("flags") == "slave" and facts.get("master-link-status") == "ok"
+
+    @staticmethod
+    def _facts(answer: str) -> dict[str, str]:
+        lines = answer.splitlines()
+        return dict(zip(lines[::2], lines[1::2], strict=False))
+
+    @property
+    def _settings(self) -> Path:
+        return self.directory / "sentinel.conf"
+
+
+class RedisSentinel(Group):
+    """A master, its replica, and the Sentinel that makes the one the other."""
+
+    name = "redis_sentinel"
+    programs = Redis.programs
+
+    def __init__(self, directory: Path) -> None:
+        super().__init__(directory)
+        self._pair = (Replicated(directory / "0"), Replicated(directory / "1"))
+        self.sentinel = Sentinel(directory / "sentinel", self._pair[0])
+        # First to stop, so that it does not act on what looks like a fault.
+        self.members = (self.sentinel, *self._pair)
+
+    @property
+    def url(self) -> str:
+        return f"redis+sentinel://{HOST}:{self.sentinel.port}/{SERVICE}/0"
+
+    @property
+    def master(self) -> Replicated:
+        """Whom Sentinel holds for the master."""
+        port = self.sentinel.master_port()
+        return next(member for member in self._pair if member.port == port)
+
+    @property
+    def replica(self) -> Replicated:
+        return next(member for member in self._pair if member is not self.master)
+
+    def start(self) -> None:
+        if self.sentinel.is_new:
+            # Sentinel looks for replicas when it starts, and then every ten seconds.
+            master, replica = self._pair
+            master.start()
+            replica.follow(master)
+            self.until(replica.is_in_step, "the replica follows")
+        self.sentinel.start()
+        self.until(self._mend, "the replica follows, and Sentinel knows it")
+
+    def pause(self) -> None:
+        # Sentinel goes on: one that notices a gap in its time keeps still for half a minute.
+        for member in self._pair:
+            member.pause()
+
+    def reset(self) -> None:
+        self.master.reset()
+
+    def failover(self) -> None:
+        """The master dies, having told its replica all; returns when that is the master. ``start()`` mends the pair."""
+        master, replica = self.master, self.replica
+        self.until(lambda: master.heard() == replica.heard(), "the replica has heard all")
+        master.kill()
+        self._wait_for(replica)
+
+    @contextmanager
+    def failover_that_forgets(self) -> Iterator[None]:
+        """What the master is told inside, its replica never hears of; then the master dies and that takes over."""
+        master, replica = self.master, self.replica
+        replica.kill()
+        yield
+        master.kill()
+        replica.follow(master)
+        self._wait_for(replica)
+
+    def _wait_for(self, master: Replicated) -> None:
+        self.until(lambda: self.master is master and self.sentinel.is_calm(), "the replica is Sentinel's master")
+        master.follow(None)
+
+    def _mend(self) -> bool:
+        """Have both run in the roles that Sentinel sees; whether all have come to agree."""
+        master, replica = self.master, self.replica
+        master.follow(None)
+        if not self.sentinel.is_calm():
+            return False
+        replica.follow(master)
+        return replica.is_in_step() and self.sentinel.knows_a_replica()
+
+
+class Clustered(Redis):
+    """A member of a cluster."""
+
+    name = "redis_clustered"
+
+    def command(self) -> list[str]:
+        return [*super().command(), "--cluster-enabled", "yes", "--cluster-node-timeout", "2000"]
+
+    def agrees(self) -> bool:
+        """Whether it serves, and sees every other member."""
+        try:
+            state = self.ask("CLUSTER", "INFO").splitlines()
+        except ServerError:
+            return False
+        return "cluster_state:ok" in state and "cluster_size:3" in state
+
+
+class RedisCluster(Group):
+    """Three masters that share the slots."""
+
+    name = "redis_cluster"
+    programs = Redis.programs
+    members: tuple[Clustered, ...]
+
+    def __init__(self, directory: Path) -> None:
+        super().__init__(directory)
+        self.members = tuple(Clustered(directory / str(index)) for index in range(3))
+
+    @property
+    def url(self) -> str:
+        return f"redis+cluster://{','.join(self._addresses)}"
+
+    def start(self) -> None:
+        is_new = self.members[0].is_new
+        for member in self.members:
+            member.start()
+        if is_new:
+            self.members[0].run("redis-cli", "--cluster", "create", *self._addresses, "--cluster-yes")
+        self.until(self.is_up, "the cluster serves")
+
+    def is_up(self) -> bool:
+        return super().is_up() and all(member.agrees() for member in self.members)
+
+    def reset(self) -> None:
+        for member in self.members:
+            member.reset()
+
+    def ask(self, *words: str) -> str:
+        """What the member that holds the key answers."""
+        return self.members[0].ask("-c", *words)
+
+    @property
+    def _addresses(self) -> list[str]:
+        return [f"{HOST}:{member.port}" for member in self.members]

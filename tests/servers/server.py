@@ -1,0 +1,332 @@
+"""What all servers share: a process on loopback that starts, stops, dies and comes back with what it kept."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import threading
+import time
+from abc import ABC, abstractmethod
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+HOST = "127.0.0.1"
+PASSWORD = "p@ss:w/rd?#[1%]&+="  # what means something in a URL, so that whoever forgets to decode it is refused
+
+START_S = 60
+STOP_S = 30
+ANSWER_S = 2
+ATTEMPTS = 3
+
+
+class ServerError(RuntimeError):
+    """A server did not do what it was asked; the message ends with what it logged."""
+
+
+def program(name: str) -> str | None:
+    """Where the program is; Debian keeps PostgreSQL's out of the search path, and servers out of a user's."""
+    versions = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: float(path.parts[-2]), reverse=True)
+    return shutil.which(name, path=os.pathsep.join([*map(str, versions), os.environ["PATH"], "/usr/sbin"]))
+
+
+def free_port() -> int:
+    """A port nobody listens on.
+
+    It lies below those the kernel gives to outgoing connections: while a server is down none of them can take its
+    port. Ten thousand above it, where Redis Cluster has its bus, holds the same.
+    """
+    while True:
+        port = random.randrange(10_000, 22_000)
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind((HOST, port))
+            return port
+
+
+def until(condition: Callable[[], bool], what: str, *, seconds: float = START_S) -> None:
+    """Wait until the condition holds.
+
+    :raises ServerError: when it does not within ``seconds``.
+    """
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            raise ServerError(f"not within {seconds} s: {what}")
+        time.sleep(0.02)
+
+
+class Server(ABC):
+    """A real server, of one process or several, that belongs to the tests."""
+
+    name: ClassVar[str]
+    programs: ClassVar[tuple[str, ...]]
+    """What must be installed."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+
+    @property
+    @abstractmethod
+    def url(self) -> str:
+        """As ``mintmark.open_store`` wants it; the same until the tests end."""
+
+    @abstractmethod
+    def start(self) -> None:
+        """Start what does not run, with the data it had; returns when it answers.
+
+        Only from the main thread: a server dies with the thread that started it.
+        """
+
+    @abstractmethod
+    def stop(self) -> None:
+        """End it in its own good order."""
+
+    @abstractmethod
+    def kill(self) -> None:
+        """End it with SIGKILL."""
+
+    @abstractmethod
+    def pause(self) -> None:
+        """Freeze it with SIGSTOP: connections open, nothing answers."""
+
+    @abstractmethod
+    def resume(self) -> None:
+        """Go on after a pause."""
+
+    @abstractmethod
+    def is_up(self) -> bool:
+        """Whether it runs and answers now."""
+
+    @abstractmethod
+    def reset(self) -> None:
+        """Empty it."""
+
+    def restart(self) -> None:
+        self.stop()
+        self.start()
+
+    def renew(self) -> None:
+        """Whatever was done to it: up, whole and empty."""
+        self.resume()
+        self.start()
+        self.reset()
+
+
+class Daemon(Server):
+    """A server of one process."""
+
+    account: ClassVar[str | None] = None
+    """Who runs it when root runs the tests, for servers that refuse to be root's."""
+    stop_signal: ClassVar[signal.Signals] = signal.SIGTERM
+
+    def __init__(self, directory: Path) -> None:
+        super().__init__(directory)
+        self.port = 0
+        self.is_new = True
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def create(self) -> None:
+        """Make what must be there before the first start."""
+
+    def prepare(self) -> None:
+        """Make what must be there after the first start: accounts, a database."""
+
+    @abstractmethod
+    def command(self) -> Sequence[str]:
+        """The program and its options."""
+
+    @abstractmethod
+    def answers(self) -> bool:
+        """Whether somebody answers at the port."""
+
+    @property
+    def log(self) -> Path:
+        return self.directory / "log"
+
+    @property
+    def pid(self) -> int | None:
+        """The process, while it runs."""
+        return self._process.pid if self._process and self._process.poll() is None else None
+
+    def is_up(self) -> bool:
+        return self.pid is not None and self.answers()
+
+    def start(self) -> None:
+        if self.pid:
+            return
+        assert threading.current_thread() is threading.main_thread(), "servers die with the thread that starts them"
+        tried = ""
+        # A port that was free may be taken a moment later, and what the last process held may be let go a moment late.
+        for _ in range(ATTEMPTS):
+            if self.is_new:
+                self._make_anew()
+            with self.log.open("ab") as log:
+                self._process = subprocess.Popen(
+                    self._as_account(self.command()),
+                    cwd=self.directory,
+                    env=self._environment(),
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    start_new_session=True,
+                )
+            try:
+                until(lambda: self.pid is None or self.answers(), f"{self.name} answers")
+            except ServerError as error:
+                self.kill()
+                raise ServerError(f"{error}\n{self.logged()}") from None
+            if self.pid:
+                if self.is_new:
+                    self.prepare()
+                    self.is_new = False
+                return
+            tried = self.logged()
+        raise ServerError(f"{self.name} ended {ATTEMPTS} times while it started\n{tried}")
+
+    def stop(self) -> None:
+        self.resume()
+        if self._process is None:
+            return
+        self._process.send_signal(self.stop_signal)
+        try:
+            self._process.wait(STOP_S)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise ServerError(f"{self.name} did not stop within {STOP_S} s\n{self.logged()}") from None
+
+    def kill(self) -> None:
+        self._freeze()
+        self._signal(signal.SIGKILL)
+        if self._process:
+            self._process.wait()
+
+    def pause(self) -> None:
+        self._freeze()
+        until(lambda: all(_state(pid) in "TtZ" for pid in self.family()), f"{self.name} is frozen")
+
+    def resume(self) -> None:
+        self._signal(signal.SIGCONT)
+
+    def run(self, name: str, *arguments: str, text: str = "", env: dict[str, str] | None = None) -> str:
+        """What a program that comes with the server prints.
+
+        :raises ServerError: when it fails, or takes longer than a start may.
+        """
+        return self._run(START_S, [name, *arguments], text, env)
+
+    def reaches(self, name: str, *arguments: str, env: dict[str, str] | None = None) -> bool:
+        """Whether a program that asks the server succeeds, at once."""
+        try:
+            self._run(ANSWER_S, [name, *arguments], "", env)
+        except ServerError:
+            return False
+        return True
+
+    def _run(self, seconds: float, command: list[str], text: str, env: dict[str, str] | None) -> str:
+        try:
+            done = subprocess.run(
+                self._as_account(command),
+                input=text,
+                capture_output=True,
+                text=True,
+                cwd=self.directory,
+                env=self._environment() | (env or {}),
+                timeout=seconds,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise ServerError(f"{command[0]} took longer than {seconds} s\n{self.logged()}") from None
+        if done.returncode:
+            raise ServerError(f"{command[0]} failed: {done.stdout}{done.stderr}\n{self.logged()}")
+        return done.stdout
+
+    def _make_anew(self) -> None:
+        shutil.rmtree(self.directory, ignore_errors=True)
+        self.directory.mkdir(parents=True)
+        if self.account and os.geteuid() == 0:
+            shutil.chown(self.directory, self.account, self.account)
+        self.port = free_port()
+        self.create()
+
+    def _as_account(self, command: Sequence[str]) -> list[str]:
+        """The command, run by whoever must, and killed should the tests die."""
+        account = self.account if os.geteuid() == 0 else None
+        who = ["--reuid", account, "--regid", account, "--init-groups"] if account else []
+        return ["setpriv", "--pdeathsig", "KILL", *who, program(command[0]) or command[0], *command[1:]]
+
+    def _environment(self) -> dict[str, str]:
+        """Nothing of ours: clients and servers alike heed variables."""
+        return {"PATH": os.pathsep.join([os.environ["PATH"], "/usr/sbin"]), "LC_ALL": "C.UTF-8"}
+
+    def family(self) -> list[int]:
+        """The process and all that it started."""
+        family = [self.pid] if self.pid else []
+        for parent in family:
+            with suppress(FileNotFoundError):
+                family += map(int, Path(f"/proc/{parent}/task/{parent}/children").read_text(encoding="ascii").split())
+        return family
+
+    def _freeze(self) -> None:
+        # A second time, for what one of them forked just before it froze.
+        for _ in range(2):
+            self._signal(signal.SIGSTOP)
+
+    def _signal(self, number: signal.Signals) -> None:
+        for pid in self.family():
+            with suppress(ProcessLookupError):
+                os.kill(pid, number)
+
+    def logged(self) -> str:
+        """The end of its log."""
+        text = self.log.read_text(encoding="utf-8", errors="replace") if self.log.exists() else ""
+        return "\n".join([f"The end of {self.log}:", *text.splitlines()[-40:]])
+
+
+class Group(Server):
+    """A server of several processes."""
+
+    members: Sequence[Daemon]
+
+    def stop(self) -> None:
+        for member in self.members:
+            member.stop()
+
+    def kill(self) -> None:
+        for member in self.members:
+            member.kill()
+
+    def pause(self) -> None:
+        for member in self.members:
+            member.pause()
+
+    def resume(self) -> None:
+        for member in self.members:
+            member.resume()
+
+    def is_up(self) -> bool:
+        return all(member.is_up() for member in self.members)
+
+    def until(self, condition: Callable[[], bool], what: str) -> None:
+        """Wait until the condition holds.
+
+        :raises ServerError: when it does not in time, with what all members logged.
+        """
+        try:
+            until(condition, what)
+        except ServerError as error:
+            raise ServerError("\n".join([str(error), *(member.logged() for member in self.members)])) from None
+
+
+def _state(pid: int) -> str:
+    """The letter that proc(5) gives to what a process does; a process that has ended is a zombie, ``Z``."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return "Z"

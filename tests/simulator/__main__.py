@@ -1,0 +1,52 @@
+"""``python -m tests.simulator --seed 1 --ids 1_000_000 --faults 10_000``: prints what was minted under which faults."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections import Counter
+
+from tests.simulator.simulator import Outcome, World, simulate
+
+
+def show(outcome: Outcome, seconds: float) -> None:
+    """The counts, one line a kind."""
+    def line(name: str, counts: Counter[str]) -> str:
+        kinds = ", ".join(f"{kind} {count:,}" for kind, count in counts.most_common())
+        return f"{name} {sum(counts.values()):,}: {kinds}"
+
+    print(f"IDs {outcome.ids:,} minted in {seconds:.0f} s; processes {outcome.processes:,}")
+    print(line("faults", outcome.faults))
+    print(line("verbs", outcome.verbs))
+    print(line("refusals", outcome.refusals))
+    print(f"duplicates {len(outcome.duplicates)}")
+    for duplicate in outcome.duplicates:
+        print(duplicate)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.simulator", description=__doc__)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--ids", type=int, default=1_000_000, help="mint at least so many")
+    parser.add_argument("--faults", type=int, default=10_000, help="under at least so many")
+    parser.add_argument("--jobs", type=int, default=1, help="worlds at a time")
+    parser.add_argument("--world", type=int, help="run this one only")
+    parser.add_argument("--batch", type=int, default=100, help="IDs a call, on average")
+    parser.add_argument("--promise", choices=("all", "each"), default="all", help="what a failover may forget")
+    parser.add_argument("--regions", default="", help="only pools and namespaces whose name begins so")
+    given = parser.parse_args()
+    options = {"batch": given.batch, "promise": given.promise, "regions": given.regions}
+    started = time.monotonic()
+    outcome = Outcome()
+    if given.world is not None:
+        outcome = World(given.seed, given.world, **options).run()
+    else:
+        for outcome in simulate(given.seed, ids=given.ids, faults=given.faults, jobs=given.jobs, **options):
+            pass
+    show(outcome, time.monotonic() - started)
+    return 1 if outcome.duplicates else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,781 @@
+"""Worlds: processes, their clocks, and a store that delays, loses, fails over and forgets."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import random
+from bisect import bisect_right
+from collections import Counter, deque
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from multiprocessing import get_context
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+from zlib import crc32
+
+import numpy as np
+
+from mintmark import Sequence, keeper, locality, sno, snowflake
+from mintmark import lease as rules
+from mintmark.errors import GenerationError, MintError, StoreError
+from mintmark.keeper import Keeper
+from mintmark.store.memory import MemoryStore, Records
+from mintmark.testing import ManualClock
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from mintmark.lease import Lease, NamespaceRecord, NodeRecord, PoolRecord, Segment
+    from mintmark.store.ledger import Server, Transaction
+
+T = TypeVar("T")
+
+EVENTS: Final = 20_000
+"""How much happens in one world."""
+MS: Final = 1_000_000
+START_MS: Final = 1_760_000_000_000
+DEEPEST: Final = 3
+"""How many processes can be stopped in the middle of a verb at once."""
+#: Few numbers a tick, so that generators run ahead of their clocks, to the end of their windows.
+NARROW: Final = snowflake.Layout("time:43 node:12 sequence:6", epoch_ms=START_MS - 86_400_000)
+
+RARE: Final = {"failover": 4, "outage": 2, "flush": 2, "sleep": 2}
+"""Faults of the whole world, and how often they are drawn beside one process's."""
+OWN: Final = {
+    "step back": 12,
+    "step forward": 12,
+    "wrong clock": 2,
+    "right clock": 20,
+    "drift": 6,
+    "freeze": 6,
+    "pause": 12,
+    "long pause": 8,
+    "restored backup": 2,
+    "crash": 10,
+    "drop": 4,
+    "revoke": 3,
+}
+ON_THE_WAY: Final = ("request lost", "reply lost", "request late", "reply late", "request too late", "sent twice")
+
+
+class Ledgerbook(Records):
+    """Records that can be taken back to what they were some transactions ago."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._past: deque[tuple[dict[Any, Any], Any, Any] | None] = deque(maxlen=50_000)
+        self.transactions = 0
+        """How many there were, forgotten ones included."""
+
+    def _note(self, where: dict[Any, Any], key: Any) -> None:
+        self._past.append((where, key, where.get(key)))
+
+    def put_pool(self, record: PoolRecord) -> None:
+        self._note(self._pools, record.name)
+        super().put_pool(record)
+
+    def put_node(self, record: NodeRecord) -> None:
+        self._note(self._nodes.setdefault(record.pool, {}), record.node)
+        super().put_node(record)
+
+    def put_namespace(self, record: NamespaceRecord) -> None:
+        self._note(self._namespaces, record.name)
+        super().put_namespace(record)
+
+    def committed(self) -> None:
+        """A transaction ends here."""
+        if self._past and self._past[-1] is not None:
+            self._past.append(None)
+            self.transactions += 1
+
+    def forget(self, transactions: int, may_return_to: Callable[[NamespaceRecord | None], bool]) -> int:
+        """Takes the last transactions back, as many as may be; returns how many.
+
+        ``may_return_to`` says whether a namespace may fall back to a record. A pool is never forgotten altogether.
+        """
+        for done in range(transactions):
+            changes = []
+            for change in itertools.islice(reversed(self._past), 1, None):
+                if change is None:
+                    break
+                changes.append(change)
+            if not changes:
+                return done
+            for where, _, before in changes:
+                if (where is self._pools and before is None) or (
+                    where is self._namespaces and not may_return_to(before)
+                ):
+                    return done
+            self._past.pop()
+            for where, key, before in changes:
+                self._past.pop()
+                if before is None:
+                    del where[key]
+                else:
+                    where[key] = before
+        return transactions
+
+    def flush(self) -> None:
+        """Loses all pools and node numbers."""
+        self._pools.clear()
+        self._nodes.clear()
+        self._past.clear()
+
+
+class VirtualStore(MemoryStore):
+    """A store on the other side of a bad network.
+
+    ``forgets_pools`` makes it one that cannot tell a new pool from a lost one.
+    """
+
+    def __init__(self, world: World, *, forgets_pools: bool) -> None:
+        super().__init__(clock=lambda: world.now_ms + self.ahead_ms)
+        self._records = self.book = Ledgerbook()
+        self._world = world
+        self.forgets_pools = forgets_pools
+        self.away_until_ms = 0
+        self.ahead_ms = 0
+        self.clock_limit_ms = world.limit_ms
+        self.highest: dict[str, int] = {}
+        """The highest integer of each namespace that was ever reserved, whatever the store remembers."""
+        self.repeats = True
+
+    def _apply(self, verb: Callable[[Transaction], T]) -> T:
+        try:
+            return super()._run(verb)
+        finally:
+            self.book.committed()
+
+    def _run(self, verb: Callable[[Transaction], T]) -> T:
+        world = self._world
+        fault = world.draw_on_the_way()
+        if self.away_until_ms > world.now_ms:
+            raise _away("the store is away")
+        if fault is None:
+            return self._apply(verb)
+        world.faults[fault] += 1
+        if fault == "request lost":
+            raise _away(fault)
+        if fault == "request too late":
+            world.plan(world.random.choice((1, 5, 20)) * world.grid_ms, lambda: self._apply(verb))
+            raise _away(fault)
+        if fault == "sent twice" and self.repeats:
+            with suppress(MintError):
+                self._apply(verb)
+            if world.depth < DEEPEST:
+                world.meanwhile()
+            return self._apply(verb)
+        if fault == "reply lost":
+            with suppress(MintError):
+                self._apply(verb)
+            raise _away(fault)
+        if fault == "request late":
+            world.meanwhile()
+            return self._apply(verb)
+        try:
+            return self._apply(verb)
+        finally:
+            world.meanwhile()
+
+    def _new_pool(self, name: str, layout: str, span_ms: int, server: Server) -> PoolRecord:
+        made = rules.create_pool(name, layout, span_ms, server.identity)
+        if not self.forgets_pools:
+            return made
+        # As if another server had taken over from one that knew it.
+        return rules.note_server(replace(made, identity=""), server.identity, server.now_ms, self.clock_limit_ms)
+
+    def acquire(self, pool: str, **terms: Any) -> Lease:
+        lease = super().acquire(pool, **terms)
+        self._world.note("acquires", pool, lease)
+        return lease
+
+    def extend(self, lease: Lease, *, now_ms: int) -> Lease:
+        extended = super().extend(lease, now_ms=now_ms)
+        self._world.note("extends", lease.pool, extended)
+        return extended
+
+    def release(self, lease: Lease, *, used_until_ms: int) -> None:
+        self._world.note("releases", lease.pool, lease, used_until_ms)
+        super().release(lease, used_until_ms=used_until_ms)
+
+    def reserve(self, namespace: str, count: int) -> Segment:
+        segment = super().reserve(namespace, count)
+        self._world.note("reserves", namespace, segment)
+        return segment
+
+    def give_back(self, segment: Segment, first_unused: int) -> bool:
+        # The one verb that must not be sent twice.
+        self.repeats = False
+        try:
+            self._world.note("gives back", segment.namespace, segment, first_unused)
+            return super().give_back(segment, first_unused)
+        finally:
+            self.repeats = True
+
+    def fail_over(self, transactions: int) -> None:
+        """Another server takes over that has not heard of the last transactions."""
+        for name, record in self.book._namespaces.items():
+            self.highest[name] = max(self.highest.get(name, 0), record.high_water)
+        forgotten = self.book.forget(transactions, self._may_return_to)
+        self.book.identity = f"server {self._world.serial()}"
+        self.ahead_ms = self._world.random.choice((0, 0, rules.CLOCK_MARGIN_MS, self._world.random.randint(0, rules.CLOCK_MARGIN_MS)))
+        self._world.note("fails over", self.book.identity, f"and forgets {forgotten} transactions")
+
+    def _may_return_to(self, record: NamespaceRecord | None) -> bool:
+        """Whether the gap is large enough for a record: all that stores promise of namespaces."""
+        if record is None:
+            return False
+        gap = rules.GAP * max(1, record.largest) * record.stride
+        if self._world.promise == "each":
+            return self.book._namespaces[record.name].high_water - record.high_water <= gap
+        return self.highest[record.name] - record.high_water <= gap
+
+
+def _away(why: str) -> StoreError:
+    return StoreError(why, code="store.unavailable")
+
+
+class VirtualKeeper(Keeper):
+    """An inline keeper: who waits does its work, and the time that this takes is virtual."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(inline=True)
+        self._world = world
+
+    def attend(self, timeout_s: float) -> None:
+        self._world.waited_s += 1
+        super().attend(timeout_s)
+
+
+@dataclass(frozen=True)
+class Region:
+    """A pool or a namespace, whose IDs must all differ."""
+
+    name: str
+    width: int
+    """Bytes of an ID."""
+    make: Callable[[World, Process], Any]
+
+
+class Process:
+    """A virtual process: at most one generator at a time, and a clock of its own."""
+
+    def __init__(self, world: World, region: Region) -> None:
+        draw = world.random
+        self.region = region
+        self.serial = 0
+        self.keeper: Keeper = VirtualKeeper(world)
+        self.generator: Any = None
+        self.clock = ManualClock(0)
+        self.offset_ms = draw.choice((0, 0, 0, draw.randint(-world.limit_ms, world.limit_ms)))
+        self.rate = 1.0
+        self.since_ms = world.now_ms
+        self.frozen_until_ms = 0
+        self.awake_at_ms = 0
+        self.is_stopped = False
+        """In the middle of a verb."""
+
+    def set_clock(self, world: World) -> None:
+        """Has its clock show what it does at the world's present moment."""
+        if self.frozen_until_ms <= world.now_ms:
+            passed_ms = world.now_ms - self.since_ms
+            shown_ms = self.since_ms + int(passed_ms * self.rate) + self.offset_ms
+            self.clock.set((shown_ms - shown_ms % world.grid_ms + world.phase_ms) * MS)
+
+    def crash(self) -> None:
+        """Ends at once: nobody releases anything."""
+        grave = Keeper(inline=True)
+        keeper.use(grave)
+        self.generator = None
+        grave.abandoned.clear()
+
+
+@dataclass
+class Batch:
+    """IDs minted in one call."""
+
+    event: int
+    process: int
+    clock_ms: int
+    ids: Any
+
+
+@dataclass(frozen=True)
+class Duplicate:
+    """An ID minted twice, and how that came about."""
+
+    seed: int
+    world: int
+    region: str
+    id: str
+    story: tuple[str, ...]
+    options: str = ""
+
+    def __str__(self) -> str:
+        head = f"DUPLICATE {self.region} {self.id}: python -m tests.simulator --seed {self.seed} --world {self.world}"
+        return "\n".join([f"{head}{self.options}", *(f"  {line}" for line in self.story)])
+
+
+@dataclass
+class Outcome:
+    """What became of one world or several."""
+
+    ids: int = 0
+    processes: int = 0
+    verbs: Counter[str] = field(default_factory=Counter)
+    faults: Counter[str] = field(default_factory=Counter)
+    refusals: Counter[str] = field(default_factory=Counter)
+    duplicates: list[Duplicate] = field(default_factory=list)
+    digest: int = 0
+
+    def add(self, other: Outcome) -> None:
+        self.ids += other.ids
+        self.processes += other.processes
+        self.verbs += other.verbs
+        self.faults += other.faults
+        self.refusals += other.refusals
+        self.duplicates += other.duplicates
+        self.digest = crc32(other.digest.to_bytes(4), self.digest)
+
+
+class World:
+    """One store and the processes that share it, from a seed.
+
+    ``promise`` says how much a server that takes over may have forgotten of a namespace: with ``"all"`` as much as the gap
+    in all since the record it has, with ``"each"`` as much as the gap at each failover.
+    """
+
+    def __init__(self, seed: int, index: int = 0, *, batch: int = 100, promise: str = "all", regions: str = "") -> None:
+        self.seed, self.index, self.batch, self.promise, self.regions = seed, index, batch, promise, regions
+        self.random = draw = random.Random(f"{seed}/{index}")
+        self.now_ms = START_MS + draw.randrange(1000)
+        # Times are multiples of this, so that those who share a node number share ticks.
+        self.grid_ms = draw.choice((50, 100, 199, 250))
+        self.phase_ms = draw.randrange(4)
+        self.waited_s = 0.0
+        self.event = self.events = 0
+        self.depth = 0
+        self._serials = itertools.count(1)
+        self.verbs: Counter[str] = Counter()
+        self.faults: Counter[str] = Counter()
+        self.refusals: Counter[str] = Counter()
+        self.batches: dict[str, list[Batch]] = {}
+        self.diary: list[tuple[int, int, tuple[Any, ...]]] = []
+        self.agenda: list[tuple[int, Callable[[], object]]] = []
+        self.limit_ms = draw.choice((500, 2000, rules.CLOCK_LIMIT_MS))
+        self.store = VirtualStore(self, forgets_pools=draw.random() < 0.5)
+        self.trouble = draw.choice((0.02, 0.1, 0.3))
+        """How likely a verb goes wrong on the way."""
+        self.faultiness = draw.choice((0.1, 0.3, 0.5))
+        self.span_ms = draw.choice((1000, 2000, 5000, 10_000))
+        self.steps = draw.choice((None, *STEPS))
+        """How all sequences reserve; ``None`` where each has its own way."""
+        count = draw.choice((10, 50, 200, 300))
+        made = [region for region in REGIONS if region.name.startswith(regions)]
+        if not regions:
+            made = draw.sample(made, draw.choice((1, 2, len(made))))
+        self.processes = [Process(self, draw.choice(made)) for _ in range(count)]
+        self.numbers = max(1, round(count / len(made) * draw.choice((0.3, 0.8, 1.5))))
+        """How many node numbers of a pool there are."""
+        self.pace = draw.choice((0.02, 0.1, 0.3)) * count
+        """How many events come at one moment."""
+        self.calm_until_ms = 0
+        self.current = self.processes[0]
+        self._create_namespaces()
+
+    def _create_namespaces(self) -> None:
+        draw, self.trouble, usual = self.random, 0.0, self.trouble
+        for region in REGIONS:
+            if region.make is _sequence:
+                stride = draw.choice((1, 1, 2, 7))
+                limit = draw.choice((10_000, 2**63 - 1, 2**63 - 1))
+                self.store.create_namespace(
+                    region.name, start=draw.randrange(3), maximum=limit, stride=stride, offset=draw.randrange(stride)
+                )
+        self.trouble = usual
+
+    # --- what the store and the keepers ask ---
+
+    def plan(self, delay_ms: int, what: Callable[[], object]) -> None:
+        """Has something happen later."""
+        self.agenda.append((self.now_ms + delay_ms, what))
+
+    def pass_time(self, ms: int) -> None:
+        """Moves the world's time, and has happen what was planned for it."""
+        self.now_ms += ms
+        due = [plan for plan in self.agenda if plan[0] <= self.now_ms]
+        if due:
+            self.agenda = [plan for plan in self.agenda if plan[0] > self.now_ms]
+            for _, what in due:
+                with suppress(MintError):
+                    what()
+
+    def serial(self) -> int:
+        return next(self._serials)
+
+    def note(self, *what: Any) -> None:
+        self.verbs[what[0]] += 1
+        self.diary.append((self.event, self.current.serial, what))
+
+    def draw_on_the_way(self) -> str | None:
+        if self.random.random() >= self.trouble:
+            return None
+        fault = self.random.choice(ON_THE_WAY)
+        return None if self.depth >= DEEPEST and fault.endswith(" late") else fault
+
+    def meanwhile(self) -> None:
+        """The present process stops where it is, while others go on."""
+        process, self.depth = self.current, self.depth + 1
+        process.is_stopped = True
+        for _ in range(min(self.random.choice((1, 3, 10, 30)), self.events - self.event)):
+            self.happen()
+        if self.random.random() < 0.3:
+            self.pass_time(self.random.choice((1, 5, 20, 100)) * self.grid_ms)
+        if self.random.random() < 0.2:
+            process.offset_ms -= self.random.choice((1, 2, 5)) * self.grid_ms
+        self.depth -= 1
+        process.is_stopped = False
+        self.enter(process)
+
+    def enter(self, process: Process) -> None:
+        self.current = process
+        keeper.use(process.keeper)
+        process.set_clock(self)
+
+    # --- what happens ---
+
+    def run(self, events: int = EVENTS) -> Outcome:
+        """Lets so much happen, then looks for an ID that was minted twice."""
+        self.events = events
+        with self._virtual_time():
+            while self.event < events:
+                self.happen()
+            for process in self.processes:
+                process.crash()
+        return self.check()
+
+    @contextmanager
+    def _virtual_time(self) -> Iterator[None]:
+        clock = SimpleNamespace(monotonic=lambda: self.now_ms / 1000 + self.waited_s)
+        module: Any = keeper
+        log = logging.getLogger("mintmark")
+        before = module._current, module.time, module.random, log.level
+        log.setLevel(logging.CRITICAL)
+        module.time, module.random = clock, self.random
+        try:
+            yield
+        finally:
+            module._current, module.time, module.random = before[:3]
+            log.setLevel(before[3])
+
+    def happen(self) -> None:
+        """One event."""
+        draw = self.random
+        self.event += 1
+        if draw.random() * self.pace < 1:
+            self.pass_time(self.grid_ms)
+        process = draw.choice(self.processes)
+        if process.is_stopped or process.awake_at_ms > self.now_ms:
+            return
+        self.enter(process)
+        try:
+            if draw.random() < self.faultiness:
+                self.fault(process)
+            elif process.generator is None:
+                self.start(process)
+            else:
+                self.act(process)
+        except MintError as error:
+            self.refusals[error.code] += 1
+            if error.code in {"lease.lost", "sequence.exhausted", "generator.closed"} and draw.random() < 0.5:
+                process.crash()
+
+    def start(self, process: Process) -> None:
+        process.serial = self.serial()
+        process.keeper = VirtualKeeper(self)
+        keeper.use(process.keeper)
+        process.generator = process.region.make(self, process)
+
+    def act(self, process: Process) -> None:
+        what = self.random.random()
+        if what < 0.65:
+            self.mint(process)
+        elif what < 0.7:
+            self.look(process)
+        elif what < 0.94:
+            process.keeper.step()
+        else:
+            process.generator.close()
+            process.generator = None
+
+    def look(self, process: Process) -> None:
+        """Gets a lease without minting, where there is one; the clock may step back before the first ID."""
+        match process.generator:
+            case sno.Generator() as generator:
+                _ = generator.partition
+            case snowflake.Generator() as generator:
+                _ = generator.node
+            case locality.Generator() as generator:
+                _ = generator.mac
+        if self.random.random() < 0.5:
+            process.offset_ms -= self.random.choice((1, 2, 5)) * self.grid_ms
+            process.set_clock(self)
+            self.mint(process)
+
+    def mint(self, process: Process) -> None:
+        count = self.random.randint(1, 2 * self.batch)
+        region, event, width = process.region, self.event, process.region.width
+        clock_ms = process.clock.now_ns // MS
+        kept = self.batches.setdefault(region.name, [])
+        if region.make is _sequence:
+            generator = process.generator
+            ranges = [generator.reserve(count)] if count % 8 == 0 else generator.batch(count)
+            ids = np.concatenate([np.arange(r.start, r.stop, r.step, dtype=np.uint64) for r in ranges])
+            kept.append(Batch(event, process.serial, clock_ms, ids))
+            return
+        ids = np.zeros(count * width, dtype=np.uint8)
+        kept.append(Batch(event, process.serial, clock_ms, ids))
+        # What was minted before a refusal is in the buffer.
+        process.generator.fill(ids)
+
+    def fault(self, process: Process) -> None:
+        draw = self.random
+        kinds = RARE if draw.random() < 0.1 else OWN
+        kind = draw.choices(list(kinds), list(kinds.values()))[0]
+        if kind == "flush" and not self.store.forgets_pools:
+            return
+        if kind in {"flush", "failover", "restored backup"}:
+            # Node numbers rest after each of them: as often as others they would leave nobody anything to mint from.
+            if self.now_ms < self.calm_until_ms:
+                return
+            rest_ms = max(self.span_ms, rules.SPAN_MS) + self.limit_ms + rules.CLOCK_MARGIN_MS
+            self.calm_until_ms = self.now_ms + draw.choice((0, 1, 3, 8)) * rest_ms
+        self.faults[kind] += 1
+        span, grid = self.span_ms, self.grid_ms
+        match kind:
+            case "failover":
+                self.store.fail_over(draw.choice((0, 1, 2, 5, 10, 50, 500)))
+                if draw.random() < 0.3:
+                    self.store.fail_over(draw.choice((0, 1, 5)))
+            case "outage":
+                self.store.away_until_ms = self.now_ms + draw.choice((grid, span // 2, 2 * span))
+            case "flush":
+                self.store.book.flush()
+                self.note("is flushed")
+            case "sleep":
+                self.pass_time(draw.choice((span // 2, span, 2 * span + self.limit_ms)))
+            case "step back":
+                process.offset_ms -= draw.choice((1, 2, 5, 20)) * grid
+            case "step forward":
+                process.offset_ms += draw.choice((1, 2, 5, 20)) * grid
+            case "wrong clock":
+                process.offset_ms = draw.choice((-1, 1)) * draw.choice((self.limit_ms, self.limit_ms + grid, 3_600_000))
+            case "right clock":
+                process.offset_ms, process.rate, process.since_ms = draw.randint(-1, 1) * self.limit_ms // 2, 1.0, self.now_ms
+            case "drift":
+                process.since_ms, process.rate = self.now_ms, draw.choice((0.5, 0.99, 1.01, 1.5))
+            case "freeze":
+                process.frozen_until_ms = self.now_ms + draw.choice((grid, span, 3 * span))
+            case "pause":
+                process.awake_at_ms = self.now_ms + draw.choice((grid, span // 2, span))
+            case "long pause":
+                process.awake_at_ms = self.now_ms + span + draw.choice((grid, self.limit_ms, 5 * span))
+            case "restored backup":
+                self.restore_backup(process, span + draw.choice((0, 1, 3, 10)) * grid)
+            case "crash":
+                process.crash()
+            case "drop":
+                process.generator = None
+                process.keeper.step()
+            case "revoke":
+                nodes = self.store.book.nodes(None)
+                if nodes:
+                    taken = draw.choice(nodes)
+                    self.store.revoke(taken.pool, taken.node)
+                    self.note("revokes", taken.pool, taken.as_lease())
+
+    def restore_backup(self, process: Process, delay_ms: int) -> None:
+        """Pauses a process past its window; when it wakes, the store is what it was before."""
+        known = self.store.book.transactions
+        process.awake_at_ms = self.now_ms + delay_ms
+
+        def wake() -> None:
+            self.store.fail_over(self.store.book.transactions - known)
+            if process.generator is not None and not process.is_stopped:
+                self.enter(process)
+                self.mint(process)
+
+        self.plan(delay_ms, wake)
+
+    # --- the invariant ---
+
+    def check(self) -> Outcome:
+        """Counts what was minted; all of a region are compared with each other, byte for byte."""
+        outcome = Outcome(0, self.serial() - 1, self.verbs, self.faults, self.refusals)
+        for region in REGIONS:
+            batches = self.batches.get(region.name, [])
+            if batches:
+                ids, starts = _join(batches, region.width)
+                outcome.ids += int(np.count_nonzero(ids.any(axis=1)))
+                outcome.digest = crc32(ids.tobytes(), outcome.digest)
+                if pair := find_twins(ids):
+                    outcome.duplicates.append(self._tell(region, batches, starts, ids, pair))
+        return outcome
+
+    def _tell(self, region: Region, batches: list[Batch], starts: list[int], ids: Any, pair: tuple[int, int]) -> Duplicate:
+        twins = [batches[bisect_right(starts, at) - 1] for at in pair]
+        story = [
+            f"process {batch.process} minted it in event {batch.event}, its clock at {batch.clock_ms - START_MS} ms"
+            for batch in twins
+        ]
+        for batch in {batch.process: batch for batch in twins}.values():
+            own = [entry for entry in self.diary if entry[1] == batch.process and entry[0] <= batch.event]
+            story += [_sentence(entry) for entry in own[-3:]]
+        low, high = sorted(batch.event for batch in twins)
+        low = min([low, *(entry[0] for entry in self.diary if entry[1] in {batch.process for batch in twins})])
+        world = [
+            entry for entry in self.diary if entry[2][0] in {"fails over", "is flushed"} and low <= entry[0] <= high
+        ]
+        story += [_sentence(entry) for entry in world[-4:]]
+        options = "".join(
+            f" --{name} {value}"
+            for name, value, usual in (
+                ("batch", self.batch, 100),
+                ("promise", self.promise, "all"),
+                ("regions", self.regions, ""),
+            )
+            if value != usual
+        )
+        return Duplicate(self.seed, self.index, region.name, ids[pair[0]].tobytes().hex(), tuple(story), options)
+
+
+def _sentence(entry: tuple[int, int, tuple[Any, ...]]) -> str:
+    event, process, (verb, *rest) = entry
+    who = "the store" if verb in {"fails over", "is flushed"} else f"process {process}"
+    return f"event {event}: {who} {verb} {' '.join(map(str, rest))}"
+
+
+def _join(batches: list[Batch], width: int) -> tuple[Any, list[int]]:
+    """All IDs as rows of bytes, and where each batch begins."""
+    rows = [batch.ids.view(np.uint8).reshape(-1, width) for batch in batches]
+    starts = list(itertools.accumulate((len(part) for part in rows), initial=0))[:-1]
+    return np.concatenate(rows), starts
+
+
+def find_twins(ids: Any) -> tuple[int, int] | None:
+    """Two rows of bytes that are equal; rows of zeros are none. Exact: what only looks equal is compared in full."""
+    width = ids.shape[1]
+    padded = np.zeros((len(ids), -(-width // 8) * 8), dtype=np.uint8)
+    padded[:, :width] = ids
+    words = padded.view(np.uint64)
+    keys = words[:, 0].copy()
+    for column in range(1, words.shape[1]):
+        keys = keys * np.uint64(0x9E3779B97F4A7C15) ^ words[:, column]
+    present = np.flatnonzero(ids.any(axis=1))
+    keys = keys[present]
+    ordered = np.sort(keys)
+    again = ordered[1:][ordered[1:] == ordered[:-1]]
+    if len(again) == 0:
+        return None
+    seen: dict[bytes, int] = {}
+    for at in present[np.isin(keys, again)]:
+        row = ids[at].tobytes()
+        if row in seen:
+            return seen[row], int(at)
+        seen[row] = int(at)
+    return None
+
+
+# --- what is minted -----------------------------------------------------------------------------------------------
+
+
+def _terms(world: World, process: Process, size: int) -> dict[str, Any]:
+    """The arguments that all leased generators share. Most processes want the same few numbers."""
+    draw = world.random
+    size = min(size, world.numbers)
+    first = draw.randrange(size) if draw.random() < 0.2 else 0
+    return {
+        "store": world.store,
+        "nodes": range(first, size),
+        "span_ms": world.span_ms,
+        "pool": process.region.name,
+        "on_lease_lost": draw.choice(("raise", "move")),
+        "clock": process.clock,
+        "max_wait_ms": draw.choice((0, 50, 5000)),
+        "never_used": draw.random() < 0.02,
+    }
+
+
+def _sno(world: World, process: Process) -> sno.Generator:
+    return sno.Generator(**_terms(world, process, 65_536))
+
+
+def _sharded(world: World, process: Process) -> sno.Generator:
+    return sno.Generator(shards=1024, **_terms(world, process, 65_536))
+
+
+def _snowflake(world: World, process: Process) -> snowflake.Generator:
+    policies: Any = {
+        "on_rollback": world.random.choice(("advance", "wait", "raise")),
+        "on_exhausted": world.random.choice(("advance", "wait", "raise")),
+    }
+    return snowflake.Generator(**policies, **_terms(world, process, 1024))
+
+
+def _narrow(world: World, process: Process) -> snowflake.Generator:
+    policies: Any = {"on_exhausted": world.random.choice(("advance", "wait"))}
+    return snowflake.Generator(layout=NARROW, **policies, **_terms(world, process, 4096))
+
+
+def _locality(world: World, process: Process) -> locality.Generator:
+    # All count from the same number: only their leases keep them apart.
+    mode: Any = world.random.choice(("variable", "sequential"))
+    return locality.Generator(mode, counter=0, **_terms(world, process, 2**44))
+
+
+def _sequence(world: World, process: Process) -> Sequence:
+    draw = world.random
+    steps: Any = world.steps or draw.choice(STEPS)
+    return Sequence(process.region.name, world.store, max_wait_ms=draw.choice((0, 50)), **steps)
+
+
+STEPS: Final = ({"step": 1}, {"step": 100}, {"step": 500}, {"min_step": 10, "max_step": 2000})
+REGIONS: Final = (
+    Region("sno", 10, _sno),
+    Region("sno.shards", 10, _sharded),
+    Region("snowflake", 8, _snowflake),
+    Region("snowflake.narrow", 8, _narrow),
+    Region("locality", 16, _locality),
+    Region("sequence.a", 8, _sequence),
+    Region("sequence.b", 8, _sequence),
+)
+
+
+# --- many worlds --------------------------------------------------------------------------------------------------
+
+
+def _run_world(terms: tuple[int, int, dict[str, Any]]) -> Outcome:
+    seed, index, options = terms
+    return World(seed, index, **options).run()
+
+
+def simulate(seed: int, *, ids: int, faults: int, jobs: int = 1, **options: Any) -> Iterator[Outcome]:
+    """Runs world after world until so many IDs were minted under so many faults; yields the total after each.
+
+    Stops at a duplicate.
+    """
+    total = Outcome()
+    worlds = ((seed, index, options) for index in itertools.count())
+    with get_context("fork").Pool(jobs) if jobs > 1 else _here() as pool:
+        while total.ids < ids or sum(total.faults.values()) < faults:
+            for outcome in pool.map(_run_world, list(itertools.islice(worlds, jobs))):
+                total.add(outcome)
+            yield total
+            if total.duplicates:
+                return
+
+
+@contextmanager
+def _here() -> Iterator[Any]:
+    yield SimpleNamespace(map=map)

@@ -1,0 +1,353 @@
+"""Holders with wrong clocks, a server that forgets, replies that get lost: nothing is ever given to two.
+
+The machines know only what was given, and what its holders may have used of it. That they would notice is shown with
+rules that are broken on purpose.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from mintmark import lease as rules
+from mintmark.errors import LeaseError
+from mintmark.lease import (
+    CLOCK_LIMIT_MS,
+    CLOCK_MARGIN_MS,
+    GAP,
+    MIN_SPAN_MS,
+    Lease,
+    NamespaceRecord,
+    NodeRecord,
+    PoolRecord,
+    Segment,
+)
+from mintmark.store.memory import MemoryStore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+START = 1_700_000_000_000
+NODES = 2
+LARGEST = 5
+"""The largest count that is reserved: ten times as many forgotten integers are made up for."""
+
+hosts = st.integers(0, 2)
+anyone = st.integers(0, 10**6)
+is_lost = st.sampled_from([False] * 7 + [True])
+
+
+@dataclass
+class Grant:
+    """A node number's window, as its holder knows it."""
+
+    lease: Lease
+    host: int
+    is_over: bool = False
+    """Released by its holder, which uses no more of it."""
+
+
+@dataclass
+class Reserved:
+    """A segment, as its holder knows it: what lies below ``stop`` may be used."""
+
+    segment: Segment
+    stop: int
+    is_whole: bool = True
+    """Nothing of it was offered back."""
+
+
+@contextmanager
+def refused(*codes: str) -> Iterator[None]:
+    """Accepts that a verb is refused for one of these reasons."""
+    refusal = None
+    try:
+        yield
+    except LeaseError as error:
+        refusal = error.code
+    assert refusal in {None, *codes}
+
+
+class Forgetful(MemoryStore):
+    """A store whose server can be replaced by one that missed the last writes."""
+
+    def remember(self) -> tuple[Any, ...]:
+        records = self._records
+        nodes = {pool: dict(known) for pool, known in records._nodes.items()}
+        return dict(records._pools), nodes, dict(records._namespaces)
+
+    def fail_over(self, remembered: tuple[Any, ...]) -> None:
+        records = self._records
+        records.identity += "'"
+        pools, nodes, namespaces = remembered
+        records._pools, records._namespaces = dict(pools), dict(namespaces)
+        records._nodes = {pool: dict(known) for pool, known in nodes.items()}
+
+
+class LeaseMachine(RuleBasedStateMachine):
+    """Hosts that lease node numbers, pause for as long as they like, and go on where they were."""
+
+    @initialize(span_ms=st.sampled_from([MIN_SPAN_MS, 10_000, 60_000]))
+    def begin(self, span_ms: int) -> None:
+        self.now_ms = START
+        self.span_ms = span_ms
+        self.server_skew_ms = 0
+        self.store = Forgetful(clock=lambda: self.now_ms + self.server_skew_ms)
+        self.skews_ms = [0] * 3
+        self.grants: list[Grant] = []
+        # The span is known before anything can be forgotten.
+        self.acquire(0, range(1), never_used=False, lost=False)
+        self.remembered = self.store.remember()
+
+    def clock_ms(self, host: int) -> int:
+        return self.now_ms + self.skews_ms[host]
+
+    @rule(ms=st.one_of(st.integers(0, 20), st.integers(0, 2_000), st.integers(0, 200_000)))
+    def time_passes(self, ms: int) -> None:
+        self.now_ms += ms
+
+    @rule(at=anyone, ms=st.integers(-1, 1))
+    def time_passes_to_about_the_end_of_a_window(self, at: int, ms: int) -> None:
+        grant = self.grants[at % len(self.grants)]
+        self.now_ms = max(self.now_ms, grant.lease.until_ms - self.skews_ms[grant.host] + ms)
+
+    @rule(ms=st.integers(-1, 1))
+    def time_passes_to_about_the_end_of_the_quarantine(self, ms: int) -> None:
+        (pool,) = self.store.list_pools()
+        self.now_ms = max(self.now_ms, pool.quarantine_until_ms + ms)
+
+    @rule(host=hosts, ms=st.one_of(st.sampled_from([-CLOCK_LIMIT_MS, 0, CLOCK_LIMIT_MS]), st.integers(-6_000, 6_000)))
+    def a_clock_is_set(self, host: int, ms: int) -> None:
+        self.skews_ms[host] = ms
+
+    @rule(
+        host=hosts,
+        nodes=st.sampled_from([range(1), range(1), range(1, NODES), range(NODES)]),
+        never_used=st.sampled_from([False, False, False, True]),
+        lost=is_lost,
+    )
+    def acquire(self, host: int, nodes: range, never_used: bool, lost: bool) -> None:
+        with refused("lease.none_free", "lease.clock"):
+            lease = self.store.acquire(
+                "p",
+                nodes=nodes,
+                layout="test",
+                holder=str(host),
+                now_ms=self.clock_ms(host),
+                span_ms=self.span_ms,
+                never_used=never_used,
+            )
+            assert lease.node in nodes
+            assert lease.floor_ms < lease.until_ms
+            assert not never_used or lease.node not in {grant.lease.node for grant in self.grants}
+            if not lost:
+                self.grants.append(Grant(lease, host))
+
+    @rule(at=anyone, lost=is_lost)
+    def extend(self, at: int, lost: bool) -> None:
+        # Any lease, however old: its holder may have slept.
+        grant = self.grants[at % len(self.grants)]
+        if grant.is_over:
+            return
+        with refused("lease.lost", "lease.clock"):
+            lease = self.store.extend(grant.lease, now_ms=self.clock_ms(grant.host))
+            if not lost:
+                grant.lease = replace(lease, until_ms=max(lease.until_ms, grant.lease.until_ms))
+
+    @rule(at=anyone, used_ms=st.one_of(st.just(-START), st.integers(-2_000, 2_000)))
+    def release(self, at: int, used_ms: int) -> None:
+        grant = self.grants[at % len(self.grants)]
+        if grant.is_over:
+            return
+        lease = grant.lease
+        used_until_ms = min(lease.until_ms, self.clock_ms(grant.host) + used_ms)
+        with refused("lease.lost"):
+            self.store.release(lease, used_until_ms=used_until_ms)
+        grant.lease = replace(lease, until_ms=max(lease.floor_ms, used_until_ms))
+        grant.is_over = True
+
+    @rule(node=st.integers(0, NODES))
+    def revoke(self, node: int) -> None:
+        with refused("lease.unknown"):
+            self.store.revoke("p", node)
+
+    @rule()
+    def a_replica_catches_up(self) -> None:
+        self.remembered = self.store.remember()
+
+    @rule(skew_ms=st.integers(-CLOCK_MARGIN_MS // 2, CLOCK_MARGIN_MS // 2))
+    def a_replica_takes_over(self, skew_ms: int) -> None:
+        self.server_skew_ms = skew_ms
+        self.store.fail_over(self.remembered)
+
+    @invariant()
+    def no_two_windows_of_a_node_number_overlap(self) -> None:
+        by_node = defaultdict(list)
+        for grant in self.grants:
+            if grant.lease.floor_ms < grant.lease.until_ms:
+                by_node[grant.lease.node].append((grant.lease.floor_ms, grant.lease.until_ms))
+        for windows in by_node.values():
+            for (_, end), (begin, _) in pairwise(sorted(windows)):
+                assert end <= begin, "two windows overlap"
+
+
+class SegmentMachine(RuleBasedStateMachine):
+    """Hosts that reserve integers, and give back what they have not used."""
+
+    @initialize(stride=st.integers(1, 3))
+    def begin(self, stride: int) -> None:
+        self.stride = stride
+        self.store = Forgetful()
+        self.store.create_namespace("n", stride=stride)
+        self.segments: list[Reserved] = []
+        # The largest count is known before anything can be forgotten.
+        self.reserve(LARGEST, lost=False)
+        self.remembered = self.store.remember()
+
+    @rule(count=st.integers(1, LARGEST), lost=is_lost)
+    def reserve(self, count: int, lost: bool) -> None:
+        segment = self.store.reserve("n", count)
+        assert (len(segment), segment.stride) == (count, self.stride)
+        if not lost:
+            self.segments.append(Reserved(segment, segment.last + 1))
+
+    @rule(at=anyone, used=st.integers(0, LARGEST))
+    def give_back(self, at: int, used: int) -> None:
+        reserved = self.segments[at % len(self.segments)]
+        unused = reserved.segment.first + used * self.stride
+        # Once only: what was taken back may be another's by now, and end where the segment did.
+        if reserved.is_whole and unused < reserved.stop:
+            reserved.is_whole = False
+            if self.store.give_back(reserved.segment, unused):
+                reserved.stop = unused
+
+    @rule(ahead=st.integers(-10, 10))
+    def raise_floor(self, ahead: int) -> None:
+        self.store.raise_floor("n", max(0, self.segments[-1].segment.last + ahead))
+
+    @rule()
+    def a_replica_catches_up(self) -> None:
+        self.remembered = self.store.remember()
+
+    def forgotten(self) -> int:
+        """How many integers a replica has not heard of."""
+        high_waters = [state[2]["n"].high_water for state in (self.store.remember(), self.remembered)]
+        return int(high_waters[0] - high_waters[1]) // self.stride
+
+    @precondition(lambda self: self.forgotten() <= GAP * LARGEST)
+    @rule()
+    def a_replica_takes_over(self) -> None:
+        self.store.fail_over(self.remembered)
+
+    @invariant()
+    def no_two_segments_overlap(self) -> None:
+        ranges = sorted((one.segment.first, one.stop) for one in self.segments if one.segment.first < one.stop)
+        for (_, end), (begin, _) in pairwise(ranges):
+            assert end <= begin, "two segments overlap"
+
+
+TestLeasesKeepTheirRules = LeaseMachine.TestCase
+TestSegmentsKeepTheirRules = SegmentMachine.TestCase
+
+
+# --- rules that are broken on purpose -------------------------------------------------------------------------------
+
+kept_extend, kept_release, kept_grant = rules.extend, rules.release, rules.grant
+
+
+def extend_without_a_token(record: NodeRecord | None, lease: Lease, **options: Any) -> NodeRecord:
+    if record is None:
+        return kept_extend(record, lease, **options)
+    return kept_extend(replace(record, token=lease.token), lease, **options)
+
+
+def extend_on_whatever_server(record: NodeRecord | None, lease: Lease, **options: Any) -> NodeRecord:
+    return kept_extend(record, lease, **{**options, "identity": record.identity if record else ""})
+
+
+def release_without_a_token(record: NodeRecord | None, lease: Lease, *, used_until_ms: int) -> NodeRecord:
+    if record is None:
+        return kept_release(record, lease, used_until_ms=used_until_ms)
+    return kept_release(replace(record, token=lease.token), lease, used_until_ms=used_until_ms)
+
+
+def release_below_the_floor(record: NodeRecord | None, lease: Lease, *, used_until_ms: int) -> NodeRecord:
+    released = kept_release(record, lease, used_until_ms=used_until_ms)
+    return replace(released, until_ms=min(released.until_ms, used_until_ms))
+
+
+def grant_from_the_beginning(pool: PoolRecord, record: NodeRecord | None, node: int, **options: Any) -> object:
+    return kept_grant(pool, None, node, **options)
+
+
+def note_no_server(pool: PoolRecord, identity: str, *_: object) -> PoolRecord:
+    return replace(pool, identity=identity)
+
+
+def note_no_server_of_namespace(namespace: NamespaceRecord, identity: str) -> NamespaceRecord:
+    return replace(namespace, identity=identity)
+
+
+def note_a_server_for_half_a_span(
+    pool: PoolRecord, identity: str, store_now_ms: int, limit_ms: int = CLOCK_LIMIT_MS
+) -> PoolRecord:
+    if pool.identity == identity:
+        return pool
+    end = store_now_ms + pool.span_ms // 2
+    return replace(pool, identity=identity, floor_ms=end, quarantine_until_ms=end, history_lost=True)
+
+
+def take_any_tail_back(namespace: NamespaceRecord, segment: Segment, first_unused: int) -> NamespaceRecord | None:
+    return replace(namespace, high_water=min(namespace.high_water, first_unused - namespace.stride))
+
+
+def reserve_what_was_reserved(namespace: NamespaceRecord, count: int) -> tuple[NamespaceRecord, Segment]:
+    first = namespace.high_water
+    last = first + (count - 1) * namespace.stride
+    return replace(namespace, high_water=last), Segment(namespace.name, first, last, namespace.stride)
+
+
+@pytest.mark.parametrize(
+    ("machine", "name", "broken"),
+    [
+        (LeaseMachine, "extend", extend_without_a_token),
+        (LeaseMachine, "extend", extend_on_whatever_server),
+        (LeaseMachine, "release", release_without_a_token),
+        (LeaseMachine, "release", release_below_the_floor),
+        (LeaseMachine, "grant", grant_from_the_beginning),
+        (LeaseMachine, "note_server", note_no_server),
+        (LeaseMachine, "note_server", note_a_server_for_half_a_span),
+        (SegmentMachine, "note_server_of_namespace", note_no_server_of_namespace),
+        (SegmentMachine, "give_back", take_any_tail_back),
+        (SegmentMachine, "reserve", reserve_what_was_reserved),
+    ],
+    ids=lambda value: getattr(value, "__name__", None),
+)
+def test_a_broken_rule_is_found_out(
+    monkeypatch: pytest.MonkeyPatch,
+    machine: type[RuleBasedStateMachine],
+    name: str,
+    broken: Callable[..., object],
+) -> None:
+    monkeypatch.setattr(rules, name, broken)
+    # Found is enough, and always by the same steps.
+    search = settings(
+        max_examples=5_000, stateful_step_count=30, phases=[Phase.generate], database=None, derandomize=True
+    )
+    with pytest.raises(AssertionError, match="overlap"):
+        run_state_machine_as_test(machine, settings=search)

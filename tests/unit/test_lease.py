@@ -1,0 +1,427 @@
+"""The rules of leases and segments, which no clock, store or thread has a part in."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from mintmark.errors import ConfigError, FieldError, GenerationError, LeaseError, MintError
+from mintmark.lease import (
+    CLOCK_LIMIT_MS,
+    CLOCK_MARGIN_MS,
+    GAP,
+    MAX_COUNT,
+    MAX_INTEGER,
+    MAX_SPAN_MS,
+    MAX_STRIDE,
+    MIN_SPAN_MS,
+    REST_MS,
+    SPAN_MS,
+    Lease,
+    NamespaceRecord,
+    NodeRecord,
+    PoolRecord,
+    Segment,
+    check_clock,
+    check_count,
+    check_layout,
+    check_name,
+    check_nodes,
+    check_quarantine,
+    check_span,
+    check_value,
+    choose,
+    create_namespace,
+    create_pool,
+    extend,
+    give_back,
+    grant,
+    note_server,
+    note_server_of_namespace,
+    raise_floor,
+    release,
+    reserve,
+    revoke,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+NOW = 1_700_000_000_000
+SPAN = 10_000
+POOL = PoolRecord("p", "test", "here", SPAN)
+
+moments = st.integers(NOW - 200_000, NOW + 200_000)
+spans = st.integers(MIN_SPAN_MS, 100_000)
+
+
+def node(until_ms: int, number: int = 0) -> NodeRecord:
+    return NodeRecord("p", number, NOW - 50_000, until_ms, SPAN, "here", "token", "me")
+
+
+def granted(record: NodeRecord | None = None, *, pool: PoolRecord = POOL, now_ms: int = NOW) -> NodeRecord:
+    return grant(pool, record, 0, token="new", holder="you", now_ms=now_ms, span_ms=SPAN)
+
+
+def code_of(call: Callable[[], object]) -> str:
+    with pytest.raises(MintError) as caught:
+        call()
+    return caught.value.code
+
+
+# --- what comes in --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["a", "0", "A.b_c:d@e-f", "n" * 128])
+def test_a_name_of_letters_digits_and_a_few_signs_is_good(name: str) -> None:
+    check_name(name, "pool")
+
+
+@pytest.mark.parametrize("name", ["", "n" * 129, "a\n", "a b", "é", "٣", "-a", "a/b", "a{b}", "\0", None, 7, b"a"])
+def test_any_other_name_is_refused(name: str) -> None:
+    assert code_of(lambda: check_name(name, "pool")) == "config.name"
+
+
+def test_a_long_name_is_not_repeated_whole() -> None:
+    with pytest.raises(ConfigError) as caught:
+        check_name("x" * 100_000, "namespace")
+    assert len(str(caught.value)) < 250
+
+
+@pytest.mark.parametrize("nodes", [range(1), range(2**44), range(5, 9), range(2**44 - 1, 2**44)])
+def test_node_numbers_are_a_range(nodes: range) -> None:
+    check_nodes(nodes)
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [range(0), range(5, 5), range(-1, 3), range(0, 4, 2), range(3, 0, -1), range(2**44 + 1), range(2**70), [1], 5],
+)
+def test_what_is_no_range_of_node_numbers_is_refused(nodes: range) -> None:
+    assert code_of(lambda: check_nodes(nodes)) == "config.node"
+
+
+def test_spans_counts_and_values_have_limits() -> None:
+    for span in (MIN_SPAN_MS, MAX_SPAN_MS):
+        check_span(span)
+    for count in (1, MAX_COUNT):
+        check_count(count)
+    for value in (0, MAX_INTEGER):
+        check_value(value)
+    assert {code_of(lambda span=span: check_span(span)) for span in (MIN_SPAN_MS - 1, MAX_SPAN_MS + 1)} == {  # type: ignore[misc]
+        "config.span"
+    }
+    assert {code_of(lambda count=count: check_count(count)) for count in (0, -1, MAX_COUNT + 1)} == {"field.range"}  # type: ignore[misc]
+    assert {code_of(lambda value=value: check_value(value)) for value in (-1, MAX_INTEGER + 1)} == {"field.range"}  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_a_clock_may_be_as_far_off_as_the_limit_and_no_further(sign: int) -> None:
+    check_clock(NOW + sign * CLOCK_LIMIT_MS, NOW)
+    with pytest.raises(LeaseError, match="ahead of" if sign > 0 else "behind") as caught:
+        check_clock(NOW + sign * (CLOCK_LIMIT_MS + 1), NOW)
+    assert caught.value.code == "lease.clock"
+    assert str(CLOCK_LIMIT_MS + 1) in str(caught.value)
+
+
+def test_a_pool_is_of_one_layout() -> None:
+    check_layout(POOL, "test")
+    assert code_of(lambda: check_layout(POOL, "Test")) == "config.pool"
+
+
+# --- pools: what a change of the server costs -----------------------------------------------------------------------
+
+
+def test_a_new_pool_has_no_past() -> None:
+    assert create_pool("p", "test", SPAN, "here") == POOL
+    check_quarantine(POOL, NOW, never_used=True)
+
+
+def test_a_pool_that_may_have_been_lost_is_in_quarantine_and_begins_after_it() -> None:
+    pool = create_pool("p", "test", SPAN, "here", quarantine_until_ms=NOW + 15_000)
+    assert (pool.floor_ms, pool.quarantine_until_ms, pool.history_lost) == (NOW + 15_000, NOW + 15_000, True)
+
+
+def test_the_same_server_changes_nothing() -> None:
+    assert note_server(POOL, "here", NOW) is POOL
+
+
+def test_another_server_grants_nothing_until_every_forgotten_window_has_ended() -> None:
+    pool = note_server(POOL, "there", NOW)
+    end = NOW + SPAN + CLOCK_LIMIT_MS + CLOCK_MARGIN_MS
+    assert (pool.identity, pool.floor_ms, pool.quarantine_until_ms, pool.history_lost) == ("there", end, end, True)
+    with pytest.raises(LeaseError) as caught:
+        check_quarantine(pool, end - 1, never_used=False)
+    assert (caught.value.code, caught.value.retry_after_ms) == ("lease.none_free", 1)
+    check_quarantine(pool, end, never_used=False)
+
+
+def test_a_pool_that_lost_its_history_knows_no_node_number_that_was_never_used() -> None:
+    pool = note_server(POOL, "there", NOW)
+    with pytest.raises(LeaseError) as caught:
+        check_quarantine(pool, NOW + 10**6, never_used=True)
+    assert (caught.value.code, caught.value.retry_after_ms) == ("lease.none_free", None)
+
+
+@given(now=moments, skew=st.integers(-CLOCK_LIMIT_MS, CLOCK_LIMIT_MS), span=spans, later=st.integers(0, 100_000))
+def test_no_forgotten_window_ends_after_a_quarantine(now: int, skew: int, span: int, later: int) -> None:
+    # What is forgotten is a grant by a caller whose clock was off, or an extension.
+    pool = create_pool("p", "test", span, "here")
+    record = grant(pool, None, 1, token="t", holder="h", now_ms=now + skew, span_ms=span)
+    extended = extend(record, record.as_lease(), identity="here", now_ms=now + skew + later, store_now_ms=now + later)
+    assert record.until_ms <= note_server(pool, "there", now).floor_ms
+    assert extended.until_ms <= note_server(pool, "there", now + later).floor_ms
+
+
+@given(first=moments, later=st.integers(0, 10**6))
+def test_a_second_change_of_the_server_shortens_no_quarantine(first: int, later: int) -> None:
+    once = note_server(POOL, "there", first)
+    twice = note_server(once, "here", first + later)
+    assert twice.floor_ms >= once.floor_ms
+    assert twice.quarantine_until_ms >= once.quarantine_until_ms
+
+
+# --- leases ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("ended", "unused", "chosen"),
+    [
+        (None, 3, 3),
+        (REST_MS, 3, 0),
+        (REST_MS - 1, 3, 3),
+        (REST_MS - 1, None, 0),
+        (0, None, 0),
+    ],
+)
+def test_a_rested_node_number_comes_first_then_an_unused_one_then_one_just_freed(
+    ended: int | None, unused: int | None, chosen: int
+) -> None:
+    oldest = None if ended is None else node(NOW - ended)
+    assert choose(POOL, range(8), oldest, unused, NOW, never_used=False) == chosen
+
+
+def test_a_pool_grants_no_longer_spans_than_it_was_made_for() -> None:
+    assert create_pool("p", "test", SPAN_MS + 1, "here").span_ms == SPAN_MS + 1
+    assert create_pool("p", "test", MIN_SPAN_MS, "here").span_ms == SPAN_MS
+    with pytest.raises(ConfigError) as caught:
+        grant(POOL, None, 0, token="t", holder="h", now_ms=NOW, span_ms=POOL.span_ms + 1)
+    assert caught.value.code == "config.span"
+
+
+def test_while_a_window_lasts_its_node_number_is_not_chosen() -> None:
+    with pytest.raises(LeaseError) as caught:
+        choose(POOL, range(1), node(NOW + 1), None, NOW, never_used=False)
+    assert (caught.value.code, caught.value.retry_after_ms) == ("lease.none_free", 1)
+
+
+def test_only_an_unused_node_number_was_never_used() -> None:
+    assert choose(POOL, range(8), node(NOW - 10**9), 5, NOW, never_used=True) == 5
+    assert code_of(lambda: choose(POOL, range(8), node(0), None, NOW, never_used=True)) == "lease.none_free"
+
+
+def test_a_first_window_begins_at_the_pools_floor() -> None:
+    assert (granted().floor_ms, granted().until_ms) == (0, NOW + SPAN)
+    late = granted(pool=replace(POOL, floor_ms=NOW + 500))
+    assert (late.floor_ms, late.until_ms) == (NOW + 500, NOW + 500 + SPAN)
+
+
+@given(until=moments, floor=moments, now=moments, span=spans)
+def test_a_window_begins_where_the_last_one_ended_and_lasts_a_span(until: int, floor: int, now: int, span: int) -> None:
+    pool = replace(POOL, floor_ms=floor, span_ms=100_000)
+    record = grant(pool, node(until), 0, token="new", holder="you", now_ms=now, span_ms=span)
+    assert record.floor_ms == max(until, floor)
+    assert record.until_ms == max(record.floor_ms, now) + span
+    assert (record.token, record.holder, record.identity) == ("new", "you", "here")
+
+
+@given(until=moments, now=moments, wanted=st.integers(-(10**13), 10**13))
+def test_no_verb_but_a_release_moves_an_end_back_and_that_only_to_the_floor(until: int, now: int, wanted: int) -> None:
+    assume(until >= NOW - 50_000)
+    record = node(until)
+    lease = record.as_lease()
+    extended = extend(record, lease, identity="here", now_ms=now, store_now_ms=now)
+    assert extended.until_ms == max(until, now + SPAN)
+    assert revoke(record).until_ms == until
+    released = release(record, lease, used_until_ms=wanted)
+    assert record.floor_ms <= released.until_ms <= until
+    assert released.until_ms in {record.floor_ms, until, wanted}
+    assert granted(released).floor_ms == released.until_ms
+
+
+@pytest.mark.parametrize(
+    "record",
+    [None, node(NOW + 1), replace(node(NOW + 1), token=None), replace(node(NOW + 1), token="")],
+    ids=["never granted", "granted to another", "released", "empty"],
+)
+def test_only_the_token_of_the_last_grant_counts(record: NodeRecord | None) -> None:
+    for token in ("another", "Token", "token "):
+        lease = Lease("p", 0, NOW, NOW + 1, token)
+        wrong = lambda lease=lease: extend(record, lease, identity="here", now_ms=NOW, store_now_ms=NOW)  # noqa: E731
+        assert code_of(wrong) == "lease.lost"
+        assert code_of(lambda lease=lease: release(record, lease, used_until_ms=NOW)) == "lease.lost"  # type: ignore[misc]
+
+
+def test_a_lease_of_no_token_proves_nothing() -> None:
+    record = revoke(node(NOW + 1))
+    lease = record.as_lease()
+    assert code_of(lambda: extend(record, lease, identity="here", now_ms=NOW, store_now_ms=NOW)) == "lease.lost"
+    assert code_of(lambda: release(record, lease, used_until_ms=NOW)) == "lease.lost"
+
+
+def test_who_holds_a_lost_lease_is_named() -> None:
+    with pytest.raises(LeaseError, match=r"node 0 in pool 'p'.*held by me"):
+        release(node(NOW), Lease("p", 0, 0, NOW, "old"), used_until_ms=0)
+
+
+@pytest.mark.parametrize(("left", "lost"), [(0, True), (1, False)])
+def test_on_another_server_a_lease_goes_on_only_if_its_window_is_unbroken(left: int, lost: bool) -> None:
+    record = node(NOW + CLOCK_LIMIT_MS + CLOCK_MARGIN_MS + left)
+
+    def on_another() -> NodeRecord:
+        return extend(record, record.as_lease(), identity="there", now_ms=NOW, store_now_ms=NOW)
+
+    if lost:
+        assert code_of(on_another) == "lease.lost"
+    else:
+        assert (on_another().until_ms, on_another().identity) == (NOW + SPAN, "there")
+
+
+@pytest.mark.parametrize(("claimed", "believed"), [(12_000, 12_000), (15_000, 15_000), (10**15, 15_000)])
+def test_a_holder_knows_its_window_better_than_a_server_that_forgot_but_not_beyond_what_could_be(
+    claimed: int, believed: int
+) -> None:
+    lease = replace(node(NOW).as_lease(), until_ms=NOW + claimed)
+    assert extend(node(NOW), lease, identity="there", now_ms=NOW, store_now_ms=NOW).until_ms == NOW + believed
+
+
+# --- segments -------------------------------------------------------------------------------------------------------
+
+strides = st.one_of(st.integers(1, 5), st.integers(1, MAX_STRIDE))
+values = st.one_of(st.integers(0, 100), st.integers(MAX_INTEGER - 2**34, MAX_INTEGER), st.integers(0, MAX_INTEGER))
+counts = st.one_of(st.integers(1, 20), st.integers(1, MAX_COUNT))
+
+
+@st.composite
+def namespaces(draw: st.DrawFn) -> NamespaceRecord:
+    stride = draw(strides)
+    start, maximum = sorted([draw(values), draw(values)])
+    try:
+        return create_namespace(
+            "n", "here", start=start, maximum=maximum, stride=stride, offset=draw(st.integers(0, stride - 1))
+        )
+    except FieldError:
+        # Between the two is none of its integers.
+        return create_namespace("n", "here", start=start, stride=stride, offset=start % stride)
+
+
+@given(start=values, stride=strides, offset=st.integers(0, MAX_STRIDE - 1))
+def test_a_namespace_begins_with_the_first_of_its_integers_from_its_start_on(
+    start: int, stride: int, offset: int
+) -> None:
+    offset %= stride
+    first = next(value for value in (start + (offset - start) % stride,) if value % stride == offset)
+    assume(first <= MAX_INTEGER)
+    namespace = create_namespace("n", "here", start=start, stride=stride, offset=offset)
+    _, segment = reserve(namespace, 1)
+    assert start <= segment.first == first < start + stride
+
+
+@given(namespace=namespaces(), wanted=st.lists(counts, min_size=1, max_size=5))
+def test_segments_follow_each_other_within_the_maximum(namespace: NamespaceRecord, wanted: list[int]) -> None:
+    first = namespace.high_water + namespace.stride
+    for count in wanted:
+        before = namespace
+        if first > namespace.maximum:
+            assert code_of(lambda: reserve(before, count)) == "sequence.exhausted"  # noqa: B023
+            return
+        namespace, segment = reserve(namespace, count)
+        assert segment.first == first
+        assert segment.last <= namespace.maximum
+        assert len(segment) == count or segment.last + segment.stride > namespace.maximum
+        assert len(segment) == len(segment.as_range())
+        assert (segment.as_range()[0], segment.as_range()[-1]) == (segment.first, segment.last)
+        assert namespace.largest >= count
+        first = segment.last + segment.stride
+
+
+@given(namespace=namespaces(), value=values)
+def test_a_floor_moves_forward_to_the_next_integer_and_never_back(namespace: NamespaceRecord, value: int) -> None:
+    raised = raise_floor(namespace, value)
+    assert raised.high_water >= namespace.high_water
+    assert (raised.high_water - namespace.high_water) % namespace.stride == 0
+    assert raised.high_water <= max(namespace.maximum, namespace.high_water)
+    following = raised.high_water + raised.stride
+    assert following >= value or following > raised.maximum
+    if raised != namespace and following <= raised.maximum:
+        assert following - raised.stride < value
+
+
+@given(namespace=namespaces(), count=counts, at=st.integers(0, MAX_COUNT), other=st.integers(0, 3))
+def test_only_the_tail_of_the_last_segment_is_taken_back(
+    namespace: NamespaceRecord, count: int, at: int, other: int
+) -> None:
+    reserved, segment = reserve(namespace, count)
+    first_unused = segment.as_range()[at % len(segment)]
+    if other:
+        try:
+            moved, _ = reserve(reserved, other)
+        except GenerationError:
+            return
+        assert give_back(moved, segment, first_unused) is None
+    else:
+        returned = give_back(reserved, segment, first_unused)
+        assert returned is not None
+        assert reserve(returned, 1)[1].first == first_unused
+        assert give_back(returned, segment, first_unused) is None
+
+
+@pytest.mark.parametrize("first_unused", [0, 4, 11, MAX_INTEGER])
+def test_what_is_not_of_the_segment_is_not_taken_back(first_unused: int) -> None:
+    namespace = NamespaceRecord("n", 10, 100, 1, 5, "here")
+    assert give_back(namespace, Segment("n", 5, 10), first_unused) is None
+
+
+def test_another_server_skips_more_than_can_be_forgotten() -> None:
+    namespace = NamespaceRecord("n", 100, MAX_INTEGER, 2, 7, "here")
+    assert note_server_of_namespace(namespace, "here") is namespace
+    moved = note_server_of_namespace(namespace, "there")
+    assert (moved.high_water, moved.identity) == (100 + GAP * 7 * 2, "there")
+
+
+@given(namespace=namespaces(), wanted=st.lists(counts, max_size=3))
+def test_a_skip_stays_on_the_integers_of_the_namespace(namespace: NamespaceRecord, wanted: list[int]) -> None:
+    origin = namespace.high_water
+    for count in wanted:
+        try:
+            namespace, _ = reserve(namespace, count)
+        except GenerationError:
+            break
+    moved = note_server_of_namespace(namespace, "there")
+    assert namespace.high_water <= moved.high_water <= namespace.maximum
+    assert (moved.high_water - origin) % namespace.stride == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "what"),
+    [
+        ({"start": -1}, "-1"),
+        ({"start": MAX_INTEGER + 1}, "value"),
+        ({"maximum": -1}, "-1"),
+        ({"start": 5, "maximum": 4}, "maximum 4"),
+        ({"start": 6, "maximum": 9, "stride": 5}, "maximum 9"),
+        ({"stride": 0}, "stride 0"),
+        ({"stride": MAX_STRIDE + 1}, "stride"),
+        ({"stride": 3, "offset": 3}, "offset 3"),
+        ({"offset": -1}, "offset -1"),
+    ],
+    ids=str,
+)
+def test_a_namespace_without_integers_is_refused(options: dict[str, int], what: str) -> None:
+    with pytest.raises(FieldError, match=what) as caught:
+        create_namespace("n", "here", **options)
+    assert caught.value.code == "field.range"
