@@ -3,22 +3,26 @@
 import re
 from array import array
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import repeat
 from pathlib import Path
 from pkgutil import resolve_name
+from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 from benchmarks.timing import (
     Loop,
     Measure,
     Side,
+    UnavailableError,
     calls,
     go_threads,
     importing,
     iterates,
     saturation,
     side_by_side,
+    tail,
     threads,
 )
 
@@ -81,6 +85,35 @@ def wide() -> Any:
 
 def locality() -> Any:
     return resolve_name("mintmark.locality:Generator")()
+
+
+def leased(scheme: str, **options: Any) -> Any:
+    return resolve_name(f"mintmark.{scheme}:Generator")(store="memory:", **options)
+
+
+def leased_wide() -> Any:
+    module = resolve_name("mintmark.snowflake")
+    return leased("snowflake", layout=module.Layout(WIDE, epoch_ms=module.DEFAULT.epoch_ms))
+
+
+def sequence() -> Any:
+    return resolve_name("mintmark:Sequence")("orders", "memory:", step=100_000_000)
+
+
+@contextmanager
+def sequence_of_mariadb() -> Iterator[Callable[[], int]]:
+    """A sequence that refills from MariaDB again and again while it is measured."""
+    servers = resolve_name("tests.servers")
+    if missing := servers.missing("mariadb"):
+        raise UnavailableError(missing)
+    with TemporaryDirectory() as directory:
+        server = servers.MariaDB(Path(directory))
+        server.start()
+        try:
+            with resolve_name("mintmark:Sequence")("orders", server.url, max_wait_ms=10_000) as ours:
+                yield ours.next
+        finally:
+            server.stop()
 
 
 def new(generator: Callable[[], Any]) -> Side:
@@ -186,6 +219,29 @@ ROWS: tuple[Row, ...] = (
     beside_uuid7("for id in snowflake.Generator", each(wide), 0.9, f"{WIDE_NOTE} {ISLICE}"),
     beside_uuid7("for id in sno.Generator", each(sno), 0.9, f"{BURSTS} {ISLICE}"),
     beside_uuid7("for id in locality.Generator", each(locality), 0.9, ISLICE),
+    Row(
+        "snowflake.Generator.new(), leased",
+        "the same with a node number",
+        side_by_side(new(leased_wide), new(wide)),
+        at_most(1.03),
+        note=f"The window of a lease, and the window of the whole layout. {WIDE_NOTE}",
+    ),
+    Row(
+        "sno.Generator.new(), leased",
+        "the same with a partition",
+        side_by_side(new(lambda: leased("sno")), new(sno)),
+        at_most(1.03),
+        note=BURSTS,
+    ),
+    beside_uuid7("Sequence.next()", Side(lambda: calls(sequence().next)), 1.0, "From one segment."),
+    Row(
+        "Sequence.next(), P99.99 while refilling from MariaDB",
+        f"{UUID7_NAME}, P99.99",
+        tail(sequence_of_mariadb, "c_uuid_v7:uuid7", 999.9),
+        at_most(1000, "figure"),
+        note="A million single calls a round, as fast as they go, with the clock's price: it refills all the time.",
+        pinned=False,
+    ),
     Row(
         "for id in sno.Generator, one thread",
         "ceiling of the layout",

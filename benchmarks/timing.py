@@ -8,10 +8,12 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice, repeat
 from pathlib import Path
+from pkgutil import resolve_name
 from types import FunctionType
 from typing import Any
 
@@ -142,6 +144,39 @@ def side_by_side(ours: Side, beside: Side) -> Measure:
                 result.figures.append(figure)
                 if other is not None:
                     result.beside.append(other)
+        return result
+
+    return measure
+
+
+def _time_each(f: Callable[[], object], n: int, into: list[int]) -> None:
+    clock = time.perf_counter_ns
+    for at in range(n):
+        start = clock()
+        f()
+        into[at] = clock() - start
+
+
+def tail(
+    open_ours: Callable[[], AbstractContextManager[Callable[[], object]]], beside: str, per_mille: float
+) -> Measure:
+    """The given per mille of single calls in nanoseconds, beside those of a peer: each call is timed by itself, and the
+    clock's price is in the figure. A round is a million calls."""
+
+    def measure(rounds: int) -> Rounds:
+        result = Rounds()
+        peer = resolve_name(beside)
+        taken = [0] * 1_000_000
+        timed = [_own_copy(_time_each), _own_copy(_time_each)]
+
+        def nth(loop: Callable[..., object], f: Callable[[], object]) -> float:
+            loop(f, len(taken), taken)
+            return float(sorted(taken)[round(len(taken) * per_mille / 1000)])
+
+        with open_ours() as ours:
+            nth(timed[0], ours)
+            for _ in range(rounds):
+                result.add(nth(timed[0], ours), nth(timed[1], peer))
         return result
 
     return measure

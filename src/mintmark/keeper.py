@@ -95,7 +95,7 @@ class Task(ABC):
         keeper = self._seat()
         deadline = time.monotonic() + max_wait_ms / 1000
         with keeper.condition:
-            if max(keeper.pause_s(self.store), keeper.pause_s(self)) <= 0:
+            if keeper.inline or max(keeper.pause_s(self.store), keeper.pause_s(self)) <= 0:
                 self.failure = None
             while not ready():
                 self._check_open()

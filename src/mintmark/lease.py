@@ -188,7 +188,7 @@ def check_nodes(nodes: range) -> None:
 
     :raises ConfigError: ``config.node``.
     """
-    if not isinstance(nodes, range) or nodes.step != 1 or nodes.stop <= nodes.start or nodes.start < 0 or nodes.stop > MAX_NODES:
+    if not isinstance(nodes, range) or nodes.step != 1 or not 0 <= nodes.start < nodes.stop <= MAX_NODES:
         raise ConfigError(f"nodes {nodes!r} is not a range of step 1 within 0..{MAX_NODES}", code="config.node")
 
 

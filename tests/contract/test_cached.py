@@ -365,6 +365,19 @@ def test_a_process_that_never_met_the_database_does_not_use_its_blocks(
         assert newcomer.reserve("n", 10).first == 11
 
 
+def test_a_database_that_took_over_is_met_anew(store: Pair, database: str, redis: Redis, tmp_path: Path) -> None:
+    store.reserve("n", 10)
+    for file in tmp_path.glob("ids.db*"):
+        file.rename(tmp_path / f"former-{file.name}")
+    redis.ask("FLUSHALL")
+    store.reserve("n", 10)
+    store.reserve("n", 10)
+    reserved = high_water(store)
+    with open_store(f"{database}&cache={redis.url}") as newcomer:
+        newcomer.reserve("n", 10)
+        assert high_water(newcomer) == reserved
+
+
 # --- raised floors ------------------------------------------------------------------------------------------------
 
 

@@ -363,7 +363,7 @@ class World:
         self.batches: dict[str, list[Batch]] = {}
         self.diary: list[tuple[int, int, tuple[Any, ...]]] = []
         self.agenda: list[tuple[int, Callable[[], object]]] = []
-        self.limit_ms = draw.choice((500, 2000, rules.CLOCK_LIMIT_MS))
+        self.limit_ms = draw.choice((2000, rules.CLOCK_LIMIT_MS))
         self.store = VirtualStore(self, forgets_pools=draw.random() < 0.5)
         self.trouble = draw.choice((0.02, 0.1, 0.3))
         """How likely a verb goes wrong on the way."""
@@ -508,6 +508,22 @@ class World:
         else:
             process.generator.close()
             process.generator = None
+            self.hand_over(process)
+
+    def hand_over(self, process: Process) -> None:
+        """Has another process start right after one that closed, to take what it gave back."""
+        others = [
+            other
+            for other in self.processes
+            if other.region is process.region and other.generator is None and not other.is_stopped
+        ]
+        if others and self.random.random() < 0.5:
+            heir = self.random.choice(others)
+            self.pass_time(self.grid_ms)
+            if heir.generator is None:
+                self.enter(heir)
+                self.start(heir)
+                self.look(heir)
 
     def look(self, process: Process) -> None:
         """Gets a lease without minting, where there is one; the clock may step back before the first ID."""

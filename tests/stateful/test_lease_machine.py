@@ -347,7 +347,7 @@ def test_a_broken_rule_is_found_out(
     monkeypatch.setattr(rules, name, broken)
     # Found is enough, and always by the same steps.
     search = settings(
-        max_examples=5_000, stateful_step_count=30, phases=[Phase.generate], database=None, derandomize=True
+        max_examples=5_000, stateful_step_count=80, phases=[Phase.generate], database=None, derandomize=True
     )
     with pytest.raises(AssertionError, match="overlap"):
         run_state_machine_as_test(machine, settings=search)

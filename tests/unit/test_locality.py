@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import os
 import pickle
+import time
 import uuid
 from datetime import UTC, datetime, timedelta
 from itertools import islice, pairwise
@@ -479,7 +480,7 @@ def test_the_module_mints_variable_ids_at_first_and_in_the_mode_it_is_told() -> 
 
 def test_a_call_that_is_overtaken_while_it_asks_for_the_mac_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Asking may let other threads run; the first to be done decides where the counter starts."""
-    generator = locality.Generator()
+    generator = locality.Generator(clock=time.time_ns)
     overtaking: list[locality.ID] = []
 
     def getnode() -> int:
@@ -493,7 +494,7 @@ def test_a_call_that_is_overtaken_while_it_asks_for_the_mac_changes_nothing(monk
 
 
 def test_a_generator_closed_while_it_asks_for_the_mac_stays_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    generator = locality.Generator()
+    generator = locality.Generator(clock=time.time_ns)
 
     def getnode() -> int:
         generator.close()

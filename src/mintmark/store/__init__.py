@@ -118,7 +118,10 @@ class Store(ABC):
 
     @abstractmethod
     def give_back(self, segment: Segment, first_unused: int) -> bool:
-        """Takes back the unused tail of a segment if it is still the last that was reserved."""
+        """Takes back the unused tail of a segment if it is still the last that was reserved.
+
+        A tail can be given back once: afterwards its integers belong to whoever reserves them next.
+        """
 
     @abstractmethod
     def create_namespace(

@@ -124,6 +124,8 @@ class Database(Ledger):
                 "try again",
                 code="store.unavailable",
             ) from error
+        except UnicodeError as error:
+            raise StoreError(f"{self.url}: {error}", code="store.refused") from error
         except DBAPIError as error:
             raise self._translate(error) from error.orig
 

@@ -1,0 +1,319 @@
+"""A leased generator mints inside its windows only, and what it raises says what to do."""
+
+from __future__ import annotations
+
+import gc
+import os
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import mintmark
+from mintmark import keeper, locality, sno, snowflake
+from mintmark.errors import ConfigError, GenerationError, LeaseError, StoreError
+from mintmark.store.memory import MemoryStore
+from mintmark.testing import ManualClock
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SECOND = 10**9
+MS = 10**6
+NOW_MS = 1_700_000_000_000
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock(NOW_MS * MS)
+
+
+@pytest.fixture
+def store(clock: ManualClock) -> MemoryStore:
+    """A store whose clock is the generators' own."""
+    return MemoryStore(clock=lambda: clock.now_ns // MS)
+
+
+@pytest.fixture
+def inline() -> Iterator[keeper.Keeper]:
+    """A keeper without a thread: nothing happens but what a test asks for."""
+    before = keeper.current()
+    mine = keeper.Keeper(inline=True)
+    keeper.use(mine)
+    yield mine
+    keeper.use(before)
+
+
+GENERATORS: dict[str, Any] = {
+    "sno": sno.Generator,
+    "snowflake": snowflake.Generator,
+    "locality": locality.Generator,
+}
+LAYOUTS = {
+    "sno": "sno/1",
+    "snowflake": "snowflake time:41 node:10 sequence:12 @1420070400000 1ms",
+    "locality": "locality",
+}
+
+
+def lease_elsewhere(store: MemoryStore, scheme: str, node: int) -> None:
+    """Another process takes a node number."""
+    store.acquire(
+        scheme,
+        nodes=range(node, node + 1),
+        layout=LAYOUTS[scheme],
+        holder="elsewhere",
+        now_ms=store.now_ms(),
+        span_ms=10_000,
+    )
+
+
+@pytest.fixture(params=GENERATORS)
+def scheme(request: pytest.FixtureRequest) -> str:
+    name: str = request.param
+    return name
+
+
+def time_ms(scheme: str, minted: Any) -> int:
+    if scheme == "sno":
+        return int(minted.timestamp_ns // MS)
+    return int(minted.timestamp_ms if scheme == "locality" else snowflake.DEFAULT.parse(minted).timestamp_ms)
+
+
+def code(run: Any) -> str:
+    with pytest.raises(mintmark.errors.MintError) as caught:
+        run()
+    return caught.value.code
+
+
+def test_two_generators_of_one_store_have_two_node_numbers(store: MemoryStore, clock: ManualClock, scheme: str) -> None:
+    make = GENERATORS[scheme]
+    ids = {make(store=store, clock=clock).new() for _ in range(1)} | {
+        generator.new() for generator in [make(store=store, clock=clock) for _ in range(4)]
+    }
+    assert len(ids) == 5
+    assert len(store.list_leases()) >= 4
+
+
+@pytest.mark.usefixtures("inline")
+def test_no_time_outside_the_window_is_minted_whatever_the_clock_says(
+    store: MemoryStore, clock: ManualClock, scheme: str
+) -> None:
+    generator = GENERATORS[scheme](store=store, clock=clock, max_wait_ms=0)
+    for step_ms in [0, 9_999, 1, 20_000, -30_000, 3_600_000, 5]:
+        clock.advance(step_ms * MS)
+        try:
+            minted = time_ms(scheme, generator.new())
+        except (GenerationError, LeaseError):
+            continue
+        (record,) = store.list_leases()
+        # sno's ticks are 4 ms long: the floor is rounded up, the end down.
+        assert record.floor_ms <= minted < record.until_ms
+
+
+@pytest.mark.usefixtures("inline")
+def test_a_paused_generator_whose_number_went_to_another_raises_lease_lost(
+    store: MemoryStore, clock: ManualClock, scheme: str
+) -> None:
+    paused = GENERATORS[scheme](store=store, clock=clock, nodes=range(7, 8))
+    paused.new()
+    clock.advance(3600 * SECOND)
+    lease_elsewhere(store, scheme, 7)
+    with pytest.raises(LeaseError, match="make a new generator") as caught:
+        paused.new()
+    assert caught.value.code == "lease.lost"
+    assert code(paused.new) == "lease.lost"
+
+
+@pytest.mark.usefixtures("inline")
+def test_a_generator_that_may_moves_to_another_lease(store: MemoryStore, clock: ManualClock) -> None:
+    paused = snowflake.Generator(store=store, clock=clock, nodes=range(2), on_lease_lost="move")
+    before = paused.new()
+    clock.advance(3600 * SECOND)
+    lease_elsewhere(store, "snowflake", 0)
+    assert paused.new() != before
+    assert paused.node == 1
+
+
+@pytest.mark.usefixtures("inline")
+def test_a_lease_that_ran_out_while_nobody_took_the_number_goes_on(
+    store: MemoryStore, clock: ManualClock, scheme: str
+) -> None:
+    generator = GENERATORS[scheme](store=store, clock=clock)
+    first = generator.new()
+    clock.advance(3600 * SECOND)
+    assert generator.new() != first
+
+
+@pytest.mark.usefixtures("inline")
+def test_a_revoked_lease_serves_to_the_end_of_its_window(store: MemoryStore, clock: ManualClock) -> None:
+    generator = snowflake.Generator(3, store=store, clock=clock)
+    generator.new()
+    store.revoke("snowflake", 3)
+    clock.advance(9 * SECOND)
+    generator.new()
+    clock.advance(2 * SECOND)
+    assert code(generator.new) == "lease.lost"
+
+
+@pytest.mark.usefixtures("inline")
+def test_a_closed_generator_gives_its_number_back_from_what_it_used(
+    store: MemoryStore, clock: ManualClock, scheme: str
+) -> None:
+    generator = GENERATORS[scheme](store=store, clock=clock, nodes=range(1))
+    minted = time_ms(scheme, generator.new())
+    generator.close()
+    (record,) = store.list_leases()
+    assert record.token is None
+    # locality knows what it used to 2.048 s only.
+    assert minted < record.until_ms <= minted + (2_048 if scheme == "locality" else 4)
+    assert code(generator.new) == "generator.closed"
+
+
+@pytest.mark.usefixtures("inline")
+def test_the_next_holder_of_a_number_starts_where_the_last_one_stopped(
+    store: MemoryStore, clock: ManualClock, scheme: str
+) -> None:
+    ids: list[Any] = []
+    for _ in range(20):
+        with GENERATORS[scheme](store=store, clock=clock, nodes=range(1), max_wait_ms=10_000) as generator:
+            ids += [generator.new() for _ in range(3)]
+        # It comes free when the clock has passed what was used.
+        clock.advance(2_100 * MS if scheme == "locality" else 4 * MS)
+    assert len(set(ids)) == 60
+
+
+def test_a_generator_that_is_forgotten_gives_its_number_back(store: MemoryStore, clock: ManualClock) -> None:
+    for _ in range(20):
+        snowflake.Generator(store=store, clock=clock, nodes=range(2)).new()
+        clock.advance(2 * MS)
+        gc.collect()
+
+
+@pytest.mark.usefixtures("inline")
+def test_shards_divide_a_partitions_sequence_numbers(store: MemoryStore, clock: ManualClock) -> None:
+    generators = [sno.Generator(5, shards=4, store=store, clock=clock) for _ in range(4)]
+    ids = [generator.new() for generator in generators]
+    assert {minted.partition for minted in ids} == {5}
+    assert sorted(minted.sequence for minted in ids) == [0, 16_384, 32_768, 49_152]
+    assert {generator.capacity for generator in generators} == {16_384}
+    assert code(lambda: sno.Generator(5, shards=4, store=store, clock=clock, max_wait_ms=0).new()) == "lease.none_free"
+
+
+@pytest.mark.parametrize("shards", [0, 3, 16_384, -1])
+def test_shards_are_a_power_of_two(shards: int) -> None:
+    assert code(lambda: sno.Generator(shards=shards, store="memory:")) in {"config.bounds", "field.range"}
+
+
+def test_shards_and_bounds_exclude_each_other() -> None:
+    assert code(lambda: sno.Generator(shards=2, sequence_max=100, store="memory:")) == "config.bounds"
+
+
+def test_a_node_number_and_nodes_exclude_each_other() -> None:
+    assert code(lambda: snowflake.Generator(1, nodes=range(5), store="memory:")) == "config.node"
+
+
+@pytest.mark.usefixtures("inline")
+def test_old_rows_want_a_number_that_was_never_used(store: MemoryStore, clock: ManualClock) -> None:
+    past = (NOW_MS - 10**9) * MS
+    usual = sno.Generator(store=store, clock=clock)
+    with pytest.raises(LeaseError, match="never_used=True") as caught:
+        usual.new_at(past)
+    assert caught.value.code == "lease.history"
+    exclusive = sno.Generator(store=store, clock=clock, never_used=True)
+    assert exclusive.new_at(past).partition != usual.new().partition
+
+
+@pytest.mark.usefixtures("inline")
+def test_a_generator_ahead_of_its_clock_stops_at_the_end_of_its_window(store: MemoryStore, clock: ManualClock) -> None:
+    frozen = ManualClock(clock.now_ns, auto_advance=False)
+    layout = snowflake.Layout("time:41 node:10", epoch_ms=0)
+    generator = snowflake.Generator(
+        store=store, layout=layout, clock=frozen, on_exhausted="advance", span_ms=1_000, max_wait_ms=0
+    )
+    minted = list(generator.batch(1_000))
+    assert code(generator.new) == "sequence.exhausted"
+    (record,) = store.list_leases()
+    assert max(layout.parse(one).timestamp_ms for one in minted) == record.until_ms - 1
+
+
+def test_a_store_that_is_away_is_waited_for_and_then_named(clock: ManualClock) -> None:
+    class Away(MemoryStore):
+        away = True
+
+        def acquire(self, pool: str, **options: Any) -> Any:
+            if self.away:
+                raise StoreError("the store is away", code="store.unavailable")
+            return super().acquire(pool, **options)
+
+    store = Away(clock=lambda: clock.now_ns // MS)
+    generator = snowflake.Generator(store=store, clock=clock, max_wait_ms=50)
+    with pytest.raises(StoreError) as caught:
+        generator.new()
+    assert caught.value.code == "store.unavailable"
+    assert caught.value.retry_after_ms is not None
+    assert 0 < caught.value.retry_after_ms <= 1000
+    store.away = False
+    patient = snowflake.Generator(store=store, clock=clock, max_wait_ms=60_000)
+    assert patient.new()
+
+
+def test_many_threads_wait_for_one_lease(clock: ManualClock) -> None:
+    store = MemoryStore(clock=lambda: clock.now_ns // MS)
+    generator = sno.Generator(store=store, clock=clock, max_wait_ms=60_000)
+    ids: list[sno.ID] = []
+    threads = [threading.Thread(target=lambda: ids.extend(generator.batch(100))) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(set(ids)) == 800
+    assert len(store.list_leases()) == 1
+
+
+def test_a_childs_lease_is_its_own(tmp_path: Any) -> None:
+    url = f"sqlite:///{tmp_path}/ids.db"
+    generator = snowflake.Generator(store=url, max_wait_ms=60_000)
+    mine = generator.node
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.write(writer, str(generator.node).encode())
+        finally:
+            os._exit(0)
+    os.close(writer)
+    with open(reader, encoding="ascii") as pipe:
+        theirs = int(pipe.read())
+    os.waitpid(child, 0)
+    assert theirs != mine
+    assert generator.node == mine
+
+
+def test_pools_of_two_layouts_do_not_mix(store: MemoryStore, clock: ManualClock) -> None:
+    snowflake.Generator(store=store, clock=clock, pool="ids").new()
+    with pytest.raises(ConfigError, match="name another pool") as caught:
+        snowflake.Generator(store=store, clock=clock, pool="ids", layout=snowflake.TWITTER).new()
+    assert caught.value.code == "config.pool"
+
+
+def test_every_layout_of_snowflake_has_a_pool_of_its_own(store: MemoryStore, clock: ManualClock) -> None:
+    for layout in [snowflake.DEFAULT, snowflake.TWITTER, snowflake.DISCORD, snowflake.SONYFLAKE]:
+        snowflake.Generator(store=store, clock=clock, layout=layout).new()
+    assert len(store.list_pools()) == 4
+
+
+def test_localitys_node_number_is_its_pid_and_mac_where_nobody_else_has_them(
+    store: MemoryStore, clock: ManualClock
+) -> None:
+    first, second = (locality.Generator(store=store, clock=clock) for _ in range(2))
+    assert first.pid == second.pid == os.getpid() % 65536
+    assert first.mac != second.mac
+
+
+def test_the_token_of_a_lease_is_in_no_repr(store: MemoryStore, clock: ManualClock) -> None:
+    generator = snowflake.Generator(store=store, clock=clock)
+    generator.new()
+    (record,) = store.list_leases()
+    assert record.token
+    assert record.token not in f"{record!r}{record.as_lease()!r}{generator!r}{store!r}"

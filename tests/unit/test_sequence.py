@@ -1,0 +1,220 @@
+"""A sequence hands out each integer of its segments once, in order, and the next segment is fetched ahead."""
+
+from __future__ import annotations
+
+import os
+import threading
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import mintmark
+from mintmark import Sequence, keeper
+from mintmark.errors import GenerationError, StoreError
+from mintmark.keeper import next_step
+from mintmark.store.memory import MemoryStore
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture(autouse=True)
+def inline() -> Iterator[None]:
+    before = keeper.current()
+    keeper.use(keeper.Keeper(inline=True))
+    yield
+    keeper.use(before)
+
+
+@pytest.fixture
+def store() -> MemoryStore:
+    return MemoryStore()
+
+
+def high_water(store: MemoryStore, namespace: str = "orders") -> int:
+    return {record.name: record.high_water for record in store.list_namespaces()}[namespace]
+
+
+def test_integers_begin_at_1_and_follow_each_other(store: MemoryStore) -> None:
+    with Sequence("orders", store) as orders:
+        assert [orders.next() for _ in range(500)] == list(range(1, 501))
+        assert list(islice(orders, 3)) == [501, 502, 503]
+
+
+def test_an_integer_is_recorded_as_spent_before_it_is_handed_out(store: MemoryStore) -> None:
+    with Sequence("orders", store, step=3) as orders:
+        for _ in range(20):
+            assert orders.next() <= high_water(store)
+
+
+def test_two_sequences_of_a_namespace_never_hand_out_the_same(store: MemoryStore) -> None:
+    with Sequence("orders", store, step=3) as one, Sequence("orders", store, step=5) as other:
+        handed = [sequence.next() for _ in range(50) for sequence in (one, other)]
+    assert len(set(handed)) == 100
+
+
+def test_a_batch_is_as_few_ranges_as_can_be(store: MemoryStore) -> None:
+    with Sequence("orders", store, step=10) as orders:
+        assert orders.batch(35) == [range(1, 36)]
+        store.reserve("orders", 100)
+        assert sum(map(len, orders.batch(30))) == 30
+        assert orders.batch(0) == []
+
+
+def test_integers_reserved_in_a_row_are_in_a_row(store: MemoryStore) -> None:
+    with Sequence("orders", store, step=10) as orders:
+        orders.next()
+        assert orders.reserve(9) == range(2, 11)
+        row = orders.reserve(1000)
+        assert (len(row), row.step) == (1000, 1)
+        assert orders.next() not in row
+
+
+def test_a_stride_is_kept(store: MemoryStore) -> None:
+    store.create_namespace("odd", stride=2, offset=1)
+    with Sequence("odd", store, step=5) as odd:
+        assert [odd.next() for _ in range(7)] == [1, 3, 5, 7, 9, 11, 13]
+        assert odd.batch(3) == [range(15, 21, 2)]
+        assert odd.reserve(50).step == 2
+
+
+def test_a_namespace_at_its_maximum_is_exhausted_and_never_wraps(store: MemoryStore) -> None:
+    store.create_namespace("few", maximum=5)
+    few = Sequence("few", store, step=3)
+    assert [few.next() for _ in range(5)] == [1, 2, 3, 4, 5]
+    for _ in range(2):
+        with pytest.raises(GenerationError) as caught:
+            few.next()
+        assert (caught.value.code, caught.value.retry_after_ms) == ("sequence.exhausted", None)
+
+
+def test_a_row_that_does_not_fit_is_refused_and_takes_nothing(store: MemoryStore) -> None:
+    store.create_namespace("few", maximum=50)
+    few = Sequence("few", store, step=3)
+    with pytest.raises(GenerationError, match="50 integers left, not 51"):
+        few.reserve(51)
+    assert few.reserve(50) == range(1, 51)
+
+
+def test_the_largest_integer_of_63_bits_is_handed_out(store: MemoryStore) -> None:
+    store.create_namespace("last", start=2**63 - 3)
+    last = Sequence("last", store, step=2)
+    assert [last.next() for _ in range(3)] == [2**63 - 3, 2**63 - 2, 2**63 - 1]
+    with pytest.raises(GenerationError):
+        last.next()
+
+
+def test_a_closed_sequence_gives_its_unused_tail_back(store: MemoryStore) -> None:
+    orders = Sequence("orders", store, step=100)
+    assert [orders.next() for _ in range(7)] == list(range(1, 8))
+    orders.close()
+    assert high_water(store) == 7
+    orders.close()
+    with pytest.raises(GenerationError) as caught:
+        orders.next()
+    assert caught.value.code == "generator.closed"
+
+
+def test_a_tail_after_which_others_reserved_is_not_given_back(store: MemoryStore) -> None:
+    with Sequence("orders", store, step=100) as orders:
+        orders.next()
+        taken = store.reserve("orders", 10)
+    assert high_water(store) == taken.last
+
+
+def test_a_child_hands_out_nothing_of_its_parents(tmp_path: Any) -> None:
+    orders = Sequence("orders", f"sqlite:///{tmp_path}/ids.db", step=10)
+    mine = [orders.next() for _ in range(3)]
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            keeper.use(keeper.Keeper(inline=True))
+            os.write(writer, " ".join(str(orders.next()) for _ in range(3)).encode())
+        finally:
+            os._exit(0)
+    os.close(writer)
+    with open(reader, encoding="ascii") as pipe:
+        theirs = [int(word) for word in pipe.read().split()]
+    os.waitpid(child, 0)
+    assert len(theirs) == 3
+    assert not set(theirs) & {*mine, *(orders.next() for _ in range(7))}
+
+
+def test_what_is_held_is_served_while_the_store_is_away(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    orders = Sequence("orders", store, step=10, max_wait_ms=0)
+    orders.next()
+
+    def away(*_: object) -> None:
+        raise StoreError("the store is away", code="store.unavailable")
+
+    monkeypatch.setattr(store, "reserve", away)
+    held = orders.held
+    assert [orders.next() for _ in range(held)] == list(range(2, held + 2))
+    with pytest.raises(StoreError) as caught:
+        orders.next()
+    assert caught.value.code == "store.unavailable"
+    assert caught.value.retry_after_ms
+    monkeypatch.undo()
+    assert orders.next() == held + 2
+
+
+def test_threads_share_a_sequence(store: MemoryStore) -> None:
+    keeper.use(keeper.Keeper())
+    orders = Sequence("orders", store, step=50, max_wait_ms=60_000)
+    handed: list[int] = []
+    threads = [threading.Thread(target=lambda: handed.extend(islice(orders, 2_000))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(set(handed)) == len(handed) == 8_000
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        ({"step": 0}, "field.range"),
+        ({"step": 2**31}, "field.range"),
+        ({"min_step": 10, "max_step": 9}, "field.range"),
+        ({"target_ms": 0}, "field.range"),
+        ({"max_wait_ms": -1}, "config.wait"),
+        ({"step": "5"}, "argument.type"),
+    ],
+    ids=repr,
+)
+def test_steps_that_cannot_be_are_refused(options: Any, code: str) -> None:
+    with pytest.raises(mintmark.errors.MintError) as caught:
+        Sequence("orders", "memory:", **options)
+    assert caught.value.code == code
+
+
+@pytest.mark.parametrize("n", [0, -1, 2**31, 2**70])
+def test_a_row_has_1_to_2147483647_integers(store: MemoryStore, n: int) -> None:
+    with pytest.raises(mintmark.errors.FieldError):
+        Sequence("orders", store).reserve(n)
+
+
+@given(
+    step=st.integers(1, 10**6),
+    lasted=st.floats(0, 1e6),
+    least=st.integers(1, 1000),
+    extra=st.integers(0, 10**6),
+)
+def test_a_step_stays_between_its_bounds(step: int, lasted: float, least: int, extra: int) -> None:
+    most = least + extra
+    step = min(max(step, least), most)
+    assert least <= next_step(step, lasted, 10.0, least, most) <= most
+
+
+def test_a_step_follows_the_rate() -> None:
+    step = 100
+    for _ in range(20):
+        step = next_step(step, step / 50_000, 10.0, 100, 1_000_000)
+    assert step == 500_000
+    for _ in range(20):
+        step = next_step(step, step / 5, 10.0, 100, 1_000_000)
+    assert step == 100
