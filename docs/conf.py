@@ -17,7 +17,8 @@ version = release = mintmark.__version__
 language = "en"
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_copybutton", "mintmark_reference"]
-exclude_patterns = ["_build"]
+# The table of faults is a part of another page.
+exclude_patterns = ["_build", "explanation/fault-table.md"]
 nitpicky = True
 # Names of the standard library, which has no inventory here: a build needs no network.
 nitpick_ignore_regex = [

@@ -478,18 +478,13 @@ class World:
         process = draw.choice(self.processes)
         if process.is_stopped or process.awake_at_ms > self.now_ms:
             return
-        self.enter(process)
-        try:
+        with self.refusing(process):
             if draw.random() < self.faultiness:
                 self.fault(process)
             elif process.generator is None:
                 self.start(process)
             else:
                 self.act(process)
-        except MintError as error:
-            self.refusals[error.code] += 1
-            if error.code in {"lease.lost", "sequence.exhausted", "generator.closed"} and draw.random() < 0.5:
-                process.crash()
 
     def start(self, process: Process) -> None:
         process.serial = self.serial()
@@ -512,18 +507,22 @@ class World:
 
     def hand_over(self, process: Process) -> None:
         """Has another process start right after one that closed, to take what it gave back."""
-        others = [
-            other
-            for other in self.processes
-            if other.region is process.region and other.generator is None and not other.is_stopped
-        ]
-        if others and self.random.random() < 0.5:
-            heir = self.random.choice(others)
+        heir = self.heir_of(process)
+        if heir and self.random.random() < 0.5:
             self.pass_time(self.grid_ms)
             if heir.generator is None:
                 self.enter(heir)
                 self.start(heir)
                 self.look(heir)
+
+    def heir_of(self, process: Process) -> Process | None:
+        """Somebody who may want its node number."""
+        others = [
+            other
+            for other in self.processes
+            if other.region is process.region and other.generator is None and not other.is_stopped
+        ]
+        return self.random.choice(others) if others else None
 
     def look(self, process: Process) -> None:
         """Gets a lease without minting, where there is one; the clock may step back before the first ID."""
@@ -612,17 +611,34 @@ class World:
                     self.note("revokes", taken.pool, taken.as_lease())
 
     def restore_backup(self, process: Process, delay_ms: int) -> None:
-        """Pauses a process past its window; when it wakes, the store is what it was before."""
+        """Pauses a process past its window. When it wakes, another has its node number, and the store has forgotten that."""
         known = self.store.book.transactions
         process.awake_at_ms = self.now_ms + delay_ms
 
         def wake() -> None:
+            heir = self.heir_of(process)
+            if heir:
+                with self.refusing(heir):
+                    self.start(heir)
+                    self.mint(heir)
             self.store.fail_over(self.store.book.transactions - known)
-            if process.generator is not None and not process.is_stopped:
-                self.enter(process)
-                self.mint(process)
+            for each in (process, heir):
+                if each and each.generator is not None and not each.is_stopped:
+                    with self.refusing(each):
+                        self.mint(each)
 
         self.plan(delay_ms, wake)
+
+    @contextmanager
+    def refusing(self, process: Process) -> Iterator[None]:
+        """A process at its turn; what it is refused is counted."""
+        self.enter(process)
+        try:
+            yield
+        except MintError as error:
+            self.refusals[error.code] += 1
+            if error.code in {"lease.lost", "sequence.exhausted", "generator.closed"} and self.random.random() < 0.5:
+                process.crash()
 
     # --- the invariant ---
 

@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 from urllib.request import ProxyHandler, build_opener
 
+from mintmark import open_store
 from tests.integration.faults.crew import PATIENCE_S, ROOT, Crew
 from tests.servers import Daemon, Etcd, MariaDB, PostgreSQL, Redis, RedisSentinel, RedisWithoutAOF
 from tests.servers.proxy import Proxy
@@ -60,7 +61,7 @@ class Scenario:
         return self.run.__name__
 
 
-POOLS: Final = {"sno": "sno/1", "snowflake": snowflake.DEFAULT.meaning, "locality": "locality"}
+POOLS: Final = {"sno": "sno/1", "snowflake": "snowflake time:41 node:10 sequence:12 @1420070400000 1ms", "locality": "locality"}
 """The pools that workers lease from, and what their node numbers mean."""
 
 

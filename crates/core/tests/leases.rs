@@ -1,0 +1,165 @@
+//! Whatever the clock does, and however a lease grows or ends: no time outside its windows, and what it gives back was not used.
+#![cfg(not(loom))]
+
+use mintmark_core::schemes::snowflake::{OnExhausted, OnRollback, Rules};
+use mintmark_core::schemes::{locality, sno, snowflake};
+use mintmark_core::step::{Refusal, Window};
+use mintmark_core::units::{Tick, Timescale, UnixMs};
+use proptest::prelude::*;
+use std::convert::Infallible;
+
+/// What a lease's holder lives through.
+#[derive(Clone, Copy, Debug)]
+enum Event {
+    /// The clock moves, and up to so many IDs are wanted.
+    Mint { by: i64, want: u32 },
+    /// The lease grows.
+    Extend { by: u64 },
+    /// Another lease, later than all that was.
+    Move { gap: u64, length: u64 },
+}
+
+fn events() -> impl Strategy<Value = Vec<Event>> {
+    let event = prop_oneof![
+        8 => (-30_i64..40, 1_u32..20).prop_map(|(by, want)| Event::Mint { by, want }),
+        2 => (0_u64..60).prop_map(|by| Event::Extend { by }),
+        1 => (0_u64..20, 1_u64..60).prop_map(|(gap, length)| Event::Move { gap, length }),
+    ];
+    prop::collection::vec(event, 1..150)
+}
+
+/// A scheme's generator: mints, and says which ticks it minted in; grows; moves; tells what it used.
+struct Holder<'a> {
+    mint: &'a dyn Fn(Tick, u32) -> Option<u64>,
+    extend: &'a dyn Fn(Tick) -> bool,
+    reset: &'a dyn Fn(Window),
+    used_until: &'a dyn Fn() -> Tick,
+}
+
+fn live(events: &[Event], mut window: Window, holder: &Holder<'_>) -> Result<(), TestCaseError> {
+    let mut now = window.floor.0 as i64;
+    let mut highest = None;
+    for &event in events {
+        match event {
+            Event::Mint { by, want } => {
+                now = (now + by).max(0);
+                if let Some(tick) = (holder.mint)(Tick(now as u64), want) {
+                    prop_assert!(window.holds(Tick(tick)), "{tick} is outside {window:?}");
+                    highest = highest.max(Some(tick));
+                }
+            }
+            Event::Extend { by } => {
+                let until = Tick(window.until.0 + by);
+                prop_assert_eq!((holder.extend)(until), by > 0);
+                prop_assert!(!(holder.extend)(window.floor), "an end never moves back");
+                window.until = until;
+            }
+            Event::Move { gap, length } => {
+                let floor = Tick(window.until.0 + gap);
+                window = Window { floor, until: Tick(floor.0 + length) };
+                (holder.reset)(window);
+                highest = None;
+            }
+        }
+        let used = (holder.used_until)();
+        prop_assert!(highest.is_none_or(|tick| used.0 > tick), "{used:?} was used: {highest:?}");
+        prop_assert!(highest.is_some() || used <= window.floor, "nothing was used");
+    }
+    Ok(())
+}
+
+fn run<T>(taken: Result<Result<T, Refusal>, Infallible>) -> Option<T> {
+    let Ok(taken) = taken;
+    taken.ok()
+}
+
+proptest! {
+    #[test]
+    fn a_lease_of_sno_is_never_overstepped(events in events(), floor in 1_u64..2000, length in 1_u64..60) {
+        let window = Window { floor: Tick(floor), until: Tick(floor + length) };
+        let bounds = sno::Bounds::new(0, 9).unwrap();
+        let mint = sno::Mint::new(bounds, window);
+        live(&events, window, &Holder {
+            mint: &|now, want| {
+                let quick = mint.take(now, want).ok();
+                quick.or_else(|| run(mint.take_slowly(want, || Ok(now)))).map(|run| run.tick >> 1)
+            },
+            extend: &|until| mint.extend(until),
+            reset: &|window| mint.reset(bounds, window),
+            used_until: &|| mint.used_until(),
+        })?;
+    }
+
+    #[test]
+    fn a_lease_of_snowflake_is_never_overstepped(events in events(), floor in 0_u64..2000, length in 1_u64..60) {
+        let window = Window { floor: Tick(floor), until: Tick(floor + length) };
+        let rules =
+            Rules { sequence_bits: 2, on_rollback: OnRollback::Advance, on_exhausted: OnExhausted::Advance };
+        let mint = snowflake::Mint::new(rules, window);
+        live(&events, window, &Holder {
+            mint: &|now, want| {
+                let quick = mint.take(now, want).ok();
+                quick.or_else(|| run(mint.take_slowly(want, || Ok(now)))).map(|run| run.tick)
+            },
+            extend: &|until| mint.extend(until),
+            reset: &|window| mint.reset(window),
+            used_until: &|| mint.used_until(),
+        })?;
+    }
+
+    #[test]
+    fn a_lease_of_locality_is_never_overstepped(events in events(), floor in 0_u64..9000, length in 1_u64..60) {
+        let window = Window { floor: Tick(floor), until: Tick(floor + length) };
+        let mint = locality::Mint::new(window);
+        live(&events, window, &Holder {
+            mint: &|now, want| mint.take(now, want).ok().map(|lot| lot.time_ms),
+            extend: &|until| mint.extend(until),
+            reset: &|window| mint.reset(window),
+            used_until: &|| mint.used_until(),
+        })?;
+    }
+
+    #[test]
+    fn windows_of_times_that_do_not_overlap_have_no_tick_in_common(
+        epoch_ms in -5_000_i64..5_000,
+        unit_ms in 1_u32..300,
+        begin in -10_000_i64..10_000,
+        lengths in prop::collection::vec(0_i64..3_000, 2..6),
+    ) {
+        let scale = Timescale { epoch_ms, unit_ms };
+        let whole = Window { floor: Tick(0), until: Tick(1 << 20) };
+        let mut last_end = Tick(0);
+        let mut at = begin;
+        for length in lengths {
+            let (floor, until) = (UnixMs(at), UnixMs(at + length));
+            let ticks = whole.between(scale, floor, until);
+            prop_assert!(ticks.floor <= ticks.until);
+            if ticks.floor < ticks.until {
+                prop_assert!(last_end <= ticks.floor, "{ticks:?} begins before {last_end:?}");
+                prop_assert!(scale.start(ticks.floor) >= floor || epoch_ms > at);
+                prop_assert!(scale.start(ticks.until) <= until);
+                last_end = ticks.until;
+            }
+            at += length;
+        }
+    }
+
+    #[test]
+    fn shards_divide_the_sequence_numbers_without_gap_or_overlap(power in 0_u32..14) {
+        let shards = 1_u32 << power;
+        let mut next = 0_u32;
+        for shard in 0..shards {
+            let bounds = sno::Bounds::shard(shard, shards);
+            prop_assert_eq!(u32::from(bounds.min), next);
+            next = u32::from(bounds.max) + 1;
+        }
+        prop_assert_eq!(next, 1 << 16);
+    }
+
+    #[test]
+    fn a_node_number_of_locality_stands_for_a_pid_and_a_mac(pid in any::<u16>(), mac in 0_u32..(1 << 28)) {
+        let node = locality::node_of(pid, mac);
+        prop_assert!(node < locality::NODES);
+        prop_assert_eq!(locality::origin_of(node), (pid, mac));
+    }
+}
