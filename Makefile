@@ -25,6 +25,7 @@ test: rust-tests python-tests ## Set up everything and run all tests
 rust-tests: toolchain
 	cargo test --locked --quiet --workspace --exclude mintmark-py
 	$(LOOM)
+	spec/model/check.sh
 
 python-tests: build $(STAMPS)/tests servers
 	$(BIN)/python -m pytest
@@ -36,6 +37,7 @@ servers:
 check: build $(STAMPS)/tests docs ## Formatters, linters, types, layers, docs
 	cargo fmt --check
 	cargo clippy --locked --quiet --workspace --all-targets -- -D warnings
+	cargo fmt --check --manifest-path spec/model/Cargo.toml
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -52,8 +54,10 @@ fix: $(STAMPS)/tools toolchain ## Format and repair what a tool can
 bench: build $(STAMPS)/benchmarks ## Measure beside the peers, write a record, render its table
 	$(BIN)/python -m benchmarks
 
-deep: build $(STAMPS)/tests $(STAMPS)/deep ## The long proofs: a billion IDs, fuzzing, many more cases
+deep: build $(STAMPS)/tests $(STAMPS)/deep servers ## The long proofs: a billion IDs, a million faults, fuzzing, many more cases
 	$(BIN)/python -m benchmarks.deep_threads
+	$(BIN)/python -m tests.simulator --ids 100000000 --faults 1000000
+	MINTMARK_CONTRACT_SECONDS=60 $(BIN)/python -m pytest tests/contract -k crowd
 	$(BIN)/python tests/deep/fuzz.py --seconds 60
 	PROPTEST_CASES=100000 cargo test --locked --quiet --release -p mintmark-core
 	$(BIN)/python -m pytest --hypothesis-profile=deep tests/stateful tests/unit

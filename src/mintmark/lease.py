@@ -253,7 +253,8 @@ def note_server(pool: PoolRecord, identity: str, store_now_ms: int, limit_ms: in
     """
     if pool.identity == identity:
         return pool
-    end = store_now_ms + pool.span_ms + limit_ms + CLOCK_MARGIN_MS
+    # Windows may begin as late as the floor of an earlier quarantine that was lifted.
+    end = max(store_now_ms, pool.floor_ms) + pool.span_ms + limit_ms + CLOCK_MARGIN_MS
     return replace(
         pool,
         identity=identity,

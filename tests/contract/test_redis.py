@@ -224,7 +224,7 @@ def test_a_replica_is_not_taken_for_the_master(redis: Redis, other: Redis) -> No
 def test_a_master_cut_off_from_its_replicas_grants_nothing_where_replicas_are_waited_for(
     redis_sentinel: RedisSentinel,
 ) -> None:
-    with open_store(redis_sentinel.url + "?wait_replicas=1&timeout_ms=200") as store:
+    with open_store(redis_sentinel.url + "?wait_replicas=1&timeout_ms=2500") as store:
         held = hold(store)
         assert store.describe().warnings == ()
         redis_sentinel.replica.kill()

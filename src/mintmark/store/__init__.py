@@ -137,6 +137,8 @@ class Store(ABC):
     def raise_floor(self, namespace: str, value: int) -> NamespaceRecord:
         """Lets no integer below ``value`` be reserved any more; never moves back. Makes a missing namespace.
 
+        Whoever holds a segment from before hands it out, or gives its tail back: stop them first.
+
         :raises FieldError: ``field.range``.
         :raises ConfigError: ``config.name``.
         """

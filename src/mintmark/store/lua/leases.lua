@@ -104,7 +104,7 @@ end
 
 local function note_server(pool)
   if pool.identity ~= identity then
-    local ends = store_now_ms + pool.span_ms + a.limit_ms + a.margin_ms
+    local ends = math.max(store_now_ms, pool.floor_ms) + pool.span_ms + a.limit_ms + a.margin_ms
     pool.identity = identity
     pool.floor_ms = math.max(pool.floor_ms, ends)
     pool.quarantine_until_ms = math.max(pool.quarantine_until_ms, ends)
