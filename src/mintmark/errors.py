@@ -346,6 +346,14 @@ CATALOGUE: dict[str, Entry] = {
                 "A lease could not be extended: its node number was granted to another, or revoked.",
                 'Make a new generator, or let this one move by itself: `on_lease_lost="move"`.',
             ),
+        },
+    ),
+    **_entries(
+        LeaseError,
+        409,
+        "ERR",
+        65,
+        {
             "lease.unknown": (
                 "A node number was never leased.",
                 "See `mintmark leases list`.",

@@ -323,8 +323,8 @@ def grant(
     """
     if span_ms > pool.span_ms:
         raise ConfigError(
-            f"span_ms {span_ms} is longer than the {pool.span_ms} that pool {pool.name!r} was made for: use at most "
-            "that, or name another pool",
+            f"span_ms {span_ms} is longer than the {pool.span_ms} that pool {pool.name!r} was made for: use at "
+            f"most that; a new pool is made for longer ones by: mintmark pools create NAME --span-ms {span_ms}",
             code="config.span",
         )
     floor_ms = max(pool.floor_ms, record.until_ms if record is not None else 0)

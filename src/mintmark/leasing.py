@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mintmark import lease as rules
 from mintmark import registry
-from mintmark.errors import ArgumentError, ConfigError
+from mintmark.errors import ArgumentError, ConfigError, StoreError
 from mintmark.forks import quiet
 from mintmark.keeper import Supply, Tenancy, current
 from mintmark.store import Store, open_store
@@ -37,7 +37,7 @@ def holder() -> str:
 
 
 @cache
-def _open(url: str) -> Store:
+def _open(url: str, _directory: str) -> Store:
     return open_store(url)
 
 
@@ -57,13 +57,21 @@ def choose_store(store: object) -> Store | None:
         return None
     if not isinstance(store, str):
         raise ArgumentError(f"store must be a URL or a Store, not {type(store).__name__}", code="argument.type")
-    return _open(store)
+    # A relative path of SQLite's means another file in another directory.
+    return _open(store, os.getcwd() if store.startswith("sqlite:") else "")
 
 
 def registry_store() -> Store:
     """The machine-local registry, which must be usable."""
-    registry.home().mkdir(mode=0o700, parents=True, exist_ok=True)
-    return _open(registry.url())
+    try:
+        registry.home().mkdir(mode=0o700, parents=True, exist_ok=True)
+    except (OSError, RuntimeError) as error:
+        raise StoreError(
+            f"the registry of this machine cannot be written: {error}: set MINTMARK_HOME to a directory that can be, or"
+            " name a store",
+            code="store.refused",
+        ) from error
+    return _open(registry.url(), "")
 
 
 def tenancy(
@@ -123,7 +131,7 @@ def tenancy(
     if chosen is None:
         with quiet:
             if not registry.is_usable():
-                return registry.LockedNode(pool, size)
+                return registry.LockedNode(pool, candidates, size)
             chosen = registry_store()
     return Tenancy(
         chosen,
@@ -133,7 +141,7 @@ def tenancy(
         never_used=bool(never_used),
         span_ms=span_ms,
         # Nobody asked a default generator for this very node number.
-        moves=lost or (store is None and node is None),
+        moves=lost if on_lease_lost is not None else store is None and node is None,
         holder=holder,
         clock=clock or time.time_ns,
         patience_ms=_PATIENCE_MS if is_local else 0,

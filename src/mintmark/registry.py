@@ -24,7 +24,7 @@ from urllib.parse import quote
 from mintmark.errors import StoreError, UniquenessWarning
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 __all__ = ["BLOCK", "SPAN_MS", "LockedNode", "blocks", "home", "is_usable", "url"]
 
@@ -74,11 +74,12 @@ def identity() -> bytes:
 
 
 def blocks(size: int) -> Sequence[range]:
-    """The node numbers of a pool of ``size`` in the order to try them: this host's block, then all."""
+    """The node numbers of a pool of ``size`` in the order to try them: this host's own, its block, then all."""
     if size <= BLOCK:
         return [range(size)]
-    start = int.from_bytes(identity()[:8], "big") % (size // BLOCK) * BLOCK
-    return [range(start, start + BLOCK), range(size)]
+    own = int.from_bytes(identity()[:8], "big") % (size // BLOCK * BLOCK)
+    start = own // BLOCK * BLOCK
+    return [range(own, own + 1), range(start, start + BLOCK), range(size)]
 
 
 class LockedNode:
@@ -86,8 +87,9 @@ class LockedNode:
 
     never_used = False
 
-    def __init__(self, pool: str, size: int) -> None:
+    def __init__(self, pool: str, nodes: Callable[[], Sequence[range]], size: int) -> None:
         self._pool = pool
+        self._nodes = nodes
         self._size = size
         self._pid = 0
         self._serial = 0
@@ -104,7 +106,7 @@ class LockedNode:
         return self._serial, self._node, None, None, None
 
     def _choose(self) -> int:
-        for block in blocks(self._size):
+        for block in self._nodes():
             for node in block[:1024]:
                 try:
                     self._file = self._lock(node)

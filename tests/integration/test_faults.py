@@ -18,13 +18,12 @@ CASES = [
     pytest.param(scenario, kind, id=f"{scenario.name}-{kind.name if kind else 'sqlite'}")
     for scenario in SCENARIOS
     for kind in scenario.stores
+    if scenario.is_quick
 ]
 
 
 @pytest.mark.parametrize(("scenario", "kind"), CASES)
-def test_no_id_is_minted_twice(
-    scenario: Scenario, kind: type[Server] | None, servers: Servers, tmp_path: Path
-) -> None:
+def test_no_id_is_minted_twice(scenario: Scenario, kind: type[Server] | None, servers: Servers, tmp_path: Path) -> None:
     outcome = scenario.run(servers.get(kind) if kind else None, tmp_path)
     assert outcome.ids > 0
     assert outcome.duplicates == 0, outcome

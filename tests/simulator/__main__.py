@@ -5,13 +5,19 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections import Counter
+from typing import TYPE_CHECKING
 
-from tests.simulator.simulator import Outcome, World, simulate
+from tests.simulator.simulator import World, simulate
+
+if TYPE_CHECKING:
+    from collections import Counter
+
+    from tests.simulator.simulator import Outcome
 
 
 def show(outcome: Outcome, seconds: float) -> None:
     """The counts, one line a kind."""
+
     def line(name: str, counts: Counter[str]) -> str:
         kinds = ", ".join(f"{kind} {count:,}" for kind, count in counts.most_common())
         return f"{name} {sum(counts.values()):,}: {kinds}"
@@ -38,12 +44,10 @@ def main() -> int:
     given = parser.parse_args()
     options = {"batch": given.batch, "promise": given.promise, "regions": given.regions}
     started = time.monotonic()
-    outcome = Outcome()
     if given.world is not None:
         outcome = World(given.seed, given.world, **options).run()
     else:
-        for outcome in simulate(given.seed, ids=given.ids, faults=given.faults, jobs=given.jobs, **options):
-            pass
+        *_, outcome = simulate(given.seed, ids=given.ids, faults=given.faults, jobs=given.jobs, **options)
     show(outcome, time.monotonic() - started)
     return 1 if outcome.duplicates else 0
 

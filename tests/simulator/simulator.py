@@ -18,7 +18,7 @@ import numpy as np
 
 from mintmark import Sequence, keeper, locality, sno, snowflake
 from mintmark import lease as rules
-from mintmark.errors import GenerationError, MintError, StoreError
+from mintmark.errors import MintError, StoreError
 from mintmark.keeper import Keeper
 from mintmark.store.memory import MemoryStore, Records
 from mintmark.testing import ManualClock
@@ -219,7 +219,9 @@ class VirtualStore(MemoryStore):
             self.highest[name] = max(self.highest.get(name, 0), record.high_water)
         forgotten = self.book.forget(transactions, self._may_return_to)
         self.book.identity = f"server {self._world.serial()}"
-        self.ahead_ms = self._world.random.choice((0, 0, rules.CLOCK_MARGIN_MS, self._world.random.randint(0, rules.CLOCK_MARGIN_MS)))
+        self.ahead_ms = self._world.random.choice(
+            (0, 0, rules.CLOCK_MARGIN_MS, self._world.random.randint(0, rules.CLOCK_MARGIN_MS))
+        )
         self._world.note("fails over", self.book.identity, f"and forgets {forgotten} transactions")
 
     def _may_return_to(self, record: NamespaceRecord | None) -> bool:
@@ -285,10 +287,10 @@ class Process:
 
     def crash(self) -> None:
         """Ends at once: nobody releases anything."""
-        grave = Keeper(inline=True)
-        keeper.use(grave)
+        self.keeper = Keeper(inline=True)
+        keeper.use(self.keeper)
         self.generator = None
-        grave.abandoned.clear()
+        self.keeper.abandoned.clear()
 
 
 @dataclass
@@ -342,8 +344,8 @@ class Outcome:
 class World:
     """One store and the processes that share it, from a seed.
 
-    ``promise`` says how much a server that takes over may have forgotten of a namespace: with ``"all"`` as much as the gap
-    in all since the record it has, with ``"each"`` as much as the gap at each failover.
+    ``promise`` says how much a server that takes over may have forgotten of a namespace: with ``"all"`` as much as the
+    gap in all since the record it has, with ``"each"`` as much as the gap at each failover.
     """
 
     def __init__(self, seed: int, index: int = 0, *, batch: int = 100, promise: str = "all", regions: str = "") -> None:
@@ -526,13 +528,14 @@ class World:
 
     def look(self, process: Process) -> None:
         """Gets a lease without minting, where there is one; the clock may step back before the first ID."""
+        # No variable is the generator: an error that is kept keeps this frame, and the generator must end when dropped.
         match process.generator:
-            case sno.Generator() as generator:
-                _ = generator.partition
-            case snowflake.Generator() as generator:
-                _ = generator.node
-            case locality.Generator() as generator:
-                _ = generator.mac
+            case sno.Generator():
+                _ = process.generator.partition
+            case snowflake.Generator():
+                _ = process.generator.node
+            case locality.Generator():
+                _ = process.generator.mac
         if self.random.random() < 0.5:
             process.offset_ms -= self.random.choice((1, 2, 5)) * self.grid_ms
             process.set_clock(self)
@@ -544,8 +547,7 @@ class World:
         clock_ms = process.clock.now_ns // MS
         kept = self.batches.setdefault(region.name, [])
         if region.make is _sequence:
-            generator = process.generator
-            ranges = [generator.reserve(count)] if count % 8 == 0 else generator.batch(count)
+            ranges = [process.generator.reserve(count)] if count % 8 == 0 else process.generator.batch(count)
             ids = np.concatenate([np.arange(r.start, r.stop, r.step, dtype=np.uint64) for r in ranges])
             kept.append(Batch(event, process.serial, clock_ms, ids))
             return
@@ -587,7 +589,11 @@ class World:
             case "wrong clock":
                 process.offset_ms = draw.choice((-1, 1)) * draw.choice((self.limit_ms, self.limit_ms + grid, 3_600_000))
             case "right clock":
-                process.offset_ms, process.rate, process.since_ms = draw.randint(-1, 1) * self.limit_ms // 2, 1.0, self.now_ms
+                process.offset_ms, process.rate, process.since_ms = (
+                    draw.randint(-1, 1) * self.limit_ms // 2,
+                    1.0,
+                    self.now_ms,
+                )
             case "drift":
                 process.since_ms, process.rate = self.now_ms, draw.choice((0.5, 0.99, 1.01, 1.5))
             case "freeze":
@@ -611,7 +617,7 @@ class World:
                     self.note("revokes", taken.pool, taken.as_lease())
 
     def restore_backup(self, process: Process, delay_ms: int) -> None:
-        """Pauses a process past its window. When it wakes, another has its node number, and the store has forgotten that."""
+        """Pauses a process past its window. When it wakes, another has its number, and the store has forgotten that."""
         known = self.store.book.transactions
         process.awake_at_ms = self.now_ms + delay_ms
 
@@ -655,7 +661,9 @@ class World:
                     outcome.duplicates.append(self._tell(region, batches, starts, ids, pair))
         return outcome
 
-    def _tell(self, region: Region, batches: list[Batch], starts: list[int], ids: Any, pair: tuple[int, int]) -> Duplicate:
+    def _tell(
+        self, region: Region, batches: list[Batch], starts: list[int], ids: Any, pair: tuple[int, int]
+    ) -> Duplicate:
         twins = [batches[bisect_right(starts, at) - 1] for at in pair]
         story = [
             f"process {batch.process} minted it in event {batch.event}, its clock at {batch.clock_ms - START_MS} ms"

@@ -281,17 +281,29 @@ const CLOCK: Timescale = Timescale { epoch_ms: 0, unit_ms: 1 };
 
 /// Mints locality UUIDs; safe to share between threads.
 ///
-/// Generator(mode="variable", *, pid=None, mac=None, counter=None, store=None, clock=None)
+/// Generator(mode="variable", *, pid=None, mac=None, counter=None, store=None, nodes=None, never_used=False, pool=None,
+/// span_ms=None, on_lease_lost=None, clock=None, max_wait_ms=1000)
+///
+/// Its node number is pid and MAC fragment together. Without a ``pid`` or ``mac`` of your own it is leased: the process's own
+/// where nobody else has it, else with another MAC fragment. No ID is waited for longer than ``max_wait_ms`` milliseconds.
 ///
 /// ``mode`` is ``"variable"`` (first digits scatter) or ``"sequential"`` (they cluster). ``pid`` is 0 to 65535 and by default the
 /// process id modulo 65536, ``mac`` 7 hex digits or a whole MAC address, by default this host's. ``counter``, 0 to 2^32 - 1,
 /// is where counting starts; by default a random number, or in sequential mode the seed of the present ten minutes. A forked
 /// child reads its own pid and starts its own counter. ``clock`` is a ManualClock or a callable that returns nanoseconds
 /// since the Unix epoch; the system's by default.
+/// ``store`` is a URL or a Store where the node number is leased; by default ``MINTMARK_STORE``, or else the registry of this
+/// machine. ``nodes`` is a range of node numbers to choose from, ``pool`` the name of another pool, ``never_used`` asks for a
+/// number that nobody ever had, ``span_ms`` (1,000 to 86,400,000) is how far ahead windows are granted. When the lease is lost
+/// the generator mints to the end of its window, and then raises (``on_lease_lost="raise"``, the default where a store is
+/// named) or moves to another lease (``"move"``).
 ///
 /// :raises ArgumentError: an argument of the wrong type.
 /// :raises FieldError: ``field.range`` or ``field.format``.
 /// :raises ConfigError: ``config.policy``, ``config.node``, ``config.store``.
+///
+/// Where it has a lease, any call that mints raises LeaseError ``lease.none_free``, ``lease.lost`` or ``lease.clock``, and
+/// StoreError ``store.unavailable`` or ``store.refused``.
 ///
 /// Any call that reads ``clock`` raises ConfigError ``config.clock`` where what it returned is no int.
 #[pyclass(frozen, weakref, module = "mintmark.locality")]

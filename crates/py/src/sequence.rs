@@ -39,7 +39,7 @@ impl Pool {
     }
 }
 
-/// Integers of a namespace: each is handed out once, whatever happens, and later ones are larger within a process.
+/// Integers of a namespace: each is handed out once, whatever happens; what one process gets grows from segment to segment.
 ///
 /// Sequence(namespace, store=None, *, step=None, min_step=100, max_step=1_000_000, target_ms=10_000, max_wait_ms=1000)
 ///

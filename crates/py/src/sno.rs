@@ -335,18 +335,28 @@ struct Waiting {
 
 /// Mints sno IDs; safe to share between threads.
 ///
-/// Generator(partition=None, *, sequence_min=0, sequence_max=65535, on_overflow=None, store=None, clock=None,
-/// max_wait_ms=1000)
+/// Generator(partition=None, *, sequence_min=0, sequence_max=65535, on_overflow=None, store=None, nodes=None, shards=1,
+/// never_used=False, pool=None, span_ms=None, on_lease_lost=None, clock=None, max_wait_ms=1000)
 ///
-/// ``partition`` is 0 to 65535; without one a random number is drawn, anew in every forked child. ``sequence_min`` and
+/// ``partition`` is 0 to 65535; without one it is leased, or drawn at random where there is a ``clock``
+/// and no store, anew in every forked child. ``sequence_min`` and
 /// ``sequence_max``, 0 to 65535 in either order and at least 6 numbers, let generators share a partition.
 /// ``on_overflow(Overflow)`` is called once per 4 ms unit while callers wait for the next one; what it raises reaches
 /// them. ``clock`` is a ManualClock or a callable that returns nanoseconds since the Unix epoch; the system's by default.
 /// No ID is waited for longer than ``max_wait_ms`` milliseconds.
+/// ``store`` is a URL or a Store where the node number is leased; by default ``MINTMARK_STORE``, or else the registry of this
+/// machine. ``nodes`` is a range of node numbers to choose from, ``shards`` (a power of two) divides each partition's sequence numbers into as
+/// many node numbers, ``pool`` the name of another pool, ``never_used`` asks for a
+/// number that nobody ever had, ``span_ms`` (1,000 to 86,400,000) is how far ahead windows are granted. When the lease is lost
+/// the generator mints to the end of its window, and then raises (``on_lease_lost="raise"``, the default where a store is
+/// named) or moves to another lease (``"move"``).
 ///
 /// :raises ArgumentError: an argument of the wrong type.
 /// :raises ConfigError: ``config.node``, ``config.bounds``, ``config.wait``, ``config.store``.
 /// :raises GenerationError: ``system.random``: there is no randomness to draw a partition from.
+///
+/// Where it has a lease, any call that mints raises LeaseError ``lease.none_free``, ``lease.lost`` or ``lease.clock``, and
+/// StoreError ``store.unavailable`` or ``store.refused``.
 ///
 /// Any call that reads ``clock`` raises ConfigError ``config.clock`` where what it returned is no int.
 #[pyclass(frozen, weakref, module = "mintmark.sno")]

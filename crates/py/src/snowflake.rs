@@ -216,19 +216,28 @@ impl Parts {
 
 /// Mints snowflakes; safe to share between threads.
 ///
-/// Generator(node=None, *, layout=DEFAULT, on_rollback="advance", on_exhausted="wait", store=None, clock=None,
-/// max_wait_ms=1000)
+/// Generator(node=None, *, layout=DEFAULT, on_rollback="advance", on_exhausted="wait", store=None, nodes=None,
+/// never_used=False, pool=None, span_ms=None, on_lease_lost=None, clock=None, max_wait_ms=1000)
 ///
-/// ``node`` is a node number that fits the layout; without one a random number is drawn, anew in every forked child.
+/// ``node`` is a node number that fits the layout; without one it is leased, or drawn at random where there is
+/// a ``clock`` and no store, anew in every forked child.
 /// When the clock goes back, ``on_rollback`` says to stay at the last tick and go on from there until the clock has caught up
 /// (``"advance"``), to ``"wait"`` until the clock is there again, or to ``"raise"``. When a tick's sequence numbers are used
 /// up, ``on_exhausted`` says to ``"wait"`` for the next tick, to ``"advance"`` to it ahead of the clock, or to ``"raise"``.
 /// ``clock`` is a ManualClock or a callable that returns nanoseconds since the Unix epoch; the system's by default. No ID is
 /// waited for longer than ``max_wait_ms`` milliseconds.
+/// ``store`` is a URL or a Store where the node number is leased; by default ``MINTMARK_STORE``, or else the registry of this
+/// machine. ``nodes`` is a range of node numbers to choose from, ``pool`` the name of another pool, ``never_used`` asks for a
+/// number that nobody ever had, ``span_ms`` (1,000 to 86,400,000) is how far ahead windows are granted. When the lease is lost
+/// the generator mints to the end of its window, and then raises (``on_lease_lost="raise"``, the default where a store is
+/// named) or moves to another lease (``"move"``).
 ///
 /// :raises ArgumentError: an argument of the wrong type.
 /// :raises ConfigError: ``config.node``, ``config.policy``, ``config.wait``, ``config.store``.
 /// :raises GenerationError: ``system.random``: there is no randomness to draw a node number from.
+///
+/// Where it has a lease, any call that mints raises LeaseError ``lease.none_free``, ``lease.lost`` or ``lease.clock``, and
+/// StoreError ``store.unavailable`` or ``store.refused``.
 ///
 /// Any call that reads ``clock`` raises ConfigError ``config.clock`` where what it returned is no int.
 #[pyclass(frozen, weakref, module = "mintmark.snowflake")]

@@ -158,6 +158,13 @@ def _show(args: argparse.Namespace) -> int:
         "'mintmark schemes', or 'snowflake time:41 node:10 sequence:12 @EPOCH_MS UNITms' (default: the layout of the "
         "pool if it exists, else its name)",
     ),
+    option(
+        "--span-ms",
+        type=whole,
+        metavar="MS",
+        default=10_000,
+        help="the longest span that a new pool grants, in milliseconds (default: 10000)",
+    ),
     STORE,
     COLOR,
     JSON,
@@ -174,7 +181,7 @@ def _create(args: argparse.Namespace) -> int:
     that minted from the pool still runs.
     """
     with opened(args) as store:
-        record = store.create_pool(args.pool, layout=_wanted(args, store))
+        record = store.create_pool(args.pool, layout=_wanted(args, store), span_ms=args.span_ms)
         nodes, now_ms = store.list_leases(args.pool), store.now_ms()
     _draw_pool(args, record, nodes, now_ms)
     return 0

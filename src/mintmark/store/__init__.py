@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Self, TypeVar
 
 from mintmark.errors import ConfigError
-from mintmark.lease import CLOCK_LIMIT_MS
+from mintmark.lease import CLOCK_LIMIT_MS, SPAN_MS
 from mintmark.store.url import StoreUrl
 
 if TYPE_CHECKING:
@@ -101,10 +101,12 @@ class Store(ABC):
         """
 
     @abstractmethod
-    def create_pool(self, pool: str, *, layout: str) -> PoolRecord:
+    def create_pool(self, pool: str, *, layout: str, span_ms: int = SPAN_MS) -> PoolRecord:
         """Makes a pool, or frees an existing one from its quarantine: nothing that minted from it may still run.
 
-        :raises ConfigError: ``config.pool``: it exists with another layout; ``config.name``.
+        ``span_ms`` is the longest span that a new pool grants; that of an existing one stays as it is.
+
+        :raises ConfigError: ``config.pool``: it exists with another layout; ``config.name``, ``config.span``.
         """
 
     @abstractmethod

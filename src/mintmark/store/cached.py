@@ -209,8 +209,8 @@ class CachedStore(Store):
     def revoke(self, pool: str, node: int) -> NodeRecord:
         return self._database.revoke(pool, node)
 
-    def create_pool(self, pool: str, *, layout: str) -> PoolRecord:
-        return self._database.create_pool(pool, layout=layout)
+    def create_pool(self, pool: str, *, layout: str, span_ms: int = rules.SPAN_MS) -> PoolRecord:
+        return self._database.create_pool(pool, layout=layout, span_ms=span_ms)
 
     def list_pools(self) -> Sequence[PoolRecord]:
         return self._database.list_pools()

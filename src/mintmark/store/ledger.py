@@ -206,14 +206,15 @@ class Ledger(Store):
 
         return self._run(verb)
 
-    def create_pool(self, pool: str, *, layout: str) -> PoolRecord:
+    def create_pool(self, pool: str, *, layout: str, span_ms: int = rules.SPAN_MS) -> PoolRecord:
         rules.check_name(pool, "pool")
+        rules.check_span(span_ms)
 
         def verb(t: Transaction) -> PoolRecord:
             server = t.server()
             record = t.pool(pool)
             if record is None:
-                record = rules.create_pool(pool, layout, rules.SPAN_MS, server.identity)
+                record = rules.create_pool(pool, layout, span_ms, server.identity)
             else:
                 rules.check_layout(record, layout)
                 record = rules.note_server(record, server.identity, server.now_ms, self.clock_limit_ms)

@@ -335,9 +335,11 @@ class RedisStore(Store):
             )
         return record
 
-    def create_pool(self, pool: str, *, layout: str) -> PoolRecord:
+    def create_pool(self, pool: str, *, layout: str, span_ms: int = rules.SPAN_MS) -> PoolRecord:
         rules.check_name(pool, "pool")
-        seen = self._leases("create_pool", pool, layout=layout, pool_span_ms=rules.SPAN_MS)
+        rules.check_span(span_ms)
+        longest_ms = rules.create_pool(pool, layout, span_ms, "").span_ms
+        seen = self._leases("create_pool", pool, layout=layout, pool_span_ms=longest_ms)
         if seen.pool is not None:
             rules.check_layout(seen.pool, layout)
             return seen.pool

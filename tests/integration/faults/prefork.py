@@ -27,7 +27,7 @@ def mint() -> dict[str, list[int]]:
     made["default snowflake"] = [snowflake.new() for _ in range(COUNT)]
     made["default locality"] = [int(locality.new()) for _ in range(COUNT)]
     for generator in LEASED:
-        made[type(generator).__module__] = [int(id) for id in generator.batch(COUNT)]
+        made[type(generator).__module__] = [int(minted) for minted in generator.batch(COUNT)]
     made["sequence"] = [integer for part in INTEGERS.batch(COUNT) for integer in part]
     return made
 

@@ -11,7 +11,6 @@ import sys
 import threading
 import time
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -39,7 +38,7 @@ class Minter:
         self._scheme = scheme
         self._orders = orders
         self._clock = clock
-        self._file = Path(orders["file"] + "." + scheme).open("ab", buffering=0)
+        self._file = os.open(f"{orders['file']}.{scheme}", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         self.ids = 0
         self.slowest_ms = 0.0
         self.refusals: Counter[str] = Counter()
@@ -77,7 +76,13 @@ class Minter:
             waited_ms = round((time.monotonic() - began) * 1000)
             if not self.refusals[error.code]:
                 retry_after_ms = getattr(error, "retry_after_ms", None)
-                tell(event="refused", scheme=self._scheme, code=error.code, retry_after_ms=retry_after_ms, waited_ms=waited_ms)
+                tell(
+                    event="refused",
+                    scheme=self._scheme,
+                    code=error.code,
+                    retry_after_ms=retry_after_ms,
+                    waited_ms=waited_ms,
+                )
             self.refusals[error.code] += 1
             self.slowest_ms = max(self.slowest_ms, waited_ms)
             if error.code == "lease.lost" and self._orders["on_lease_lost"] == "raise":
@@ -88,7 +93,7 @@ class Minter:
             time.sleep(min((getattr(error, "retry_after_ms", None) or 20) / 1000, 0.1))
             return
         self.slowest_ms = max(self.slowest_ms, (time.monotonic() - began) * 1000)
-        if self._file.write(minted) != len(minted):
+        if os.write(self._file, minted) != len(minted):
             raise OSError("the disk is full")
         if not self.ids:
             tell(event="minting", scheme=self._scheme)
