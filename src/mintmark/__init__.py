@@ -1,8 +1,8 @@
 """mintmark mints unique IDs for distributed systems.
 
 Three schemes: :mod:`mintmark.sno` (10 bytes that sort by time), :mod:`mintmark.snowflake` (64-bit integers) and
-:mod:`mintmark.locality` (UUIDs whose first digits scatter or cluster); and integers, :class:`mintmark.Sequence`. A store
-that you already run keeps them unique across hosts. :func:`mintmark.inspect` explains any ID.
+:mod:`mintmark.locality` (UUIDs whose first digits scatter or cluster); and integers, :class:`mintmark.Sequence`. A
+store that you already run keeps them unique across hosts. :func:`mintmark.inspect` explains any ID.
 """
 
 from __future__ import annotations
