@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 import time
 import traceback
@@ -25,6 +27,7 @@ from tests.servers.server import PASSWORD, until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from mintmark.store.ledger import Transaction
 
@@ -550,6 +553,19 @@ def test_what_an_idalloc_handed_out_is_never_reserved(mariadb: MariaDB, redis: R
         assert store.reserve("orders", 1).first == 90_001 + MARGIN
         assert store.reserve("gone", 1).first == 700_001 + MARGIN
         assert store.reserve("young", 1).first == 5_000_000
+
+
+def test_the_command_line_takes_over_an_idalloc(mariadb: MariaDB, redis: Redis, tmp_path: Path) -> None:
+    administer(mariadb, TABLE + "INSERT INTO tbl_alloc_info VALUES ('orders', 10000, 1), ('a b', 5, 1)")
+    redis.ask("HSET", "idalloc:alloc_info_orders", "lastAllocValue", "90000", "dataVersion", "9")
+    store = f"sqlite:///{tmp_path}/ids.db"
+    command = [sys.executable, "-m", "mintmark", "namespaces", "import-idalloc", "--store", store, "--margin", "1000"]
+    done = subprocess.run(
+        [*command, "--mysql", mariadb.url, "--redis", redis.url], check=False, capture_output=True, text=True
+    )
+    assert done.returncode == 1
+    assert "'a b' was not imported" in done.stderr
+    assert open_store(store).reserve("orders", 1).first == 91_001
 
 
 def test_a_counter_without_room_for_the_margin_is_reported() -> None:

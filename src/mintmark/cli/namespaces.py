@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import TYPE_CHECKING, Final
 
-from mintmark.cli.command import COLOR, JSON, command, count, group, option, whole
+from mintmark.cli.command import COLOR, JSON, UsageError, command, count, group, option, whole
 from mintmark.cli.screen import open_screen, progress, show_rows, write
 from mintmark.cli.stores import STORE, opened
 from mintmark.errors import GenerationError
@@ -153,8 +154,54 @@ def _raise_floor(args: argparse.Namespace) -> int:
     return 0
 
 
+@command(
+    "import-idalloc",
+    option("--mysql", metavar="URL", help="the database of the idalloc service, mysql://user:password@host/database"),
+    option("--redis", metavar="URL", help="its Redis, redis://user:password@host/0"),
+    option(
+        "--margin",
+        type=whole,
+        metavar="N",
+        default=100_000,
+        help="how much further each floor goes, for what idalloc handed out and never wrote down (default: 100000)",
+    ),
+    STORE,
+    COLOR,
+    JSON,
+    examples="""
+  mintmark namespaces import-idalloc --mysql mysql://ids:secret@db/idalloc --redis redis://cache/0""",
+)
+def _import_idalloc(args: argparse.Namespace) -> int:
+    """Take over the counters of an idalloc service: raise a floor for each.
+
+    Stop all its servers first, and name both its database and its Redis: either may lag behind. The import may be
+    repeated. Its end is 1 if a service has a name or number that no namespace can have.
+    """
+    if args.mysql is None and args.redis is None:
+        raise UsageError("nothing to import from: give --mysql, --redis, or best both")
+    from mintmark.store import idalloc
+
+    found = []
+    if args.mysql is not None:
+        found.append(idalloc.read_idalloc_table(args.mysql))
+    if args.redis is not None:
+        found.append(idalloc.read_idalloc_hashes(args.redis))
+    with opened(args) as store:
+        done = idalloc.import_idalloc(store, *found, margin=args.margin)
+        records = [each for each in store.list_namespaces() if each.name in done.floors]
+    _show(args, records)
+    for service, why in done.refused.items():
+        print(f"mintmark: {service!a} was not imported: {why}", file=sys.stderr)
+    return 1 if done.refused else 0
+
+
 namespaces = group(
-    "namespaces", "Namespaces of integers: list them, make them, raise a floor.", _list, _create, _raise_floor
+    "namespaces",
+    "Namespaces of integers: list them, make them, raise a floor.",
+    _list,
+    _create,
+    _raise_floor,
+    _import_idalloc,
 )
 
 
