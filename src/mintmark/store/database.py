@@ -325,6 +325,27 @@ _RIGHTS: Final = (
 _PRIMARY: Final = "name the primary in the URL"
 
 
+@cache
+def _mysql_connection() -> Any:
+    """PyMySQL's connection, which makes its TLS settings once.
+
+    To read the authorities that the system trusts costs more than all else of a connection, and a server that is away
+    is tried again and again.
+    """
+    from pymysql.connections import Connection
+
+    contexts: dict[tuple[Any, ...], Any] = {}
+
+    class Connected(Connection):  # type: ignore[misc]
+        def _create_ssl_ctx(self, sslp: dict[str, Any]) -> Any:
+            key = tuple(sorted(sslp.items()))
+            if key not in contexts:
+                contexts[key] = super()._create_ssl_ctx(sslp)
+            return contexts[key]
+
+    return Connected
+
+
 class MySqlStore(Database):
     """``mysql://user:password@host:3306/database``, or ``mariadb://…``.
 
@@ -358,7 +379,7 @@ class MySqlStore(Database):
         )
         authority = self.url.options.get("ssl_ca")
         try:
-            return self._driver.connect(
+            return _mysql_connection()(
                 host=self.url.host,
                 port=self.url.port(3306),
                 user=self.url.user,
