@@ -405,25 +405,34 @@ class Tenancy(Task):
     def _is_open(self) -> bool:
         if self._lease is not None and self.now_ms() < self._lease.until_ms:
             return True
-        if self._lost is not None:
-            if not self._moves:
-                raise LeaseError(
-                    f"{self._lost}; its window ended: make a new generator, or let it move by itself with "
-                    'on_lease_lost="move"',
-                    code="lease.lost",
-                )
-            self._lease = self._lost = None
+        self._leave_lost()
         return False
+
+    def _leave_lost(self) -> None:
+        """Forgets a lease that is lost and used up, for another; raises where the generator does not move."""
+        if self._lost is None:
+            return
+        if not self._moves:
+            raise LeaseError(
+                f"{self._lost}; its window ended: make a new generator, or let it move by itself with "
+                'on_lease_lost="move"',
+                code="lease.lost",
+            )
+        self._lease = self._lost = None
 
     def grow(self, until_ms: int, max_wait_ms: int) -> None:
         """Waits for a later end of the window than ``until_ms``, for a generator that runs ahead of its clock.
 
         :raises MintError: as :meth:`window`.
         """
-        self._wait(
-            lambda: self._is_open() and (self._lost is not None or self._end_ms() > until_ms),
-            max(max_wait_ms, self._patience_ms),
-        )
+        serial = self._serial
+
+        def grown() -> bool:
+            # The window of a lease that is lost grows no more, and the generator has used all of it.
+            self._leave_lost()
+            return self._is_open() and (self._serial != serial or self._end_ms() > until_ms)
+
+        self._wait(grown, max(max_wait_ms, self._patience_ms))
 
     def _end_ms(self) -> int:
         return self._lease.until_ms if self._lease is not None else 0

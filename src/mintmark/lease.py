@@ -359,7 +359,7 @@ def extend(
     if record.identity != identity and lease.until_ms <= store_now_ms + limit_ms + CLOCK_MARGIN_MS:
         raise _lost(lease.pool, lease.node, record, "its window ran out while the server changed or lost data")
     # What the server forgot of the window, but no more than it can have granted.
-    claimed_ms = min(lease.until_ms, store_now_ms + limit_ms + record.span_ms)
+    claimed_ms = min(lease.until_ms, store_now_ms + limit_ms + CLOCK_MARGIN_MS + record.span_ms)
     until_ms = max(record.until_ms, claimed_ms, now_ms + record.span_ms)
     return replace(record, until_ms=until_ms, identity=identity)
 

@@ -19,7 +19,7 @@ import numpy as np
 from mintmark import Sequence, keeper, locality, sno, snowflake
 from mintmark import lease as rules
 from mintmark.errors import MintError, StoreError
-from mintmark.keeper import Keeper
+from mintmark.keeper import Keeper, Task
 from mintmark.store.memory import MemoryStore, Records
 from mintmark.testing import ManualClock
 
@@ -35,6 +35,8 @@ EVENTS: Final = 20_000
 """How much happens in one world."""
 MS: Final = 1_000_000
 START_MS: Final = 1_760_000_000_000
+PATIENCE: Final = 100_000
+"""How often keepers may be asked in one event."""
 DEEPEST: Final = 3
 """How many processes can be stopped in the middle of a verb at once."""
 #: Few numbers a tick, so that generators run ahead of their clocks, to the end of their windows.
@@ -238,12 +240,22 @@ def _away(why: str) -> StoreError:
     return StoreError(why, code="store.unavailable")
 
 
+class _CirclesError(BaseException):
+    """A call goes round in circles. No Exception: a keeper on the way would take it for its store's."""
+
+
 class VirtualKeeper(Keeper):
     """An inline keeper: who waits does its work, and the time that this takes is virtual."""
 
     def __init__(self, world: World) -> None:
         super().__init__(inline=True)
         self._world = world
+
+    def add(self, task: Task) -> None:
+        self._world.asked += 1
+        if self._world.asked > PATIENCE:
+            raise _CirclesError
+        super().add(task)
 
     def attend(self, timeout_s: float) -> None:
         self._world.waited_s += 1
@@ -307,16 +319,14 @@ class Batch:
 class Duplicate:
     """An ID minted twice, and how that came about."""
 
-    seed: int
     world: int
     region: str
     id: str
     story: tuple[str, ...]
-    options: str = ""
+    replay: str
 
     def __str__(self) -> str:
-        head = f"DUPLICATE {self.region} {self.id}: python -m tests.simulator --seed {self.seed} --world {self.world}"
-        return "\n".join([f"{head}{self.options}", *(f"  {line}" for line in self.story)])
+        return "\n  ".join([f"DUPLICATE {self.region} {self.id}: {self.replay}", *self.story])
 
 
 @dataclass
@@ -356,6 +366,7 @@ class World:
         self.grid_ms = draw.choice((50, 100, 199, 250))
         self.phase_ms = draw.randrange(4)
         self.waited_s = 0.0
+        self.asked = 0
         self.event = self.events = 0
         self.depth = 0
         self._serials = itertools.count(1)
@@ -396,6 +407,12 @@ class World:
                     region.name, start=draw.randrange(3), maximum=limit, stride=stride, offset=draw.randrange(stride)
                 )
         self.trouble = usual
+
+    def replay(self) -> str:
+        """The command that does all of this again."""
+        usual = {"batch": 100, "promise": "all", "regions": ""}
+        options = "".join(f" --{name} {getattr(self, name)}" for name in usual if getattr(self, name) != usual[name])
+        return f"python -m tests.simulator --seed {self.seed} --world {self.index}{options}"
 
     # --- what the store and the keepers ask ---
 
@@ -452,7 +469,11 @@ class World:
         self.events = events
         with self._virtual_time():
             while self.event < events:
-                self.happen()
+                try:
+                    self.happen()
+                except _CirclesError:
+                    message = f"event {self.event}: a call asked its keeper {PATIENCE:,} times: {self.replay()}"
+                    raise RuntimeError(message) from None
             for process in self.processes:
                 process.crash()
         return self.check()
@@ -475,6 +496,7 @@ class World:
         """One event."""
         draw = self.random
         self.event += 1
+        self.asked = 0
         if draw.random() * self.pace < 1:
             self.pass_time(self.grid_ms)
         process = draw.choice(self.processes)
@@ -678,16 +700,8 @@ class World:
             entry for entry in self.diary if entry[2][0] in {"fails over", "is flushed"} and low <= entry[0] <= high
         ]
         story += [_sentence(entry) for entry in world[-4:]]
-        options = "".join(
-            f" --{name} {value}"
-            for name, value, usual in (
-                ("batch", self.batch, 100),
-                ("promise", self.promise, "all"),
-                ("regions", self.regions, ""),
-            )
-            if value != usual
-        )
-        return Duplicate(self.seed, self.index, region.name, ids[pair[0]].tobytes().hex(), tuple(story), options)
+        text = ids[pair[0]].tobytes().hex()
+        return Duplicate(self.index, region.name, text, tuple(story), self.replay())
 
 
 def _sentence(entry: tuple[int, int, tuple[Any, ...]]) -> str:

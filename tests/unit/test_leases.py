@@ -237,6 +237,24 @@ def test_a_generator_ahead_of_its_clock_stops_at_the_end_of_its_window(store: Me
     assert max(layout.parse(one).timestamp_ms for one in minted) == record.until_ms - 1
 
 
+@pytest.mark.usefixtures("inline")
+@pytest.mark.parametrize("on_lease_lost", ["raise", "move"])
+def test_a_generator_ahead_of_its_clock_that_lost_its_lease_does_not_spin(
+    store: MemoryStore, clock: ManualClock, on_lease_lost: Any
+) -> None:
+    layout = snowflake.Layout("time:41 node:10", epoch_ms=0)
+    generator = snowflake.Generator(
+        store=store, layout=layout, clock=clock, on_exhausted="advance", span_ms=1_000, on_lease_lost=on_lease_lost
+    )
+    generator.batch(1_000)
+    (record,) = store.list_leases()
+    store.revoke(record.pool, record.node)
+    if on_lease_lost == "raise":
+        assert code(generator.new) == "lease.lost"
+    else:
+        assert layout.parse(generator.new()).node != record.node
+
+
 def test_a_store_that_is_away_is_waited_for_and_then_named(clock: ManualClock) -> None:
     class Away(MemoryStore):
         away = True

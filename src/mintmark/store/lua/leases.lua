@@ -198,7 +198,7 @@ function verbs.extend()
     return reply(nil, a.node, record)
   end
   -- What the server forgot of the window, but no more than it can have granted.
-  local claimed_ms = math.min(a.until_ms, store_now_ms + a.limit_ms + record.span_ms)
+  local claimed_ms = math.min(a.until_ms, store_now_ms + a.limit_ms + a.margin_ms + record.span_ms)
   record.until_ms = math.max(record.until_ms, claimed_ms, a.now_ms + record.span_ms)
   record.identity = identity
   put_node(a.node, record)
