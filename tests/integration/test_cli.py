@@ -536,6 +536,8 @@ EXAMPLES = [line.strip() for each in COMMANDS.values() for line in each.examples
 def test_every_example_works(line: str, tmp_path: Path) -> None:
     if "jq " in line and shutil.which("jq") is None:
         pytest.skip("the example needs jq")
+    if "@db/" in line:
+        pytest.skip("the example needs a database: tests/contract/test_sql.py runs it with a real one")
     (tmp_path / "ids.txt").write_text(f"{SNO}\n{ULID}\n")
     env = {**CLEAN, "MINTMARK_HOME": str(tmp_path), "MINTMARK_STORE": f"sqlite:///{tmp_path}/ids.db"}
     with open_store(env["MINTMARK_STORE"]) as store:
