@@ -1,8 +1,9 @@
 """The keeper: one thread of this process that extends leases and fetches segments ahead of need.
 
-It alone talks to the stores. A caller that finds its window at an end or its pool empty waits for the keeper, at
-most ``max_wait_ms``. After a failure the keeper leaves a store alone for a while, longer each time and with jitter, so
-a store that is away costs next to nothing, and nobody has to do anything when it comes back.
+A caller that finds its window at an end or its pool empty waits for the keeper, at most ``max_wait_ms``; only what is
+given back, and rows of integers that no segment holds, go to the store in the caller's own thread. After a failure the
+keeper leaves a store alone for a while, longer each time and with jitter, so a store that is away costs next to
+nothing, and nobody has to do anything when it comes back.
 
 A forked child has a keeper of its own, made at first use, and leases and segments of its own.
 """
@@ -23,12 +24,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mintmark.errors import GenerationError, LeaseError, MintError, StoreError
 from mintmark.forks import quiet
+from mintmark.lease import Segment
 
 if TYPE_CHECKING:
     import logging
     from collections.abc import Callable, Sequence
 
-    from mintmark.lease import Lease, Segment
+    from mintmark.lease import Lease
     from mintmark.store import Store
 
 __all__ = ["Keeper", "Supply", "Task", "Tenancy", "current", "next_step", "use"]
@@ -527,7 +529,7 @@ def next_step(step: int, lasted_s: float, target_s: float, least: int, most: int
 class Supply(Task):
     """The segments of a sequence: keeps a pool filled.
 
-    ``pool`` is the extension's: ``offer(first, count, stride)``, ``has_next()``, ``advance()``, ``drain()``.
+    ``pool`` is the extension's: ``offer(first, count, stride)``, ``has_next()``, ``drain()``.
     """
 
     def __init__(
@@ -541,7 +543,6 @@ class Supply(Task):
         self._step = min_step
         self._began_s: float | None = None
         self._asked = False
-        self._last: Segment | None = None
         self._used_up: GenerationError | None = None
 
     def advanced(self) -> None:
@@ -581,7 +582,6 @@ class Supply(Task):
     def _offer(self, segment: Segment) -> None:
         self._asked = False
         if not self.closed:
-            self._last = segment
             self._pool.offer(segment.first, len(segment), segment.stride)
 
     def refused(self, error: MintError) -> None:
@@ -609,7 +609,6 @@ class Supply(Task):
 
     def reborn(self) -> None:
         self._pool.drain()
-        self._last = None
         self._began_s = None
         self._step = self._least
 
@@ -625,13 +624,13 @@ class Supply(Task):
             self.closed = True
             keeper.wait_for(self)
             rest = self._pool.drain()
-            last, away = self._last, keeper.pause_s(self.store) > 0
+            away = keeper.pause_s(self.store) > 0
             keeper.condition.notify_all()
-        if last is None or away:
+        if away:
             return
         # From the end: what lies right before a tail that was taken back is a tail now.
         with suppress(MintError), quiet:
             for first, count, stride in reversed(rest):
                 end = first + (count - 1) * stride
-                if not self.store.give_back(type(last)(self._namespace, first, end, stride), first):
+                if not self.store.give_back(Segment(self._namespace, first, end, stride), first):
                     return
