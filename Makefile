@@ -10,13 +10,15 @@ RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name 'Cargo.t
 LOOM := RUSTFLAGS="--cfg loom" cargo test --locked --quiet --release --target-dir target/loom -p mintmark-core --test loom
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test check fix bench deep docs clean rust-tests python-tests
+.PHONY: help run serve build test check fix bench deep docs clean rust-tests python-tests
 
 help: ## List the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-run: toolchain build $(STAMPS)/cli ## Set up everything, mint and explain an ID of each scheme
-	@for scheme in sno snowflake locality; do $(BIN)/mintmark new $$scheme | $(BIN)/mintmark inspect --best; done
+run: serve ## Set up everything and start the ID service on this machine; Ctrl-C stops it
+
+serve: toolchain build $(STAMPS)/serve
+	@$(BIN)/mintmark serve --log-format console
 
 build: toolchain $(STAMPS)/build ## Build the release extension into .venv
 
@@ -52,6 +54,7 @@ fix: $(STAMPS)/tools toolchain ## Format and repair what a tool can
 	$(BIN)/ruff format .
 
 bench: build $(STAMPS)/benchmarks ## Measure beside the peers, write a record, render its table
+	@benchmarks/install.sh
 	$(BIN)/python -m benchmarks
 
 deep: build $(STAMPS)/tests $(STAMPS)/deep servers ## The long proofs: a billion IDs, a million faults, fuzzing, many more cases
@@ -89,11 +92,11 @@ $(STAMPS)/build: $(STAMPS)/tools $(RUST) pyproject.toml | toolchain
 	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release --locked --quiet
 	@touch $@
 
-$(STAMPS)/cli: $(STAMPS)/build
-	$(PIP) install 'rich>=13'
+$(STAMPS)/serve: deploy/requirements.txt $(STAMPS)/venv
+	$(PIP) install -r $<
 	@touch $@
 
-$(STAMPS)/tests: tests/requirements.txt $(STAMPS)/venv
+$(STAMPS)/tests: tests/requirements.txt deploy/requirements.txt $(STAMPS)/venv
 	$(PIP) install -r $<
 	@touch $@
 
@@ -101,7 +104,7 @@ $(STAMPS)/docs: docs/requirements.txt $(STAMPS)/venv
 	$(PIP) install -r $<
 	@touch $@
 
-$(STAMPS)/benchmarks: benchmarks/requirements.txt $(STAMPS)/venv
+$(STAMPS)/benchmarks: benchmarks/requirements.txt deploy/requirements.txt $(STAMPS)/venv
 	$(PIP) install -r $<
 	@touch $@
 

@@ -16,6 +16,7 @@ __all__ = [
     "LeaseError",
     "MintError",
     "ParseError",
+    "RequestError",
     "StoreError",
     "UniquenessWarning",
 ]
@@ -102,6 +103,20 @@ class StoreError(MintError, RuntimeError):
     """A store cannot be reached or answered with an error; the driver's error is the ``__cause__``.
 
     ``retry_after_ms`` is when to try again, in milliseconds from now, or ``None`` where nobody knows.
+    """
+
+    retry_after_ms: int | None
+
+    def __init__(self, message: str, *, code: str, retry_after_ms: int | None = None) -> None:
+        super().__init__(message, code=code)
+        self.retry_after_ms = retry_after_ms
+
+
+class RequestError(MintError, RuntimeError):
+    """The service refuses a request: correct it, bring the right key, or come back later.
+
+    ``retry_after_ms`` is how many milliseconds to wait before another try can succeed, or ``None`` where waiting does
+    not help.
     """
 
     retry_after_ms: int | None
@@ -218,10 +233,6 @@ CATALOGUE: dict[str, Entry] = {
                 "Sequence bounds leave too few numbers.",
                 "Leave at least 6 numbers between them.",
             ),
-            "config.node": (
-                "A node number is outside its layout.",
-                "Use a node number within the limits.",
-            ),
             "config.policy": (
                 "A policy or mode has no such value.",
                 "Use one of the values in the message.",
@@ -250,14 +261,46 @@ CATALOGUE: dict[str, Entry] = {
                 "A store's driver is not installed.",
                 "Install the extra that the message names.",
             ),
+            "config.setting": (
+                "A setting of the service has no such value, or there is no such setting.",
+                "Correct the setting that the message names; see `mintmark serve --help`.",
+            ),
+            "config.insecure": (
+                "The service would be open to everybody: it has no keys, and an address beyond loopback.",
+                "Configure keys, or say `--insecure` where the network lets nobody in.",
+            ),
             "config.volatile": (
                 "A Redis server forgets what it stores: it has no append-only file.",
                 "Turn on `appendonly`, or add `volatile=1` to the URL if you accept repeated IDs after a crash of it.",
+            ),
+        },
+    ),
+    **_entries(
+        ConfigError,
+        400,
+        "ERR",
+        78,
+        {
+            "config.node": (
+                "A node number is outside its layout.",
+                "Use a node number within the limits.",
             ),
             "config.name": (
                 "The name of a pool or namespace is malformed.",
                 "Use 1 to 128 letters, digits and `. _ : @ -`.",
             ),
+            "config.span": (
+                "`span_ms` is out of range.",
+                "Use 1,000 to 86,400,000 milliseconds.",
+            ),
+        },
+    ),
+    **_entries(
+        ConfigError,
+        409,
+        "ERR",
+        78,
+        {
             "config.pool": (
                 "A pool's node numbers mean something else than the generator's.",
                 "Name another pool.",
@@ -265,10 +308,6 @@ CATALOGUE: dict[str, Entry] = {
             "config.namespace": (
                 "The namespace exists already.",
                 "Use it as it is, or take another name.",
-            ),
-            "config.span": (
-                "`span_ms` is out of range.",
-                "Use 1,000 to 86,400,000 milliseconds.",
             ),
         },
     ),
@@ -389,6 +428,122 @@ CATALOGUE: dict[str, Entry] = {
             "store.schema": (
                 "A store's tables were made by a newer mintmark.",
                 "Upgrade mintmark.",
+            ),
+        },
+    ),
+    **_entries(
+        RequestError,
+        400,
+        "ERR",
+        65,
+        {
+            "request.malformed": (
+                "A request to the service is not of its form.",
+                "Correct what the message names; see the reference of HTTP or of the Redis protocol.",
+            ),
+        },
+    ),
+    **_entries(
+        RequestError,
+        401,
+        "NOAUTH",
+        77,
+        {
+            "request.key": (
+                "A request brought no key, or one that the service does not know.",
+                "Bring a key that the service is configured with; see `mintmark keys new`.",
+            ),
+        },
+    ),
+    **_entries(
+        RequestError,
+        403,
+        "NOPERM",
+        77,
+        {
+            "request.rights": (
+                "A key has no right to what was asked.",
+                "Give the key the right that the message names.",
+            ),
+            "request.namespaces": (
+                "The service may make no more namespaces by itself.",
+                "Create the namespace with a key that has the right `create`, or raise `max_namespaces`.",
+            ),
+        },
+    ),
+    **_entries(
+        RequestError,
+        404,
+        "ERR",
+        65,
+        {
+            "request.path": (
+                "The service has nothing at this path.",
+                "See the reference of HTTP.",
+            ),
+            "request.namespace": (
+                "There is no such namespace, and the service makes none at first use.",
+                "Create it, or turn on `auto_create`.",
+            ),
+        },
+    ),
+    **_entries(
+        RequestError,
+        405,
+        "ERR",
+        65,
+        {
+            "request.method": (
+                "A path of the service has no such method.",
+                "Use one of the methods in the header `Allow`.",
+            ),
+        },
+    ),
+    **_entries(
+        RequestError,
+        413,
+        "ERR",
+        65,
+        {
+            "request.size": (
+                "A request is larger than the service reads.",
+                "Ask for less at once, or raise `max_request_bytes`.",
+            ),
+        },
+    ),
+    **_entries(
+        RequestError,
+        429,
+        "TRYAGAIN",
+        75,
+        {
+            "request.rate": (
+                "A namespace or a key is asked more often than its rate allows.",
+                "Wait `retry_after_ms`; ask for more at once, or raise the rate.",
+            ),
+        },
+    ),
+    **_entries(
+        RequestError,
+        503,
+        "TRYAGAIN",
+        75,
+        {
+            "request.busy": (
+                "The service has too much to do, or is stopping.",
+                "Wait `retry_after_ms`, or ask another instance.",
+            ),
+        },
+    ),
+    **_entries(
+        RequestError,
+        500,
+        "ERR",
+        70,
+        {
+            "service.failed": (
+                "The service has a fault.",
+                "Look in its log for the trace id, and please report it.",
             ),
         },
     ),

@@ -71,6 +71,9 @@ class Task(ABC):
     def refused(self, error: MintError) -> None:
         """Takes note of a refusal."""
 
+    def settled(self) -> None:  # noqa: B027 - most tasks tell nobody
+        """Called after each try, whatever came of it."""
+
     @abstractmethod
     def reborn(self) -> None:
         """Forgets what belongs to the parent of this process."""
@@ -265,6 +268,7 @@ class Keeper:
         finally:
             with self.condition:
                 self._busy = None
+                task.settled()
                 self.condition.notify_all()
         return 0.0
 
@@ -544,6 +548,7 @@ class Supply(Task):
         self._began_s: float | None = None
         self._asked = False
         self._used_up: GenerationError | None = None
+        self._told: list[Callable[[], None]] = []
 
     def advanced(self) -> None:
         """The next segment has become the current one: time to fetch another."""
@@ -563,6 +568,36 @@ class Supply(Task):
         :raises GenerationError: ``sequence.exhausted``, ``generator.closed``.
         """
         self._wait(self._has_next, max_wait_ms)
+
+    def ask(self, want: int, told: Callable[[], None]) -> None:
+        """Wants a segment, of at least ``want`` integers if the largest step allows, and does not wait.
+
+        ``told`` is called, in the keeper's thread as a rule, once there is one or the store has refused: it must not
+        block. :meth:`refusal` then says why.
+
+        :raises GenerationError: ``sequence.exhausted``, ``generator.closed``.
+        """
+        keeper = self._seat()
+        with keeper.condition:
+            self._check_open()
+            if self._has_next():
+                told()
+                return
+            self._step = max(self._step, min(want, self._most))
+            self._told.append(told)
+            self.wanted = True
+        keeper.wake()
+
+    def refusal(self) -> MintError | None:
+        """Why the last try failed, as an error of the caller's own; ``None`` if it did not."""
+        keeper = self._seat()
+        with keeper.condition:
+            return None if self.failure is None else _renewed(self.failure, keeper.pause_s(self.store))
+
+    def settled(self) -> None:
+        told, self._told = self._told, []
+        for tell in told:
+            tell()
 
     def _has_next(self) -> bool:
         if self._pool.has_next():
@@ -609,6 +644,7 @@ class Supply(Task):
 
     def reborn(self) -> None:
         self._pool.drain()
+        self._told = []
         self._began_s = None
         self._step = self._least
 
@@ -623,6 +659,7 @@ class Supply(Task):
                 return
             self.closed = True
             keeper.wait_for(self)
+            self.settled()
             rest = self._pool.drain()
             away = keeper.pause_s(self.store) > 0
             keeper.condition.notify_all()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import os
 import pickle
@@ -17,11 +18,14 @@ import pytest
 import mintmark
 from mintmark import errors, testing
 from mintmark.errors import CATALOGUE, MintError, StoreError
+from mintmark.server.keys import digest, new_key
+from mintmark.server.service import Service
+from mintmark.server.settings import Settings
 from mintmark.store import load_driver
 from mintmark.store.memory import MemoryStore
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
 # The calls below are wrong on purpose, so types are left out of them.
 sno: Any = mintmark.sno
@@ -113,6 +117,31 @@ def open_a_file_of_a_newer_mintmark() -> None:
         mintmark.open_store(f"sqlite:///{path}").now_ms()
 
 
+def served(ask: Callable[[Service], Awaitable[object]], *settings: str) -> object:
+    """What a service without interfaces answers."""
+
+    async def answer() -> object:
+        service = Service(Settings.load(settings), MemoryStore())
+        try:
+            return await ask(service)
+        finally:
+            await service.close()
+
+    return asyncio.run(answer())
+
+
+async def ask_twice(service: Service) -> None:
+    for _ in range(2):
+        await service.next(service.caller(None), "orders", 1)
+
+
+def find_an_unknown_key() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "service.toml"
+        path.write_text(f'[keys.one]\nhash = "{digest(new_key())}"\nrights = {{ "*" = ["next"] }}\n')
+        served(lambda service: service.next(service.caller(new_key()), "orders", 1), "--config", str(path))
+
+
 RAISES: dict[str, Callable[[], object]] = {
     "argument.type": lambda: sno.ID.parse(5),
     "parse.length": lambda: sno.ID.parse("short"),
@@ -150,9 +179,19 @@ RAISES: dict[str, Callable[[], object]] = {
     "store.unavailable": lambda: sno.Generator(store=AwayStore(), max_wait_ms=50).new(),
     "store.refused": lambda: mintmark.open_store("sqlite:////dev/null/no.db").now_ms(),
     "store.schema": open_a_file_of_a_newer_mintmark,
+    "config.setting": lambda: Settings.load(["--workers", "0"]),
+    "config.insecure": lambda: Settings.load(["--http", "0.0.0.0:8080"]),
+    "request.malformed": lambda: served(lambda service: service.mint(service.caller(None), "uuid", 1)),
+    "request.key": find_an_unknown_key,
+    "request.rights": lambda: served(lambda service: service.ask(service.caller(None), "admin", "", list)),
+    "request.namespace": lambda: served(ask_twice, "--no-auto-create"),
+    "request.namespaces": lambda: served(ask_twice, "--max-namespaces", "0"),
+    "request.rate": lambda: served(ask_twice, "--rate", "1"),
 }
 #: What only a broken operating system can raise, or a server: see tests/contract.
 BEYOND_REACH = {"system.random", "config.volatile"}
+#: What only a connection can: see test_http_app and tests/service.
+OF_CONNECTIONS = {"request.path", "request.method", "request.size", "request.busy", "service.failed"}
 
 
 def raised(code: str) -> MintError:
@@ -165,7 +204,7 @@ def raised(code: str) -> MintError:
 
 
 def test_every_code_of_the_catalogue_is_raised_here_and_no_other() -> None:
-    assert RAISES.keys() | BEYOND_REACH == CATALOGUE.keys()
+    assert RAISES.keys() | BEYOND_REACH | OF_CONNECTIONS == CATALOGUE.keys()
 
 
 @pytest.mark.parametrize("code", RAISES)
@@ -177,7 +216,7 @@ def test_an_error_has_the_code_and_the_class_that_the_catalogue_says(code: str) 
 @pytest.mark.parametrize("code", CATALOGUE)
 def test_an_entry_maps_to_http_resp_and_an_exit_code(code: str) -> None:
     entry = CATALOGUE[code]
-    assert entry.http in {400, 409, 429, 500, 502, 503, 504}
+    assert entry.http in {400, 401, 403, 404, 405, 409, 413, 429, 500, 503}
     assert re.fullmatch(r"[A-Z]+", entry.resp)
     assert entry.exit == 2 or 64 <= entry.exit <= 78
 
@@ -194,15 +233,15 @@ def test_a_code_is_two_lower_case_words_with_a_dot(code: str) -> None:
 
 
 @pytest.mark.parametrize("code", CATALOGUE)
-def test_errors_of_the_caller_are_400_and_those_worth_another_try_503(code: str) -> None:
+def test_errors_of_the_caller_are_400_and_those_worth_another_try_429_or_503(code: str) -> None:
     entry = CATALOGUE[code]
-    of_the_caller = issubclass(entry.error, (errors.ArgumentError, errors.ParseError, errors.FieldError))
-    assert (entry.http == 400) == of_the_caller
-    assert (entry.http == 503) == (entry.resp == "TRYAGAIN") == (entry.exit == 75)
+    if issubclass(entry.error, (errors.ArgumentError, errors.ParseError, errors.FieldError)):
+        assert entry.http == 400
+    assert (entry.http in {429, 503}) == (entry.resp == "TRYAGAIN") == (entry.exit == 75)
 
 
 SOURCES = [
-    *(path for crate in ("core", "py") for path in (ROOT / "crates" / crate / "src").rglob("*.rs")),
+    *(path for crate in ("core", "wire", "py") for path in (ROOT / "crates" / crate / "src").rglob("*.rs")),
     *(path for path in (ROOT / "src" / "mintmark").rglob("*.py") if path.name != "errors.py"),
 ]
 LITERALS = {
@@ -245,6 +284,7 @@ def test_every_error_is_a_mint_error() -> None:
         (errors.GenerationError, RuntimeError),
         (errors.LeaseError, RuntimeError),
         (errors.StoreError, RuntimeError),
+        (errors.RequestError, RuntimeError),
     ],
 )
 def test_an_error_is_caught_as_pythons_own_too(error: type[MintError], builtin: type[Exception]) -> None:

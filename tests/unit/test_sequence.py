@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 import mintmark
 from mintmark import Sequence, keeper
+from mintmark._core.sequence import Pool
 from mintmark.errors import GenerationError, StoreError
-from mintmark.keeper import next_step
+from mintmark.keeper import Supply, next_step
 from mintmark.store.memory import MemoryStore
 
 if TYPE_CHECKING:
@@ -160,6 +161,56 @@ def test_what_is_held_is_served_while_the_store_is_away(store: MemoryStore, monk
     assert caught.value.retry_after_ms
     monkeypatch.undo()
     assert orders.next() == held + 2
+
+
+def test_who_asks_without_waiting_is_told_of_the_segment(store: MemoryStore) -> None:
+    supply, pool = supplied(store)
+    told: list[bool] = []
+    supply.ask(1, lambda: told.append(pool.has_next()))
+    assert told == []
+    keeper.current().step()
+    assert told == [True]
+    assert supply.refusal() is None
+    supply.ask(1, lambda: told.append(pool.has_next()))
+    assert told == [True, True], "what is there is told of at once"
+
+
+def test_who_asks_without_waiting_is_told_of_a_refusal(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    def away(*_: object) -> object:
+        raise StoreError("away", code="store.unavailable")
+
+    monkeypatch.setattr(store, "reserve", away)
+    supply, _ = supplied(store)
+    told: list[str] = []
+    supply.ask(1, lambda: told.append("once"))
+    keeper.current().step()
+    refusal = supply.refusal()
+    assert told == ["once"]
+    assert isinstance(refusal, StoreError)
+    assert refusal.retry_after_ms is not None
+
+
+def test_who_asks_without_waiting_gets_as_much_as_was_wanted_up_to_the_largest_step(store: MemoryStore) -> None:
+    for want, step in ((500, 500), (10**6, 1000), (1, 10)):
+        supply, pool = supplied(store, min_step=10, max_step=1000)
+        supply.ask(want, lambda: None)
+        keeper.current().step()
+        assert pool.level()[1] == step
+
+
+def test_who_asks_a_sequence_that_is_closed_meanwhile_is_told(store: MemoryStore) -> None:
+    supply, _ = supplied(store)
+    told: list[str] = []
+    supply.ask(1, lambda: told.append("once"))
+    supply.close()
+    assert told == ["once"]
+    with pytest.raises(GenerationError, match="closed"):
+        supply.ask(1, lambda: None)
+
+
+def supplied(store: MemoryStore, *, min_step: int = 10, max_step: int = 100) -> tuple[Supply, Pool]:
+    pool = Pool()
+    return Supply(store, "orders", pool, min_step=min_step, max_step=max_step, target_ms=1000), pool
 
 
 def test_threads_share_a_sequence(store: MemoryStore) -> None:

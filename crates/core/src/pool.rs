@@ -183,14 +183,19 @@ impl Pool {
         Ok(())
     }
 
-    /// Makes the next segment the current one, if there is one and the current is used up; says whether it did.
-    pub fn advance(&self) -> bool {
+    /// Makes the next segment the current one, if it has `want` integers and the current one has not; says whether it did.
+    /// What is left of the current one is skipped.
+    pub fn advance(&self, want: u32) -> bool {
         let mut word = self.word.load(Ordering::Acquire);
         loop {
             let State { generation, taken } = State::unpack(word);
             let next = generation.wrapping_add(1);
-            let left = self.slot(generation).read(generation).and_then(|segment| segment.part(taken, 1));
-            if left.is_some() || self.slot(next).read(next).is_none() {
+            let holds = |generation, taken| {
+                self.slot(generation)
+                    .read(generation)
+                    .is_some_and(|segment| segment.count.saturating_sub(taken) >= want)
+            };
+            if holds(generation, taken) || !holds(next, 0) {
                 return false;
             }
             let moved = State { generation: next, taken: 0 }.pack();

@@ -203,7 +203,7 @@ fn no_interleaving_takes_an_integer_of_a_pool_twice() {
         let pool = Arc::new(Pool::new());
         let segment = |first| Segment { first, count: 1, stride: 1 };
         pool.offer(segment(10)).unwrap();
-        assert!(pool.advance());
+        assert!(pool.advance(1));
         pool.offer(segment(20)).unwrap();
         let callers: Vec<_> = (0..2)
             .map(|_| {
@@ -212,10 +212,10 @@ fn no_interleaving_takes_an_integer_of_a_pool_twice() {
             })
             .collect();
         // The keeper: it moves on as soon as the segment is used up, and offers another in the slot that was freed.
-        let moved = pool.advance();
+        let moved = pool.advance(1);
         if moved {
             pool.offer(segment(30)).unwrap();
-            if pool.advance() {
+            if pool.advance(1) {
                 pool.offer(segment(40)).unwrap();
             }
         }

@@ -18,14 +18,14 @@ fn integers(segment: Segment) -> impl Iterator<Item = u64> {
 #[test]
 fn an_empty_pool_has_nothing_to_take_and_nothing_to_advance_to() {
     let pool = Pool::new();
-    assert_eq!((pool.take(1), pool.take_exactly(1), pool.advance(), pool.level()), (None, None, false, (0, 0)));
+    assert_eq!((pool.take(1), pool.take_exactly(1), pool.advance(1), pool.level()), (None, None, false, (0, 0)));
 }
 
 #[test]
 fn a_pool_takes_no_third_segment() {
     let pool = Pool::new();
     pool.offer(segment(1, 5)).unwrap();
-    assert!(pool.advance());
+    assert!(pool.advance(1));
     pool.offer(segment(10, 5)).unwrap();
     assert_eq!(pool.offer(segment(20, 5)), Err(segment(20, 5)));
     assert_eq!(pool.level(), (5, 10));
@@ -35,20 +35,34 @@ fn a_pool_takes_no_third_segment() {
 fn a_pool_does_not_advance_past_integers_that_are_left() {
     let pool = Pool::new();
     pool.offer(segment(1, 2)).unwrap();
-    assert!(pool.advance());
+    assert!(pool.advance(1));
     pool.offer(segment(10, 2)).unwrap();
     pool.take(1).unwrap();
-    assert!(!pool.advance());
+    assert!(!pool.advance(1));
     pool.take(1).unwrap();
-    assert!(pool.advance());
+    assert!(pool.advance(1));
     assert_eq!(pool.take(9), Some(segment(10, 2)));
+}
+
+#[test]
+fn a_tail_that_is_too_short_for_a_row_is_skipped_where_the_next_segment_is_long_enough() {
+    let pool = Pool::new();
+    pool.offer(segment(1, 5)).unwrap();
+    assert!(pool.advance(5));
+    pool.take(3).unwrap();
+    assert!(!pool.advance(3), "there is nothing to go on to");
+    pool.offer(segment(10, 4)).unwrap();
+    assert!(!pool.advance(2), "two are left");
+    assert!(!pool.advance(5), "the next has four");
+    assert!(pool.advance(3));
+    assert_eq!(pool.take_exactly(3), Some(segment(10, 3)));
 }
 
 #[test]
 fn a_stride_is_kept() {
     let pool = Pool::new();
     pool.offer(Segment { first: 7, count: 3, stride: 10 }).unwrap();
-    pool.advance();
+    pool.advance(1);
     let taken: Vec<u64> = (0..3).flat_map(|_| integers(pool.take(1).unwrap())).collect();
     assert_eq!(taken, [7, 17, 27]);
 }
@@ -57,13 +71,13 @@ fn a_stride_is_kept() {
 fn a_drained_pool_is_empty_and_returns_what_nobody_took() {
     let pool = Pool::new();
     pool.offer(segment(1, 5)).unwrap();
-    pool.advance();
+    pool.advance(1);
     pool.offer(segment(6, 5)).unwrap();
     pool.take(2).unwrap();
     assert_eq!(pool.drain(), [Some(segment(3, 3)), Some(segment(6, 5))]);
     assert_eq!((pool.take(1), pool.level(), pool.drain()), (None, (0, 0), [None, None]));
     pool.offer(segment(20, 1)).unwrap();
-    assert!(pool.advance());
+    assert!(pool.advance(1));
     assert_eq!(pool.take(1), Some(segment(20, 1)));
 }
 
@@ -89,7 +103,7 @@ fn threads_take_every_integer_once_while_segments_come_and_go() {
             if next < SEGMENTS && pool.offer(segment(next * 100, 1 + (next % 7) as u32)).is_ok() {
                 next += 1;
             }
-            pool.advance();
+            pool.advance(1);
             thread::yield_now();
         }
         done.store(true, Ordering::Release);
@@ -120,9 +134,9 @@ proptest! {
                     break;
                 }
                 offers.next();
-                pool.advance();
+                pool.advance(1);
             }
-            pool.advance();
+            pool.advance(1);
             let left = pool.level().0;
             let taken = if exactly { pool.take_exactly(want) } else { pool.take(want) };
             match taken {

@@ -13,6 +13,7 @@ mod hot;
 mod leases;
 mod locality;
 mod sequence;
+mod service;
 mod sno;
 mod snowflake;
 mod values;
@@ -60,6 +61,12 @@ mod _core {
         use crate::sequence::{Pool, Sequence};
     }
 
+    #[pymodule(gil_used = true)]
+    mod service {
+        #[pymodule_export]
+        use crate::service::{Bucket, HttpSession, Lane, RespSession};
+    }
+
     /// What the cached tick knows of this machine: cycles a second (0: nothing is cached) and the largest age in ns.
     #[pyfunction]
     fn clock_facts<'py>(py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
@@ -82,7 +89,7 @@ mod _core {
         module.add("build_profile", if cfg!(debug_assertions) { "debug" } else { "release" })?;
         // Submodules of an extension are importable by name only where they are registered.
         let modules = py.import("sys")?.getattr("modules")?;
-        for name in ["sno", "snowflake", "locality", "sequence"] {
+        for name in ["sno", "snowflake", "locality", "sequence", "service"] {
             modules.set_item(format!("mintmark._core.{name}"), module.getattr(name)?)?;
         }
         hot::notice_forks()?;

@@ -88,18 +88,65 @@ impl Sequence {
     /// Takes up to `want` integers, fetching a segment if need be.
     fn take(slf: &Bound<'_, Self>, want: u32) -> PyResult<Segment> {
         let (this, py) = (slf.get(), slf.py());
-        let pool = &this.pool.get().0;
         loop {
-            this.seat(py)?;
-            if let Some(taken) = pool.take(want) {
+            if let Some(taken) = this.take_held(py, want)? {
                 return Ok(taken);
             }
-            if pool.advance() {
-                this.supply.call_method0(py, "advanced")?;
-            } else {
-                this.supply.call_method1(py, "wait", (this.max_wait_ms,))?;
+            this.supply.call_method1(py, "wait", (this.max_wait_ms,))?;
+        }
+    }
+
+    /// Takes up to `want` integers of those that are held; `None` where none are.
+    #[inline]
+    pub fn take_held(&self, py: Python<'_>, want: u32) -> PyResult<Option<Segment>> {
+        let pool = &self.pool.get().0;
+        loop {
+            self.seat(py)?;
+            if let Some(taken) = pool.take(want) {
+                return Ok(Some(taken));
+            }
+            if !self.move_on(py, 1)? {
+                return Ok(None);
             }
         }
+    }
+
+    /// Takes `want` integers in a row of those that are held; the tail of a segment that has too few is skipped.
+    pub fn take_row(&self, py: Python<'_>, want: u32) -> PyResult<Option<Segment>> {
+        let pool = &self.pool.get().0;
+        loop {
+            self.seat(py)?;
+            if let Some(taken) = pool.take_exactly(want) {
+                return Ok(Some(taken));
+            }
+            if !self.move_on(py, want)? {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Goes on to the next segment, and has another one fetched.
+    fn move_on(&self, py: Python<'_>, want: u32) -> PyResult<bool> {
+        let moved = self.pool.get().0.advance(want);
+        if moved {
+            self.supply.call_method0(py, "advanced")?;
+        }
+        Ok(moved)
+    }
+
+    /// How many integers are held.
+    pub fn level(&self) -> u64 {
+        self.pool.get().0.level().1
+    }
+
+    /// Whether another segment waits.
+    pub fn has_next(&self) -> bool {
+        self.pool.get().0.has_next()
+    }
+
+    /// What fetches its segments.
+    pub fn supply(&self) -> &Py<PyAny> {
+        &self.supply
     }
 
     /// Makes sure that what the pool holds is this process's, and no parent's.
@@ -246,7 +293,7 @@ impl Sequence {
     /// How many integers can be handed out without the store.
     #[getter]
     fn held(&self) -> u64 {
-        self.pool.get().0.level().1
+        self.level()
     }
 
     fn __iter__(slf: Py<Self>) -> Py<Self> {

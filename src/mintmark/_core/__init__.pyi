@@ -3,6 +3,7 @@ from typing import Final, TypeAlias, final
 
 from . import locality as locality
 from . import sequence as sequence
+from . import service as service
 from . import sno as sno
 from . import snowflake as snowflake
 
@@ -13,6 +14,7 @@ __all__ = [
     "clock_facts",
     "locality",
     "sequence",
+    "service",
     "sno",
     "snowflake",
 ]

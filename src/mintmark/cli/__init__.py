@@ -20,11 +20,13 @@ from mintmark import __version__
 from mintmark.cli.command import Command, UsageError
 from mintmark.cli.doctor import doctor
 from mintmark.cli.inspect import inspect
+from mintmark.cli.keys import keys
 from mintmark.cli.namespaces import namespaces, next_integers, reserve
 from mintmark.cli.new import new
 from mintmark.cli.pools import leases, pools
 from mintmark.cli.schemes import schemes
 from mintmark.cli.screen import complain
+from mintmark.cli.serve import serve
 from mintmark.errors import CATALOGUE, MintError
 
 if TYPE_CHECKING:
@@ -33,7 +35,8 @@ if TYPE_CHECKING:
 __all__ = ["main"]
 
 COMMANDS: Final = {
-    each.name: each for each in (new, inspect, schemes, next_integers, reserve, namespaces, pools, leases, doctor)
+    each.name: each
+    for each in (new, inspect, schemes, next_integers, reserve, namespaces, pools, leases, doctor, serve, keys)
 }
 
 EXIT_USAGE: Final = 2
@@ -124,13 +127,18 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(argv: Sequence[str] | None) -> int:
+    words = list(sys.argv[1:] if argv is None else argv)
+    first = COMMANDS.get(words[0]) if words else None
     try:
-        args = _parser().parse_args(argv)
+        if first is not None and first.reads_words:
+            args = argparse.Namespace(run=first.run, words=words[1:])
+        else:
+            args = _parser().parse_args(words)
+        with warnings.catch_warnings():
+            warnings.showwarning = _warn
+            status: int = args.run(args)
     except SystemExit as done:  # of --help and --version
         return int(done.code or 0)
-    with warnings.catch_warnings():
-        warnings.showwarning = _warn
-        status: int = args.run(args)
     return status
 
 

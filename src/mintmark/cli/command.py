@@ -32,13 +32,18 @@ class Command(NamedTuple):
     run: Callable[[argparse.Namespace], int] | None = None
     options: tuple[Option, ...] = ()
     commands: tuple[Command, ...] = ()
+    reads_words: bool = False
+    """Whether it takes what follows it apart by itself, from ``args.words``; ``--help`` too."""
 
 
-def command(name: str, *options: Option, examples: str) -> Callable[[Callable[[argparse.Namespace], int]], Command]:
+def command(
+    name: str, *options: Option, examples: str, reads_words: bool = False
+) -> Callable[[Callable[[argparse.Namespace], int]], Command]:
     """Makes a function a command."""
 
     def make(run: Callable[[argparse.Namespace], int]) -> Command:
-        return Command(name, (run.__doc__ or "").replace("\n    ", "\n").strip(), examples, run, options)
+        about = (run.__doc__ or "").replace("\n    ", "\n").strip()
+        return Command(name, about, examples, run, options, reads_words=reads_words)
 
     return make
 

@@ -1,0 +1,517 @@
+//! `mintmark._core.service`: the hot paths of the service. A connection's bytes go in; what can be answered at once from
+//! what is held comes out as bytes, and the first thing that cannot is handed to Python, with all after it kept.
+
+use crate::hot::{self, Mints};
+use crate::sequence::Sequence;
+use mintmark_core::pool::Segment;
+use mintmark_wire::bucket::Bucket as Rate;
+use mintmark_wire::http::{self, Answer, Route};
+use mintmark_wire::resp::{self, Fault, Hot};
+use pyo3::exceptions::PyKeyError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyList, PyRange, PyTuple};
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+/// Bytes of answers to one reading of a connection, after which no more are made at once.
+const MUCH: usize = 256 * 1024;
+
+static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// How often something may be asked: ``rate`` times a second in the long run, ``burst`` times at once.
+///
+/// Bucket(rate, burst)
+#[pyclass(frozen, from_py_object, module = "mintmark._core.service")]
+#[derive(Clone)]
+pub struct Bucket(Arc<Rate>);
+
+impl Bucket {
+    fn passes(&self) -> Result<(), u64> {
+        self.0.take(START.elapsed().as_nanos() as u64)
+    }
+}
+
+#[pymethods]
+impl Bucket {
+    #[new]
+    fn py_new(rate: f64, burst: u32) -> Self {
+        Self(Arc::new(Rate::new(rate, burst)))
+    }
+
+    /// Lets one request through: 0, or in how many milliseconds to try again.
+    fn take(&self) -> u64 {
+        self.passes().map_or_else(|ns| ns.div_ceil(1_000_000), |()| 0)
+    }
+}
+
+/// What the hot paths count, each by itself.
+#[derive(Clone, Copy)]
+enum Operation {
+    Alloc,
+    Next,
+    Incr,
+    IncrBy,
+}
+
+impl Operation {
+    const NAMES: [&str; 4] = ["alloc", "next", "incr", "incrby"];
+}
+
+/// A namespace that is served: requests and integers by operation are counted.
+struct Line {
+    namespace: Box<str>,
+    sequence: Py<Sequence>,
+    bucket: Option<Bucket>,
+    counts: [(AtomicU64, AtomicU64); 4],
+}
+
+impl Line {
+    fn passes(&self) -> bool {
+        self.bucket.as_ref().is_none_or(|bucket| bucket.passes().is_ok())
+    }
+
+    /// Counts a request. Only ever called with the GIL held, so nothing is lost between load and store.
+    #[inline(always)]
+    fn count(&self, operation: Operation, integers: u64) {
+        let (requests, given) = &self.counts[operation as usize];
+        requests.store(requests.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        given.store(given.load(Ordering::Relaxed) + integers, Ordering::Relaxed);
+    }
+}
+
+/// The namespaces that are served, and what all connections share.
+///
+/// Lane(*, open, limit, most, trace_header)
+///
+/// ``open`` says that no keys are needed, ``limit`` is the most bytes of one request, ``most`` the most integers.
+#[pyclass(frozen, module = "mintmark._core.service")]
+pub struct Lane {
+    open: bool,
+    limit: usize,
+    most: u32,
+    trace_header: String,
+    lines: Mutex<HashMap<Box<[u8]>, Arc<Line>>>,
+    /// Changes whenever the lines do.
+    version: AtomicU64,
+    draining: AtomicBool,
+    traces: AtomicU64,
+    date: Mutex<(i64, String)>,
+}
+
+impl Lane {
+    fn line(&self, namespace: &str) -> PyResult<Arc<Line>> {
+        lock(&self.lines).get(namespace.as_bytes()).cloned().ok_or_else(|| PyKeyError::new_err(namespace.to_owned()))
+    }
+
+    /// A trace id of 32 hexadecimal digits: no two of one process, and no two of a fleet but by chance.
+    fn new_trace(&self) -> String {
+        let count = self.traces.fetch_add(0x9E37_79B9_7F4A_7C15, Ordering::Relaxed);
+        // Two rounds of splitmix64, so that neighbours look nothing alike.
+        let mix = |mut z: u64| {
+            z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+            z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+            z ^ (z >> 31)
+        };
+        format!("{:016x}{:016x}", mix(count), mix(!count))
+    }
+
+    /// Writes the answer to a hot request, or says that it cannot be given here.
+    fn answer(&self, py: Python<'_>, line: &Line, request: &http::Request<'_>, reply: &mut Vec<u8>) -> PyResult<bool> {
+        let mut left = request.count;
+        let mut parts: Vec<Segment> = Vec::with_capacity(1);
+        let sequence = line.sequence.get();
+        if left == 1 {
+            parts.extend(sequence.quick(0).map(|first| Segment { first, count: 1, stride: 1 }));
+            left -= parts.len() as u32;
+        }
+        if left > 0 && sequence.level() < u64::from(left) {
+            return Ok(false);
+        }
+        while left > 0 {
+            let Some(part) = sequence.take_held(py, left)? else { return Ok(false) };
+            left -= part.count;
+            parts.push(part);
+        }
+        let operation = match request.route {
+            Route::Alloc => Operation::Alloc,
+            Route::Next => Operation::Next,
+        };
+        line.count(operation, request.count.into());
+        let made = request.trace.is_none().then(|| self.new_trace());
+        let trace = made.as_ref().map_or_else(|| request.trace.unwrap_or_default(), |made| made.as_bytes());
+        let now_ms = hot::now().0;
+        let mut date = lock(&self.date);
+        if date.0 != now_ms / 1000 {
+            *date = (now_ms / 1000, http_date(now_ms / 1000));
+        }
+        let answer = Answer { date: &date.1, trace_header: &self.trace_header, trace, now_ms };
+        http::say(reply, request.route, request.namespace, parts.iter().flat_map(|&part| integers(part)), &answer);
+        Ok(true)
+    }
+}
+
+fn integers(part: Segment) -> impl Iterator<Item = u64> {
+    (0..u64::from(part.count)).map(move |at| part.first + at * u64::from(part.stride))
+}
+
+/// <https://www.rfc-editor.org/rfc/rfc9110#section-5.6.7>
+fn http_date(seconds: i64) -> String {
+    let Ok(at) = time::OffsetDateTime::from_unix_timestamp(seconds) else { return String::new() };
+    let (weekday, month) = (at.weekday().to_string(), at.month().to_string());
+    let (hour, minute, second) = at.to_hms();
+    format!("{weekday:.3}, {:02} {month:.3} {:04} {hour:02}:{minute:02}:{second:02} GMT", at.day(), at.year())
+}
+
+#[pymethods]
+impl Lane {
+    #[new]
+    #[pyo3(signature = (*, open, limit, most, trace_header))]
+    fn py_new(open: bool, limit: usize, most: u32, trace_header: String) -> PyResult<Self> {
+        let seed = getrandom::u64().map_err(|error| pyo3::exceptions::PyOSError::new_err(error.to_string()))?;
+        Ok(Self {
+            open,
+            limit,
+            most,
+            trace_header: trace_header.to_ascii_lowercase(),
+            lines: Mutex::default(),
+            version: AtomicU64::new(1),
+            draining: AtomicBool::new(false),
+            traces: AtomicU64::new(seed),
+            date: Mutex::new((-1, String::new())),
+        })
+    }
+
+    /// Serves a namespace from now on, at most as often as its bucket allows.
+    #[pyo3(signature = (namespace, sequence, bucket = None))]
+    fn serve(&self, namespace: &str, sequence: Py<Sequence>, bucket: Option<Bucket>) {
+        let line = Line { namespace: namespace.into(), sequence, bucket, counts: Default::default() };
+        lock(&self.lines).insert(namespace.as_bytes().into(), Arc::new(line));
+        self.version.fetch_add(1, Ordering::Release);
+    }
+
+    /// Takes up to ``n`` integers of those that are held: a list, empty where none are.
+    fn take<'py>(&self, py: Python<'py>, namespace: &str, n: u32) -> PyResult<Bound<'py, PyList>> {
+        let line = self.line(namespace)?;
+        let mut taken = Vec::new();
+        while let left @ 1.. = n - taken.len() as u32
+            && let Some(part) = line.sequence.get().take_held(py, left)?
+        {
+            taken.extend(integers(part));
+        }
+        PyList::new(py, taken)
+    }
+
+    /// Takes ``n`` integers in a row of those that are held: a range, or None.
+    fn row<'py>(&self, py: Python<'py>, namespace: &str, n: u32) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let row = self.line(namespace)?.sequence.get().take_row(py, n)?;
+        row.map(|row| {
+            let stop = u128::from(row.first) + u128::from(row.count) * u128::from(row.stride);
+            py.get_type::<PyRange>().call1((row.first, stop, row.stride))
+        })
+        .transpose()
+    }
+
+    /// Whether a next segment of a namespace waits.
+    fn has_next(&self, namespace: &str) -> PyResult<bool> {
+        Ok(self.line(namespace)?.sequence.get().has_next())
+    }
+
+    /// What fetches the segments of a namespace: a mintmark.keeper.Supply.
+    fn supply(&self, py: Python<'_>, namespace: &str) -> PyResult<Py<PyAny>> {
+        Ok(self.line(namespace)?.sequence.get().supply().clone_ref(py))
+    }
+
+    /// From now on no HTTP request is answered here: the server behind says goodbye.
+    fn drain(&self) {
+        self.draining.store(true, Ordering::Release);
+    }
+
+    /// What was answered here since the start: (namespace, operation, requests, integers).
+    fn counts(&self) -> Vec<(String, &'static str, u64, u64)> {
+        let lines = lock(&self.lines);
+        let rows = lines.values().flat_map(|line| {
+            line.counts.iter().zip(Operation::NAMES).map(|((requests, given), name)| {
+                let count = |count: &AtomicU64| count.load(Ordering::Relaxed);
+                (line.namespace.to_string(), name, count(requests), count(given))
+            })
+        });
+        rows.filter(|row| row.2 > 0).collect()
+    }
+}
+
+/// What a connection may use without being asked again.
+#[derive(Default)]
+struct Access {
+    all: bool,
+    names: HashSet<Box<str>>,
+    bucket: Option<Bucket>,
+    last: Option<Arc<Line>>,
+    version: u64,
+}
+
+impl Access {
+    /// The line of a namespace that this connection may use; `None` sends it to Python.
+    #[inline(always)]
+    fn line(&mut self, lane: &Lane, namespace: &[u8]) -> Option<&Line> {
+        let version = lane.version.load(Ordering::Acquire);
+        let is_last =
+            self.version == version && self.last.as_ref().is_some_and(|last| last.namespace.as_bytes() == namespace);
+        if !is_last {
+            let line = lock(&lane.lines).get(namespace)?.clone();
+            if !self.all && !self.names.contains(&line.namespace) {
+                return None;
+            }
+            self.last = Some(line);
+            self.version = version;
+        }
+        let line = self.last.as_deref()?;
+        (self.bucket.as_ref().is_none_or(|bucket| bucket.passes().is_ok()) && line.passes()).then_some(line)
+    }
+
+    fn reset(&mut self, all: bool, bucket: Option<Bucket>) {
+        *self = Self { all, bucket, ..Self::default() };
+    }
+}
+
+/// A connection of the Redis protocol.
+///
+/// RespSession(lane)
+#[pyclass(module = "mintmark._core.service")]
+pub struct RespSession {
+    lane: Py<Lane>,
+    access: Access,
+    /// What was heard and not dealt with yet.
+    rest: Vec<u8>,
+}
+
+impl RespSession {
+    fn run<'py>(&mut self, py: Python<'py>, fresh: Option<&[u8]>) -> PyResult<Bound<'py, PyAny>> {
+        let mut kept = std::mem::take(&mut self.rest);
+        let bytes = match fresh {
+            Some(fresh) if kept.is_empty() => fresh,
+            Some(fresh) => {
+                kept.extend_from_slice(fresh);
+                &kept
+            }
+            None => &kept,
+        };
+        let lane = self.lane.get();
+        let mut reply = Vec::with_capacity(bytes.len());
+        let mut at = 0;
+        let stop = loop {
+            let (words, used) = match resp::hear(&bytes[at..], lane.limit) {
+                resp::Heard::Command(words, used) => (words, used),
+                resp::Heard::More => break None,
+                resp::Heard::Invalid(fault) => {
+                    at = bytes.len();
+                    break Some(explain(fault).into_pyobject(py)?.into_any());
+                }
+            };
+            at += used;
+            if words.is_empty() || command(py, lane, &mut self.access, &words, &mut reply)? {
+                continue;
+            }
+            break Some(PyList::new(py, words.iter().map(|word| PyBytes::new(py, word)))?.into_any());
+        };
+        self.rest = if at < bytes.len() { bytes[at..].to_vec() } else { Vec::new() };
+        let reply = PyBytes::new(py, &reply).into_any();
+        match stop {
+            None => Ok(reply),
+            Some(stop) => PyTuple::new(py, [reply, stop]).map(Bound::into_any),
+        }
+    }
+}
+
+/// Answers a command, or says that it cannot be answered here.
+#[inline(always)]
+fn command(py: Python<'_>, lane: &Lane, access: &mut Access, words: &[&[u8]], reply: &mut Vec<u8>) -> PyResult<bool> {
+    match resp::hot(words) {
+        Some(Hot::Incr(namespace)) => {
+            let Some(line) = access.line(lane, namespace) else { return Ok(false) };
+            let sequence = line.sequence.get();
+            let taken = match sequence.quick(0) {
+                Some(taken) => taken,
+                None => match sequence.take_held(py, 1)? {
+                    Some(taken) => taken.first,
+                    None => return Ok(false),
+                },
+            };
+            line.count(Operation::Incr, 1);
+            resp::say_integer(reply, taken);
+            Ok(true)
+        }
+        Some(Hot::IncrBy(namespace, count)) if count <= lane.most => {
+            let Some(line) = access.line(lane, namespace) else { return Ok(false) };
+            let Some(row) = line.sequence.get().take_row(py, count)? else { return Ok(false) };
+            line.count(Operation::IncrBy, count.into());
+            resp::say_integer(reply, row.first + u64::from(count - 1) * u64::from(row.stride));
+            Ok(true)
+        }
+        Some(Hot::Ping) => {
+            reply.extend_from_slice(b"+PONG\r\n");
+            Ok(true)
+        }
+        _ => Ok(false),
+    }
+}
+
+fn explain(fault: Fault) -> &'static str {
+    match fault {
+        Fault::Words => "invalid multibulk length",
+        Fault::Dollar => "expected '$'",
+        Fault::Length => "invalid bulk length",
+        Fault::End => "a bulk string does not end with CR LF",
+        Fault::Size => "the command is too long",
+    }
+}
+
+#[pymethods]
+impl RespSession {
+    #[new]
+    fn py_new(lane: Py<Lane>) -> Self {
+        let access = Access { all: lane.get().open, ..Access::default() };
+        Self { lane, access, rest: Vec::new() }
+    }
+
+    /// Hears bytes. Returns what to send; with the words of the first command that is Python's to answer, or with what is
+    /// wrong, after which nothing more can be understood.
+    fn feed<'py>(&mut self, py: Python<'py>, data: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+        self.run(py, Some(data))
+    }
+
+    /// Goes on with what was kept, after Python has answered.
+    fn resume<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.run(py, None)
+    }
+
+    /// Keeps bytes while Python answers.
+    fn hold(&mut self, data: &[u8]) {
+        self.rest.extend_from_slice(data);
+    }
+
+    /// How many bytes are kept: the beginning of a command, or what comes after one that Python answers.
+    #[getter]
+    fn held(&self) -> usize {
+        self.rest.len()
+    }
+
+    /// Forgets what the connection may use: all namespaces or none, at most as often as the bucket allows.
+    #[pyo3(signature = (*, all, bucket = None))]
+    fn admit(&mut self, all: bool, bucket: Option<Bucket>) {
+        self.access.reset(all, bucket);
+    }
+
+    /// Lets the connection use a namespace.
+    fn allow(&mut self, namespace: &str) {
+        self.access.names.insert(namespace.into());
+    }
+}
+
+/// A connection of HTTP/1.1, in front of the server behind.
+///
+/// HttpSession(lane)
+#[pyclass(module = "mintmark._core.service")]
+pub struct HttpSession {
+    lane: Py<Lane>,
+    access: Access,
+    /// The key that the access is for.
+    key: Option<Box<[u8]>>,
+    /// The beginning of what may become a hot request.
+    rest: Vec<u8>,
+    asked: Option<Asked>,
+}
+
+/// What a request asked for that was hot, but could not be answered here.
+struct Asked {
+    key: Option<Box<[u8]>>,
+    namespace: Box<str>,
+}
+
+#[pymethods]
+impl HttpSession {
+    #[new]
+    fn py_new(lane: Py<Lane>) -> Self {
+        let access = Access { all: lane.get().open, ..Access::default() };
+        Self { lane, access, key: None, rest: Vec::new(), asked: None }
+    }
+
+    /// Hears bytes at the start of a request. Returns what to send; where there is anything for the server behind, with
+    /// those bytes.
+    fn feed<'py>(&mut self, py: Python<'py>, data: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+        let mut kept = std::mem::take(&mut self.rest);
+        let bytes = if kept.is_empty() {
+            data
+        } else {
+            kept.extend_from_slice(data);
+            &kept
+        };
+        let lane = self.lane.get();
+        let mut reply = Vec::new();
+        let mut at = 0;
+        self.asked = None;
+        let behind = loop {
+            if at == bytes.len() {
+                break false;
+            }
+            // Whoever asks for much without waiting for answers gets them one by one from the server behind.
+            if reply.len() > MUCH || lane.draining.load(Ordering::Acquire) {
+                break true;
+            }
+            let request = match http::hear(&bytes[at..], &lane.trace_header, lane.limit) {
+                http::Heard::Hot(request) if request.count <= lane.most => request,
+                http::Heard::More => break false,
+                _ => break true,
+            };
+            let known = lane.open || request.key.is_some() && request.key == self.key.as_deref();
+            let answered = match known.then(|| self.access.line(lane, request.namespace.as_bytes())).flatten() {
+                Some(line) => lane.answer(py, line, &request, &mut reply)?,
+                None => false,
+            };
+            if !answered {
+                self.asked = Some(Asked { key: request.key.map(Into::into), namespace: request.namespace.into() });
+                break true;
+            }
+            at += request.used;
+        };
+        let reply = PyBytes::new(py, &reply).into_any();
+        if behind {
+            return PyTuple::new(py, [reply, PyBytes::new(py, &bytes[at..]).into_any()]).map(Bound::into_any);
+        }
+        self.rest = if at < bytes.len() { bytes[at..].to_vec() } else { Vec::new() };
+        Ok(reply)
+    }
+
+    /// Gives up the beginning of a request, for the server behind.
+    fn release<'py>(&mut self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &std::mem::take(&mut self.rest))
+    }
+
+    /// How many bytes of a request that is not whole are kept.
+    #[getter]
+    fn held(&self) -> usize {
+        self.rest.len()
+    }
+
+    /// The key and the namespace of the last request that would have been hot.
+    #[getter]
+    fn asked<'py>(&self, py: Python<'py>) -> Option<(Option<Bound<'py, PyBytes>>, &str)> {
+        let Asked { key, namespace } = self.asked.as_ref()?;
+        Some((key.as_ref().map(|key| PyBytes::new(py, key)), namespace))
+    }
+
+    /// Lets requests with this key use a namespace.
+    #[pyo3(signature = (key, namespace, bucket = None))]
+    fn allow(&mut self, key: &[u8], namespace: &str, bucket: Option<Bucket>) {
+        if self.key.as_deref() != Some(key) {
+            self.access.reset(false, bucket);
+            self.key = Some(key.into());
+        }
+        self.access.names.insert(namespace.into());
+    }
+}

@@ -1,0 +1,435 @@
+"""The Redis protocol (RESP2 and RESP3): any Redis client is an SDK, and ``INCR`` is durable.
+
+A reading of a connection goes to the lane in one call, which answers all commands that it can. The first that it
+cannot is answered here, while whatever came after it is kept; so replies are in the order of commands.
+
+https://redis.io/docs/latest/develop/reference/protocol-spec/
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import time
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
+
+import structlog
+
+from mintmark import __version__
+from mintmark._core.service import RespSession
+from mintmark.errors import CATALOGUE, FieldError, MintError, RequestError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+    from mintmark.server.keys import Caller
+    from mintmark.server.service import Service
+
+__all__ = ["COMMANDS", "RespProtocol"]
+
+#: What Redis clients take for the version of the protocol's commands.
+_REDIS_VERSION: Final = "7.4.0"
+_numbers = itertools.count(1)
+_log = structlog.get_logger("mintmark.server")
+
+Reply = bytes | int | None | str | list["Reply"] | dict[str, "Reply"]
+"""What a command answers: str is a status, None is RESP's null."""
+
+
+def encode(reply: Reply, version: int) -> bytes:
+    """A reply in the words of RESP2 or RESP3."""
+    match reply:
+        case None:
+            return b"_\r\n" if version == 3 else b"$-1\r\n"
+        case str():
+            return b"+%s\r\n" % reply.encode()
+        case int():
+            return b":%d\r\n" % reply
+        case bytes():
+            return b"$%d\r\n%s\r\n" % (len(reply), reply)
+        case dict():
+            parts = [encode(part, version) for pair in reply.items() for part in (pair[0].encode(), pair[1])]
+            head = b"%%%d\r\n" % len(reply) if version == 3 else b"*%d\r\n" % (2 * len(reply))
+            return head + b"".join(parts)
+        case list():
+            return b"*%d\r\n" % len(reply) + b"".join(encode(part, version) for part in reply)
+
+
+def encode_error(error: MintError, prefix: str | None = None) -> bytes:
+    """An error reply: the catalogue's prefix, the message on one line, the code."""
+    message = "".join(letter if letter.isprintable() else "?" for letter in str(error))
+    return f"-{prefix or CATALOGUE[error.code].resp} {message} ({error.code})\r\n".encode()
+
+
+class Command(NamedTuple):
+    """A command: how many words it has at least and at most, its name among them, and what it does."""
+
+    least: int
+    most: int
+    run: Callable[[RespProtocol, list[bytes]], Reply | Awaitable[Reply]]
+    usage: str
+
+
+class RespProtocol(asyncio.Protocol):
+    """One connection."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._connections = service.connections["redis"]
+        self._session = RespSession(service.lane)
+        self._version = 2
+        self._caller: Caller | None = None if service.settings.has_keys else service.caller(None)
+        self._name = b""
+        self._number = next(_numbers)
+        self._transport: asyncio.Transport
+        self._task: asyncio.Task[None] | None = None
+        self._quits = False
+        self._writable = asyncio.Event()
+        self._writable.set()
+        self._is_active = True
+        self._waits_s = 0
+
+    # --- the transport's calls ------------------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+        if len(self._connections) >= self._service.settings.max_connections:
+            self._transport.write(b"-ERR max number of clients reached (request.busy)\r\n")
+            self._transport.close()
+            return
+        self._connections.add(self)
+
+    def connection_lost(self, _: Exception | None) -> None:
+        self._connections.discard(self)
+        self._writable.set()
+
+    def data_received(self, data: bytes) -> None:
+        self._is_active = True
+        if self._task is not None:
+            # No more is read than one reading beyond what is being answered.
+            self._session.hold(data)
+            self._listen(False)
+            return
+        answer = self._session.feed(data)
+        if type(answer) is bytes:
+            if answer:
+                self._transport.write(answer)
+            return
+        self._go_on(answer)
+
+    def pause_writing(self) -> None:
+        # Who does not read its replies is not listened to.
+        self._writable.clear()
+        self._listen(False)
+
+    def resume_writing(self) -> None:
+        self._writable.set()
+        if self._task is None:
+            self._listen(True)
+
+    def _listen(self, on: bool) -> None:
+        if not self._transport.is_closing():
+            self._transport.resume_reading() if on else self._transport.pause_reading()
+
+    # --- what the lane could not answer ---------------------------------------------------------------------------
+
+    def _go_on(self, answer: bytes | tuple[bytes, list[bytes] | str]) -> None:
+        """Answers what can be answered without waiting; starts a task for the first command that cannot."""
+        while not isinstance(answer, bytes):
+            said, words = answer
+            reply: bytes | Awaitable[Reply]
+            if isinstance(words, str):
+                self._transport.write(said + f"-ERR Protocol error: {words} (request.malformed)\r\n".encode())
+                self._transport.close()
+                return
+            reply = self._answer(words)
+            if not isinstance(reply, bytes):
+                self._transport.write(said)
+                self._task = asyncio.ensure_future(self._wait(words, reply))
+                return
+            self._transport.write(said + reply)
+            if self._quits:
+                self._transport.close()
+            if self._transport.is_closing():
+                return
+            if not self._writable.is_set():
+                self._task = asyncio.ensure_future(self._wait(words, None))
+                return
+            answer = self._session.resume()
+        if answer:
+            self._transport.write(answer)
+
+    async def _wait(self, words: list[bytes], reply: Awaitable[Reply] | None) -> None:
+        """Waits for one reply, or until the client has read some, and then goes on."""
+        if reply is not None:
+            self._transport.write(await self._settle(words, reply))
+        await self._writable.wait()
+        self._task = None
+        if self._transport.is_closing():
+            return
+        self._go_on(self._session.resume())
+        if self._task is None and self._writable.is_set():
+            self._listen(True)
+
+    def _answer(self, words: list[bytes]) -> bytes | Awaitable[Reply]:
+        began = time.perf_counter()
+        name = words[0].upper()
+        code = "ok"
+        try:
+            command = COMMANDS.get(name)
+            if command is None:
+                # As Redis says it, since clients look for these words.
+                shown = ascii(words[0][:64])[1:]
+                raise RequestError(f"unknown command {shown}", code="request.malformed")
+            if not command.least <= len(words) <= command.most:
+                raise RequestError(
+                    f"wrong number of arguments for '{name.decode().lower()}': {command.usage}",
+                    code="request.malformed",
+                )
+            if self._caller is None and name not in _BEFORE_AUTH:
+                raise RequestError("Authentication required: send AUTH with a key", code="request.key")
+            reply = command.run(self, words)
+            if not (isinstance(reply, (bytes, int, str, list, dict)) or reply is None):
+                return reply
+            encoded = encode(reply, self._version)
+        except MintError as error:
+            code = error.code
+            encoded = encode_error(
+                error, "WRONGPASS" if name in {b"AUTH", b"HELLO"} and code == "request.key" else None
+            )
+        self._service.metrics.request("redis", _operation(name), code, time.perf_counter() - began)
+        return encoded
+
+    async def _settle(self, words: list[bytes], reply: Awaitable[Reply]) -> bytes:
+        began = time.perf_counter()
+        code = "ok"
+        try:
+            encoded = encode(await reply, self._version)
+        except MintError as error:
+            code = error.code
+            encoded = encode_error(error)
+            if self._service.settings.access_log != "off":
+                _log.info(
+                    "refused", interface="redis", command=_operation(words[0].upper()), code=code, error=str(error)
+                )
+        except Exception:  # noqa: BLE001 - a fault of ours must not cost the client its other replies
+            code = "service.failed"
+            _log.exception("failed", interface="redis", command=_operation(words[0].upper()))
+            encoded = b"-ERR the service has a fault; its log tells more (service.failed)\r\n"
+        self._service.metrics.request("redis", _operation(words[0].upper()), code, time.perf_counter() - began)
+        return encoded
+
+    # --- looked at once a second --------------------------------------------------------------------------------
+
+    def look(self, request_timeout_s: float, idle_timeout_s: float) -> None:
+        """Closes a connection that is silent for too long, or that takes too long over one command."""
+        stuck = not self._writable.is_set()
+        if self._task is not None and not stuck:
+            self._waits_s = 0
+            return  # a reply is being made
+        begun = self._session.held > 0
+        self._waits_s = 0 if self._is_active and not (begun or stuck) else self._waits_s + 1
+        self._is_active = False
+        limit_s = request_timeout_s if begun or stuck else idle_timeout_s
+        if limit_s and self._waits_s > limit_s and not self._transport.is_closing():
+            self._transport.abort() if stuck else self._transport.close()
+
+    def finish(self) -> bool:
+        """Closes a connection that was silent since it was last looked at; whether it did."""
+        if self._task is None and not self._is_active and self._session.held == 0:
+            self._transport.close()
+            return True
+        self._is_active = False
+        return False
+
+    def close(self) -> None:
+        """Closes it once what is written is sent."""
+        self._transport.close()
+
+    def abort(self) -> None:
+        """Closes it now."""
+        self._transport.abort()
+
+    # --- commands -----------------------------------------------------------------------------------------------
+
+    @property
+    def _who(self) -> Caller:
+        assert self._caller is not None  # noqa: S101 - commands that need it are refused before
+        return self._caller
+
+    def _authenticate(self, key: bytes) -> None:
+        if not self._service.settings.has_keys:
+            raise RequestError("there are no keys here: send no AUTH", code="request.malformed")
+        self._caller = None
+        self._session.admit(all=False)
+        self._caller = caller = self._service.caller(key)
+        self._session.admit(all=False, bucket=caller.bucket)
+
+    def auth(self, words: list[bytes]) -> Reply:
+        self._authenticate(words[-1])
+        return "OK"
+
+    def hello(self, words: list[bytes]) -> Reply:
+        rest = list(words[1:])
+        version = self._version
+        if rest:
+            if rest[0] not in {b"2", b"3"}:
+                raise RequestError("NOPROTO: the versions of the protocol are 2 and 3", code="request.malformed")
+            version = int(rest.pop(0))
+        while rest:
+            word = rest.pop(0).upper()
+            if word == b"AUTH" and len(rest) >= 2:
+                self._authenticate(rest[1])
+                del rest[:2]
+            elif word == b"SETNAME" and rest:
+                self._name = rest.pop(0)
+            else:
+                raise RequestError(COMMANDS[b"HELLO"].usage, code="request.malformed")
+        if self._caller is None:
+            raise RequestError("Authentication required: HELLO 3 AUTH default KEY", code="request.key")
+        self._version = version
+        return {
+            "server": b"mintmark",
+            "version": _REDIS_VERSION.encode(),
+            "proto": version,
+            "id": self._number,
+            "mode": b"standalone",
+            "role": b"master",
+            "modules": [],
+        }
+
+    def ping(self, words: list[bytes]) -> Reply:
+        return words[1] if len(words) == 2 else "PONG"
+
+    def echo(self, words: list[bytes]) -> Reply:
+        return words[1]
+
+    def select(self, words: list[bytes]) -> Reply:
+        if words[1] != b"0":
+            raise RequestError("DB index is out of range: there is only 0", code="request.malformed")
+        return "OK"
+
+    def client(self, words: list[bytes]) -> Reply:
+        match words[1].upper(), words[2:]:
+            case b"SETNAME", [name]:
+                self._name = name
+                return "OK"
+            case b"GETNAME", []:
+                return self._name or None
+            case b"SETINFO", [_, _]:
+                return "OK"
+            case b"ID", []:
+                return self._number
+        raise RequestError(COMMANDS[b"CLIENT"].usage, code="request.malformed")
+
+    def command(self, words: list[bytes]) -> Reply:
+        match [word.upper() for word in words[1:]]:
+            case []:
+                return [[name.lower(), _arity(each), [], 0, 0, 0] for name, each in COMMANDS.items()]
+            case [b"COUNT"]:
+                return len(COMMANDS)
+            case [b"DOCS", *names]:
+                wanted = [name for name in COMMANDS if not names or name in names]
+                return {name.decode().lower(): {"summary": COMMANDS[name].usage.encode()} for name in wanted}
+        raise RequestError(COMMANDS[b"COMMAND"].usage, code="request.malformed")
+
+    def info(self, _: list[bytes]) -> Reply:
+        held = {
+            name: sequence.held
+            for name, sequence in self._service.sequences().items()
+            if self._who.may("describe", name)
+        }
+        sections: Mapping[str, Mapping[str, object]] = {
+            "Server": {"redis_version": _REDIS_VERSION, "mintmark_version": __version__, "redis_mode": "standalone"},
+            "Clients": {"connected_clients": len(self._connections)},
+            "Persistence": {"loading": 0},
+            "Replication": {"role": "master", "connected_slaves": 0},
+            "Held": held,
+        }
+        lines = itertools.chain.from_iterable(
+            (f"# {title}", *(f"{key}:{value}" for key, value in facts.items()), "") for title, facts in sections.items()
+        )
+        return "\r\n".join(lines).encode()
+
+    def quit(self, _: list[bytes]) -> Reply:
+        self._quits = True
+        return "OK"
+
+    async def incr(self, words: list[bytes]) -> Reply:
+        namespace = _text(words[1], "namespace")
+        (integer,) = await self._service.next(self._who, namespace, 1)
+        self._session.allow(namespace)
+        return integer
+
+    async def incrby(self, words: list[bytes]) -> Reply:
+        namespace = _text(words[1], "namespace")
+        row = await self._service.reserve(self._who, namespace, _whole(words[2], "count"))
+        self._session.allow(namespace)
+        return row[-1]
+
+    async def get(self, words: list[bytes]) -> Reply:
+        try:
+            record = await self._service.find_namespace(self._who, _text(words[1], "namespace"))
+        except RequestError as error:
+            if error.code != "request.namespace":
+                raise
+            return None
+        return b"%d" % record.high_water
+
+    async def mint(self, words: list[bytes]) -> Reply:
+        options: dict[str, int | None] = {"COUNT": None, "META": None}
+        pairs: Sequence[bytes] = words[2:]
+        for name, value in zip(pairs[::2], pairs[1::2], strict=False):
+            option = _text(name, "option").upper()
+            if option not in options or options[option] is not None:
+                raise RequestError(COMMANDS[b"MINT"].usage, code="request.malformed")
+            options[option] = _whole(value, option)
+        if len(pairs) % 2:
+            raise RequestError(COMMANDS[b"MINT"].usage, code="request.malformed")
+        count, meta = options["COUNT"], options["META"]
+        scheme = _text(words[1], "scheme").lower()
+        ids = await self._service.mint(self._who, scheme, 1 if count is None else count, meta or 0)
+        return ids[0].encode() if count is None else [each.encode() for each in ids]
+
+
+def _text(word: bytes, what: str) -> str:
+    try:
+        return word.decode("ascii")
+    except UnicodeDecodeError:
+        raise RequestError(f"{what} {ascii(word[:64])[1:]} is not ASCII", code="request.malformed") from None
+
+
+def _whole(word: bytes, what: str) -> int:
+    if not word.isdigit() or len(word) > 19:
+        raise FieldError(f"{what} {ascii(word[:64])[1:]} is not a whole number, 1 or more", code="field.range")
+    return int(word)
+
+
+def _arity(command: Command) -> int:
+    return command.least if command.least == command.most else -command.least
+
+
+def _operation(name: bytes) -> str:
+    return _OPERATIONS.get(name, "other")
+
+
+_MANY: Final = 1024
+_BEFORE_AUTH: Final = frozenset({b"AUTH", b"HELLO", b"QUIT", b"PING"})
+_OPERATIONS: Final = {b"INCR": "incr", b"INCRBY": "incrby", b"GET": "get", b"MINT": "mint"}
+
+COMMANDS: Final[dict[bytes, Command]] = {
+    b"INCR": Command(2, 2, RespProtocol.incr, "INCR namespace"),
+    b"INCRBY": Command(3, 3, RespProtocol.incrby, "INCRBY namespace count"),
+    b"GET": Command(2, 2, RespProtocol.get, "GET namespace"),
+    b"MINT": Command(2, 6, RespProtocol.mint, "MINT sno|snowflake|locality [COUNT count] [META metabyte]"),
+    b"AUTH": Command(2, 3, RespProtocol.auth, "AUTH [name] key"),
+    b"HELLO": Command(1, 7, RespProtocol.hello, "HELLO [2|3 [AUTH name key] [SETNAME name]]"),
+    b"PING": Command(1, 2, RespProtocol.ping, "PING [message]"),
+    b"ECHO": Command(2, 2, RespProtocol.echo, "ECHO message"),
+    b"SELECT": Command(2, 2, RespProtocol.select, "SELECT 0"),
+    b"CLIENT": Command(2, _MANY, RespProtocol.client, "CLIENT SETNAME name | GETNAME | SETINFO name value | ID"),
+    b"COMMAND": Command(1, _MANY, RespProtocol.command, "COMMAND [COUNT | DOCS [name …]]"),
+    b"INFO": Command(1, _MANY, RespProtocol.info, "INFO"),
+    b"QUIT": Command(1, 1, RespProtocol.quit, "QUIT"),
+}
+"""Every command that the service has."""

@@ -1,0 +1,464 @@
+"""Readiness, the watch over the store, and the profile: what somebody who looks after the service is told."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import math
+import sys
+import threading
+import time
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+import structlog
+import uvloop
+from starlette.applications import Starlette
+from starlette.responses import PlainTextResponse
+
+from mintmark.errors import CATALOGUE, RequestError, StoreError
+from mintmark.lease import NamespaceRecord
+from mintmark.server import health, profile
+from mintmark.server.health import Pace, Watch, days_left, is_ready, next_pace
+from mintmark.server.keys import Caller
+from mintmark.server.metrics import Metrics
+from mintmark.store.memory import MemoryStore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Iterable
+
+    from starlette.requests import Request
+    from starlette.routing import Route
+
+DAY = 86_400
+
+
+# --- a service in the test's hand ---------------------------------------------------------------------------------
+
+
+def with_keys(service: Any, /, has_keys: bool = True, **rights: Iterable[str]) -> None:
+    """Lets the service know callers by their names; each has these rights to all names."""
+    callers = {name: Caller.of(name, {"*": granted}) for name, granted in rights.items()}
+
+    def caller(key: str | bytes | None) -> Caller:
+        if not has_keys:
+            return Caller.anybody()
+        name = key.decode() if isinstance(key, bytes) else key
+        if name not in callers:
+            raise RequestError("who?", code="request.key")
+        return callers[name]
+
+    service.caller = caller
+    service.settings = SimpleNamespace(has_keys=has_keys)
+
+
+def make(store: Any = None, **held: int) -> Any:
+    """A service with a memory store, that holds so many integers of each namespace."""
+    service: Any = SimpleNamespace(
+        store=store or MemoryStore(),
+        metrics=Metrics(),
+        draining=False,
+        lane=SimpleNamespace(counts=list),
+        sequences=lambda: {name: SimpleNamespace(held=level) for name, level in held.items()},
+        generators=dict,
+        connections={},
+    )
+    with_keys(service, has_keys=False)
+    service.watch = Watch(service, patience_s=5)
+    return service
+
+
+def client(routes: list[Route]) -> httpx.AsyncClient:
+    """Speaks to an application with these routes, whose errors are answered with their codes."""
+
+    async def refused(_: Request, error: Exception) -> PlainTextResponse:
+        assert isinstance(error, RequestError)
+        return PlainTextResponse(error.code, CATALOGUE[error.code].http)
+
+    app = Starlette(routes=routes, exception_handlers={RequestError: refused})
+    return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://test")
+
+
+def bearer(key: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {key}"} if key else {}
+
+
+def answer(routes: list[Route], path: str, *, key: str = "") -> httpx.Response:
+    async def ask() -> httpx.Response:
+        async with client(routes) as http:
+            return await http.get(path, headers=bearer(key))
+
+    return asyncio.run(ask())
+
+
+def gauge(metrics: Metrics, name: str, **labels: str) -> float | None:
+    return metrics.registry.get_sample_value(name, labels)
+
+
+def watched(service: Any, do: Callable[[Watch], Coroutine[Any, Any, None]]) -> list[dict[str, Any]]:
+    """Runs it, and returns what was logged."""
+    with structlog.testing.capture_logs() as logged:
+        asyncio.run(do(service.watch))
+    return [dict(line) for line in logged]
+
+
+# --- readiness ----------------------------------------------------------------------------------------------------
+
+
+def test_it_is_ready_while_the_store_answers() -> None:
+    assert is_ready(draining=False, store_up=True, held={})
+    assert is_ready(draining=False, store_up=True, held={"orders": 0})
+
+
+def test_without_the_store_it_is_ready_while_every_namespace_in_use_has_integers() -> None:
+    assert is_ready(draining=False, store_up=False, held={"orders": 1, "users": 1})
+    assert not is_ready(draining=False, store_up=False, held={"orders": 1, "users": 0})
+
+
+def test_without_the_store_and_with_nothing_held_it_is_not_ready() -> None:
+    assert not is_ready(draining=False, store_up=False, held={})
+
+
+def test_a_service_that_stops_is_not_ready_whatever_it_holds() -> None:
+    assert not is_ready(draining=True, store_up=True, held={"orders": 1})
+
+
+def test_healthz_is_ok_as_long_as_the_loop_turns() -> None:
+    response = answer(health.routes(make()), "/healthz")
+    assert (response.status_code, response.json()) == (200, {"status": "ok"})
+
+
+def test_readyz_tells_why() -> None:
+    service = make(orders=7)
+
+    async def look_and_ask() -> httpx.Response:
+        await service.watch.look()
+        async with client(health.routes(service)) as http:
+            return await http.get("/readyz")
+
+    response = asyncio.run(look_and_ask())
+    body = response.json()
+    assert response.status_code == 200
+    assert datetime.now(UTC) - datetime.fromisoformat(body.pop("since")) < timedelta(minutes=1)
+    assert body == {"ready": True, "draining": False, "store": "up", "sequences": {"orders": {"held": 7}}}
+    service.draining = True
+    response = answer(health.routes(service), "/readyz")
+    assert response.status_code == 503
+    assert response.json()["draining"] is True
+    assert response.headers["cache-control"] == "no-store"
+
+
+def test_readyz_is_503_before_the_store_has_answered() -> None:
+    response = answer(health.routes(make()), "/readyz")
+    assert response.status_code == 503
+    assert response.json()["store"] == "down"
+
+
+def test_readyz_names_no_namespace_where_there_are_keys() -> None:
+    service = make(secret=1)
+    with_keys(service)
+    response = answer(health.routes(service), "/readyz")
+    assert response.status_code == 200
+    assert "secret" not in response.text
+
+
+# --- the watch ----------------------------------------------------------------------------------------------------
+
+
+class Flaky(MemoryStore):
+    """A memory store that can be away, and whose clock can be wrong."""
+
+    error: Exception | None = None
+    ahead_ms = 0
+
+    def now_ms(self) -> int:
+        if self.error is not None:
+            raise self.error
+        return super().now_ms() + self.ahead_ms
+
+
+def test_the_log_says_once_that_the_store_went_away_and_once_that_it_came_back() -> None:
+    store = Flaky()
+    service = make(store)
+
+    async def days(watch: Watch) -> None:
+        await watch.look()
+        store.error = StoreError("refused", code="store.unavailable")
+        await watch.look()
+        assert watch.store_up is False
+        assert gauge(service.metrics, "mintmark_store_up") == 0
+        since = watch.since
+        await watch.look()
+        assert watch.since == since
+        store.error = None
+        await watch.look()
+        await watch.look()
+        assert watch.store_up is True
+        assert watch.since > since
+        assert gauge(service.metrics, "mintmark_store_up") == 1
+
+    away, back = watched(service, days)
+    assert (away["event"], away["log_level"], away["code"]) == ("store away", "warning", "store.unavailable")
+    assert (back["event"], back["log_level"], back["store"]) == ("store back", "info", "memory:")
+    assert back["away_s"] >= 0
+
+
+def test_a_fault_of_the_store_is_a_store_that_is_away() -> None:
+    store = Flaky()
+    store.error = ZeroDivisionError()
+    (line,) = watched(make(store), Watch.look)
+    assert (line["event"], line["code"]) == ("store away", "store.refused")
+
+
+def test_the_clock_offset_is_ours_less_the_stores() -> None:
+    store = Flaky()
+    store.ahead_ms = 30_000
+    service = make(store)
+    asyncio.run(service.watch.look())
+    assert gauge(service.metrics, "mintmark_store_clock_offset_seconds") == pytest.approx(-30, abs=1)
+
+
+class Hanging(MemoryStore):
+    """A store that answers nothing until it may."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.may = threading.Event()
+        self.asked = 0
+
+    def now_ms(self) -> int:
+        self.asked += 1
+        self.may.wait(60)
+        return super().now_ms()
+
+
+def test_a_store_that_hangs_is_away_and_is_not_asked_once_more_meanwhile() -> None:
+    store = Hanging()
+    service = make(store)
+    service.watch = watch = Watch(service, patience_s=0.05)
+
+    async def hang() -> None:
+        await watch.look()
+        await watch.look()
+        await watch.look()
+        assert watch.store_up is False
+        assert store.asked == 1
+        # Others are served meanwhile.
+        async with client(health.routes(service)) as http:
+            assert (await http.get("/healthz")).status_code == 200
+            assert (await http.get("/readyz")).status_code == 503
+        store.may.set()
+        deadline = time.monotonic() + 30
+        while watch.store_up is not True and time.monotonic() < deadline:
+            await watch.look()
+            await asyncio.sleep(0.001)
+        assert watch.store_up is True
+
+    try:
+        asyncio.run(hang())
+    finally:
+        store.may.set()
+
+
+def test_the_watch_goes_on_after_a_fault_and_ends_when_it_is_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
+    service = make()
+    gathered = 0
+
+    def gather(_: object) -> None:
+        nonlocal gathered
+        gathered += 1
+        if gathered == 1:
+            raise ZeroDivisionError
+
+    monkeypatch.setattr(service.metrics, "gather", gather)
+    monkeypatch.setattr(health, "GATHER_S", 0.001)
+
+    async def until_it_has_gathered(watch: Watch) -> None:
+        task = asyncio.create_task(watch.run())
+        deadline = time.monotonic() + 30
+        while (gathered < 3 or watch.store_up is None) and time.monotonic() < deadline:
+            await asyncio.sleep(0.001)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    logged = watched(service, until_it_has_gathered)
+    assert gathered >= 3
+    assert service.watch.store_up is True
+    assert [line["event"] for line in logged] == ["watch failed"]
+
+
+# --- how long it lasts --------------------------------------------------------------------------------------------
+
+
+def test_a_namespace_lasts_as_long_as_what_is_left_divided_by_the_rate() -> None:
+    pace = Pace(0)
+    for minute in range(1, 61):
+        pace = next_pace(minute * 600, pace, 60)
+    assert pace.per_second == pytest.approx(10)
+    assert days_left(36_000 + 10 * DAY * 7, pace) == pytest.approx(7)
+
+
+def test_a_namespace_that_is_not_used_lasts_for_ever_and_one_used_up_not_at_all() -> None:
+    assert days_left(100, next_pace(50, Pace(50), 60)) == math.inf
+    assert days_left(100, Pace(100)) == 0
+    assert days_left(100, Pace(100, 60, 5)) == 0
+
+
+def test_the_first_minute_counts_no_more_than_any_other_of_the_first_day() -> None:
+    pace = next_pace(6000, Pace(0), 60)
+    for _ in range(9):
+        pace = next_pace(6000, pace, 60)
+    assert pace.per_second == pytest.approx(10)
+
+
+def test_what_happened_days_ago_no_longer_counts() -> None:
+    pace = Pace(0)
+    for hour in range(1, 25):
+        pace = next_pace(hour * 3_600_000, pace, 3600)
+    busy = pace.per_second
+    assert busy == pytest.approx(1000)
+    for _ in range(24 * 7):
+        pace = next_pace(pace.high_water, pace, 3600)
+    assert 0 < pace.per_second < busy / 500
+
+
+def test_a_tail_that_was_given_back_is_no_pace_backwards() -> None:
+    assert next_pace(50, Pace(100), 60).per_second == 0
+
+
+class Listed(MemoryStore):
+    """A store whose namespaces a test says."""
+
+    high_water = 0
+
+    def list_namespaces(self) -> list[NamespaceRecord]:
+        used = NamespaceRecord("used", self.high_water, 10_000_000, 1, 1, "memory")
+        return [used, NamespaceRecord("idle", 5, 10, 1, 1, "memory"), NamespaceRecord("empty", 10, 10, 1, 1, "memory")]
+
+
+def test_a_survey_tells_the_days_of_namespaces_in_use_and_of_all_layouts() -> None:
+    store = Listed()
+    service = make(store)
+    asyncio.run(service.watch.survey(1000.0))
+    assert gauge(service.metrics, "mintmark_namespace_days_left", namespace="used") is None
+    store.high_water = 6000
+    asyncio.run(service.watch.survey(1060.0))
+    days = gauge(service.metrics, "mintmark_namespace_days_left", namespace="used")
+    assert days == pytest.approx((10_000_000 - 6000) / 100 / DAY)
+    assert gauge(service.metrics, "mintmark_namespace_days_left", namespace="idle") is None
+    assert gauge(service.metrics, "mintmark_namespace_days_left", namespace="empty") == 0
+    for scheme, year in {"sno": 2079, "snowflake": 2084, "locality": 2248}.items():
+        left = gauge(service.metrics, "mintmark_layout_days_left", scheme=scheme)
+        assert left is not None
+        assert (datetime.now(UTC) + timedelta(days=left)).year == year
+
+
+# --- the profile --------------------------------------------------------------------------------------------------
+
+
+def profiled() -> Any:
+    service = make()
+    with_keys(service, boss=["admin"], other=["next", "metrics"])
+    return service
+
+
+def digest_for(seconds: float) -> int:
+    """What the profile is to find."""
+    done, until = 0, time.perf_counter() + seconds
+    while time.perf_counter() < until:
+        done += len(hashlib.sha256(b"mintmark").digest())
+    return done
+
+
+@pytest.mark.parametrize(("form", "media_type"), list(profile.TYPES.items()))
+def test_a_profile_shows_what_the_loop_does_meanwhile_and_the_loop_goes_on(form: str, media_type: str) -> None:
+    service = profiled()
+    turns = 0
+
+    async def work() -> None:
+        nonlocal turns
+        while True:
+            digest_for(0.002)
+            turns += 1
+            await asyncio.sleep(0.002)
+
+    async def ask() -> httpx.Response:
+        working = asyncio.create_task(work())
+        async with client(profile.routes(service)) as http:
+            response = await http.get(f"/debug/profile?seconds=1&format={form}", headers=bearer("boss"))
+        working.cancel()
+        return response
+
+    response = uvloop.run(ask())
+    assert response.status_code == 200
+    assert response.headers["content-type"].startswith(media_type)
+    assert "digest_for" in response.text
+    assert turns > 10
+    if form == "speedscope":
+        assert "speedscope" in json.loads(response.text)["$schema"]
+
+
+def test_one_profile_at_a_time_and_a_service_that_stops_does_not_wait_for_it() -> None:
+    service = profiled()
+
+    async def ask() -> tuple[str, str]:
+        async with client(profile.routes(service)) as http:
+            first = asyncio.create_task(http.get("/debug/profile?seconds=60&format=text", headers=bearer("boss")))
+            deadline = time.monotonic() + 30
+            while sys.getprofile() is None and time.monotonic() < deadline:
+                await asyncio.sleep(0.001)
+            second = await http.get("/debug/profile?seconds=60", headers=bearer("boss"))
+            service.draining = True
+            return second.text, (await first).text
+
+    began = time.monotonic()
+    refused, taken = asyncio.run(ask())
+    assert refused == "request.busy"
+    assert "mintmark serve, 60 s" in taken
+    assert time.monotonic() - began < 30
+    assert sys.getprofile() is None
+
+
+def test_a_caller_that_goes_away_leaves_no_profile_running() -> None:
+    service = profiled()
+
+    async def ask() -> httpx.Response:
+        async with client(profile.routes(service)) as http:
+            first = asyncio.create_task(http.get("/debug/profile?seconds=60", headers=bearer("boss")))
+            deadline = time.monotonic() + 30
+            while sys.getprofile() is None and time.monotonic() < deadline:
+                await asyncio.sleep(0.001)
+            first.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await first
+            assert sys.getprofile() is None
+            return await http.get("/debug/profile?seconds=1", headers=bearer("boss"))
+
+    assert asyncio.run(ask()).status_code == 200
+
+
+def test_profiles_are_for_admins() -> None:
+    service = profiled()
+    assert answer(profile.routes(service), "/debug/profile?seconds=1", key="other").text == "request.rights"
+    assert answer(profile.routes(service), "/debug/profile?seconds=1").text == "request.key"
+
+
+def test_without_keys_nobody_gets_a_profile() -> None:
+    response = answer(profile.routes(make()), "/debug/profile?seconds=1")
+    assert (response.status_code, response.text) == (403, "request.rights")
+
+
+@pytest.mark.parametrize("query", ["seconds=0", "seconds=61", "seconds=-1", "seconds=1.5", "seconds=", "seconds=٣"])
+def test_a_profile_takes_1_to_60_whole_seconds(query: str) -> None:
+    response = answer(profile.routes(profiled()), f"/debug/profile?{query}", key="boss")
+    assert (response.status_code, response.text) == (400, "request.malformed")
+
+
+def test_a_profile_has_three_forms() -> None:
+    response = answer(profile.routes(profiled()), "/debug/profile?seconds=1&format=svg", key="boss")
+    assert (response.status_code, response.text) == (400, "request.malformed")

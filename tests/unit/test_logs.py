@@ -1,0 +1,187 @@
+"""The log: one form for all, no secrets, and no line that others can break."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+import re
+import sys
+import time
+import warnings
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import structlog
+
+from mintmark.server import logs
+from mintmark.server.keys import new_key
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+
+@pytest.fixture
+def start(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., io.StringIO]]:
+    """Configures the log with standard error in hand; afterwards all is as it was."""
+    root, access = logging.getLogger(), logging.getLogger("uvicorn.access")
+    before = root.handlers[:], root.level, access.disabled
+    root.handlers.clear()  # `force` would close pytest's own
+
+    def configure(
+        log_format: str = "json", log_level: str = "info", workers: int = 1, tty: bool = False
+    ) -> io.StringIO:
+        stream = Terminal() if tty else io.StringIO()
+        monkeypatch.setattr(sys, "stderr", stream)
+        logs.configure(SimpleNamespace(log_format=log_format, log_level=log_level, workers=workers))  # type: ignore[arg-type]
+        return stream
+
+    with structlog.contextvars.bound_contextvars():
+        yield configure
+    logging.captureWarnings(False)
+    structlog.reset_defaults()
+    root.handlers[:], root.level, access.disabled = before
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def lines(stream: io.StringIO) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in stream.getvalue().splitlines()]
+
+
+def log() -> Any:
+    return structlog.get_logger("mintmark")
+
+
+def test_a_record_says_when_how_bad_and_what_and_whose_request_it_was(start: Callable[..., io.StringIO]) -> None:
+    stream = start()
+    with structlog.contextvars.bound_contextvars(trace_id="abc"):
+        log().info("serving", http="127.0.0.1:41234")
+    (line,) = lines(stream)
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", line.pop("timestamp"))
+    assert line == {"level": "info", "event": "serving", "trace_id": "abc", "http": "127.0.0.1:41234"}
+
+
+def test_the_keeper_and_libraries_log_in_the_same_form(start: Callable[..., io.StringIO]) -> None:
+    stream = start()
+    with structlog.contextvars.bound_contextvars(trace_id="abc"):
+        logging.getLogger("mintmark").warning("mintmark: %s; trying again", "it is away")
+        logging.getLogger("uvicorn.error").error("fault", exc_info=ValueError("x"))
+    keeper, library = lines(stream)
+    assert (keeper["level"], keeper["event"]) == ("warning", "mintmark: it is away; trying again")
+    assert keeper["trace_id"] == library["trace_id"] == "abc"
+    assert library["exception"] == "ValueError: x"
+
+
+def test_warnings_are_logged(start: Callable[..., io.StringIO]) -> None:
+    stream = start()
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        logging.captureWarnings(True)
+        warnings.warn("IDs may repeat", RuntimeWarning, stacklevel=1)
+    (line,) = lines(stream)
+    assert line["level"] == "warning"
+    assert "RuntimeWarning: IDs may repeat" in line["event"]
+
+
+def test_uvicorn_has_no_access_log_of_its_own(start: Callable[..., io.StringIO]) -> None:
+    stream = start()
+    logging.getLogger("uvicorn.access").info("GET /")
+    assert lines(stream) == []
+
+
+@pytest.mark.parametrize(("level", "seen"), [("debug", 3), ("info", 2), ("warning", 1), ("error", 0)])
+def test_nothing_below_the_level_is_logged(start: Callable[..., io.StringIO], level: str, seen: int) -> None:
+    stream = start(log_level=level)
+    log().debug("d")
+    log().info("i")
+    logging.getLogger("mintmark").warning("w")
+    assert len(lines(stream)) == seen
+
+
+def test_auto_is_console_on_a_terminal_and_json_elsewhere(start: Callable[..., io.StringIO]) -> None:
+    piped = start("auto")
+    log().info("serving")
+    assert lines(piped)[0]["event"] == "serving"
+    terminal = start("auto", tty=True)
+    log().info("serving")
+    assert "\x1b[" in terminal.getvalue()
+    assert not terminal.getvalue().startswith("{")
+
+
+def test_console_in_a_pipe_has_no_colors(start: Callable[..., io.StringIO]) -> None:
+    stream = start("console")
+    log().info("serving", http="127.0.0.1:1")
+    assert "\x1b" not in stream.getvalue()
+    assert re.fullmatch(r"\S+Z \[info     \] serving +http=127\.0\.0\.1:1\n", stream.getvalue())
+
+
+def test_of_several_workers_a_line_names_its_process(start: Callable[..., io.StringIO]) -> None:
+    stream = start(workers=2)
+    log().info("store away")
+    logging.getLogger("mintmark").info("the same")
+    assert all(isinstance(line["pid"], int) for line in lines(stream))
+
+
+@pytest.mark.parametrize("form", ["json", "console"])
+def test_secrets_are_masked_wherever_they_turn_up(start: Callable[..., io.StringIO], form: str) -> None:
+    key = new_key()
+    stream = start(form)
+    log().info(
+        f"who {key}", key=key, deep={"a": [key, (f"Bearer {key}",)]}, raw=key.encode(), it=SimpleNamespace(k=key)
+    )
+    log().info("url", url="mysql://ids:s3cret@db/ids?cache=redis://:s3cret@cache:6379", option="x?password=s3cret&a=1")
+    logging.getLogger("other").info("cut short: %s, of %s", key[:30], "redis+sentinel://u:s3@cret@a:1,b:2/")
+    try:
+        raise ValueError(f"http://:{key}@host refused {key}")
+    except ValueError:
+        log().exception("failed")
+    text = stream.getvalue()
+    assert "mm_***" in text
+    assert "mysql://ids:***@" in text
+    assert "a=1" in text
+    for secret in (key[3:], key[3:30], "s3cret", "s3@cret", "s3"):
+        assert secret not in text
+
+
+def test_names_that_only_begin_like_a_key_are_not_masked() -> None:
+    assert logs.masked("mm_orders http://127.0.0.1:8080/x") == "mm_orders http://127.0.0.1:8080/x"
+
+
+@pytest.mark.parametrize("piece", ["://:a", "&token", "mm_", "://", "?token", "@:", "://a:b@"])
+def test_masking_a_long_hostile_text_takes_no_time(piece: str) -> None:
+    began = time.perf_counter()
+    logs.masked(piece * 20_000)
+    # Patterns that go back and forth would take minutes.
+    assert time.perf_counter() - began < 5
+
+
+HOSTILE = "orders\n2026-01-01T00:00:00Z [info] forged\r\x1b[2J\x00\x9b\u2028\u202e"
+
+
+@pytest.mark.parametrize("form", ["json", "console"])
+def test_what_others_sent_cannot_make_a_line_of_its_own(start: Callable[..., io.StringIO], form: str) -> None:
+    stream = start(form)
+    log().info(HOSTILE, namespace=HOSTILE, deep=[HOSTILE])
+    text = stream.getvalue()
+    assert text.count("\n") == 1
+    assert text.endswith("\n")
+    assert all(character.isprintable() for character in text[:-1])
+
+
+def test_on_a_console_the_lines_of_a_traceback_are_indented_and_hold_no_controls(
+    start: Callable[..., io.StringIO],
+) -> None:
+    stream = start("console")
+    try:
+        raise ValueError(HOSTILE)
+    except ValueError:
+        log().exception("failed")
+    first, *rest = stream.getvalue().removesuffix("\n").split("\n")
+    assert "failed" in first
+    assert len(rest) > 3
+    assert all(line.startswith("  ") and line.isprintable() for line in rest)

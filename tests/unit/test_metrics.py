@@ -1,0 +1,338 @@
+"""What the service counts: nothing twice, nothing lost, of all workers, and by the names that the reference has."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from mintmark import Sequence, __version__, sno
+from mintmark.errors import ConfigError, GenerationError
+from mintmark.server.metrics import OPERATIONS, Metered, Metrics, routes
+from mintmark.store import Store
+from mintmark.store.memory import MemoryStore
+from tests.unit.test_health import answer, with_keys
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+ROOT = Path(__file__).parents[2]
+
+
+def samples(metrics: Metrics) -> dict[str, float]:
+    """All samples but of histograms' buckets, as they are written: ``name{label="value"}``."""
+    return read(metrics.render()[0].decode())
+
+
+def read(text: str) -> dict[str, float]:
+    found = {}
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            labels = ",".join(f'{name}="{value}"' for name, value in sorted(sample.labels.items()))
+            if "le" not in sample.labels:
+                found[f"{sample.name}{{{labels}}}" if labels else sample.name] = sample.value
+    return found
+
+
+class Lane:
+    """The hot path's counts, as a test says."""
+
+    def __init__(self, *rows: tuple[str, str, int, int]) -> None:
+        self.rows = list(rows)
+
+    def counts(self) -> list[tuple[str, str, int, int]]:
+        return self.rows
+
+
+def service(
+    *rows: tuple[str, str, int, int],
+    sequences: Mapping[str, Any] | None = None,
+    generators: Mapping[str, Any] | None = None,
+    connections: Mapping[str, Any] | None = None,
+    draining: bool = False,
+) -> Any:
+    return SimpleNamespace(
+        lane=Lane(*rows),
+        sequences=lambda: sequences or {},
+        generators=lambda: generators or {},
+        connections=connections or {},
+        draining=draining,
+    )
+
+
+# --- what requests count ------------------------------------------------------------------------------------------
+
+
+def test_a_request_counts_by_interface_operation_and_code() -> None:
+    metrics = Metrics()
+    metrics.request("http", "reserve", "ok", 0.25)
+    metrics.request("http", "reserve", "ok", 0.5)
+    metrics.request("redis", "get", "store.unavailable")
+    found = samples(metrics)
+    assert found['mintmark_requests_total{code="ok",interface="http",operation="reserve"}'] == 2
+    assert found['mintmark_requests_total{code="store.unavailable",interface="redis",operation="get"}'] == 1
+    assert found['mintmark_request_seconds_count{interface="http",operation="reserve"}'] == 2
+    assert found['mintmark_request_seconds_sum{interface="http",operation="reserve"}'] == 0.75
+    assert 'mintmark_request_seconds_count{interface="redis",operation="get"}' not in found
+
+
+def test_whatever_is_asked_nobody_outside_can_make_series() -> None:
+    metrics = Metrics()
+    before = len(samples(metrics))
+    for at in range(100):
+        metrics.request("redis", f"FLUSHALL{at}", f"no.such{at}", 0.1)
+    assert len(samples(metrics)) <= before + 3
+    assert samples(metrics)['mintmark_requests_total{code="service.failed",interface="redis",operation="other"}'] == 100
+
+
+def test_integers_ids_and_the_last_resort_add_up() -> None:
+    metrics = Metrics()
+    metrics.integers("orders", 3)
+    metrics.integers("orders", 2**40)
+    metrics.ids("sno", 5)
+    metrics.fallback("orders", 7)
+    found = samples(metrics)
+    assert found['mintmark_integers_total{namespace="orders"}'] == 3 + 2**40
+    assert found['mintmark_ids_total{scheme="sno"}'] == 5
+    assert found['mintmark_fallback_integers_total{namespace="orders"}'] == 7
+
+
+# --- what is gathered ---------------------------------------------------------------------------------------------
+
+
+def test_the_hot_path_is_counted_once_however_often_it_is_gathered() -> None:
+    metrics, it = Metrics(), service(("orders", "alloc", 2, 200), ("orders", "incrby", 1, 50))
+    metrics.gather(it)
+    metrics.gather(it)
+    it.lane.rows = [("orders", "alloc", 5, 500), ("orders", "incrby", 1, 50), ("users", "next", 1, 1)]
+    metrics.gather(it)
+    found = samples(metrics)
+    assert found['mintmark_requests_total{code="ok",interface="http",operation="alloc"}'] == 5
+    assert found['mintmark_requests_total{code="ok",interface="redis",operation="incrby"}'] == 1
+    assert found['mintmark_integers_total{namespace="orders"}'] == 550
+    assert found['mintmark_integers_total{namespace="users"}'] == 1
+
+
+def test_counts_survive_that_a_namespace_is_closed_and_opened_again() -> None:
+    metrics, it = Metrics(), service(("orders", "incr", 10, 10), ("users", "incr", 4, 4))
+    metrics.gather(it)
+    it.lane.rows = [("orders", "incr", 3, 3)]
+    metrics.gather(it)
+    it.lane.rows = [("orders", "incr", 5, 5), ("users", "incr", 9, 9)]
+    metrics.gather(it)
+    found = samples(metrics)
+    assert found['mintmark_integers_total{namespace="orders"}'] == 15
+    assert found['mintmark_integers_total{namespace="users"}'] == 13
+    assert found['mintmark_requests_total{code="ok",interface="redis",operation="incr"}'] == 28
+
+
+def test_the_pool_gauge_is_what_a_sequence_holds_and_nothing_once_it_is_closed() -> None:
+    metrics = Metrics()
+    with Sequence("orders", MemoryStore(), step=1000) as orders:
+        orders.next()
+        metrics.gather(service(sequences={"orders": orders}))
+        assert samples(metrics)['mintmark_pool_integers{namespace="orders"}'] == orders.held > 0
+    metrics.gather(service())
+    assert samples(metrics)['mintmark_pool_integers{namespace="orders"}'] == 0
+
+
+def test_gauges_are_what_the_service_is_now() -> None:
+    metrics = Metrics()
+    metrics.gather(service(generators={"sno": 1}, connections={"http": {1, 2}, "redis": set()}, draining=True))
+    found = samples(metrics)
+    assert found['mintmark_leases{scheme="sno"}'] == 1
+    assert found['mintmark_leases{scheme="snowflake"}'] == found['mintmark_leases{scheme="locality"}'] == 0
+    assert found['mintmark_connections{interface="http"}'] == 2
+    assert found['mintmark_connections{interface="redis"}'] == 0
+    assert found["mintmark_draining"] == 1
+    assert found[f'mintmark_info{{version="{__version__}"}}'] == 1
+
+
+# --- the store ----------------------------------------------------------------------------------------------------
+
+
+def test_every_verb_of_a_store_goes_through_and_is_timed() -> None:
+    metrics = Metrics()
+    with Metered(MemoryStore(), metrics) as store:
+        now_ms = store.now_ms()
+        store.create_pool("pool", layout="sno/1")
+        lease = store.acquire("pool", nodes=range(4), layout="sno/1", holder="me", now_ms=now_ms, span_ms=1000)
+        store.release(store.extend(lease, now_ms=now_ms), used_until_ms=now_ms)
+        assert store.revoke("pool", lease.node).node == lease.node
+        store.create_namespace("orders", stride=2)
+        segment = store.reserve("orders", 10)
+        assert len(segment) == 10
+        assert store.give_back(segment, segment.first)
+        assert store.raise_floor("orders", 100).high_water == 98
+        assert [each.name for each in store.list_pools()] == ["pool"]
+        assert [each.node for each in store.list_leases("pool")] == [lease.node]
+        assert [each.name for each in store.list_namespaces()] == ["orders"]
+        assert store.describe().server == "memory"
+    found = samples(metrics)
+    timed = {name for name in Store.__abstractmethods__ if found.get(f'mintmark_store_seconds_count{{verb="{name}"}}')}
+    assert timed == Store.__abstractmethods__ - {"close"}
+    assert not any(name.startswith("mintmark_store_failures") for name in found)
+
+
+def test_a_refusal_counts_and_reaches_the_caller() -> None:
+    metrics = Metrics()
+    store = Metered(MemoryStore(), metrics)
+    store.create_namespace("few", maximum=1)
+    store.reserve("few", 1)
+    with pytest.raises(GenerationError) as refusal:
+        store.reserve("few", 1)
+    with pytest.raises(ConfigError):
+        store.create_namespace("few")
+    assert refusal.value.code == "sequence.exhausted"
+    found = samples(metrics)
+    assert found['mintmark_store_failures_total{code="sequence.exhausted",verb="reserve"}'] == 1
+    assert found['mintmark_store_failures_total{code="config.namespace",verb="create_namespace"}'] == 1
+    assert found['mintmark_store_seconds_count{verb="reserve"}'] == 2
+
+
+def test_a_fault_of_a_store_counts_as_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    metrics, inner = Metrics(), MemoryStore()
+    monkeypatch.setattr(inner, "now_ms", lambda: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        Metered(inner, metrics).now_ms()
+    assert samples(metrics)['mintmark_store_failures_total{code="store.refused",verb="now_ms"}'] == 1
+
+
+def test_a_metered_store_is_the_store_to_generators_and_sequences() -> None:
+    metrics, inner = Metrics(), MemoryStore()
+    inner.clock_limit_ms = 123
+    store = Metered(inner, metrics)
+    assert (store.url, store.promise, store.clock_limit_ms) == (inner.url, inner.promise, 123)
+    with Sequence("orders", store, step=100) as orders, sno.Generator(store=store) as ids:
+        assert orders.next() == 1
+        assert ids.new()
+    found = samples(metrics)
+    assert found['mintmark_store_seconds_count{verb="reserve"}'] >= 1
+    assert found['mintmark_store_seconds_count{verb="acquire"}'] == 1
+    assert found['mintmark_store_seconds_count{verb="release"}'] == 1
+
+
+# --- several workers ----------------------------------------------------------------------------------------------
+
+WORKER = """
+import sys
+from types import SimpleNamespace
+from mintmark.server.metrics import Metrics
+metrics = Metrics()
+held, up, days = (int(word) for word in sys.argv[1:])
+metrics.request("http", "reserve", "ok", 0.1)
+metrics.gather(SimpleNamespace(
+    lane=SimpleNamespace(counts=lambda: [("orders", "incr", 10, 10)]),
+    sequences=lambda: {"orders": SimpleNamespace(held=held)},
+    generators=lambda: {"sno": 1},
+    connections={"redis": {1, 2}},
+    draining=False,
+))
+metrics.store_up.set(up)
+metrics.clock_offset.set(up)
+metrics.namespace_days.labels("orders").set(days)
+"""
+SUPERVISOR = """
+import sys
+from mintmark.server.metrics import Workers
+workers = Workers()
+workers.gone(int(sys.argv[1]))
+workers.replaced()
+"""
+SCRAPE = """
+import sys
+from mintmark.server.metrics import Metrics
+sys.stdout.buffer.write(Metrics().render()[0])
+"""
+
+
+def run(directory: Path, program: str, *words: object) -> tuple[int, str]:
+    """Runs a program as a process of the service; returns its pid and what it printed."""
+    environment = {**os.environ, "PROMETHEUS_MULTIPROC_DIR": str(directory), "PYTHONPATH": str(ROOT / "src")}
+    with subprocess.Popen(
+        [sys.executable, "-W", "error", "-c", program, *map(str, words)],
+        env=environment,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        printed, _ = process.communicate(timeout=60)
+    assert process.returncode == 0
+    return process.pid, printed
+
+
+def test_workers_add_up_and_a_dead_one_takes_its_gauges_along(tmp_path: Path) -> None:
+    first, _ = run(tmp_path, WORKER, 1000, 1, 50)
+    run(tmp_path, WORKER, 500, 1, 40)
+    # The process that merges is a third one, which has not looked at the store.
+    merged = read(run(tmp_path, SCRAPE)[1])
+    assert merged['mintmark_requests_total{code="ok",interface="http",operation="reserve"}'] == 2
+    assert merged['mintmark_requests_total{code="ok",interface="redis",operation="incr"}'] == 20
+    assert merged['mintmark_request_seconds_count{interface="http",operation="reserve"}'] == 2
+    assert merged['mintmark_integers_total{namespace="orders"}'] == 20
+    assert merged['mintmark_pool_integers{namespace="orders"}'] == 1500
+    assert merged['mintmark_leases{scheme="sno"}'] == 2
+    assert merged['mintmark_connections{interface="redis"}'] == 4
+    assert merged['mintmark_namespace_days_left{namespace="orders"}'] == 40
+    assert merged["mintmark_store_clock_offset_seconds"] in {0, 1}
+    assert merged["mintmark_store_up"] == 0
+    assert merged[f'mintmark_info{{version="{__version__}"}}'] == 1
+    assert merged["mintmark_workers_replaced_total"] == 0
+    assert not any("pid=" in name for name in merged)
+
+    run(tmp_path, SUPERVISOR, first)
+    merged = read(run(tmp_path, SCRAPE)[1])
+    assert merged['mintmark_pool_integers{namespace="orders"}'] == 500
+    assert merged['mintmark_integers_total{namespace="orders"}'] == 20
+    assert merged["mintmark_workers_replaced_total"] == 1
+
+
+# --- the page -----------------------------------------------------------------------------------------------------
+
+
+def test_metrics_are_text_for_prometheus_and_as_new_as_the_scrape() -> None:
+    metrics = Metrics()
+    it = service(("orders", "incr", 1, 1))
+    it.metrics = metrics
+    with_keys(it, has_keys=False)
+    response = answer(routes(it), "/metrics")
+    assert response.status_code == 200
+    assert response.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
+    assert read(response.text)['mintmark_integers_total{namespace="orders"}'] == 1
+
+
+def test_metrics_are_for_keys_with_that_right() -> None:
+    it = service()
+    it.metrics = Metrics()
+    with_keys(it, scraper=["metrics"], other=["next"])
+    assert answer(routes(it), "/metrics", key="scraper").status_code == 200
+    assert answer(routes(it), "/metrics", key="other").text == "request.rights"
+    assert answer(routes(it), "/metrics").text == "request.key"
+    assert answer(routes(it), "/metrics", key="unknown").text == "request.key"
+
+
+def test_the_reference_names_every_metric_with_its_type_and_labels() -> None:
+    page = (ROOT / "docs" / "reference" / "metrics.md").read_text(encoding="utf-8")
+    documented = {
+        found[1]: (found[2], set(re.findall(r"`(\w+)`", found[3])))
+        for found in re.finditer(r"^\| `(mintmark_\w+)` \| (\w+) \|([^|]*)\|", page, re.MULTILINE)
+    }
+    assert documented == {name: (each._type, set(each._labelnames)) for name, each in registry(Metrics()).items()}
+    for operation in OPERATIONS:
+        assert f"`{operation}`" in page
+
+
+def registry(metrics: Metrics) -> dict[str, Any]:
+    """The collectors by the name that they are scraped as."""
+    collectors: dict[str, Any] = dict(metrics.registry._names_to_collectors)
+    return {
+        name: each
+        for name, each in collectors.items()
+        if name == (f"{each._name}_total" if each._type == "counter" else each._name)
+    }

@@ -1,0 +1,633 @@
+"""The settings of the service: where they are read, in which order, and what is said about wrong ones."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import pickle
+import re
+import shlex
+import subprocess
+import sys
+import traceback
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from mintmark.cli import COMMANDS, main
+from mintmark.errors import ConfigError
+from mintmark.server.keys import RIGHTS, digest
+from mintmark.server.settings import (
+    GROUPS,
+    OTHER_VARIABLES,
+    TABLES,
+    KeySettings,
+    Settings,
+    flag,
+    form,
+    variable,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pydantic.fields import FieldInfo
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "reference" / "settings.md"
+HASH = digest("mm_somebody")
+OTHER_HASH = digest("mm_somebody_else")
+WORDS = [name for name in Settings.model_fields if name not in TABLES]
+
+
+@pytest.fixture(autouse=True)
+def clean(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in list(os.environ):
+        if name.startswith("MINTMARK_"):
+            monkeypatch.delenv(name)
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[[str], str]:
+    """Writes a configuration file and returns its path."""
+
+    def make(text: str) -> str:
+        path = tmp_path / "mintmark.toml"
+        path.write_text(text, encoding="utf-8")
+        return str(path)
+
+    return make
+
+
+def refused(*argv: str, code: str = "config.setting") -> str:
+    """What is said about a wrong command line."""
+    with pytest.raises(ConfigError) as caught:
+        Settings.load(argv)
+    assert caught.value.code == code
+    return str(caught.value)
+
+
+# --- sources ----------------------------------------------------------------------------------------------------------
+
+
+def test_without_a_word_it_serves_this_machine_alone() -> None:
+    settings = Settings.load([])
+    assert settings == Settings()
+    assert (settings.http_address, settings.redis_address) == (("127.0.0.1", 8080), ("127.0.0.1", 6380))
+    assert (settings.workers, settings.has_keys, settings.creates, settings.insecure) == (1, False, True, False)
+
+
+def test_the_command_line_comes_before_the_environment_and_that_before_the_file(
+    monkeypatch: pytest.MonkeyPatch, write: Callable[[str], str]
+) -> None:
+    path = write("workers = 2\ngrace_ms = 2\nrate = 2\n")
+    monkeypatch.setenv("MINTMARK_WORKERS", "3")
+    monkeypatch.setenv("MINTMARK_GRACE_MS", "3")
+    settings = Settings.load(["--config", path, "--workers", "4"])
+    assert (settings.workers, settings.grace_ms, settings.rate, settings.burst) == (4, 3, 2, 0)
+
+
+def test_the_environment_can_name_the_file_and_the_command_line_another(
+    monkeypatch: pytest.MonkeyPatch, write: Callable[[str], str], tmp_path: Path
+) -> None:
+    monkeypatch.setenv("MINTMARK_CONFIG", write("workers = 2"))
+    assert Settings.load([]).workers == 2
+    (tmp_path / "other.toml").write_text("grace_ms = 7")
+    settings = Settings.load(["--config", str(tmp_path / "other.toml")])
+    assert (settings.workers, settings.grace_ms) == (1, 7)
+
+
+@pytest.mark.parametrize("name", WORDS)
+def test_every_setting_but_tables_has_a_word_a_variable_and_a_line(
+    name: str, monkeypatch: pytest.MonkeyPatch, write: Callable[[str], str]
+) -> None:
+    file = write("")
+    value: Any = {
+        "config": file,
+        "store": "redis://cache",
+        "http": "[::1]:0",
+        "redis": "localhost:1",
+        "insecure": True,
+        "auto_create": False,
+        "trace_header": "X-Request-Id",
+        "fallback": "random",
+        "log_format": "json",
+        "log_level": "error",
+        "access_log": "all",
+    }.get(name, file if name.startswith("tls_") else 5000)
+    value = 7 if name == "workers" else value
+    # TLS needs its files together.
+    others = {f"tls_{each}": file for each in ("cert", "key")} if name.startswith("tls_") else {}
+    others.pop(name, None)
+    rest = [word for each in others for word in (flag(each), file)]
+
+    def read(settings: Settings) -> Any:
+        return settings.store_url if name == "store" else getattr(settings, name)
+
+    opposite = f"--no-{flag(name)[2:]}"
+    word = [flag(name)] if value is True else [opposite] if value is False else [flag(name), str(value)]
+    assert read(Settings.load([*rest, *word])) == value
+    with monkeypatch.context() as patched:
+        patched.setenv(variable(name), str(value))
+        assert read(Settings.load(rest)) == value
+        patched.setenv(variable(name), "")
+        assert read(Settings.load([])) == read(Settings())
+    if name != "config":
+        path = write(f"{name} = {json.dumps(value)}")
+        assert read(Settings.load(["--config", path, *rest])) == value
+
+
+def test_the_file_has_keys_and_the_rates_of_namespaces(write: Callable[[str], str]) -> None:
+    path = write(f"""
+        http = "0.0.0.0:8080"
+        rates = {{ orders = 5000, "a.b" = 0 }}
+        [keys.shop]
+        hash = "{HASH}"
+        rights = {{ "orders*" = ["next", "describe"], "sno" = ["mint"] }}
+        rate = 100
+        [keys."ops@example"]
+        hash = "{OTHER_HASH}"
+        rights = {{ "*" = ["admin"] }}
+    """)
+    settings = Settings.load(["--config", path])
+    assert settings.rates == {"orders": 5000, "a.b": 0}
+    shop = settings.keys["shop"]
+    assert (shop.hash, shop.rate, shop.burst) == (HASH, 100, 0)
+    assert shop.rights == {"orders*": ("next", "describe"), "sno": ("mint",)}
+    assert settings.keys["ops@example"].rights == {"*": ("admin",)}
+    assert settings.has_keys
+    assert not settings.creates
+
+
+def test_namespaces_are_made_where_there_are_no_keys_or_where_it_is_said(write: Callable[[str], str]) -> None:
+    path = write(f'[keys.shop]\nhash = "{HASH}"')
+    assert Settings.load([]).creates
+    assert not Settings.load(["--no-auto-create"]).creates
+    assert not Settings.load(["--config", path]).creates
+    assert Settings.load(["--config", path, "--auto-create"]).creates
+
+
+def test_without_a_store_it_is_this_machines_registry(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("MINTMARK_HOME", str(tmp_path / "home"))
+    settings = Settings.load([])
+    assert settings.store_url == f"sqlite:///{tmp_path}/home/registry.db"
+    with settings.open_store() as store:
+        assert store.now_ms() > 0
+    with Settings(store="memory:").open_store() as store:
+        assert store.describe().promise == "process"
+
+
+def test_the_constructor_reads_nothing_but_its_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MINTMARK_WORKERS", "5")
+    monkeypatch.setenv("MINTMARK_NONSENSE", "5")
+    assert Settings(http="off").workers == 1
+
+
+def test_variables_of_mintmark_that_are_no_settings_do_no_harm(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in OTHER_VARIABLES:
+        monkeypatch.setenv(name, "/somewhere")
+    assert Settings.load([]) == Settings()
+
+
+def test_the_list_of_other_variables_is_what_the_project_reads() -> None:
+    files = [
+        *(ROOT / "src").rglob("*.py"),
+        *(path for path in (ROOT / "tests").rglob("*.py") if path != Path(__file__)),
+        ROOT / "Makefile",
+        ROOT / ".ci" / "run",
+    ]
+    # Names in quotes, or set by a shell.
+    said = r'(?:"|^export |^\t)(MINTMARK_[A-Z_]+)(?:"|=)'
+    read = {name for path in files for name in re.findall(said, path.read_text(encoding="utf-8"), re.MULTILINE)}
+    assert set(OTHER_VARIABLES) <= read
+    assert read - set(OTHER_VARIABLES) <= {variable(name) for name in WORDS}
+
+
+def test_a_kubernetes_service_called_mintmark_does_not_stop_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    links = {
+        "MINTMARK_SERVICE_HOST": "10.0.0.7",
+        "MINTMARK_SERVICE_PORT": "8080",
+        "MINTMARK_SERVICE_PORT_HTTP": "8080",
+        "MINTMARK_PORT": "tcp://10.0.0.7:8080",
+        "MINTMARK_PORT_8080_TCP": "tcp://10.0.0.7:8080",
+        "MINTMARK_PORT_8080_TCP_ADDR": "10.0.0.7",
+        "MINTMARK_REDIS_SERVICE_HOST": "10.0.0.8",
+        "MINTMARK_REDIS_PORT": "tcp://10.0.0.8:6380",
+    }
+    for name, value in links.items():
+        monkeypatch.setenv(name, value)
+    assert Settings.load([]) == Settings()
+    monkeypatch.setenv("MINTMARK_HTTP_PORT", "8080")
+    assert "MINTMARK_HTTP_PORT" in refused()
+
+
+# --- wrong values -----------------------------------------------------------------------------------------------------
+
+LINES = [
+    (["--workers", "65"], "--workers 65 is not a whole number in 1..64"),
+    (["--workers", "0"], "--workers 0 is not a whole number in 1..64"),
+    (["--workers", "-5"], "--workers -5 is not a whole number in 1..64"),
+    (["--workers", "many"], "--workers 'many' is not a whole number in 1..64"),
+    (["--workers", "1_0"], "--workers '1_0' is not a whole number in 1..64"),
+    (["--workers", "9" * 5000], f"--workers '{'9' * 79}... is not a whole number in 1..64"),
+    (["--workers"], "argument --workers: expected one argument; see 'mintmark serve --help'"),
+    (["--worker", "2"], "there is no setting --worker: did you mean --workers?"),
+    (["--frob"], "there is no setting --frob: see 'mintmark serve --help'"),
+    (["--keys", "{}"], "there is no setting --keys: see 'mintmark serve --help'"),
+    (["frob"], "a word belongs to no setting: write --NAME VALUE, or --NAME alone"),
+    (["--insecure", "yes"], "a word belongs to no setting"),
+    (["--http", "8080"], "--http '8080' is not HOST:PORT, or off"),
+    (["--http", "127.0.0.1:65536"], "--http '127.0.0.1:65536' is not HOST:PORT, or off"),
+    (["--http", "::1:80"], "--http '::1:80' is not HOST:PORT, or off"),
+    (["--http", "[::g]:80"], "--http '[::g]:80' is not HOST:PORT, or off"),
+    (["--redis", "no host:80"], "--redis 'no host:80' is not HOST:PORT, or off"),
+    (["--redis", ""], "--redis '' is not HOST:PORT, or off"),
+    (["--http", "off", "--redis", "off"], "http and redis are both off"),
+    (["--span-ms", "999"], "--span-ms 999 is not a whole number of milliseconds in 1000..86400000"),
+    (["--max-request-bytes", "1"], "--max-request-bytes 1 is not a whole number of bytes in 4096..16777216"),
+    (["--log-level", "loud"], "--log-level 'loud' is not one of debug, info, warning, error"),
+    (["--fallback", "null"], "--fallback 'null' is not one of none, random"),
+    (["--trace-header", "X Trace"], "--trace-header 'X Trace' is not 1 to 64 letters, digits and -"),
+    (["--trace-header", "X\nTrace"], r"--trace-header 'X\nTrace' is not 1 to 64 letters"),
+    (["--min-step", "9", "--max-step", "8"], "min_step 9 is above max_step 8"),
+    (["--tls-cert", __file__], "tls_cert is set without tls_key"),
+    (["--tls-key", __file__], "tls_key is set without tls_cert"),
+    (["--tls-client-ca", __file__], "tls_client_ca is set without tls_cert"),
+    (["--tls-cert", "/no/such"], "--tls-cert '/no/such' is not a file that can be read"),
+    (["--store", ""], "--store ***: a store's URL begins with its kind"),
+    (["--store", "frob://host"], "--store ***: there is no such kind of store: use one of memory, sqlite"),
+    (["--store", "MEMORY:", "--workers", "2"], "workers is 2, and each would have a memory: store of its own"),
+    (["--config", "/no/such.toml"], "--config '/no/such.toml' cannot be read: there is no such file"),
+    (["--config", "/"], "--config '/' cannot be read: there is no such file"),
+    (["--config", ""], "--config '' is not a file that can be read"),
+]
+
+
+@pytest.mark.parametrize(("argv", "sentence"), LINES, ids=lambda each: str(each)[:60])
+def test_a_wrong_command_line_is_one_sentence_with_the_setting_the_value_and_the_limit(
+    argv: list[str], sentence: str
+) -> None:
+    message = refused(*argv)
+    assert sentence in message
+    assert "\n" not in message
+
+
+VARIABLES = [
+    ("MINTMARK_WORKERS", "65", "MINTMARK_WORKERS=65 is not a whole number in 1..64"),
+    ("MINTMARK_INSECURE", "maybe", "MINTMARK_INSECURE='maybe' is not true or false"),
+    ("MINTMARK_AUTO_CREATE", "none", "MINTMARK_AUTO_CREATE='none' is not true or false"),
+    ("MINTMARK_STORE", "frob", "MINTMARK_STORE=***: a store's URL begins with its kind"),
+    ("MINTMARK_CONFIG", "/no/such", "MINTMARK_CONFIG='/no/such' cannot be read: there is no such file"),
+    ("MINTMARK_MAX_WAIT", "5", "there is no setting MINTMARK_MAX_WAIT: did you mean MINTMARK_MAX_WAIT_MS?"),
+    ("MINTMARK_HTTP_PORT", "5", "there is no setting MINTMARK_HTTP_PORT: did you mean MINTMARK_HTTP?"),
+    ("MINTMARK_", "5", "there is no setting MINTMARK_: see 'mintmark serve --help'"),
+    ("MINTMARK_KEYS", "{}", "MINTMARK_KEYS belongs in the configuration file, as a table"),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "sentence"), VARIABLES, ids=lambda each: str(each)[:60])
+def test_a_wrong_variable_is_one_sentence_too(
+    name: str, value: str, sentence: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, value)
+    assert sentence in refused()
+
+
+KEY = f'[keys.web]\nhash = "{HASH}"\n'
+FILES = [
+    ("workers = 65", "workers = 65 in '{path}' is not a whole number in 1..64"),
+    ("workers = true", "workers = True in '{path}' is not a whole number in 1..64"),
+    ("workers = 5.0", "workers = 5.0 in '{path}' is not a whole number"),
+    (f"workers = 0x{'f' * 9000}", "workers = a number of thousands of digits in"),
+    ("http = 8080", "http = 8080 in '{path}' is not HOST:PORT, or off"),
+    ("store = 5", "store = *** in '{path}' is not a store's URL"),
+    ("wrkers = 5", "there is no setting wrkers in '{path}': did you mean workers?"),
+    ("max-wait-ms = 5", "there is no setting max-wait-ms in '{path}': did you mean max_wait_ms?"),
+    ("_env_file = 'x'", "there is no setting _env_file in '{path}'"),
+    ("config = 'x'", "config is set in '{path}' itself"),
+    ("workers", "'{path}' cannot be read: Expected '=' after a key"),
+    ("workers = 1\nworkers = 2", "'{path}' cannot be read: Cannot overwrite a value"),
+    (f"a = {'[' * 100_000}", "'{path}' cannot be read: maximum recursion depth exceeded"),
+    ("rates = 5", "rates = 5 in '{path}' is not a table of namespaces and their rates"),
+    ("rates.orders = -1", "rates.orders = -1 in '{path}' is not a whole number in 0..1000000000"),
+    ("rates.'a b' = 1", "rates = {{'a b': 1}} in '{path}': namespace 'a b' is not 1 to 128 letters"),
+    ("keys = 5", "keys = *** in '{path}' is not a table of keys"),
+    ("keys.web = 5", "keys.web = *** in '{path}' is not a table of keys"),
+    ("[keys.web]", "keys.web.hash, which is missing, is not sha256: and 64 hexadecimal digits"),
+    ("[keys.web]\nhash = 'x'", "keys.web.hash = *** in '{path}' is not sha256: and 64 hexadecimal digits"),
+    (f"[keys.web]\nhash = '{HASH.upper()}'", "is not sha256: and 64 hexadecimal digits"),
+    (f"{KEY}rites = 5", "there is no setting rites in keys.web: did you mean rights?"),
+    (f"{KEY}rate = -1", "keys.web.rate = -1 in '{path}' is not a whole number in 0..1000000000"),
+    (f"{KEY}rights = ['next']", "keys.web.rights = ['next'] in '{path}' is not a table such as"),
+    (f"{KEY}rights.orders = 'next'", "keys.web.rights.orders = 'next' in '{path}' is not a table such as"),
+    (f"{KEY}rights.orders = ['fly']", f"'fly' is no right: use one of {', '.join(RIGHTS)}"),
+    (f"{KEY}rights.orders = ['admin']", "the right 'admin' belongs to '*', not to 'orders'"),
+    (f"{KEY}rights.'or*ers' = ['next']", "'or*ers' is no pattern of names"),
+    (f"{KEY}rights.'' = ['next']", "'' is no pattern of names"),
+    (f"[keys.'a b']\nhash = '{HASH}'", "'a b' is no name of a key: use 1 to 64 letters"),
+    (f"{KEY}[keys.other]\nhash = '{HASH}'", "the keys 'web' and 'other' have the same hash"),
+]
+
+
+@pytest.mark.parametrize(("text", "sentence"), FILES, ids=lambda each: str(each)[:60])
+def test_a_wrong_file_is_one_sentence_too(text: str, sentence: str, write: Callable[[str], str]) -> None:
+    path = write(text)
+    message = refused("--config", path)
+    assert sentence.format(path=path) in message
+    assert "\n" not in message
+
+
+def test_a_file_that_is_not_utf_8_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "mintmark.toml").write_bytes(b"store = '\xff'")
+    assert "cannot be read: 'utf-8' codec can't decode" in refused("--config", str(tmp_path / "mintmark.toml"))
+
+
+def test_the_value_that_counts_is_the_one_that_is_complained_of(
+    monkeypatch: pytest.MonkeyPatch, write: Callable[[str], str]
+) -> None:
+    monkeypatch.setenv("MINTMARK_WORKERS", "99")
+    assert "--workers 98" in refused("--config", write("workers = 97"), "--workers", "98")
+    assert "MINTMARK_WORKERS=99" in refused("--config", write("workers = 97"))
+    assert Settings.load(["--config", write("workers = 97"), "--workers", "1"]).workers == 1
+
+
+@pytest.mark.parametrize("address", ["0.0.0.0:80", "[::]:80", "192.0.2.1:0", "example.org:80", "[::ffff:192.0.2.1]:1"])
+@pytest.mark.parametrize("name", ["http", "redis"])
+def test_beyond_this_machine_it_needs_keys_or_a_word(name: str, address: str, write: Callable[[str], str]) -> None:
+    message = refused(flag(name), address, code="config.insecure")
+    assert message.startswith(f"{name} {address} can be reached from beyond this machine")
+    assert Settings.load([flag(name), address, "--insecure"]).insecure
+    assert Settings.load([flag(name), address, "--config", write(KEY)]).has_keys
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:80", "127.9.9.9:80", "[::1]:80", "localhost:80", "off"])
+def test_this_machine_is_served_without_keys(address: str) -> None:
+    assert Settings.load(["--http", address]).http == address
+
+
+# --- whatever it is told ----------------------------------------------------------------------------------------------
+
+TEXTS = st.text(max_size=40) | st.from_regex(r"\A[-0-9a-z:.\[\]{},\"']{0,20}\Z") | st.integers().map(str)
+SCALARS = st.booleans() | st.integers(-(2**70), 2**70) | st.floats() | st.text(max_size=20)
+VALUES = st.recursive(
+    SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=9), inner, max_size=3)
+)
+
+
+def toml(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{json.dumps(name)} = {toml(each)}" for name, each in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(toml, value)) + "]"
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def is_settings_or_one_sentence(*argv: str) -> None:
+    try:
+        Settings.load(argv)
+    except ConfigError as error:
+        refusal = error
+    else:
+        return
+    assert refusal.code in {"config.setting", "config.insecure"}
+    assert str(refusal).isprintable()
+    assert 10 < len(str(refusal)) < 400
+
+
+@given(name=st.sampled_from(WORDS), text=TEXTS)
+def test_no_text_on_the_command_line_gives_anything_else_than_settings_or_one_sentence(name: str, text: str) -> None:
+    is_settings_or_one_sentence(f"{flag(name)}={text}")
+
+
+@given(words=st.lists(st.sampled_from([flag(name) for name in WORDS]) | TEXTS.filter(lambda text: text != "-h")))
+def test_nor_do_any_words(words: list[str]) -> None:
+    is_settings_or_one_sentence(*words)
+
+
+@given(
+    name=st.sampled_from([variable(each) for each in Settings.model_fields])
+    | st.from_regex(r"\AMINTMARK_[A-Z0-9_]{0,20}\Z"),
+    text=st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=40),
+)
+def test_nor_does_any_variable(name: str, text: str) -> None:
+    with patch.dict(os.environ, {name: text}):
+        is_settings_or_one_sentence()
+
+
+@given(name=st.sampled_from([*Settings.model_fields, "keys.web", "rates.orders"]), value=VALUES)
+def test_nor_does_any_value_in_the_file(name: str, value: Any, tmp_path_factory: pytest.TempPathFactory) -> None:
+    path = tmp_path_factory.getbasetemp() / "value.toml"
+    path.write_text(f"{name} = {toml(value)}", encoding="utf-8")
+    is_settings_or_one_sentence("--config", str(path))
+
+
+@given(
+    name=st.sampled_from([*KeySettings.model_fields, "frob"]),
+    value=VALUES | st.dictionaries(st.text(max_size=5), st.lists(st.sampled_from(sorted(RIGHTS)))),
+)
+def test_nor_does_any_value_of_a_key(name: str, value: Any, tmp_path_factory: pytest.TempPathFactory) -> None:
+    path = tmp_path_factory.getbasetemp() / "key.toml"
+    rest = "" if name == "hash" else KEY.partition("\n")[2]
+    path.write_text(f"[keys.web]\n{rest}{name} = {toml(value)}", encoding="utf-8")
+    is_settings_or_one_sentence("--config", str(path))
+
+
+@given(data=st.binary(max_size=60))
+def test_nor_does_any_file(data: bytes, tmp_path_factory: pytest.TempPathFactory) -> None:
+    path = tmp_path_factory.getbasetemp() / "bytes.toml"
+    path.write_bytes(data)
+    is_settings_or_one_sentence("--config", str(path))
+
+
+# --- secrets ----------------------------------------------------------------------------------------------------------
+
+SECRET = "s3cr3t"
+
+
+@given(before=st.text(max_size=20), after=st.text(max_size=20))
+def test_no_error_tells_the_stores_url(before: str, after: str) -> None:
+    text = f"{before}{SECRET}{after}"
+    for argv in ([f"--store={text}"], ["--store", f"redis://:{SECRET}@h{after}"], [f"--stor={text}"], ["x", text]):
+        try:
+            told = repr(Settings.load(argv))
+        except ConfigError as error:
+            told = "".join(traceback.format_exception(error))
+        assert SECRET not in told
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"store = 'redis//{SECRET}'",
+        f"store = ['{SECRET}']",
+        f"keys = 'mm_{SECRET}'",
+        f"keys.web = 'mm_{SECRET}'",
+        f"keys.web.hash = 'mm_{SECRET}'",
+        f"keys.web.key = 'mm_{SECRET}'",
+        f"[keys.mm_{SECRET}]",
+        f"[keys.mm_{SECRET}]\nhash = '{HASH}'",
+        f"keys = ['mm_{SECRET}']",
+        f"mm_{SECRET} = 5",
+    ],
+)
+def test_no_error_tells_what_is_in_the_place_of_a_secret(text: str, write: Callable[[str], str]) -> None:
+    with pytest.raises(ConfigError) as caught:
+        Settings.load(["--config", write(text)])
+    assert SECRET not in "".join(traceback.format_exception(caught.value))
+
+
+def test_nor_does_the_error_of_the_constructor() -> None:
+    for wrong in ({"store": f"redis//{SECRET}"}, {"store": [SECRET]}, {"keys": {"web": {"hash": SECRET}}}):
+        with pytest.raises(ValidationError) as caught:
+            Settings(**wrong)
+        assert SECRET not in str(caught.value)
+
+
+def test_no_repr_tells_the_stores_password_or_the_hash_of_a_key(write: Callable[[str], str]) -> None:
+    settings = Settings.load(["--config", write(KEY), "--store", f"redis://:{SECRET}@cache"])
+    for text in (repr(settings), str(settings), f"{settings}", repr(settings.keys)):
+        assert SECRET not in text
+        assert HASH[7:] not in text
+    assert settings.store_url == f"redis://:{SECRET}@cache"
+
+
+# --- workers ----------------------------------------------------------------------------------------------------------
+
+
+def test_settings_reach_another_process_as_they_are(write: Callable[[str], str]) -> None:
+    settings = Settings.load(["--config", write(KEY), "--store", "redis://:pw@cache", "--http", "0.0.0.0:80"])
+    assert pickle.loads(pickle.dumps(settings)) == settings
+    script = "import pickle, sys; s = pickle.load(sys.stdin.buffer); print(s.store_url, s.http, s.keys['web'].hash)"
+    done = subprocess.run(
+        [sys.executable, "-c", script], input=pickle.dumps(settings), capture_output=True, timeout=60, check=True
+    )
+    assert done.stdout.decode().split() == ["redis://:pw@cache", "0.0.0.0:80", HASH]
+
+
+def test_settings_cannot_be_changed() -> None:
+    with pytest.raises(ValueError, match="frozen"):
+        Settings().workers = 2
+
+
+# --- the command ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def help_of_serve(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setenv("COLUMNS", "100")
+    assert main(["serve", "--help"]) == 0
+    return capsys.readouterr().out
+
+
+def test_the_help_has_a_line_for_every_setting_with_its_limits_and_default(help_of_serve: str) -> None:
+    lines = [line for line in help_of_serve.splitlines() if line.startswith("  --")]
+    assert [line.split()[0] for line in lines] == [
+        flag(name) for names in GROUPS.values() for name in names if name not in TABLES
+    ]
+    for line in lines:
+        name = line.split()[0][2:].replace("-", "_")
+        info = Settings.model_fields[name]
+        assert str(info.description) in line
+        if name != "insecure":
+            assert line.endswith(f"default: {form(info).unset or info.default})")
+        if form(info).is_listed:
+            assert f"({form(info).text};" in line
+    assert all(len(line) < 100 for line in help_of_serve.splitlines())
+    assert help_of_serve.isascii()
+
+
+def test_every_setting_is_under_one_heading_and_described() -> None:
+    assert sorted(name for names in GROUPS.values() for name in names) == sorted(Settings.model_fields)
+    for info in [*Settings.model_fields.values(), *KeySettings.model_fields.values()]:
+        assert info.description
+        assert form(info).sentence
+
+
+@pytest.mark.parametrize("line", COMMANDS["serve"].examples.strip().splitlines())
+def test_the_examples_of_serve_are_settings(line: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mintmark.toml").write_text(KEY)
+    program, command, *words = shlex.split(line)
+    assert (program, command) == ("mintmark", "serve")
+    Settings.load(words)
+
+
+def test_a_wrong_setting_ends_the_command_with_78(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["serve", "--workers", "65"]) == 78
+    assert capsys.readouterr().err == "mintmark: --workers 65 is not a whole number in 1..64\n"
+    assert main(["serve", "--http", "0.0.0.0:80"]) == 78
+
+
+@pytest.mark.parametrize(("package", "words"), [("pydantic", []), ("pydantic_settings", ["--help"])], ids=str)
+def test_without_the_extra_it_says_what_to_install(package: str, words: list[str]) -> None:
+    script = f"import sys; sys.modules[{package!r}] = None; from mintmark.cli import main; sys.exit(main(sys.argv[1:]))"
+    done = subprocess.run([sys.executable, "-c", script, "serve", *words], capture_output=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (78, b"")
+    assert (
+        done.stderr.decode() == f"mintmark: the service needs the package {package}: pip install 'mintmark[server]'\n"
+    )
+
+
+def test_other_commands_do_not_load_the_service() -> None:
+    script = (
+        "import sys; from mintmark.cli import main; main(['new', 'sno', '--partition', '1']); "
+        "sys.exit(any(name.startswith(('mintmark.server', 'pydantic')) for name in sys.modules))"
+    )
+    assert subprocess.run([sys.executable, "-c", script], capture_output=True, timeout=60, check=False).returncode == 0
+
+
+# --- the page ---------------------------------------------------------------------------------------------------------
+
+
+def rows(fields: dict[str, FieldInfo]) -> Iterator[list[str]]:
+    """What the page must say of settings, but for their meaning."""
+    for name, info in fields.items():
+        how = form(info)
+        default = "must be there" if info.is_required() else "none" if info.default == {} else f"`{info.default}`"
+        default = how.unset or ("`false`" if info.default is False else default)
+        if fields is KeySettings.model_fields:
+            yield [f"`{name}`", default, how.sentence]
+        elif name in TABLES:
+            yield [f"`{name}`", "file only", "file only", default, how.sentence]
+        else:
+            yield [f"`{name}`", f"`{flag(name)}`", f"`{variable(name)}`", default, how.sentence]
+
+
+def table(heading: str) -> list[list[str]]:
+    """The rows of the table below a heading of the page."""
+    section = PAGE.read_text(encoding="utf-8").partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    lines = [line for line in section.splitlines() if line.startswith("| `")]
+    return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]
+
+
+@pytest.mark.parametrize("heading", GROUPS)
+def test_the_page_has_every_setting_and_nothing_else(heading: str) -> None:
+    found = table(heading[0].upper() + heading[1:])
+    expected = {name: Settings.model_fields[name] for name in GROUPS[heading]}
+    assert [row[:-1] for row in found] == list(rows(expected))
+    assert all(len(row[-1]) > 10 for row in found)
+
+
+def test_the_page_has_everything_of_a_key() -> None:
+    found = table("Keys")
+    fields = [row for row in found if len(row) == 4]
+    assert [row[:-1] for row in fields] == list(rows(KeySettings.model_fields))
+    assert [row for row in found if len(row) == 2] == [[f"`{right}`", meaning] for right, meaning in RIGHTS.items()]
+
+
+def test_the_file_of_the_page_can_be_used(write: Callable[[str], str], tmp_path: Path) -> None:
+    block = re.search(r"```toml\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    assert block
+    for name in ("tls.crt", "tls.key"):
+        (tmp_path / name).touch()
+    settings = Settings.load(["--config", write(block[1].replace("/etc/mintmark", str(tmp_path)))])
+    assert list(settings.keys) == ["shop", "operator"]
+    assert settings.rates == {"reports": 100}
