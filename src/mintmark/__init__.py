@@ -16,10 +16,13 @@ del forks  # imported so early that no fork can cut its own import in two
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mintmark.anatomy import Anatomy, inspect
+    from mintmark.client import AsyncClient, Client
     from mintmark.store import Store, open_store
 
 __all__ = [
     "Anatomy",
+    "AsyncClient",
+    "Client",
     "Sequence",
     "Store",
     "__version__",
@@ -36,6 +39,8 @@ __version__ = "0.1.0"
 
 _ELSEWHERE = {
     "Anatomy": "mintmark.anatomy",
+    "AsyncClient": "mintmark.client",
+    "Client": "mintmark.client",
     "inspect": "mintmark.anatomy",
     "Store": "mintmark.store",
     "open_store": "mintmark.store",

@@ -521,12 +521,12 @@ class Tenancy(Task):
 # --- segments -----------------------------------------------------------------------------------------------------
 
 
-def next_step(step: int, lasted_s: float, target_s: float, least: int, most: int) -> int:
-    """How many integers to reserve next, where ``step`` of them lasted so long: enough for the target time.
+def next_step(step: int, rate: float, target_s: float, least: int, most: int) -> int:
+    """How many integers to reserve next, after ``step`` and at so many a second: enough for the target time.
 
     It grows at most eightfold and shrinks at most by half at a time, so that one burst or pause does not decide.
     """
-    wanted = step * target_s / max(lasted_s, 1e-6)
+    wanted = rate * target_s
     return round(min(max(wanted, step / 2, least), step * 8, most))
 
 
@@ -546,6 +546,8 @@ class Supply(Task):
         self._target_s = target_ms / 1000
         self._step = min_step
         self._began_s: float | None = None
+        self._sizes: deque[int] = deque()
+        """Of the segments that the pool was offered and has not used up, the current one first."""
         self._asked = False
         self._used_up: GenerationError | None = None
         self._told: list[Callable[[], None]] = []
@@ -555,8 +557,9 @@ class Supply(Task):
         keeper = self._seat()
         now = time.monotonic()
         with keeper.condition:
-            if self._began_s is not None:
-                self._step = next_step(self._step, now - self._began_s, self._target_s, self._least, self._most)
+            if self._began_s is not None and len(self._sizes) > 1:
+                rate = self._sizes.popleft() / max(now - self._began_s, 1e-6)
+                self._step = next_step(self._step, rate, self._target_s, self._least, self._most)
             self._began_s = now
             self._asked = True
         keeper.wake()
@@ -616,8 +619,9 @@ class Supply(Task):
 
     def _offer(self, segment: Segment) -> None:
         self._asked = False
-        if not self.closed:
-            self._pool.offer(segment.first, len(segment), segment.stride)
+        # Also while it closes: `close` waits for this, and gives it back.
+        self._pool.offer(segment.first, len(segment), segment.stride)
+        self._sizes.append(len(segment))
 
     def refused(self, error: MintError) -> None:
         if isinstance(error, GenerationError):
@@ -645,6 +649,7 @@ class Supply(Task):
     def reborn(self) -> None:
         self._pool.drain()
         self._told = []
+        self._sizes.clear()
         self._began_s = None
         self._step = self._least
 

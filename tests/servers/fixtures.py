@@ -30,6 +30,8 @@ from tests.servers import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tests.servers.mintmark import Http
+
 S = TypeVar("S", bound=Server)
 
 
@@ -102,3 +104,11 @@ def valkey(servers: Servers) -> Valkey:
 @pytest.fixture
 def etcd(servers: Servers) -> Etcd:
     return servers.get(Etcd)
+
+
+@pytest.fixture
+def http(servers: Servers) -> Http:
+    # It brings along what the service is made with.
+    from tests.servers.mintmark import Http
+
+    return servers.get(Http)

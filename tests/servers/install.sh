@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs the servers that the tests run, from the distribution's packages (Debian, Ubuntu). Does nothing when they are
-# there. Without root it says what is missing, and the tests skip.
+# Installs the servers and the tools that the tests run from the distribution's packages (Debian, Ubuntu). Does nothing
+# when they are there. Without root it says what is missing, and the tests skip.
 set -eu
 
 PATH="$PATH:/usr/sbin:/sbin"
@@ -12,6 +12,10 @@ need mariadbd mariadb-server
 need postgres postgresql
 need redis-server redis-server
 need etcd etcd-server
+need promtool prometheus
+need redis-benchmark redis-tools
+need curl curl
+need openssl openssl
 
 [ -n "$missing" ] || exit 0
 if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null 2>&1; then

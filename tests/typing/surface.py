@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, assert_type
 from uuid import UUID
 
 import mintmark
-from mintmark import errors, locality, sno, snowflake
+from mintmark import AsyncClient, Client, errors, locality, sno, snowflake
 from mintmark.anatomy import Anatomy
 from mintmark.testing import ManualClock
 
@@ -161,6 +161,22 @@ def localities(minted: locality.ID) -> None:
         assert_type(generator.fill(bytearray(16)), int)
         assert_type(next(generator), locality.ID)
         assert_type(generator.mode, Literal["variable", "sequential"])
+
+
+async def clients() -> None:
+    with Client("http://ids") as client:
+        assert_type(client, Client)
+        assert_type(client.next("orders"), int)
+        assert_type(client.batch("orders", 2), list[int])
+        assert_type(client.reserve("orders", count=2), range)
+        assert_type(client.mint("sno", meta=7), list[sno.ID])
+        assert_type(client.mint("snowflake", 2), list[int])
+        assert_type(client.mint("locality"), list[locality.ID])
+        assert_type(client.describe("orders").high_water, int)
+    async with AsyncClient("http://ids") as twin:
+        assert_type(twin, AsyncClient)
+        assert_type(await twin.next("orders"), int)
+        assert_type(await twin.mint("sno", 2, 7), list[sno.ID])
 
 
 def everything_else(clock: ManualClock) -> None:

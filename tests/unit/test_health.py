@@ -77,7 +77,7 @@ def client(routes: list[Route]) -> httpx.AsyncClient:
 
     async def refused(_: Request, error: Exception) -> PlainTextResponse:
         assert isinstance(error, RequestError)
-        return PlainTextResponse(error.code, CATALOGUE[error.code].http)
+        return PlainTextResponse(error.code, CATALOGUE[error.code].http, {"Detail": ascii(str(error))})
 
     app = Starlette(routes=routes, exception_handlers={RequestError: refused})
     return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://test")
@@ -451,6 +451,7 @@ def test_profiles_are_for_admins() -> None:
 def test_without_keys_nobody_gets_a_profile() -> None:
     response = answer(profile.routes(make()), "/debug/profile?seconds=1")
     assert (response.status_code, response.text) == (403, "request.rights")
+    assert "mintmark keys new" in response.headers["detail"]
 
 
 @pytest.mark.parametrize("query", ["seconds=0", "seconds=61", "seconds=-1", "seconds=1.5", "seconds=", "seconds=٣"])

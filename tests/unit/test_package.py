@@ -129,6 +129,7 @@ def test_the_package_says_that_it_is_typed() -> None:
         "__init__.pyi",
         "locality.pyi",
         "sequence.pyi",
+        "service.pyi",
         "sno.pyi",
         "snowflake.pyi",
     }

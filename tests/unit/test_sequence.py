@@ -21,6 +21,8 @@ from mintmark.store.memory import MemoryStore
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from mintmark.lease import Segment
+
 
 @pytest.fixture(autouse=True)
 def inline() -> Iterator[None]:
@@ -251,21 +253,85 @@ def test_a_row_has_1_to_2147483647_integers(store: MemoryStore, n: int) -> None:
 
 @given(
     step=st.integers(1, 10**6),
-    lasted=st.floats(0, 1e6),
+    rate=st.floats(0, 1e12),
     least=st.integers(1, 1000),
     extra=st.integers(0, 10**6),
 )
-def test_a_step_stays_between_its_bounds(step: int, lasted: float, least: int, extra: int) -> None:
+def test_a_step_stays_between_its_bounds(step: int, rate: float, least: int, extra: int) -> None:
     most = least + extra
     step = min(max(step, least), most)
-    assert least <= next_step(step, lasted, 10.0, least, most) <= most
+    assert least <= next_step(step, rate, 10.0, least, most) <= most
 
 
 def test_a_step_follows_the_rate() -> None:
     step = 100
     for _ in range(20):
-        step = next_step(step, step / 50_000, 10.0, 100, 1_000_000)
+        step = next_step(step, 50_000, 10.0, 100, 1_000_000)
     assert step == 500_000
     for _ in range(20):
-        step = next_step(step, step / 5, 10.0, 100, 1_000_000)
+        step = next_step(step, 5, 10.0, 100, 1_000_000)
     assert step == 100
+
+
+def test_the_rate_is_that_of_the_segment_that_was_used_up(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    now_s = 0.0
+    monkeypatch.setattr("mintmark.keeper.time.monotonic", lambda: now_s)
+    supply, offered = (
+        Supply(store, "orders", pool := Offered(), min_step=10, max_step=10_000, target_ms=1000),
+        pool.sizes,
+    )
+    for current in range(10):
+        # Always the next one is fetched while the current one lasts.
+        while len(offered) < current + 2:
+            supply.ask(1, lambda: None)
+            keeper.current().step()
+        if current:
+            now_s += offered[current - 1] / 200
+        supply.advanced()
+    assert max(offered) == offered[-1] == 200, "at 200 a second, for a second"
+
+
+class Offered:
+    """A pool that never has enough."""
+
+    def __init__(self) -> None:
+        self.sizes: list[int] = []
+
+    def offer(self, _first: int, count: int, _stride: int) -> None:
+        self.sizes.append(count)
+
+    def has_next(self) -> bool:
+        return False
+
+    def drain(self) -> list[tuple[int, int, int]]:
+        return []
+
+
+class Slow(MemoryStore):
+    """A store whose second reservation takes until it is let go."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked, self.go = threading.Event(), threading.Event()
+
+    def reserve(self, namespace: str, count: int) -> Segment:
+        segment = super().reserve(namespace, count)
+        if segment.first > 1:
+            self.asked.set()
+            assert self.go.wait(60)
+        return segment
+
+
+def test_a_segment_that_arrives_while_it_is_closed_is_given_back_too() -> None:
+    keeper.use(keeper.Keeper())
+    store = Slow()
+    sequence = Sequence("orders", store, min_step=100)
+    assert sequence.next() == 1
+    assert store.asked.wait(60)
+    closing = threading.Thread(target=sequence.close)
+    closing.start()
+    closing.join(0.2)
+    assert closing.is_alive()
+    store.go.set()
+    closing.join(60)
+    assert [record.high_water for record in store.list_namespaces()] == [1]

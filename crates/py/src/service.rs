@@ -286,24 +286,28 @@ impl Access {
 pub struct RespSession {
     lane: Py<Lane>,
     access: Access,
-    /// What was heard and not dealt with yet.
+    /// What was heard; all before `from` is dealt with.
     rest: Vec<u8>,
+    from: usize,
 }
 
 impl RespSession {
     fn run<'py>(&mut self, py: Python<'py>, fresh: Option<&[u8]>) -> PyResult<Bound<'py, PyAny>> {
         let mut kept = std::mem::take(&mut self.rest);
+        let mut at = std::mem::take(&mut self.from);
+        let is_fresh = kept.len() == at;
         let bytes = match fresh {
-            Some(fresh) if kept.is_empty() => fresh,
-            Some(fresh) => {
-                kept.extend_from_slice(fresh);
+            Some(fresh) if is_fresh => {
+                at = 0;
+                fresh
+            }
+            fresh => {
+                kept.extend_from_slice(fresh.unwrap_or_default());
                 &kept
             }
-            None => &kept,
         };
         let lane = self.lane.get();
-        let mut reply = Vec::with_capacity(bytes.len());
-        let mut at = 0;
+        let mut reply = Vec::with_capacity(bytes.len() - at);
         let stop = loop {
             let (words, used) = match resp::hear(&bytes[at..], lane.limit) {
                 resp::Heard::Command(words, used) => (words, used),
@@ -319,7 +323,12 @@ impl RespSession {
             }
             break Some(PyList::new(py, words.iter().map(|word| PyBytes::new(py, word)))?.into_any());
         };
-        self.rest = if at < bytes.len() { bytes[at..].to_vec() } else { Vec::new() };
+        if at < bytes.len() {
+            // What Python's answers interrupt again and again is not copied each time, but once half of it is done.
+            let is_ours = std::ptr::eq(bytes, kept.as_slice());
+            (self.rest, self.from) =
+                if is_ours && at <= kept.len() / 2 { (kept, at) } else { (bytes[at..].to_vec(), 0) };
+        }
         let reply = PyBytes::new(py, &reply).into_any();
         match stop {
             None => Ok(reply),
@@ -376,7 +385,7 @@ impl RespSession {
     #[new]
     fn py_new(lane: Py<Lane>) -> Self {
         let access = Access { all: lane.get().open, ..Access::default() };
-        Self { lane, access, rest: Vec::new() }
+        Self { lane, access, rest: Vec::new(), from: 0 }
     }
 
     /// Hears bytes. Returns what to send; with the words of the first command that is Python's to answer, or with what is
@@ -398,7 +407,7 @@ impl RespSession {
     /// How many bytes are kept: the beginning of a command, or what comes after one that Python answers.
     #[getter]
     fn held(&self) -> usize {
-        self.rest.len()
+        self.rest.len() - self.from
     }
 
     /// Forgets what the connection may use: all namespaces or none, at most as often as the bucket allows.

@@ -123,7 +123,8 @@ impl<'a> Heads<'a> {
                 if !header.value.eq_ignore_ascii_case(b"keep-alive") {
                     return None;
                 }
-            } else if is("transfer-encoding") || is("expect") || is("upgrade") {
+            } else if is("transfer-encoding") || is("expect") || is("upgrade") || is("origin") {
+                // Of a web page, which may not be one that we trust.
                 return None;
             }
         }

@@ -56,6 +56,7 @@ fn whatever_is_unusual_is_left_to_the_server_behind() {
         post("/alloc", "Expect: 100-continue\r\n", ALLOC),
         post("/alloc", "Connection: close\r\n", ALLOC),
         post("/alloc", "Upgrade: h2c\r\n", ALLOC),
+        post("/alloc", "Origin: http://127.0.0.1\r\n", ALLOC),
         post("/alloc", "Content-Length: 34\r\n", ALLOC),
         post("/alloc", "", ALLOC).replace("Content-Length: 34", "Content-Length: +34"),
         post("/alloc", "Host: again\r\n", ALLOC),

@@ -48,9 +48,6 @@ class Alloc:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers."""
         exchange = exchange_of(scope)
-        if scope["method"] != "POST":
-            exchange.headers["Allow"] = "POST"
-            raise RequestError(f"the path has no method {scope['method']:.20}: use POST", code="request.method")
         exchange.operation = "alloc"
         exchange.refuse = _refused
         caller = self._service.caller(token_of(Request(scope)))
@@ -112,9 +109,6 @@ class _Members(list[tuple[str, Any]]):
 
 def _refused(exchange: Exchange, error: MintError) -> Response:
     code, status = _CODES.get(CATALOGUE[error.code].http, _SERVER)
-    retry_after_ms = getattr(error, "retry_after_ms", None)
-    if retry_after_ms is not None:
-        exchange.headers["Retry-After"] = str(-(-retry_after_ms // 1000))
     return _enveloped(exchange, code, "Rate limit" if status == 429 else str(error), None, status)
 
 

@@ -9,6 +9,7 @@ import re
 import secrets
 import time
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
 
 import structlog
 from starlette.applications import Starlette
@@ -22,8 +23,9 @@ from mintmark.server.alloc import Alloc
 from mintmark.server.health import routes as health_routes
 from mintmark.server.metrics import routes as metrics_routes
 from mintmark.server.openapi import routes as openapi_routes
-from mintmark.server.operation import Exchange, exchange_of, token_of
+from mintmark.server.operation import Exchange, exchange_of
 from mintmark.server.profile import routes as profile_routes
+from mintmark.server.settings import is_loopback
 from mintmark.server.v1 import Operations
 
 if TYPE_CHECKING:
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
 
     from mintmark.server.service import Service
 
-__all__ = ["create_app", "token_of"]
+__all__ = ["create_app"]
 
 _TRACE: Final = re.compile(r"[A-Za-z0-9._:/+=-]{1,128}")
 
@@ -44,7 +46,7 @@ def create_app(service: Service) -> Starlette:
     """The application of a service."""
     app = Starlette(
         routes=[
-            Route("/alloc", Alloc(service)),
+            Route("/alloc", Alloc(service), methods=["POST"]),
             Operations(service),
             *openapi_routes(service),
             *health_routes(service),
@@ -65,14 +67,24 @@ async def _refused(request: Request, error: Exception) -> Response:
 
 
 async def _not_found(request: Request, error: Exception) -> Response:
-    """What Starlette refuses by itself: a path that nobody knows, or a method that a path does not have."""
+    """A path that nobody knows, or a method that a path does not have."""
     assert isinstance(error, HTTPException)  # noqa: S101 - what the handler is registered for
     exchange = exchange_of(request.scope)
     if error.status_code == 405:
-        exchange.headers.update(error.headers or {})
-        return exchange.refused(RequestError(f"the path has no method {request.method:.20}", code="request.method"))
+        allowed = exchange.headers["Allow"] = ", ".join(sorted((error.headers or {})["Allow"].split(", ")))
+        return exchange.refused(
+            RequestError(f"the path has no method {request.method:.20}: use {allowed}", code="request.method")
+        )
     shown = ascii(request.scope["path"][:100])
     return exchange.refused(RequestError(f"there is nothing at {shown}", code="request.path"))
+
+
+def _is_near(origin: str) -> bool:
+    """Whether a page comes from this machine."""
+    try:
+        return is_loopback(urlsplit(origin).hostname or "")
+    except ValueError:
+        return False
 
 
 class Front:
@@ -106,9 +118,12 @@ class Front:
         with structlog.contextvars.bound_contextvars(trace_id=exchange.trace_id):
             self._service.fallback.set(False)
             try:
-                await self._app(scope, receive, say)
+                if (refusal := self._refusal(scope)) is None:
+                    await self._app(scope, receive, say)
+                else:
+                    await exchange.refused(refusal)(scope, receive, say)
             except Exception:
-                log.exception("request failed", method=scope["method"], path=scope["path"][:200])
+                log.exception("failed", interface="http", method=scope["method"], path=scope["path"][:200])
                 error = RequestError("the service has a fault: its log has more at the trace id", code="service.failed")
                 answer = exchange.refused(error)
                 # What has begun cannot be taken back: the server then cuts the connection.
@@ -120,6 +135,17 @@ class Front:
                 self._service.metrics.request("http", exchange.operation, exchange.code, seconds)
                 self._note(scope, exchange, status, seconds)
 
+    def _refusal(self, scope: Scope) -> MintError | None:
+        """Without keys, anybody on this machine may ask; a page of somebody else's in a browser on it is not."""
+        settings = self._service.settings
+        if settings.has_keys or settings.insecure:
+            return None
+        for name, value in scope["headers"]:
+            if name == b"origin" and not _is_near(value.decode("latin-1")):
+                shown = ascii(value[:100].decode("latin-1"))
+                return RequestError(f"a page of {shown} may not ask a service without keys", code="request.rights")
+        return None
+
     def _trace_id(self, scope: Scope) -> str:
         """The client's own if it is a good one, else a new one."""
         found = [value.decode("latin-1") for name, value in scope["headers"] if name == self._trace_header]
@@ -130,7 +156,8 @@ class Front:
         if wanted == "all" or (wanted == "errors" and exchange.code != "ok"):
             facts = {"key": exchange.caller, "code": exchange.code, "reason": exchange.reason}
             log.info(
-                "request",
+                "answered" if exchange.code == "ok" else "refused",
+                interface="http",
                 method=scope["method"][:20],
                 path=scope["path"][:200],
                 status=status,

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from mintmark.server.service import Service
 
-__all__ = ["Pace", "Watch", "days_left", "is_ready", "next_pace", "routes"]
+__all__ = ["Pace", "Watch", "days_left", "every", "is_ready", "next_pace", "routes"]
 
 T = TypeVar("T")
 
@@ -104,9 +104,9 @@ class Watch:
         """Watches until it is cancelled."""
         try:
             async with asyncio.TaskGroup() as group:
-                group.create_task(_every(GATHER_S, self.gather))
-                group.create_task(_every(LOOK_S, self.look))
-                group.create_task(_every(SURVEY_S, self.survey))
+                group.create_task(every(GATHER_S, self.gather))
+                group.create_task(every(LOOK_S, self.look))
+                group.create_task(every(SURVEY_S, self.survey))
         finally:
             self._threads.shutdown(wait=False, cancel_futures=True)
 
@@ -186,7 +186,7 @@ def _answer(done: asyncio.Future[T]) -> T:
         raise StoreError(f"the store failed in an unknown way: {error!r}", code="store.refused") from error
 
 
-async def _every(pause_s: float, do: Callable[[], Awaitable[None]]) -> None:
+async def every(pause_s: float, do: Callable[[], Awaitable[None]]) -> None:
     """Does it again and again, whatever happens."""
     while True:
         try:

@@ -83,6 +83,8 @@ def configure(settings: Settings) -> None:
     logging.captureWarnings(True)
     # The service has an access log of its own, with trace ids.
     logging.getLogger("uvicorn.access").disabled = True
+    # A store over HTTP would be a line for each of its verbs.
+    logging.getLogger("httpx").setLevel(max(logging.WARNING, logging.getLogger().level))
 
 
 def masked(text: str) -> str:

@@ -19,6 +19,7 @@ from starlette.routing import Route
 
 from mintmark import __version__
 from mintmark.errors import CATALOGUE, MintError
+from mintmark.server.operation import token_of
 from mintmark.store import Store
 
 if TYPE_CHECKING:
@@ -253,8 +254,6 @@ def routes(service: Service) -> list[Route]:
     """``GET /metrics``, for whoever has the right ``metrics``."""
 
     async def metrics(request: Request) -> Response:
-        from mintmark.server.app import token_of
-
         service.caller(token_of(request)).check("metrics", "")
         service.metrics.gather(service)
         # In a thread: a thousand namespaces make a long text, and others want to be served.

@@ -283,7 +283,6 @@ def _query(name: str, text: str, schema: dict[str, Any]) -> dict[str, Any]:
 
 
 PAGES: Final[dict[tuple[str, str], dict[str, Any]]] = {
-    ("POST", "/alloc"): _alloc(),
     ("GET", "/healthz"): _page("Whether the service is alive", "service", "application/json"),
     ("GET", "/readyz"): _page(
         "Whether requests can be served",
@@ -311,6 +310,7 @@ PAGES: Final[dict[tuple[str, str], dict[str, Any]]] = {
     ),
     ("GET", "/openapi.json"): _page("This document", "service", "application/json", security=[{}]),
     ("GET", "/"): _page("A page to try all of this", "service", "text/html", security=[{}]),
+    ("POST", "/alloc"): _alloc(),
 }
 """All that is no operation of ``/v1``, by method and path."""
 

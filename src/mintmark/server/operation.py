@@ -74,6 +74,11 @@ class Exchange:
     def refused(self, error: MintError) -> Response:
         """The answer that says no."""
         self.code, self.reason = error.code, str(error)
+        retry_after_ms = getattr(error, "retry_after_ms", None)
+        if retry_after_ms is not None:
+            self.headers["Retry-After"] = str(-(-retry_after_ms // 1000))
+        if CATALOGUE[error.code].http == HTTPStatus.UNAUTHORIZED:
+            self.headers["WWW-Authenticate"] = 'Bearer realm="mintmark"'
         return (self.refuse or problem)(self, error)
 
 
@@ -102,9 +107,6 @@ def problem(exchange: Exchange, error: MintError) -> Response:
     retry_after_ms = getattr(error, "retry_after_ms", None)
     if retry_after_ms is not None:
         body["retry_after_ms"] = retry_after_ms
-        exchange.headers["Retry-After"] = str(-(-retry_after_ms // 1000))
-    if entry.http == HTTPStatus.UNAUTHORIZED:
-        exchange.headers["WWW-Authenticate"] = 'Bearer realm="mintmark"'
     return answered(body, entry.http, media_type="application/problem+json")
 
 
@@ -367,7 +369,9 @@ def _checked(parameter: Parameter, value: Any) -> Any:
     try:
         return adapter(parameter.form).validate_python(value)
     except ValidationError as error:
-        raise _refusal(parameter, error) from None
+        refusal = _refusal(parameter, error)
+    # Not from inside: each of the two would refer to the other, and pydantic's is none that the collector sees.
+    raise refusal
 
 
 def _refusal(parameter: Parameter, error: ValidationError) -> MintError:

@@ -15,6 +15,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from mintmark.errors import RequestError
+from mintmark.server.operation import token_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,8 +43,6 @@ def routes(service: Service) -> list[Route]:
 
     async def profile(request: Request) -> Response:
         nonlocal running
-        from mintmark.server.app import token_of
-
         caller = service.caller(token_of(request))
         if not service.settings.has_keys:
             raise RequestError(

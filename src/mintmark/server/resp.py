@@ -11,7 +11,8 @@ from __future__ import annotations
 import asyncio
 import itertools
 import time
-from typing import TYPE_CHECKING, Final, NamedTuple, cast
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 import structlog
 
@@ -20,7 +21,7 @@ from mintmark._core.service import RespSession
 from mintmark.errors import CATALOGUE, FieldError, MintError, RequestError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from collections.abc import Callable
 
     from mintmark.server.keys import Caller
     from mintmark.server.service import Service
@@ -29,11 +30,23 @@ __all__ = ["COMMANDS", "RespProtocol"]
 
 #: What Redis clients take for the version of the protocol's commands.
 _REDIS_VERSION: Final = "7.4.0"
+#: Where so many commands of one connection were answered in a row, the others have their turn.
+_MOST_AT_ONCE: Final = 64
 _numbers = itertools.count(1)
 _log = structlog.get_logger("mintmark.server")
 
 Reply = bytes | int | None | str | list["Reply"] | dict[str, "Reply"]
 """What a command answers: str is a status, None is RESP's null."""
+Later = Coroutine[Any, Any, Reply]
+"""What a command answers that must wait for the store."""
+
+
+class _ProtocolError(RequestError):
+    """A refusal that clients know by a prefix of the protocol's own."""
+
+    def __init__(self, message: str, *, code: str, prefix: str) -> None:
+        super().__init__(message, code=code)
+        self.prefix = prefix
 
 
 def encode(reply: Reply, version: int) -> bytes:
@@ -55,10 +68,13 @@ def encode(reply: Reply, version: int) -> bytes:
             return b"*%d\r\n" % len(reply) + b"".join(encode(part, version) for part in reply)
 
 
-def encode_error(error: MintError, prefix: str | None = None) -> bytes:
-    """An error reply: the catalogue's prefix, the message on one line, the code."""
+def encode_error(error: MintError) -> bytes:
+    """An error reply: the catalogue's prefix, the message on one line, when to try again if that is known, the code."""
+    prefix = error.prefix if isinstance(error, _ProtocolError) else CATALOGUE[error.code].resp
     message = "".join(letter if letter.isprintable() else "?" for letter in str(error))
-    return f"-{prefix or CATALOGUE[error.code].resp} {message} ({error.code})\r\n".encode()
+    wait_ms = getattr(error, "retry_after_ms", None)
+    retry = "" if wait_ms is None else f" [retry_after_ms={wait_ms}]"
+    return f"-{prefix} {message}{retry} ({error.code})\r\n".encode()
 
 
 class Command(NamedTuple):
@@ -66,7 +82,7 @@ class Command(NamedTuple):
 
     least: int
     most: int
-    run: Callable[[RespProtocol, list[bytes]], Reply | Awaitable[Reply]]
+    run: Callable[[RespProtocol, list[bytes]], Reply | Later]
     usage: str
 
 
@@ -84,6 +100,7 @@ class RespProtocol(asyncio.Protocol):
         self._transport: asyncio.Transport
         self._task: asyncio.Task[None] | None = None
         self._quits = False
+        self._is_over = False
         self._writable = asyncio.Event()
         self._writable.set()
         self._is_active = True
@@ -113,9 +130,17 @@ class RespProtocol(asyncio.Protocol):
         answer = self._session.feed(data)
         if type(answer) is bytes:
             if answer:
+                # A command was whole; what has begun is another.
+                self._waits_s = 0
                 self._transport.write(answer)
             return
+        self._waits_s = 0
         self._go_on(answer)
+
+    def eof_received(self) -> bool:
+        # Who has said all that it will still gets its replies; but not over TLS, which cannot be closed by half.
+        self._is_over = True
+        return self._task is not None and self._transport.get_extra_info("sslcontext") is None
 
     def pause_writing(self) -> None:
         # Who does not read its replies is not listened to.
@@ -123,9 +148,13 @@ class RespProtocol(asyncio.Protocol):
         self._listen(False)
 
     def resume_writing(self) -> None:
+        self._waits_s = 0
         self._writable.set()
         if self._task is None:
-            self._listen(True)
+            self._hear_on()
+
+    def _hear_on(self) -> None:
+        self._transport.close() if self._is_over else self._listen(True)
 
     def _listen(self, on: bool) -> None:
         if not self._transport.is_closing():
@@ -135,9 +164,9 @@ class RespProtocol(asyncio.Protocol):
 
     def _go_on(self, answer: bytes | tuple[bytes, list[bytes] | str]) -> None:
         """Answers what can be answered without waiting; starts a task for the first command that cannot."""
+        answered = 0
         while not isinstance(answer, bytes):
             said, words = answer
-            reply: bytes | Awaitable[Reply]
             if isinstance(words, str):
                 self._transport.write(said + f"-ERR Protocol error: {words} (request.malformed)\r\n".encode())
                 self._transport.close()
@@ -145,79 +174,86 @@ class RespProtocol(asyncio.Protocol):
             reply = self._answer(words)
             if not isinstance(reply, bytes):
                 self._transport.write(said)
-                self._task = asyncio.ensure_future(self._wait(words, reply))
+                self._task = asyncio.ensure_future(self._wait(self._settle(words, reply)))
                 return
             self._transport.write(said + reply)
+            answered += 1
             if self._quits:
                 self._transport.close()
             if self._transport.is_closing():
                 return
-            if not self._writable.is_set():
-                self._task = asyncio.ensure_future(self._wait(words, None))
+            if not self._writable.is_set() or answered == _MOST_AT_ONCE:
+                self._task = asyncio.ensure_future(self._wait(None))
                 return
             answer = self._session.resume()
         if answer:
             self._transport.write(answer)
 
-    async def _wait(self, words: list[bytes], reply: Awaitable[Reply] | None) -> None:
-        """Waits for one reply, or until the client has read some, and then goes on."""
-        if reply is not None:
-            self._transport.write(await self._settle(words, reply))
+    async def _wait(self, reply: Coroutine[Any, Any, bytes] | None) -> None:
+        """Waits for one reply, or lets others have their turn; until the client has read enough; and then goes on."""
+        encoded = await (asyncio.sleep(0, b"") if reply is None else reply)
+        if not self._transport.is_closing():
+            self._transport.write(encoded)
         await self._writable.wait()
         self._task = None
         if self._transport.is_closing():
             return
         self._go_on(self._session.resume())
         if self._task is None and self._writable.is_set():
-            self._listen(True)
+            self._hear_on()
 
-    def _answer(self, words: list[bytes]) -> bytes | Awaitable[Reply]:
+    def _answer(self, words: list[bytes]) -> bytes | Later:
         began = time.perf_counter()
-        name = words[0].upper()
-        code = "ok"
         try:
-            command = COMMANDS.get(name)
-            if command is None:
-                # As Redis says it, since clients look for these words.
-                shown = ascii(words[0][:64])[1:]
-                raise RequestError(f"unknown command {shown}", code="request.malformed")
-            if not command.least <= len(words) <= command.most:
-                raise RequestError(
-                    f"wrong number of arguments for '{name.decode().lower()}': {command.usage}",
-                    code="request.malformed",
-                )
-            if self._caller is None and name not in _BEFORE_AUTH:
-                raise RequestError("Authentication required: send AUTH with a key", code="request.key")
-            reply = command.run(self, words)
-            if not (isinstance(reply, (bytes, int, str, list, dict)) or reply is None):
+            reply = self._run(words)
+            if isinstance(reply, Coroutine):
                 return reply
             encoded = encode(reply, self._version)
-        except MintError as error:
-            code = error.code
-            encoded = encode_error(
-                error, "WRONGPASS" if name in {b"AUTH", b"HELLO"} and code == "request.key" else None
-            )
-        self._service.metrics.request("redis", _operation(name), code, time.perf_counter() - began)
+        except Exception as error:  # noqa: BLE001 - a fault of ours must not cost the client its other replies
+            return self._refuse(words, error, began)
+        self._count(words, "ok", began)
         return encoded
 
-    async def _settle(self, words: list[bytes], reply: Awaitable[Reply]) -> bytes:
+    async def _settle(self, words: list[bytes], reply: Later) -> bytes:
         began = time.perf_counter()
-        code = "ok"
         try:
             encoded = encode(await reply, self._version)
-        except MintError as error:
-            code = error.code
-            encoded = encode_error(error)
-            if self._service.settings.access_log != "off":
-                _log.info(
-                    "refused", interface="redis", command=_operation(words[0].upper()), code=code, error=str(error)
-                )
-        except Exception:  # noqa: BLE001 - a fault of ours must not cost the client its other replies
-            code = "service.failed"
-            _log.exception("failed", interface="redis", command=_operation(words[0].upper()))
-            encoded = b"-ERR the service has a fault; its log tells more (service.failed)\r\n"
-        self._service.metrics.request("redis", _operation(words[0].upper()), code, time.perf_counter() - began)
+        except Exception as error:  # noqa: BLE001 - as above
+            # What is refused without waiting is a client's slip, and would fill the log.
+            if isinstance(error, MintError) and self._service.settings.access_log != "off":
+                _log.info("refused", interface="redis", command=_operation(words), code=error.code, error=str(error))
+            return self._refuse(words, error, began)
+        self._count(words, "ok", began)
         return encoded
+
+    def _run(self, words: list[bytes]) -> Reply | Later:
+        name = words[0].upper()
+        command = COMMANDS.get(name)
+        if name in _OF_HTTP:
+            # A web page can make a browser send these, and what follows would be commands.
+            self._quits = True
+            raise RequestError("this is the Redis protocol, not HTTP", code="request.malformed")
+        if command is None:
+            # As Redis says it, since clients look for these words.
+            raise RequestError(f"unknown command {_shown(words[0])}", code="request.malformed")
+        if not command.least <= len(words) <= command.most:
+            raise RequestError(
+                f"wrong number of arguments for '{name.decode().lower()}': {command.usage}", code="request.malformed"
+            )
+        if self._caller is None and name not in _BEFORE_AUTH:
+            raise RequestError("Authentication required: send AUTH with a key", code="request.key")
+        return command.run(self, words)
+
+    def _refuse(self, words: list[bytes], error: Exception, began: float) -> bytes:
+        """The reply to a command that failed."""
+        if not isinstance(error, MintError):
+            _log.error("failed", interface="redis", command=_operation(words), exc_info=error)
+            error = RequestError("the service has a fault; its log tells more", code="service.failed")
+        self._count(words, error.code, began)
+        return encode_error(error)
+
+    def _count(self, words: list[bytes], code: str, began: float) -> None:
+        self._service.metrics.request("redis", _operation(words), code, time.perf_counter() - began)
 
     # --- looked at once a second --------------------------------------------------------------------------------
 
@@ -231,7 +267,8 @@ class RespProtocol(asyncio.Protocol):
         self._waits_s = 0 if self._is_active and not (begun or stuck) else self._waits_s + 1
         self._is_active = False
         limit_s = request_timeout_s if begun or stuck else idle_timeout_s
-        if limit_s and self._waits_s > limit_s and not self._transport.is_closing():
+        if limit_s and self._waits_s > limit_s:
+            # What was not read until now never will be.
             self._transport.abort() if stuck else self._transport.close()
 
     def finish(self) -> bool:
@@ -262,7 +299,10 @@ class RespProtocol(asyncio.Protocol):
             raise RequestError("there are no keys here: send no AUTH", code="request.malformed")
         self._caller = None
         self._session.admit(all=False)
-        self._caller = caller = self._service.caller(key)
+        try:
+            self._caller = caller = self._service.caller(key)
+        except RequestError as error:
+            raise _ProtocolError(str(error), code=error.code, prefix="WRONGPASS") from None
         self._session.admit(all=False, bucket=caller.bucket)
 
     def auth(self, words: list[bytes]) -> Reply:
@@ -270,24 +310,28 @@ class RespProtocol(asyncio.Protocol):
         return "OK"
 
     def hello(self, words: list[bytes]) -> Reply:
-        rest = list(words[1:])
-        version = self._version
+        version, name = self._version, self._name
+        key: bytes | None = None
+        rest = words[1:]
         if rest:
-            if rest[0] not in {b"2", b"3"}:
-                raise RequestError("NOPROTO: the versions of the protocol are 2 and 3", code="request.malformed")
-            version = int(rest.pop(0))
+            wanted = rest.pop(0)
+            if wanted not in {b"2", b"3"}:
+                message = f"unsupported protocol version {_shown(wanted)}: there are 2 and 3"
+                raise _ProtocolError(message, code="request.malformed", prefix="NOPROTO")
+            version = int(wanted)
         while rest:
-            word = rest.pop(0).upper()
-            if word == b"AUTH" and len(rest) >= 2:
-                self._authenticate(rest[1])
-                del rest[:2]
-            elif word == b"SETNAME" and rest:
-                self._name = rest.pop(0)
-            else:
-                raise RequestError(COMMANDS[b"HELLO"].usage, code="request.malformed")
+            match [rest[0].upper(), *rest[1:]]:
+                case [b"AUTH", _, key, *_]:
+                    del rest[:3]
+                case [b"SETNAME", name, *_]:
+                    del rest[:2]
+                case _:
+                    raise RequestError(COMMANDS[b"HELLO"].usage, code="request.malformed")
+        if key is not None:
+            self._authenticate(key)
         if self._caller is None:
             raise RequestError("Authentication required: HELLO 3 AUTH default KEY", code="request.key")
-        self._version = version
+        self._version, self._name = version, name
         return {
             "server": b"mintmark",
             "version": _REDIS_VERSION.encode(),
@@ -334,17 +378,18 @@ class RespProtocol(asyncio.Protocol):
         raise RequestError(COMMANDS[b"COMMAND"].usage, code="request.malformed")
 
     def info(self, _: list[bytes]) -> Reply:
+        # Not the bare name: clients look for fields such as `loading`, wherever they are.
         held = {
-            name: sequence.held
+            f"held_{name}": sequence.held
             for name, sequence in self._service.sequences().items()
             if self._who.may("describe", name)
         }
-        sections: Mapping[str, Mapping[str, object]] = {
+        sections: dict[str, dict[str, object]] = {
             "Server": {"redis_version": _REDIS_VERSION, "mintmark_version": __version__, "redis_mode": "standalone"},
             "Clients": {"connected_clients": len(self._connections)},
             "Persistence": {"loading": 0},
             "Replication": {"role": "master", "connected_slaves": 0},
-            "Held": held,
+            "Held": {**held},
         }
         lines = itertools.chain.from_iterable(
             (f"# {title}", *(f"{key}:{value}" for key, value in facts.items()), "") for title, facts in sections.items()
@@ -377,31 +422,32 @@ class RespProtocol(asyncio.Protocol):
         return b"%d" % record.high_water
 
     async def mint(self, words: list[bytes]) -> Reply:
-        options: dict[str, int | None] = {"COUNT": None, "META": None}
-        pairs: Sequence[bytes] = words[2:]
-        for name, value in zip(pairs[::2], pairs[1::2], strict=False):
-            option = _text(name, "option").upper()
-            if option not in options or options[option] is not None:
-                raise RequestError(COMMANDS[b"MINT"].usage, code="request.malformed")
-            options[option] = _whole(value, option)
-        if len(pairs) % 2:
-            raise RequestError(COMMANDS[b"MINT"].usage, code="request.malformed")
-        count, meta = options["COUNT"], options["META"]
         scheme = _text(words[1], "scheme").lower()
-        ids = await self._service.mint(self._who, scheme, 1 if count is None else count, meta or 0)
+        options: dict[bytes, int] = {}
+        for at in range(2, len(words), 2):
+            option = words[at].upper()
+            if option not in {b"COUNT", b"META"} or option in options or at + 1 == len(words):
+                raise RequestError(COMMANDS[b"MINT"].usage, code="request.malformed")
+            options[option] = _whole(words[at + 1], option.decode().lower())
+        count = options.get(b"COUNT")
+        ids = await self._service.mint(self._who, scheme, 1 if count is None else count, options.get(b"META", 0))
         return ids[0].encode() if count is None else [each.encode() for each in ids]
+
+
+def _shown(word: bytes) -> str:
+    return ascii(word[:64])[1:]
 
 
 def _text(word: bytes, what: str) -> str:
     try:
         return word.decode("ascii")
     except UnicodeDecodeError:
-        raise RequestError(f"{what} {ascii(word[:64])[1:]} is not ASCII", code="request.malformed") from None
+        raise RequestError(f"{what} {_shown(word)} is not ASCII", code="request.malformed") from None
 
 
 def _whole(word: bytes, what: str) -> int:
     if not word.isdigit() or len(word) > 19:
-        raise FieldError(f"{what} {ascii(word[:64])[1:]} is not a whole number, 1 or more", code="field.range")
+        raise FieldError(f"{what} {_shown(word)} is not a whole number of 1 to 19 digits", code="field.range")
     return int(word)
 
 
@@ -409,12 +455,14 @@ def _arity(command: Command) -> int:
     return command.least if command.least == command.most else -command.least
 
 
-def _operation(name: bytes) -> str:
-    return _OPERATIONS.get(name, "other")
+def _operation(words: list[bytes]) -> str:
+    return _OPERATIONS.get(words[0].upper(), "other")
 
 
-_MANY: Final = 1024
+#: The lane hears no command of more words.
+_MOST_WORDS: Final = 1024
 _BEFORE_AUTH: Final = frozenset({b"AUTH", b"HELLO", b"QUIT", b"PING"})
+_OF_HTTP: Final = frozenset({b"POST", b"HOST:"})
 _OPERATIONS: Final = {b"INCR": "incr", b"INCRBY": "incrby", b"GET": "get", b"MINT": "mint"}
 
 COMMANDS: Final[dict[bytes, Command]] = {
@@ -427,9 +475,9 @@ COMMANDS: Final[dict[bytes, Command]] = {
     b"PING": Command(1, 2, RespProtocol.ping, "PING [message]"),
     b"ECHO": Command(2, 2, RespProtocol.echo, "ECHO message"),
     b"SELECT": Command(2, 2, RespProtocol.select, "SELECT 0"),
-    b"CLIENT": Command(2, _MANY, RespProtocol.client, "CLIENT SETNAME name | GETNAME | SETINFO name value | ID"),
-    b"COMMAND": Command(1, _MANY, RespProtocol.command, "COMMAND [COUNT | DOCS [name …]]"),
-    b"INFO": Command(1, _MANY, RespProtocol.info, "INFO"),
+    b"CLIENT": Command(2, _MOST_WORDS, RespProtocol.client, "CLIENT SETNAME name | GETNAME | SETINFO name value | ID"),
+    b"COMMAND": Command(1, _MOST_WORDS, RespProtocol.command, "COMMAND [COUNT | DOCS [name …]]"),
+    b"INFO": Command(1, _MOST_WORDS, RespProtocol.info, "INFO"),
     b"QUIT": Command(1, 1, RespProtocol.quit, "QUIT"),
 }
 """Every command that the service has."""

@@ -7,29 +7,41 @@ sockets. No two of them share a segment or a lease, for each reserves its own.
 from __future__ import annotations
 
 import asyncio
+import gc
+import logging
 import os
+import resource
+import shlex
 import shutil
 import signal
 import socket
 import ssl
 import sys
 import tempfile
+import threading
 import time
 from contextlib import suppress
+from email.utils import formatdate
 from functools import partial
-from multiprocessing import connection, get_context
+from importlib.util import find_spec
+from multiprocessing import connection, get_context, parent_process
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import structlog
 import uvloop
 
-from mintmark.errors import ConfigError, MintError
+from mintmark.errors import CATALOGUE, ConfigError, MintError
 from mintmark.server import logs
+from mintmark.server.settings import is_loopback
+from mintmark.store.url import StoreUrl
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from multiprocessing.connection import Connection as Pipe
 
-    from mintmark.server.service import Service
+    from uvicorn.server import ServerState
+
+    from mintmark.server.service import Connection, Service
     from mintmark.server.settings import Settings
 
 __all__ = ["serve"]
@@ -37,14 +49,19 @@ __all__ = ["serve"]
 _log = structlog.get_logger("mintmark.server")
 
 BACKLOG: Final = 2048
-#: How long the leases and tails may take to be given back, beyond the grace period.
+#: Files that a worker has open beside its connections, at most.
+_OWN_FILES: Final = 256
+#: How long what is written may take to be sent at the end of the grace period,
+_LAST_WORDS_S: Final = 1.0
+#: and leases and tails to be given back after it.
 _FAREWELL_S: Final = 2.0
 #: A worker whose loop says nothing for so long hangs, and is replaced.
 _SILENCE_S: Final = 30.0
-#: Workers that die sooner than this after their start are replaced at a slower pace.
+#: After a worker that died sooner than this, the next one waits.
 _YOUNG_S: Final = 5.0
-#: The exit code of a worker that cannot work: replacing it would not help.
-_EXIT_HOPELESS: Final = 78
+_PAUSE_S: Final = 1.0
+#: What the parent sends to workers that stop, when it is asked a second time.
+_HURRY: Final = signal.SIGUSR1
 
 
 class Listeners(NamedTuple):
@@ -53,9 +70,13 @@ class Listeners(NamedTuple):
     http: socket.socket | None
     redis: socket.socket | None
 
+    def bound(self) -> dict[str, socket.socket]:
+        """Those that are there, by interface."""
+        return {name: each for name, each in self._asdict().items() if each is not None}
+
     def addresses(self) -> dict[str, str]:
         """By interface, host and port as they are."""
-        return {name: _shown(each) for name, each in self._asdict().items() if each is not None}
+        return {name: _shown(each) for name, each in self.bound().items()}
 
 
 def _shown(listener: socket.socket) -> str:
@@ -88,17 +109,45 @@ def _bind(name: str, address: tuple[str, int] | None) -> socket.socket | None:
 def serve(settings: Settings) -> int:
     """Serves until SIGTERM or SIGINT, and returns the exit code.
 
-    :raises ConfigError: ``config.setting``: an address is taken, a certificate cannot be read; ``config.driver``.
+    :raises ConfigError: ``config.setting``: an address is taken, a certificate cannot be read, the store is this very
+        service; ``config.driver``.
     :raises StoreError: ``store.refused``: there is no place for the registry.
     """
+    for package in ("httptools", "prometheus_client", "starlette", "uvicorn"):
+        if find_spec(package) is None:
+            raise ConfigError(f"the service needs {package}: pip install 'mintmark[server]'", code="config.driver")
     logs.configure(settings)
     _tls(settings)
     settings.open_store().close()
+    _refuse_itself(settings)
     listeners = Listeners(_bind("http", settings.http_address), _bind("redis", settings.redis_address))
+    _allow_files(len(listeners.bound()) * settings.max_connections + _OWN_FILES)
     if settings.workers > 1:
         return _Supervisor(settings, listeners).run()
-    uvloop.run(_work(settings, listeners, announce=True))
+    uvloop.run(_work(settings, listeners, partial(_announce, settings, listeners)))
+    _leave()
     return 0
+
+
+def _refuse_itself(settings: Settings) -> None:
+    """A service whose store is itself would ask itself for every integer, and never have one."""
+    url, address = StoreUrl.parse(settings.store_url), settings.http_address
+    if url.scheme not in {"http", "https"} or address is None:
+        return
+    for host, port in url.hosts:
+        if port == address[1] and (host == address[0] or is_loopback(host)):
+            raise ConfigError(f"store {url} is this service itself: name the store behind it", code="config.setting")
+
+
+def _allow_files(needed: int) -> None:
+    """Raises this process's limit of open files, which its workers inherit, as far as it may."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    limit = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
+    if soft == resource.RLIM_INFINITY or soft >= needed:
+        return
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
+    if limit < needed:
+        _log.info("few open files", allowed=limit, needed=needed)
 
 
 def _tls(settings: Settings) -> ssl.SSLContext | None:
@@ -121,59 +170,56 @@ def _tls(settings: Settings) -> ssl.SSLContext | None:
 
 
 async def _work(
-    settings: Settings, listeners: Listeners, *, announce: bool = False, parent: Pipe | None = None
+    settings: Settings, listeners: Listeners, announce: Callable[[], None], parent: Pipe | None = None
 ) -> None:
     """Serves until it is told to stop."""
+    from mintmark.server.health import every
     from mintmark.server.service import Service
 
     loop = asyncio.get_running_loop()
-    stop = asyncio.Event()
-    hurry = asyncio.Event()
+    stop, hurry = asyncio.Event(), asyncio.Event()
 
     def ask_to_stop() -> None:
         # Whoever asks twice does not want to wait.
         hurry.set() if stop.is_set() else stop.set()
 
-    loop.add_signal_handler(signal.SIGTERM, ask_to_stop)
     if parent is None:
+        loop.add_signal_handler(signal.SIGTERM, ask_to_stop)
         loop.add_signal_handler(signal.SIGINT, ask_to_stop)
     else:
-        # The parent never writes: what can be read is its end.
-        loop.add_reader(parent.fileno(), stop.set)
-
+        # Told once by the parent, and maybe by a service manager that tells all processes.
+        loop.add_signal_handler(signal.SIGTERM, stop.set)
+        loop.add_signal_handler(_HURRY, hurry.set)
     service = Service(settings, settings.open_store())
-    state = None
-    servers: list[asyncio.Server] = []
-    tls: dict[str, Any] = {}
-    if (context := _tls(settings)) is not None:
-        tls = {"ssl": context, "ssl_handshake_timeout": settings.request_timeout_ms / 1000}
-    if listeners.http is not None:
-        make, state = _http(service)
-        servers.append(await loop.create_server(make, sock=listeners.http, backlog=BACKLOG, **tls))
-    if listeners.redis is not None:
-        from mintmark.server.resp import RespProtocol
-
-        resp = partial(RespProtocol, service)
-        servers.append(await loop.create_server(resp, sock=listeners.redis, backlog=BACKLOG, **tls))
-    tasks = [asyncio.create_task(service.watch.run()), asyncio.create_task(_look(service, state, parent))]
-    if announce:
-        _announce(settings, listeners)
+    servers, state = await _listen(service, listeners)
+    # Whoever is told that it serves finds it ready, if the store answers.
+    await service.watch.look()
+    tasks = [asyncio.create_task(service.watch.run()), asyncio.create_task(every(1.0, partial(_look, service, state)))]
+    if parent is not None:
+        tasks.append(asyncio.create_task(every(1.0, partial(_beat, parent, stop))))
+    announce()
+    # What is there by now stays: the collector need not walk over it while clients wait.
+    gc.collect()
+    gc.freeze()
     await stop.wait()
     await _drain(service, servers, hurry)
     for task in tasks:
         task.cancel()
-    with suppress(TimeoutError):
+    try:
         await asyncio.wait_for(service.close(), _FAREWELL_S)
+    except TimeoutError:
+        _log.warning("not everything was given back", store=str(service.store.url))
     _log.info("stopped", pid=os.getpid())
 
 
-def _http(service: Service) -> tuple[Any, Any]:
-    """What makes protocols, and uvicorn's state that they share."""
+async def _listen(service: Service, listeners: Listeners) -> tuple[list[asyncio.Server], ServerState]:
+    """Accepts connections from now on. Returns what does, and what all of uvicorn's protocols share."""
     from uvicorn import Config
     from uvicorn.server import ServerState
 
     from mintmark.server.app import create_app
     from mintmark.server.http import HttpProtocol
+    from mintmark.server.resp import RespProtocol
 
     config = Config(
         create_app(service),
@@ -189,25 +235,40 @@ def _http(service: Service) -> tuple[Any, Any]:
     )
     config.load()
     state = ServerState()
-    return partial(HttpProtocol, service, config, state), state
+    makers: dict[str, Callable[[], asyncio.Protocol]] = {
+        "http": partial(HttpProtocol, service, config, state),
+        "redis": partial(RespProtocol, service),
+    }
+    tls: dict[str, Any] = {}
+    if (context := _tls(service.settings)) is not None:
+        tls = {"ssl": context, "ssl_handshake_timeout": service.settings.request_timeout_ms / 1000}
+    loop = asyncio.get_running_loop()
+    servers = [
+        await loop.create_server(makers[interface], sock=listener, backlog=BACKLOG, **tls)
+        for interface, listener in listeners.bound().items()
+    ]
+    return servers, state
 
 
-async def _look(service: Service, state: Any, parent: Pipe | None) -> None:
-    """Once a second: the date of HTTP's answers, and connections that take too long."""
-    from email.utils import formatdate
+def _connections(service: Service) -> list[Connection]:
+    return [each for connections in service.connections.values() for each in connections]
 
-    request_timeout_s = service.settings.request_timeout_ms / 1000
-    idle_timeout_s = service.settings.idle_timeout_ms / 1000
-    while True:
-        if state is not None:
-            state.default_headers = [(b"date", formatdate(usegmt=True).encode())]
-        if parent is not None:
-            with suppress(OSError):
-                parent.send_bytes(b".")
-        for connections in service.connections.values():
-            for each in tuple(connections):
-                each.look(request_timeout_s, idle_timeout_s)
-        await asyncio.sleep(1)
+
+async def _look(service: Service, state: ServerState) -> None:
+    """The date of HTTP's answers, and connections that take too long."""
+    state.default_headers = [(b"date", formatdate(usegmt=True).encode())]
+    for each in _connections(service):
+        each.look(service.settings.request_timeout_ms / 1000, service.settings.idle_timeout_ms / 1000)
+
+
+async def _beat(parent: Pipe, stop: asyncio.Event) -> None:
+    """Tells the parent that this loop turns; stops where there is none any more."""
+    try:
+        parent.send_bytes(b".")
+    except BrokenPipeError:
+        stop.set()
+    except BlockingIOError:
+        pass  # it was frozen for hours
 
 
 async def _drain(service: Service, servers: list[asyncio.Server], hurry: asyncio.Event) -> None:
@@ -219,29 +280,33 @@ async def _drain(service: Service, servers: list[asyncio.Server], hurry: asyncio
         server.close()
     grace_s = service.settings.grace_ms / 1000
     deadline = time.monotonic() + grace_s
-    while any(service.connections.values()) and time.monotonic() < deadline and not hurry.is_set():
-        for connections in service.connections.values():
-            for each in tuple(connections):
-                each.finish()
+    while (left := _connections(service)) and time.monotonic() < deadline and not hurry.is_set():
+        for each in left:
+            each.finish()
         with suppress(TimeoutError):
             await asyncio.wait_for(hurry.wait(), min(0.5, grace_s / 4))
-    rest = [each for connections in service.connections.values() for each in tuple(connections)]
-    for each in rest:
+    for each in left:
         each.close()
-    patience = time.monotonic() + 1.0
-    while any(service.connections.values()) and time.monotonic() < patience:
+    # Those that read get what is written.
+    deadline = time.monotonic() + _LAST_WORDS_S
+    while _connections(service) and time.monotonic() < deadline:
         await asyncio.sleep(0.01)
-    for connections in service.connections.values():
-        for each in tuple(connections):
-            each.abort()
-    if rest:
-        _log.warning("connections closed at the end of the grace period", connections=len(rest))
+    for each in _connections(service):
+        each.abort()
+    if left:
+        _log.warning("connections closed at the end of the grace period", connections=len(left))
+
+
+def _leave() -> None:
+    """Ends the process now if one of its threads still waits for a store that is away, which no exit interrupts."""
+    if any(not thread.daemon for thread in threading.enumerate() if thread is not threading.main_thread()):
+        logging.shutdown()
+        os._exit(0)
 
 
 def _announce(settings: Settings, listeners: Listeners) -> None:
     """Says where it serves: in the log, and on a terminal as lines to paste."""
     from mintmark import __version__
-    from mintmark.store.url import StoreUrl
 
     addresses = listeners.addresses()
     _log.info(
@@ -266,7 +331,9 @@ def _announce(settings: Settings, listeners: Listeners) -> None:
         at = "" if host == "127.0.0.1" else f"-h {host.strip('[]')} "
         lines.append(f"redis-cli {at}-p {port} INCR orders")
     if "http" in addresses:
-        lines.append(f"""python -c 'import mintmark; print(mintmark.Client("{url}").next("orders"))'""")
+        # In another terminal, the virtual environment of this one may not be activated.
+        python = shlex.quote(sys.executable)
+        lines.append(f"""{python} -c 'import mintmark; print(mintmark.Client("{url}").next("orders"))'""")
     print("\nTry it:", *lines, sep="\n  ", end="\n\n", flush=True)
     if "http" in addresses:
         print(f"Or open {url}/ in a browser. Ctrl-C stops it.\n", flush=True)
@@ -279,25 +346,42 @@ class _Worker:
     """A process, and what it lets the parent hear."""
 
     def __init__(self, settings: Settings, listeners: Listeners) -> None:
-        self._pipe, theirs = connection.Pipe()
+        self.pipe, theirs = connection.Pipe(duplex=False)
         self.process = get_context("spawn").Process(target=_run_worker, args=(settings, listeners, theirs))
-        self.process.start()
-        theirs.close()
-        self.started_s = self._heard_s = time.monotonic()
+        # Ctrl-C reaches all processes of a terminal, but the parent tells its workers by itself. They inherit this.
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+        try:
+            self.process.start()
+        finally:
+            signal.signal(signal.SIGINT, before)
+            theirs.close()
+        self.serves = False
+        """Whether it was heard at all."""
+        self._started_s = self._heard_s = time.monotonic()
 
     def is_well(self) -> bool:
         """Whether it lives, and its loop turns."""
         with suppress(OSError, EOFError):
-            while self._pipe.poll():
-                self._pipe.recv_bytes(16)
+            while self.pipe.poll():
+                self.pipe.recv_bytes(16)
+                self.serves = True
                 self._heard_s = time.monotonic()
         return self.process.is_alive() and time.monotonic() - self._heard_s < _SILENCE_S
 
-    def kill(self) -> int:
-        """Ends it at once, and returns its exit code."""
+    def is_young(self) -> bool:
+        """Whether it was started only just now."""
+        return time.monotonic() - self._started_s < _YOUNG_S
+
+    def hurry(self) -> None:
+        """Has it stop without waiting for its clients, once it is told to stop."""
+        if self.process.pid is not None and self.process.is_alive():
+            os.kill(self.process.pid, _HURRY)
+
+    def end(self) -> int:
+        """Kills it unless it has ended, and returns its exit code."""
         self.process.kill()
         self.process.join()
-        self._pipe.close()
+        self.pipe.close()
         return self.process.exitcode or 0
 
 
@@ -309,66 +393,102 @@ class _Supervisor:
         self._listeners = listeners
         self._workers: list[_Worker] = []
         self._signals: list[int] = []
+        # A signal wakes whoever waits for this.
+        self._wake, self._waker = socket.socketpair()
+        self._waker.setblocking(False)
 
     def run(self) -> int:
         """Until SIGTERM or SIGINT; returns the exit code."""
         # Before anything imports prometheus_client: it reads this once.
-        directory = tempfile.mkdtemp(prefix="mintmark-metrics-")
-        os.environ["PROMETHEUS_MULTIPROC_DIR"] = directory
+        directory = os.environ["PROMETHEUS_MULTIPROC_DIR"] = tempfile.mkdtemp(prefix="mintmark-metrics-")
+        signal.set_wakeup_fd(self._waker.fileno(), warn_on_full_buffer=False)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda number, _: self._signals.append(number))
         try:
-            return self._run()
+            failed = self._start() or self._watch()
         finally:
+            stopped = self._stop()
             shutil.rmtree(directory, ignore_errors=True)
+        return failed or stopped
 
-    def _run(self) -> int:
+    def _start(self) -> int:
+        """Starts the workers. Returns the exit code of one that cannot serve; 0 once all do, or at a signal."""
+        self._workers = [_Worker(self._settings, self._listeners) for _ in range(self._settings.workers)]
+        while not self._signals:
+            starting = [worker for worker in self._workers if not worker.serves]
+            if not starting:
+                _announce(self._settings, self._listeners)
+                break
+            self._wait([worker.pipe for worker in starting])
+            for worker in starting:
+                if not worker.is_well():
+                    return self._bury(worker) or 1
+        return 0
+
+    def _watch(self) -> int:
+        """Replaces workers that die or hang, until a signal."""
         from mintmark.server.metrics import Workers
 
         counted = Workers()
-        # A signal wakes the wait below.
-        wake, waker = socket.socketpair()
-        waker.setblocking(False)
-        signal.set_wakeup_fd(waker.fileno(), warn_on_full_buffer=False)
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda number, _: self._signals.append(number))
-        self._workers = [_Worker(self._settings, self._listeners) for _ in range(self._settings.workers)]
-        _announce(self._settings, self._listeners)
         while not self._signals:
-            connection.wait([wake, *(worker.process.sentinel for worker in self._workers)], timeout=1.0)
+            self._wait([worker.process.sentinel for worker in self._workers])
             for at, worker in enumerate(self._workers):
-                if worker.is_well():
+                if self._signals or worker.is_well():
                     continue
-                code = worker.kill()
+                self._bury(worker)
                 counted.gone(worker.process.pid or 0)
-                if code == _EXIT_HOPELESS:
-                    self._stop()
-                    return code
+                if worker.is_young():
+                    self._wait([])
                 if self._signals:
                     break
-                _log.error("worker died", pid=worker.process.pid, exit=code)
-                if time.monotonic() - worker.started_s < _YOUNG_S:
-                    time.sleep(1.0)
-                counted.replaced()
-                self._workers[at] = _Worker(self._settings, self._listeners)
-        return self._stop()
+                try:
+                    self._workers[at] = _Worker(self._settings, self._listeners)
+                except OSError as error:
+                    # Too many processes, too little memory: later, maybe.
+                    _log.error("worker not started", error=str(error))
+                    self._wait([])
+                else:
+                    counted.replaced()
+        return 0
+
+    def _wait(self, signs: list[Any]) -> None:
+        """Until there is one of these, a signal, or nothing for a while."""
+        connection.wait([self._wake, *signs], _PAUSE_S)
+
+    def _bury(self, worker: _Worker) -> int:
+        code = worker.end()
+        _log.error("worker died", pid=worker.process.pid, exit=code)
+        return code
 
     def _stop(self) -> int:
         """Stops all; returns 0 if all of them ended as they should."""
+        for listener in self._listeners.bound().values():
+            listener.close()
+        deadline = time.monotonic() + self._settings.grace_ms / 1000 + _LAST_WORDS_S + _FAREWELL_S + _PAUSE_S
         for worker in self._workers:
             worker.process.terminate()
-        deadline = time.monotonic() + self._settings.grace_ms / 1000 + 2 * _FAREWELL_S
-        for worker in self._workers:
-            while worker.process.is_alive() and time.monotonic() < deadline and len(self._signals) < 2:
-                worker.process.join(0.1)
-        codes = [worker.kill() for worker in self._workers]
-        return int(any(codes))
+        hurried = False
+        while (left := [each for each in self._workers if each.process.is_alive()]) and time.monotonic() < deadline:
+            if len(self._signals) > 1 and not hurried:
+                hurried = True
+                for worker in left:
+                    worker.hurry()
+            connection.wait([worker.process.sentinel for worker in left], 0.1)
+        for worker in left:
+            self._bury(worker)
+        # One that was just starting, or that had just ended, may end by the signal.
+        codes = {worker.end() for worker in self._workers}
+        return int(not codes <= {0, -signal.SIGTERM, -_HURRY})
 
 
 def _run_worker(settings: Settings, listeners: Listeners, parent: Pipe) -> None:
-    # Ctrl-C reaches all processes of a terminal; the parent tells its workers by itself.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     logs.configure(settings)
+    os.set_blocking(parent.fileno(), False)
     try:
-        uvloop.run(_work(settings, listeners, parent=parent))
+        uvloop.run(_work(settings, listeners, lambda: None, parent))
     except MintError as error:
         _log.error("cannot serve", code=error.code, error=str(error))
-        sys.exit(_EXIT_HOPELESS)
+        sys.exit(CATALOGUE[error.code].exit)
+    if (supervisor := parent_process()) is not None and not supervisor.is_alive():
+        shutil.rmtree(os.environ["PROMETHEUS_MULTIPROC_DIR"], ignore_errors=True)
+    _leave()

@@ -263,6 +263,10 @@ class Service:
             )
         self._names |= {namespace}
 
+    def made(self, namespace: str) -> None:
+        """Takes note of a namespace that was made just now: it may be used at once."""
+        self._names |= {namespace}
+
     def _deadline(self) -> float:
         return asyncio.get_running_loop().time() + self.settings.max_wait_ms / 1000
 
@@ -368,6 +372,10 @@ class Service:
         self._waiting += 1
         try:
             return await asyncio.get_running_loop().run_in_executor(self._threads, partial(verb, *args, **kwargs))
+        except StoreError as error:
+            if error.code == "store.unavailable" and error.retry_after_ms is None:
+                error.retry_after_ms = round(LONGEST_PAUSE_S * 1000)
+            raise
         finally:
             self._waiting -= 1
 

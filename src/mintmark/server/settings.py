@@ -121,7 +121,8 @@ def _host_and_port(address: str) -> tuple[str, int]:
     return match[1] or match[2], int(match[3])
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
+    """Whether only this machine is at that address."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -231,7 +232,7 @@ class Settings(BaseSettings):
     max_step: Count = Field(1_000_000, ge=1, le=rules.MAX_COUNT, description="largest segment to fetch")
     target_ms: Milliseconds = Field(10_000, ge=1, le=DAY_MS, description="how long a segment should last")
     span_ms: Milliseconds = Field(
-        30_000, ge=rules.MIN_SPAN_MS, le=rules.MAX_SPAN_MS, description="how far ahead leases reach"
+        10000, ge=rules.MIN_SPAN_MS, le=rules.MAX_SPAN_MS, description="how far ahead leases reach"
     )
     fallback: Annotated[Literal["none", "random"], Form("WORD")] = Field(
         "none", description="last resort, without the guarantee"
@@ -316,7 +317,7 @@ class Settings(BaseSettings):
                 f"workers is {self.workers}, and each would have a memory: store of its own, with the same IDs"
             )
         for name, address in (("http", self.http_address), ("redis", self.redis_address)):
-            if address and not _is_loopback(address[0]) and not self.keys and not self.insecure:
+            if address and not is_loopback(address[0]) and not self.keys and not self.insecure:
                 raise ConfigError(
                     f"{name} {getattr(self, name)} can be reached from beyond this machine, and no keys are "
                     "configured: configure keys, or say --insecure",

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.routing import BaseRoute, Match
 from typing_extensions import TypedDict
 
 from mintmark import anatomy
-from mintmark.errors import FieldError, RequestError
+from mintmark.errors import FieldError
 from mintmark.lease import (
     MAX_COUNT,
     MAX_INTEGER,
@@ -114,9 +115,7 @@ Layout = Annotated[
 ]
 Holder = Annotated[
     str,
-    Field(
-        max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$", description="Who holds it, for people.", examples=["web-1:4242"]
-    ),
+    Field(max_length=200, pattern=r"^[^\x00]*$", description="Who holds it, for people.", examples=["web-1:4242"]),
 ]
 _NODE: Final = {"type": "integer", "minimum": 0, "maximum": MAX_NODES - 1, "examples": [0]}
 # The rules have words of their own for node numbers that no pool has.
@@ -171,6 +170,8 @@ class Tail(Body):
 
 class NewNamespace(Body):
     """A namespace to be made; or, with ``floor`` alone, the floor of one to be raised."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"start": "1"}]})
 
     start: Annotated[Integer, Field(description="No integer is below.", examples=["1"])] = 1
     maximum: Annotated[Integer, Field(description="No integer is above.", examples=[str(MAX_INTEGER)])] = MAX_INTEGER
@@ -500,17 +501,18 @@ async def _find_namespace(ask: Ask, namespace: Namespace) -> NamespaceFacts:
     statuses=(201, 200),
 )
 async def _put_namespace(ask: Ask, namespace: Namespace, body: NewNamespace) -> NamespaceFacts:
-    """Make a namespace; or, with `floor` alone, raise the floor of one.
+    """Make a namespace, or raise the floor of one.
 
-    A namespace has the integers from `start` to `maximum` that are `offset` modulo `stride`. A floor never moves back,
-    and makes a namespace that does not exist; the answer is then 200. What was reserved before is still handed out.
+    A namespace has the integers from `start` to `maximum` that are `offset` modulo `stride`. With `floor` alone, the
+    floor is raised, and the answer is 200: a floor never moves back, and makes a namespace that does not exist. What
+    was reserved before is still handed out.
     """
     store = ask.service.store
     if body.is_floor:
         ask.status = 200
-        return _namespace(
-            await ask.service.ask(ask.caller, "create", namespace, store.raise_floor, namespace, body.floor)
-        )
+        record = await ask.service.ask(ask.caller, "create", namespace, store.raise_floor, namespace, body.floor)
+        ask.service.made(namespace)
+        return _namespace(record)
     record = await ask.service.ask(
         ask.caller,
         "create",
@@ -522,6 +524,7 @@ async def _put_namespace(ask: Ask, namespace: Namespace, body: NewNamespace) -> 
         stride=body.stride,
         offset=body.offset,
     )
+    ask.service.made(namespace)
     return _namespace(record)
 
 
@@ -721,6 +724,8 @@ class Operations(BaseRoute):
         for each in OPERATIONS:
             if each.pattern.fullmatch(path):
                 found.setdefault(each.method, each)
+        if "GET" in found:
+            found["HEAD"] = found["GET"]
         return (Match.FULL, {"mintmark.operations": found}) if found else (Match.NONE, {})
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -729,10 +734,7 @@ class Operations(BaseRoute):
         exchange = exchange_of(scope)
         chosen = found.get(scope["method"])
         if chosen is None:
-            exchange.headers["Allow"] = ", ".join(sorted(found))
-            raise RequestError(
-                f"the path has no method {scope['method']:.20}: use {', '.join(sorted(found))}", code="request.method"
-            )
+            raise HTTPException(405, headers={"Allow": ", ".join(sorted(found))})
         exchange.operation = chosen.name
         caller = self._service.caller(token_of(Request(scope)))
         exchange.caller = caller.name

@@ -212,6 +212,8 @@ SCHEMES: Final[dict[str, tuple[str, str, str | None]]] = {
     "valkey": ("mintmark.store.redis", "RedisStore", "redis"),
     "etcd": ("mintmark.store.etcd", "EtcdStore", "etcd"),
     "etcds": ("mintmark.store.etcd", "EtcdStore", "etcd"),
+    "http": ("mintmark.store.http", "HttpStore", "client"),
+    "https": ("mintmark.store.http", "HttpStore", "client"),
 }
 """What a URL's scheme is made with: module, class, and the extra that brings its driver."""
 
@@ -220,7 +222,8 @@ def open_store(url: str) -> Store:
     """The store that a URL names. Connects at first use.
 
     ``memory:`` · ``sqlite:///ids.db`` · ``mysql://user:password@host/database`` · ``mariadb://…`` · ``postgresql://…``
-    · ``redis://…`` · ``etcd://…`` · ``mysql://…?cache=redis://…``. Options are a query, such as ``?timeout_ms=500``.
+    · ``redis://…`` · ``etcd://…`` · ``mysql://…?cache=redis://…`` · ``http://:key@host:8080``, the service. Options are
+    a query, such as ``?timeout_ms=500``.
 
     :raises ArgumentError: ``url`` is not str.
     :raises ConfigError: ``config.store``: the URL is malformed; ``config.driver``: its driver is not installed.
@@ -249,5 +252,5 @@ def load_driver(module: str, extra: str | None) -> Any:
         if extra is None or (error.name or "").startswith("mintmark"):
             raise
         raise ConfigError(
-            f"this store needs the package {error.name}: pip install 'mintmark[{extra}]'", code="config.driver"
+            f"this needs the package {error.name}: pip install 'mintmark[{extra}]'", code="config.driver"
         ) from error

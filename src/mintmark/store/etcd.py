@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import bisect
 import json
-import ssl
 from base64 import b64decode, b64encode
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -89,7 +88,7 @@ class Connection:
         self._members = [f"{scheme}://{host}:{port or PORT}/v3/" for host, port in hosts]
         self._token: dict[str, str] = {}
         # No proxy or password of the environment: a store is where its URL says.
-        self.client = httpx.Client(timeout=timeout_ms / 1000, verify=_authorities(url), trust_env=False)
+        self.client = httpx.Client(timeout=timeout_ms / 1000, verify=url.authorities(), trust_env=False)
 
     def ask(self, path: str, body: dict[str, Any]) -> tuple[dict[str, Any], httpx.Headers]:
         """What a member answers.
@@ -281,16 +280,6 @@ class Keys:
         ]
         if not self._ask("kv/txn", {"compare": compare, "success": success}).get("succeeded"):
             raise ConflictError
-
-
-def _authorities(url: StoreUrl) -> ssl.SSLContext:
-    ca = url.options.get("ca")
-    try:
-        return ssl.create_default_context(cafile=ca)
-    except (OSError, ValueError):
-        raise ConfigError(
-            f"option ca of the store's URL is not a file of certificates: {ca!r}", code="config.store"
-        ) from None
 
 
 def _record(kind: Callable[..., R], pair: dict[str, str]) -> R:

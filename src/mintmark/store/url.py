@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 from mintmark.errors import ArgumentError, ConfigError
+
+if TYPE_CHECKING:
+    import ssl
 
 __all__ = ["StoreUrl"]
 
@@ -107,6 +110,21 @@ class StoreUrl:
         if text not in {"0", "1"}:
             raise ConfigError(f"option {option} of the store's URL is neither 0 nor 1", code="config.store")
         return text == "1"
+
+    def authorities(self) -> ssl.SSLContext:
+        """Those who may vouch for a server: of the file that option ``ca`` names, or the system's.
+
+        :raises ConfigError: ``config.store``.
+        """
+        import ssl
+
+        ca = self.options.get("ca")
+        try:
+            return ssl.create_default_context(cafile=ca)
+        except (OSError, ValueError):
+            raise ConfigError(
+                f"option ca of the store's URL is not a file of certificates: {ca!r}", code="config.store"
+            ) from None
 
     def __str__(self) -> str:
         user = "" if self.user is None and self.password is None else quote(self.user or "", safe="")

@@ -1,0 +1,384 @@
+"""What is special about the service as a store: restarts, several services, keys, TLS; and the clients beside it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import multiprocessing
+import shutil
+import subprocess
+import sys
+import traceback
+import warnings
+from contextlib import ExitStack, contextmanager
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import pytest
+
+from mintmark import AsyncClient, Client, Sequence, locality, open_store, sno, snowflake
+from mintmark.errors import LeaseError, MintError, RequestError, StoreError
+from mintmark.lease import Segment
+from tests.servers import Proxy
+from tests.servers.server import HOST, free_port, until
+from tests.service.running import key_toml
+from tests.service.serving import Serving
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from mintmark.lease import Lease
+    from mintmark.store import Store
+    from tests.servers import MariaDB
+    from tests.servers.mintmark import Http
+
+SPAN_MS = 10_000
+PATIENCE_MS = 30_000
+"""The longest that anybody waits for a service that comes back."""
+
+
+@contextmanager
+def serving(directory: Path, store: str, toml: str = "", **settings: object) -> Iterator[Serving]:
+    directory.mkdir()
+    config = directory.parent / f"{directory.name}.toml"
+    config.write_text(toml, encoding="utf-8")
+    service = Serving(directory, store, config=config, **settings)
+    try:
+        service.start()
+        yield service
+    finally:
+        service.kill()
+
+
+def patient(service: Serving) -> str:
+    """For those who ask once: a machine under load is no reason to fail."""
+    return f"{service.url}?timeout_ms={PATIENCE_MS}"
+
+
+def acquire(store: Store) -> Lease:
+    now_ms = store.now_ms()
+    return store.acquire("p", nodes=range(4), layout="test", holder="me", now_ms=now_ms, span_ms=SPAN_MS)
+
+
+def code_of(call: Callable[[], object]) -> str:
+    with pytest.raises(MintError) as caught:
+        call()
+    return caught.value.code
+
+
+def window_ms(store: Store) -> int:
+    """The end of the only window that was granted."""
+    (record,) = store.list_leases()
+    return record.until_ms
+
+
+# --- the library on the service -------------------------------------------------------------------------------------
+
+
+def test_a_sequence_hands_out_what_it_holds_while_the_service_is_away_and_goes_on_after(http: Http) -> None:
+    with Sequence("orders", store=http.url, step=50, max_wait_ms=PATIENCE_MS) as orders, open_store(http.url) as store:
+        seen = [orders.next() for _ in range(10)]
+        until(lambda: orders.held >= 40, "a segment is held")
+        http.kill()
+        seen += [orders.next() for _ in range(orders.held)]
+        assert code_of(lambda: store.reserve("orders", 1)) == "store.unavailable"
+        http.start()
+        seen += [number for row in orders.batch(200) for number in row]
+    assert len(seen) >= 250
+    assert len(set(seen)) == len(seen)
+    assert all(before < after for before, after in pairwise(seen))
+
+
+def test_a_generator_mints_while_the_service_restarts_and_keeps_its_node_number(http: Http) -> None:
+    with snowflake.Generator(store=http.url, span_ms=3000, max_wait_ms=PATIENCE_MS) as generator:
+        seen = generator.batch(1000)
+        with open_store(http.url) as store:
+            before_ms = window_ms(store)
+            http.stop()
+            seen += generator.batch(1000)
+            http.start()
+            # Long enough for it to be extended, were the service away or not.
+            until(lambda: window_ms(store) > before_ms, "the lease is extended")
+            seen += generator.batch(1000)
+            assert len(set(seen)) == 3000
+            assert len({snowflake.DEFAULT.parse(each).node for each in seen}) == 1
+
+
+def test_each_process_of_a_service_may_die_and_no_integer_comes_twice(mariadb: MariaDB, tmp_path: Path) -> None:
+    with ExitStack() as stack:
+        one, other = (stack.enter_context(serving(tmp_path / name, mariadb.url)) for name in ("one", "other"))
+        url = f"http://{HOST}:{one.port},{HOST}:{other.port}?timeout_ms={PATIENCE_MS}"
+        orders = stack.enter_context(Sequence("orders", store=url, step=100, max_wait_ms=PATIENCE_MS))
+        generator = stack.enter_context(sno.Generator(store=url, max_wait_ms=PATIENCE_MS))
+        client = stack.enter_context(Client(url))
+        numbers, ids = [], []
+        for dies, comes_back in ((one, None), (other, one)):
+            numbers += [orders.next() for _ in range(500)] + client.batch("orders", 10)
+            ids += [generator.new() for _ in range(500)]
+            dies.kill()
+            if comes_back is not None:
+                comes_back.start()
+            numbers += [orders.next() for _ in range(500)] + client.batch("orders", 10)
+            ids += [generator.new() for _ in range(500)]
+        assert len(numbers) == len(set(numbers)) == 2040
+        assert len(ids) == len(set(ids)) == 2000
+
+
+def test_what_a_service_leaves_is_given_back_and_what_its_client_leaves_too(http: Http) -> None:
+    with Sequence("orders", store=http.url, step=100) as orders:
+        assert [orders.next() for _ in range(3)] == [1, 2, 3]
+    with Sequence("orders", store=http.url, step=100) as orders:
+        assert orders.next() == 4
+
+
+def test_a_lost_answer_leaves_a_gap_and_nothing_repeats(http: Http) -> None:
+    with Proxy(http) as proxy, open_store(proxy.url) as store:
+        assert store.reserve("n", 10) == Segment("n", 1, 10)
+        proxy.cut()
+        assert code_of(lambda: store.reserve("n", 10)) == "store.unavailable"
+        assert store.reserve("n", 10) == Segment("n", 21, 30)
+
+
+def test_a_tail_whose_answer_was_lost_is_taken_back_once(http: Http) -> None:
+    # Another way to the same service is there, and is not gone for this.
+    with Proxy(http) as proxy, open_store(f"{proxy.url},{HOST}:{http.port}") as store:
+        segment = store.reserve("n", 10)
+        proxy.cut()
+        assert code_of(lambda: store.give_back(segment, 4)) == "store.unavailable"
+        assert store.reserve("n", 10) == Segment("n", 4, 13)
+
+
+def test_a_lost_answer_is_asked_for_again_elsewhere(http: Http) -> None:
+    with Proxy(http) as proxy, open_store(f"{proxy.url},{HOST}:{http.port}") as store:
+        store.create_pool("p", layout="test")
+        first = acquire(store)
+        proxy.cut()
+        second = acquire(store)
+        assert first.node != second.node
+        assert store.reserve("n", 10) == Segment("n", 1, 10)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="forks beside threads are Linux's")
+def test_a_forked_child_and_its_parent_never_read_each_others_answers(http: Http) -> None:
+    context = multiprocessing.get_context("fork")
+    receiving, sending = context.Pipe(duplex=False)
+    with open_store(patient(http)) as store, Client(patient(http)) as client:
+
+        def take() -> list[int]:
+            return [number for _ in range(100) for number in (store.reserve("n", 1).first, client.next("forks"))]
+
+        # Both have a connection that the child inherits.
+        mine = [store.reserve("n", 1).first, client.next("forks")]
+        with warnings.catch_warnings():
+            # Python 3.12 warns of forks beside threads: to be safe there is what is tested.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            child = context.Process(target=lambda: sending.send(take()))
+            child.start()
+        try:
+            mine += take()
+            assert receiving.poll(PATIENCE_MS / 1000), "the child is stuck"
+            theirs = receiving.recv()
+        finally:
+            child.kill()
+            child.join()
+    for at in (0, 1):
+        assert not {*mine[at::2]} & {*theirs[at::2]}
+        assert len({*mine[at::2], *theirs[at::2]}) == 201
+
+
+def test_what_the_store_behind_is_can_be_asked(http: Http) -> None:
+    with open_store(http.url) as store, open_store(http.store) as behind:
+        described, itself = store.describe(), behind.describe()
+        assert described.promise == itself.promise == "host"
+        assert described.server == f"mintmark with {itself.server}"
+        assert described.identity == itself.identity
+
+
+def test_a_namespace_that_the_service_may_not_make_is_refused(tmp_path: Path) -> None:
+    toml = "auto_create = false\nmax_reserve = 100\n"
+    with serving(tmp_path / "s", f"sqlite:///{tmp_path}/ids.db", toml) as service, open_store(service.url) as store:
+        with pytest.raises(StoreError, match=r"auto_create is off.*request\.namespace") as caught:
+            store.reserve("n", 10)
+        assert caught.value.code == "store.refused"
+        store.create_namespace("n")
+        assert code_of(lambda: store.reserve("n", 101)) == "field.range"
+        assert len(store.reserve("n", 100)) == 100
+
+
+# --- keys and TLS ---------------------------------------------------------------------------------------------------
+
+RIGHTS = {
+    "orders": {"orders": ["reserve"]},
+    "counter": {"orders": ["next"]},
+    "minter": {"p": ["lease"]},
+    "reader": {"*": ["describe"]},
+}
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
+    """A service with a key for each kind of right."""
+    directory = tmp_path_factory.mktemp("guarded")
+    toml = "auto_create = true\n" + "\n".join(key_toml(name, f"mm_{name}-s3cr3t", RIGHTS[name]) for name in RIGHTS)
+    with serving(directory / "service", f"sqlite:///{directory}/ids.db", toml) as service:
+        yield service
+
+
+def with_key(service: Serving, name: str) -> str:
+    return service.url.replace("://", f"://:mm_{name}-s3cr3t@")
+
+
+def test_a_key_does_what_it_has_the_right_to(guarded: Serving) -> None:
+    with open_store(with_key(guarded, "orders")) as store:
+        segment = store.reserve("orders", 10)
+        assert store.give_back(segment, segment.first)
+    with open_store(with_key(guarded, "reader")) as store:
+        now_ms = store.now_ms()
+        assert [record.name for record in store.list_namespaces()] == ["orders"]
+    with open_store(with_key(guarded, "minter")) as store:
+        lease = store.acquire("p", nodes=range(4), layout="test", holder="me", now_ms=now_ms, span_ms=SPAN_MS)
+        store.release(store.extend(lease, now_ms=now_ms), used_until_ms=now_ms)
+    with Client(with_key(guarded, "counter")) as client:
+        assert len(client.batch("orders", 5)) == 5
+
+
+@pytest.mark.parametrize(
+    ("name", "verb"),
+    [
+        ("orders", lambda store: store.reserve("others", 1)),
+        ("orders", lambda store: store.now_ms()),
+        ("orders", lambda store: store.create_namespace("orders")),
+        ("orders", lambda store: store.raise_floor("orders", 5)),
+        ("counter", lambda store: store.reserve("orders", 1)),
+        ("counter", lambda store: store.give_back(Segment("orders", 1, 10), 5)),
+        ("minter", lambda store: store.create_pool("p", layout="test")),
+        ("minter", lambda store: store.revoke("p", 0)),
+        ("reader", lambda store: store.reserve("orders", 1)),
+        ("nobody", lambda store: store.reserve("orders", 1)),
+        ("", lambda store: store.reserve("orders", 1)),
+    ],
+)
+def test_a_key_without_the_right_is_refused_and_never_shown(
+    guarded: Serving, name: str, verb: Callable[[Store], object], caplog: pytest.LogCaptureFixture
+) -> None:
+    url = with_key(guarded, name) if name else guarded.url
+    with caplog.at_level(logging.DEBUG), open_store(url) as store, pytest.raises(StoreError) as caught:
+        verb(store)
+    assert caught.value.code == "store.refused"
+    assert f"(request.{'rights' if name in RIGHTS else 'key'})" in str(caught.value)
+    told = "".join(traceback.format_exception(caught.value))
+    for text in (told, repr(caught.value.__cause__), f"{store!r} {store.url!r}", caplog.text, guarded.logged()):
+        assert "s3cr3t" not in text
+
+
+def test_a_client_without_the_right_is_told_so(guarded: Serving) -> None:
+    with Client(with_key(guarded, "reader")) as client:
+        assert client.inspect(str(sno.new()))
+        for call in (
+            lambda: client.next("orders"),
+            lambda: client.reserve("orders", 5),
+            lambda: client.mint("sno"),
+        ):
+            with pytest.raises(RequestError) as caught:
+                call()
+            assert caught.value.code == "request.rights"
+            assert "s3cr3t" not in "".join(traceback.format_exception(caught.value))
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="needs openssl to make a certificate")
+def test_with_tls_only_a_service_that_the_authority_vouches_for_is_asked(tmp_path: Path) -> None:
+    certificate, key = tmp_path / "certificate.pem", tmp_path / "key.pem"
+    who = ["-subj", "/CN=mintmark", "-addext", f"subjectAltName=IP:{HOST}", "-days", "1"]
+    files = ["-keyout", str(key), "-out", str(certificate)]
+    make = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", *who, *files]
+    subprocess.run(make, check=True, capture_output=True)
+    with serving(tmp_path / "s", f"sqlite:///{tmp_path}/ids.db", tls_cert=certificate, tls_key=key) as service:
+        url = service.url.replace("http:", "https:")
+        with open_store(f"{url}?ca={certificate}") as store, Client(f"{url}?ca={certificate}") as client:
+            assert store.reserve("n", 5).first == 1
+            assert client.reserve("n", 5) == range(6, 11)
+        for other in (url, service.url):
+            with open_store(other) as store:
+                assert code_of(lambda store=store: store.reserve("n", 5)) == "store.unavailable"  # type: ignore[misc]
+
+
+def test_authorities_that_are_none_are_refused(tmp_path: Path) -> None:
+    with open_store(f"https://{HOST}:{free_port()}?ca={tmp_path}/missing.pem") as store:
+        assert code_of(lambda: store.reserve("n", 1)) == "config.store"
+
+
+# --- the clients ----------------------------------------------------------------------------------------------------
+
+
+def test_a_client_gets_integers_and_ids_from_the_service(http: Http) -> None:
+    with Client(patient(http)) as client:
+        first = client.next("clients")
+        assert client.batch("clients", 100) == list(range(first + 1, first + 101))
+        row = client.reserve("clients", 1000)
+        assert len(row) == 1000
+        assert client.describe("clients").high_water >= row[-1]
+        marks = client.mint("sno", 3, meta=7)
+        assert [mark.meta for mark in marks] == [7, 7, 7]
+        assert len({*client.mint("snowflake", 100)}) == 100
+        assert all(isinstance(each, locality.ID) for each in client.mint("locality", 2))
+        assert client.inspect(str(marks[0]))[0]["scheme"] == "sno"
+
+
+def test_an_asynchronous_client_asks_for_many_at_once(http: Http) -> None:
+    async def ask() -> list[int]:
+        async with AsyncClient(patient(http)) as client:
+            numbers = await asyncio.gather(*(client.batch("tasks", 10) for _ in range(50)), client.batch("tasks", 10))
+            assert len(await client.reserve("tasks", 5)) == 5
+            assert (await client.mint("sno", meta=7))[0].meta == 7
+            assert (await client.describe("tasks")).name == "tasks"
+            assert (await client.inspect("01ARZ3NDEKTSV4RRFFQ69G5FAV"))[0]["scheme"] == "ulid"
+            await client.aclose()
+            return [await client.next("tasks"), *(number for batch in numbers for number in batch)]
+
+    numbers = asyncio.run(ask())
+    assert len(set(numbers)) == 511
+
+
+@pytest.mark.parametrize(
+    ("call", "code"),
+    [
+        (lambda client: client.batch("clients", 10_001), "field.range"),
+        (lambda client: client.mint("sno", meta=256), "field.range"),
+        (lambda client: client.describe("nobody"), "request.namespace"),
+        (lambda client: client.inspect("no ID"), "parse.unknown"),
+        (lambda client: client.inspect("\udcff"), "parse.unknown"),
+        (lambda client: client.inspect(""), "request.path"),
+    ],
+)
+def test_what_the_service_refuses_its_clients_raise(http: Http, call: Callable[[Client], object], code: str) -> None:
+    with Client(patient(http)) as client:
+        assert code_of(lambda: call(client)) == code
+
+    async def ask() -> None:
+        async with AsyncClient(patient(http)) as twin:
+            await call(twin)  # type: ignore[arg-type, misc]
+
+    assert code_of(lambda: asyncio.run(ask())) == code
+
+
+def test_a_client_whose_service_is_away_says_so_and_finds_it_again(http: Http) -> None:
+    with Client(patient(http)) as client:
+        first = client.next("away")
+        http.kill()
+        for _ in range(2):
+            with pytest.raises(StoreError) as caught:
+                client.next("away")
+            assert caught.value.code == "store.unavailable"
+        http.start()
+        assert client.next("away") > first
+
+
+def test_a_lease_of_another_is_as_lost_as_in_any_store(http: Http) -> None:
+    with open_store(http.url) as store:
+        lease = acquire(store)
+        store.release(lease, used_until_ms=lease.floor_ms)
+        acquire(store)
+        with pytest.raises(LeaseError, match="lost") as caught:
+            store.extend(lease, now_ms=store.now_ms())
+        assert (caught.value.code, caught.value.retry_after_ms) == ("lease.lost", None)

@@ -1,0 +1,120 @@
+"""``mintmark serve`` with a configuration file, for one test: what it must be when it ends is demanded."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from mintmark.server.keys import digest
+from tests.servers.server import HOST, ServerError
+from tests.service.serving import Serving
+from tests.service.wire import Address, after_hello, command, say
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+
+class _Configured(Serving):
+    """With a file of settings, and with words of the command line as they are."""
+
+    def __init__(self, home: Path, store: str, toml: str, options: Sequence[str]) -> None:
+        super().__init__(home / "service", store)
+        self._toml = toml
+        self._options = options
+
+    @property
+    def _config(self) -> Path:
+        return self.directory / "mintmark.toml"
+
+    def create(self) -> None:
+        super().create()
+        self._config.write_text(self._toml, encoding="utf-8")
+
+    def command(self) -> Sequence[str]:
+        return [*super().command(), "--config", str(self._config), *self._options]
+
+
+class Running:
+    """A service that runs, and where."""
+
+    def __init__(self, serving: Serving) -> None:
+        self.serving = serving
+        self.http: Address = (HOST, serving.port)
+        self.redis: Address = (HOST, serving.redis_port)
+        self.url = serving.url
+
+    def logged(self) -> str:
+        """All that it logged."""
+        return self.serving.log.read_text(encoding="utf-8")
+
+    def events(self) -> list[dict[str, Any]]:
+        """What it logged, line by line."""
+        # The last line may be half written.
+        lines = self.logged().split("\n")[:-1]
+        return [json.loads(line) for line in lines if line.startswith("{")]
+
+    def memory(self) -> int:
+        """The bytes of memory that it holds."""
+        return round(self.serving.memory_mb() * 1e6)
+
+    def is_up(self) -> bool:
+        return self.serving.pid is not None
+
+    def stop(self) -> None:
+        """Stops it, and demands that it ended well and had no fault."""
+        self.serving.stop()
+        log = self.logged()
+        assert self.serving.wait() == 0, log
+        assert "Traceback" not in log, log
+        assert not [event for event in self.events() if event["level"] in {"error", "critical"}], log
+
+    def kill(self) -> None:
+        self.serving.kill()
+
+
+@contextmanager
+def running(home: Path, *options: str, toml: str = "", store: str = "") -> Iterator[Running]:
+    """A service with these options, over a registry of its own in ``home``; stopped at the end, and demanded well."""
+    home.mkdir(exist_ok=True)
+    serving = _Configured(home, store or f"sqlite:///{home}/ids.db", toml, options)
+    try:
+        serving.start()
+        service = Running(serving)
+        yield service
+        if not service.is_up():
+            raise ServerError(f"the service died with {serving.wait()}:\n{service.logged()}")
+        service.stop()
+    finally:
+        serving.kill()
+
+
+def key_toml(name: str, key: str, rights: Mapping[str, Sequence[str]], more: str = "") -> str:
+    """The lines of the configuration that let a key in."""
+    table = ", ".join(f'"{pattern}" = {json.dumps(list(granted))}' for pattern, granted in rights.items())
+    return f'[keys.{name}]\nhash = "{digest(key)}"\nrights = {{ {table} }}\n{more}\n'
+
+
+def certificate(home: Path, name: str) -> tuple[str, str]:
+    """A certificate of its own authority, and its key."""
+    if shutil.which("openssl") is None:
+        pytest.skip("openssl is not installed")
+    cert, key = str(home / f"{name}.crt"), str(home / f"{name}.key")
+    made = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    made += ["-subj", f"/CN={name}", "-addext", "subjectAltName=IP:127.0.0.1", "-days", "2"]
+    subprocess.run([*made, "-keyout", key, "-out", cert], check=True, capture_output=True)
+    return cert, key
+
+
+def talk(service: Running, *commands: Iterable[str | bytes | int] | str, version: int = 2) -> bytes:
+    """The replies to commands in one segment, each of words or a text of words; the last thing said is QUIT."""
+    said = [command(*(each.split() if isinstance(each, str) else each)) for each in commands]
+    hello = [command("HELLO", 3)] if version == 3 else []
+    heard = say(service.redis, b"".join([*hello, *said, command("QUIT")]))
+    assert heard.endswith(b"+OK\r\n"), heard
+    return after_hello(heard) if hello else heard.removesuffix(b"+OK\r\n")

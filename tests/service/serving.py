@@ -1,0 +1,144 @@
+"""`mintmark serve` as a process of the tests': the same ports each time it is started, and what it logs as events."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tests.servers.server import HOST, STOP_S, Daemon, free_port, until
+from tests.service.load import Answer, Line, Load
+
+if TYPE_CHECKING:
+    import signal
+    from collections.abc import Sequence
+
+
+class Serving(Daemon):
+    """The service, on both interfaces; ``settings`` are those of the command line, such as ``max_wait_ms=500``."""
+
+    name = "mintmark"
+    programs = ()
+
+    def __init__(self, directory: Path, store: str, **settings: object) -> None:
+        super().__init__(directory)
+        self.store = store
+        self.settings = settings
+        self.environment: dict[str, str] = {}
+        """Further variables."""
+
+    @property
+    def url(self) -> str:
+        return f"http://{HOST}:{self.port}"
+
+    def create(self) -> None:
+        self.redis_port = free_port()
+
+    def command(self) -> Sequence[str]:
+        given = {
+            "store": self.store,
+            "http": f"{HOST}:{self.port}",
+            "redis": f"{HOST}:{self.redis_port}",
+            "log_format": "json",
+            **self.settings,
+        }
+        options = [word for name, value in given.items() for word in (f"--{name.replace('_', '-')}", str(value))]
+        environment = {
+            "MINTMARK_HOME": str(self.directory / "home"),
+            # Temporary files in a directory of its own, so that tests see which are left.
+            "TMPDIR": str(self.directory),
+            **self.environment,
+        }
+        variables = [f"{name}={value}" for name, value in environment.items()]
+        return ["env", *variables, sys.executable, "-m", "mintmark", "serve", *options]
+
+    def answers(self) -> bool:
+        return bool(self.events("serving"))
+
+    def reset(self) -> None:
+        """Its store holds what there is."""
+
+    def events(self, name: str) -> list[dict[str, Any]]:
+        """What its last run logged under that name."""
+        lines = self.log.read_text(encoding="utf-8").splitlines() if self.log.exists() else []
+        events: list[dict[str, Any]] = []
+        for text in lines:
+            with suppress(ValueError):  # not JSON, or not whole yet
+                event = json.loads(text)
+                if event["event"] == "serving" and event["pid"] != self.pid:
+                    events.clear()
+                elif event["event"] == name:
+                    events.append(event)
+        return events
+
+    def patch(self, code: str, *, workers_only: bool = False) -> None:
+        """Has code run at the next start, before any other: the tests' way to what no setting can do."""
+        place = self.directory.with_suffix(".patch")
+        place.mkdir()
+        condition = "'--multiprocessing-fork' in sys.orig_argv" if workers_only else "True"
+        (place / "sitecustomize.py").write_text(f"import sys\nif {condition}:\n    {code}\n", encoding="utf-8")
+        self.environment["PYTHONPATH"] = str(place)
+
+    def wait(self, seconds: float = STOP_S) -> int:
+        """Waits until it has ended, and returns its exit code."""
+        assert self._process
+        return self._process.wait(seconds)
+
+    def signal(self, number: signal.Signals) -> None:
+        """Sends it a signal; of several processes, to the one that was started."""
+        assert self._process
+        self._process.send_signal(number)
+
+    def load(self, **how: Any) -> Load:
+        """Clients of both interfaces."""
+        return Load(self.port, self.redis_port, **how)
+
+    def http(self) -> Line:
+        """A connection."""
+        return Line(self.port)
+
+    def redis(self) -> Line:
+        """A connection."""
+        return Line(self.redis_port)
+
+    def get(self, path: str) -> Answer:
+        """What it answers on a connection of its own."""
+        with self.http() as line:
+            return line.http(path, method="GET")
+
+    def metric(self, name: str, **labels: str) -> float:
+        """The sum of a metric over all series with these labels."""
+        total = 0.0
+        for text in self.get("/metrics").body.decode().splitlines():
+            if match := re.fullmatch(rf"{name}(?:\{{(.*)\}})? (\S+)", text):
+                has = dict(re.findall(r'(\w+)="([^"]*)"', match[1] or ""))
+                if labels.items() <= has.items():
+                    total += float(match[2])
+        return total
+
+    def until_metric(self, name: str, value: float, **labels: str) -> None:
+        """Waits until it has that value: counts are brought together once a second."""
+        until(lambda: self.metric(name, **labels) == value, f"{name} {labels} is {value}", seconds=10)
+
+    def workers(self) -> list[int]:
+        """The processes that serve, where there are several."""
+        return [pid for pid in self.family()[1:] if b"spawn_main" in _command_line(pid)]
+
+    def memory_mb(self) -> float:
+        """What all its processes hold of the machine's memory."""
+        pages = sum(int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1]) for pid in self.family())
+        return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+    def open_files(self) -> int:
+        """How many files and connections all its processes hold open."""
+        return sum(len(os.listdir(f"/proc/{pid}/fd")) for pid in self.family())
+
+
+def _command_line(pid: int) -> bytes:
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    return b""

@@ -1,0 +1,293 @@
+"""The store is away: what is held is served, all else is refused with a time to try again.
+
+Nobody has to do anything when it comes back.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import select
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from tests.servers import Proxy
+from tests.servers.server import until
+from tests.service.load import FALLBACK_FLOOR, PATIENCE_S, line, repeated
+from tests.service.serving import Serving
+from tests.service.wire import command
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.servers import MariaDB
+    from tests.service.load import Line
+
+STEP = 100
+
+
+@pytest.fixture
+def proxy(mariadb: MariaDB) -> Iterator[Proxy]:
+    with Proxy(mariadb) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+def service(proxy: Proxy, tmp_path: Path) -> Iterator[Serving]:
+    """A service that waits neither long for its store nor for a segment."""
+    with serve(tmp_path, proxy.url) as service:
+        yield service
+
+
+@contextmanager
+def serve(directory: Path, url: str, wait_ms: int = 300, **settings: object) -> Iterator[Serving]:
+    store = f"{url}?timeout_ms={wait_ms}"
+    service = Serving(directory / "service", store, min_step=STEP, max_step=STEP, max_wait_ms=wait_ms, **settings)
+    service.start()
+    try:
+        yield service
+    finally:
+        service.kill()
+
+
+@pytest.fixture
+def redis(service: Serving) -> Iterator[Line]:
+    with service.redis() as redis:
+        yield redis
+
+
+@pytest.fixture
+def http(service: Serving) -> Iterator[Line]:
+    with service.http() as http:
+        yield http
+
+
+def ready(service: Serving) -> dict[str, Any]:
+    """What it says of itself."""
+    status, _, body = service.get("/readyz")
+    said: dict[str, Any] = json.loads(body)
+    assert said["ready"] is (status == 200)
+    return said
+
+
+def fill(service: Serving, redis: Line, namespace: str = "orders") -> int:
+    """Takes the first integer and waits until as many are held as may be. Returns how many."""
+    until(lambda: redis.redis("INCR", namespace) == ":1", "the store is up")
+    most = 2 * STEP - 1
+    until(lambda: bool(ready(service)["sequences"][namespace]["held"] == most), "two segments are held")
+    return most
+
+
+def empty(redis: Line, namespace: str = "orders") -> tuple[list[int], str]:
+    """Takes integers until there is another answer. Returns both."""
+    integers = []
+    while (said := redis.redis("INCR", namespace)).startswith(":") and int(said[1:]) < FALLBACK_FLOOR:
+        integers.append(int(said[1:]))
+    return integers, said
+
+
+# --- held, refused, recovered -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("how", ["refuse", "blackhole"])
+def test_what_is_held_is_served_then_all_is_refused_until_the_store_is_back(
+    service: Serving, proxy: Proxy, redis: Line, http: Line, how: str
+) -> None:
+    held = fill(service, redis)
+    getattr(proxy, how)()
+    until(lambda: ready(service)["store"] == "down", "the service sees it")
+    assert ready(service)["ready"], "it can still serve"
+
+    integers, said = empty(redis)
+    assert integers == list(range(2, held + 2))
+    assert re.match(r"-TRYAGAIN .*\b[1-9]\d*\b.* \(store\.unavailable\)$", said)
+    told = http.http("/v1/sequences/orders:next")
+    assert told.status == 503
+    assert int(told.headers["retry-after"]) >= 1
+    problem = json.loads(told.body)
+    assert problem["code"] == "store.unavailable"
+    assert problem["retry_after_ms"] >= 1
+    assert int(told.headers["retry-after"]) * 1000 >= problem["retry_after_ms"]
+    told = http.http("/alloc", '{"serviceName":"orders"}')
+    assert json.loads(told.body)["code"] == 501000
+    assert int(told.headers["retry-after"]) >= 1
+    for words in (["INCRBY", "orders", "3"], ["INCR", "others"], ["GET", "orders"]):
+        assert redis.redis(*words).startswith("-TRYAGAIN "), words
+    assert not ready(service)["ready"]
+    assert service.get("/healthz").status == 200
+    assert service.metric("mintmark_store_up") == 0
+    assert service.metric("mintmark_store_failures_total", verb="reserve", code="store.unavailable") > 0
+
+    proxy.heal()
+    until(lambda: redis.redis("INCR", "orders").startswith(":"), "it recovers by itself")
+    until(lambda: ready(service)["store"] == "up", "and says so")
+    assert ready(service)["ready"]
+    until(lambda: redis.redis("INCR", "others") == ":1", "all of it")
+    [away], [back] = service.events("store away"), service.events("store back")
+    assert away["code"] == "store.unavailable"
+    assert back["away_s"] > 0
+    assert "p%40ss" not in service.log.read_text(encoding="utf-8"), "no secret is logged"
+
+
+def test_under_load_no_integer_comes_twice_though_the_database_freezes(service: Serving, mariadb: MariaDB) -> None:
+    with service.load() as load:
+        for _ in range(2):
+            load.wait_for_more(2000)
+            refused = load.codes()["store.unavailable"] + load.codes()["501000"]
+            mariadb.pause()
+            until(
+                lambda before=refused: load.codes()["store.unavailable"] + load.codes()["501000"] > before + 10,  # type: ignore[misc]
+                "what is held is used up",
+            )
+            assert service.get("/healthz").status == 200
+            mariadb.resume()
+        load.wait_for_more(2000)
+    assert repeated(load.integers()) == []
+    assert load.codes().keys() <= {"ok", "store.unavailable", "501000"}
+    assert not load.ends(), "no connection was lost"
+    assert load.integers().max() < FALLBACK_FLOOR
+    assert not load.fallbacks().size
+
+
+def test_ids_are_minted_as_long_as_the_lease_lasts_and_again_when_the_store_is_back(
+    proxy: Proxy, tmp_path: Path
+) -> None:
+    with serve(tmp_path, proxy.url, span_ms=2000) as service, service.redis() as redis:
+
+        def mint() -> str:
+            said = redis.redis("MINT", "snowflake")
+            return line(redis.replies) if said.startswith("$") else said
+
+        until(lambda: not mint().startswith("-"), "the store is up")
+        ids = [mint()]
+        proxy.refuse()
+        while not (said := mint()).startswith("-"):
+            ids.append(said)
+        assert said.startswith("-TRYAGAIN ")
+        proxy.heal()
+        until(lambda: not mint().startswith("-"), "it recovers by itself")
+        ids.append(mint())
+        assert len(ids) > 2
+        assert sorted(ids, key=int) == ids
+        assert len(set(ids)) == len(ids)
+
+
+def test_no_more_than_so_many_wait_for_the_store_and_nobody_else_is_held_up(proxy: Proxy, tmp_path: Path) -> None:
+    most = 20
+    with ExitStack() as stack:
+        service = stack.enter_context(patched(tmp_path, proxy, f"_MOST_WAITING = {most}"))
+        redis, http = stack.enter_context(service.redis()), stack.enter_context(service.http())
+        held = fill(service, redis)
+        proxy.blackhole()
+        waiting = [stack.enter_context(service.redis()) for _ in range(most + 1)]
+        for each in waiting:
+            each.send(command("GET", "orders"))
+        # All but one wait.
+        [[one], *_] = select.select([each.socket for each in waiting], [], [], PATIENCE_S)
+        [refused] = [each for each in waiting if each.socket is one]
+        assert re.match(r"-TRYAGAIN .* \(request\.busy\)$", line(refused.replies))
+        waiting.remove(refused)
+        told = http.http("/v1/sequences/orders", method="GET")
+        assert told.status == 503
+        assert told.headers["retry-after"] == "1"
+        assert json.loads(told.body)["code"] == "request.busy"
+        assert redis.redis("INCRBY", "orders", str(held - STEP)) == f":{held - STEP + 1}"
+        proxy.heal()
+        assert all(re.match(r"\$|-TRYAGAIN ", line(each.replies)) for each in waiting), "each has an answer"
+        until(lambda: redis.redis("GET", "orders").startswith("$"), "there is room again")
+
+
+@contextmanager
+def patched(directory: Path, proxy: Proxy, code: str) -> Iterator[Serving]:
+    """A service with another limit inside, and a store that is waited for longer than the test takes."""
+    service = Serving(directory / "service", f"{proxy.url}?timeout_ms=30000", min_step=STEP, max_step=STEP)
+    service.patch(f"import mintmark.server.service as service; service.{code}")
+    service.start()
+    try:
+        yield service
+    finally:
+        service.kill()
+
+
+# --- the last resort ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def random(proxy: Proxy, tmp_path: Path) -> Iterator[Serving]:
+    """A service that has it."""
+    with serve(tmp_path, proxy.url, fallback="random") as service:
+        yield service
+
+
+def ids(told: Any) -> list[int]:
+    """Those of an answer of either kind."""
+    body = json.loads(told.body)
+    return [int(each) for each in (body["ids"] if "ids" in body else body["data"]["ids"])]
+
+
+def test_the_last_resort_is_random_integers_that_are_marked_and_counted(random: Serving, proxy: Proxy) -> None:
+    with random.redis() as redis, random.http() as http:
+        held = fill(random, redis)
+        proxy.refuse()
+        # What is held comes first, and is not marked.
+        most = held - 10
+        told = http.http(f"/v1/sequences/orders:next?count={most}")
+        assert ids(told) == list(range(2, most + 2))
+        assert "x-mintmark-fallback" not in told.headers
+        # Where it does not suffice, the rest is random.
+        given = []
+        told = http.http("/v1/sequences/orders:next?count=50")
+        assert told.status == 200
+        assert told.headers["x-mintmark-fallback"] == "random"
+        assert [each for each in ids(told) if each < FALLBACK_FLOOR] == list(range(most + 2, held + 2))
+        given += [each for each in ids(told) if each >= FALLBACK_FLOOR]
+        told = http.http("/alloc", '{"serviceName":"orders","count":100}')
+        assert told.headers["x-mintmark-fallback"] == "random"
+        given += ids(told)
+        given += [int(redis.redis("INCR", "orders")[1:]) for _ in range(3)]
+        assert len(set(given)) == 40 + 100 + 3
+        assert all(FALLBACK_FLOOR <= each < 2**63 for each in given)
+        assert random.metric("mintmark_fallback_integers_total", namespace="orders") == len(given)
+        # Random integers are no row.
+        assert redis.redis("INCRBY", "orders", "3").startswith("-TRYAGAIN ")
+
+        proxy.heal()
+        until(lambda: int(redis.redis("INCR", "orders")[1:]) < FALLBACK_FLOOR, "the store counts again")
+        told = http.http("/v1/sequences/orders:next?count=2")
+        assert all(held + 1 < each < FALLBACK_FLOOR for each in ids(told))
+        assert "x-mintmark-fallback" not in told.headers
+
+
+def test_there_is_no_last_resort_while_the_store_answers(proxy: Proxy, tmp_path: Path) -> None:
+    with serve(tmp_path, proxy.url, wait_ms=20_000, fallback="random") as random:
+        with random.load() as load:
+            load.wait_for_more(5000)
+        assert load.codes().keys() == {"ok"}
+        assert not load.fallbacks().size
+        assert not random.metric("mintmark_fallback_integers_total")
+
+
+def test_a_namespace_that_is_used_up_has_no_last_resort(proxy: Proxy, tmp_path: Path) -> None:
+    with serve(tmp_path, proxy.url, wait_ms=20_000, fallback="random") as random, random.http() as http:
+        assert http.http("/v1/sequences/few", '{"maximum":"5"}', method="PUT").status == 201
+        assert ids(http.http("/v1/sequences/few:next?count=5")) == [1, 2, 3, 4, 5]
+        told = http.http("/v1/sequences/few:next")
+        assert json.loads(told.body)["code"] == "sequence.exhausted"
+        assert "x-mintmark-fallback" not in told.headers
+
+
+def test_with_the_last_resort_under_load_no_counted_integer_comes_twice(random: Serving, proxy: Proxy) -> None:
+    with random.load() as load:
+        load.wait_for_more(2000)
+        proxy.refuse()
+        until(lambda: load.fallbacks().size > 1000, "what is held is used up")
+        proxy.heal()
+        load.wait_for_more(2000)
+    assert repeated(load.integers()) == []
+    assert np.all(load.fallbacks() < 2**63)
+    random.until_metric("mintmark_fallback_integers_total", load.fallbacks().size)
+    random.until_metric("mintmark_integers_total", load.fallbacks().size + load.integers().size)

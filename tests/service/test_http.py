@@ -1,0 +1,427 @@
+"""HTTP as real clients speak it: what the lane answers and what Starlette answers are one interface."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import httpx
+import pytest
+
+from mintmark.server.keys import new_key
+from tests.service.running import Running, certificate, key_toml, running
+from tests.service.wire import connect, exactly, head, say, until_closed
+
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Iterator
+    from pathlib import Path
+
+BODY = b'{"serviceName":"orders","count":3}'
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    with running(tmp_path_factory.mktemp("service")) as service:
+        yield service
+
+
+@pytest.fixture(scope="module")
+def slow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """A service without a lane: the log of all requests turns it off."""
+    with running(tmp_path_factory.mktemp("slow"), "--access-log", "all") as service:
+        yield service
+
+
+class Keys(NamedTuple):
+    service: Running
+    orders: str
+    users: str
+    admin: str
+
+
+@pytest.fixture(scope="module")
+def keyed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Keys]:
+    orders, users, admin = new_key(), new_key(), new_key()
+    toml = (
+        key_toml("orders", orders, {"orders": ["next"]})
+        + key_toml("users", users, {"users*": ["next", "describe"]})
+        + key_toml("admin", admin, {"*": ["admin"]})
+    )
+    with running(tmp_path_factory.mktemp("keyed"), "--auto-create", toml=toml) as service:
+        yield Keys(service, orders, users, admin)
+
+
+# --- answers, in bytes --------------------------------------------------------------------------------------------
+
+
+class Answer(NamedTuple):
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+def read(connection: socket.socket) -> Answer:
+    """The next answer on a connection, byte by byte, so that none of the next is taken."""
+    text = b""
+    while not text.endswith(b"\r\n\r\n"):
+        byte = exactly(connection, 1)
+        assert byte, text
+        text += byte
+    line, *lines = text.decode("latin-1").split("\r\n")[:-2]
+    headers = {name.lower(): value.strip() for name, _, value in (each.partition(":") for each in lines)}
+    status = int(line.split()[1])
+    length = int(headers.get("content-length", 0)) if status >= 200 else 0
+    return Answer(status, headers, exactly(connection, length))
+
+
+def post(path: str, body: bytes = b"", *headers: str) -> bytes:
+    return head(f"POST {path}", *headers, length=len(body)) + body
+
+
+def get(path: str, *headers: str) -> bytes:
+    return head(f"GET {path}", *headers)
+
+
+def ask(service: Running, *parts: bytes) -> Answer:
+    """The answer to one request, in as many segments."""
+    with connect(service.http) as connection:
+        for each in parts:
+            connection.sendall(each)
+        return read(connection)
+
+
+def curl(*arguments: str) -> Answer:
+    """What curl is answered."""
+    if shutil.which("curl") is None:
+        pytest.skip("curl is not installed")
+    command = ["curl", "--silent", "--show-error", "--include", "--max-time", "60", *arguments]
+    answered = subprocess.run(command, capture_output=True, check=True)
+    text, _, body = answered.stdout.partition(b"\r\n\r\n")
+    while text.split()[1] == b"100":
+        text, _, body = body.partition(b"\r\n\r\n")
+    line, *lines = text.decode("latin-1").split("\r\n")
+    headers = {name.lower(): value.strip() for name, _, value in (each.partition(":") for each in lines)}
+    return Answer(int(line.split()[1]), headers, body)
+
+
+def timed(service: Running, operation: str) -> float:
+    """How many requests were answered beyond the lane, which times none."""
+    text = httpx.get(f"{service.url}/metrics").text
+    name = f'mintmark_request_seconds_count{{interface="http",operation="{operation}"}}'
+    return sum(float(line.rpartition(" ")[2]) for line in text.splitlines() if line.startswith(name))
+
+
+# --- idalloc's clients --------------------------------------------------------------------------------------------
+
+
+def test_the_requests_of_idallocs_demo_are_answered_with_its_envelope(service: Running) -> None:
+    last = 0
+    for count in (1, 3, 100):
+        body = json.dumps({"serviceName": "demo", "count": count})
+        answer = curl("-X", "POST", f"{service.url}/alloc", "-H", "Content-Type: application/json", "-d", body)
+        ids = ",".join(str(last + 1 + each) for each in range(count))
+        start = re.escape(f'{{"code":0,"msg":"OK","data":{{"ids":[{ids}]}},"traceId":"')
+        found = re.fullmatch(start + r'([0-9a-f]{32})","ts":\d{13}\}', answer.body.decode())
+        assert found, answer
+        assert (answer.status, answer.headers["x-trace-id"]) == (200, found[1])
+        assert answer.headers["content-type"] == "application/json; charset=utf-8"
+        last += count
+
+
+def test_what_the_lane_answers_and_what_it_does_not_are_the_same(service: Running, slow: Running) -> None:
+    requests = {
+        "alloc": post("/alloc", b'{"serviceName":"same","count":3}', "X-Trace-Id: mine"),
+        "next": post("/v1/sequences/same:next?count=3", b"", "X-Trace-Id: mine"),
+    }
+    for operation, request in requests.items():
+        shapes = []
+        for each in (service, slow):
+            # The first opens the namespace, and takes the slow way in either.
+            ask(each, request)
+            before = timed(each, operation)
+            answer = ask(each, request)
+            assert timed(each, operation) - before == (each is slow)
+            differing = re.compile(rb"(?<=ts\":)\d+")
+            headers = {name: value for name, value in answer.headers.items() if name not in {"date", "content-length"}}
+            shapes.append((answer.status, headers, differing.sub(b"0", answer.body)))
+        assert shapes[0] == shapes[1]
+        assert shapes[0][1]["x-trace-id"] == "mine"
+
+
+# --- how a request may be written ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "request_", [post("/alloc", BODY), post("/v1/sequences/orders:next?count=3")], ids=["alloc", "next"]
+)
+def test_a_request_may_be_split_at_every_byte(service: Running, request_: bytes) -> None:
+    with connect(service.http) as connection:
+        for at in range(1, len(request_)):
+            connection.sendall(request_[:at])
+            connection.sendall(request_[at:])
+            assert read(connection).status == 200
+        for byte in request_:
+            connection.sendall(bytes([byte]))
+        assert read(connection).status == 200
+
+
+WRITTEN = {
+    "small letters": b"POST /alloc HTTP/1.1\r\nhost: a\r\ncontent-length: %d\r\n\r\n",
+    "capitals": b"POST /alloc HTTP/1.1\r\nHOST: a\r\nCONTENT-LENGTH: %d\r\n\r\n",
+    "no space": b"POST /alloc HTTP/1.1\r\nHost:a\r\nContent-Length:%d\r\n\r\n",
+    "a form": (
+        b"POST /alloc HTTP/1.1\r\nHost: a\r\nContent-Type: application/x-www-form-urlencoded\r\n"
+        b"Content-Length: %d\r\n\r\n"
+    ),
+    "many headers": b"POST /alloc HTTP/1.1\r\nHost: a\r\n" + b"X: y\r\n" * 200 + b"Content-Length: %d\r\n\r\n",
+    "an absolute address": b"POST http://a/alloc HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n",
+    "an empty query": b"POST /alloc? HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n",
+    "an offer of HTTP/2": (
+        b"POST /alloc HTTP/1.1\r\nConnection: Upgrade, HTTP2-Settings\r\nHost: a\r\nContent-Length: %d\r\n"
+        b"Upgrade: h2c\r\nHTTP2-Settings: AAEAAEAAAAIAAAAAAAMAAAAAAAQBAAAAAAUAAEAAAAYABgAA\r\n\r\n"
+    ),
+    "keep-alive": b"POST /alloc HTTP/1.1\r\nHost: a\r\nConnection: Keep-Alive\r\nContent-Length: %d\r\n\r\n",
+}
+
+
+@pytest.mark.parametrize("written", WRITTEN.values(), ids=WRITTEN)
+def test_a_request_may_be_written_in_many_ways(service: Running, written: bytes) -> None:
+    request = written % len(BODY) + BODY
+    with connect(service.http) as connection:
+        connection.sendall(request + request[:-9])
+        first = read(connection)
+        connection.sendall(request[-9:] + get("/healthz"))
+        second = read(connection)
+        for answer in (first, second):
+            assert (answer.status, answer.json["code"], len(answer.json["data"]["ids"])) == (200, 0, 3), answer
+        assert read(connection).json == {"status": "ok"}
+
+
+def test_a_client_of_http_1_0_is_answered_and_the_connection_closed(service: Running) -> None:
+    heard = say(service.http, b"POST /alloc HTTP/1.0\r\nContent-Length: %d\r\n\r\n%s" % (len(BODY), BODY))
+    assert heard.startswith(b"HTTP/1.1 200 OK\r\n")
+    assert b"\r\nconnection: close\r\n" in heard
+    assert b'"code":0' in heard
+    assert curl("--http1.0", "-d", BODY.decode(), f"{service.url}/alloc").json["code"] == 0
+
+
+def test_a_connection_is_kept_until_the_client_wants_it_closed(service: Running) -> None:
+    with connect(service.http) as connection:
+        for _ in range(3):
+            for request in (post("/alloc", BODY), get("/healthz"), get("/nothing")):
+                connection.sendall(request)
+                assert "connection" not in read(connection).headers
+        connection.sendall(post("/alloc", BODY, "Connection: close"))
+        assert read(connection).headers["connection"] == "close"
+        assert until_closed(connection) == b""
+
+
+def test_a_body_may_come_in_chunks_and_after_a_question(service: Running) -> None:
+    chunks = b"".join(b"%x\r\n%c\r\n" % (1, byte) for byte in BODY) + b"0\r\n\r\n"
+    answer = ask(service, head("POST /alloc", "Transfer-Encoding: chunked"), chunks)
+    assert answer.json["code"] == 0
+    with connect(service.http) as connection:
+        connection.sendall(head("POST /alloc", "Expect: 100-continue", length=len(BODY)))
+        assert read(connection).status == 100
+        connection.sendall(BODY)
+        assert read(connection).json["code"] == 0
+    url = f"{service.url}/alloc"
+    assert curl("-H", "Expect: 100-continue", "-d", BODY.decode(), url).json["code"] == 0
+    assert curl("-H", "Transfer-Encoding: chunked", "-d", BODY.decode(), url).json["code"] == 0
+    assert curl("--http2", "-d", BODY.decode(), url).json["code"] == 0
+
+
+def test_requests_sent_all_at_once_are_answered_in_their_order(service: Running) -> None:
+    expected = []
+    sent = b""
+    for at in range(600):
+        kinds = [
+            (post("/v1/sequences/piped:next", b"", f"X-Trace-Id: {at}"), 200),
+            (post("/alloc", b'{"serviceName":"piped%d"}' % (at // 50), f"X-Trace-Id: {at}"), 200),
+            (get("/healthz", f"X-Trace-Id: {at}"), 200),
+            (post("/v1/sequences/piped:next?count=0", b"", f"X-Trace-Id: {at}"), 400),
+        ]
+        request, status = kinds[at % 7 % len(kinds)]
+        sent += request
+        expected.append((str(at), status))
+    with connect(service.http) as connection:
+        threading.Thread(target=connection.sendall, args=[sent]).start()
+        answers = [read(connection) for _ in expected]
+    assert [(each.headers["x-trace-id"], each.status) for each in answers] == expected
+    found = [each.json["ids"][0] for each in answers if b'"namespace":"piped"' in each.body]
+    assert len(set(found)) == len(found) > 100
+
+
+def test_what_comes_before_a_broken_request_is_answered(service: Running) -> None:
+    good = post("/v1/sequences/before:next") + get("/healthz")
+    for broken in (b"\0\r\n\r\n", b"GET / HTTP/1.1\r\nno header\r\n\r\n", b"GET /\xff HTTP/1.1\r\nHost: a\r\n\r\n"):
+        with connect(service.http) as connection:
+            connection.sendall(good + broken)
+            assert [read(connection).status for _ in range(2)] == [200, 200]
+            refused = read(connection)
+            assert (refused.status, refused.json["code"]) == (400, "request.malformed")
+            assert refused.headers["content-type"] == "application/problem+json"
+            assert refused.headers["x-trace-id"] == refused.json["trace_id"]
+            assert until_closed(connection) == b""
+
+
+BROKEN = {
+    "TLS": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+    "a command of Redis": b"*1\r\n$4\r\nPING\r\n",
+    "HTTP/2": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    "a proxy's request": b"CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\r\n",
+    "two lengths": post("/alloc", BODY, "Content-Length: 1"),
+    "a length and chunks": head("POST /alloc", "Transfer-Encoding: chunked", length=5) + b"0\r\n\r\n",
+    "a negative length": head("POST /alloc", "Content-Length: -1"),
+    "a chunk that is none": head("POST /alloc", "Transfer-Encoding: chunked") + b"zz\r\n",
+    "a method that is none": head("FETCH /alloc"),
+}
+
+
+@pytest.mark.parametrize("broken", BROKEN.values(), ids=BROKEN)
+def test_what_is_no_request_is_refused_and_the_connection_closed(service: Running, broken: bytes) -> None:
+    heard = say(service.http, broken)
+    assert heard.startswith(b"HTTP/1.1 400 Bad Request\r\n")
+    assert heard.count(b"HTTP/1.1 ") == 1
+    assert b'"code":"request.malformed"' in heard
+
+
+def test_the_head_of_an_answer_has_no_body(service: Running) -> None:
+    ask(service, post("/v1/sequences/headed:next"))
+    for path in ("/v1/sequences/headed", "/healthz", "/nothing"):
+        with connect(service.http) as connection:
+            connection.sendall(head(f"HEAD {path}") + get("/healthz"))
+            text = b""
+            while not text.endswith(b"\r\n\r\n"):
+                text += exactly(connection, 1)
+            assert int(re.findall(rb"content-length: (\d+)", text)[0]) > 0
+            assert read(connection).json == {"status": "ok"}
+
+
+# --- trace ids ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("request_", [("/alloc", BODY), ("/v1/sequences/orders:next", b"")], ids=["alloc", "next"])
+def test_a_trace_id_is_kept_if_it_is_good_whichever_way_is_taken(service: Running, request_: tuple[str, bytes]) -> None:
+    for sent in ("a", "order-4711", "x" * 128, "A._:/+=-9"):
+        assert ask(service, post(*request_, f"X-Trace-Id: {sent}")).headers["x-trace-id"] == sent
+        assert ask(service, post(*request_, f"x-TRACE-id:   {sent}  ")).headers["x-trace-id"] == sent
+    for sent in ("", "x" * 129, "a b", 'a"b', "\x80", "ä"):
+        found = ask(service, post(*request_, f"X-Trace-Id: {sent}")).headers["x-trace-id"]
+        assert re.fullmatch("[0-9a-f]{32}", found)
+    twice = ask(service, post(*request_, "X-Trace-Id: a", "X-Trace-Id: b")).headers["x-trace-id"]
+    assert re.fullmatch("[0-9a-f]{32}", twice)
+    made = [ask(service, post(*request_)).headers["x-trace-id"] for _ in range(20)]
+    assert len(set(made)) == 20
+
+
+# --- keys ---------------------------------------------------------------------------------------------------------
+
+
+def test_curl_brings_a_key_as_a_bearer_or_as_a_password(keyed: Keys) -> None:
+    url, body = f"{keyed.service.url}/alloc", BODY.decode()
+    assert curl("-d", body, url).status == 401
+    assert curl("-d", body, "-u", ":mm_nobody", url).status == 401
+    assert curl("-d", body, "-u", f":{keyed.users}", url).status == 403
+    for _ in range(2):
+        assert curl("-d", body, "-u", f":{keyed.orders}", url).json["code"] == 0
+        assert curl("-d", body, "-H", f"Authorization: Bearer {keyed.orders}", url).json["code"] == 0
+    assert curl(f"{keyed.service.url}/debug/profile", "-u", f":{keyed.orders}").status == 403
+    assert keyed.orders not in keyed.service.logged()
+
+
+def test_what_one_key_may_on_a_connection_no_other_may(keyed: Keys) -> None:
+    def answered(connection: socket.socket, namespace: str, *headers: str) -> int:
+        statuses = set()
+        # Twice: what was found out at the first is known at the second.
+        for _ in range(2):
+            connection.sendall(post(f"/v1/sequences/{namespace}:next", b"", *headers))
+            statuses.add(read(connection).status)
+        assert len(statuses) == 1
+        return statuses.pop()
+
+    orders, users = f"Authorization: Bearer {keyed.orders}", f"Authorization: Bearer {keyed.users}"
+    with connect(keyed.service.http) as connection:
+        for _ in range(3):
+            assert answered(connection, "orders", orders) == 200
+            assert answered(connection, "orders") == 401
+            assert answered(connection, "orders", users) == 403
+            assert answered(connection, "users", orders) == 403
+            assert answered(connection, "users", users) == 200
+            assert answered(connection, "users1", users) == 200
+            assert answered(connection, "users", f"{users}x") == 401
+            assert answered(connection, "users", orders, users) == 401
+
+
+def test_a_profile_shows_the_service_at_work_and_the_service_works_on(keyed: Keys) -> None:
+    service = keyed.service
+    done = threading.Event()
+    served = 0
+
+    def work() -> None:
+        nonlocal served
+        with connect(service.http) as connection:
+            while not done.is_set():
+                connection.sendall(get("/v1/sequences/users", f"Authorization: Bearer {keyed.users}"))
+                assert read(connection).status in {200, 404}
+                served += 1
+
+    working = threading.Thread(target=work)
+    working.start()
+    try:
+        answer = ask(service, get("/debug/profile?seconds=1&format=text", f"Authorization: Bearer {keyed.admin}"))
+    finally:
+        done.set()
+        working.join()
+    assert answer.status == 200
+    assert b"mintmark/server" in answer.body
+    assert served > 10
+
+
+def test_without_keys_nobody_gets_a_profile_or_takes_a_lease_from_another(service: Running) -> None:
+    for request in (get("/debug/profile"), post("/v1/leases/sno/0:revoke")):
+        answer = ask(service, request)
+        assert (answer.status, answer.json["code"]) == (403, "request.rights")
+
+
+# --- TLS ----------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def over_tls(home: Path, *options: str) -> Iterator[tuple[Running, str]]:
+    cert, key = certificate(home, "ids")
+    with running(home, "--tls-cert", cert, "--tls-key", key, *options) as service:
+        yield service, f"https://127.0.0.1:{service.http[1]}/alloc"
+
+
+def test_curl_is_answered_over_tls_and_only_over_tls(tmp_path: Path) -> None:
+    with over_tls(tmp_path) as (service, url):
+        ca = ["--cacert", str(tmp_path / "ids.crt")]
+        for _ in range(2):
+            assert curl(*ca, "-d", BODY.decode(), url).json["code"] == 0
+        assert curl(*ca, "--tls-max", "1.2", "-d", BODY.decode(), url).json["code"] == 0
+        with pytest.raises(subprocess.CalledProcessError):
+            curl("-d", BODY.decode(), url)
+        with pytest.raises(subprocess.CalledProcessError):
+            curl(*ca, "--tls-max", "1.1", "-d", BODY.decode(), url)
+        assert b"HTTP/1.1" not in say(service.http, post("/alloc", BODY))
+
+
+def test_a_client_without_a_certificate_is_not_heard_where_one_is_asked_for(tmp_path: Path) -> None:
+    mine, other = certificate(tmp_path, "me"), certificate(tmp_path, "other")
+    with over_tls(tmp_path, "--tls-client-ca", mine[0]) as (_, url):
+        ca = ["--cacert", str(tmp_path / "ids.crt")]
+        assert curl(*ca, "--cert", mine[0], "--key", mine[1], "-d", BODY.decode(), url).json["code"] == 0
+        for wrong in ([], ["--cert", other[0], "--key", other[1]]):
+            with pytest.raises(subprocess.CalledProcessError):
+                curl(*ca, *wrong, "-d", BODY.decode(), url)

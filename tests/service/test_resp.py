@@ -1,0 +1,906 @@
+"""The Redis protocol: what each command answers, in which order, to whom; and that real clients need nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import os
+import random
+import re
+import select
+import shutil
+import socket
+import sqlite3
+import struct
+import subprocess
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import redis
+import redis.asyncio
+import structlog
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from mintmark import sno
+from mintmark.errors import CATALOGUE
+from mintmark.server.keys import new_key
+from mintmark.server.resp import COMMANDS, RespProtocol
+from mintmark.server.service import Service
+from mintmark.server.settings import Settings
+from mintmark.store.memory import MemoryStore
+from tests.servers import must_run
+from tests.servers.server import until
+from tests.service.running import Running, certificate, key_toml, running, talk
+from tests.service.wire import PATIENCE_S, after_hello, command, connect, exactly, say, until_closed
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+    from mintmark.lease import NamespaceRecord
+
+CLIENTS = Path(__file__).parent / "clients"
+CACHE = Path(__file__).parents[2] / "target" / "clients"
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    with running(tmp_path_factory.mktemp("service")) as service:
+        yield service
+
+
+# --- each command -------------------------------------------------------------------------------------------------
+
+# Words, and the reply in RESP2 and, where it is another, in RESP3.
+REPLIES: list[tuple[str, bytes, bytes | None]] = [
+    ("PING", b"+PONG\r\n", None),
+    ("ping hello", b"$5\r\nhello\r\n", None),
+    ("ECHO hello", b"$5\r\nhello\r\n", None),
+    ("SELECT 0", b"+OK\r\n", None),
+    ("SELECT 1", b"-ERR DB index is out of range: there is only 0 (request.malformed)\r\n", None),
+    ("CLIENT GETNAME", b"$-1\r\n", b"_\r\n"),
+    ("CLIENT SETNAME me", b"+OK\r\n", None),
+    ("CLIENT SETINFO LIB-NAME mine", b"+OK\r\n", None),
+    ("COMMAND COUNT", b":%d\r\n" % len(COMMANDS), None),
+    (
+        "COMMAND DOCS incr",
+        b"*2\r\n$4\r\nincr\r\n*2\r\n$7\r\nsummary\r\n$14\r\nINCR namespace\r\n",
+        b"%1\r\n$4\r\nincr\r\n%1\r\n$7\r\nsummary\r\n$14\r\nINCR namespace\r\n",
+    ),
+    ("GET nobody-made-this", b"$-1\r\n", b"_\r\n"),
+    ("MINT uuid", b"-ERR scheme 'uuid' is none of sno, snowflake, locality (request.malformed)\r\n", None),
+    ("MINT sno COUNT 0", b"-ERR count 0 is outside 1..10000 (field.range)\r\n", None),
+    ("MINT sno COUNT 10001", b"-ERR count 10001 is outside 1..10000 (field.range)\r\n", None),
+    ("MINT sno META 256", b"-ERR meta 256 is outside 0..255 (field.range)\r\n", None),
+    ("MINT snowflake META 1", b"-ERR meta 1 is not 0: snowflake has no metabyte (field.range)\r\n", None),
+    ("INCRBY rows 0", b"-ERR count 0 is outside 1..10000 (field.range)\r\n", None),
+    ("INCRBY rows 10001", b"-ERR count 10001 is outside 1..10000 (field.range)\r\n", None),
+    ("INCRBY rows -1", b"-ERR count '-1' is not a whole number of 1 to 19 digits (field.range)\r\n", None),
+    ("INCRBY rows 1.5", b"-ERR count '1.5' is not a whole number of 1 to 19 digits (field.range)\r\n", None),
+    (f"INCRBY rows {10**18}", b"-ERR count %d is outside 1..10000 (field.range)\r\n" % 10**18, None),
+    ("MINT sno META -1", b"-ERR meta '-1' is not a whole number of 1 to 19 digits (field.range)\r\n", None),
+    ("MINT sno COUNT", b"-ERR %s (request.malformed)\r\n" % COMMANDS[b"MINT"].usage.encode(), None),
+    ("MINT sno COUNT 1 COUNT 1", b"-ERR %s (request.malformed)\r\n" % COMMANDS[b"MINT"].usage.encode(), None),
+    ("MINT sno TIMES 1", b"-ERR %s (request.malformed)\r\n" % COMMANDS[b"MINT"].usage.encode(), None),
+    ("CLIENT KILL ID 1", b"-ERR %s (request.malformed)\r\n" % COMMANDS[b"CLIENT"].usage.encode(), None),
+    ("COMMAND GETKEYS", b"-ERR %s (request.malformed)\r\n" % COMMANDS[b"COMMAND"].usage.encode(), None),
+    ("HELLO 3 NONSENSE", b"-ERR %s (request.malformed)\r\n" % COMMANDS[b"HELLO"].usage.encode(), None),
+    ("HELLO 4", b"-NOPROTO unsupported protocol version '4': there are 2 and 3 (request.malformed)\r\n", None),
+    ("AUTH x", b"-ERR there are no keys here: send no AUTH (request.malformed)\r\n", None),
+    ("CONFIG GET save", b"-ERR unknown command 'CONFIG' (request.malformed)\r\n", None),
+    ("SET rows 1", b"-ERR unknown command 'SET' (request.malformed)\r\n", None),
+    ("EXPIRE rows 1", b"-ERR unknown command 'EXPIRE' (request.malformed)\r\n", None),
+]
+
+
+@pytest.mark.parametrize(("said", "resp2", "resp3"), REPLIES, ids=[row[0] for row in REPLIES])
+def test_a_command_answers(service: Running, said: str, resp2: bytes, resp3: bytes | None) -> None:
+    assert talk(service, said) == resp2
+    assert talk(service, said, version=3) == (resp2 if resp3 is None else resp3)
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_incr_begins_at_1_and_incrby_answers_the_last_of_a_row(service: Running, version: int) -> None:
+    name = f"replies{version}"
+    said = [f"INCR {name}", f"incr {name}", f"INCRBY {name} 10", f"INCR {name}", f"INCRBY {name} 1"]
+    assert talk(service, *said, version=version) == b":1\r\n:2\r\n:12\r\n:13\r\n:14\r\n"
+
+
+def test_a_row_longer_than_what_is_held_is_a_row_too(service: Running) -> None:
+    counts = [1, 900, 5000, 3, 10_000, 10_000, 1]
+    replies = talk(service, *(f"INCRBY long {count}" for count in counts)).split()
+    given: list[int] = []
+    for reply, count in zip(replies, counts, strict=True):
+        last = int(reply[1:])
+        given += range(last - count + 1, last + 1)
+    assert len(set(given)) == sum(counts)
+    assert min(given) == 1
+
+
+def test_get_answers_how_far_a_namespace_is_reserved(service: Running) -> None:
+    reply = talk(service, "INCR marked", "GET marked")
+    found = re.fullmatch(rb":1\r\n\$(\d+)\r\n(\d+)\r\n", reply)
+    assert found
+    assert len(found[2]) == int(found[1])
+    assert int(found[2]) >= 1
+
+
+def test_mint_answers_ids_that_can_be_read(service: Running) -> None:
+    with redis.Redis(port=service.redis[1], decode_responses=True) as client:
+        ask: Any = client.execute_command
+        one = ask("MINT", "sno")
+        assert str(sno.ID.parse(one)) == one
+        many = ask("mint", "SNO", "count", 5, "meta", 7)
+        assert [sno.ID.parse(each).meta for each in many] == [7] * 5
+        assert len({one, *many}) == 6
+        assert 0 < int(ask("MINT", "snowflake")) < 2**63
+        assert len(ask("MINT", "locality", "COUNT", 1)) == 1
+
+
+def test_hello_tells_what_it_talks_to(service: Running) -> None:
+    with redis.Redis(port=service.redis[1], protocol=3, decode_responses=True) as client:
+        ask: Any = client.execute_command
+        facts = ask("HELLO", "3")
+    assert (facts["server"], facts["proto"], facts["mode"], facts["role"]) == ("mintmark", 3, "standalone", "master")
+
+
+def test_hello_changes_what_later_replies_look_like(service: Running) -> None:
+    heard = say(service.redis, *(command(*words.split()) for words in ("GET none", "HELLO 3", "GET none", "QUIT")))
+    assert heard.startswith(b"$-1\r\n%7\r\n")
+    assert after_hello(heard) == b"_\r\n"
+    heard = say(service.redis, *(command(*words.split()) for words in ("HELLO 3", "HELLO 2", "GET none", "QUIT")))
+    assert heard.endswith(b"$-1\r\n+OK\r\n")
+
+
+def test_a_client_has_a_name_and_a_number_of_its_own(service: Running) -> None:
+    assert talk(service, "CLIENT SETNAME me", "CLIENT GETNAME") == b"+OK\r\n$2\r\nme\r\n"
+    first, second = talk(service, "CLIENT ID"), talk(service, "CLIENT ID")
+    assert int(first[1:]) < int(second[1:])
+
+
+def test_info_is_what_clients_parse_whatever_namespaces_are_called(service: Running) -> None:
+    talk(service, "INCR told", "INCR role", "INCR loading")
+    with redis.Redis(port=service.redis[1]) as client:
+        facts: Any = client.info()
+    assert facts["loading"] == 0
+    assert facts["redis_version"]
+    assert facts["mintmark_version"]
+    assert facts["role"] == "master"
+    assert facts["connected_clients"] >= 1
+    assert facts["held_told"] > 0
+
+
+def test_command_lists_every_command(service: Running) -> None:
+    with redis.Redis(port=service.redis[1]) as client:
+        listed: Any = client.execute_command("COMMAND")
+    assert {name.upper().encode() if isinstance(name, str) else name.upper() for name in listed} == set(COMMANDS)
+
+
+@pytest.mark.parametrize("name", [name.decode() for name in COMMANDS])
+def test_a_wrong_number_of_words_is_refused_with_the_usage(service: Running, name: str) -> None:
+    known = COMMANDS[name.encode()]
+    refused = f"-ERR wrong number of arguments for '{name.lower()}': {known.usage} (request.malformed)\r\n".encode()
+    counts = {known.least - 1, known.most + 1} - {0, 1025}
+    assert talk(service, *(" ".join([name, *["x"] * (count - 1)]) for count in counts)) == refused * len(counts)
+
+
+def test_an_unknown_command_is_named_and_costs_no_other_reply(service: Running) -> None:
+    said: list[str | list[bytes]] = ["PING", "FLUSHALL", "PING", [b"\xff\r\n" + b"x" * 100], "PING"]
+    first, unknown, second, strange, third, end = talk(service, *said).split(b"\r\n")
+    assert (first, second, third, end) == (b"+PONG",) * 3 + (b"",)
+    assert unknown == b"-ERR unknown command 'FLUSHALL' (request.malformed)"
+    assert strange == b"-ERR unknown command '\\xff\\r\\n" + b"x" * 61 + b"' (request.malformed)"
+
+
+@pytest.mark.parametrize("name", ["", "a b", "-", "ä", "x" * 129, "a\r\nb", "\0"])
+def test_a_wrong_name_is_refused_in_one_line(service: Running, name: str) -> None:
+    for words in (["INCR", name], ["INCRBY", name, "2"], ["GET", name]):
+        reply = talk(service, words)
+        assert reply.startswith(b"-ERR ")
+        assert reply.count(b"\n") == 1
+        assert reply.endswith((b" (config.name)\r\n", b" (request.malformed)\r\n"))
+
+
+def test_an_error_has_the_prefix_of_the_catalogue_and_the_code(service: Running) -> None:
+    with redis.Redis(port=service.redis[1]) as client, pytest.raises(redis.ResponseError, match=r"\(field\.range\)$"):
+        client.incrby("orders", 10**18)
+
+
+# --- order and pieces -----------------------------------------------------------------------------------------------
+
+STEPS = ["PING", "INCR {0}", "INCR {0}", "ECHO x", "INCRBY {0} 5", "NOPE", "GET none", "SELECT 0", "INCR {0}", "PING"]
+SAID = (
+    b"+PONG\r\n:1\r\n:2\r\n$1\r\nx\r\n:7\r\n-ERR unknown command 'NOPE' (request.malformed)\r\n$-1\r\n+OK\r\n:8\r\n"
+    b"+PONG\r\n"
+)
+
+
+def steps(name: str) -> list[str]:
+    return [step.format(name) for step in STEPS]
+
+
+def test_replies_are_in_the_order_of_commands(service: Running) -> None:
+    assert talk(service, *steps("order")) == SAID
+
+
+def test_replies_are_in_the_order_of_commands_however_many_are_slow(service: Running) -> None:
+    chance = random.Random(4)
+    said, expected, given = [], [], 0
+    # Fewer integers than a segment has, beyond which a row may begin later.
+    for at in range(600):
+        kind = chance.choice(["INCR", "INCRBY", "ECHO", "GET", "FROB"])
+        if kind == "INCR":
+            given += 1
+            said.append("INCR mixed")
+            expected.append(b":%d\r\n" % given)
+        elif kind == "INCRBY":
+            count = chance.randint(1, 3)
+            given += count
+            said.append(f"INCRBY mixed {count}")
+            expected.append(b":%d\r\n" % given)
+        elif kind == "ECHO":
+            said.append(f"ECHO {at:04}")
+            expected.append(b"$4\r\n%04d\r\n" % at)
+        elif kind == "GET":
+            said.append("GET nothing")
+            expected.append(b"$-1\r\n")
+        else:
+            said.append(f"FROB{at}")
+            expected.append(b"-ERR unknown command 'FROB%d' (request.malformed)\r\n" % at)
+    assert talk(service, *said) == b"".join(expected)
+
+
+def test_pieces_of_a_command_are_put_together(service: Running) -> None:
+    whole = b"".join(command(*step.split()) for step in [*steps("bytes"), "QUIT"])
+    assert say(service.redis, *(whole[at : at + 1] for at in range(len(whole)))) == SAID + b"+OK\r\n"
+    for number, at in enumerate(range(1, len(whole), 7)):
+        whole = b"".join(command(*step.split()) for step in [*steps(f"split{number}"), "QUIT"])
+        assert say(service.redis, whole[:at], whole[at:]) == SAID + b"+OK\r\n"
+
+
+def test_lines_that_people_type_are_commands(service: Running) -> None:
+    heard = say(service.redis, b"\r\n  ping \r\nINCR typed\nincrby\ttyped 3\r\n\n", command("INCR", "typed"), b"QUIT\n")
+    assert heard == b"+PONG\r\n:1\r\n:4\r\n:5\r\n+OK\r\n"
+
+
+def test_quit_closes_and_nothing_after_it_is_done(service: Running) -> None:
+    assert say(service.redis, command("QUIT") + command("INCR", "after-quit")) == b"+OK\r\n"
+    assert talk(service, "GET after-quit") == b"$-1\r\n"
+
+
+def test_who_says_no_more_still_gets_its_replies(service: Running) -> None:
+    for said in ("INCR half-closed", "GET none\nINCR half-closed\nGET none", "ECHO x\n" * 1000):
+        with connect(service.redis) as connection:
+            connection.sendall(said.encode() + b"\n")
+            connection.shutdown(socket.SHUT_WR)
+            assert until_closed(connection).count(b"\r\n") == said.count("INCR") + said.count("GET") + 2 * said.count(
+                "ECHO"
+            )
+
+
+@pytest.mark.parametrize(
+    ("bytes_", "why"),
+    [
+        (b"*x\r\n", b"invalid multibulk length"),
+        (b"*-1\r\n", b"invalid multibulk length"),
+        (b"*1\r\n+PING\r\n", b"expected '$'"),
+        (b"*1\r\n$x\r\n", b"invalid bulk length"),
+        (b"*1\r\n$-1\r\n", b"invalid bulk length"),
+        (b"*1\r\n$4\r\nPINGxx", b"a bulk string does not end with CR LF"),
+        (b"*1\r\n$70000\r\n", b"the command is too long"),
+    ],
+)
+def test_what_is_no_command_is_named_after_the_replies_before_it_and_ends_the_connection(
+    service: Running, bytes_: bytes, why: bytes
+) -> None:
+    heard = say(service.redis, command("PING") + command("GET", "none") + bytes_)
+    assert heard == b"+PONG\r\n$-1\r\n-ERR Protocol error: %s (request.malformed)\r\n" % why
+
+
+@pytest.mark.parametrize("request_", ["POST / HTTP/1.1\r\nHost: ids\r\n\r\n", "GET / HTTP/1.1\r\nHost: ids\r\n\r\n"])
+def test_what_a_web_page_makes_a_browser_send_is_no_command(service: Running, request_: str) -> None:
+    heard = say(service.redis, f"{request_}INCR browsed\r\n".encode())
+    assert heard.endswith(b"-ERR this is the Redis protocol, not HTTP (request.malformed)\r\n")
+    assert talk(service, "GET browsed") == b"$-1\r\n"
+
+
+def test_large_pipelines_are_answered_whole(service: Running) -> None:
+    count = 20_000
+    said = command("INCR", "large") * count + command("QUIT")
+    with connect(service.redis) as connection, ThreadPoolExecutor(1) as pool:
+        sending = pool.submit(connection.sendall, said)
+        heard = until_closed(connection)
+        sending.result()
+    assert heard == b"".join(b":%d\r\n" % n for n in range(1, count + 1)) + b"+OK\r\n"
+
+
+# --- a store that lets wait -----------------------------------------------------------------------------------------
+
+
+@contextmanager
+def busy(home: Path) -> Iterator[None]:
+    """Another process writes to the store, and takes its time."""
+    other = sqlite3.connect(home / "ids.db", isolation_level=None)
+    try:
+        other.execute("BEGIN EXCLUSIVE")
+        yield
+        other.execute("ROLLBACK")
+    finally:
+        other.close()
+
+
+def nothing_comes(connection: Any) -> bool:
+    return not select.select([connection], [], [], 0.0)[0]
+
+
+@pytest.mark.parametrize("slow", ["GET {}", "INCR {}", "INCRBY {} 5", "MINT sno"])
+def test_a_slow_command_holds_up_those_behind_it_and_no_one_else(tmp_path: Path, slow: str) -> None:
+    store = f"sqlite:///{tmp_path}/ids.db?timeout_ms=20000"
+    with running(tmp_path, "--max-wait-ms", "20000", store=store) as service, connect(service.redis) as connection:
+        assert talk(service, "INCR ready") == b":1\r\n"
+        with busy(tmp_path):
+            words = slow.format("waited").split()
+            connection.sendall(command("PING") + command(*words) + command("INCR", "ready"))
+            assert exactly(connection, 7) == b"+PONG\r\n"
+            connection.sendall(command("ECHO", "x"))
+            assert talk(service, "INCR ready", "PING") == b":2\r\n+PONG\r\n"
+            assert nothing_comes(connection)
+        connection.sendall(command("QUIT"))
+        heard = until_closed(connection)
+        assert heard.endswith(b"\r\n:3\r\n$1\r\nx\r\n+OK\r\n")
+        assert not heard.startswith(b"-")
+
+
+def test_a_store_that_is_away_is_told_with_a_code_and_what_is_held_is_served(tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path}/ids.db?timeout_ms=50"
+    with running(tmp_path, "--max-wait-ms", "200", store=store) as service:
+        assert talk(service, "INCR held") == b":1\r\n"
+        with busy(tmp_path):
+            reply = talk(service, "INCR empty", "INCR held", "GET held", "MINT sno")
+            first, second, third, fourth, _ = reply.split(b"\r\n")
+            assert second == b":2"
+            for refused in (first, third, fourth):
+                assert re.fullmatch(rb"-TRYAGAIN .* \[retry_after_ms=\d+\] \(store\.unavailable\)", refused)
+        assert talk(service, "INCR held") == b":3\r\n"
+        until(lambda: talk(service, "INCR empty").startswith(b":"), "it recovers by itself")
+        assert talk(service, "GET held", "MINT sno").count(b"-TRYAGAIN") == 0
+
+
+def test_a_client_that_goes_away_while_it_waits_is_no_fault(tmp_path: Path) -> None:
+    # That there was none is demanded at the service's end.
+    store = f"sqlite:///{tmp_path}/ids.db?timeout_ms=20000"
+    with running(tmp_path, "--max-wait-ms", "20000", store=store) as service:
+        assert talk(service, "INCR ready") == b":1\r\n"
+        with busy(tmp_path):
+            for slow in ("INCR fresh", "GET ready", "MINT sno"):
+                with connect(service.redis) as connection:
+                    connection.sendall(command("PING") + command(*slow.split()) + command("INCR", "ready"))
+                    assert exactly(connection, 7) == b"+PONG\r\n"
+                    # It does not say goodbye, as one that was killed.
+                    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            service.serving.until_metric("mintmark_connections", 0, interface="redis")
+        until(lambda: not talk(service, "GET fresh").startswith(b"$-1"), "what was begun is done")
+        assert talk(service, "INCR ready") == b":2\r\n", "nothing was done for who had gone"
+
+
+# --- limits ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def narrow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """A service with small limits."""
+    limits = {"max-count": 50, "max-connections": 3, "max-request-bytes": 4096, "max-namespaces": 2}
+    times = {"request-timeout-ms": 500, "idle-timeout-ms": 2000}
+    options = [word for name, value in (limits | times).items() for word in (f"--{name}", str(value))]
+    with running(tmp_path_factory.mktemp("narrow"), *options) as service:
+        yield service
+
+
+def test_the_limits_are_those_of_the_settings(narrow: Running) -> None:
+    assert talk(narrow, "INCR one", "INCRBY one 50", "INCRBY one 51", "MINT sno COUNT 51") == (
+        b":1\r\n:51\r\n" + b"-ERR count 51 is outside 1..50 (field.range)\r\n" * 2
+    )
+    assert talk(narrow, "INCR two") == b":1\r\n"
+    refused = (
+        b"-NOPERM namespace 'three' is not made by its first use: there are 2, the limit is 2 (request.namespaces)"
+    )
+    assert talk(narrow, "INCR three", "INCR two") == refused + b"\r\n:2\r\n"
+    assert say(narrow.redis, command("ECHO", "x" * 4096)).startswith(b"-ERR Protocol error: the command is too long")
+    assert len(talk(narrow, "ECHO " + "x" * 4000)) == 4009
+
+
+def test_connections_beyond_the_limit_are_told_so_and_closed(narrow: Running) -> None:
+    connections = [connect(narrow.redis) for _ in range(3)]
+    try:
+        for connection in connections:
+            connection.sendall(command("PING"))
+            assert exactly(connection, 7) == b"+PONG\r\n"
+        assert say(narrow.redis, b"") == b"-ERR max number of clients reached (request.busy)\r\n"
+        connections.pop().close()
+        until(
+            lambda: say(narrow.redis, command("PING") + command("QUIT")) == b"+PONG\r\n+OK\r\n", "there is room again"
+        )
+    finally:
+        for connection in connections:
+            connection.close()
+
+
+def test_who_is_silent_or_slow_is_cut_off(narrow: Running) -> None:
+    with connect(narrow.redis) as silent, connect(narrow.redis) as slow:
+        silent.sendall(command("PING"))
+        slow.sendall(command("PING") + command("INCR", "one")[:-1])
+        assert (until_closed(slow), until_closed(silent)) == (b"+PONG\r\n", b"+PONG\r\n")
+
+
+def test_who_does_not_read_is_not_listened_to_and_cut_off(narrow: Running) -> None:
+    before = narrow.memory()
+    said = 0
+    with connect(narrow.redis) as connection, suppress(ConnectionError):
+        while said < 2**25:
+            said += connection.send(command("COMMAND") * 1000)
+    assert said < 2**25
+    assert narrow.memory() - before < 2**25
+
+
+class Transport(asyncio.Transport):
+    """What a connection writes, and whether that is too much at once."""
+
+    def __init__(self, room: int) -> None:
+        super().__init__()
+        self.written = b""
+        self.room = room
+        self.protocol: RespProtocol
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self.written += data
+        self.room -= 1
+        if self.room == 0:
+            self.protocol.pause_writing()
+
+    def is_closing(self) -> bool:
+        return False
+
+    def pause_reading(self) -> None:
+        pass
+
+    def resume_reading(self) -> None:
+        pass
+
+
+def heard_by(service: Service, said: bytes, room: int = 10_000) -> Transport:
+    """A connection that has just heard this at once."""
+    transport = Transport(room)
+    transport.protocol = RespProtocol(service)
+    transport.protocol.connection_made(transport)
+    transport.protocol.data_received(said)
+    return transport
+
+
+async def turns(room: int) -> AsyncIterator[Transport]:
+    """The turns of the others while a connection answers 1000 commands; at most 200 of them."""
+    service = Service(Settings(), MemoryStore())
+    transport = heard_by(service, b"SELECT 0\n" * 1000, room)
+    for _ in range(200):
+        yield transport
+        await asyncio.sleep(0)
+    await service.close()
+
+
+def test_who_says_much_at_once_lets_others_have_their_turn() -> None:
+    async def main() -> list[int]:
+        return [transport.written.count(b"+OK\r\n") async for transport in turns(room=10_000)]
+
+    replies = asyncio.run(main())
+    assert replies[-1] == 1000
+    assert max(after - before for before, after in pairwise([0, *replies])) <= 100
+
+
+def test_who_does_not_read_is_not_answered_until_it_does() -> None:
+    async def main() -> list[int]:
+        replies: list[int] = []
+        async for transport in turns(room=5):
+            replies.append(transport.written.count(b"+OK\r\n"))
+            if len(replies) == 100:
+                transport.protocol.resume_writing()
+        return replies
+
+    replies = asyncio.run(main())
+    assert set(replies[:100]) == {5}
+    assert replies[-1] == 1000
+
+
+class Faulty(MemoryStore):
+    """A store with a fault."""
+
+    def list_namespaces(self) -> list[NamespaceRecord]:
+        raise KeyError("inner secrets")
+
+
+def test_a_fault_of_ours_is_told_as_one_and_costs_no_other_reply() -> None:
+    async def main() -> bytes:
+        service = Service(Settings(), Faulty())
+        transport = heard_by(service, b"PING\nGET orders\nPING\n")
+        async with asyncio.timeout(PATIENCE_S):
+            while transport.written.count(b"\n") < 3:
+                await asyncio.sleep(0.001)
+        await service.close()
+        return transport.written
+
+    failed = b"-ERR the service has a fault; its log tells more (service.failed)\r\n"
+    with structlog.testing.capture_logs() as logged:
+        assert asyncio.run(main()) == b"+PONG\r\n" + failed + b"+PONG\r\n"
+    (fault,) = [event for event in logged if event["event"] == "failed"]
+    assert isinstance(fault["exc_info"], KeyError)
+
+
+# --- several workers ------------------------------------------------------------------------------------------------
+
+
+def test_workers_share_the_port_and_never_an_integer_and_count_together(tmp_path: Path) -> None:
+    with running(tmp_path, "--workers", "3") as service:
+
+        def some(_: int) -> list[int]:
+            replies = talk(service, *["INCR shared"] * 50, "INCRBY shared 7", "NOPE").split(b"\r\n")
+            *singles, last = (int(reply[1:]) for reply in replies[:51])
+            return [*singles, *range(last - 6, last + 1)]
+
+        with ThreadPoolExecutor(6) as threads:
+            given = [each for part in threads.map(some, range(60)) for each in part]
+        assert len(given) == len(set(given)) == 60 * 57
+        assert min(given) == 1
+        assert len(service.serving.workers()) == 3
+        until_metric = service.serving.until_metric
+        until_metric("mintmark_integers_total", len(given), namespace="shared")
+        until_metric("mintmark_requests_total", 3000, interface="redis", operation="incr", code="ok")
+        until_metric("mintmark_requests_total", 60, interface="redis", operation="incrby", code="ok")
+        until_metric("mintmark_requests_total", 60, interface="redis", operation="other", code="request.malformed")
+
+
+# --- keys -----------------------------------------------------------------------------------------------------------
+
+SHOP, TELLER, ADMIN, SLOW = (new_key() for _ in range(4))
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """A service with keys, and rates."""
+    toml = "".join(
+        [
+            "auto_create = true\nburst = 2\nrates = { paced = 1 }\n",
+            key_toml("shop", SHOP, {"shop*": ["next"], "sno": ["mint"]}),
+            key_toml("teller", TELLER, {"*": ["describe"]}),
+            key_toml("admin", ADMIN, {"*": ["admin"]}),
+            key_toml("slow", SLOW, {"*": ["next"]}, "rate = 1\nburst = 3"),
+        ]
+    )
+    with running(tmp_path_factory.mktemp("kept"), toml=toml) as service:
+        yield service
+
+
+NOAUTH = b"-NOAUTH Authentication required: send AUTH with a key (request.key)\r\n"
+
+
+@pytest.mark.parametrize("name", sorted({name.decode() for name in COMMANDS} - {"AUTH", "HELLO", "QUIT", "PING"}))
+def test_without_a_key_a_command_is_refused(kept: Running, name: str) -> None:
+    known = COMMANDS[name.encode()]
+    assert talk(kept, [name, *["0"] * (known.least - 1)], "PING") == NOAUTH + b"+PONG\r\n"
+
+
+def test_a_key_lets_in(kept: Running) -> None:
+    assert talk(kept, f"AUTH {SHOP}", "INCR shop.a", "INCR shop.a") == b"+OK\r\n:1\r\n:2\r\n"
+    assert talk(kept, f"AUTH anybody {SHOP}", "INCR shop.a") == b"+OK\r\n:3\r\n"
+
+
+def test_hello_with_a_key_lets_in(kept: Running) -> None:
+    for options in (["AUTH", "default", SHOP, "SETNAME", "me"], ["SETNAME", "me", "AUTH", "default", SHOP]):
+        said = [command("HELLO", 3, *options), command("CLIENT", "GETNAME"), command("QUIT")]
+        assert after_hello(say(kept.redis, *said)) == b"$2\r\nme\r\n"
+
+
+def test_hello_without_a_key_says_that_it_needs_one(kept: Running) -> None:
+    for said in ("HELLO", "HELLO 3"):
+        assert talk(kept, said).startswith(b"-NOAUTH ")
+
+
+@pytest.mark.parametrize("words", ["AUTH {}", "AUTH default {}", "HELLO 3 AUTH default {}"])
+def test_a_wrong_key_is_refused_without_being_repeated(kept: Running, words: str) -> None:
+    assert talk(kept, words.format("\0")).startswith(b"-WRONGPASS ")
+    reply = talk(kept, words.format("mm_wrong"))
+    assert reply.startswith(b"-WRONGPASS ")
+    assert reply.endswith(b" (request.key)\r\n")
+    assert b"mm_wrong" not in reply
+    assert "mm_wrong" not in kept.logged()
+
+
+def test_a_wrong_key_takes_the_right_ones_rights_away(kept: Running) -> None:
+    replies = talk(kept, f"AUTH {SHOP}", "INCR shop.b", "INCR shop.b", "AUTH mm_wrong", "INCR shop.b").split(b"\r\n")
+    assert replies[:3] == [b"+OK", b":1", b":2"]
+    assert replies[3].startswith(b"-WRONGPASS")
+    assert replies[4].startswith(b"-NOAUTH")
+
+
+def test_hello_that_is_refused_changes_nothing(kept: Running) -> None:
+    said = [f"HELLO 3 AUTH default {SHOP} SETNAME", "GET shop.none", "HELLO 3 SETNAME me AUTH"]
+    replies = talk(kept, *said, f"AUTH {SHOP}", "CLIENT GETNAME").split(b"\r\n")
+    assert [reply[:7] for reply in replies] == [b"-ERR HE", b"-NOAUTH", b"-ERR HE", b"+OK", b"$-1", b""]
+
+
+def test_a_key_is_for_its_names_alone_even_where_the_answer_is_held(kept: Running) -> None:
+    talk(kept, f"AUTH {ADMIN}", *["INCR other"] * 3)
+    refused = b"-NOPERM the key 'shop' has no right 'next' for 'other' (request.rights)\r\n"
+    assert talk(kept, f"AUTH {SHOP}", "INCR other", "INCRBY other 2", "INCR other") == b"+OK\r\n" + refused * 3
+    refused = b"-NOPERM the key 'shop' has no right 'describe' for 'shop.a' (request.rights)\r\n"
+    assert talk(kept, f"AUTH {SHOP}", "GET shop.a") == b"+OK\r\n" + refused
+
+
+def test_what_one_key_was_allowed_the_next_on_the_connection_is_not(kept: Running) -> None:
+    said = [f"AUTH {SHOP}", "INCR shop.c", "INCR shop.c", f"AUTH {TELLER}", "INCR shop.c", "INCRBY shop.c 1"]
+    replies = talk(kept, *said).split(b"\r\n")
+    assert replies[:4] == [b"+OK", b":1", b":2", b"+OK"]
+    assert [reply[:8] for reply in replies[4:6]] == [b"-NOPERM "] * 2
+
+
+def test_a_right_to_one_scheme_is_none_to_others(kept: Running) -> None:
+    replies = talk(kept, f"AUTH {SHOP}", "MINT sno", "MINT snowflake").split(b"\r\n")
+    assert replies[1].startswith(b"$")
+    assert replies[3].startswith(b"-NOPERM ")
+
+
+def test_info_tells_only_of_what_a_key_may_know(kept: Running) -> None:
+    talk(kept, f"AUTH {ADMIN}", "INCR shown")
+    assert b"held_shown:" in talk(kept, f"AUTH {TELLER}", "INFO")
+    assert b"held_shown:" not in talk(kept, f"AUTH {SHOP}", "INFO")
+
+
+def tries_again(replies: list[bytes]) -> bool:
+    """Whether these are refusals for the rate that say when to try again."""
+    pattern = rb"-TRYAGAIN .* more often than its rate allows.* \[retry_after_ms=(\d+)\] \(request\.rate\)"
+    found = [re.fullmatch(pattern, reply) for reply in replies]
+    return bool(replies) and all(each and 0 < int(each[1]) <= 1000 for each in found)
+
+
+def test_a_key_is_held_to_its_rate_whatever_it_asks(kept: Running) -> None:
+    talk(kept, f"AUTH {ADMIN}", "INCR fast", "INCR faster")
+    said = [f"AUTH {SLOW}", "INCR fast", "INCR fast", "INCRBY faster 3", *["INCR fast", "INCR faster"] * 3]
+    replies = talk(kept, *said).split(b"\r\n")
+    assert [reply[:1] for reply in replies[:4]] == [b"+", b":", b":", b":"]
+    assert tries_again(replies[4:-1])
+    assert tries_again(talk(kept, f"AUTH {SLOW}", "INCR fast").split(b"\r\n")[1:-1]), "the rate is the key's"
+
+
+def test_a_namespace_is_held_to_its_rate_whoever_asks(kept: Running) -> None:
+    talk(kept, f"AUTH {ADMIN}", "INCR unpaced")
+    said = ["INCR paced", "INCR unpaced"] * 6
+    replies = talk(kept, f"AUTH {ADMIN}", *said).split(b"\r\n")[1:-1]
+    assert all(reply.startswith(b":") for reply in replies[1::2])
+    assert [reply[:1] for reply in replies[:4:2]] == [b":", b":"]
+    assert tries_again(replies[4::2])
+
+
+# --- real clients ---------------------------------------------------------------------------------------------------
+
+
+ONCE = Retry(NoBackoff(), 0)
+
+
+def run(*words: str | Path, said: str | bytes = b"", **environment: str) -> str:
+    """What a program prints, which must not fail."""
+    done = subprocess.run(
+        words,
+        input=said.encode() if isinstance(said, str) else said,
+        env={**os.environ, **environment},
+        capture_output=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done
+    return done.stdout.decode()
+
+
+def installed(name: str, *, must: bool = False) -> str:
+    path = shutil.which(name)
+    if path is None:
+        (pytest.fail if must else pytest.skip)(f"{name} is not installed")
+    return path
+
+
+def test_redis_cli_needs_nothing_else(service: Running, kept: Running) -> None:
+    cli = installed("redis-cli", must=must_run("redis"))
+    port = str(service.redis[1])
+    assert run(cli, "-p", port, "INCR", "cli") == "1\n"
+    assert run(cli, "-3", "-p", port, "INCRBY", "cli", "9") == "10\n"
+    assert run(cli, "-p", port, said="INCR cli\nPING\nGET never\nMINT sno COUNT 2\n").count("\n") == 5
+    docs = '{"incr":{"summary":"INCR namespace"}}\n'
+    assert run(cli, "-e", "--json", "-3", "-p", port, "COMMAND", "DOCS", "INCR") == docs
+    assert run(cli, "-p", str(kept.redis[1]), "INCR", "shop.cli", REDISCLI_AUTH=SHOP) == "1\n"
+    assert "NOPERM" in run(cli, "-p", str(kept.redis[1]), "INCR", "other", REDISCLI_AUTH=SHOP)
+    told = run(cli, "-p", port, "--pipe", said=command("INCR", "piped") * 5000)
+    assert "errors: 0, replies: 5000" in told
+
+
+@pytest.mark.parametrize("pipeline", ["1", "16"])
+def test_redis_benchmark_sees_no_error(service: Running, pipeline: str) -> None:
+    benchmark = installed("redis-benchmark", must=must_run("redis"))
+    port = str(service.redis[1])
+    common = (benchmark, "-p", port, "-c", "10", "-n", "4000", "-P", pipeline, "-q")
+    before = int(talk(service, "INCR benchmark")[1:])
+    for words in (("INCR", "benchmark"), ("-t", "ping,incr")):
+        told = run(*common, *words)
+        assert "requests per second" in told
+        assert "rror" not in told
+    # A last pipeline of each connection may be whole.
+    assert 4001 <= int(talk(service, "INCR benchmark")[1:]) - before <= 4001 + 10 * int(pipeline)
+
+
+@pytest.mark.parametrize("protocol", [2, 3])
+def test_redis_py_needs_nothing_else(service: Running, kept: Running, protocol: int) -> None:
+    name = f"py{protocol}"
+    with redis.Redis(port=service.redis[1], protocol=protocol, client_name="tests", decode_responses=True) as client:
+        assert client.ping()
+        assert (client.incr(name), client.incr(name, 9), client.incrby(name, 2)) == (1, 10, 12)
+        pipeline = client.pipeline(transaction=False)
+        for _ in range(1000):
+            pipeline.incr(name)
+        assert pipeline.execute() == list(range(13, 1013))
+        pipeline.incr(name).echo("x").set(name, "1").incr(name)
+        first, echoed, refused, second = pipeline.execute(raise_on_error=False)
+        assert (first, echoed, second) == (1013, "x", 1014)
+        assert isinstance(refused, redis.ResponseError)
+        assert client.get(f"{name}-none") is None
+        assert int(str(client.get(name))) >= 1014
+    with redis.Redis(port=kept.redis[1], protocol=protocol, username="shop", password=SHOP) as client:
+        assert client.incr(f"shop.{name}") == 1
+        with pytest.raises(redis.exceptions.NoPermissionError):
+            client.incr("other")
+    with (
+        redis.Redis(port=kept.redis[1], protocol=protocol, password="mm_wrong", retry=ONCE) as client,
+        pytest.raises(redis.exceptions.AuthenticationError),
+    ):
+        client.ping()
+
+
+def test_all_of_it_goes_over_tls(tmp_path: Path) -> None:
+    cert, key = certificate(tmp_path, "ids")
+    with running(tmp_path, "--tls-cert", cert, "--tls-key", key) as service:
+        cli = installed("redis-cli", must=must_run("redis"))
+        assert run(cli, "--tls", "--cacert", cert, "-p", str(service.redis[1]), "INCR", "tls") == "1\n"
+        with redis.Redis(*service.redis, ssl=True, ssl_ca_certs=cert) as client:
+            pipeline = client.pipeline(transaction=False)
+            for _ in range(5000):
+                pipeline.incr("tls").echo("x" * 100)
+            assert pipeline.execute()[::2] == list(range(2, 5002))
+        assert b"PONG" not in say(service.redis, command("PING"))
+
+
+def test_a_pool_of_connections_gives_no_integer_twice(service: Running) -> None:
+    client = redis.Redis(port=service.redis[1], max_connections=8)
+
+    def some(_: int) -> list[int]:
+        return [int(client.incr("pooled")) for _ in range(100)]
+
+    with ThreadPoolExecutor(8) as threads:
+        given = [each for part in threads.map(some, range(16)) for each in part]
+    client.close()
+    assert sorted(given) == list(range(1, 1601))
+
+
+@pytest.mark.parametrize("protocol", [2, 3])
+def test_redis_py_of_asyncio_needs_nothing_else(service: Running, protocol: int) -> None:
+    async def main() -> list[int]:
+        async with redis.asyncio.Redis(port=service.redis[1], protocol=protocol, max_connections=20) as client:
+            return [int(each) for each in await asyncio.gather(*(client.incr(f"aio{protocol}") for _ in range(20)))]
+
+    assert sorted(asyncio.run(main())) == list(range(1, 21))
+
+
+@cache
+def made(name: str, *install: str) -> Path | str:
+    """A copy of a client's files in which it was installed; or why it could not be, as without a network."""
+    files = sorted(path for path in (CLIENTS / name).iterdir() if path.is_file())
+    fingerprint = hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:16]
+    place = CACHE / f"{name}-{fingerprint}"
+    if place.exists():
+        return place
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=CACHE) as directory:
+        making = Path(directory) / "client"
+        shutil.copytree(CLIENTS / name, making, ignore=shutil.ignore_patterns("node_modules"))
+        # Not another compiler, and no long waits for a registry that is away.
+        bounds = {"GOTOOLCHAIN": "local", "npm_config_fetch_retries": "1", "npm_config_fetch_timeout": "20000"}
+        try:
+            done = subprocess.run(
+                install, cwd=making, env={**os.environ, **bounds}, capture_output=True, timeout=120, check=False
+            )
+        except subprocess.TimeoutExpired:
+            return f"{name}: the client could not be installed in time"
+        if done.returncode != 0:
+            return f"{name}: the client cannot be installed: {done.stderr.decode(errors='replace')[-200:]}"
+        making.rename(place)
+    return place
+
+
+def client(name: str, *install: str) -> Path:
+    place = made(name, *install)
+    if isinstance(place, str):
+        pytest.skip(place)
+    return place
+
+
+def check_client(told: str, first: int) -> None:
+    """What both programs in other languages do, and what they must have got."""
+    got = json.loads(told)
+    assert (got["first"], got["row"]) == (first, first + 10)
+    assert sorted(got["many"]) == list(range(first + 11, first + 1011))
+    assert len({sno.ID.parse(each) for each in [got["id"], *got["ids"]]}) == 4
+    assert "unknown command 'set'" in got["refused"].lower()
+
+
+@pytest.mark.parametrize("protocol", ["2", "3"])
+def test_a_node_program_needs_nothing_else(kept: Running, protocol: str) -> None:
+    node = installed("node")
+    place = client("node", installed("npm"), "ci", "--ignore-scripts", "--no-audit", "--no-fund")
+    told = run(node, place / "client.mjs", str(kept.redis[1]), protocol, f"shop.node{protocol}", SHOP)
+    check_client(told, 1)
+    assert json.loads(told)["pipeline"] == [1012, "PONG", 1013]
+
+
+@pytest.mark.parametrize("protocol", ["2", "3"])
+def test_a_go_program_needs_nothing_else(kept: Running, protocol: str) -> None:
+    place = client("go", installed("go"), "build", "-mod=readonly", "-o", "client", ".")
+    check_client(run(place / "client", str(kept.redis[1]), protocol, f"shop.go{protocol}", SHOP), 1)
+
+
+# --- the page -------------------------------------------------------------------------------------------------------
+
+PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "redis.md").read_text(encoding="utf-8")
+
+
+def test_the_page_has_every_command_and_nothing_else() -> None:
+    assert re.findall(r"^### `(.*)`$", PAGE, re.MULTILINE) == [each.usage for each in COMMANDS.values()]
+
+
+def shape(replies: str) -> str:
+    """Replies without IDs, which differ, and their lengths."""
+    return re.sub(r"\$\d+\n(\d{15,19}|[2-9a-x]{16})\n", "<ID>", replies)
+
+
+def test_the_page_shows_what_is_answered(tmp_path: Path) -> None:
+    blocks = re.findall(r"```text\n(> .*?)```", PAGE, re.DOTALL)
+    names = set()
+    with running(tmp_path) as service:
+        for block in blocks:
+            said = re.findall(r"^> (.*)\n", block, re.MULTILINE)
+            names |= {words.split()[0].encode() for words in said}
+            with connect(service.redis) as connection:
+                connection.sendall(b"".join(command(*words.split()) for words in said))
+                connection.shutdown(socket.SHUT_WR)
+                heard = until_closed(connection).decode().replace("\r\n", "\n")
+            assert shape(heard) == shape(re.sub(r"(?m)^> .*\n", "", block))
+    assert names >= set(COMMANDS) - {b"INFO"}
+
+
+def test_the_page_has_the_prefix_of_every_error() -> None:
+    section = PAGE.partition("\n## Errors\n")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| `([A-Z]+)` \| (.*?) \|", section, re.MULTILINE)
+    told = {prefix: set(re.findall(r"`([a-z]+\.[a-z_]+)`", codes)) for prefix, codes in rows}
+    by_prefix: dict[str, set[str]] = {}
+    for code, entry in CATALOGUE.items():
+        by_prefix.setdefault(entry.resp, set()).add(code)
+    assert told.keys() == by_prefix.keys() | {"WRONGPASS", "NOPROTO"}
+    for prefix in by_prefix.keys() - {"ERR"}:
+        assert told[prefix] == by_prefix[prefix]
+    assert set(re.findall(r"`((?:config|field|lease|clock|store|sequence|request)\.[a-z_]+)`", PAGE)) <= set(CATALOGUE)
+
+
+def test_the_page_names_the_clients_that_are_tried_here() -> None:
+    go = re.search(r"go-redis/v9 v(\S+)", (CLIENTS / "go" / "go.mod").read_text(encoding="utf-8"))
+    node = json.loads((CLIENTS / "node" / "package.json").read_text(encoding="utf-8"))["dependencies"]["redis"]
+    assert go
+    assert f"redis-py {redis.__version__} (blocking and asyncio), go-redis {go[1]}, node-redis {node}." in PAGE

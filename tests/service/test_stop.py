@@ -1,0 +1,264 @@
+"""SIGTERM: what was asked is answered, what is held is given back, and the service ends in time."""
+
+from __future__ import annotations
+
+import signal
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from mintmark import open_store
+from tests.servers import Proxy
+from tests.servers.server import until
+from tests.service.load import ALLOC, INCR, NEXT, post, read_answer, repeated
+from tests.service.serving import Serving
+from tests.service.wire import command
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from tests.servers import MariaDB
+    from tests.service.load import Line
+
+GRACE_S = 1.5
+FAREWELL_S = 10.0
+"""What a stop may take beyond the grace period: three seconds, and as much again and more for a busy machine."""
+LONG_S = 60.0
+STEP = 1000
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path}/ids.db"
+
+
+@pytest.fixture
+def service(url: str, tmp_path: Path) -> Iterator[Serving]:
+    with serve(tmp_path, url, GRACE_S) as service:
+        yield service
+
+
+@pytest.fixture(params=[1, 2])
+def patient(url: str, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Serving]:
+    """A service, of one process or of several, whose grace lasts longer than any test."""
+    with serve(tmp_path, url, LONG_S, workers=request.param) as service:
+        yield service
+
+
+@contextmanager
+def serve(directory: Path, url: str, grace_s: float, **settings: object) -> Iterator[Serving]:
+    service = Serving(directory / "service", url, grace_ms=round(grace_s * 1000), **settings)
+    try:
+        service.start()
+        yield service
+    finally:
+        service.kill()
+
+
+def begin(line: Line, request: bytes) -> None:
+    """Sends what is not a whole request, on a connection that the service has accepted."""
+    assert line.http("/healthz", method="GET").status == 200
+    line.send(request)
+
+
+def told_to_stop(service: Serving) -> None:
+    """Asks the service to stop, and waits until all its processes do."""
+    service.signal(signal.SIGTERM)
+    workers = service.settings.get("workers", 1)
+    until(lambda: len(service.events("stopping")) == workers, "it stops")
+
+
+def stop(service: Serving, number: signal.Signals = signal.SIGTERM) -> float:
+    """How many seconds it took to end, as it should."""
+    began = time.monotonic()
+    service.signal(number)
+    code = service.wait()
+    took_s = time.monotonic() - began
+    assert code == 0, service.logged()
+    assert "Traceback" not in service.logged(), service.logged()
+    assert len(service.events("stopped")) == service.settings.get("workers", 1)
+    # Nothing of it is left: no process, no temporary file.
+    assert not list(service.directory.glob("mintmark-*"))
+    return took_s
+
+
+# --- under load ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_every_request_that_was_read_is_answered_and_next_to_nothing_is_skipped(
+    url: str, tmp_path: Path, workers: int
+) -> None:
+    # A request is accepted once the service has read it, which the service alone knows. So nothing that was taken for
+    # one may be missing: whatever was read and not answered would have cost an integer that nobody has.
+    # No INCRBY: an integer is skipped where one segment has too few for a row.
+    kinds = [INCR, INCR, INCR, ALLOC, ALLOC, ALLOC, NEXT, NEXT]
+    with serve(tmp_path, url, GRACE_S, workers=workers, min_step=STEP, max_step=STEP) as service:
+        with service.load(kinds=kinds, reconnects=False) as load:
+            load.wait_for_more(5000)
+            took_s = stop(service)
+            until(lambda: len(load.ends()) == len(kinds), "all connections end")
+        assert took_s < GRACE_S + FAREWELL_S
+        assert load.codes().keys() == {"ok"}
+        for end in load.ends():
+            assert not end.torn, end
+            if end.interface == "http":
+                # They were told so, and had sent nothing more.
+                assert end.farewell, end
+                assert end.unanswered == 0, end
+        integers = np.sort(load.integers())
+        assert repeated(integers) == []
+        # The tail of one process is given back unless another has reserved after it.
+        skipped = integers[-1] - len(integers)
+        most = 0 if workers == 1 else workers * 2 * STEP
+        assert skipped <= most, skipped
+        service.start()
+        with service.redis() as line:
+            following = int(line.redis("INCR", "orders")[1:])
+        assert 0 < following - integers[-1] <= 1 + most
+
+
+def test_a_request_that_was_begun_may_be_finished(patient: Serving) -> None:
+    request = post("/alloc", '{"serviceName":"orders","count":3}')
+    incr = command("INCR", "rows")
+    with patient.http() as http, patient.redis() as redis:
+        begin(http, request[:30])
+        assert redis.redis("PING") == "+PONG"
+        redis.send(incr[:10])
+        told_to_stop(patient)
+        http.send(request[30:])
+        redis.send(incr[10:])
+        answer = read_answer(http.replies)
+        assert answer.status == 200
+        assert answer.headers["connection"] == "close"
+        assert http.has_ended()
+        assert redis.replies.readline() == b":1\r\n"
+        assert redis.has_ended()
+    assert patient.wait() == 0
+
+
+def test_a_request_that_waits_for_the_store_is_answered(mariadb: MariaDB, tmp_path: Path) -> None:
+    with Proxy(mariadb) as proxy, serve(tmp_path, proxy.url, LONG_S) as service:
+        with service.redis() as redis, service.http() as http:
+            redis.redis("INCR", "orders")
+            assert http.http("/healthz", method="GET").status == 200
+            proxy.blackhole()
+            redis.send(command("INCR", "others") + command("INCR", "orders"))
+            http.send(post("/v1/sequences/more:next"))
+            service.signal(signal.SIGTERM)
+            answer = read_answer(http.replies)
+            assert answer.status == 503
+            assert answer.headers["connection"] == "close"
+            assert http.has_ended()
+            assert redis.replies.readline().startswith(b"-TRYAGAIN ")
+            assert redis.replies.readline() == b":2\r\n"
+            assert redis.has_ended()
+        assert service.wait() == 0
+
+
+# --- who is silent, and who is not --------------------------------------------------------------------------------
+
+
+def test_silent_connections_do_not_hold_it_up(patient: Serving) -> None:
+    with patient.http() as http, patient.redis() as redis, patient.http() as new:
+        http.http("/healthz", method="GET")
+        redis.redis("PING")
+        took_s = stop(patient)
+        assert took_s < LONG_S / 2
+        assert all(line.has_ended() for line in (http, redis, new))
+
+
+def test_nobody_is_let_in_any_more(patient: Serving) -> None:
+    with patient.http() as busy:
+        begin(busy, post("/alloc", "{}")[:-1])
+        told_to_stop(patient)
+        for connect in (patient.http, patient.redis):
+            with pytest.raises(ConnectionError):
+                connect().redis("PING")
+
+
+def never_ends(service: Serving) -> bytes:
+    return post("/alloc", "{}")[:-1]
+
+
+def never_reads(service: Serving) -> bytes:
+    # Replies of more than all buffers between hold.
+    return command("COMMAND") * 40_000
+
+
+@pytest.mark.parametrize("kind", [never_ends, never_reads])
+def test_a_connection_that_is_never_done_is_ended_with_the_grace_period(
+    service: Serving, kind: Callable[[Serving], bytes]
+) -> None:
+    with service.http() if kind is never_ends else service.redis() as line:
+        line.socket.settimeout(0.5)
+        try:
+            line.send(kind(service))
+        except TimeoutError:
+            assert kind is never_reads
+        until(lambda: service.metric("mintmark_connections") == 2, "it is heard")
+        took_s = stop(service)
+        assert GRACE_S <= took_s < GRACE_S + FAREWELL_S
+        [event] = service.events("connections closed at the end of the grace period")
+        assert event["connections"] == 1
+
+
+# --- what is held -------------------------------------------------------------------------------------------------
+
+
+def test_leases_are_released_and_tails_given_back(service: Serving, url: str) -> None:
+    with service.redis() as line:
+        assert line.redis("INCR", "orders") == ":1"
+        assert line.redis("INCRBY", "rows", "50") == ":50"
+        for scheme in ("sno", "snowflake", "locality"):
+            line.redis("MINT", scheme)
+            line.replies.readline()
+    with open_store(url) as store:
+        assert [record.token is not None for record in store.list_leases()] == [True] * 3
+        assert min(record.high_water for record in store.list_namespaces()) >= 1000
+        stop(service)
+        assert [record.token is not None for record in store.list_leases()] == [False] * 3
+        assert {record.name: record.high_water for record in store.list_namespaces()} == {"orders": 1, "rows": 50}
+    service.start()
+    with service.redis() as line:
+        assert line.redis("INCR", "orders") == ":2"
+        assert line.redis("INCR", "rows") == ":51"
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_store_that_is_away_does_not_hold_it_up(mariadb: MariaDB, tmp_path: Path, workers: int) -> None:
+    with Proxy(mariadb) as proxy:
+        # It would be waited for much longer than a stop may take.
+        url = f"{proxy.url}?timeout_ms=60000"
+        with serve(tmp_path, url, GRACE_S, workers=workers) as service:
+            with service.redis() as line:
+                line.redis("INCR", "orders")
+                line.redis("MINT", "sno")
+            proxy.blackhole()
+            assert stop(service) < GRACE_S + FAREWELL_S
+            assert service.events("not everything was given back")
+
+
+# --- signals ------------------------------------------------------------------------------------------------------
+
+
+def test_control_c_stops_it_as_well(service: Serving) -> None:
+    with service.redis() as line:
+        line.redis("INCR", "orders")
+    assert stop(service, signal.SIGINT) < GRACE_S + FAREWELL_S
+    service.start()
+    with service.redis() as line:
+        assert line.redis("INCR", "orders") == ":2"
+
+
+@pytest.mark.parametrize("second", [signal.SIGTERM, signal.SIGINT])
+def test_whoever_asks_twice_does_not_wait(patient: Serving, second: signal.Signals) -> None:
+    with patient.http() as busy:
+        begin(busy, post("/alloc", "{}")[:-1])
+        told_to_stop(patient)
+        assert stop(patient, second) < LONG_S / 2
+        assert busy.has_ended()

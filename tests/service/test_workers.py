@@ -1,0 +1,210 @@
+"""``--workers``: several processes that look like one, and no two of which hold the same integer."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from mintmark.errors import CATALOGUE
+from tests.servers import ServerError
+from tests.servers.server import HOST, until
+from tests.service.load import post, read_answer, repeated
+from tests.service.serving import Serving
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+WORKERS = 3
+SERVED = ("incr", "incrby", "alloc", "next")
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[Serving]:
+    store = f"sqlite:///{tmp_path}/ids.db"
+    service = Serving(tmp_path / "service", store, workers=WORKERS, min_step=200, target_ms=200, grace_ms=1000)
+    yield service
+    service.kill()
+
+
+@pytest.fixture
+def serving(service: Serving) -> Serving:
+    service.start()
+    return service
+
+
+def is_gone(pid: int) -> bool:
+    """Whether a process has ended; who adopted it may not have looked yet."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+@contextmanager
+def frozen(pids: list[int]) -> Iterator[None]:
+    """Processes that do not run meanwhile."""
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for pid in pids:
+            os.kill(pid, signal.SIGCONT)
+
+
+# --- they look like one -------------------------------------------------------------------------------------------
+
+
+def test_each_worker_serves_both_ports_from_segments_of_its_own(serving: Serving) -> None:
+    workers = serving.workers()
+    assert len(workers) == WORKERS
+    integers = set()
+    for worker in workers:
+        with ExitStack() as stack:
+            # None but this one can accept them.
+            with frozen([other for other in workers if other != worker]):
+                redis, http = stack.enter_context(serving.redis()), stack.enter_context(serving.http())
+                assert redis.redis("PING") == "+PONG"
+                assert http.http("/healthz", method="GET").status == 200
+            # Both connections are the same process's, for the second integer follows the first.
+            integer = int(redis.redis("INCR", "orders")[1:])
+            answer = http.http("/v1/sequences/orders:next")
+            assert json.loads(answer.body)["ids"] == [str(integer + 1)]
+            integers.add(integer)
+    assert len(integers) == WORKERS
+
+
+def test_it_says_that_it_serves_once_all_workers_do(serving: Serving) -> None:
+    [event] = serving.events("serving")
+    assert event["workers"] == WORKERS
+    assert event["http"] == f"{HOST}:{serving.port}"
+    assert event["pid"] == serving.pid
+    with serving.http() as line:
+        assert line.http("/readyz", method="GET").status == 200
+
+
+def test_no_integer_comes_from_two_workers_and_their_metrics_add_up(serving: Serving) -> None:
+    with serving.load() as load:
+        load.wait_for_more(20_000)
+    integers = load.integers()
+    assert repeated(integers) == []
+    serving.until_metric("mintmark_integers_total", len(integers), namespace="orders")
+    assert sum(serving.metric("mintmark_requests_total", operation=each) for each in SERVED) == load.codes().total()
+    until(lambda: serving.metric("mintmark_connections") == 1, "only the scrape is connected")
+    assert serving.metric("mintmark_store_up") == 1
+
+
+def test_each_worker_may_open_as_many_files_as_its_connections_need(service: Serving) -> None:
+    service.settings["max_connections"] = 20_000
+    service.start()
+    for worker in service.workers():
+        limits = Path(f"/proc/{worker}/limits").read_text(encoding="ascii")
+        found = re.search(r"Max open files +(\d+) +(\d+)", limits)
+        assert found
+        assert int(found[1]) >= min(40_000, int(found[2]))
+
+
+# --- they end -----------------------------------------------------------------------------------------------------
+
+
+def test_a_worker_that_is_killed_is_replaced_and_counted(serving: Serving) -> None:
+    with serving.load() as load:
+        load.wait_for_more(5000)
+        before = serving.metric("mintmark_integers_total", namespace="orders")
+        killed = serving.workers()[0]
+        os.kill(killed, signal.SIGKILL)
+        serving.until_metric("mintmark_workers_replaced_total", 1)
+        until(lambda: len(set(serving.workers()) - {killed}) == WORKERS, "there are as many as before")
+        load.wait_for_more(5000)
+        # What it counted stays.
+        assert serving.metric("mintmark_integers_total", namespace="orders") > before
+    assert repeated(load.integers()) == []
+    [event] = serving.events("worker died")
+    assert (event["pid"], event["exit"]) == (killed, -signal.SIGKILL)
+
+
+def test_a_worker_that_hangs_is_replaced(service: Serving) -> None:
+    # Only once all have started, which may take long on a busy machine.
+    watch = "lambda self: (setattr(run, '_SILENCE_S', 4.0), watch(self))[1]"
+    service.patch(
+        f"import mintmark.server.run as run; watch = run._Supervisor._watch; run._Supervisor._watch = {watch}"
+    )
+    service.start()
+    hangs = service.workers()[0]
+    os.kill(hangs, signal.SIGSTOP)
+    until(lambda: is_gone(hangs), "the worker that hangs is killed")
+    until(lambda: len(service.workers()) == WORKERS, "there are as many as before")
+    service.signal(signal.SIGTERM)
+    assert service.wait() == 0
+
+
+def test_workers_whose_parent_is_killed_end_by_themselves(serving: Serving) -> None:
+    with serving.load() as load:
+        load.wait_for_more(1000)
+        workers, parent = serving.workers(), serving.pid
+        assert parent
+        os.kill(parent, signal.SIGKILL)
+        serving.wait()
+        until(lambda: all(map(is_gone, workers)), "no worker is left")
+        assert len(serving.events("stopped")) == WORKERS
+        for port in (serving.port, serving.redis_port):
+            with socket.socket() as free:
+                free.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                free.bind((HOST, port))
+        assert not list(serving.directory.glob("mintmark-*"))
+        serving.start()
+        load.wait_for_more(1000)
+    assert repeated(load.integers()) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_to_all_processes_counts_once(service: Serving, number: signal.Signals) -> None:
+    # As Ctrl-C in a terminal and some service managers send it. Heard twice, it would cut requests off.
+    service.settings["grace_ms"] = 60_000
+    service.start()
+    request = post("/alloc", '{"serviceName":"orders"}')
+    with service.http() as line:
+        assert line.http("/healthz", method="GET").status == 200
+        line.send(request[:-1])
+        group = service.pid
+        assert group
+        os.killpg(group, number)
+        until(lambda: len(service.events("stopping")) == WORKERS, "all stop")
+        line.send(request[-1:])
+        assert read_answer(line.replies).status == 200
+    assert service.wait() == 0
+    assert len(service.events("stopped")) == WORKERS
+    log = service.log.read_text(encoding="utf-8")
+    assert "Traceback" not in log
+    assert "worker died" not in log
+
+
+# --- they cannot start --------------------------------------------------------------------------------------------
+
+
+def test_workers_that_cannot_serve_end_the_service_with_the_reason(service: Serving) -> None:
+    error = "StoreError('the disk is full', code='store.refused')"
+    raises = f"from mintmark.errors import StoreError; S.open_store = lambda _: (_ for _ in ()).throw({error})"
+    service.patch(f"from mintmark.server.settings import Settings as S; {raises}", workers_only=True)
+    with pytest.raises(ServerError):
+        service.start()
+    assert service.wait() == CATALOGUE["store.refused"].exit
+    text = service.log.read_text(encoding="utf-8")
+    assert '"event": "cannot serve", "code": "store.refused", "error": "the disk is full"' in text
+    assert '"event": "serving"' not in text
+
+
+def test_workers_that_die_at_their_start_end_the_service(service: Serving) -> None:
+    service.patch("import os; os._exit(3)", workers_only=True)
+    with pytest.raises(ServerError):
+        service.start()
+    assert service.wait() == 3
+    assert '"event": "worker died"' in service.log.read_text(encoding="utf-8")

@@ -1,0 +1,66 @@
+"""Clients that say exactly the bytes they are given, and what commands and requests are in bytes."""
+
+from __future__ import annotations
+
+import socket
+from contextlib import suppress
+from typing import Final
+
+PATIENCE_S: Final = 30
+"""How long a test waits for what must come."""
+Address = tuple[str, int]
+
+
+def connect(address: Address) -> socket.socket:
+    connection = socket.create_connection(address, timeout=PATIENCE_S)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return connection
+
+
+def until_closed(connection: socket.socket) -> bytes:
+    """All that comes until the other side closes."""
+    heard = bytearray()
+    with suppress(ConnectionResetError):
+        while data := connection.recv(65536):
+            heard += data
+    return bytes(heard)
+
+
+def exactly(connection: socket.socket, length: int) -> bytes:
+    """So many bytes."""
+    heard = bytearray()
+    while len(heard) < length:
+        data = connection.recv(length - len(heard))
+        if not data:
+            break
+        heard += data
+    return bytes(heard)
+
+
+def say(address: Address, *parts: bytes) -> bytes:
+    """What the service answers to these segments, until it closes the connection."""
+    with connect(address) as connection:
+        for part in parts:
+            connection.sendall(part)
+        return until_closed(connection)
+
+
+def command(*words: str | bytes | int) -> bytes:
+    """A command of the Redis protocol as clients write it."""
+    encoded = [word if isinstance(word, bytes) else str(word).encode() for word in words]
+    return b"*%d\r\n%s" % (len(encoded), b"".join(b"$%d\r\n%s\r\n" % (len(word), word) for word in encoded))
+
+
+def after_hello(heard: bytes) -> bytes:
+    """What comes after the reply to HELLO, which ends with no modules, and before that to QUIT."""
+    hello, mark, rest = heard.partition(b"$7\r\nmodules\r\n*0\r\n")
+    assert mark, hello
+    return rest.removesuffix(b"+OK\r\n")
+
+
+def head(request: str, *headers: str, length: int | None = None) -> bytes:
+    """The head of a request of HTTP as curl would write it."""
+    lines = [f"{request} HTTP/1.1", "Host: ids", *headers]
+    if length is not None:
+        lines.append(f"Content-Length: {length}")
+    return "\r\n".join([*lines, "", ""]).encode("latin-1")

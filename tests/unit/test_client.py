@@ -1,0 +1,789 @@
+"""What asks a service: which host, how often, and what of an answer is believed. Nothing real answers here."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import socket
+import sys
+import threading
+import time
+import traceback
+import warnings
+from typing import TYPE_CHECKING, Any, Self
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import mintmark
+from mintmark import AsyncClient, Client, locality, open_store, sno
+from mintmark.errors import CATALOGUE, ConfigError, LeaseError, MintError, RequestError, StoreError, UniquenessWarning
+from mintmark.lease import Lease, Segment
+from mintmark.store.calls import Answer, Call, Lost, Outcome, Service
+from mintmark.store.url import StoreUrl
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from mintmark.store import Store
+
+KEY = "mm_s3cr3t-w0rd"
+URL = f"http://:{KEY}@a:1,b:2,c:3"
+SPAN_MS = 10_000
+NOW_MS = 1_763_719_200_000
+
+
+def answer(body: object, status: int = 200, **headers: str) -> Answer:
+    return Answer(status, headers, json.dumps(body).encode())
+
+
+def problem(code: str, detail: str = "no", **members: object) -> Answer:
+    return answer({"code": code, "detail": detail, **members}, CATALOGUE[code].http)
+
+
+def unsent() -> Lost:
+    return Lost("refused", False, OSError())
+
+
+def sent() -> Lost:
+    return Lost("it did not answer in time", True, TimeoutError())
+
+
+class Scripted:
+    """Sends nothing: what comes of each request is known before, and the requests are kept."""
+
+    def __init__(self, url: str, *outcomes: Outcome) -> None:
+        self.service = Service(StoreUrl.parse(url))
+        self.outcomes = list(outcomes)
+        self.urls: list[str] = []
+        self.requests: list[Any] = []
+
+    def ask(self, call: Call[Any]) -> Any:
+        steps = self.service.steps(call)
+        try:
+            request = next(steps)
+            while True:
+                self.requests.append(request)
+                self.urls.append(request.url)
+                request = steps.send(self.outcomes.pop(0))
+        except StopIteration as done:
+            return done.value
+
+    @property
+    def hosts(self) -> str:
+        """The first letters of those that were asked."""
+        return "".join(url.removeprefix("http://")[0] for url in self.urls)
+
+
+def scripted(*outcomes: Outcome, url: str = URL) -> tuple[Store, Scripted]:
+    store: Any = open_store(url)
+    store._sender = Scripted(url, *outcomes)
+    return store, store._sender
+
+
+def client_of(*outcomes: Outcome, url: str = URL) -> tuple[Client, Scripted]:
+    client: Any = Client(url)
+    client._sender = Scripted(url, *outcomes)
+    return client, client._sender
+
+
+def code_of(call: Callable[[], object]) -> str:
+    with pytest.raises(MintError) as caught:
+        call()
+    return caught.value.code
+
+
+SEGMENT: dict[str, object] = {"namespace": "n", "first": "1", "last": "10", "stride": 1, "count": 10}
+LEASE: dict[str, object] = {"pool": "p", "node": 3, "floor_ms": 0, "until_ms": NOW_MS + SPAN_MS, "token": "t0ken"}
+HELD = Lease("p", 3, 0, NOW_MS + SPAN_MS, "t0ken")
+NAMESPACE: dict[str, object] = {
+    "namespace": "n",
+    "high_water": "10",
+    "maximum": "100",
+    "stride": 1,
+    "largest": 10,
+    "identity": "i",
+}
+POOL: dict[str, object] = {
+    "name": "p",
+    "layout": "test",
+    "identity": "i",
+    "span_ms": SPAN_MS,
+    "floor_ms": 0,
+    "quarantine_until_ms": 0,
+    "history_lost": False,
+}
+NODE: dict[str, object] = {
+    "pool": "p",
+    "node": 3,
+    "floor_ms": 0,
+    "until_ms": 9,
+    "span_ms": SPAN_MS,
+    "identity": "i",
+    "held": True,
+    "holder": None,
+}
+STORE: dict[str, object] = {
+    "url": "sqlite:",
+    "promise": "host",
+    "server": "SQLite 3",
+    "identity": "i",
+    "now_ms": NOW_MS,
+    "warnings": [],
+}
+
+
+def acquire(store: Store) -> Lease:
+    return store.acquire("p", nodes=range(8), layout="test", holder="me", now_ms=NOW_MS, span_ms=SPAN_MS)
+
+
+VERBS: dict[str, tuple[Callable[[Store], object], object, bool]] = {
+    "reserve": (lambda store: store.reserve("n", 10), SEGMENT, True),
+    "give_back": (lambda store: store.give_back(Segment("n", 1, 10), 4), {"taken_back": True}, False),
+    "acquire": (acquire, LEASE, True),
+    "extend": (lambda store: store.extend(HELD, now_ms=NOW_MS + 5), LEASE, True),
+    "release": (lambda store: store.release(HELD, used_until_ms=NOW_MS), None, False),
+    "revoke": (lambda store: store.revoke("p", 3), NODE, True),
+    "create_pool": (lambda store: store.create_pool("p", layout="test"), POOL, False),
+    "create_namespace": (lambda store: store.create_namespace("n"), NAMESPACE, False),
+    "raise_floor": (lambda store: store.raise_floor("n", 11), NAMESPACE, True),
+    "list_pools": (lambda store: store.list_pools(), {"pools": [POOL]}, True),
+    "list_leases": (lambda store: store.list_leases("p"), {"leases": [NODE]}, True),
+    "list_namespaces": (lambda store: store.list_namespaces(), {"sequences": [NAMESPACE]}, True),
+    "describe": (lambda store: store.describe(), STORE, True),
+    "now_ms": (lambda store: store.now_ms(), STORE, True),
+}
+"""Each verb, an answer to it, and whether it may be asked twice."""
+verbs = pytest.mark.parametrize(("verb", "good", "is_repeatable"), VERBS.values(), ids=VERBS)
+
+
+# --- which host, and how often --------------------------------------------------------------------------------------
+
+
+@verbs
+def test_what_was_not_sent_is_asked_of_the_next_host(verb: Any, good: object, is_repeatable: bool) -> None:
+    store, sender = scripted(unsent(), unsent(), answer(good))
+    verb(store)
+    assert sender.hosts == "abc"
+
+
+@verbs
+def test_what_may_have_arrived_is_asked_again_only_where_that_does_no_harm(
+    verb: Any, good: object, is_repeatable: bool
+) -> None:
+    store, sender = scripted(sent(), answer(good))
+    if is_repeatable:
+        verb(store)
+        assert sender.hosts == "ab"
+    else:
+        assert code_of(lambda: verb(store)) == "store.unavailable"
+        assert sender.hosts == "a"
+
+
+def test_a_tail_is_given_back_once_whatever_comes_of_it() -> None:
+    for lost in (sent(), answer({}, 502), answer({}, 500), problem("store.unavailable"), answer("no")):
+        store, sender = scripted(lost, answer({"taken_back": True}))
+        code_of(lambda store=store: store.give_back(Segment("n", 1, 10), 4))  # type: ignore[misc]
+        assert sender.hosts == "a"
+
+
+def test_a_service_that_is_busy_has_done_nothing_and_the_next_is_asked() -> None:
+    busy = problem("request.busy", retry_after_ms=1000)
+    store, sender = scripted(busy, answer({"taken_back": True}))
+    assert store.give_back(Segment("n", 1, 10), 4)
+    assert sender.hosts == "ab"
+    store, _ = scripted(busy, busy, busy)
+    with pytest.raises(StoreError) as caught:
+        store.reserve("n", 10)
+    assert (caught.value.code, caught.value.retry_after_ms) == ("store.unavailable", 1000)
+
+
+def test_a_host_whose_store_is_away_is_passed_over_and_one_that_answered_is_asked_first() -> None:
+    store, sender = scripted(problem("store.unavailable"), answer(SEGMENT), answer(SEGMENT), unsent(), answer(SEGMENT))
+    for _ in range(3):
+        store.reserve("n", 10)
+    assert sender.hosts == "abbbc"
+
+
+def test_a_refusal_is_the_same_everywhere_and_asked_for_once() -> None:
+    for code in ("lease.none_free", "config.pool", "request.rights", "request.rate", "store.refused", "service.failed"):
+        store, sender = scripted(problem(code), answer(LEASE))
+        code_of(lambda store=store: acquire(store))  # type: ignore[misc]
+        assert sender.hosts == "a"
+
+
+def test_a_service_that_is_away_is_one_clear_error() -> None:
+    store, sender = scripted(unsent(), unsent(), unsent())
+    with pytest.raises(
+        StoreError, match=r"http://:\*\*\*@a:1,b:2,c:3/: refused: check that the service runs"
+    ) as caught:
+        store.reserve("n", 10)
+    assert (caught.value.code, sender.hosts) == ("store.unavailable", "abc")
+    assert isinstance(caught.value.__cause__, OSError)
+
+
+# --- refusals -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("code", CATALOGUE)
+def test_a_client_raises_what_the_service_raised(code: str) -> None:
+    client, _ = client_of(*[problem(code, "because", retry_after_ms=7)] * 3)
+    with pytest.raises(MintError, match="because") as caught:
+        client.next("n")
+    assert type(caught.value) is CATALOGUE[code].error
+    assert caught.value.code == code
+    assert getattr(caught.value, "retry_after_ms", 7) == 7
+
+
+@pytest.mark.parametrize("code", [code for code, entry in CATALOGUE.items() if entry.error is RequestError])
+def test_a_store_raises_a_refused_request_as_a_stores_error(code: str) -> None:
+    store, _ = scripted(*[problem(code)] * 3)
+    with pytest.raises(StoreError, match=code) as caught:
+        store.reserve("n", 10)
+    passes = code in {"request.busy", "request.rate"}
+    assert caught.value.code == ("store.unavailable" if passes else "store.refused")
+    assert isinstance(caught.value.__cause__, RequestError)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "code"),
+    [
+        (answer({"code": "lease.lost", "detail": "no"}, 500), "store.refused"),
+        (answer({"code": "made.up", "detail": "no"}, 400), "store.refused"),
+        (answer({"code": ["lease.lost"], "detail": "no"}, 409), "store.refused"),
+        (answer({"code": "lease.lost"}, 409), "store.refused"),
+        (answer({"code": "lease.lost", "detail": "n" * 5000}, 409), "store.refused"),
+        (problem("lease.none_free", retry_after_ms=-1), "store.unavailable"),
+        (problem("lease.none_free", retry_after_ms="soon"), "store.unavailable"),
+        (problem("lease.none_free", retry_after_ms=1e300), "store.unavailable"),
+        (problem("lease.none_free", retry_after_ms=2**70), "store.unavailable"),
+        (answer([], 401), "store.refused"),
+        (answer("forbidden", 403), "store.refused"),
+        (answer("not found", 404), "store.refused"),
+        (Answer(302, {"Location": "http://elsewhere"}, b""), "store.refused"),
+        (Answer(101, {}, b""), "store.refused"),
+        (Answer(502, {}, b"<html>"), "store.unavailable"),
+        (Answer(503, {}, b"\xff\xfe"), "store.unavailable"),
+        (Answer(504, {}, b"[" * 60_000), "store.unavailable"),
+        (Answer(429, {}, b""), "store.unavailable"),
+        (Answer(500, {}, b"9" * 60_000), "store.refused"),
+    ],
+    ids=str,
+)
+def test_what_is_no_refusal_of_a_service_is_an_error(outcome: Answer, code: str) -> None:
+    store, _ = scripted(outcome, outcome, outcome)
+    assert code_of(lambda: acquire(store)) == code
+
+
+def test_what_a_service_says_is_shown_in_one_short_line_without_the_key() -> None:
+    store, _ = scripted(problem("lease.lost", f"\x1b[31m{KEY}\r\n\0" + "x" * 3000))
+    with pytest.raises(StoreError) as refused:
+        store.extend(HELD, now_ms=NOW_MS)
+    assert refused.value.code == "store.refused"  # a NUL is no text
+    store, _ = scripted(problem("lease.lost", f"\x1b[31m{KEY}\r\n" + "x" * 3000))
+    with pytest.raises(LeaseError) as caught:
+        store.extend(HELD, now_ms=NOW_MS)
+    assert str(caught.value).startswith("�[31m***��xxx")
+    assert len(str(caught.value)) <= 1001
+
+
+# --- hostile answers ------------------------------------------------------------------------------------------------
+
+
+@verbs
+@pytest.mark.parametrize(
+    "body", [b"", b"{", b"[]", b"null", b"7", b'"x"', b"{}", b"\xff", b"[" * 60_000, b"9" * 60_000], ids=lambda b: b[:4]
+)
+def test_an_answer_that_is_none_is_refused(verb: Any, good: object, is_repeatable: bool, body: bytes) -> None:
+    store, sender = scripted(Answer(200, {}, body))
+    if good is None:  # a release has nothing to say
+        verb(store)
+    else:
+        assert code_of(lambda: verb(store)) == "store.refused"
+    assert sender.hosts == "a"
+
+
+ANY_TEXT = {"identity", "server", "holder"}
+UNREAD = {"url"}
+
+
+def spoilt(members: dict[str, object]) -> Iterator[dict[str, object]]:
+    """The members with each of them left out, and each of another type or size."""
+    for name, good in members.items():
+        if name in UNREAD:
+            continue
+        if name != "holder":
+            yield {other: value for other, value in members.items() if other != name}
+        wrong: list[object] = [[], {}, 1.5, -(2**80), 2**80, "n\0"]
+        wrong += [] if name == "holder" else [None]
+        wrong += [] if isinstance(good, bool) else [True]
+        wrong += [] if name in ANY_TEXT else ["", "n" * 99, "١"]
+        yield from ({**members, name: value} for value in wrong if value != good)
+
+
+@pytest.mark.parametrize(
+    ("verb", "good"),
+    [
+        (VERBS["reserve"][0], {name: value for name, value in SEGMENT.items() if name != "namespace"}),
+        (acquire, LEASE),
+        (VERBS["extend"][0], LEASE),
+        (VERBS["create_pool"][0], POOL),
+        (VERBS["raise_floor"][0], NAMESPACE),
+        (VERBS["revoke"][0], NODE),
+        (VERBS["describe"][0], STORE),
+    ],
+    ids=["reserve", "acquire", "extend", "create_pool", "raise_floor", "revoke", "describe"],
+)
+def test_a_member_that_is_missing_or_of_another_type_is_refused(
+    verb: Callable[[Store], object], good: dict[str, object]
+) -> None:
+    for bad in spoilt(good):
+        store, _ = scripted(answer(bad))
+        assert code_of(lambda store=store: verb(store)) == "store.refused", bad  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"last": "11", "count": 11},
+        {"last": "11"},
+        {"count": 9},
+        {"count": 0, "last": "0"},
+        {"first": "-9", "last": "0"},
+        {"first": "0", "last": str(2**63 - 1), "count": 10},
+        {"first": str(2**63 - 5), "last": str(2**63 + 4)},
+        {"first": "10", "last": "1"},
+        {"stride": 2},
+        {"stride": 0},
+        {"stride": -1, "first": "10", "last": "1"},
+        {"first": 1},
+        {"first": " 1"},
+        {"first": "1_0", "last": "19"},
+    ],
+    ids=str,
+)
+def test_a_segment_that_was_not_asked_for_is_refused(wrong: dict[str, object]) -> None:
+    store, _ = scripted(answer(SEGMENT | wrong))
+    assert code_of(lambda: store.reserve("n", 10)) == "store.refused"
+
+
+def test_a_segment_shorter_than_asked_for_is_what_is_left() -> None:
+    store, _ = scripted(answer(SEGMENT | {"last": "7", "stride": 3, "count": 3}))
+    assert store.reserve("n", 10) == Segment("n", 1, 7, 3)
+
+
+@given(
+    first=st.integers(-5, 2**63 + 5),
+    last=st.integers(-5, 2**63 + 5),
+    stride=st.integers(-1, 5),
+    count=st.integers(-1, 20),
+)
+def test_no_answer_makes_a_segment_that_is_larger_than_asked_for(
+    first: int, last: int, stride: int, count: int
+) -> None:
+    body = {"first": str(first), "last": str(last), "stride": stride, "count": count}
+    store, _ = scripted(answer(body))
+    try:
+        segment = store.reserve("n", 10)
+    except StoreError as error:
+        assert error.code == "store.refused"  # noqa: PT017 (whether it is refused is not the question)
+    else:
+        assert len(segment.as_range()) <= 10
+        assert segment.as_range()[-1] == segment.last < 2**63
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"pool": "q"},
+        {"node": 8},
+        {"node": -1},
+        {"node": 2**44},
+        {"until_ms": NOW_MS + SPAN_MS + 1},
+        {"token": ""},
+        {"token": "a b"},
+        {"token": "a\r\nX: y"},
+        {"floor_ms": -1},
+    ],
+    ids=str,
+)
+def test_a_lease_that_was_not_asked_for_is_refused(wrong: dict[str, object]) -> None:
+    store, _ = scripted(answer(LEASE | wrong))
+    assert code_of(lambda: acquire(store)) == "store.refused"
+
+
+def test_a_lease_may_begin_late_and_then_ends_a_span_later() -> None:
+    store, _ = scripted(answer(LEASE | {"floor_ms": NOW_MS + 50, "until_ms": NOW_MS + 50 + SPAN_MS}))
+    assert acquire(store).floor_ms == NOW_MS + 50
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"node": 4},
+        {"pool": "q"},
+        {"token": "other"},
+        {"until_ms": NOW_MS + SPAN_MS - 1},
+        {"until_ms": 2**53 - 1},
+        {"floor_ms": -1},
+    ],
+    ids=str,
+)
+def test_an_extended_lease_that_is_another_or_shorter_is_refused(wrong: dict[str, object]) -> None:
+    store, _ = scripted(answer(LEASE | wrong))
+    assert code_of(lambda: store.extend(HELD, now_ms=NOW_MS)) == "store.refused"
+
+
+def test_an_extended_lease_never_begins_earlier() -> None:
+    held = Lease("p", 3, 100, NOW_MS, "t0ken")
+    store, _ = scripted(answer(LEASE | {"floor_ms": 99}), answer(LEASE | {"floor_ms": 100}))
+    assert code_of(lambda: store.extend(held, now_ms=NOW_MS)) == "store.refused"
+    assert store.extend(held, now_ms=NOW_MS).floor_ms == 100
+
+
+@pytest.mark.parametrize("token", ["", "a b", "a\r\nX: y", "ü", "t" * 65])
+def test_a_token_that_nobody_was_given_is_not_sent(token: str) -> None:
+    store, sender = scripted()
+    lease = Lease("p", 3, 0, NOW_MS, token)
+    assert code_of(lambda: store.extend(lease, now_ms=NOW_MS)) == "lease.lost"
+    assert code_of(lambda: store.release(lease, used_until_ms=NOW_MS)) == "lease.lost"
+    assert sender.urls == []
+
+
+def test_several_services_with_a_store_each_are_warned_of() -> None:
+    store, _ = scripted(answer(STORE))
+    assert "store that they share" in store.describe().warnings[0]
+    for good, url in ((STORE | {"promise": "shared"}, URL), (STORE, "http://a")):
+        store, _ = scripted(answer(good), url=url)
+        described = store.describe()
+        assert (described.warnings, described.promise) == ((), store.promise)
+
+
+# --- what is sent ---------------------------------------------------------------------------------------------------
+
+
+def test_the_key_and_the_token_are_sent_as_headers_alone() -> None:
+    store, sender = scripted(answer(LEASE))
+    store.extend(HELD, now_ms=NOW_MS)
+    (request,) = sender.requests
+    assert request.headers["Authorization"] == f"Bearer {KEY}"
+    assert request.headers["Lease-Token"] == HELD.token
+    assert request.url == "http://a:1/v1/leases/p/3"
+    assert HELD.token not in request.content.decode()
+    # What is compressed may be much larger than what came.
+    assert request.headers["Accept-Encoding"] == "identity"
+
+
+def test_a_call_never_shows_its_token() -> None:
+    call = Call("PATCH", "/v1/leases/p/3", lambda _: None, token="t0ken")
+    assert "t0ken" not in repr(call)
+
+
+def test_addresses_of_ipv6_and_ports_that_are_left_out_are_written_as_in_any_url() -> None:
+    service = Service(StoreUrl.parse("https://[::1]:8443,ids"))
+    assert service._hosts == ["https://[::1]:8443", "https://ids"]
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        f"http://{KEY}@h",
+        f"http://:{KEY}%0d%0aX:%20y@h",
+        f"http://:{KEY}%20x@h",
+        f"http://:{KEY}%C3%BC@h",
+        "http://:@h",
+        "http:",
+        "http:///x",
+        "http://h/path",
+        "http://h?ca=/x",
+        "http://h?timeout_ms=0",
+        "https://h?prefix=x",
+    ],
+)
+def test_a_url_with_what_a_service_has_not_is_refused_and_the_key_not_shown(url: str) -> None:
+    for make in (open_store, Client, AsyncClient):
+        with pytest.raises(ConfigError) as caught:
+            make(url)
+        assert caught.value.code == "config.store"
+        assert KEY not in f"{caught.value}"
+
+
+@pytest.mark.parametrize("url", ["sqlite:///ids.db", "redis://h", "memory:", "ftp://h"])
+def test_a_client_asks_services_only(url: str) -> None:
+    for make in (Client, AsyncClient):
+        assert code_of(lambda make=make: make(url)) == "config.store"  # type: ignore[misc]
+
+
+def test_a_url_is_text() -> None:
+    wrong: Any = 7
+    assert code_of(lambda: Client(wrong)) == "argument.type"
+
+
+def test_without_httpx_the_error_says_what_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "mintmark.store.http", raising=False)
+    monkeypatch.setitem(sys.modules, "httpx", None)
+    for make in (open_store, Client, AsyncClient):
+        with pytest.raises(ConfigError, match=r"httpx: pip install 'mintmark\[client\]'") as caught:
+            make("http://h")
+        assert caught.value.code == "config.driver"
+
+
+def test_the_key_is_in_no_repr() -> None:
+    for made in (Client(URL), AsyncClient(URL), open_store(URL)):
+        assert KEY not in f"{made!r} {made}"
+        assert ":***@a:1,b:2,c:3" in repr(made)
+
+
+# --- the clients ----------------------------------------------------------------------------------------------------
+
+
+def test_a_client_has_integers_ranges_and_ids_of_their_own_types() -> None:
+    minted, located = str(sno.new()), str(locality.new())
+    client, sender = client_of(
+        answer({"ids": ["7"]}),
+        answer({"ids": ["8", "9"]}),
+        answer(SEGMENT),
+        answer({"ids": [minted]}),
+        answer({"ids": ["175928847299117063"]}),
+        answer({"ids": [located]}),
+        answer(NAMESPACE),
+        answer({"anatomies": [{"scheme": "sno"}]}),
+        url="http://a",
+    )
+    assert client.next("n") == 7
+    assert client.batch("n", 2) == [8, 9]
+    assert client.reserve("n", 10) == range(1, 11)
+    assert client.mint("sno", meta=7) == [sno.ID.parse(minted)]
+    assert client.mint("snowflake") == [175928847299117063]
+    assert client.mint("locality") == [locality.ID.parse(located)]
+    assert client.describe("n").high_water == 10
+    assert client.inspect("a/b?c#d%") == [{"scheme": "sno"}]
+    assert [request.url.removeprefix("http://a") for request in sender.requests] == [
+        "/v1/sequences/n:next?count=1",
+        "/v1/sequences/n:next?count=2",
+        "/v1/sequences/n:reserve?count=10",
+        "/v1/ids/sno?count=1&meta=7",
+        "/v1/ids/snowflake?count=1&meta=0",
+        "/v1/ids/locality?count=1&meta=0",
+        "/v1/sequences/n",
+        "/v1/inspect/a%2Fb%3Fc%23d%25",
+    ]
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [[], ["1"], ["1", "2", "3"], ["1", "1"], [1, 2], ["1", None], ["-1", "2"], ["1", str(2**63)], "12", None],
+    ids=str,
+)
+def test_integers_that_were_not_asked_for_are_refused(ids: object) -> None:
+    client, _ = client_of(answer({"ids": ids}))
+    assert code_of(lambda: client.batch("n", 2)) == "store.refused"
+
+
+@pytest.mark.parametrize("scheme", ["sno", "snowflake", "locality"])
+@pytest.mark.parametrize("ids", [["x"], ["x\r\n" * 9], [7], [], ["-5"], ["9" * 400], ["٧"], None], ids=str)
+def test_ids_that_are_none_are_refused(scheme: Any, ids: object) -> None:
+    client, _ = client_of(answer({"ids": ids}))
+    assert code_of(lambda: client.mint(scheme)) == "store.refused"
+
+
+def test_an_id_twice_is_refused() -> None:
+    client, _ = client_of(answer({"ids": ["7", "7"]}))
+    assert code_of(lambda: client.mint("snowflake", 2)) == "store.refused"
+
+
+def test_the_last_resort_of_a_service_is_warned_of() -> None:
+    client, _ = client_of(Answer(200, {"X-Mintmark-Fallback": "random"}, b'{"ids": ["7"]}'))
+    with pytest.warns(UniquenessWarning, match="'n'"):
+        assert client.next("n") == 7
+
+
+def test_what_cannot_be_asked_for_is_refused_before_anybody_is_asked() -> None:
+    client, sender = client_of()
+    wrong: Any
+    for wrong in ("", "a b", "a/b", "..", 7, None):
+        assert code_of(lambda wrong=wrong: client.next(wrong)) == "config.name"  # type: ignore[misc]
+        assert code_of(lambda wrong=wrong: client.describe(wrong)) == "config.name"  # type: ignore[misc]
+    for wrong in (0, -1, 2**31):
+        assert code_of(lambda wrong=wrong: client.batch("n", wrong)) == "field.range"  # type: ignore[misc]
+        assert code_of(lambda wrong=wrong: client.mint("sno", wrong)) == "field.range"  # type: ignore[misc]
+    for wrong in (1.0, "1", True, None):
+        assert code_of(lambda wrong=wrong: client.reserve("n", wrong)) == "argument.type"  # type: ignore[misc]
+    wrong = "../x"
+    assert code_of(lambda: client.mint(wrong)) == "request.malformed"
+    wrong = 7
+    assert code_of(lambda: client.inspect(wrong)) == "argument.type"
+    assert sender.urls == []
+
+
+# --- on a socket ----------------------------------------------------------------------------------------------------
+
+
+class Peer:
+    """Somebody on a socket who reads a request, and then says or does what he is told."""
+
+    def __init__(self, *answers: Callable[[socket.socket], None]) -> None:
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._answers = list(answers)
+        self.requests: list[bytes] = []
+        self.port = self._listener.getsockname()[1]
+        self._thread = threading.Thread(target=self._run)
+
+    def _run(self) -> None:
+        while self._answers:
+            connection, _ = self._listener.accept()
+            connection.settimeout(10)
+            with connection:
+                head = b""
+                while b"\r\n\r\n" not in head:
+                    chunk = connection.recv(65536)
+                    if not chunk:
+                        break
+                    head += chunk
+                if head:
+                    self.requests.append(head)
+                    try:
+                        self._answers.pop(0)(connection)
+                    except OSError:
+                        continue  # whoever asked had enough
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._answers.clear()
+        with socket.create_connection(("127.0.0.1", self.port)):
+            pass
+        self._thread.join()
+        self._listener.close()
+
+
+def saying(data: bytes) -> Callable[[socket.socket], None]:
+    return lambda connection: connection.sendall(data)
+
+
+def http(body: bytes, *headers: str, status: str = "200 OK") -> bytes:
+    lines = [f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", *headers]
+    return "\r\n".join([*lines, "", ""]).encode() + body
+
+
+def endless(connection: socket.socket) -> None:
+    connection.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+    for _ in range(100):
+        connection.sendall(b"10000\r\n" + b"[" * 65536 + b"\r\n")
+
+
+def dripping(connection: socket.socket) -> None:
+    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")
+    for _ in range(1000):
+        connection.sendall(b"[")
+        time.sleep(0.05)
+
+
+def silent(connection: socket.socket) -> None:
+    connection.recv(1)
+
+
+def run_sync(url: str) -> list[int]:
+    with Client(url) as client:
+        return client.batch("n", 2)
+
+
+def run_async(url: str) -> list[int]:
+    async def run() -> list[int]:
+        async with AsyncClient(url) as client:
+            return await client.batch("n", 2)
+
+    return asyncio.run(run())
+
+
+both = pytest.mark.parametrize("run", [run_sync, run_async])
+
+
+@both
+@pytest.mark.parametrize(
+    ("does", "code"),
+    [
+        (saying(b""), "store.unavailable"),
+        (saying(b"hello\r\n\r\n"), "store.unavailable"),
+        (saying(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{"), "store.unavailable"),
+        (saying(b"HTTP/1.1 200 OK\r\n" + b"X: " + b"x" * 200_000), "store.unavailable"),
+        (saying(http(b"{}")), "store.refused"),
+        (saying(http(b'{"ids": ["1", "2"]}', "Content-Encoding: gzip")), "ok"),
+        (saying(http(b"\x1f\x8b\x08\x00", "Content-Encoding: gzip")), "store.refused"),
+        (saying(http(b"", "Location: http://127.0.0.1:1/", status="307 Temporary Redirect")), "store.refused"),
+        (endless, "store.refused"),
+        (dripping, "store.unavailable"),
+        (silent, "store.unavailable"),
+    ],
+    ids=["nothing", "noise", "half", "headers", "empty", "plain", "gzip", "redirect", "endless", "dripping", "silent"],
+)
+def test_whatever_is_on_the_other_side_there_is_one_clear_error(run: Any, does: Any, code: str) -> None:
+    with Peer(does) as peer:
+        timeout_ms = 300 if does in {dripping, silent} else 10_000
+        url = f"http://:{KEY}@127.0.0.1:{peer.port}?timeout_ms={timeout_ms}"
+        if code == "ok":
+            assert run(url) == [1, 2]
+        else:
+            with pytest.raises(StoreError) as caught:
+                run(url)
+            assert caught.value.code == code
+            assert KEY not in "".join(traceback.format_exception(caught.value))
+    assert len(peer.requests) == 1
+
+
+@both
+def test_a_host_that_dies_while_it_is_asked_is_followed_by_the_next(run: Any) -> None:
+    with Peer(saying(b"")) as dying, Peer(saying(http(b'{"ids": ["1", "2"]}'))) as living:
+        assert run(f"http://127.0.0.1:1,127.0.0.1:{dying.port},127.0.0.1:{living.port}") == [1, 2]
+    assert (len(dying.requests), len(living.requests)) == (1, 1)
+
+
+@pytest.mark.parametrize("dies", [saying(b""), silent, saying(http(b"", status="502 Bad Gateway"))])
+def test_a_tail_that_was_sent_is_given_back_to_nobody_else(dies: Any) -> None:
+    with Peer(dies) as dying, Peer(saying(http(b'{"taken_back": true}'))) as living:
+        hosts = f"127.0.0.1:{dying.port},127.0.0.1:{living.port}"
+        with open_store(f"http://{hosts}?timeout_ms=300") as store:
+            assert code_of(lambda: store.give_back(Segment("n", 1, 10), 4)) == "store.unavailable"
+    assert (len(dying.requests), len(living.requests)) == (1, 0)
+
+
+def test_the_environments_proxies_and_passwords_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
+    monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:1")
+    with Peer(saying(http(b'{"ids": ["1", "2"]}'))) as peer:
+        assert run_sync(f"http://127.0.0.1:{peer.port}") == [1, 2]
+    assert b"authorization" not in peer.requests[0].lower()
+
+
+@both
+def test_the_key_is_in_no_log(run: Any, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.DEBUG), Peer(saying(http(b'{"ids": ["1", "2"]}'))) as peer:
+        run(f"http://:{KEY}@127.0.0.1:{peer.port}")
+    assert KEY.encode() in peer.requests[0]
+    assert KEY not in caplog.text
+    assert any(record.name == "httpx" for record in caplog.records)
+
+
+def test_a_name_that_is_no_host_is_away() -> None:
+    for host in ("a%20b", "xn--", "%FF"):
+        with open_store(f"http://{host}") as store:
+            assert code_of(lambda store=store: store.reserve("n", 1)) == "store.unavailable"  # type: ignore[misc]
+
+
+def test_the_clients_have_the_same_methods() -> None:
+    def methods(kind: type) -> set[str]:
+        return {name.removeprefix("a") if name == "aclose" else name for name in vars(kind) if not name.startswith("_")}
+
+    assert methods(Client) == methods(AsyncClient)
+    assert {"next", "batch", "reserve", "mint", "describe", "inspect", "close"} <= methods(Client)
+
+
+def test_the_clients_are_mintmarks_own_names() -> None:
+    assert {"Client", "AsyncClient"} <= set(mintmark.__all__)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert (mintmark.Client, mintmark.AsyncClient) == (Client, AsyncClient)

@@ -1,0 +1,578 @@
+"""The HTTP application: what each request is answered, whatever it is."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from base64 import b64encode
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+import structlog
+
+from mintmark.errors import CATALOGUE, StoreError
+from mintmark.lease import MAX_INTEGER
+from mintmark.server.app import create_app
+from mintmark.server.keys import digest, new_key
+from mintmark.server.openapi import document
+from mintmark.server.service import FALLBACK_FLOOR, Service
+from mintmark.server.settings import Settings
+from mintmark.server.v1 import OPERATIONS
+from mintmark.store.memory import MemoryStore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from mintmark.lease import NamespaceRecord, Segment
+    from mintmark.server.operation import Operation
+
+Ask = dict[str, Any]
+
+
+class Asked:
+    """A service without listeners, and a client of its application."""
+
+    def __init__(self, settings: Settings, store: MemoryStore) -> None:
+        self.store = store
+        self._runner = asyncio.Runner()
+        self.service, self._http = self._runner.run(self._made(settings))
+
+    async def _made(self, settings: Settings) -> tuple[Service, httpx.AsyncClient]:
+        service = Service(settings, self.store)
+        transport = httpx.ASGITransport(create_app(service), raise_app_exceptions=False)
+        return service, httpx.AsyncClient(transport=transport, base_url="http://ids")
+
+    def __call__(self, method: str, path: str, *, key: str = "", **how: Any) -> httpx.Response:
+        """What it answers."""
+        headers = list(how.pop("headers", {}).items()) + ([("Authorization", f"Bearer {key}")] if key else [])
+        return self._runner.run(self._http.request(method, path, headers=headers, **how))
+
+    def alloc(self, body: object, **how: Any) -> tuple[int, Any]:
+        """The code and the data, or the message, of idalloc's envelope."""
+        content = body if isinstance(body, bytes) else json.dumps(body).encode()
+        envelope = self("POST", "/alloc", content=content, **how).json()
+        return envelope["code"], envelope["data"] or envelope["msg"]
+
+    def metric(self, operation: str, code: str) -> float | None:
+        labels = {"interface": "http", "operation": operation, "code": code}
+        return self.service.metrics.registry.get_sample_value("mintmark_requests_total", labels)
+
+    def close(self) -> None:
+        self._runner.run(self._http.aclose())
+        self._runner.run(self.service.close())
+        self._runner.close()
+
+
+@contextmanager
+def serving(*options: str, store: MemoryStore | None = None) -> Iterator[Asked]:
+    asked = Asked(Settings.load(options), store or MemoryStore())
+    try:
+        yield asked
+    finally:
+        asked.close()
+
+
+@pytest.fixture
+def ask() -> Iterator[Asked]:
+    with serving() as asked:
+        yield asked
+
+
+@pytest.fixture
+def configured(tmp_path: Path) -> Callable[..., Any]:
+    """Serves with keys, which have these rights to these names."""
+
+    def configured(keys: Mapping[str, Mapping[str, Sequence[str]]], *options: str, more: str = "") -> Any:
+        text = more
+        for key, rights in keys.items():
+            table = ", ".join(f'"{name}" = {json.dumps(list(granted))}' for name, granted in rights.items())
+            text += f'[keys.k{digest(key)[-8:]}]\nhash = "{digest(key)}"\nrights = {{ {table} }}\n'
+        (tmp_path / "mintmark.toml").write_text(text, encoding="utf-8")
+        return serving("--config", str(tmp_path / "mintmark.toml"), *options)
+
+    return configured
+
+
+def problem(response: httpx.Response) -> tuple[int, str]:
+    """The status and the code of a problem, which must be whole."""
+    body = response.json()
+    assert response.headers["content-type"] == "application/problem+json"
+    assert body.keys() - {"retry_after_ms"} == {"type", "title", "status", "detail", "code", "trace_id"}
+    entry = CATALOGUE[body["code"]]
+    assert (body["title"], body["status"]) == (entry.meaning, entry.http)
+    assert (body["type"], body["status"]) == (f"urn:mintmark:error:{body['code']}", response.status_code)
+    assert body["trace_id"] == response.headers["x-trace-id"]
+    return response.status_code, body["code"]
+
+
+# --- idalloc's ----------------------------------------------------------------------------------------------------
+
+
+def test_alloc_answers_in_the_envelope_of_idalloc(ask: Asked) -> None:
+    response = ask("POST", "/alloc", content=b'{"serviceName": "orders", "count": 3}', headers={"X-Trace-Id": "mine"})
+    assert re.fullmatch(
+        r'\{"code":0,"msg":"OK","data":\{"ids":\[1,2,3\]\},"traceId":"mine","ts":\d{13}\}', response.text
+    )
+    assert response.headers["content-type"] == "application/json; charset=utf-8"
+    assert response.headers["x-trace-id"] == "mine"
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ({"serviceName": "a"}, (0, {"ids": [1]})),
+        ({"serviceName": "a", "count": 0}, (0, {"ids": [1]})),
+        ({"serviceName": "a", "count": None}, (0, {"ids": [1]})),
+        ({"SERVICENAME": "  A\t", "Count": 2, "more": [1]}, (0, {"ids": [1, 2]})),
+        (b'{"serviceName":"a","count":100,"count":1}', (0, {"ids": [1]})),
+        ({}, (400000, "service_name is invalid. length: 1~64")),
+        (b"null", (400000, "service_name is invalid. length: 1~64")),
+        ({"serviceName": " "}, (400000, "service_name is invalid. length: 1~64")),
+        ({"serviceName": "a" * 65}, (400000, "service_name is invalid. length: 1~64")),
+        ({"serviceName": "a", "count": 101}, (400000, "count is invalid. min: 1 max: 100 input:101")),
+        ({"serviceName": "a", "count": -1}, (400000, "count is invalid. min: 1 max: 100 input:-1")),
+        ({"serviceName": 1}, (400000, "Param error")),
+        ({"serviceName": "a", "count": "3"}, (400000, "Param error")),
+        ({"serviceName": "a", "count": 1.5}, (400000, "Param error")),
+        ({"serviceName": "a", "count": True}, (400000, "Param error")),
+        ({"serviceName": "a", "count": 2**64}, (400000, "Param error")),
+        (b"", (400000, "Param error")),
+        (b"[]", (400000, "Param error")),
+        (b"[" * 30_000, (400000, "Param error")),
+        (b'{"serviceName":"a"', (400000, "Param error")),
+        (b'{"serviceName":"a","count":NaN}', (400000, "Param error")),
+        (b'{"serviceName":"a","count":%s}' % (b"9" * 60_000), (400000, "Param error")),
+    ],
+)
+def test_alloc_reads_what_idalloc_reads_and_says_what_idalloc_says(ask: Asked, body: object, expected: object) -> None:
+    assert ask.alloc(body) == expected
+
+
+def test_a_name_that_only_idalloc_takes_is_refused_with_its_code(ask: Asked) -> None:
+    code, message = ask.alloc({"serviceName": "two words"})
+    assert code == 400000
+    assert "two words" in message
+
+
+def test_alloc_says_no_with_the_statuses_of_idalloc(configured: Callable[..., Any]) -> None:
+    key = new_key()
+    with configured({key: {"orders": ["next"]}}, "--auto-create", "--rate", "1", "--burst", "1") as ask:
+        for how, status, code in (({}, 401, 401000), ({"key": key}, 403, 403000)):
+            response = ask("POST", "/alloc", content=b'{"serviceName":"users"}', **how)
+            assert (response.status_code, response.json()["code"]) == (status, code)
+            assert response.json()["data"] is None
+            assert ("www-authenticate" in response.headers) == (status == 401)
+        assert ask.alloc({"serviceName": "orders"}, key=key) == (0, {"ids": [1]})
+        response = ask("POST", "/alloc", content=b'{"serviceName":"orders"}', key=key)
+        assert (response.status_code, response.json()["code"], response.json()["msg"]) == (429, 429000, "Rate limit")
+        assert int(response.headers["retry-after"]) >= 1
+        assert ask.metric("alloc", "request.rate") == 1
+
+
+def test_alloc_says_with_200_what_else_is_wrong() -> None:
+    with serving("--no-auto-create") as ask:
+        response = ask("POST", "/alloc", content=b'{"serviceName":"nobody-made-it"}')
+        assert (response.status_code, response.json()["code"]) == (200, 404000)
+    with serving("--max-wait-ms", "50", store=Away()) as ask:
+        response = ask("POST", "/alloc", content=b'{"serviceName":"orders"}')
+        assert (response.status_code, response.json()["code"]) == (200, 501000)
+    with serving("--max-request-bytes", "4096") as ask:
+        response = ask("POST", "/alloc", content=b" " * 4097)
+        assert (response.status_code, response.json()["code"]) == (200, 400000)
+
+
+class Away(MemoryStore):
+    """A store that does not answer any more."""
+
+    def reserve(self, namespace: str, count: int) -> Segment:
+        raise StoreError("away", code="store.unavailable", retry_after_ms=1500)
+
+    def list_namespaces(self) -> list[NamespaceRecord]:
+        return []
+
+
+# --- mintmark's own -----------------------------------------------------------------------------------------------
+
+
+def test_integers_are_strings_however_large_they_are(ask: Asked) -> None:
+    start = str(MAX_INTEGER - 3)
+    made = ask("PUT", "/v1/sequences/large", json={"start": start})
+    assert made.status_code == 201
+    assert made.json()["maximum"] == str(MAX_INTEGER)
+    found = ask("POST", "/v1/sequences/large:next?count=2").json()
+    assert found == {"namespace": "large", "ids": [start, str(MAX_INTEGER - 2)]}
+    reserved = ask("POST", "/v1/sequences/other:reserve?count=1000").json()
+    assert reserved == {"namespace": "other", "first": "1", "last": "1000", "stride": 1, "count": 1000}
+
+
+def test_the_tail_of_a_segment_is_taken_back_once(ask: Asked) -> None:
+    ask("POST", "/v1/sequences/orders:reserve?count=1000")
+    tail = {"first": "1", "last": "1000", "first_unused": "900"}
+    assert ask("POST", "/v1/sequences/orders:give-back", json=tail).json() == {"taken_back": True}
+    assert ask("POST", "/v1/sequences/orders:give-back", json=tail).json() == {"taken_back": False}
+    assert ask("POST", "/v1/sequences/orders:reserve?count=1").json()["first"] == "900"
+
+
+@pytest.mark.parametrize(
+    "tail",
+    [
+        {"first": "1", "last": "1000", "first_unused": "1001"},
+        {"first": "1", "last": "1000", "first_unused": "0"},
+        {"first": "10", "last": "1", "first_unused": "5"},
+        {"first": "1", "last": "1000", "stride": 2, "first_unused": "3"},
+        {"first": "1", "last": "999", "stride": 2, "first_unused": "4"},
+    ],
+)
+def test_a_tail_that_is_none_is_refused(ask: Asked, tail: Ask) -> None:
+    assert problem(ask("POST", "/v1/sequences/orders:give-back", json=tail)) == (400, "field.range")
+
+
+def test_a_namespace_is_made_once_and_its_floor_only_rises(ask: Asked) -> None:
+    path = "/v1/sequences/orders"
+    assert problem(ask("GET", path)) == (404, "request.namespace")
+    made = ask("PUT", path, json={"start": "10", "stride": 10, "offset": 5})
+    assert (made.status_code, made.json()["high_water"], made.json()["stride"]) == (201, "5", 10)
+    assert problem(ask("PUT", path, json={})) == (409, "config.namespace")
+    raised = ask("PUT", path, json={"floor": "5000"})
+    assert (raised.status_code, raised.json()) == (200, ask("GET", path).json())
+    assert ask("PUT", path, json={"floor": 1}).json() == raised.json()
+    assert ask("GET", "/v1/sequences").json() == {"sequences": [raised.json()]}
+    assert problem(ask("PUT", path, json={"floor": "1", "start": "1"})) == (400, "request.malformed")
+
+
+@pytest.mark.parametrize("scheme", ["sno", "snowflake", "locality"])
+def test_ids_are_minted_and_taken_apart(ask: Asked, scheme: str) -> None:
+    minted = ask("POST", f"/v1/ids/{scheme}?count=3").json()
+    assert minted["scheme"] == scheme
+    assert len(set(minted["ids"])) == 3
+    found = ask("GET", f"/v1/inspect/{minted['ids'][0]}").json()
+    assert scheme in {each["scheme"] for each in found["anatomies"]}
+    assert problem(ask("GET", "/v1/inspect/what is this")) == (400, "parse.unknown")
+
+
+def test_a_lease_lives_by_its_token_alone(ask: Asked) -> None:
+    now_ms = ask("GET", "/v1/store").json()["now_ms"]
+    wanted = {"nodes": {"first": 0, "last": 0}, "layout": "mine/1", "holder": "me", "now_ms": now_ms, "span_ms": 5000}
+    made = ask("POST", "/v1/leases/mine", json=wanted)
+    lease = made.json()
+    assert (made.status_code, lease["pool"], lease["node"]) == (201, "mine", 0)
+    full = ask("POST", "/v1/leases/mine", json=wanted)
+    assert problem(full) == (503, "lease.none_free")
+    assert int(full.headers["retry-after"]) * 1000 >= full.json()["retry_after_ms"] > 0
+    held = {"floor_ms": lease["floor_ms"], "until_ms": lease["until_ms"], "now_ms": now_ms}
+    token = {"Lease-Token": lease["token"]}
+    extended = ask("PATCH", "/v1/leases/mine/0", json=held, headers=token)
+    assert extended.json()["until_ms"] >= lease["until_ms"]
+    assert problem(ask("PATCH", "/v1/leases/mine/0", json=held, headers={"Lease-Token": "wrong"})) == (
+        409,
+        "lease.lost",
+    )
+    assert problem(ask("PATCH", "/v1/leases/mine/0", json=held)) == (400, "request.malformed")
+    listed = ask("GET", "/v1/leases?pool=mine")
+    assert lease["token"] not in listed.text + ask("GET", "/v1/leases").text
+    assert [(each["node"], each["holder"], each["held"]) for each in listed.json()["leases"]] == [(0, "me", True)]
+    released = ask("DELETE", f"/v1/leases/mine/0?used_until_ms={now_ms}", headers=token)
+    assert (released.status_code, released.content) == (204, b"")
+    assert ask("GET", "/v1/leases?pool=mine").json()["leases"][0]["held"] is False
+    assert [each["name"] for each in ask("GET", "/v1/pools").json()["pools"]] == ["mine"]
+    assert ask("PUT", "/v1/pools/yours", json={"layout": "yours/1"}).json()["span_ms"] == 10_000
+
+
+WRONG: list[tuple[str, str, Ask, str]] = [
+    ("POST", "/v1/sequences/orders:next?count=0", {}, "field.range"),
+    ("POST", "/v1/sequences/orders:next?count=10001", {}, "field.range"),
+    ("POST", "/v1/sequences/orders:next?count=1_0", {}, "request.malformed"),
+    ("POST", "/v1/sequences/orders:next?count=%D9%A3", {}, "request.malformed"),
+    ("POST", "/v1/sequences/orders:next?count=" + "9" * 5000, {}, "request.malformed"),
+    ("POST", "/v1/sequences/orders:next?count=1&count=1", {}, "request.malformed"),
+    ("POST", "/v1/sequences/orders:next?size=1", {}, "request.malformed"),
+    ("POST", "/v1/sequences/orders:next?" + "&" * 100, {"content": b"x"}, "request.malformed"),
+    ("POST", "/v1/sequences/orders:next", {"content": b"{}"}, "request.malformed"),
+    ("POST", "/v1/sequences/orders:reserve?count=1000001", {}, "field.range"),
+    ("POST", "/v1/sequences/%20:next", {}, "config.name"),
+    ("POST", f"/v1/sequences/{'a' * 129}:next", {}, "config.name"),
+    ("POST", "/v1/sequences/%0A:next", {}, "config.name"),
+    ("GET", "/v1/sequences/-", {}, "config.name"),
+    ("PUT", "/v1/sequences/orders", {"content": b""}, "request.malformed"),
+    ("PUT", "/v1/sequences/orders", {"content": b"\xff"}, "request.malformed"),
+    ("PUT", "/v1/sequences/orders", {"content": b"[]"}, "request.malformed"),
+    ("PUT", "/v1/sequences/orders", {"content": b'{"start":"1","start":"1"}'}, "request.malformed"),
+    ("PUT", "/v1/sequences/orders", {"json": {"begin": 1}}, "request.malformed"),
+    ("PUT", "/v1/sequences/orders", {"json": {"start": 1.0}}, "request.malformed"),
+    ("PUT", "/v1/sequences/orders", {"json": {"start": True}}, "request.malformed"),
+    ("PUT", "/v1/sequences/orders", {"json": {"start": "-1"}}, "field.range"),
+    ("PUT", "/v1/sequences/orders", {"json": {"maximum": str(MAX_INTEGER + 1)}}, "field.range"),
+    ("PUT", "/v1/sequences/orders", {"json": {"stride": 0}}, "field.range"),
+    ("POST", "/v1/ids/uuid", {}, "request.malformed"),
+    ("POST", "/v1/ids/sno?meta=256", {}, "field.range"),
+    ("POST", "/v1/ids/snowflake?meta=1", {}, "field.range"),
+    ("PUT", "/v1/pools/mine", {"json": {"layout": "a\nb"}}, "request.malformed"),
+    ("PUT", "/v1/pools/mine", {"json": {"layout": "a", "span_ms": 1}}, "config.span"),
+    (
+        "POST",
+        "/v1/leases/mine",
+        {"json": {"nodes": {"first": 5, "last": 4}, "layout": "a", "now_ms": 0}},
+        "config.node",
+    ),
+    ("DELETE", "/v1/leases/mine/x?used_until_ms=0", {"headers": {"Lease-Token": "a"}}, "request.malformed"),
+    ("DELETE", "/v1/leases/mine/0", {"headers": {"Lease-Token": "a"}}, "request.malformed"),
+    ("POST", "/v1/leases/mine/0:revoke", {}, "request.rights"),
+    ("GET", "/debug/profile", {}, "request.rights"),
+    ("GET", "/v1/nothing", {}, "request.path"),
+    ("GET", "/v1/sequences/a/b", {}, "request.path"),
+    ("GET", "/v1/sequences/", {}, "request.path"),
+    ("GET", "/x//alloc", {}, "request.path"),
+    ("GET", "/alloc", {}, "request.method"),
+    ("BREW", "/alloc", {}, "request.method"),
+    ("POST", "/healthz", {}, "request.method"),
+    ("DELETE", "/v1/sequences/orders", {}, "request.method"),
+]
+
+
+@pytest.mark.parametrize(("method", "path", "how", "code"), WRONG, ids=[f"{row[0]} {row[1]:.60}" for row in WRONG])
+def test_wrong_input_is_refused_with_its_code_and_without_effect(
+    ask: Asked, method: str, path: str, how: Ask, code: str
+) -> None:
+    response = ask(method, path, **how)
+    assert problem(response) == (CATALOGUE[code].http, code)
+    assert len(response.content) < 1000
+    assert "Traceback" not in response.text
+    assert not ask.store.list_namespaces()
+    assert not ask.store.list_pools()
+
+
+def test_what_is_wrong_is_named_with_its_value_and_limit(ask: Asked) -> None:
+    detail = ask("POST", "/v1/sequences/orders:next?count=10001").json()["detail"]
+    assert detail == "count 10001 is outside 1..10000"
+    detail = ask("POST", "/v1/sequences/orders:next?count=x").json()["detail"]
+    assert detail == "count 'x' is not a whole number"
+
+
+def test_a_path_says_which_methods_it_has(ask: Asked) -> None:
+    for path, allowed in (("/v1/sequences/a", "GET, HEAD, PUT"), ("/alloc", "POST"), ("/metrics", "GET, HEAD")):
+        response = ask("PATCH", path)
+        assert problem(response) == (405, "request.method")
+        assert response.headers["allow"] == allowed
+        assert response.json()["detail"].endswith(f"use {allowed}")
+
+
+def test_what_can_be_got_has_a_head(ask: Asked) -> None:
+    for path in ("/v1/sequences", "/v1/store", "/healthz", "/metrics", "/openapi.json", "/"):
+        assert ask("HEAD", path).status_code == 200
+
+
+def test_a_name_may_hold_a_colon_and_a_verb(ask: Asked) -> None:
+    assert ask("POST", "/v1/sequences/a:b:next").json()["namespace"] == "a:b"
+    assert ask("POST", "/v1/sequences/a:next:next").json()["namespace"] == "a:next"
+    assert ask("GET", "/v1/sequences/a:next").json()["namespace"] == "a:next"
+
+
+@pytest.mark.parametrize("body", [b"x" * 4097, [b"x" * 4000, b"x" * 97]], ids=["one piece", "of unknown length"])
+def test_a_body_is_read_up_to_the_limit(body: Any) -> None:
+    async def pieces() -> Any:
+        for each in body:
+            yield each
+
+    with serving("--max-request-bytes", "4096") as ask:
+        content = body if isinstance(body, bytes) else pieces()
+        assert problem(ask("PUT", "/v1/sequences/orders", content=content)) == (413, "request.size")
+
+
+# --- keys and rights ----------------------------------------------------------------------------------------------
+
+
+def test_a_key_is_taken_as_a_bearer_and_as_the_password_of_basic(configured: Callable[..., Any]) -> None:
+    key = new_key()
+    with configured({key: {"*": ["describe"]}}) as ask:
+        basic = {"Authorization": f"Basic {b64encode(f'anybody:{key}'.encode()).decode()}"}
+        assert ask("GET", "/v1/sequences", key=key).status_code == 200
+        assert ask("GET", "/v1/sequences", headers=basic).status_code == 200
+        wrong = ["Bearer", "Bearer x", f"Bearer {key}x", f"Digest {key}", "Basic !", f"Basic {key}", key, "Bearer \xff"]
+        for each in wrong:
+            response = ask("GET", "/v1/sequences", headers={"Authorization": each.encode("latin-1")})
+            assert problem(response) == (401, "request.key")
+            assert response.headers["www-authenticate"] == 'Bearer realm="mintmark"'
+            assert key not in response.text
+
+
+@pytest.mark.parametrize(
+    "origin", ["http://evil.example", "http://127.0.0.1.evil.example:8080", "null", "", "http://["]
+)
+def test_without_keys_a_page_of_another_machine_in_a_browser_is_refused(ask: Asked, origin: str) -> None:
+    for method, path in (("POST", "/alloc"), ("PUT", "/v1/sequences/orders"), ("GET", "/v1/leases")):
+        response = ask(method, path, headers={"Origin": origin}, content=b'{"serviceName": "orders"}')
+        assert problem(response) == (403, "request.rights")
+    assert ask.store.list_namespaces() == []
+
+
+@pytest.mark.parametrize("origin", ["http://127.0.0.1:8080", "http://localhost:8080", "http://[::1]:8080"])
+def test_without_keys_the_page_to_try_it_may_ask(ask: Asked, origin: str) -> None:
+    assert ask("POST", "/v1/sequences/orders:next", headers={"Origin": origin}).status_code == 200
+
+
+def test_with_keys_or_insecure_a_page_of_anywhere_may_ask(configured: Callable[..., Any]) -> None:
+    key, origin = new_key(), {"Origin": "https://console.example"}
+    with configured({key: {"*": ["next"]}}) as ask:
+        assert ask("POST", "/v1/sequences/orders:next", headers=origin).status_code == 401
+    with configured({key: {"*": ["next", "create"]}}, "--auto-create") as ask:
+        assert ask("POST", "/v1/sequences/orders:next", key=key, headers=origin).status_code == 200
+    with serving("--insecure") as ask:
+        assert ask("POST", "/v1/sequences/orders:next", headers=origin).status_code == 200
+
+
+def request_of(operation: Operation) -> tuple[str, str, Ask]:
+    """A request that can be served, of the document's examples."""
+    described = document(Settings.load([]))["paths"][operation.path][operation.method.lower()]
+    path = operation.path
+    headers: dict[str, str] = {}
+    query: dict[str, str] = {}
+    for each in described.get("parameters", []):
+        if each["in"] == "path":
+            path = path.replace(f"{{{each['name']}}}", str(each.get("example", 0)))
+        elif each["required"]:
+            (headers if each["in"] == "header" else query)[each["name"]] = str(each["example"])
+    how: Ask = {"headers": headers, "params": query}
+    if "requestBody" in described:
+        schemas = document(Settings.load([]))["components"]["schemas"]
+        how["json"] = example(described["requestBody"]["content"]["application/json"]["schema"], schemas)
+    return operation.method, path, how
+
+
+def example(schema: Any, schemas: Any) -> Any:
+    if "$ref" in schema:
+        return example(schemas[schema["$ref"].rpartition("/")[2]], schemas)
+    if "examples" in schema:
+        return schema["examples"][0]
+    return {name: example(schema["properties"][name], schemas) for name in schema.get("required", [])}
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda each: f"{each.method} {each.path}")
+def test_an_operation_needs_its_right_and_no_other(configured: Callable[..., Any], operation: Operation) -> None:
+    able, unable, nothing = new_key(), new_key(), new_key()
+    others = {"next", "reserve", "describe", "create", "mint", "lease", "metrics"} - {operation.right}
+    rights = {
+        able: {"*": [operation.right or "next"]},
+        unable: {"*": sorted(others), "orders": ["next"]},
+        nothing: {"nobody": ["next"]},
+    }
+    method, path, how = request_of(operation)
+    with configured(rights, "--auto-create") as ask:
+        assert problem(ask(method, path, **how)) == (401, "request.key")
+        served = ask(method, path, key=able, **how)
+        assert served.status_code < 300 or served.json()["code"] in operation.codes
+        if operation.right:
+            if operation.right != "next":
+                assert problem(ask(method, path, key=unable, **how)) == (403, "request.rights")
+            assert problem(ask(method, path, key=nothing, **how)) == (403, "request.rights")
+
+
+def test_the_rights_to_all_names_show_the_metrics_and_only_admin_a_profile(configured: Callable[..., Any]) -> None:
+    admin, metrics, other = new_key(), new_key(), new_key()
+    rights = {
+        admin: {"*": ["admin"]},
+        metrics: {"*": ["metrics"]},
+        other: {"*": ["next", "reserve", "describe", "create", "mint", "lease"]},
+    }
+    with configured(rights) as ask:
+        for path, key, expected in (
+            ("/metrics", "", (401, "request.key")),
+            ("/metrics", other, (403, "request.rights")),
+            ("/debug/profile?seconds=1", "", (401, "request.key")),
+            ("/debug/profile?seconds=1", metrics, (403, "request.rights")),
+        ):
+            assert problem(ask("GET", path, key=key)) == expected
+        assert "mintmark_requests_total" in ask("GET", "/metrics", key=metrics).text
+        assert "mintmark_requests_total" in ask("GET", "/metrics", key=admin).text
+        profile = ask("GET", "/debug/profile?seconds=1&format=text", key=admin)
+        assert (profile.status_code, profile.headers["content-type"]) == (200, "text/plain; charset=utf-8")
+        for path in ("/", "/openapi.json", "/healthz"):
+            assert ask("GET", path).status_code == 200
+
+
+def test_a_key_has_a_rate_of_its_own(configured: Callable[..., Any]) -> None:
+    slow, other = new_key(), new_key()
+    rights = {slow: {"*": ["next"]}, other: {"*": ["next"]}}
+    more = f'[keys.slow]\nhash = "{digest(slow)}"\nrights = {{ "*" = ["next"] }}\nrate = 1\nburst = 2\n'
+    del rights[slow]
+    with configured(rights, "--auto-create", more=more) as ask:
+        answers = [ask("POST", "/v1/sequences/orders:next", key=slow) for _ in range(3)]
+        assert [each.status_code for each in answers] == [200, 200, 429]
+        assert problem(answers[2]) == (429, "request.rate")
+        assert 0 < answers[2].json()["retry_after_ms"] <= 1000
+        assert answers[2].headers["retry-after"] == "1"
+        assert ask("POST", "/v1/sequences/orders:next", key=other).status_code == 200
+
+
+# --- around each request ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sent", ["a", "order-4711", "A1._:/+=-", "x" * 128])
+def test_the_trace_id_of_the_client_is_kept(ask: Asked, sent: str) -> None:
+    for path in ("/healthz", "/nothing", "/v1/sequences", "/metrics"):
+        assert ask("GET", path, headers={"X-Trace-Id": sent}).headers["x-trace-id"] == sent
+
+
+@pytest.mark.parametrize("sent", ["", "x" * 129, "a b", 'a"b', "<script>", "\xe9"])
+def test_a_trace_id_that_could_break_a_log_is_replaced(ask: Asked, sent: str) -> None:
+    found = ask("GET", "/healthz", headers={"X-Trace-Id": sent.encode("latin-1")}).headers["x-trace-id"]
+    assert re.fullmatch("[0-9a-f]{32}", found)
+
+
+def test_the_header_of_the_trace_id_can_have_another_name() -> None:
+    with serving("--trace-header", "X-Request-Id") as ask:
+        response = ask("GET", "/healthz", headers={"x-request-id": "mine"})
+        assert response.headers["x-request-id"] == "mine"
+        assert "x-trace-id" not in response.headers
+        assert (
+            "X-Request-Id"
+            in ask("GET", "/openapi.json").json()["paths"]["/healthz"]["get"]["responses"]["200"]["headers"]
+        )
+
+
+def test_a_fault_is_answered_logged_and_not_shown(ask: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def broken(*_: object) -> None:
+        raise ZeroDivisionError("secret")
+
+    monkeypatch.setattr(ask.service, "next", broken)
+    with structlog.testing.capture_logs(processors=[structlog.contextvars.merge_contextvars]) as logged:
+        response = ask("POST", "/v1/sequences/orders:next", headers={"X-Trace-Id": "mine"})
+        assert ask.alloc({"serviceName": "orders"})[0] == 501000
+    assert problem(response) == (500, "service.failed")
+    assert "secret" not in response.text
+    first = logged[0]
+    assert (first["event"], first["log_level"], first["trace_id"]) == ("failed", "error", "mine")
+    assert ask.metric("next", "service.failed") == ask.metric("alloc", "service.failed") == 1
+
+
+def test_every_answer_is_counted_by_its_operation_and_code(ask: Asked) -> None:
+    ask("POST", "/v1/sequences/orders:next")
+    ask("POST", "/v1/sequences/orders:next?count=0")
+    ask("GET", "/v1/sequences")
+    ask("GET", "/nothing")
+    counted = [("next", "ok"), ("next", "field.range"), ("describe", "ok"), ("other", "request.path")]
+    assert [ask.metric(*each) for each in counted] == [1, 1, 1, 1]
+
+
+@pytest.mark.parametrize(("level", "expected"), [("off", []), ("errors", [404]), ("all", [200, 404])])
+def test_the_access_log_says_as_much_as_it_was_told(level: str, expected: list[int]) -> None:
+    with serving("--access-log", level) as ask, structlog.testing.capture_logs() as logged:
+        ask("GET", "/healthz")
+        ask("GET", "/nothing")
+        assert [line["status"] for line in logged if line["event"] in {"answered", "refused"}] == expected
+
+
+def test_integers_of_the_last_resort_are_marked() -> None:
+    with serving("--fallback", "random", "--max-wait-ms", "50", store=Away()) as ask:
+        response = ask("POST", "/v1/sequences/orders:next?count=3")
+        assert response.headers["x-mintmark-fallback"] == "random"
+        assert all(FALLBACK_FLOOR <= int(each) <= MAX_INTEGER for each in response.json()["ids"])
+        assert "x-mintmark-fallback" not in ask("GET", "/healthz").headers
+    with serving("--max-wait-ms", "50", store=Away()) as ask:
+        response = ask("POST", "/v1/sequences/orders:next")
+        assert problem(response) == (503, "store.unavailable")
+        assert response.headers["retry-after"] == str(-(-response.json()["retry_after_ms"] // 1000))
+        assert "x-mintmark-fallback" not in response.headers

@@ -1,0 +1,149 @@
+"""The OpenAPI document: valid, complete, and what the reference says."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import schemathesis
+
+from mintmark.errors import CATALOGUE
+from mintmark.server import openapi
+from mintmark.server.app import create_app
+from mintmark.server.openapi import COMMON, codes_of, document
+from mintmark.server.service import Service
+from mintmark.server.settings import Settings
+from mintmark.server.v1 import OPERATIONS, Operations
+from mintmark.store.memory import MemoryStore
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mintmark.server.operation import Operation
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs/reference/http.md").read_text(encoding="utf-8")
+TRY = Path(openapi.__file__).with_name("try.html").read_text(encoding="utf-8")
+
+
+def described(*options: str) -> dict[str, Any]:
+    return document(Settings.load(options))
+
+
+def each(spec: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every operation of it, by method and path."""
+    for path, item in spec["paths"].items():
+        for method, facts in item.items():
+            yield f"{method.upper()} {path}", facts
+
+
+# --- the document -------------------------------------------------------------------------------------------------
+
+
+def test_the_document_is_valid_openapi() -> None:
+    # It raises.
+    schemathesis.openapi.from_dict(described()).validate()
+
+
+def test_the_document_is_json_without_references_to_nothing() -> None:
+    text = json.dumps(described(), allow_nan=False)
+    spec = json.loads(text)
+    for reference in set(re.findall(r'"\$ref": "([^"]+)"', text)):
+        found = spec
+        for name in reference.removeprefix("#/").split("/"):
+            found = found[name]
+        assert found
+
+
+def test_every_route_of_the_application_is_described_and_the_reverse() -> None:
+    service = Service(Settings.load([]), MemoryStore())
+    routed = {f"{operation.method} {operation.path}" for operation in OPERATIONS}
+    for route in create_app(service).routes:
+        if not isinstance(route, Operations):
+            routed |= {f"{method} {route.path}" for method in route.methods - {"HEAD"}}  # type: ignore[attr-defined]
+    assert {name for name, _ in each(described())} == routed
+
+
+def test_every_operation_has_a_name_of_its_own_and_says_what_it_does() -> None:
+    names = [facts["operationId"] for _, facts in each(described())]
+    assert len(set(names)) == len(names)
+    tags = {tag["name"] for tag in described()["tags"]}
+    for name, facts in each(described()):
+        assert facts["summary"], name
+        assert set(facts["tags"]) <= tags, name
+        assert all(answer["description"] for answer in facts["responses"].values()), name
+
+
+def test_limits_are_those_of_the_settings() -> None:
+    spec = described("--max-count", "7", "--max-reserve", "9")
+    paths = spec["paths"]
+    assert maximum(paths["/v1/sequences/{namespace}:next"]["post"]) == 7
+    assert maximum(paths["/v1/ids/{scheme}"]["post"]) == 7
+    assert maximum(paths["/v1/sequences/{namespace}:reserve"]["post"]) == 9
+
+
+def maximum(facts: dict[str, Any]) -> int:
+    return next(each["schema"]["maximum"] for each in facts["parameters"] if each["name"] == "count")  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda each: f"{each.method} {each.path}")
+def test_every_error_that_an_operation_has_is_in_the_catalogue_and_described(operation: Operation) -> None:
+    facts = dict(each(described()))[f"{operation.method} {operation.path}"]
+    for code in codes_of(operation):
+        answer = facts["responses"][str(CATALOGUE[code].http)]
+        assert f"`{code}`" in answer["description"]
+        assert code in answer["content"]["application/problem+json"]["examples"]
+
+
+# --- the page to try it -------------------------------------------------------------------------------------------
+
+
+def test_the_page_to_try_it_loads_nothing_from_elsewhere() -> None:
+    assert not re.findall(r"(?:src|href)\s*=\s*[\"'](?!/openapi\.json|#|data:,\")|@import|url\(|https?://", TRY)
+    assert TRY.count("<script>") == TRY.count("<style>") == 1
+    assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|\son\w+=\"|style=\"", TRY)
+
+
+# --- the reference ------------------------------------------------------------------------------------------------
+
+SECTIONS = dict(re.findall(r"^### `([A-Z]+ \S+)`\n(.*?)(?=^##|\Z)", PAGE, re.MULTILINE | re.DOTALL))
+
+
+def test_the_reference_has_every_operation_and_no_other() -> None:
+    assert list(SECTIONS) == [name for name, _ in each(described())]
+
+
+@pytest.mark.parametrize(("name", "facts"), list(each(described())), ids=[name for name, _ in each(described())])
+def test_the_reference_has_every_parameter_right_and_error(name: str, facts: dict[str, Any]) -> None:
+    section = SECTIONS[name]
+    found = [
+        (parameter, place)
+        for names, place in re.findall(r"^\| (`.+?`) \| (path|query|header|body) \|", section, re.MULTILINE)
+        for parameter in re.findall(r"`([^`]+)`", names)
+    ]
+    expected = [(parameter["name"], parameter["in"]) for parameter in facts.get("parameters", [])]
+    if "requestBody" in facts:
+        schema = facts["requestBody"]["content"]["application/json"]["schema"]
+        body = described()["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
+        expected += [(member, "body") for member in body["properties"]]
+    assert sorted(found) == sorted(expected)
+    right = re.search(r"Right: `(\w+)`", facts.get("description", ""))
+    said = re.search(r"^Right: `(\w+)`", section, re.MULTILINE)
+    assert (said and said[1]) == (right and right[1])
+    own = next((each.codes for each in OPERATIONS if f"{each.method} {each.path}" == name), ())
+    errors = re.search(r"Errors: (.*?)\.$", section, re.MULTILINE | re.DOTALL)
+    assert sorted(re.findall(r"`([^`]+)`", errors[1]) if errors else []) == sorted(own)
+
+
+def test_the_reference_has_the_errors_that_any_operation_may_have() -> None:
+    rows = re.findall(r"^\| `([a-z.]+)` \| (\d+) \| (.+) \|$", PAGE, re.MULTILINE)
+    assert rows == [(code, str(row.http), row.meaning) for code, row in CATALOGUE.items() if code in COMMON]
+
+
+def test_the_reference_has_every_code_of_the_envelope() -> None:
+    codes = described()["components"]["schemas"]["Envelope"]["properties"]["code"]["enum"]
+    table = SECTIONS["POST /alloc"].partition("| `code` |")[2]
+    assert [int(code) for code in re.findall(r"^\| (\d+) \|", table, re.MULTILINE)] == codes
