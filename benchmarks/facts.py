@@ -3,6 +3,7 @@
 import os
 import platform
 import re
+import shutil
 import subprocess
 import time
 from importlib import metadata
@@ -54,9 +55,29 @@ def _version(package: str) -> str | None:
 
 
 def _packages() -> dict[str, str | None]:
-    """Versions of mintmark and of every peer; null where one is not installed."""
-    peers = re.findall(r"^([\w-]+)==", (HERE / "requirements.txt").read_text(), re.MULTILINE)
-    return {package: _version(package) for package in ["mintmark", *peers]}
+    """Versions of mintmark, of what the service runs with and of every peer; null where one is not installed."""
+    files = (HERE / "requirements.txt", HERE.parent / "deploy" / "requirements.txt")
+    pinned = [package for file in files for package in re.findall(r"^([\w-]+).*==", file.read_text(), re.MULTILINE)]
+    return {package: _version(package) for package in ["mintmark", *pinned]}
+
+
+def _programs() -> dict[str, str | None]:
+    """Versions of the programs in the service's rows; null where one is not there."""
+    return {
+        "redis-server": _said(r"v=([\d.]+)", "redis-server", "--version"),
+        "mariadbd": _said(r"Ver ([\d.]+)", "mariadbd", "--version"),
+        "wrk": _said(r"wrk \D*([\d.]+)", "wrk", "-v"),
+    }
+
+
+def _said(version: str, *command: str) -> str | None:
+    """The version in what a program says of itself, however it ends."""
+    found = shutil.which(command[0], path=os.pathsep.join([os.environ["PATH"], "/usr/sbin"]))
+    if found is None:
+        return None
+    done = subprocess.run([found, *command[1:]], check=False, capture_output=True, text=True)
+    said = re.search(version, done.stdout + done.stderr)
+    return said[1] if said else None
 
 
 def _extension() -> dict[str, object] | None:
@@ -86,6 +107,7 @@ def facts() -> dict[str, object]:
         "rustc": _first_line("rustc", "--version"),
         "go": _first_line("go", "version"),
         "packages": _packages(),
+        "programs": _programs(),
         "extension": _extension(),
         "commit": _first_line("git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"),
     }

@@ -21,7 +21,8 @@ def section(record: Record | None) -> str:
     if record is None:
         return "No record has been made yet: `make bench` makes one."
     facts = record.facts
-    versions = ", ".join(f"{package} {version}" for package, version in facts["packages"].items() if version)
+    measured = {**facts["packages"], **facts.get("programs", {})}
+    versions = ", ".join(f"{name} {version}" for name, version in measured.items() if version)
     noted = [result for result in record.results if result.note]
     notes = {note: number for number, note in enumerate(dict.fromkeys(result.note for result in noted), start=1)}
     host = ", ".join(str(facts[fact]) for fact in ("cpu", "kernel", "python", "rustc", "go") if facts[fact])

@@ -11,6 +11,17 @@ from pkgutil import resolve_name
 from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
+from benchmarks.servers import (
+    DurableRedis,
+    GoConstant,
+    Idalloc,
+    Measured,
+    Mintmark,
+    MintmarkOnSQLite,
+    QuietIdalloc,
+    RedisInMemory,
+)
+from benchmarks.service import increments, latency, memory_mb, posts, start_ms, started, throughput
 from benchmarks.timing import (
     Loop,
     Measure,
@@ -25,6 +36,8 @@ from benchmarks.timing import (
     tail,
     threads,
 )
+
+Unit = Literal["ns", "µs", "ms", "k/s", "M/s", "MB"]
 
 
 @dataclass(frozen=True)
@@ -46,10 +59,12 @@ class Row:
     beside: str
     measure: Measure
     bar: Bar | None = None
-    unit: Literal["ns", "ms", "M/s"] = "ns"
+    unit: Unit = "ns"
     note: str = ""
     pinned: bool = True
     """Whether one processor is all that the row needs."""
+    processes: int = 5
+    """Fresh processes of a full run. The service's rows start servers of their own in one, which is as fresh."""
 
     @property
     def key(self) -> str:
@@ -60,6 +75,11 @@ class Row:
 def at_most(limit: float, of: Literal["ratio", "figure"] = "ratio", zero: str | None = None) -> Bar:
     """A bar that is met from below."""
     return Bar(of, "≤", limit, zero)
+
+
+def at_least(limit: float) -> Bar:
+    """A bar that the ratio meets from above."""
+    return Bar("ratio", "≥", limit)
 
 
 # Our sides.
@@ -203,6 +223,77 @@ def bulk(prepare: Callable[[], Loop]) -> Side:
 
 COPY = "memcpy of the 16,000 bytes of text"
 
+# The service. Ours is `mintmark serve` on MariaDB with Redis in front, for both interfaces.
+
+IDALLOC = "idalloc that logs errors only"
+GO = "a constant by Go's net/http"
+IN_MEMORY = "Redis without persistence"
+DURABLE = "Redis, appendfsync always"
+
+ONE_CORE = "One processor for the server, another for the client and the databases; 50 connections that stay open."
+PAIR = "`mintmark serve` and idalloc each on the same MariaDB and Redis; `wrk` asks for one integer a request."
+INCR = "`mintmark serve` on MariaDB with Redis in front; `redis-benchmark`."
+HALF = "At a fixed rate, half the peak of the slower of the two; an answer's time counts from when its request was due."
+OWN_HALF = "At a fixed rate, each at half its own peak; an answer's time counts from when its request was due."
+
+
+FRESH = "A fresh process that has just given its first integer."
+
+FIRST: tuple[tuple[str, Callable[[Measured, float], float], Bar, Unit], ...] = (
+    ("idle memory (RSS)", memory_mb, at_most(60, "figure"), "MB"),
+    ("start to first integer", start_ms, at_most(1000, "figure"), "ms"),
+)
+
+
+def served(what: str, beside: str, measure: Measure, bar: Bar | None, unit: Unit, note: str) -> Row:
+    return Row(what, beside, measure, bar, unit, f"{note} {ONE_CORE}", pinned=False, processes=1)
+
+
+def alloc(beside: str, peer: type[Measured], bar: Bar | None) -> Row:
+    return served("POST /alloc", beside, throughput(posts, Mintmark, peer), bar, "k/s", PAIR)
+
+
+def incr(pipeline: int, beside: str, peer: type[Measured], limit: float) -> Row:
+    measure = throughput(increments(pipeline), Mintmark, peer)
+    return served(f"INCR, pipeline {pipeline}", beside, measure, at_least(limit), "k/s", INCR)
+
+
+SERVICE: tuple[Row, ...] = (
+    alloc(IDALLOC, QuietIdalloc, at_least(3)),
+    alloc(GO, GoConstant, at_least(1.5)),
+    alloc("idalloc as its README has it", Idalloc, None),
+    incr(1, IN_MEMORY, RedisInMemory, 1.0),
+    incr(16, IN_MEMORY, RedisInMemory, 1.1),
+    incr(64, IN_MEMORY, RedisInMemory, 1.3),
+    *(incr(pipeline, DURABLE, DurableRedis, 2) for pipeline in (1, 16, 64)),
+    *(
+        served(
+            f"{what}, P99 at half load",
+            beside,
+            latency(protocol, Mintmark, peer, same_rate=same_rate),
+            at_most(1.2) if same_rate else None,
+            "µs",
+            HALF if same_rate else OWN_HALF,
+        )
+        for what, protocol, beside, peer, same_rate in (
+            ("POST /alloc", "http", IDALLOC, QuietIdalloc, True),
+            ("POST /alloc", "http", GO, GoConstant, True),
+            ("INCR", "redis", IN_MEMORY, RedisInMemory, True),
+            ("INCR", "redis", DURABLE, DurableRedis, True),
+            ("POST /alloc", "http", f"{IDALLOC}, its own half", QuietIdalloc, False),
+            ("INCR", "redis", f"{IN_MEMORY}, its own half", RedisInMemory, False),
+        )
+    ),
+    *(
+        Row(f"mintmark serve{on}: {what}", beside, started(figure, ours, peer), bar, unit, FRESH, False, 1)
+        for what, figure, bar, unit in FIRST
+        for on, ours, beside, peer in (
+            ("", Mintmark, "idalloc", Idalloc),
+            (" on SQLite", MintmarkOnSQLite, "redis-server", RedisInMemory),
+        )
+    ),
+)
+
 # Notes.
 
 BURSTS = "Bursts of 50,000 from the beginning of a unit of 4 ms, which has 65,536 IDs: no call waits for the clock."
@@ -246,7 +337,7 @@ ROWS: tuple[Row, ...] = (
         "for id in sno.Generator, one thread",
         "ceiling of the layout",
         saturation(sno, lambda: 65_536 * 250),
-        Bar("ratio", "≥", 0.99),
+        at_least(0.99),
         unit="M/s",
         note=UNITS,
         pinned=False,
@@ -255,7 +346,7 @@ ROWS: tuple[Row, ...] = (
         "for id in snowflake.Generator, one thread",
         "ceiling of the layout",
         saturation(snowflake, lambda: int(resolve_name("mintmark.snowflake:DEFAULT").ids_per_second)),
-        Bar("ratio", "≥", 0.99),
+        at_least(0.99),
         unit="M/s",
         note=UNITS,
         pinned=False,
@@ -324,6 +415,7 @@ ROWS: tuple[Row, ...] = (
         unit="ms",
         note="Added to `python -c pass`.",
     ),
+    *SERVICE,
     # Without a bar: other peers, and the floors under any function that Python calls.
     *(
         Row("sno.Generator.new()", name, side_by_side(new(sno), side), note=BURSTS)

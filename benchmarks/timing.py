@@ -4,7 +4,6 @@ import json
 import shutil
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -19,6 +18,11 @@ from typing import Any
 
 SNO_UNIT_NS = 4_000_000
 """One unit of sno's time, within which a generator has 65,536 IDs; its bounds fall on whole Unix units."""
+
+BUILT = Path(__file__).parent.parent / "target" / "peers"
+
+BUILD_S = 150
+"""Seconds that the building of a Go program may take, the download of its modules included."""
 
 CALLS = 50_000
 """Calls of one timed loop: fewer than the 65,536 IDs of a unit of sno, so that no side ever waits for the clock."""
@@ -247,21 +251,28 @@ def _together(jobs: list[Callable[[], object]]) -> int:
     return time.perf_counter_ns() - start
 
 
+def go_program(source: Path) -> str:
+    """The Go program in `source`, built where all that is built goes; Go keeps it while nothing changes."""
+    go = shutil.which("go")
+    if go is None:
+        raise UnavailableError("Go is not installed")
+    program = BUILT / source.name
+    build = [go, "build", "-o", str(program), "."]
+    try:
+        built = subprocess.run(build, cwd=source, check=False, capture_output=True, text=True, timeout=BUILD_S)
+    except subprocess.TimeoutExpired as error:
+        raise UnavailableError(f"go build took more than {BUILD_S} s") from error
+    if built.returncode != 0:
+        raise UnavailableError(f"go build: {built.stderr.strip().splitlines()[-1]}")
+    return str(program)
+
+
 def go_threads(source: Path) -> Measure:
     """The same of the Go program in `source`: two goroutines beside one."""
 
     def measure(rounds: int) -> Rounds:
-        go = shutil.which("go")
-        if go is None:
-            raise UnavailableError("Go is not installed")
-        with tempfile.TemporaryDirectory() as directory:
-            program = str(Path(directory, source.name))
-            build = [go, "build", "-o", program, "."]
-            built = subprocess.run(build, cwd=source, check=False, capture_output=True, text=True)
-            if built.returncode != 0:
-                raise UnavailableError(f"go build: {built.stderr.strip().splitlines()[-1]}")
-            run = [program, "-rounds", str(rounds)]
-            printed = subprocess.run(run, check=True, capture_output=True, text=True).stdout
+        run = [go_program(source), "-rounds", str(rounds)]
+        printed = subprocess.run(run, check=True, capture_output=True, text=True).stdout
         result = Rounds()
         lines = [json.loads(line) for line in printed.splitlines()]
         for alone, together in zip(lines[::2], lines[1::2], strict=True):

@@ -1,0 +1,3 @@
+module mintmark/benchmarks/goconstant
+
+go 1.21

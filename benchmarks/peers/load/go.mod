@@ -1,0 +1,3 @@
+module mintmark/benchmarks/load
+
+go 1.21

@@ -1,0 +1,247 @@
+"""The servers that are measured, each on a processor of its own, and the MariaDB and Redis behind them on another."""
+
+import http.client
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import ClassVar, TypeVar
+
+from benchmarks.timing import UnavailableError, go_program
+from tests.servers import Daemon, MariaDB, Redis, missing
+from tests.servers.server import ANSWER_S, HOST, PASSWORD, free_port
+
+PEERS = Path(__file__).parent / "peers"
+
+
+def alloc(port: int, name: str, count: int = 1) -> list[int]:
+    """The integers that a server gives to a client of idalloc.
+
+    :raises OSError, HTTPException: where there is no server yet.
+    :raises ValueError: where it refuses.
+    """
+    connection = http.client.HTTPConnection(HOST, port, timeout=ANSWER_S)
+    try:
+        connection.request("POST", "/alloc", json.dumps({"serviceName": name, "count": count}))
+        answer = json.load(connection.getresponse())
+    finally:
+        connection.close()
+    if answer["code"] != 0:
+        raise ValueError(str(answer))
+    ids: list[int] = answer["data"]["ids"]
+    return ids
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a server runs, and what it may keep its integers in."""
+
+    directory: Path
+    processor: int | None
+    """The one that is the server's own; nothing where it need not be alone."""
+    mariadb: MariaDB
+    redis: Redis
+
+
+class Measured(Daemon):
+    """A server that is measured: alone on its processor, and up at its first good answer, seen within 1 ms."""
+
+    label: ClassVar[str]
+
+    def __init__(self, place: Place) -> None:
+        super().__init__(place.directory / self.label)
+        self.place = place
+
+    @property
+    def url(self) -> str:
+        return f"http://{HOST}:{self.port}"
+
+    @property
+    def redis_port(self) -> int:
+        """Where it speaks Redis's protocol."""
+        raise NotImplementedError
+
+    def reset(self) -> None:
+        """It holds nothing that the pair behind it does not."""
+
+    def program(self) -> Sequence[str]:
+        """The program and its options."""
+        raise NotImplementedError
+
+    def command(self) -> list[str]:
+        pinned = [] if self.place.processor is None else ["taskset", "--cpu-list", str(self.place.processor)]
+        return [*pinned, *self.program()]
+
+    def serves(self) -> bool:
+        """Whether it gives an integer now."""
+        return bool(alloc(self.port, "ready"))
+
+    def answers(self) -> bool:
+        deadline = time.monotonic() + ANSWER_S
+        while self.pid is not None and time.monotonic() < deadline:
+            try:
+                return self.serves()
+            except (OSError, http.client.HTTPException, ValueError):
+                time.sleep(0.001)
+        return False
+
+
+class Mintmark(Measured):
+    """`mintmark serve`, with both interfaces, on the pair."""
+
+    name = label = "mintmark"
+    programs = ()
+
+    def create(self) -> None:
+        self._redis_port = free_port()
+
+    @property
+    def redis_port(self) -> int:
+        return self._redis_port
+
+    @property
+    def store(self) -> str:
+        """Where it keeps its integers."""
+        return f"{self.place.mariadb.url}?cache={self.place.redis.url}"
+
+    def program(self) -> list[str]:
+        http_at, redis_at = f"{HOST}:{self.port}", f"{HOST}:{self.redis_port}"
+        serve = [sys.executable, "-m", "mintmark", "serve", "--log-format", "json"]
+        return [*serve, "--store", self.store, "--http", http_at, "--redis", redis_at]
+
+
+class MintmarkOnSQLite(Mintmark):
+    """The same without another server behind it."""
+
+    name = label = "mintmark-sqlite"
+
+    @property
+    def store(self) -> str:
+        return f"sqlite:///{self.directory}/integers.db"
+
+
+class Idalloc(Measured):
+    """idalloc as its README configures it, on the pair. It logs every request, which goes to nowhere."""
+
+    name = label = "idalloc"
+    programs = ()
+    level = "INFO"
+
+    @property
+    def log(self) -> Path:
+        return Path(os.devnull)
+
+    def create(self) -> None:
+        self._program = go_program(PEERS / "idalloc")
+
+    def program(self) -> list[str]:
+        at = self.place
+        dsn = f"mintmark:{PASSWORD}@tcp({HOST}:{at.mariadb.port})/mintmark?charset=utf8mb4&parseTime=true&loc=Local"
+        databases = ["-mysql", dsn, "-redis", f"{HOST}:{at.redis.port}"]
+        return [self._program, "-listen", f"{HOST}:{self.port}", *databases, "-log-level", self.level]
+
+
+class QuietIdalloc(Idalloc):
+    """The same that logs errors only, and so has less to do."""
+
+    name = label = "idalloc-quiet"
+    level = "ERROR"
+
+
+class GoConstant(Measured):
+    """Go's net/http with a handler that knows its answer."""
+
+    name = label = "goconstant"
+    programs = ()
+
+    def create(self) -> None:
+        self._program = go_program(PEERS / "goconstant")
+
+    def program(self) -> list[str]:
+        return [self._program, "-listen", f"{HOST}:{self.port}"]
+
+
+class RedisInMemory(Measured):
+    """`redis-server` that writes nothing down."""
+
+    name = label = "redis-memory"
+    programs = Redis.programs
+    options: ClassVar[tuple[str, ...]] = ("--appendonly", "no")
+
+    @property
+    def redis_port(self) -> int:
+        return self.port
+
+    def program(self) -> list[str]:
+        return ["redis-server", "--bind", HOST, "--port", str(self.port), "--dir", ".", "--save", "", *self.options]
+
+    def serves(self) -> bool:
+        with socket.create_connection((HOST, self.port), ANSWER_S) as connection:
+            connection.sendall(b"INCR orders\r\n")
+            return connection.recv(100).startswith(b":")
+
+
+class DurableRedis(RedisInMemory):
+    """`redis-server` that has on the disk what it answers, as mintmark has what it hands out."""
+
+    name = label = "redis-durable"
+    options = ("--appendonly", "yes", "--appendfsync", "always")
+
+
+M = TypeVar("M", bound=Measured)
+
+
+class Bench:
+    """The pair, and servers on it, until the bench is left."""
+
+    def __init__(self, place: Place, stack: ExitStack) -> None:
+        self.place = place
+        self._stack = stack
+
+    def start(self, kind: type[M]) -> M:
+        """A new server of that kind, up.
+
+        :raises UnavailableError: where it cannot run here.
+        """
+        server = kind(self.place)
+        self._stack.callback(server.kill)
+        server.start()
+        return server
+
+
+def _can_serve() -> bool:
+    asked = [sys.executable, "-m", "mintmark", "serve", "--help"]
+    return subprocess.run(asked, check=False, capture_output=True).returncode == 0
+
+
+@contextmanager
+def bench(*, alone: bool = True) -> Iterator[Bench]:
+    """Start the pair. `alone`: this process, the pair and all clients keep away from the processor of the servers.
+
+    :raises UnavailableError: without the programs, or where there is no second processor.
+    """
+    for database in ("mariadb", "redis"):
+        if reason := missing(database):
+            raise UnavailableError(reason)
+    if not _can_serve():
+        raise UnavailableError("mintmark serve needs mintmark[server]")
+    processors = sorted(os.sched_getaffinity(0))
+    if alone:
+        if len(processors) < 2:
+            raise UnavailableError("client and server need a processor each")
+        os.sched_setaffinity(0, processors[:-1])
+    with TemporaryDirectory(prefix="mintmark-") as name, ExitStack() as stack:
+        directory = Path(name)
+        directory.chmod(0o755)  # MariaDB has an account of its own
+        databases = MariaDB(directory / "mariadb"), Redis(directory / "redis")
+        for server in databases:
+            stack.callback(server.kill)
+            server.start()
+        yield Bench(Place(directory, processors[-1] if alone else None, *databases), stack)

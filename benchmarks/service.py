@@ -1,0 +1,152 @@
+"""How the rows of the service are measured: two servers on one processor, clients and databases on another, in turn."""
+
+import csv
+import json
+import shutil
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+
+from benchmarks.servers import PEERS, Measured, bench
+from benchmarks.timing import Measure, Rounds, UnavailableError, go_program
+
+CONNECTIONS = 50
+"""Connections of every client, as many as `redis-benchmark` opens by itself."""
+
+ROUND_S = 1.5
+"""About how long one round of one side takes."""
+
+SCRIPT = Path(__file__).parent / "alloc.lua"
+
+Client = Callable[[Measured], float]
+"""Puts load on a server for one round; the figure."""
+
+
+def _client(name: str, package: str) -> str:
+    found = shutil.which(name)
+    if found is None:
+        raise UnavailableError(f"{name} is not installed: package {package}")
+    return found
+
+
+def _printed(command: list[str]) -> str:
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+# Clients.
+
+
+def posts(server: Measured) -> float:
+    """Thousands of `POST /alloc` a second by `wrk`, over connections that stay open."""
+    to = ["--script", str(SCRIPT), f"{server.url}/alloc"]
+    how = ["--threads", "1", "--connections", str(CONNECTIONS), "--duration", "2s"]
+    printed = json.loads(_printed([_client("wrk", "wrk"), *how, *to]).splitlines()[-1])
+    if printed["errors"]:
+        raise RuntimeError(f"{printed['errors']} errors of {server.name}")
+    return float(printed["requests"] / printed["microseconds"] * 1e3)
+
+
+def increments(pipeline: int) -> Client:
+    """Thousands of `INCR` a second by `redis-benchmark`, so many in a pipeline."""
+
+    def rate(server: Measured, requests: int) -> float:
+        program = _client("redis-benchmark", "redis-tools")
+        to = ["-p", str(server.redis_port), "-c", str(CONNECTIONS), "-P", str(pipeline), "-n", str(requests), "--csv"]
+        _, row = csv.reader(_printed([program, *to, "INCR", "orders"]).splitlines()[-2:])
+        return float(row[1])
+
+    def client(server: Measured) -> float:
+        # It knows no duration: a short run tells how many requests one takes.
+        requests = rate(server, 2_000 * pipeline) * ROUND_S
+        return rate(server, max(int(requests), 1_000)) / 1e3
+
+    return client
+
+
+def _p99_us(server: Measured, protocol: str, rate: float) -> float:
+    """The P99 of answers at so many thousand requests a second, in microseconds, each from when it was due."""
+    port = server.port if protocol == "http" else server.redis_port
+    how = ["-protocol", protocol, "-port", str(port), "-connections", str(CONNECTIONS)]
+    offered = ["-rate", str(rate * 1e3), "-seconds", str(ROUND_S)]
+    printed = json.loads(_printed([go_program(PEERS / "load"), *how, *offered]))
+    if printed["errors"]:
+        raise RuntimeError(f"{printed['errors']} errors of {server.name}")
+    return float(printed["p99_us"])
+
+
+# Measurements.
+
+
+def throughput(client: Client, ours: type[Measured], beside: type[Measured]) -> Measure:
+    """What the client sees of both servers in alternation."""
+
+    def measure(rounds: int) -> Rounds:
+        result = Rounds()
+        with bench() as servers:
+            our_server, other = servers.start(ours), servers.start(beside)
+            for round_ in range(-1, rounds):  # round -1 warms up
+                figure, beside_figure = client(our_server), client(other)
+                if round_ >= 0:
+                    result.add(figure, beside_figure)
+        return result
+
+    return measure
+
+
+def latency(protocol: str, ours: type[Measured], beside: type[Measured], *, same_rate: bool = True) -> Measure:
+    """The P99 of both servers in microseconds, at half the peak of the slower one, or each at half its own."""
+    peak = posts if protocol == "http" else increments(1)
+
+    def measure(rounds: int) -> Rounds:
+        result = Rounds()
+        with bench() as servers:
+            both = servers.start(ours), servers.start(beside)
+            halves = [median(peak(server) for _ in range(3)) / 2 for server in both]
+            if same_rate:
+                halves = [min(halves)] * 2
+            for round_ in range(-1, rounds):
+                figure, beside_figure = (
+                    _p99_us(server, protocol, rate) for server, rate in zip(both, halves, strict=True)
+                )
+                if round_ >= 0:
+                    result.add(figure, beside_figure)
+        return result
+
+    return measure
+
+
+def started(figure: Callable[[Measured, float], float], ours: type[Measured], beside: type[Measured]) -> Measure:
+    """A figure of servers that have just given their first answer, from the server and the milliseconds that took."""
+
+    def measure(rounds: int) -> Rounds:
+        result = Rounds()
+        with bench() as servers:
+            both = servers.start(ours), servers.start(beside)  # its files are in the page cache from now on
+
+            def once(server: Measured) -> float:
+                server.stop()
+                start = time.perf_counter_ns()
+                server.start()
+                return figure(server, (time.perf_counter_ns() - start) / 1e6)
+
+            for _ in range(rounds):
+                result.add(*map(once, both))
+        return result
+
+    return measure
+
+
+def start_ms(_server: Measured, milliseconds: float) -> float:
+    """How long the start took, until the first integer."""
+    return milliseconds
+
+
+def memory_mb(server: Measured, _milliseconds: float) -> float:
+    """Megabytes that a server and its processes hold in memory."""
+    total_kb = 0
+    for pid in server.family():
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines()
+        total_kb += next(int(line.split()[1]) for line in lines if line.startswith("Rss:"))
+    return total_kb * 1024 / 1e6

@@ -1,0 +1,245 @@
+"""A client of idalloc does not notice that mintmark answers: both servers are run, and asked the same."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from benchmarks.servers import Idalloc, Measured, Mintmark, Place
+from benchmarks.timing import UnavailableError
+from tests.servers import MariaDB, Redis
+from tests.servers.server import HOST, START_S
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.servers.fixtures import Servers
+
+TRACE = "X-Trace-Id"
+
+
+def body(**members: object) -> bytes:
+    return json.dumps(members, ensure_ascii=False).encode()
+
+
+ONE = body(serviceName="orders")
+
+SAME: dict[str, bytes | None] = {
+    "the demo's request": body(serviceName="orders", count=3),
+    "no count": ONE,
+    "count 0": body(serviceName="orders", count=0),
+    "count 1": body(serviceName="orders", count=1),
+    "count 100": body(serviceName="orders", count=100),
+    "count 101": body(serviceName="orders", count=101),
+    "count -1": body(serviceName="orders", count=-1),
+    "count null": body(serviceName="orders", count=None),
+    "count as text": body(serviceName="orders", count="1"),
+    "count 1.5": body(serviceName="orders", count=1.5),
+    "count 1.0": body(serviceName="orders", count=1.0),
+    "count 1e0": b'{"serviceName":"orders","count":1e0}',
+    "the largest count": body(serviceName="orders", count=2**63 - 1),
+    "a count beyond 64 bits": body(serviceName="orders", count=2**63),
+    "no body": None,
+    "an empty body": b"",
+    "half a body": b'{"serviceName":',
+    "more than a body": b'{"serviceName":"orders"} {}',
+    "not JSON": b"serviceName=orders",
+    "null": b"null",
+    "an array": b"[]",
+    "a text": b'"orders"',
+    "a byte order mark": b"\xef\xbb\xbf" + ONE,
+    "no name": body(count=1),
+    "an empty name": body(serviceName=""),
+    "a blank name": body(serviceName="   "),
+    "a name with spaces around it": body(serviceName="  orders\t"),
+    "a name with a no-break space around it": body(serviceName="\u00a0orders\u00a0"),
+    "a name in capitals": body(serviceName="ORDERS"),
+    "a name of 64 bytes": body(serviceName="n" * 64),
+    "a name of 65 bytes": body(serviceName="n" * 65),
+    "a name of 33 characters and 66 bytes": body(serviceName="é" * 33),
+    "a name that is a number": body(serviceName=1),
+    "a name that is null": body(serviceName=None),
+    "unknown members": body(serviceName="orders", region={"name": ["eu"]}),
+    "keys in another case": body(SERVICENAME="orders", Count=2),
+    "keys twice": b'{"serviceName":"users","serviceName":"orders","count":2,"count":3}',
+    "white space": b' \r\n\t{ "serviceName" : "orders" } \n',
+}
+
+REFUSED = {
+    "a name with a space in it": body(serviceName="my orders"),
+    "a name with a slash": body(serviceName="shop/orders"),
+    "a name that is not ASCII": body(serviceName="aufträge"),
+    "a name with a control character": body(serviceName="orders\u0000"),
+    "a name that is not UTF-8": b'{"serviceName":"\xff"}',
+}
+"""What idalloc takes for a name and mintmark does not: a namespace stands in URLs, commands and metrics."""
+
+HEADERS = {
+    "a trace id": {TRACE: "0123456789abcdef0123456789abcdef"},
+    "a short trace id": {TRACE: "a"},
+    "a trace id in another case of the header": {TRACE.lower(): "order-7/retry:2"},
+    "a form's content type": {"Content-Type": "application/x-www-form-urlencoded"},
+    "JSON's content type": {"Content-Type": "application/json"},
+    "a client that names itself": {"User-Agent": "Go-http-client/1.1", "Accept-Encoding": "gzip"},
+}
+
+OTHER_TRACES = {"a trace id with a space": "a b", "a trace id of 200 characters": "x" * 200}
+"""What idalloc echoes and mintmark replaces: it stands in logs, and whoever sends it is not known."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    status: int
+    headers: dict[str, str]
+    envelope: dict[str, Any]
+
+    @property
+    def shape(self) -> dict[str, Any]:
+        """All that a client could depend on; which integers, which trace id and what time differ by nature."""
+        data = self.envelope["data"]
+        return {
+            "status": self.status,
+            "content type": self.headers["content-type"].lower(),
+            "length": "content-length" in self.headers,
+            "keys": list(self.envelope),
+            "types": [type(value) for value in self.envelope.values()],
+            "code": self.envelope["code"],
+            "msg": self.envelope["msg"],
+            "data": data and {key: [type(item) for item in items] for key, items in data.items()},
+            "in a row": data and [item - data["ids"][0] for item in data["ids"]],
+        }
+
+    def check(self, trace: str | None) -> None:
+        """What holds of every answer by itself."""
+        assert self.envelope["traceId"] == self.headers[TRACE.lower()]
+        if trace:
+            assert self.envelope["traceId"] == trace
+        else:
+            assert re.fullmatch("[0-9a-f]{32}", self.envelope["traceId"])
+        assert abs(self.envelope["ts"] / 1000 - time.time()) < START_S
+
+
+def ask(server: Measured, sent: bytes | None, headers: dict[str, str] | None = None) -> Answer:
+    connection = http.client.HTTPConnection(HOST, server.port, timeout=START_S)
+    try:
+        connection.request("POST", "/alloc", sent, headers or {})
+        answer = connection.getresponse()
+        return Answer(answer.status, {k.lower(): v for k, v in answer.getheaders()}, json.load(answer))
+    finally:
+        connection.close()
+
+
+@contextmanager
+def running(kind: type[Measured], place: Place) -> Iterator[Measured]:
+    server = kind(place)
+    try:
+        server.start()
+        yield server
+    except UnavailableError as error:
+        pytest.skip(str(error))
+    finally:
+        server.kill()
+
+
+@pytest.fixture(scope="module")
+def place(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Place:
+    directory: Path = tmp_path_factory.mktemp("idalloc")
+    return Place(directory, None, servers.get(MariaDB), servers.get(Redis))
+
+
+@pytest.fixture(scope="module")
+def both(place: Place) -> Iterator[tuple[Measured, Measured]]:
+    with running(Idalloc, place) as theirs, running(Mintmark, place) as ours:
+        yield theirs, ours
+
+
+@pytest.mark.parametrize("sent", SAME.values(), ids=SAME)
+def test_the_same_request_gets_the_same_shape_of_answer(both: tuple[Measured, Measured], sent: bytes | None) -> None:
+    theirs, ours = (ask(server, sent) for server in both)
+    assert ours.shape == theirs.shape
+    for answer in (theirs, ours):
+        answer.check(None)
+
+
+@pytest.mark.parametrize("headers", HEADERS.values(), ids=HEADERS)
+def test_headers_are_heeded_alike(both: tuple[Measured, Measured], headers: dict[str, str]) -> None:
+    theirs, ours = (ask(server, ONE, headers) for server in both)
+    assert ours.shape == theirs.shape
+    trace = {name.lower(): value for name, value in headers.items()}.get(TRACE.lower())
+    for answer in (theirs, ours):
+        answer.check(trace)
+
+
+def test_a_body_in_chunks_is_read_by_both(both: tuple[Measured, Measured]) -> None:
+    shapes = []
+    for server in both:
+        connection = http.client.HTTPConnection(HOST, server.port, timeout=START_S)
+        connection.request("POST", "/alloc", iter([ONE[:5], ONE[5:]]), encode_chunked=True)
+        answer = connection.getresponse()
+        shapes.append((answer.status, json.load(answer)["code"]))
+        connection.close()
+    assert shapes == [(200, 0), (200, 0)]
+
+
+def test_many_requests_on_one_connection_never_repeat_an_integer(both: tuple[Measured, Measured]) -> None:
+    for server in both:
+        connection = http.client.HTTPConnection(HOST, server.port, timeout=START_S)
+        given: list[int] = []
+        for _ in range(300):
+            connection.request("POST", "/alloc", body(serviceName="users", count=100))
+            given += json.load(connection.getresponse())["data"]["ids"]
+        connection.close()
+        assert len(set(given)) == len(given) == 30_000
+
+
+@pytest.mark.parametrize("sent", REFUSED.values(), ids=REFUSED)
+def test_on_purpose_names_that_are_no_namespace_are_refused(both: tuple[Measured, Measured], sent: bytes) -> None:
+    theirs, ours = (ask(server, sent) for server in both)
+    assert theirs.envelope["code"] == 0
+    assert (ours.status, ours.envelope["code"], ours.envelope["data"]) == (200, 400_000, None)
+    assert list(ours.envelope) == list(theirs.envelope)
+    ours.check(None)
+
+
+@pytest.mark.parametrize("trace", OTHER_TRACES.values(), ids=OTHER_TRACES)
+def test_on_purpose_a_trace_id_that_is_none_is_replaced(both: tuple[Measured, Measured], trace: str) -> None:
+    theirs, ours = (ask(server, ONE, {TRACE: trace}) for server in both)
+    assert ours.shape == theirs.shape
+    theirs.check(trace)
+    ours.check(None)
+
+
+class LimitedIdalloc(Idalloc):
+    label = "idalloc-limited"
+
+    def program(self) -> list[str]:
+        return [*super().program(), "-qps", "1"]
+
+
+class LimitedMintmark(Mintmark):
+    label = "mintmark-limited"
+
+    def program(self) -> list[str]:
+        return [*super().program(), "--rate", "1", "--burst", "1"]
+
+
+def test_too_many_requests_are_refused_alike(place: Place) -> None:
+    refused = []
+    for kind in (LimitedIdalloc, LimitedMintmark):
+        with running(kind, place) as server:
+            answers = [ask(server, ONE) for _ in range(20)]
+        refused.append(next(answer for answer in answers if answer.status != 200))
+    theirs, ours = refused
+    assert ours.shape == theirs.shape
+    assert (ours.status, ours.envelope["code"]) == (429, 429_000)
+    ours.check(None)
+    # On purpose: it also says when to come again.
+    assert int(ours.headers["retry-after"]) >= 1
