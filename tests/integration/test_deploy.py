@@ -1,0 +1,558 @@
+"""What is in ``deploy/`` can be deployed, as far as that shows without a cluster, a daemon of Docker or systemd.
+
+Each file is read by the tool or checked by the schema of whoever will read it; what mintmark is told in them is read by
+its settings; and what they say about one another agrees.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from ruamel.yaml import YAML
+
+from mintmark import __version__
+from mintmark.server.keys import RIGHTS
+from mintmark.server.metrics import Metrics
+from mintmark.server.settings import Settings
+from tests.servers.server import until
+from tests.service.running import key_toml, running
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+ROOT = Path(__file__).parents[2]
+DEPLOY = ROOT / "deploy"
+PROMETHEUS = DEPLOY / "prometheus"
+EXAMPLE = DEPLOY / "mintmark.example.toml"
+
+#: What the service may still take after `grace_ms`: last words, and giving back.
+FAREWELL_S = 5
+
+
+def run(*command: str | Path, cwd: Path | None = None, given: str | None = None) -> str:
+    """What a program prints, which must not complain."""
+    done = subprocess.run(command, check=False, cwd=cwd, input=given, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def python(module: str, *options: str | Path) -> str:
+    return run(sys.executable, "-m", module, *options)
+
+
+def documents(path: Path) -> list[Any]:
+    return list(YAML(typ="safe").load_all(path.read_text(encoding="utf-8")))
+
+
+def document(path: Path) -> Any:
+    (only,) = documents(path)
+    return only
+
+
+@pytest.fixture
+def promtool() -> str:
+    found = shutil.which("promtool")
+    if found is None:
+        reason = "promtool is not installed: run tests/servers/install.sh as root"
+        (pytest.fail if any(map(os.environ.get, ("CI", "MINTMARK_REQUIRE_SERVERS"))) else pytest.skip)(reason)
+    return found
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> Callable[[Mapping[str, str]], Any]:
+    """The settings of a service that is told these variables and nothing else."""
+    for name in os.environ:
+        if name.startswith("MINTMARK_"):
+            monkeypatch.delenv(name)
+
+    def load(environment: Mapping[str, str]) -> Settings:
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
+        return Settings.load([])
+
+    return load
+
+
+# --- the image ----------------------------------------------------------------------------------------------------
+
+DOCKERFILE = DEPLOY / "docker" / "Dockerfile"
+
+
+def instructions() -> list[tuple[str, str]]:
+    """Of the Dockerfile, each with what it is given."""
+    text = re.sub(r"(?m)^#.*\n", "", DOCKERFILE.read_text(encoding="utf-8")).replace("\\\n", "")
+    return [(word, rest.strip()) for word, _, rest in (line.partition(" ") for line in text.splitlines() if line)]
+
+
+def image() -> list[tuple[str, str]]:
+    """The instructions of the last stage."""
+    every = instructions()
+    return every[max(at for at, (word, _) in enumerate(every) if word == "FROM") :]
+
+
+def of_image(word: str) -> str:
+    """What the last stage gives that instruction, which it has once."""
+    (rest,) = [rest for name, rest in image() if name == word]
+    return rest
+
+
+def image_environment() -> dict[str, str]:
+    return dict(re.findall(r"(\w+)=(\S+)", of_image("ENV")))
+
+
+def health_check() -> list[str]:
+    words: list[str] = json.loads(of_image("HEALTHCHECK").partition("CMD ")[2])
+    return words
+
+
+def test_a_linter_of_dockerfiles_has_nothing_to_say() -> None:
+    run(Path(sys.executable).with_name("hadolint"), DOCKERFILE)
+
+
+def test_the_image_runs_as_somebody_who_is_not_root_by_number() -> None:
+    assert re.fullmatch(r"[1-9]\d{3,}:[1-9]\d{3,}", of_image("USER"))
+
+
+def test_the_image_runs_programs_and_no_shell() -> None:
+    assert json.loads(of_image("ENTRYPOINT")) == ["mintmark"]
+    assert json.loads(of_image("CMD")) == ["serve"]
+    assert health_check()[0] == "python"
+    assert of_image("STOPSIGNAL") == "SIGTERM"
+
+
+def test_the_image_has_what_was_built_and_neither_sources_nor_secrets() -> None:
+    assert [rest for word, rest in image() if word in {"COPY", "ADD"}] == ["--from=build /opt/mintmark /opt/mintmark"]
+    named = [rest for word, rest in instructions() if word in {"ARG", "ENV"}]
+    assert not re.search(r"(?i)password|secret|token|_key|MINTMARK_STORE|INSECURE", " ".join(named))
+
+
+def test_the_image_exposes_the_ports_that_it_serves(told: Callable[[Mapping[str, str]], Any]) -> None:
+    settings = told(image_environment() | {"MINTMARK_CONFIG": str(EXAMPLE)})
+    assert of_image("EXPOSE").split() == [str(settings.http_address[1]), str(settings.redis_address[1])]
+
+
+def test_the_image_does_not_start_without_keys() -> None:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("MINTMARK_")}
+    done = subprocess.run(
+        [sys.executable, "-m", "mintmark", "serve"], check=False, env=environment | image_environment(), timeout=60,
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 78
+    assert "no keys are configured" in done.stderr
+
+
+def test_the_health_check_tells_a_service_that_serves_from_one_that_does_not(tmp_path: Path) -> None:
+    def check() -> int:
+        program, option, code = health_check()
+        assert (program, option) == ("python", "-c")
+        code = code.replace("127.0.0.1:8080", f"{service.http[0]}:{service.http[1]}")
+        return subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, timeout=60).returncode
+
+    with running(tmp_path / "service") as service:
+        until(lambda: check() == 0, "the service is ready")
+    assert check() != 0
+
+
+def test_the_build_sees_what_it_needs_and_nothing_else() -> None:
+    lines = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
+    rules = [line for line in lines if line and not line.startswith("#")]
+    assert rules[0] == "*"
+    admitted = {rule.removeprefix("!") for rule in rules if rule.startswith("!")}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    needed = {
+        "Cargo.toml",
+        "Cargo.lock",
+        "crates",
+        "src",
+        "pyproject.toml",
+        project["readme"],
+        *project["license-files"],
+    }
+    needed |= {
+        path
+        for word, rest in instructions()
+        if word == "COPY" and not rest.startswith("--")
+        for path in rest.split()[:-1]
+        if path != "."
+    }
+    assert admitted == needed
+    assert {"**/*.so", "**/__pycache__"} <= set(rules)
+
+
+# --- compose ------------------------------------------------------------------------------------------------------
+
+COMPOSE = DEPLOY / "compose.yaml"
+
+
+def service_of_compose(name: str) -> Any:
+    return document(COMPOSE)["services"][name]
+
+
+def test_compose_agrees_with_its_specification() -> None:
+    python("check_jsonschema", "--builtin-schema", "vendor.compose-spec", COMPOSE)
+
+
+def test_compose_asks_for_passwords_and_has_none() -> None:
+    asked = set(re.findall(r"\$\{(\w+):\?\}", COMPOSE.read_text(encoding="utf-8")))
+    example = (DEPLOY / "compose.env.example").read_text(encoding="utf-8")
+    assert asked == set(re.findall(r"(?m)^(\w+)=$", example))
+    redis = service_of_compose("redis")
+    assert redis["command"][-2:] == ["--requirepass", redis["environment"]["REDISCLI_AUTH"]]
+
+
+def test_what_compose_tells_the_service_are_settings_of_it(told: Callable[[Mapping[str, str]], Any]) -> None:
+    mintmark = service_of_compose("mintmark")
+    given = {name: re.sub(r"\$\{\w+:\?\}", "secret", value) for name, value in mintmark["environment"].items()}
+    (secret,) = mintmark["secrets"]
+    assert given["MINTMARK_CONFIG"] == f"/run/secrets/{secret}"
+    settings = told(image_environment() | given | {"MINTMARK_CONFIG": str(EXAMPLE)})
+    assert settings.has_keys
+    assert settings.store_url == "mysql://mintmark:secret@mariadb:3306/mintmark?cache=redis://:secret@redis:6379/0"
+    settings.open_store().close()
+    assert seconds(mintmark["stop_grace_period"]) > settings.grace_ms / 1000 + FAREWELL_S
+
+
+def test_compose_lets_nobody_beyond_this_machine_in_and_nobody_near_the_stores() -> None:
+    networks = document(COMPOSE)["networks"]
+    for name in ("mariadb", "redis"):
+        store = service_of_compose(name)
+        assert "ports" not in store
+        assert [networks[each]["internal"] for each in store["networks"]] == [True]
+    assert [port.split(":")[0] for port in service_of_compose("mintmark")["ports"]] == ["127.0.0.1"] * 2
+
+
+def test_compose_keeps_what_the_stores_hold() -> None:
+    volumes = document(COMPOSE)["volumes"]
+    for name in ("mariadb", "redis"):
+        (volume,) = service_of_compose(name)["volumes"]
+        assert volume.partition(":")[0] in volumes
+    assert "--appendonly yes" in " ".join(service_of_compose("redis")["command"])
+
+
+def test_compose_gives_the_service_no_more_than_it_needs() -> None:
+    mintmark = service_of_compose("mintmark")
+    assert mintmark["read_only"] is True
+    assert mintmark["cap_drop"] == ["ALL"]
+    assert "no-new-privileges:true" in mintmark["security_opt"]
+
+
+def seconds(text: str) -> float:
+    assert text.endswith("s")
+    return float(text[:-1])
+
+
+# --- Kubernetes ---------------------------------------------------------------------------------------------------
+
+KUBERNETES = DEPLOY / "kubernetes"
+#: With the pause of `preStop`, and the newest that there are schemas of.
+VERSIONS = ["1.30", "1.37"]
+#: Of others' kinds, which the schemas of Kubernetes do not have.
+FOREIGN = {"kustomization.yaml", "servicemonitor.yaml"}
+
+
+def manifest(name: str) -> Any:
+    return document(KUBERNETES / f"{name}.yaml")
+
+
+def container() -> Any:
+    (only,) = manifest("deployment")["spec"]["template"]["spec"]["containers"]
+    return only
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_manifests_agree_with_the_schemas_of_kubernetes(version: str) -> None:
+    files = [path for path in sorted(KUBERNETES.glob("*.yaml")) if path.name not in FOREIGN]
+    said = python("kubernetes_validate", "--kubernetes-version", version, "--strict", *files)
+    assert said.count("passed") == len(files) == 7
+
+
+def test_the_kustomization_has_every_manifest_but_secrets_and_what_needs_the_operator() -> None:
+    kustomization = manifest("kustomization")
+    every = {path.name for path in KUBERNETES.glob("*.yaml")}
+    assert set(kustomization["resources"]) == every - FOREIGN - {"secret.example.yaml"}
+    (image,) = kustomization["images"]
+    assert image == {"name": container()["image"], "newName": "mintmark", "newTag": __version__}
+
+
+@pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
+def test_kubectl_can_build_the_kustomization() -> None:
+    built = list(YAML(typ="safe").load_all(run("kubectl", "kustomize", KUBERNETES)))
+    assert {each["kind"] for each in built} >= {"Deployment", "Service", "PodDisruptionBudget", "NetworkPolicy"}
+    assert {each["metadata"].get("namespace", "mintmark") for each in built} == {"mintmark"}
+
+
+def test_whatever_selects_pods_selects_those_of_the_deployment() -> None:
+    spec = manifest("deployment")["spec"]
+    labels = spec["template"]["metadata"]["labels"].items()
+    selectors = [
+        spec["selector"]["matchLabels"],
+        manifest("service")["spec"]["selector"],
+        manifest("poddisruptionbudget")["spec"]["selector"]["matchLabels"],
+        manifest("networkpolicy")["spec"]["podSelector"]["matchLabels"],
+        *(each["labelSelector"]["matchLabels"] for each in spec["template"]["spec"]["topologySpreadConstraints"]),
+    ]
+    assert all(selector and selector.items() <= labels for selector in selectors)
+    of_monitor = manifest("servicemonitor")["spec"]["selector"]["matchLabels"]
+    assert of_monitor.items() <= manifest("service")["metadata"]["labels"].items()
+
+
+def test_whatever_names_a_port_names_one_of_the_container() -> None:
+    ports = {port["name"]: port["containerPort"] for port in container()["ports"]}
+    assert {port["targetPort"]: port["port"] for port in manifest("service")["spec"]["ports"]} == ports
+    probes = [container()[probe]["httpGet"] for probe in ("livenessProbe", "readinessProbe")]
+    assert [(probe["port"], probe["path"]) for probe in probes] == [("http", "/healthz"), ("http", "/readyz")]
+    ingress = manifest("networkpolicy")["spec"]["ingress"]
+    assert {port["port"] for rule in ingress for port in rule["ports"]} == set(ports)
+    assert {each["port"] for each in manifest("servicemonitor")["spec"]["endpoints"]} == {"http"}
+
+
+def test_what_kubernetes_tells_the_service_are_settings_of_it(
+    told: Callable[[Mapping[str, str]], Any], tmp_path: Path
+) -> None:
+    given = manifest("configmap")["data"]
+    (mount,) = [each for each in container()["volumeMounts"] if each["name"] == "config"]
+    ((name, text),) = manifest("secret.example")["stringData"].items()
+    assert given["MINTMARK_CONFIG"] == f"{mount['mountPath']}/{name}"
+    file = tmp_path / name
+    file.write_text(text, encoding="utf-8")
+    settings = told(image_environment() | given | {"MINTMARK_CONFIG": str(file)})
+    assert settings.has_keys
+    settings.open_store().close()
+    ports = [port["containerPort"] for port in container()["ports"]]
+    assert [settings.http_address[1], settings.redis_address[1]] == ports
+    pod = manifest("deployment")["spec"]["template"]["spec"]
+    pause_s = container()["lifecycle"]["preStop"]["sleep"]["seconds"]
+    assert pod["terminationGracePeriodSeconds"] > pause_s + settings.grace_ms / 1000 + FAREWELL_S
+
+
+def test_pods_meet_the_restricted_standard() -> None:
+    assert manifest("namespace")["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] == "restricted"
+    pod, own = manifest("deployment")["spec"]["template"]["spec"], container()["securityContext"]
+    assert pod["securityContext"]["runAsNonRoot"] is True
+    assert f"{pod['securityContext']['runAsUser']}:{pod['securityContext']['runAsGroup']}" == of_image("USER")
+    assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert own["allowPrivilegeEscalation"] is False
+    assert own["capabilities"] == {"drop": ["ALL"]}
+    assert own["readOnlyRootFilesystem"] is True
+
+
+def test_a_node_can_be_drained_while_others_serve() -> None:
+    spec = manifest("deployment")["spec"]
+    assert spec["replicas"] > manifest("poddisruptionbudget")["spec"]["maxUnavailable"]
+    assert spec["strategy"]["rollingUpdate"]["maxUnavailable"] == 0
+
+
+# --- systemd ------------------------------------------------------------------------------------------------------
+
+UNIT = DEPLOY / "systemd" / "mintmark.service"
+
+
+def of_unit(name: str) -> list[str]:
+    return re.findall(rf"(?m)^{name}=(.*)$", UNIT.read_text(encoding="utf-8"))
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
+def test_systemd_understands_the_unit_and_finds_it_safe(tmp_path: Path) -> None:
+    unit = tmp_path / UNIT.name
+    # It looks whether the program is there.
+    unit.write_text(UNIT.read_text(encoding="utf-8").replace("/opt/mintmark/bin/mintmark", sys.executable))
+    assert run("systemd-analyze", "verify", unit) == ""
+    run("systemd-analyze", "security", "--offline=yes", "--threshold=20", unit)
+
+
+def test_what_systemd_tells_the_service_are_settings_of_it(told: Callable[[Mapping[str, str]], Any]) -> None:
+    given = dict(line.split("=", 1) for line in of_unit("Environment"))
+    (credential,) = of_unit("LoadCredential")
+    assert given["MINTMARK_CONFIG"] == f"%d/{credential.partition(':')[0]}"
+    assert given["MINTMARK_HOME"] == f"%S/{of_unit('StateDirectory')[0]}"
+    settings = told(given | {"MINTMARK_CONFIG": str(EXAMPLE)})
+    assert seconds(of_unit("TimeoutStopSec")[0]) > settings.grace_ms / 1000 + FAREWELL_S
+
+
+def test_systemd_does_not_start_a_wrong_setting_again() -> None:
+    from mintmark.errors import CATALOGUE
+
+    assert {CATALOGUE[code].exit for code in ("config.setting", "config.insecure", "config.store")} == {78}
+    assert of_unit("RestartPreventExitStatus") == ["78"]
+
+
+# --- what watches it ----------------------------------------------------------------------------------------------
+
+ALERTS = PROMETHEUS / "alerts.yaml"
+DASHBOARD = DEPLOY / "grafana" / "mintmark.json"
+#: What Prometheus adds to every series, and what histograms have.
+EVERYWHERE = {"job", "instance", "le"}
+
+
+def alerts() -> list[Any]:
+    (group,) = document(ALERTS)["groups"]
+    rules: list[Any] = group["rules"]
+    return rules
+
+
+def panels() -> list[Any]:
+    """Of the dashboard, without the headings of rows."""
+    return [each for each in json.loads(DASHBOARD.read_text(encoding="utf-8"))["panels"] if each["type"] != "row"]
+
+
+def queries() -> list[tuple[str, str]]:
+    """The dashboard's, with the legend of each, and with values in place of variables."""
+    pairs = [(target["expr"], target["legendFormat"]) for panel in panels() for target in panel["targets"]]
+    return [(re.sub(r"\$\w+", "5m", expression), legend) for expression, legend in pairs]
+
+
+def series() -> dict[str, set[str]]:
+    """What ``GET /metrics`` can have, and the labels."""
+    suffixes = {"counter": ["_total"], "histogram": ["_bucket", "_count", "_sum"], "gauge": [""]}
+    collectors: Any = Metrics().registry._collector_to_names
+    return {each._name + suffix: set(each._labelnames) for each in collectors for suffix in suffixes[each._type]}
+
+
+def assert_is_known(expression: str, further: Sequence[str] = ()) -> None:
+    """It reads metrics that there are, and by labels that these have."""
+    known = series()
+    read = set(re.findall(r"\bmintmark_\w+", expression))
+    assert read <= known.keys()
+    assert read
+    labels = {label for name in read for label in known[name]} | EVERYWHERE
+    named = {
+        label.strip()
+        for listed in re.findall(r"\b(?:by|on|without|ignoring) \(([^)]*)\)", expression)
+        for label in listed.split(",")
+    }
+    named |= set(re.findall(r"(\w+)\s*(?:=~|!~|!=|=)\s*\"", expression))
+    assert (named | set(further)) - {""} <= labels, expression
+
+
+def test_alerts_can_be_read_and_each_of_them_fires(promtool: str) -> None:
+    run(promtool, "check", "rules", "--lint-fatal", ALERTS)
+    run(promtool, "test", "rules", "alerts_test.yaml", cwd=PROMETHEUS)
+    tests = (PROMETHEUS / "alerts_test.yaml").read_text(encoding="utf-8")
+    fired = set(re.findall(r'alertname="(\w+)"', tests))
+    assert fired == {rule["alert"] for rule in alerts()}
+
+
+def test_alerts_read_metrics_that_there_are() -> None:
+    for rule in alerts():
+        words = " ".join(rule["annotations"].values())
+        assert_is_known(rule["expr"], re.findall(r"\$labels\.(\w+)", words))
+
+
+def test_alerts_name_codes_and_verbs_that_there_are() -> None:
+    from mintmark.errors import CATALOGUE
+    from mintmark.store import Store
+
+    known = {"code": set(CATALOGUE), "verb": {name for name in dir(Store) if not name.startswith("_")}}
+    expressions = [rule["expr"] for rule in alerts()]
+    matchers = [each for text in expressions for each in re.findall(r'(code|verb)=~?"([^"]*)"', text)]
+    assert len(matchers) > 5
+    for label, pattern in matchers:
+        for one in pattern.replace("\\\\", "\\").split("|"):
+            assert any(re.fullmatch(one, name) for name in known[label]), one
+
+
+def test_the_dashboard_asks_what_prometheus_understands(promtool: str, tmp_path: Path) -> None:
+    rules = [{"record": f"dashboard:query{at}", "expr": expression} for at, (expression, _) in enumerate(queries())]
+    file = tmp_path / "rules.json"  # which is YAML, too
+    file.write_text(json.dumps({"groups": [{"name": "dashboard", "rules": rules}]}), encoding="utf-8")
+    assert f"SUCCESS: {len(rules)} rules found" in run(promtool, "check", "rules", file)
+
+
+def test_the_dashboard_shows_metrics_that_there_are_and_all_of_them() -> None:
+    for expression, legend in queries():
+        assert_is_known(expression, re.findall(r"\{\{(\w+)\}\}", legend))
+    shown = set(re.findall(r"\bmintmark_\w+", " ".join(expression for expression, _ in queries())))
+    assert {re.sub(r"_(bucket|count|sum)$", "", name) for name in series()} == {
+        re.sub(r"_(bucket|count)$", "", name) for name in shown
+    }
+
+
+def test_every_query_of_the_dashboard_keeps_to_the_chosen_instances() -> None:
+    for panel in panels():
+        for target in panel["targets"]:
+            metrics = re.findall(r"\bmintmark_\w+(\{[^}]*\})?", target["expr"])
+            assert all('job=~"$job", instance=~"$instance"' in selector for selector in metrics), target["expr"]
+
+
+def test_panels_of_the_dashboard_say_what_they_show_and_do_not_overlap() -> None:
+    every = json.loads(DASHBOARD.read_text(encoding="utf-8"))["panels"]
+    assert len({panel["id"] for panel in every}) == len(every)
+    taken: set[tuple[int, int]] = set()
+    for panel in every:
+        at = panel["gridPos"]
+        assert at["x"] + at["w"] <= 24
+        cells = {(x, y) for x in range(at["x"], at["x"] + at["w"]) for y in range(at["y"], at["y"] + at["h"])}
+        assert not cells & taken, panel["title"]
+        taken |= cells
+    assert all(panel["title"] and panel["description"] for panel in panels())
+
+
+def test_prometheus_can_read_its_configuration(promtool: str, tmp_path: Path) -> None:
+    key = tmp_path / "mintmark.key"
+    key.touch()
+    shutil.copy(ALERTS, tmp_path)
+    text = (PROMETHEUS / "prometheus.yaml").read_text(encoding="utf-8")
+    file = tmp_path / "prometheus.yaml"
+    file.write_text(text.replace("/etc/prometheus/mintmark.key", str(key)), encoding="utf-8")
+    assert f"SUCCESS: {len(alerts())} rules found" in run(promtool, "check", "config", file)
+
+
+def test_prometheus_can_read_the_metrics_of_a_running_service(promtool: str, tmp_path: Path) -> None:
+    toml = key_toml("app", "mm_app", {"*": ["admin"]}) + key_toml("prometheus", "mm_prometheus", {"*": ["metrics"]})
+    with running(tmp_path / "service", toml=toml) as service:
+        text = scrape(service.url, "mm_prometheus")
+    assert text.count("# TYPE mintmark_") == len({re.sub(r"_(bucket|count|sum)$", "", name) for name in series()})
+    done = subprocess.run([promtool, "check", "metrics"], check=False, input=text, capture_output=True, text=True)
+    # Days are what people plan in.
+    unusual = [line for line in (done.stdout + done.stderr).splitlines() if "_days_left use base unit" not in line]
+    assert unusual == []
+
+
+def scrape(url: str, key: str) -> str:
+    from urllib.request import ProxyHandler, Request, build_opener
+
+    request = Request(f"{url}/metrics", headers={"Authorization": f"Bearer {key}"})
+    with build_opener(ProxyHandler({})).open(request, timeout=30) as answer:
+        text: str = answer.read().decode()
+    return text
+
+
+# --- what the how-tos say -----------------------------------------------------------------------------------------
+
+
+def how_to(name: str) -> str:
+    return (ROOT / "docs" / "how-to" / f"{name}.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("page", ["serve", "secure"])
+def test_what_the_how_tos_put_into_a_file_are_settings(
+    page: str, told: Callable[[Mapping[str, str]], Any], tmp_path: Path
+) -> None:
+    blocks = re.findall(r"(?s)```toml\n(.*?)```", how_to(page))
+    assert blocks
+    for at, block in enumerate(blocks):
+        file = tmp_path / f"{at}.toml"
+        file.write_text(block, encoding="utf-8")
+        assert told({"MINTMARK_CONFIG": str(file)}).has_keys
+
+
+def test_the_bounds_have_the_defaults_that_the_how_to_says() -> None:
+    rows = re.findall(r"(?m)^\| [^|`]+ \| `(\w+)` \| ([\d,]+)", how_to("secure"))
+    assert len(rows) == 9
+    assert {name: int(text.replace(",", "")) for name, text in rows} == {
+        name: Settings.model_fields[name].default for name, _ in rows
+    }
+
+
+def test_the_how_to_has_every_right() -> None:
+    table = how_to("secure").partition("| right |")[2].partition("\n\n")[0]
+    assert re.findall(r"(?m)^\| `(\w+)` \|", table) == list(RIGHTS)
