@@ -57,11 +57,12 @@ bench: build $(STAMPS)/benchmarks ## Measure beside the peers, write a record, r
 	@benchmarks/install.sh
 	$(BIN)/python -m benchmarks
 
-deep: build $(STAMPS)/tests $(STAMPS)/deep servers ## The long proofs: a billion IDs, a million faults, fuzzing, many more cases
+deep: build $(STAMPS)/tests $(STAMPS)/deep servers ## The long proofs: a billion IDs, a million faults, fuzzing, an hour of the service, many more cases
 	$(BIN)/python -m benchmarks.deep_threads
 	$(BIN)/python -m tests.simulator --ids 100000000 --faults 1000000 --batch 400 --jobs 2
 	MINTMARK_CONTRACT_SECONDS=60 $(BIN)/python -m pytest tests/contract -k crowd
 	$(BIN)/python tests/deep/fuzz.py --seconds 60
+	$(BIN)/python -m tests.deep.soak
 	PROPTEST_CASES=100000 cargo test --locked --quiet --release -p mintmark-core
 	$(BIN)/python -m pytest --hypothesis-profile=deep tests/stateful tests/unit
 

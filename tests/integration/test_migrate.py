@@ -1,0 +1,436 @@
+"""Each way from another counter to the service, as ``docs/how-to/migrate.md`` says it: its commands are run here.
+
+The old servers are played by the few lines that say how they take integers, on tables of their layout in a real
+database; what they hand out and what the service hands out must have nothing in common.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections import deque
+from contextlib import contextmanager, suppress
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+from redis import Redis as RedisClient
+from redis import ResponseError
+
+from mintmark import open_store, snowflake
+from tests.servers.server import HOST, PASSWORD, ServerError, until
+from tests.service.load import Line
+from tests.service.running import Running, running
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from tests.servers import MariaDB, Redis
+
+PAGE: Final = Path(__file__).parents[2] / "docs" / "how-to" / "migrate.md"
+
+
+def commands(section: str) -> list[str]:
+    """The shell blocks of a section, in order."""
+    sections = dict(re.findall(r"(?ms)^## (.+?)\n(.*?)(?=^## |\Z)", PAGE.read_text(encoding="utf-8")))
+    return re.findall(r"(?ms)^ *```shell\n(.*?)^ *```$", sections[section])
+
+
+PREPARE, RAISE_OVER_HTTP = commands("To the service: four rules")
+IDALLOC, ALLOC, IDALLOC_BESIDE, IDALLOC_CAME_TO = commands("From idalloc")
+LEAF, LEAF_BESIDE, NEXT = commands("From Leaf")
+TINYID, TINYID_BESIDE = commands("From tinyid")
+REDIS, REDIS_BESIDE = commands("From Redis INCR")
+
+
+class Place:
+    """The hosts of the page: the old database and the old Redis, and a home for the service."""
+
+    def __init__(self, home: Path, mariadb: MariaDB, redis: Redis) -> None:
+        self.home = home
+        self.mariadb = mariadb
+        self.redis = redis
+        self.service: Running | None = None
+
+    @contextmanager
+    def serving(self) -> Iterator[Running]:
+        """The service, with the options that the page gives it, on a database."""
+        assert "export MINTMARK_STORE=" in PREPARE
+        options = PREPARE.partition("mintmark serve ")[2].split()
+        with running(self.home / "service", *options, store=self.mariadb.url) as self.service:
+            yield self.service
+        self.service = None
+
+    def run(self, script: str) -> str:
+        """What the page's commands print, with hosts that exist."""
+        hosts = {
+            r"mysql://ids:secret@db/\w+": self.mariadb.url,
+            r"redis://cache/0": self.redis.url,
+            r"\bmariadb -h db \w+": f"mariadb --no-defaults -h {HOST} -P {self.mariadb.port} -u mintmark mintmark",
+            r"-h cache\b": f"-p {self.redis.port}",
+        }
+        if self.service:
+            hosts |= {r"http://ids:8080": self.service.url, r"-h ids -p 6380": f"-p {self.service.redis[1]}"}
+        for host, real in hosts.items():
+            script = re.sub(host, real, script)
+        assert not re.search(r"\b(ids:|-h \D)", script), script
+        if "curl " in script and shutil.which("curl") is None:
+            pytest.skip("curl is not installed")
+        done = subprocess.run(
+            ["bash", "-c", f'set -euo pipefail\nmintmark() {{ "{sys.executable}" -m mintmark "$@"; }}\n{script}'],
+            env={"PATH": os.environ["PATH"], "MYSQL_PWD": PASSWORD, "MINTMARK_STORE": self.mariadb.url},
+            check=False,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def next(self, namespace: str, count: int = 1) -> list[int]:
+        """What the service gives a client of its own interface."""
+        assert self.service
+        with Line(self.service.http[1]) as line:
+            told = json.loads(line.http(f"/v1/sequences/{namespace}:next?count={count}").body)
+        return [int(text) for text in told["ids"]]
+
+    def alloc(self, name: str, count: int = 1) -> dict[str, Any]:
+        """What the service answers a client of idalloc's."""
+        assert self.service
+        with Line(self.service.http[1]) as line:
+            told: dict[str, Any] = json.loads(
+                line.http("/alloc", json.dumps({"serviceName": name, "count": count})).body
+            )
+        return told
+
+    def sql(self, statements: str) -> str:
+        return self.mariadb.sql(f"USE mintmark; {statements}").strip()
+
+
+@pytest.fixture
+def place(tmp_path: Path, mariadb: MariaDB, redis: Redis) -> Place:
+    return Place(tmp_path, mariadb, redis)
+
+
+def check(old: Sequence[int], new: Sequence[int]) -> None:
+    """No integer was handed out twice, and the new ones lie above."""
+    both = [*old, *new]
+    assert old
+    assert new
+    assert len(set(both)) == len(both)
+    assert min(new) > max(old)
+
+
+def hand_out_until_refused(server: Leaf | Tinyid, name: str, fence: str) -> list[int]:
+    """All that an old server can still give."""
+    given: list[int] = []
+    with suppress(ServerError):
+        while len(given) < 10_000:
+            given.append(server.next(name))
+    with pytest.raises(ServerError, match=fence):
+        server.next(name)
+    return given
+
+
+# --- idalloc ------------------------------------------------------------------------------------------------------
+
+
+class Idalloc:
+    """An idalloc server: it adds to the counter in Redis, hands out, and writes each tenth version down."""
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+        self._held: dict[str, deque[int]] = {}
+        place.sql(
+            "CREATE TABLE IF NOT EXISTS tbl_alloc_info (service_name VARCHAR(64) PRIMARY KEY,"
+            " last_alloc_value BIGINT UNSIGNED NOT NULL DEFAULT 0, data_version BIGINT UNSIGNED NOT NULL DEFAULT 0)"
+        )
+
+    def alloc(self, service: str, count: int) -> list[int]:
+        held = self._held.setdefault(service, deque())
+        while len(held) < count:
+            key = f"idalloc:alloc_info_{service}"
+            last = int(self._place.redis.ask("HINCRBY", key, "lastAllocValue", "10000"))
+            version = int(self._place.redis.ask("HINCRBY", key, "dataVersion", "1"))
+            if version == 1 or version % 10 == 0:
+                self._place.sql(f"REPLACE INTO tbl_alloc_info VALUES ('{service}', {last}, {version})")
+            held.extend(range(last - 9_999, last + 1))
+        return [held.popleft() for _ in range(count)]
+
+
+def test_from_idalloc_with_its_servers_stopped_and_its_clients_as_they_are(place: Place) -> None:
+    servers = Idalloc(place), Idalloc(place)
+    old = [integer for server in servers for _ in range(300) for integer in server.alloc("orders", 100)]
+    users = servers[0].alloc("users", 100)
+    assert int(place.sql("SELECT last_alloc_value FROM tbl_alloc_info WHERE service_name = 'orders'")) < max(old)
+    place.run(IDALLOC)
+    with place.serving():
+        answer = json.loads(place.run(ALLOC))
+        assert (answer["code"], answer["msg"]) == (0, "OK")
+        check(old, answer["data"]["ids"] + place.alloc("Orders", 100)["data"]["ids"])
+        check(users, place.alloc("users", 100)["data"]["ids"])
+
+
+def test_from_idalloc_with_its_redis_lost(place: Place) -> None:
+    server = Idalloc(place)
+    old = list(chain.from_iterable(server.alloc("orders", 100) for _ in range(1850)))
+    place.redis.ask("FLUSHALL")
+    place.run(IDALLOC)
+    with place.serving():
+        check(old, place.alloc("orders", 100)["data"]["ids"])
+
+
+def test_from_idalloc_while_both_run(place: Place) -> None:
+    server = Idalloc(place)
+    old, new = server.alloc("orders", 100), list[int]()
+    place.run(IDALLOC_BESIDE)
+    with place.serving():
+        for _ in range(200):
+            old += server.alloc("orders", 100)
+            new += place.alloc("orders", 100)["data"]["ids"]
+        check(old, new)
+        assert max(old) <= int(place.run(IDALLOC_CAME_TO)) < min(new)
+        # What idalloc began meanwhile is not begun anew here, and comes over with another import.
+        young = server.alloc("young", 100)
+        assert place.alloc("young")["code"] == 404_000
+        place.run(IDALLOC_BESIDE)
+        until(lambda: place.alloc("young")["code"] == 0, "the import is seen")
+        check(young, place.alloc("young", 100)["data"]["ids"])
+        check(old, place.alloc("orders", 100)["data"]["ids"])
+
+
+# --- Leaf ---------------------------------------------------------------------------------------------------------
+
+
+class Leaf:
+    """A Leaf server in segment mode: it adds the step to ``max_id``, and hands out what lies below."""
+
+    TABLE = """
+        CREATE TABLE leaf_alloc (
+            biz_tag VARCHAR(128) NOT NULL DEFAULT '' PRIMARY KEY,
+            max_id BIGINT NOT NULL DEFAULT 1,
+            step INT NOT NULL,
+            description VARCHAR(256),
+            update_time TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP
+        );
+        INSERT INTO leaf_alloc (biz_tag, max_id, step) VALUES """
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+        self._held: dict[str, deque[int]] = {}
+
+    def next(self, tag: str) -> int:
+        """:raises ServerError: as the database refuses."""
+        held = self._held.setdefault(tag, deque())
+        if not held:
+            max_id, step = self._place.sql(
+                f"UPDATE leaf_alloc SET max_id = max_id + step WHERE biz_tag = '{tag}';"
+                f" SELECT max_id, step FROM leaf_alloc WHERE biz_tag = '{tag}'"
+            ).split()
+            held.extend(range(int(max_id) - int(step), int(max_id)))
+        return held.popleft()
+
+
+def test_from_leaf_with_its_servers_stopped(place: Place) -> None:
+    place.sql(Leaf.TABLE + "('orders', 1, 2000), ('leaf-segment-test', 700001, 100)")
+    servers = Leaf(place), Leaf(place)
+    old = [server.next("orders") for _ in range(2500) for server in servers]
+    place.run(LEAF)
+    with place.serving():
+        answer = json.loads(place.run(NEXT))
+        assert answer == {"namespace": "orders", "ids": ["8001", "8002", "8003"]}
+        check(old, [int(each) for each in answer["ids"]])
+        # Nothing was handed out of this one since its row was made.
+        assert place.next("leaf-segment-test") == [700_001]
+
+
+def test_from_leaf_while_both_run_until_leaf_is_refused(place: Place) -> None:
+    place.sql(Leaf.TABLE + "('orders', 4990001, 2000), ('a', 1, 5)")
+    servers = Leaf(place), Leaf(place)
+    old, new = [servers[0].next("orders")], list[int]()
+    place.run(LEAF_BESIDE)
+    with place.serving():
+        for _ in range(1500):
+            old += [server.next("orders") for server in servers]
+            new += place.next("orders") if len(old) % 10 == 1 else ()
+        for server in servers:
+            old += hand_out_until_refused(server, "orders", "orders_moved")
+        new += place.next("orders", 5000)
+    check(old, new)
+    assert min(new) == 5_000_000
+    # The fence is that of one tag.
+    assert servers[0].next("a") == 1
+
+
+def test_leafs_snowflakes_are_of_twitters_layout_and_meet_those_of_the_services_own() -> None:
+    def leafs(timestamp_ms: int, worker: int, sequence: int) -> int:
+        return (timestamp_ms - 1_288_834_974_657) << 22 | worker << 12 | sequence
+
+    now_ms = 1_795_000_000_000
+    parts = snowflake.TWITTER.parse(leafs(now_ms, 700, 99))
+    assert (parts.timestamp_ms, parts.node, parts.sequence) == (now_ms, 700, 99)
+    four_years_ms = snowflake.DEFAULT.epoch_ms - 1_288_834_974_657
+    assert 4 < four_years_ms / 86_400_000 / 365.25 < 5
+    ours = snowflake.DEFAULT.compose(timestamp_ms=now_ms, node=700, sequence=99)
+    assert ours == leafs(now_ms - four_years_ms, 700, 99)
+
+
+def test_after_leafs_snowflakes_those_of_the_library_have_numbers_that_the_service_leased(place: Place) -> None:
+    layout, nodes = snowflake.TWITTER, range(512, 1024)
+    with (
+        place.serving() as service,
+        open_store(service.url) as store,
+        snowflake.Generator(layout=layout, nodes=nodes, store=store) as one,
+        snowflake.Generator(layout=layout, nodes=nodes, store=store) as other,
+    ):
+        assert {layout.parse(each.new()).node for each in (one, other)} == {512, 513}
+
+
+# --- tinyid -------------------------------------------------------------------------------------------------------
+
+
+class Tinyid:
+    """A tinyid server, or its client: it hands out, up to ``max_id``, what is ``remainder`` modulo ``delta``."""
+
+    TABLE = """
+        CREATE TABLE tiny_id_info (
+            id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY,
+            biz_type VARCHAR(63) NOT NULL DEFAULT '' UNIQUE,
+            begin_id BIGINT NOT NULL DEFAULT 0,
+            max_id BIGINT NOT NULL DEFAULT 0,
+            step INT DEFAULT 0,
+            delta INT NOT NULL DEFAULT 1,
+            remainder INT NOT NULL DEFAULT 0,
+            create_time TIMESTAMP NOT NULL DEFAULT '2010-01-01 00:00:00',
+            update_time TIMESTAMP NOT NULL DEFAULT '2010-01-01 00:00:00',
+            version BIGINT NOT NULL DEFAULT 0
+        );
+        INSERT INTO tiny_id_info (biz_type, max_id, step, delta, remainder) VALUES """
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+        self._held: dict[str, deque[int]] = {}
+
+    def next(self, kind: str) -> int:
+        """:raises ServerError: as the database refuses."""
+        held = self._held.setdefault(kind, deque())
+        while not held:
+            row = self._place.sql(
+                f"UPDATE tiny_id_info SET max_id = max_id + step, version = version + 1 WHERE biz_type = '{kind}';"
+                f" SELECT max_id, step, delta, remainder FROM tiny_id_info WHERE biz_type = '{kind}'"
+            )
+            max_id, step, delta, remainder = map(int, row.split())
+            held.extend(each for each in range(max_id - step + 1, max_id + 1) if each % delta == remainder)
+        return held.popleft()
+
+
+def test_from_tinyid_with_its_servers_stopped(place: Place) -> None:
+    place.sql(Tinyid.TABLE + "('orders', 1, 1000, 1, 0), ('odd', 1, 1000, 2, 1), ('third', 1, 1000, 3, 0)")
+    servers = Tinyid(place), Tinyid(place)
+    old = {
+        kind: [server.next(kind) for _ in range(count) for server in servers]
+        for kind, count in {"orders": 1000, "odd": 500, "third": 333}.items()
+    }
+    assert max(old["orders"]) == 2001  # the largest that its row allows
+    place.run(TINYID)
+    with place.serving():
+        for kind, first, stride in (("orders", 2002, 1), ("odd", 2003, 2), ("third", 2004, 3)):
+            new = place.next(kind, 3000)
+            check(old[kind], new)
+            assert new == list(range(first, first + 3000 * stride, stride))
+
+
+def test_from_tinyid_while_both_run_until_tinyid_is_refused(place: Place) -> None:
+    place.sql(Tinyid.TABLE + "('odd', 4990000, 2000, 2, 1)")
+    servers = Tinyid(place), Tinyid(place)
+    old, new = [servers[0].next("odd")], list[int]()
+    place.run(TINYID_BESIDE)
+    with place.serving():
+        for server in servers:
+            new += place.next("odd", 100)
+            old += hand_out_until_refused(server, "odd", "odd_moved")
+        new += place.next("odd", 5000)
+    check(old, new)
+    assert min(new) == 5_000_001
+    assert all(integer % 2 == 1 for integer in new)
+
+
+# --- Redis --------------------------------------------------------------------------------------------------------
+
+
+def client(port: int) -> RedisClient:
+    """A client as it was before the move: afterwards only the port is another."""
+    return RedisClient(HOST, port, decode_responses=True)
+
+
+def test_from_redis_with_a_moment_of_errors(place: Place) -> None:
+    before = client(place.redis.port)
+    old = [int(before.incr("order_id")) for _ in range(100)]
+    place.run(REDIS)
+    with pytest.raises(ResponseError, match="not an integer"):
+        before.incr("order_id")
+    with place.serving() as service:
+        after = client(service.redis[1])
+        new = [int(after.incr("order_id")) for _ in range(2500)]
+        assert new == list(range(old[-1] + 1, old[-1] + 2501))
+        assert after.incr("order_id", 10) == new[-1] + 10
+        after.close()
+    before.close()
+
+
+def test_from_redis_without_an_error_while_clients_move_one_by_one(place: Place) -> None:
+    before = client(place.redis.port)
+    before.set("order_id", 1_234_567)
+    look, raise_floor, move, take_away = REDIS_BESIDE.splitlines()
+    assert place.run(look).strip() == "1234567"
+    place.run(raise_floor)
+    with place.serving() as service:
+        clients = [before] * 5
+        after = client(service.redis[1])
+        old, new = list[int](), [int(place.run(move))]
+        for moved in range(len(clients) + 1):
+            for number in range(len(clients)):
+                if number < moved:
+                    new += [int(after.incr("order_id")) for _ in range(50)]
+                else:
+                    old += [int(before.incr("order_id")) for _ in range(50)]
+        check(old, new)
+        assert int(place.run(take_away)) == max(old) < 5_000_000 == min(new)
+        with pytest.raises(ResponseError, match="not an integer"):
+            before.incr("order_id")
+        after.close()
+    before.close()
+
+
+# --- the rules ----------------------------------------------------------------------------------------------------
+
+
+def test_a_namespace_that_was_forgotten_is_refused_and_does_not_begin_at_1(place: Place) -> None:
+    with place.serving() as service:
+        assert place.alloc("forgotten")["code"] == 404_000
+        with Line(service.http[1]) as line:
+            assert json.loads(line.http("/v1/sequences/forgotten:next").body)["code"] == "request.namespace"
+        with Line(service.redis[1]) as line:
+            assert "(request.namespace)" in line.redis("INCR", "forgotten")
+
+
+def test_a_floor_is_raised_over_http(place: Place) -> None:
+    with place.serving():
+        assert json.loads(place.run(RAISE_OVER_HTTP))["high_water"] == "4999999"
+        assert place.next("orders", 3) == [5_000_000, 5_000_001, 5_000_002]
+
+
+def test_a_floor_counts_after_a_restart_where_somebody_asked_too_early(place: Place) -> None:
+    with place.serving():
+        place.run("mintmark namespaces create orders")
+        assert place.next("orders") == [1]
+        place.run(RAISE_OVER_HTTP)
+        # This is why the floor comes first.
+        assert place.next("orders") == [2]
+    with place.serving():
+        assert place.next("orders") == [5_000_000]
