@@ -90,7 +90,7 @@ $(STAMPS)/tools: requirements.txt $(STAMPS)/venv
 	@touch $@
 
 $(STAMPS)/build: $(STAMPS)/tools $(RUST) pyproject.toml | toolchain
-	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release --locked --quiet
+	PIP_QUIET=1 VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release --locked --quiet
 	@touch $@
 
 $(STAMPS)/serve: deploy/requirements.txt $(STAMPS)/venv

@@ -237,12 +237,17 @@ HALF = "At a fixed rate, half the peak of the slower of the two; an answer's tim
 OWN_HALF = "At a fixed rate, each at half its own peak; an answer's time counts from when its request was due."
 
 
-FRESH = "A fresh process that has just given its first integer."
+FRESH = "A fresh process that has just given its first integer; as it is by default, on SQLite, unless it says more."
 
-FIRST: tuple[tuple[str, Callable[[Measured, float], float], Bar, Unit], ...] = (
-    ("idle memory (RSS)", memory_mb, at_most(60, "figure"), "MB"),
-    ("start to first integer", start_ms, at_most(1000, "figure"), "ms"),
-)
+
+def fresh(what: str, figure: Callable[[Measured, float], float], bar: Bar | None, unit: Unit, *, alone: bool) -> Row:
+    on, ours, beside, peer = (
+        ("", MintmarkOnSQLite, "redis-server", RedisInMemory)
+        if alone
+        else (" on the pair", Mintmark, "idalloc", Idalloc)
+    )
+    note = FRESH if alone else f"{FRESH} With the drivers of MariaDB and Redis."
+    return Row(f"mintmark serve{on}: {what}", beside, started(figure, ours, peer), bar, unit, note, False, 1)
 
 
 def served(what: str, beside: str, measure: Measure, bar: Bar | None, unit: Unit, note: str) -> Row:
@@ -284,14 +289,10 @@ SERVICE: tuple[Row, ...] = (
             ("INCR", "redis", f"{IN_MEMORY}, its own half", RedisInMemory, False),
         )
     ),
-    *(
-        Row(f"mintmark serve{on}: {what}", beside, started(figure, ours, peer), bar, unit, FRESH, False, 1)
-        for what, figure, bar, unit in FIRST
-        for on, ours, beside, peer in (
-            ("", Mintmark, "idalloc", Idalloc),
-            (" on SQLite", MintmarkOnSQLite, "redis-server", RedisInMemory),
-        )
-    ),
+    fresh("idle memory (RSS)", memory_mb, at_most(60, "figure"), "MB", alone=True),
+    fresh("idle memory (RSS)", memory_mb, None, "MB", alone=False),
+    fresh("start to first integer", start_ms, at_most(1000, "figure"), "ms", alone=True),
+    fresh("start to first integer", start_ms, at_most(1000, "figure"), "ms", alone=False),
 )
 
 # Notes.

@@ -7,14 +7,15 @@ import json
 import re
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from benchmarks.servers import Idalloc, Measured, Mintmark, Place
+from benchmarks.flush import COUNT, MintmarkInBatches
+from benchmarks.servers import Idalloc, Measured, Mintmark, Place, alloc
 from benchmarks.timing import UnavailableError
-from tests.servers import MariaDB, Redis
+from tests.servers import MariaDB, Redis, RedisWithoutAOF
 from tests.servers.server import HOST, START_S
 
 if TYPE_CHECKING:
@@ -243,3 +244,30 @@ def test_too_many_requests_are_refused_alike(place: Place) -> None:
     ours.check(None)
     # On purpose: it also says when to come again.
     assert int(ours.headers["retry-after"]) >= 1
+
+
+def given_again(server: Measured) -> set[int]:
+    """What comes a second time after `FLUSHALL`, of several fetches before it and several after."""
+
+    def given(requests: int) -> set[int]:
+        rows = [alloc(server.port, "flushed", COUNT) for _ in range(requests)]
+        integers = {integer for row in rows for integer in row}
+        assert len(integers) == requests * COUNT
+        return integers
+
+    before = given(350)
+    server.place.redis.ask("FLUSHALL")
+    return before & given(700)
+
+
+def test_after_flushall_idalloc_repeats_integers_and_mintmark_on_the_same_pair_does_not(
+    place: Place, servers: Servers, tmp_path: Path
+) -> None:
+    # A Redis of its own: the one that the other tests' idalloc counts on is not flushed.
+    pair = replace(place, directory=tmp_path, redis=servers.get(RedisWithoutAOF))
+    repeated = {}
+    for kind in (Idalloc, MintmarkInBatches):
+        with running(kind, pair) as server:
+            repeated[kind] = given_again(server)
+    assert repeated[Idalloc]
+    assert repeated[MintmarkInBatches] == set()

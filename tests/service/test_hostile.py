@@ -227,11 +227,11 @@ LARGE = {
 def test_what_is_too_large_is_refused_before_it_is_there_and_cut(service: Running, name: str) -> None:
     interface, begun, expected = LARGE[name]
     with connect(getattr(service, interface)) as connection, bounded(service):
-        connection.sendall(begun)
         heard = bytearray()
         listening = threading.Thread(target=lambda: heard.extend(until_closed(connection)))
         listening.start()
         with suppress(ConnectionResetError, BrokenPipeError):
+            connection.sendall(begun)
             while listening.is_alive():
                 connection.sendall(FILL)
         listening.join()
