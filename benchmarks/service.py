@@ -18,6 +18,9 @@ CONNECTIONS = 50
 ROUND_S = 1.5
 """About how long one round of one side takes."""
 
+TAIL_ROUNDS, TAIL_ROUND_S = 25, 0.5
+"""Rounds of a latency, and how long one takes: many and short, as a busy host spoils some of them."""
+
 SCRIPT = Path(__file__).parent / "alloc.lua"
 
 Client = Callable[[Measured], float]
@@ -69,7 +72,7 @@ def _p99_us(server: Measured, protocol: str, rate: float) -> float:
     """The P99 of answers at so many thousand requests a second, in microseconds, each from when it was due."""
     port = server.port if protocol == "http" else server.redis_port
     how = ["-protocol", protocol, "-port", str(port), "-connections", str(CONNECTIONS)]
-    offered = ["-rate", str(rate * 1e3), "-seconds", str(ROUND_S)]
+    offered = ["-rate", str(rate * 1e3), "-seconds", str(TAIL_ROUND_S)]
     printed = json.loads(_printed([go_program(PEERS / "load"), *how, *offered]))
     if printed["errors"]:
         raise RuntimeError(f"{printed['errors']} errors of {server.name}")
@@ -99,14 +102,14 @@ def latency(protocol: str, ours: type[Measured], beside: type[Measured], *, same
     """The P99 of both servers in microseconds, at half the peak of the slower one, or each at half its own."""
     peak = posts if protocol == "http" else increments(1)
 
-    def measure(rounds: int) -> Rounds:
+    def measure(_rounds: int) -> Rounds:
         result = Rounds()
         with bench() as servers:
             both = servers.start(ours), servers.start(beside)
             halves = [median(peak(server) for _ in range(3)) / 2 for server in both]
             if same_rate:
                 halves = [min(halves)] * 2
-            for round_ in range(-1, rounds):
+            for round_ in range(-1, TAIL_ROUNDS):
                 figure, beside_figure = (
                     _p99_us(server, protocol, rate) for server, rate in zip(both, halves, strict=True)
                 )
