@@ -51,18 +51,18 @@ def posts(server: Measured) -> float:
     return float(printed["requests"] / printed["microseconds"] * 1e3)
 
 
-def increments(pipeline: int) -> Client:
+def increments(pipeline: int, connections: int = CONNECTIONS) -> Client:
     """Thousands of `INCR` a second by `redis-benchmark`, so many in a pipeline."""
 
     def rate(server: Measured, requests: int) -> float:
         program = _client("redis-benchmark", "redis-tools")
-        to = ["-p", str(server.redis_port), "-c", str(CONNECTIONS), "-P", str(pipeline), "-n", str(requests), "--csv"]
+        to = ["-p", str(server.redis_port), "-c", str(connections), "-P", str(pipeline), "-n", str(requests), "--csv"]
         _, row = csv.reader(_printed([program, *to, "INCR", "orders"]).splitlines()[-2:])
         return float(row[1])
 
     def client(server: Measured) -> float:
         # It knows no duration: a short run tells how many requests one takes.
-        requests = rate(server, 2_000 * pipeline) * ROUND_S
+        requests = rate(server, 40 * connections * pipeline) * ROUND_S
         return rate(server, max(int(requests), 1_000)) / 1e3
 
     return client
@@ -82,10 +82,11 @@ def _p99_us(server: Measured, protocol: str, rate: float) -> float:
 # Measurements.
 
 
-def throughput(client: Client, ours: type[Measured], beside: type[Measured]) -> Measure:
-    """What the client sees of both servers in alternation."""
+def throughput(client: Client, ours: type[Measured], beside: type[Measured], times: int = 1) -> Measure:
+    """What the client sees of both servers in alternation, in `times` as many rounds as are wanted."""
 
     def measure(rounds: int) -> Rounds:
+        rounds *= times
         result = Rounds()
         with bench() as servers:
             our_server, other = servers.start(ours), servers.start(beside)
