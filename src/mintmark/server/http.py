@@ -52,6 +52,7 @@ class HttpProtocol(HttpToolsProtocol):
         self._refusal: RequestError | None = None
         self._is_active = True
         self._waits_s = 0
+        self._heard = service.wake.heard
 
     # --- the transport's calls ------------------------------------------------------------------------------------
 
@@ -69,6 +70,7 @@ class HttpProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
+        self._heard()
         self._is_active = True
         if self._is_between() and not self._rest:
             self._begin(data)

@@ -105,6 +105,7 @@ class RespProtocol(asyncio.Protocol):
         self._writable.set()
         self._is_active = True
         self._waits_s = 0
+        self._heard = service.wake.heard
 
     # --- the transport's calls ------------------------------------------------------------------------------------
 
@@ -121,6 +122,7 @@ class RespProtocol(asyncio.Protocol):
         self._writable.set()
 
     def data_received(self, data: bytes) -> None:
+        self._heard()
         self._is_active = True
         if self._task is not None:
             # No more is read than one reading beyond what is being answered.

@@ -24,6 +24,7 @@ from mintmark.lease import MAX_INTEGER, NamespaceRecord, Segment, check_name
 from mintmark.server.health import Watch
 from mintmark.server.keys import Caller, Keys
 from mintmark.server.metrics import Metered, Metrics
+from mintmark.server.wake import Wake
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -89,6 +90,7 @@ class Service:
         self.connections: dict[str, set[Connection]] = {"http": set(), "redis": set()}
         """By interface, those that are open."""
         self.watch = Watch(self)
+        self.wake = Wake()
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="mintmark-store")
         self._waiting = 0
         self._sequences: dict[str, Sequence] = {}

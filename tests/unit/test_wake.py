@@ -1,0 +1,64 @@
+"""A loop that is asked much does not fall asleep between two readings; one that is asked little does."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from mintmark.server.wake import MOMENT_S, Wake
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class Loop:
+    """A loop that runs what is called soon when it is told to."""
+
+    def __init__(self) -> None:
+        self.soon: list[Callable[[], None]] = []
+
+    def call_soon(self, callback: Callable[[], None]) -> None:
+        self.soon.append(callback)
+
+    def turn(self) -> None:
+        soon, self.soon = self.soon, []
+        for callback in soon:
+            callback()
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    now_s = [1000.0]
+    monkeypatch.setattr("mintmark.server.wake.monotonic", lambda: now_s[0])
+    return now_s
+
+
+@pytest.fixture
+def loop(monkeypatch: pytest.MonkeyPatch) -> Loop:
+    loop = Loop()
+    monkeypatch.setattr("mintmark.server.wake.get_running_loop", lambda: loop)
+    return loop
+
+
+def test_two_readings_in_quick_succession_keep_it_awake_for_a_moment(clock: list[float], loop: Loop) -> None:
+    wake = Wake()
+    wake.heard()
+    clock[0] += MOMENT_S / 2
+    wake.heard()
+    clock[0] += MOMENT_S / 2
+    loop.turn()
+    assert len(loop.soon) == 1, "it polls on"
+    wake.heard()
+    assert len(loop.soon) == 1, "once, however often it is asked"
+    clock[0] += MOMENT_S * 2
+    loop.turn()
+    assert loop.soon == [], "and then it sleeps"
+
+
+def test_readings_far_apart_leave_it_asleep(clock: list[float], loop: Loop) -> None:
+    wake = Wake()
+    for _ in range(10):
+        wake.heard()
+        clock[0] += MOMENT_S * 2
+    assert loop.soon == []
