@@ -34,7 +34,8 @@ class Client:
 
     :param url: ``http://host:8080``, or ``https://``; with a key as password, ``http://:KEY@host:8080``; with several
         hosts, ``http://host1:8080,host2:8080``. Options: ``timeout_ms`` for each request (2000), and with ``https``
-        ``ca``, the file of the authority that signed the service's certificate.
+        ``ca``, the file of the authority that signed the service's certificate, and ``cert`` and ``cert_key``, the
+        files of a certificate to show it.
     :raises ArgumentError: ``argument.type``: ``url`` is not str.
     :raises ConfigError: ``config.store``: the URL is malformed; ``config.driver``: httpx is not installed.
 

@@ -7,6 +7,7 @@ bytes of their ASCII text.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Container
 from datetime import UTC, datetime, timedelta
 from typing import Final, Literal, NamedTuple, Protocol
@@ -18,13 +19,16 @@ __all__ = [
     "LAST_RESORTS",
     "LAYOUTS",
     "LOCALITY",
+    "LOCALITY_ENDS",
     "SNO",
     "Clock",
     "Format",
     "Part",
     "of_layout",
+    "read_layout",
     "stamp",
     "utc",
+    "write_layout",
 ]
 
 Role = Literal["time", "node", "sequence", "meta", "random", "fixed"]
@@ -373,6 +377,25 @@ LAYOUTS: Final[dict[str, snowflake.Layout]] = {
 }
 """The named layouts of 64-bit integers."""
 
+_DECLARED: Final = re.compile(r"([a-z0-9_: ]{1,200}) @(-?[0-9]{1,18}) ([0-9]{1,18})ms")
+
+
+def read_layout(text: str) -> snowflake.Layout | None:
+    """A layout by its name, or as :func:`write_layout` declares it; ``None`` if the text is neither.
+
+    :raises ConfigError: ``config.layout``: it declares fields that do not fit.
+    """
+    if match := _DECLARED.fullmatch(text):
+        return snowflake.Layout(match[1], epoch_ms=int(match[2]), unit_ms=int(match[3]))
+    return LAYOUTS.get(text)
+
+
+def write_layout(layout: snowflake.Layout) -> str:
+    """A layout's declaration, such as ``time:41 node:10 sequence:12 @1288834974657 1ms``."""
+    fields = " ".join(f"{name}:{bits}" for name, bits, _ in layout.fields)
+    return f"{fields} @{layout.epoch_ms} {layout.unit_ms}ms"
+
+
 _SNOWFLAKE_FIELDS: Final[dict[str, tuple[Role, str]]] = {
     "time": ("time", ""),
     "sequence": ("sequence", "counts within a tick"),
@@ -419,6 +442,8 @@ LOCALITY: Final = Format(
     weight=1.0,
     source="https://github.com/groupon/locality-uuid.java",
 )
+LOCALITY_ENDS: Final = utc(2**43 * MS)
+"""Its IDs hold later times, its generators do not: a state has 32 bits for spans of 2,048 ms."""
 
 
 def _uuid(

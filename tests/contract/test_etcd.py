@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import shutil
 import socket
 import ssl
-import subprocess
 import threading
 from base64 import b64decode, b64encode
 from contextlib import contextmanager
@@ -20,6 +18,7 @@ from mintmark.errors import ConfigError, LeaseError, MintError, StoreError
 from mintmark.store import Store, open_store
 from mintmark.store.etcd import PAGE
 from tests.servers import Etcd, Proxy
+from tests.service.running import certificate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -298,18 +297,17 @@ def test_authorities_that_are_none_are_refused(tmp_path: Path) -> None:
             assert code_of(lambda: store.reserve("n", 1)) == "config.store"
 
 
-@pytest.mark.skipif(shutil.which("openssl") is None, reason="needs openssl to make a certificate")
-def test_with_tls_only_a_server_that_the_authority_vouches_for_is_asked(tmp_path: Path) -> None:
-    certificate, key = tmp_path / "certificate.pem", tmp_path / "key.pem"
-    who = ["-subj", "/CN=etcd", "-addext", "subjectAltName=IP:127.0.0.1", "-days", "1"]
-    files = ["-keyout", str(key), "-out", str(certificate)]
-    make = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", *who, *files]
-    subprocess.run(make, check=True, capture_output=True)
-    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    tls.load_cert_chain(certificate, key)
+def test_with_tls_each_side_wants_to_be_vouched_for(tmp_path: Path) -> None:
+    ca, key = certificate(tmp_path, "etcd")
+    cert, cert_key = certificate(tmp_path, "shop")
+    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=cert)
+    tls.load_cert_chain(ca, key)
+    tls.verify_mode = ssl.CERT_REQUIRED
     header = {"cluster_id": "1", "revision": "7"}
+    shown = f"cert={cert}&cert_key={cert_key}"
     with gateway(answering({"header": header, "succeeded": True}), tls) as url:
-        with open_store(f"{url}?ca={certificate}") as store:
+        with open_store(f"{url}?ca={ca}&{shown}") as store:
             assert store.reserve("n", 5).first == 1
-        with open_store(url) as store:
-            assert code_of(lambda: store.reserve("n", 5)) == "store.unavailable"
+        for refused in (f"{url}?ca={ca}", f"{url}?{shown}"):
+            with open_store(refused) as store:
+                assert code_of(lambda store=store: store.reserve("n", 5)) == "store.unavailable"  # type: ignore[misc]

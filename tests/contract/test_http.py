@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import multiprocessing
-import shutil
 import subprocess
 import sys
 import traceback
 import warnings
 from contextlib import ExitStack, contextmanager
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -21,12 +21,11 @@ from mintmark.errors import LeaseError, MintError, RequestError, StoreError
 from mintmark.lease import Segment
 from tests.servers import Proxy
 from tests.servers.server import HOST, free_port, until
-from tests.service.running import key_toml
+from tests.service.running import certificate, key_toml
 from tests.service.serving import Serving
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from mintmark.lease import Lease
     from mintmark.store import Store
@@ -286,16 +285,11 @@ def test_a_client_without_the_right_is_told_so(guarded: Serving) -> None:
             assert "s3cr3t" not in "".join(traceback.format_exception(caught.value))
 
 
-@pytest.mark.skipif(shutil.which("openssl") is None, reason="needs openssl to make a certificate")
 def test_with_tls_only_a_service_that_the_authority_vouches_for_is_asked(tmp_path: Path) -> None:
-    certificate, key = tmp_path / "certificate.pem", tmp_path / "key.pem"
-    who = ["-subj", "/CN=mintmark", "-addext", f"subjectAltName=IP:{HOST}", "-days", "1"]
-    files = ["-keyout", str(key), "-out", str(certificate)]
-    make = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", *who, *files]
-    subprocess.run(make, check=True, capture_output=True)
-    with serving(tmp_path / "s", f"sqlite:///{tmp_path}/ids.db", tls_cert=certificate, tls_key=key) as service:
+    ca, key = certificate(tmp_path, "ids")
+    with serving(tmp_path / "s", f"sqlite:///{tmp_path}/ids.db", tls_cert=ca, tls_key=key) as service:
         url = service.url.replace("http:", "https:")
-        with open_store(f"{url}?ca={certificate}") as store, Client(f"{url}?ca={certificate}") as client:
+        with open_store(f"{url}?ca={ca}") as store, Client(f"{url}?ca={ca}") as client:
             assert store.reserve("n", 5).first == 1
             assert client.reserve("n", 5) == range(6, 11)
         for other in (url, service.url):
@@ -303,9 +297,36 @@ def test_with_tls_only_a_service_that_the_authority_vouches_for_is_asked(tmp_pat
                 assert code_of(lambda store=store: store.reserve("n", 5)) == "store.unavailable"  # type: ignore[misc]
 
 
-def test_authorities_that_are_none_are_refused(tmp_path: Path) -> None:
-    with open_store(f"https://{HOST}:{free_port()}?ca={tmp_path}/missing.pem") as store:
-        assert code_of(lambda: store.reserve("n", 1)) == "config.store"
+def test_a_service_that_wants_a_certificate_is_shown_it(tmp_path: Path) -> None:
+    ca, key = certificate(tmp_path, "ids")
+    cert, cert_key = certificate(tmp_path, "shop")
+    (tmp_path / "both.pem").write_text(Path(cert).read_text() + Path(cert_key).read_text())
+    tls = {"tls_cert": ca, "tls_key": key, "tls_client_ca": cert}
+    with serving(tmp_path / "s", f"sqlite:///{tmp_path}/ids.db", **tls) as service:
+        url = f"{service.url.replace('http:', 'https:')}?ca={ca}"
+        for shown in (f"cert={cert}&cert_key={cert_key}", f"cert={tmp_path}/both.pem"):
+            with Sequence("orders", store=f"{url}&{shown}") as orders, Client(f"{url}&{shown}") as client:
+                assert orders.next() != client.next("orders")
+        for refused in (url, f"{url}&cert={ca}&cert_key={key}"):
+            with open_store(refused) as store:
+                assert code_of(lambda store=store: store.reserve("n", 5)) == "store.unavailable"  # type: ignore[misc]
+
+
+def test_files_that_have_no_certificates_or_a_locked_key_are_refused(tmp_path: Path) -> None:
+    cert, key = certificate(tmp_path, "shop")
+    locked = f"{tmp_path}/locked.key"
+    lock = ["openssl", "pkcs8", "-topk8", "-in", key, "-out", locked, "-passout", "pass:secret"]
+    subprocess.run(lock, check=True, capture_output=True)
+    for options in (
+        f"ca={tmp_path}/missing.pem",
+        f"ca={key}",
+        f"cert={cert}",
+        f"cert_key={key}",
+        f"cert={tmp_path}/missing.pem&cert_key={key}",
+        f"cert={cert}&cert_key={locked}",
+    ):
+        with open_store(f"https://{HOST}:{free_port()}?{options}") as store:
+            assert code_of(lambda store=store: store.reserve("n", 1)) == "config.store"  # type: ignore[misc]
 
 
 # --- the clients ----------------------------------------------------------------------------------------------------

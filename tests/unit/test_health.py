@@ -20,6 +20,7 @@ import uvloop
 from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse
 
+from mintmark import snowflake
 from mintmark.errors import CATALOGUE, RequestError, StoreError
 from mintmark.lease import NamespaceRecord
 from mintmark.server import health, profile
@@ -53,7 +54,7 @@ def with_keys(service: Any, /, has_keys: bool = True, **rights: Iterable[str]) -
         return callers[name]
 
     service.caller = caller
-    service.settings = SimpleNamespace(has_keys=has_keys)
+    service.settings = SimpleNamespace(has_keys=has_keys, layout=snowflake.TWITTER)
 
 
 def make(store: Any = None, **held: int) -> Any:
@@ -352,7 +353,7 @@ def test_a_survey_tells_the_days_of_namespaces_in_use_and_of_all_layouts() -> No
     assert days == pytest.approx((10_000_000 - 6000) / 100 / DAY)
     assert gauge(service.metrics, "mintmark_namespace_days_left", namespace="idle") is None
     assert gauge(service.metrics, "mintmark_namespace_days_left", namespace="empty") == 0
-    for scheme, year in {"sno": 2079, "snowflake": 2084, "locality": 2248}.items():
+    for scheme, year in {"sno": 2079, "snowflake": 2080, "locality": 2248}.items():
         left = gauge(service.metrics, "mintmark_layout_days_left", scheme=scheme)
         assert left is not None
         assert (datetime.now(UTC) + timedelta(days=left)).year == year

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import time
 from base64 import b64encode
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,9 @@ import httpx
 import pytest
 import structlog
 
+from mintmark import snowflake
 from mintmark.errors import CATALOGUE, StoreError
+from mintmark.formats import LAYOUTS, write_layout
 from mintmark.lease import MAX_INTEGER
 from mintmark.server.app import create_app
 from mintmark.server.keys import digest, new_key
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
     from mintmark.server.operation import Operation
 
 Ask = dict[str, Any]
+SLOW = snowflake.Layout("time:38 region:4 node:10 sequence:8", epoch_ms=1_262_304_000_000, unit_ms=10)
 
 
 class Asked:
@@ -252,6 +256,26 @@ def test_ids_are_minted_and_taken_apart(ask: Asked, scheme: str) -> None:
     found = ask("GET", f"/v1/inspect/{minted['ids'][0]}").json()
     assert scheme in {each["scheme"] for each in found["anatomies"]}
     assert problem(ask("GET", "/v1/inspect/what is this")) == (400, "parse.unknown")
+
+
+@pytest.mark.parametrize("layout", [snowflake.TWITTER, snowflake.SONYFLAKE, SLOW])
+def test_snowflakes_are_minted_in_the_layout_that_was_set(layout: snowflake.Layout) -> None:
+    names = {each: name for name, each in LAYOUTS.items()}
+    with serving("--snowflake-layout", names.get(layout, write_layout(layout))) as ask:
+        before_ns = time.time_ns() - layout.unit_ms * 1_000_000
+        first, *_, last = map(int, ask("POST", "/v1/ids/snowflake?count=500").json()["ids"])
+        (pool,) = ask.service.store.list_pools()
+        assert pool.layout == f"snowflake {write_layout(layout)}"
+        assert first < last
+        assert layout.min_at(before_ns) < first
+        assert last < layout.max_at(time.time_ns())
+        assert layout.parse(first).node == layout.parse(last).node < layout.nodes
+
+
+def test_snowflakes_are_minted_by_the_node_numbers_that_were_set() -> None:
+    with serving("--snowflake-nodes", "700..700") as ask:
+        (one,) = ask("POST", "/v1/ids/snowflake").json()["ids"]
+        assert snowflake.DEFAULT.parse(int(one)).node == 700
 
 
 def test_a_lease_lives_by_its_token_alone(ask: Asked) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from mintmark import __version__, formats
 from mintmark.cli.command import COLOR, JSON, command
 from mintmark.cli.namespaces import left, used
-from mintmark.cli.pools import LOCALITY_ENDS, known_layout
+from mintmark.cli.pools import known_layout
 from mintmark.cli.screen import ago, open_screen, printable
 from mintmark.cli.stores import REGISTRY, STORE, opened, source
 from mintmark.errors import CATALOGUE, ConfigError, LeaseError, MintError
@@ -294,7 +294,7 @@ def _layouts() -> Iterator[Finding]:
     ends = {
         "sno": formats.SNO.expires,
         **{f"snowflake {name}": layout.expires for name, layout in formats.LAYOUTS.items()},
-        "locality": LOCALITY_ENDS,
+        "locality": formats.LOCALITY_ENDS,
     }
     for name, end in ends.items():
         if end is not None:

@@ -6,7 +6,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from mintmark import formats, snowflake
+from mintmark import formats
 from mintmark.cli.command import COLOR, JSON, UsageError, command, group, option, whole
 from mintmark.cli.screen import ago, moment, open_screen, show_rows
 from mintmark.cli.stores import STORE, opened
@@ -21,10 +21,8 @@ if TYPE_CHECKING:
     from mintmark.lease import NodeRecord, PoolRecord
     from mintmark.store import Store
 
-__all__ = ["LOCALITY_ENDS", "PoolLayout", "known_layout", "leases", "pools", "read_layout"]
+__all__ = ["PoolLayout", "known_layout", "leases", "pools", "read_layout"]
 
-LOCALITY_ENDS: Final = formats.utc(2**43 * formats.MS)
-"""Its IDs hold later times, its generators do not: a state has 32 bits for spans of 2,048 ms."""
 SHARDS: Final = range(1, 65_536 // 6 + 1)
 """Into how many parts sno's sequence numbers can be cut, of 6 at least."""
 
@@ -46,18 +44,14 @@ def read_layout(text: str) -> PoolLayout | None:
     :raises ConfigError: ``config.layout``: it declares fields that do not fit.
     """
     if text == "locality":
-        return PoolLayout(text, 2**44, LOCALITY_ENDS)
+        return PoolLayout(text, 2**44, formats.LOCALITY_ENDS)
     if match := re.fullmatch(r"sno(?:/([1-9][0-9]{0,4}))?", text):
         shards = int(match[1] or 1)
         return PoolLayout(f"sno/{shards}", 65_536 * shards, formats.SNO.expires) if shards in SHARDS else None
-    layout = formats.LAYOUTS.get("default" if text == "snowflake" else text)
+    layout = formats.read_layout("default" if text == "snowflake" else text.removeprefix("snowflake "))
     if layout is None:
-        match = re.fullmatch(r"snowflake ([a-z0-9_: ]{1,200}) @(-?[0-9]{1,18}) ([0-9]{1,18})ms", text)
-        if match is None:
-            return None
-        layout = snowflake.Layout(match[1], epoch_ms=int(match[2]), unit_ms=int(match[3]))
-    fields = " ".join(f"{name}:{bits}" for name, bits, _ in layout.fields)
-    written = f"snowflake {fields} @{layout.epoch_ms} {layout.unit_ms}ms"
+        return None
+    written = f"snowflake {formats.write_layout(layout)}"
     return PoolLayout(written, layout.nodes, formats.of_layout(layout, "").expires)
 
 

@@ -39,12 +39,6 @@ SURVEY_S: Final = 60.0
 PATIENCE_S: Final = 2.0
 """A store that has not answered after this long is taken to be away."""
 DAY_S: Final = 86_400.0
-LAYOUT_ENDS: Final = {
-    "sno": formats.SNO.expires,
-    "snowflake": formats.of_layout(formats.LAYOUTS["default"], "").expires,
-    # Its IDs hold later times, its generators do not: a state has 32 bits for spans of 2,048 ms.
-    "locality": formats.utc(2**43 * formats.MS),
-}
 
 log: Any = structlog.get_logger("mintmark")
 
@@ -128,7 +122,12 @@ class Watch:
         """Looks at all namespaces. ``now_s`` is a steady clock's time, in seconds; the system's by default."""
         now_s = time.monotonic() if now_s is None else now_s
         now = datetime.now(UTC)
-        for scheme, end in LAYOUT_ENDS.items():
+        ends = {
+            "sno": formats.SNO.expires,
+            "snowflake": formats.of_layout(self._service.settings.layout, "").expires,
+            "locality": formats.LOCALITY_ENDS,
+        }
+        for scheme, end in ends.items():
             if end is not None:
                 self._service.metrics.layout_days.labels(scheme).set((end - now).total_seconds() / DAY_S)
         try:

@@ -338,7 +338,10 @@ class Service:
     def _mint(self, scheme: str, count: int, meta: int) -> list[str]:
         generator = self._generators.get(scheme)
         if generator is None:
-            made = GENERATORS[scheme](
+            make: Callable[..., Generator] = GENERATORS[scheme]
+            if scheme == "snowflake":
+                make = partial(make, layout=self.settings.layout, nodes=self.settings.nodes)
+            made = make(
                 store=self.store,
                 span_ms=self.settings.span_ms,
                 on_lease_lost="move",

@@ -34,6 +34,7 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from mintmark import formats
 from mintmark import lease as rules
 from mintmark.errors import ConfigError
 from mintmark.server.keys import check_key_name, check_rights
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
     from pydantic_core import ErrorDetails
 
+    from mintmark import snowflake
     from mintmark.store import Store
 
 __all__ = ["GROUPS", "OTHER_VARIABLES", "TABLES", "Form", "KeySettings", "Settings", "flag", "form", "variable"]
@@ -142,6 +144,19 @@ def _store(value: SecretStr) -> SecretStr:
     return value
 
 
+def _layout(value: str) -> str:
+    if formats.read_layout(value) is None:
+        raise ValueError
+    return value
+
+
+def _nodes(value: str) -> str:
+    match = re.fullmatch(r"([0-9]{1,19})\.\.([0-9]{1,19})", value)
+    if match is None or int(match[1]) > int(match[2]):
+        raise ValueError
+    return value
+
+
 def _named_keys(value: dict[str, KeySettings]) -> dict[str, KeySettings]:
     owners: dict[str, str] = {}
     for name, key in value.items():
@@ -234,6 +249,14 @@ class Settings(BaseSettings):
     span_ms: Milliseconds = Field(
         10000, ge=rules.MIN_SPAN_MS, le=rules.MAX_SPAN_MS, description="how far ahead leases reach"
     )
+    snowflake_layout: Annotated[
+        str,
+        AfterValidator(_layout),
+        Form("LAYOUT", f"{', '.join(formats.LAYOUTS)}, or such as 'time:41 node:10 sequence:12 @1735689600000 1ms'"),
+    ] = Field("default", description="layout of the snowflakes that it mints")
+    snowflake_nodes: Annotated[
+        str | None, AfterValidator(_nodes), Form("RANGE", "FIRST..LAST, such as 512..1023", unset="all")
+    ] = Field(None, description="node numbers that snowflakes may have")
     fallback: Annotated[Literal["none", "random"], Form("WORD")] = Field(
         "none", description="last resort, without the guarantee"
     )
@@ -316,6 +339,11 @@ class Settings(BaseSettings):
             raise _wrong(
                 f"workers is {self.workers}, and each would have a memory: store of its own, with the same IDs"
             )
+        if self.nodes is not None and self.nodes[-1] >= self.layout.nodes:
+            raise _wrong(
+                f"snowflake_nodes {self.snowflake_nodes} is outside 0..{self.layout.nodes - 1}, the node numbers of "
+                f"the layout {self.snowflake_layout!a}"
+            )
         for name, address in (("http", self.http_address), ("redis", self.redis_address)):
             if address and not is_loopback(address[0]) and not self.keys and not self.insecure:
                 raise ConfigError(
@@ -334,6 +362,21 @@ class Settings(BaseSettings):
     def redis_address(self) -> tuple[str, int] | None:
         """Host and port; ``None`` if it is off."""
         return None if self.redis == OFF else _host_and_port(self.redis)
+
+    @property
+    def layout(self) -> snowflake.Layout:
+        """The layout of the snowflakes that it mints."""
+        layout = formats.read_layout(self.snowflake_layout)
+        assert layout is not None  # noqa: S101 - or it would have been refused
+        return layout
+
+    @property
+    def nodes(self) -> range | None:
+        """The node numbers that it may lease for snowflakes; ``None`` for all of the layout."""
+        if self.snowflake_nodes is None:
+            return None
+        first, last = map(int, self.snowflake_nodes.split(".."))
+        return range(first, last + 1)
 
     @property
     def has_keys(self) -> bool:
@@ -379,6 +422,8 @@ GROUPS: Final = {
         "max_step",
         "target_ms",
         "span_ms",
+        "snowflake_layout",
+        "snowflake_nodes",
         "fallback",
     ),
     "limits": (

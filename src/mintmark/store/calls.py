@@ -18,6 +18,7 @@ from urllib.parse import urlencode
 
 from mintmark.errors import CATALOGUE, ConfigError, GenerationError, LeaseError, MintError, RequestError, StoreError
 from mintmark.lease import MAX_COUNT, MAX_INTEGER, MAX_STRIDE, NamespaceRecord, Segment, check_name
+from mintmark.store.url import TLS_OPTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
@@ -234,7 +235,7 @@ class Service:
 
     def __init__(self, url: StoreUrl) -> None:
         is_secure = url.scheme == "https"
-        url.check_options("timeout_ms", *(["ca"] if is_secure else []))
+        url.check_options("timeout_ms", *(TLS_OPTIONS if is_secure else ()))
         if url.path:
             raise ConfigError(f"a store of kind {url.scheme} has no path: {url}", code="config.store")
         if not url.hosts:

@@ -21,6 +21,7 @@ from mintmark.errors import ConfigError, StoreError
 from mintmark.lease import NamespaceRecord, NodeRecord, PoolRecord
 from mintmark.store import Description, PerProcess
 from mintmark.store.ledger import ConflictError, Ledger, Server
+from mintmark.store.url import TLS_OPTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -41,7 +42,7 @@ class EtcdStore(Ledger):
 
     Of several hosts the first that can be reached is used. Options: ``prefix`` of the keys (``mintmark/``),
     ``timeout_ms`` for each request (2000), and with TLS ``ca``, the file of the authority that signed the servers'
-    certificates (the system's authorities).
+    certificates (the system's authorities), and ``cert`` and ``cert_key``, the files of a certificate to show.
 
     etcd has no clock to ask for, so the store's clock is that of the member that answers, which HTTP tells to the
     second: a caller's is judged half a second less exactly. What tells one cluster from another is its id. It is new
@@ -52,7 +53,7 @@ class EtcdStore(Ledger):
     promise: ClassVar[str] = "shared"
 
     def __init__(self, url: StoreUrl) -> None:
-        url.check_options("prefix", "timeout_ms", *(["ca"] if url.scheme == "etcds" else []))
+        url.check_options("prefix", "timeout_ms", *(TLS_OPTIONS if url.scheme == "etcds" else ()))
         if url.path:
             raise ConfigError(f"a store of kind {url.scheme} has no path: {url}", code="config.store")
         self.url = url
@@ -88,7 +89,7 @@ class Connection:
         self._members = [f"{scheme}://{host}:{port or PORT}/v3/" for host, port in hosts]
         self._token: dict[str, str] = {}
         # No proxy or password of the environment: a store is where its URL says.
-        self.client = httpx.Client(timeout=timeout_ms / 1000, verify=url.authorities(), trust_env=False)
+        self.client = httpx.Client(timeout=timeout_ms / 1000, verify=url.tls(), trust_env=False)
 
     def ask(self, path: str, body: dict[str, Any]) -> tuple[dict[str, Any], httpx.Headers]:
         """What a member answers.

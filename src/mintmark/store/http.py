@@ -144,7 +144,7 @@ def _arguments(service: Service) -> dict[str, Any]:
     return {
         "timeout": service.timeout_ms / 1000,
         # Without TLS nobody need be trusted; to read the system's authorities takes a while.
-        "verify": service.url.authorities() if is_secure else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT),
+        "verify": service.url.tls() if is_secure else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT),
         # No proxy or password of the environment: a store is where its URL says.
         "trust_env": False,
         "limits": httpx.Limits(max_connections=100, keepalive_expiry=_KEEP_S),
@@ -165,8 +165,9 @@ class HttpStore(Store):
 
     Of several hosts, which must serve one and the same store, the first that answers is used. Options: ``timeout_ms``
     for each request (2000), and with ``https`` ``ca``, the file of the authority that signed the service's certificate
-    (the system's authorities). The key needs the rights ``reserve`` and ``lease`` for what it is to hand out and mint;
-    ``describe``, ``create`` and ``admin`` for the other verbs.
+    (the system's authorities), and ``cert`` and ``cert_key``, the files of a certificate to show. The key needs the
+    rights ``reserve`` and ``lease`` for what it is to hand out and mint; ``describe``, ``create`` and ``admin`` for the
+    other verbs.
 
     Tokens of leases are not listed: those of leases that are held are empty.
     """

@@ -12,8 +12,10 @@ from mintmark.errors import ArgumentError, ConfigError
 if TYPE_CHECKING:
     import ssl
 
-__all__ = ["StoreUrl"]
+__all__ = ["TLS_OPTIONS", "StoreUrl"]
 
+TLS_OPTIONS: Final = ("ca", "cert", "cert_key")
+"""What :meth:`StoreUrl.tls` reads."""
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
@@ -111,20 +113,35 @@ class StoreUrl:
             raise ConfigError(f"option {option} of the store's URL is neither 0 nor 1", code="config.store")
         return text == "1"
 
-    def authorities(self) -> ssl.SSLContext:
-        """Those who may vouch for a server: of the file that option ``ca`` names, or the system's.
+    def tls(self) -> ssl.SSLContext:
+        """Who may vouch for a server, those of the file ``ca`` or the system's; and what shows it who asks, if any.
+
+        That is the certificate in the file ``cert``, whose private key is there as well or in ``cert_key``.
 
         :raises ConfigError: ``config.store``.
         """
         import ssl
 
-        ca = self.options.get("ca")
+        ca, cert, key = map(self.options.get, TLS_OPTIONS)
         try:
-            return ssl.create_default_context(cafile=ca)
+            context = ssl.create_default_context(cafile=ca)
         except (OSError, ValueError):
             raise ConfigError(
                 f"option ca of the store's URL is not a file of certificates: {ca!r}", code="config.store"
             ) from None
+        if cert is None and key is not None:
+            raise ConfigError("option cert_key of the store's URL is set without cert", code="config.store")
+        if cert is not None:
+            try:
+                # Nobody is there to type the password of a key that has one.
+                context.load_cert_chain(cert, key, password=str)
+            except (OSError, ValueError):
+                raise ConfigError(
+                    f"options cert {cert!r} and cert_key {key!r} of the store's URL are not files with a certificate "
+                    "and its private key, without a password",
+                    code="config.store",
+                ) from None
+        return context
 
     def __str__(self) -> str:
         user = "" if self.user is None and self.password is None else quote(self.user or "", safe="")
