@@ -248,6 +248,11 @@ def test_a_namespace_is_made_once_and_its_floor_only_rises(ask: Asked) -> None:
     assert problem(ask("PUT", path, json={"floor": "1", "start": "1"})) == (400, "request.malformed")
 
 
+def test_a_namespace_that_nothing_is_said_of_has_all_integers_from_1_on(ask: Asked) -> None:
+    assert ask("PUT", "/v1/sequences/orders").status_code == 201
+    assert ask("POST", "/v1/sequences/orders:next").json()["ids"] == ["1"]
+
+
 @pytest.mark.parametrize("scheme", ["sno", "snowflake", "locality"])
 def test_ids_are_minted_and_taken_apart(ask: Asked, scheme: str) -> None:
     minted = ask("POST", f"/v1/ids/{scheme}?count=3").json()
@@ -321,7 +326,8 @@ WRONG: list[tuple[str, str, Ask, str]] = [
     ("POST", f"/v1/sequences/{'a' * 129}:next", {}, "config.name"),
     ("POST", "/v1/sequences/%0A:next", {}, "config.name"),
     ("GET", "/v1/sequences/-", {}, "config.name"),
-    ("PUT", "/v1/sequences/orders", {"content": b""}, "request.malformed"),
+    ("PUT", "/v1/sequences/orders", {"content": b" "}, "request.malformed"),
+    ("POST", "/v1/sequences/orders:give-back", {"content": b""}, "request.malformed"),
     ("PUT", "/v1/sequences/orders", {"content": b"\xff"}, "request.malformed"),
     ("PUT", "/v1/sequences/orders", {"content": b"[]"}, "request.malformed"),
     ("PUT", "/v1/sequences/orders", {"content": b'{"start":"1","start":"1"}'}, "request.malformed"),

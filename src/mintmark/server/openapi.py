@@ -177,7 +177,8 @@ def _operation(operation: Operation, schemas: dict[tuple[Any, str], Any], settin
     for each in operation.parameters:
         schema = schemas[each.form, "validation"]
         if each.place == "body":
-            described["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema}}}
+            content = {"application/json": {"schema": schema}}
+            described["requestBody"] = {"required": each.is_required, "content": content}
         else:
             parameters.append(_parameter(each, schema, settings))
     if parameters:

@@ -262,7 +262,7 @@ class Operation:
         body = await read_body(scope, receive, service.settings.max_request_bytes)
         values: dict[str, Any] = {}
         for parameter in self.parameters:
-            if parameter.place == "body":
+            if parameter.place == "body" and body:
                 values[parameter.name] = _checked(parameter, _members_of(body))
             elif parameter.wire in given:
                 values[parameter.name] = _checked(parameter, given[parameter.wire])

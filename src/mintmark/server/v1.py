@@ -195,6 +195,9 @@ class NewNamespace(Body):
         return "floor" in self.model_fields_set
 
 
+_ORDINARY: Final = NewNamespace()
+
+
 class NewPool(Body):
     """A pool to be made, or freed from its quarantine."""
 
@@ -500,12 +503,12 @@ async def _find_namespace(ask: Ask, namespace: Namespace) -> NamespaceFacts:
     codes=(*_NAMED, "field.range", "config.namespace"),
     statuses=(201, 200),
 )
-async def _put_namespace(ask: Ask, namespace: Namespace, body: NewNamespace) -> NamespaceFacts:
+async def _put_namespace(ask: Ask, namespace: Namespace, body: NewNamespace = _ORDINARY) -> NamespaceFacts:
     """Make a namespace, or raise the floor of one.
 
-    A namespace has the integers from `start` to `maximum` that are `offset` modulo `stride`. With `floor` alone, the
-    floor is raised, and the answer is 200: a floor never moves back, and makes a namespace that does not exist. What
-    was reserved before is still handed out.
+    A namespace has the integers from `start` to `maximum` that are `offset` modulo `stride`; without a body, all of
+    them from 1 on. With `floor` alone, the floor is raised, and the answer is 200: a floor never moves back, and makes
+    a namespace that does not exist. What was reserved before is still handed out.
     """
     store = ask.service.store
     if body.is_floor:
