@@ -261,28 +261,33 @@ def alloc(beside: str, peer: type[Measured], bar: Bar | None) -> Row:
     return served("POST /alloc", beside, throughput(posts, Mintmark, peer), bar, "k/s", PAIR)
 
 
-def incr(
-    pipeline: int, beside: str, peer: type[Measured], limit: float, *, note: str = INCR, alone: bool = False
-) -> Row:
+def incr(pipeline: int, beside: str, peer: type[Measured], bar: Bar | None, *, alone: bool = False) -> Row:
     # Where the two are close, many rounds tell which is ahead.
     times = 3 if peer is RedisInMemory else 1
     measure = throughput(increments(pipeline, 1 if alone else CONNECTIONS), Mintmark, peer, times)
     what = f"INCR, pipeline {pipeline}" + ", one connection" * alone
-    return served(what, beside, measure, at_least(limit), "k/s", note)
+    return served(what, beside, measure, bar, "k/s", INCR)
 
 
 SERVICE: tuple[Row, ...] = (
     alloc(IDALLOC, QuietIdalloc, at_least(3)),
     alloc(GO, GoConstant, at_least(1.5)),
     alloc("idalloc as its README has it", Idalloc, None),
-    incr(1, IN_MEMORY, RedisInMemory, 1.0),
-    incr(16, IN_MEMORY, RedisInMemory, 1.1),
-    incr(64, IN_MEMORY, RedisInMemory, 1.3),
-    incr(1, DURABLE, DurableRedis, 2, alone=True),
-    incr(
-        1, DURABLE, DurableRedis, 2, note=f"{INCR} The client is the limit of ours, and 50 connections share an fsync."
+    incr(1, IN_MEMORY, RedisInMemory, at_least(1.0)),
+    incr(16, IN_MEMORY, RedisInMemory, at_least(1.1)),
+    incr(64, IN_MEMORY, RedisInMemory, at_least(1.3)),
+    incr(1, DURABLE, DurableRedis, at_least(2), alone=True),
+    # No bar: the client does not ask for twice as much, as the next row shows.
+    incr(1, DURABLE, DurableRedis, None),
+    served(
+        "INCR of Redis without persistence, pipeline 1",
+        DURABLE,
+        throughput(increments(1), RedisInMemory, DurableRedis),
+        None,
+        "k/s",
+        "`redis-benchmark`, which is the limit: the 50 connections share an fsync.",
     ),
-    *(incr(pipeline, DURABLE, DurableRedis, 2) for pipeline in (16, 64)),
+    *(incr(pipeline, DURABLE, DurableRedis, at_least(2)) for pipeline in (16, 64)),
     *(
         served(
             f"{what}, P99 at half load",

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from itertools import islice, repeat
 from pathlib import Path
 from pkgutil import resolve_name
@@ -251,8 +251,9 @@ def _together(jobs: list[Callable[[], object]]) -> int:
     return time.perf_counter_ns() - start
 
 
+@cache
 def go_program(source: Path) -> str:
-    """The Go program in `source`, built where all that is built goes; Go keeps it while nothing changes."""
+    """The Go program in `source`, built where all that is built goes."""
     go = shutil.which("go")
     if go is None:
         raise UnavailableError("Go is not installed")
