@@ -22,7 +22,7 @@ from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from mintmark.errors import GenerationError, LeaseError, MintError, StoreError
+from mintmark.errors import FieldError, GenerationError, LeaseError, MintError, StoreError
 from mintmark.forks import quiet
 from mintmark.lease import Segment
 
@@ -614,7 +614,19 @@ class Supply(Task):
         return 0.0 if wants and not self._pool.has_next() else None
 
     def work(self) -> Callable[[], None]:
-        segment = self.store.reserve(self._namespace, self._step)
+        step = self._step
+        while True:
+            try:
+                segment = self.store.reserve(self._namespace, step)
+            except FieldError:
+                # A service may give less at a time than we would take.
+                if step == 1:
+                    raise
+                step //= 2
+            else:
+                break
+        if step < self._step:
+            self._most = self._step = step
         return lambda: self._offer(segment)
 
     def _offer(self, segment: Segment) -> None:

@@ -318,6 +318,7 @@ def test_files_that_have_no_certificates_or_a_locked_key_are_refused(tmp_path: P
     lock = ["openssl", "pkcs8", "-topk8", "-in", key, "-out", locked, "-passout", "pass:secret"]
     subprocess.run(lock, check=True, capture_output=True)
     for options in (
+        "ca=",
         f"ca={tmp_path}/missing.pem",
         f"ca={key}",
         f"cert={cert}",
@@ -327,6 +328,14 @@ def test_files_that_have_no_certificates_or_a_locked_key_are_refused(tmp_path: P
     ):
         with open_store(f"https://{HOST}:{free_port()}?{options}") as store:
             assert code_of(lambda store=store: store.reserve("n", 1)) == "config.store"  # type: ignore[misc]
+
+
+def test_a_sequence_makes_do_with_what_a_service_gives_at_a_time(tmp_path: Path) -> None:
+    with (
+        serving(tmp_path / "s", f"sqlite:///{tmp_path}/ids.db", max_reserve=300) as service,
+        Sequence("orders", store=service.url, min_step=1000) as orders,
+    ):
+        assert len({orders.next() for _ in range(5_000)}) == 5_000
 
 
 # --- the clients ----------------------------------------------------------------------------------------------------

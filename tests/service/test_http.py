@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import socket
 import subprocess
+import sys
 import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,7 +20,6 @@ from tests.service.running import Running, certificate, key_toml, running
 from tests.service.wire import connect, exactly, head, say, until_closed
 
 if TYPE_CHECKING:
-    import socket
     from collections.abc import Iterator
     from pathlib import Path
 
@@ -213,6 +214,19 @@ def test_a_client_of_http_1_0_is_answered_and_the_connection_closed(service: Run
     assert b"\r\nconnection: close\r\n" in heard
     assert b'"code":0' in heard
     assert curl("--http1.0", "-d", BODY.decode(), f"{service.url}/alloc").json["code"] == 0
+
+
+def test_who_says_no_more_still_gets_the_answers(service: Running) -> None:
+    slow, quick = post("/v1/sequences/half-closed:reserve?count=10"), post("/v1/sequences/half-closed:next")
+    for said, answers in ((slow, 1), (quick, 1), (quick + slow + quick + get("/v1/store") + quick, 5)):
+        with connect(service.http) as connection:
+            connection.sendall(said)
+            connection.shutdown(socket.SHUT_WR)
+            assert until_closed(connection).count(b"HTTP/1.1 200") == answers
+    with connect(service.http) as connection:
+        connection.sendall(slow + slow[:-10])
+        connection.shutdown(socket.SHUT_WR)
+        assert until_closed(connection).count(b"HTTP/1.1 200") == 1, "half a request is none"
 
 
 def test_a_connection_is_kept_until_the_client_wants_it_closed(service: Running) -> None:
@@ -415,6 +429,23 @@ def test_curl_is_answered_over_tls_and_only_over_tls(tmp_path: Path) -> None:
         with pytest.raises(subprocess.CalledProcessError):
             curl(*ca, "--tls-max", "1.1", "-d", BODY.decode(), url)
         assert b"HTTP/1.1" not in say(service.http, post("/alloc", BODY))
+
+
+def test_files_that_are_no_certificates_are_named(tmp_path: Path) -> None:
+    cert, key = certificate(tmp_path, "ids")
+    locked = f"{tmp_path}/locked.key"
+    lock = ["openssl", "pkcs8", "-topk8", "-in", key, "-out", locked, "-passout", "pass:secret"]
+    subprocess.run(lock, check=True, capture_output=True)
+    for files, sentence in (
+        ({"cert": cert, "key": locked}, f"tls_cert '{cert}' with tls_key '{locked}' is not a certificate"),
+        ({"cert": cert, "key": cert}, f"tls_cert '{cert}' with tls_key '{cert}' is not a certificate"),
+        ({"cert": cert, "key": key, "client-ca": key}, f"tls_client_ca '{key}' is not a file of certificates"),
+    ):
+        options = [word for name, file in files.items() for word in (f"--tls-{name}", file)]
+        serve = [sys.executable, "-m", "mintmark", "serve", "--http", "127.0.0.1:0", "--redis", "off", *options]
+        done = subprocess.run(serve, check=False, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=60)
+        assert done.returncode == 78
+        assert sentence in done.stderr
 
 
 def test_a_client_without_a_certificate_is_not_heard_where_one_is_asked_for(tmp_path: Path) -> None:

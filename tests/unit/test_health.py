@@ -455,9 +455,9 @@ def test_without_keys_nobody_gets_a_profile() -> None:
     assert "mintmark keys new" in response.headers["detail"]
 
 
-@pytest.mark.parametrize("query", ["seconds=0", "seconds=61", "seconds=-1", "seconds=1.5", "seconds=", "seconds=٣"])
-def test_a_profile_takes_1_to_60_whole_seconds(query: str) -> None:
-    response = answer(profile.routes(profiled()), f"/debug/profile?{query}", key="boss")
+@pytest.mark.parametrize("seconds", ["0", "61", "-1", "1.5", "", "٣", "0000000015000000", "000000001" + "1" * 5000])
+def test_a_profile_takes_1_to_60_whole_seconds(seconds: str) -> None:
+    response = answer(profile.routes(profiled()), f"/debug/profile?seconds={seconds}", key="boss")
     assert (response.status_code, response.text) == (400, "request.malformed")
 
 

@@ -8,14 +8,14 @@ import re
 import time
 from base64 import b64encode
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import httpx
 import pytest
 import structlog
 
 from mintmark import snowflake
-from mintmark.errors import CATALOGUE, StoreError
+from mintmark.errors import CATALOGUE, MintError, StoreError
 from mintmark.formats import LAYOUTS, write_layout
 from mintmark.lease import MAX_INTEGER
 from mintmark.server.app import create_app
@@ -27,13 +27,14 @@ from mintmark.server.v1 import OPERATIONS
 from mintmark.store.memory import MemoryStore
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from mintmark.lease import NamespaceRecord, Segment
     from mintmark.server.operation import Operation
 
 Ask = dict[str, Any]
+T = TypeVar("T")
 SLOW = snowflake.Layout("time:38 region:4 node:10 sequence:8", epoch_ms=1_262_304_000_000, unit_ms=10)
 
 
@@ -64,6 +65,10 @@ class Asked:
     def metric(self, operation: str, code: str) -> float | None:
         labels = {"interface": "http", "operation": operation, "code": code}
         return self.service.metrics.registry.get_sample_value("mintmark_requests_total", labels)
+
+    def run(self, wanted: Coroutine[Any, Any, T]) -> T:
+        """What comes of it, in the service's loop."""
+        return self._runner.run(wanted)
 
     def close(self) -> None:
         self._runner.run(self._http.aclose())
@@ -199,6 +204,13 @@ class Away(MemoryStore):
         return []
 
 
+class Gone(Away):
+    """One that never answered."""
+
+    def list_namespaces(self) -> list[NamespaceRecord]:
+        raise StoreError("away", code="store.unavailable", retry_after_ms=1500)
+
+
 # --- mintmark's own -----------------------------------------------------------------------------------------------
 
 
@@ -219,6 +231,34 @@ def test_the_tail_of_a_segment_is_taken_back_once(ask: Asked) -> None:
     assert ask("POST", "/v1/sequences/orders:give-back", json=tail).json() == {"taken_back": True}
     assert ask("POST", "/v1/sequences/orders:give-back", json=tail).json() == {"taken_back": False}
     assert ask("POST", "/v1/sequences/orders:reserve?count=1").json()["first"] == "900"
+
+
+def test_only_what_was_lent_is_taken_back(ask: Asked) -> None:
+    def taken_back(**tail: str | int) -> bool:
+        return bool(ask("POST", "/v1/sequences/orders:give-back", json=tail).json()["taken_back"])
+
+    assert ask("POST", "/v1/sequences/orders:next?count=3").json()["ids"] == ["1", "2", "3"]
+    assert not taken_back(first="1", last="1000", first_unused="1"), "the service hands these out itself"
+    reserved = ask("POST", "/v1/sequences/orders:reserve?count=10").json()
+    first, last = int(reserved["first"]), int(reserved["last"])
+    assert not taken_back(first="1", last=str(last), first_unused=str(first - 1)), "it is longer"
+    assert not taken_back(first=str(first - 1), last=str(last - 1), first_unused=str(first)), "it is another"
+    ask("PUT", "/v1/sequences/orders", json={"floor": str(last + 1)})
+    assert not taken_back(first=str(first), last=str(last), first_unused=str(first)), "a floor never moves back"
+    assert ask("POST", "/v1/sequences/orders:reserve?count=1").json()["first"] == str(last + 1)
+    ask("PUT", "/v1/sequences/even", json={"start": "2", "stride": 2})
+    ask("POST", "/v1/sequences/even:reserve?count=5")
+    tail = {"first": "9", "last": "10", "stride": 1, "first_unused": "9"}
+    assert ask("POST", "/v1/sequences/even:give-back", json=tail).json() == {"taken_back": False}
+
+
+def test_nobody_gives_back_what_another_key_reserved(configured: Callable[..., Any]) -> None:
+    mine, other = new_key(), new_key()
+    with configured({mine: {"orders": ["reserve"]}, other: {"orders": ["reserve"]}}, "--auto-create") as ask:
+        ask("POST", "/v1/sequences/orders:reserve?count=10", key=mine)
+        tail = {"first": "1", "last": "10", "first_unused": "6"}
+        given = [ask("POST", "/v1/sequences/orders:give-back", json=tail, key=key).json() for key in (other, mine)]
+        assert given == [{"taken_back": False}, {"taken_back": True}]
 
 
 @pytest.mark.parametrize(
@@ -281,6 +321,24 @@ def test_snowflakes_are_minted_by_the_node_numbers_that_were_set() -> None:
     with serving("--snowflake-nodes", "700..700") as ask:
         (one,) = ask("POST", "/v1/ids/snowflake").json()["ids"]
         assert snowflake.DEFAULT.parse(int(one)).node == 700
+
+
+def test_a_layout_that_has_few_ids_keeps_nothing_else_waiting() -> None:
+    with serving("--snowflake-layout", "time:41 node:10 sequence:1 @0 100ms") as ask:
+        assert problem(ask("POST", "/v1/ids/snowflake?count=21")) == (400, "field.range")
+
+        async def at_once() -> list[int]:
+            caller = ask.service.caller(None)
+            minted = [asyncio.ensure_future(ask.service.mint(caller, "snowflake", 8)) for _ in range(40)]
+            await asyncio.sleep(0)
+            assert len(await ask.service.segment(caller, "orders", 5)) == 5
+            assert not any(isinstance(each, list) for each in minted)
+            found = await asyncio.gather(*minted, return_exceptions=True)
+            assert {each.code for each in found if isinstance(each, MintError)} == {"request.busy"}
+            return [int(each) for row in found if isinstance(row, list) for each in row]
+
+        ids = ask.run(at_once())
+        assert len(ids) == len({*ids}) == 16
 
 
 def test_a_lease_lives_by_its_token_alone(ask: Asked) -> None:
@@ -593,6 +651,18 @@ def test_the_access_log_says_as_much_as_it_was_told(level: str, expected: list[i
         ask("GET", "/healthz")
         ask("GET", "/nothing")
         assert [line["status"] for line in logged if line["event"] in {"answered", "refused"}] == expected
+
+
+def test_the_last_resort_believes_in_no_more_names_than_would_be_made() -> None:
+    resort = ("--fallback", "random", "--max-wait-ms", "50", "--max-namespaces", "3", "--rate", "2")
+    with serving(*resort, store=Gone()) as ask:
+        answers = [ask("POST", f"/v1/sequences/n{number}:next").status_code for number in range(6)]
+        assert answers == [200] * 3 + [503] * 3
+        again = [ask("POST", "/v1/sequences/n0:next").status_code for _ in range(6)]
+        assert again[0] == 200
+        assert again[-1] == 429, "its rate holds here too"
+    with serving(*resort, "--no-auto-create", store=Gone()) as ask:
+        assert problem(ask("POST", "/v1/sequences/orders:next")) == (503, "store.unavailable")
 
 
 def test_integers_of_the_last_resort_are_marked() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
@@ -223,12 +224,38 @@ def test_who_asks_too_often_is_left_to_python() -> None:
     assert session.feed(incr * 4) == (b":2\r\n:3\r\n:4\r\n", [b"INCR", b"orders"]), "of a key"
 
 
+def test_what_python_must_answer_python_lets_through_itself() -> None:
+    long = command("INCRBY", "orders", str(MOST))
+    for limits in ("key", "namespace", "both"):
+        of_key, of_namespace = Bucket(1e-6, 2), Bucket(1e-6, 2 if limits != "both" else 1)
+        session = RespSession(served(bucket=None if limits == "key" else of_namespace).lane)
+        session.admit(all=True, bucket=None if limits == "namespace" else of_key)
+        for _ in range(10):
+            assert session.feed(long)[0] == b"", "no row is so long"
+        assert session.feed(command("INCR", "orders")) == b":2\r\n"
+        if limits == "both":
+            assert session.feed(command("INCR", "orders"))[0] == b""
+            assert of_key.take() == 0, "who was refused by one has lost nothing to the other"
+
+
+def test_what_python_must_answer_over_http_python_lets_through_itself() -> None:
+    session = HttpSession(served(bucket=Bucket(1e-6, 1)).lane)
+    for _ in range(10):
+        assert isinstance(session.feed(ask(f"orders:next?count={MOST}")), tuple), "not so many are held"
+    assert isinstance(session.feed(ask("orders:next")), bytes)
+
+
 # --- HTTP ------------------------------------------------------------------------------------------------------------
 
 
 def alloc(body: bytes | str, *headers: str) -> bytes:
     encoded = body if isinstance(body, bytes) else body.encode()
     return head("POST /alloc", "X-Trace-Id: t", *headers, length=len(encoded)) + encoded
+
+
+def rss_kb() -> int:
+    """Kilobytes that this process has in memory."""
+    return int(next(line for line in Path("/proc/self/status").read_text().splitlines() if "VmRSS" in line).split()[1])
 
 
 def ask(path: str, *headers: str) -> bytes:
@@ -335,6 +362,10 @@ def test_a_request_that_may_not_be_answered_here_says_who_asked_for_what() -> No
         assert session.asked == asked
     session.allow(b"mine", "orders")
     assert isinstance(session.feed(mine), bytes)
+    before = rss_kb()
+    for number in range(2_000):
+        session.allow(b"mine", f"{number}" * 10_000)
+    assert rss_kb() - before < 10_000, "what is not served is not remembered"
     assert session.feed(theirs) == (b"", theirs)
     assert session.feed(ask("orders:next"))[0] == b""
     session.allow(b"theirs", "others")

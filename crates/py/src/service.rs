@@ -37,6 +37,10 @@ impl Bucket {
     }
 }
 
+fn passes(bucket: Option<&Bucket>) -> bool {
+    bucket.is_none_or(|bucket| bucket.passes().is_ok())
+}
+
 #[pymethods]
 impl Bucket {
     #[new]
@@ -72,10 +76,6 @@ struct Line {
 }
 
 impl Line {
-    fn passes(&self) -> bool {
-        self.bucket.as_ref().is_none_or(|bucket| bucket.passes().is_ok())
-    }
-
     /// Counts a request. Only ever called with the GIL held, so nothing is lost between load and store.
     #[inline(always)]
     fn count(&self, operation: Operation, integers: u64) {
@@ -256,7 +256,8 @@ struct Access {
 }
 
 impl Access {
-    /// The line of a namespace that this connection may use; `None` sends it to Python.
+    /// The line of a namespace that this connection may use, now; `None` sends it to Python. Whoever then cannot serve
+    /// it says so with [`Access::put_back`]: Python lets the request through once more.
     #[inline(always)]
     fn line(&mut self, lane: &Lane, namespace: &[u8]) -> Option<&Line> {
         let version = lane.version.load(Ordering::Acquire);
@@ -271,7 +272,27 @@ impl Access {
             self.version = version;
         }
         let line = self.last.as_deref()?;
-        (self.bucket.as_ref().is_none_or(|bucket| bucket.passes().is_ok()) && line.passes()).then_some(line)
+        if !passes(self.bucket.as_ref()) {
+            return None;
+        }
+        if !passes(line.bucket.as_ref()) {
+            self.bucket.iter().for_each(|bucket| bucket.0.put_back());
+            return None;
+        }
+        Some(line)
+    }
+
+    /// Takes back that the last request was let through.
+    fn put_back(&self) {
+        let buckets = [self.bucket.as_ref(), self.last.as_ref().and_then(|line| line.bucket.as_ref())];
+        buckets.into_iter().flatten().for_each(|bucket| bucket.0.put_back());
+    }
+
+    /// Lets the connection use a namespace, if it is one that is served: whatever else a client may ask for is not kept.
+    fn allow(&mut self, lane: &Lane, namespace: &str) {
+        if lock(&lane.lines).contains_key(namespace.as_bytes()) {
+            self.names.insert(namespace.into());
+        }
     }
 
     fn reset(&mut self, all: bool, bucket: Option<Bucket>) {
@@ -348,7 +369,10 @@ fn command(py: Python<'_>, lane: &Lane, access: &mut Access, words: &[&[u8]], re
                 Some(taken) => taken,
                 None => match sequence.take_held(py, 1)? {
                     Some(taken) => taken.first,
-                    None => return Ok(false),
+                    None => {
+                        access.put_back();
+                        return Ok(false);
+                    }
                 },
             };
             line.count(Operation::Incr, 1);
@@ -357,7 +381,10 @@ fn command(py: Python<'_>, lane: &Lane, access: &mut Access, words: &[&[u8]], re
         }
         Some(Hot::IncrBy(namespace, count)) if count <= lane.most => {
             let Some(line) = access.line(lane, namespace) else { return Ok(false) };
-            let Some(row) = line.sequence.get().take_row(py, count)? else { return Ok(false) };
+            let Some(row) = line.sequence.get().take_row(py, count)? else {
+                access.put_back();
+                return Ok(false);
+            };
             line.count(Operation::IncrBy, count.into());
             resp::say_integer(reply, row.first + u64::from(count - 1) * u64::from(row.stride));
             Ok(true)
@@ -418,7 +445,7 @@ impl RespSession {
 
     /// Lets the connection use a namespace.
     fn allow(&mut self, namespace: &str) {
-        self.access.names.insert(namespace.into());
+        self.access.allow(self.lane.get(), namespace);
     }
 }
 
@@ -479,7 +506,13 @@ impl HttpSession {
             };
             let known = lane.open || request.key.is_some() && request.key == self.key.as_deref();
             let answered = match known.then(|| self.access.line(lane, request.namespace.as_bytes())).flatten() {
-                Some(line) => lane.answer(py, line, &request, &mut reply)?,
+                Some(line) => {
+                    let answered = lane.answer(py, line, &request, &mut reply)?;
+                    if !answered {
+                        self.access.put_back();
+                    }
+                    answered
+                }
                 None => false,
             };
             if !answered {
@@ -521,6 +554,6 @@ impl HttpSession {
             self.access.reset(false, bucket);
             self.key = Some(key.into());
         }
-        self.access.names.insert(namespace.into());
+        self.access.allow(self.lane.get(), namespace);
     }
 }

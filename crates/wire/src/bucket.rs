@@ -44,4 +44,9 @@ impl Bucket {
             }
         }
     }
+
+    /// Takes back that a request was let through: it was not served.
+    pub fn put_back(&self) {
+        self.full_at_ns.fetch_sub(self.interval_ns, Ordering::Relaxed);
+    }
 }

@@ -65,6 +65,10 @@ pub fn hear<'a>(bytes: &'a [u8], trace_header: &str, limit: usize) -> Heard<'a> 
         Ok(httparse::Status::Partial) => return more(),
         Err(_) => return Heard::Other,
     };
+    // httparse takes a bare LF for the end of a line. Where servers disagree, requests can be smuggled.
+    if memchr::memchr_iter(b'\n', &bytes[..head]).any(|at| bytes[..at].last() != Some(&b'\r')) {
+        return Heard::Other;
+    }
     let Some(heads) = Heads::read(request.headers, trace_header) else { return Heard::Other };
     let (Some(path), Some(1)) = (request.path, request.version) else { return Heard::Other };
     let used = head + heads.length;
@@ -119,7 +123,7 @@ impl<'a> Heads<'a> {
                     return None;
                 }
                 heads.key = Some(header.value.strip_prefix(b"Bearer ")?);
-            } else if is("connection") {
+            } else if is("connection") || is("proxy-connection") {
                 if !header.value.eq_ignore_ascii_case(b"keep-alive") {
                     return None;
                 }
@@ -149,6 +153,10 @@ struct Alloc<'a> {
 }
 
 fn alloc(body: &[u8]) -> Option<(&str, u32)> {
+    // serde would take a list of the two values as well.
+    if body.trim_ascii_start().first() != Some(&b'{') {
+        return None;
+    }
     let Alloc { service_name, count } = serde_json::from_slice(body).ok()?;
     // idalloc trims the name and writes it in small letters.
     let plain = service_name.bytes().all(|byte| byte.is_ascii_graphic() && !byte.is_ascii_uppercase());

@@ -30,6 +30,16 @@ fn a_refusal_does_not_count() {
     assert!(refused && bucket.take(2 * SECOND).is_ok());
 }
 
+#[test]
+fn what_was_put_back_can_be_taken_again() {
+    let bucket = Bucket::new(10.0, 3);
+    for _ in 0..100 {
+        bucket.take(SECOND).unwrap();
+        bucket.put_back();
+    }
+    assert_eq!((0..100).filter(|_| bucket.take(SECOND).is_ok()).count(), 3);
+}
+
 proptest! {
     #[test]
     fn nobody_gets_more_than_the_burst_and_the_rate_over_any_time(

@@ -50,6 +50,7 @@ class HttpProtocol(HttpToolsProtocol):
         # What waits for the answers to what came before.
         self._rest = b""
         self._refusal: RequestError | None = None
+        self._is_over = False
         self._is_active = True
         self._waits_s = 0
         self._heard = service.wake.heard
@@ -80,10 +81,12 @@ class HttpProtocol(HttpToolsProtocol):
         else:
             self._pass_on(data)
 
-    def eof_received(self) -> None:
+    def eof_received(self) -> bool:  # type: ignore[override]
         if begun := self._session.release():
             self._pass_on(begun)
-        super().eof_received()
+        # Who has said all that it will still gets its answers; but not over TLS, which cannot be closed by half.
+        self._is_over = self._is_waiting() or bool(self._rest)
+        return self._is_over and self.transport.get_extra_info("sslcontext") is None
 
     def pause_writing(self) -> None:
         super().pause_writing()
@@ -137,13 +140,15 @@ class HttpProtocol(HttpToolsProtocol):
             elif self._rest:
                 data, self._rest = self._rest, b""
                 self._begin(data) if self._is_between() else self._pass_on(data)
+            elif self._is_over:
+                self.transport.close()
             else:
                 self.flow.resume_reading()
                 break
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
-        if self._rest or self._refusal is not None:
+        if self._rest or self._refusal is not None or self._is_over:
             self.loop.call_soon(self._go_on)
 
     # --- what the lane does not answer ----------------------------------------------------------------------------

@@ -7,6 +7,7 @@ profile of whichever was asked.
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -72,7 +73,7 @@ def routes(service: Service) -> list[Route]:
 
 
 def _seconds(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or not 1 <= int(text[:9]) <= LONGEST_S:
+    if not re.fullmatch(r"[0-9]{1,3}", text) or not 1 <= int(text) <= LONGEST_S:
         raise RequestError(f"seconds {text[:40]!r} is not a whole number in 1..{LONGEST_S}", code="request.malformed")
     return int(text)
 

@@ -20,7 +20,7 @@ import sys
 import tempfile
 import threading
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from email.utils import formatdate
 from functools import partial
 from importlib.util import find_spec
@@ -36,7 +36,7 @@ from mintmark.server.settings import is_loopback
 from mintmark.store.url import StoreUrl
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from multiprocessing.connection import Connection as Pipe
 
     from uvicorn.server import ServerState
@@ -99,7 +99,8 @@ def _bind(name: str, address: tuple[str, int] | None) -> socket.socket | None:
             raise
     except OSError as error:
         raise ConfigError(
-            f"{name} {address[0]}:{address[1]} cannot be listened on: {error.strerror or error}: take another address",
+            f"{name} {address[0]}:{address[1]} cannot be listened on: {error.strerror or error}: take another address, "
+            f"with --{name}",
             code="config.setting",
         ) from error
     listener.setblocking(False)
@@ -155,16 +156,24 @@ def _tls(settings: Settings) -> ssl.SSLContext | None:
     if settings.tls_cert is None:
         return None
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    try:
-        context.load_cert_chain(settings.tls_cert, settings.tls_key)
-        if settings.tls_client_ca is not None:
-            context.load_verify_locations(settings.tls_client_ca)
-            context.verify_mode = ssl.CERT_REQUIRED
-    except (OSError, ssl.SSLError) as error:
-        raise ConfigError(
-            f"tls_cert, tls_key or tls_client_ca cannot be used: {error.strerror or error}", code="config.setting"
-        ) from error
+    cert, key, ca = settings.tls_cert, settings.tls_key, settings.tls_client_ca
+    with _said(f"tls_cert {cert!a} with tls_key {key!a} is not a certificate and its private key, without a password"):
+        # Nobody is there to type one.
+        context.load_cert_chain(cert, key, password=str)
+    if ca is not None:
+        with _said(f"tls_client_ca {ca!a} is not a file of certificates"):
+            context.load_verify_locations(ca)
+        context.verify_mode = ssl.CERT_REQUIRED
     return context
+
+
+@contextmanager
+def _said(what: str) -> Iterator[None]:
+    """Says what is wrong where OpenSSL does not."""
+    try:
+        yield
+    except OSError as error:
+        raise ConfigError(what, code="config.setting") from error
 
 
 # --- one worker ---------------------------------------------------------------------------------------------------

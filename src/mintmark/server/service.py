@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
+from collections import Counter, deque
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import ContextVar
@@ -47,8 +48,11 @@ FALLBACK_FLOOR: Final = 2**62
 """Integers of the last resort are not below: the upper half of the 63-bit space."""
 
 _THREADS: Final = 16
+_MINTERS: Final = 4
 #: More callers than this do not wait for a thread.
 _MOST_WAITING: Final = 4096
+#: A client holds a current and a next segment of each namespace.
+_MOST_LENT: Final = 4
 #: For how long a list of all namespaces is believed.
 _NAMES_S: Final = 1.0
 
@@ -92,6 +96,10 @@ class Service:
         self.watch = Watch(self)
         self.wake = Wake()
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="mintmark-store")
+        # Apart, as a layout that has few IDs keeps who mints waiting.
+        self._minters = ThreadPoolExecutor(_MINTERS, thread_name_prefix="mintmark-mint")
+        self._minting: Counter[str] = Counter()
+        """By scheme, how many IDs are being minted."""
         self._waiting = 0
         self._sequences: dict[str, Sequence] = {}
         self._buckets: dict[str, Bucket] = {}
@@ -100,6 +108,8 @@ class Service:
         self._names: frozenset[str] = frozenset()
         self._names_at_s = -_NAMES_S
         self._generators: dict[str, Generator] = {}
+        self._lent: dict[str, deque[tuple[str, Segment]]] = {}
+        """By namespace, the last segments that clients hand out by themselves, and whose key reserved them."""
 
     # --- who asks -----------------------------------------------------------------------------------------------
 
@@ -175,17 +185,27 @@ class Service:
         self._check_count(count, self.settings.max_reserve)
         await self._ensure(namespace)
         segment = await self._thread(self.store.reserve, namespace, count)
+        self._lent.setdefault(namespace, deque(maxlen=_MOST_LENT)).append((caller.name, segment))
         self.metrics.integers(namespace, len(segment))
         return segment
 
     async def give_back(self, caller: Caller, segment: Segment, first_unused: int) -> bool:
         """Takes back the unused tail of a segment if it is still the last that was reserved; to be asked once only.
 
+        The store believes whoever gives back. So only what this process lent to this caller goes on to it.
+
         :raises MintError: as :meth:`segment`.
         """
         check_name(segment.namespace, "namespace")
         self._admit(caller, "reserve", segment.namespace)
-        return await self._thread(self.store.give_back, segment, first_unused)
+        lent = self._lent.get(segment.namespace, deque())
+        for one in lent:
+            name, whole = one
+            if name == caller.name and whole.last == segment.last and first_unused in whole.as_range():
+                # Before the store is asked: an answer that is lost may have been a yes.
+                lent.remove(one)
+                return await self._thread(self.store.give_back, whole, first_unused)
+        return False
 
     async def find_namespace(self, caller: Caller, namespace: str) -> NamespaceRecord:
         """What the store keeps of a namespace.
@@ -230,12 +250,16 @@ class Service:
             max_wait_ms=settings.max_wait_ms,
         )
         sequence = await self._thread(make)
-        rate = settings.rates.get(namespace, settings.rate) / settings.workers
-        bucket = Bucket(rate, round(settings.burst or rate) or 1) if rate > 0 else None
-        if bucket is not None:
-            self._buckets[namespace] = bucket
-        self.lane.serve(namespace, sequence, bucket)
+        self.lane.serve(namespace, sequence, self._bucket(namespace))
         self._sequences[namespace] = sequence
+
+    def _bucket(self, namespace: str) -> Bucket | None:
+        """What holds a namespace to its rate, if it has one."""
+        settings = self.settings
+        rate = settings.rates.get(namespace, settings.rate) / settings.workers
+        if rate > 0 and namespace not in self._buckets:
+            self._buckets[namespace] = Bucket(rate, round(settings.burst or rate) or 1)
+        return self._buckets.get(namespace)
 
     async def _ensure(self, namespace: str) -> None:
         """Refuses a namespace that does not exist and may not be made by its first use."""
@@ -266,8 +290,12 @@ class Service:
         self._names |= {namespace}
 
     def made(self, namespace: str) -> None:
-        """Takes note of a namespace that was made just now: it may be used at once."""
+        """Takes note of a namespace that was made, or whose floor was raised, just now: it may be used at once.
+
+        What was lent of it before is not taken back, as that would lower a floor.
+        """
         self._names |= {namespace}
+        self._lent.pop(namespace, None)
 
     def _deadline(self) -> float:
         return asyncio.get_running_loop().time() + self.settings.max_wait_ms / 1000
@@ -309,6 +337,13 @@ class Service:
     def _last_resort(self, namespace: str, count: int, error: StoreError) -> list[int]:
         if self.settings.fallback != "random" or error.code != "store.unavailable":
             raise error
+        if namespace not in self._sequences:
+            if namespace not in self._names:
+                # Whether it exists cannot be asked now. Each has its metrics for ever, so there is a limit.
+                if not self.settings.creates or len(self._names) >= self.settings.max_namespaces:
+                    raise error
+                self._names |= {namespace}
+            self._pace(self._bucket(namespace), f"namespace {namespace!r}")
         self.metrics.fallback(namespace, count)
         self.fallback.set(True)
         return [FALLBACK_FLOOR + secrets.randbelow(MAX_INTEGER + 1 - FALLBACK_FLOOR) for _ in range(count)]
@@ -327,13 +362,28 @@ class Service:
         if scheme not in GENERATORS:
             raise RequestError(f"scheme {scheme!r:.60} is none of {', '.join(GENERATORS)}", code="request.malformed")
         self._admit(caller, "mint", scheme)
-        self._check_count(count, self.settings.max_count)
+        most = self._most_ids(scheme)
+        self._check_count(count, min(self.settings.max_count, most))
+        if self._minting[scheme] and self._minting[scheme] + count > most:
+            raise RequestError(
+                f"{self._minting[scheme]} IDs of {scheme} are being minted already, and a second has {most}",
+                code="request.busy",
+                retry_after_ms=1000,
+            )
         if not 0 <= meta <= (255 if scheme == "sno" else 0):
             limit = "outside 0..255" if scheme == "sno" else f"not 0: {scheme} has no metabyte"
             raise FieldError(f"meta {meta} is {limit}", code="field.range")
-        ids = await self._thread(self._mint, scheme, count, meta)
+        self._minting[scheme] += count
+        try:
+            ids = await self._within(self._minters, self._mint, scheme, count, meta)
+        finally:
+            self._minting[scheme] -= count
         self.metrics.ids(scheme, count)
         return ids
+
+    def _most_ids(self, scheme: str) -> int:
+        """How many IDs may be asked for at a time: a second's, as whoever waits for them has a thread."""
+        return max(1, self.settings.layout.ids_per_second) if scheme == "snowflake" else MAX_INTEGER
 
     def _mint(self, scheme: str, count: int, meta: int) -> list[str]:
         generator = self._generators.get(scheme)
@@ -368,6 +418,9 @@ class Service:
         return await self._thread(verb, *args, **kwargs)
 
     async def _thread(self, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        return await self._within(self._threads, verb, *args, **kwargs)
+
+    async def _within(self, threads: ThreadPoolExecutor, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         if self._waiting >= _MOST_WAITING:
             raise RequestError(
                 f"{self._waiting} requests wait for the store already: try again in a second",
@@ -376,7 +429,7 @@ class Service:
             )
         self._waiting += 1
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._threads, partial(verb, *args, **kwargs))
+            return await asyncio.get_running_loop().run_in_executor(threads, partial(verb, *args, **kwargs))
         except StoreError as error:
             if error.code == "store.unavailable" and error.retry_after_ms is None:
                 error.retry_after_ms = round(LONGEST_PAUSE_S * 1000)
@@ -404,3 +457,4 @@ class Service:
                 raise failure
         await loop.run_in_executor(self._threads, self.store.close)
         self._threads.shutdown(wait=False)
+        self._minters.shutdown(wait=False)

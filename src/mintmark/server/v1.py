@@ -472,8 +472,8 @@ async def _reserve(ask: Ask, namespace: Namespace, count: Reserve = 1000) -> Res
 async def _give_back(ask: Ask, namespace: Namespace, body: Tail) -> GivenBack:
     """Give back the unused tail of a segment.
 
-    It is taken back if it is still the last that was reserved. Ask once only, even if no answer comes: by then its
-    integers may belong to somebody else.
+    It is taken back if it is still the last that was reserved, and if the same worker gave it to the same key. Ask once
+    only, even if no answer comes: by then its integers may belong to somebody else.
     """
     segment = Segment(namespace, body.first, body.last, body.stride)
     return {"taken_back": await ask.service.give_back(ask.caller, segment, body.first_unused)}

@@ -301,9 +301,13 @@ class Service:
             ) from None
 
     def _lost(self, lost: Lost) -> _Failure:
+        # Where certificates are wanted, whoever shows none hears no more than that the connection is over.
+        shown = ", whether it wants a certificate (cert)" * (
+            self.url.scheme == "https" and "cert" not in self.url.options
+        )
         error = StoreError(
-            f"{self.url}: {lost.why}: check that the service runs there, or allow more than timeout_ms "
-            f"{self.timeout_ms}",
+            f"{self.url}: {lost.why.rstrip('.')}: check that the service runs there{shown}, or allow more than "
+            f"timeout_ms {self.timeout_ms}",
             code="store.unavailable",
         )
         error.__cause__ = lost.cause

@@ -97,7 +97,7 @@ class StoreUrl:
         text = self.options.get(option)
         if text is None:
             return default
-        if not text.isascii() or not text.isdigit() or not least <= int(text[:20]) <= most:
+        if not re.fullmatch(r"[0-9]{1,10}", text) or not least <= int(text) <= most:
             raise ConfigError(
                 f"option {option} of the store's URL is not a whole number in {least}..{most}", code="config.store"
             )
@@ -124,6 +124,8 @@ class StoreUrl:
 
         ca, cert, key = map(self.options.get, TLS_OPTIONS)
         try:
+            if ca == "":  # a variable that was not set, and no word for the system's
+                raise ValueError
             context = ssl.create_default_context(cafile=ca)
         except (OSError, ValueError):
             raise ConfigError(
@@ -136,9 +138,9 @@ class StoreUrl:
                 # Nobody is there to type the password of a key that has one.
                 context.load_cert_chain(cert, key, password=str)
             except (OSError, ValueError):
+                files = f"cert {cert!r}, without cert_key," if key is None else f"cert {cert!r} with cert_key {key!r}"
                 raise ConfigError(
-                    f"options cert {cert!r} and cert_key {key!r} of the store's URL are not files with a certificate "
-                    "and its private key, without a password",
+                    f"option {files} of the store's URL is not a certificate and its private key, without a password",
                     code="config.store",
                 ) from None
         return context
