@@ -290,12 +290,8 @@ class Service:
         self._names |= {namespace}
 
     def made(self, namespace: str) -> None:
-        """Takes note of a namespace that was made, or whose floor was raised, just now: it may be used at once.
-
-        What was lent of it before is not taken back, as that would lower a floor.
-        """
+        """Takes note of a namespace that was made just now: it may be used at once."""
         self._names |= {namespace}
-        self._lent.pop(namespace, None)
 
     def _deadline(self) -> float:
         return asyncio.get_running_loop().time() + self.settings.max_wait_ms / 1000

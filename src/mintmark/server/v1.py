@@ -508,7 +508,7 @@ async def _put_namespace(ask: Ask, namespace: Namespace, body: NewNamespace = _O
 
     A namespace has the integers from `start` to `maximum` that are `offset` modulo `stride`; without a body, all of
     them from 1 on. With `floor` alone, the floor is raised, and the answer is 200: a floor never moves back, and makes
-    a namespace that does not exist. What was reserved before is still handed out.
+    a namespace that does not exist. What was reserved before is still handed out, also after it was given back.
     """
     store = ask.service.store
     if body.is_floor:
