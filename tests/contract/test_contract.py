@@ -992,7 +992,8 @@ class Differential:
                 self.segments.append(self.store.reserve(self.name, n))
                 return self.segments[-1].as_range()
             case ("give_back", at, used) if self.segments:
-                segment = self.segments[at % len(self.segments)]
+                # Once only, as a store promises nothing of a second time.
+                segment = self.segments.pop(at % len(self.segments))
                 return self.store.give_back(segment, segment.first + used * segment.stride)
             case ("raise_floor", value):
                 self.store.raise_floor(self.name, value)

@@ -52,7 +52,7 @@ _MINTERS: Final = 4
 #: More callers than this do not wait for a thread.
 _MOST_WAITING: Final = 4096
 #: A client holds a current and a next segment of each namespace.
-_MOST_LENT: Final = 4
+_MOST_LENT: Final = 16
 #: For how long a list of all namespaces is believed.
 _NAMES_S: Final = 1.0
 
