@@ -25,10 +25,10 @@ __all__ = [
     "Format",
     "Part",
     "of_layout",
-    "read_layout",
+    "read_declaration",
     "stamp",
     "utc",
-    "write_layout",
+    "write_declaration",
 ]
 
 Role = Literal["time", "node", "sequence", "meta", "random", "fixed"]
@@ -377,20 +377,19 @@ LAYOUTS: Final[dict[str, snowflake.Layout]] = {
 }
 """The named layouts of 64-bit integers."""
 
-_DECLARED: Final = re.compile(r"([a-z0-9_: ]{1,200}) @(-?[0-9]{1,18}) ([0-9]{1,18})ms")
+_DECLARATION: Final = re.compile(r"([a-z0-9_: ]{1,200}) @(-?[0-9]{1,18}) ([0-9]{1,18})ms")
 
 
-def read_layout(text: str) -> snowflake.Layout | None:
-    """A layout by its name, or as :func:`write_layout` declares it; ``None`` if the text is neither.
+def read_declaration(text: str) -> snowflake.Layout | None:
+    """A layout as :func:`write_declaration` writes it; ``None`` if the text is none.
 
     :raises ConfigError: ``config.layout``: it declares fields that do not fit.
     """
-    if match := _DECLARED.fullmatch(text):
-        return snowflake.Layout(match[1], epoch_ms=int(match[2]), unit_ms=int(match[3]))
-    return LAYOUTS.get(text)
+    match = _DECLARATION.fullmatch(text)
+    return match and snowflake.Layout(match[1], epoch_ms=int(match[2]), unit_ms=int(match[3]))
 
 
-def write_layout(layout: snowflake.Layout) -> str:
+def write_declaration(layout: snowflake.Layout) -> str:
     """A layout's declaration, such as ``time:41 node:10 sequence:12 @1288834974657 1ms``."""
     fields = " ".join(f"{name}:{bits}" for name, bits, _ in layout.fields)
     return f"{fields} @{layout.epoch_ms} {layout.unit_ms}ms"

@@ -614,22 +614,21 @@ class Supply(Task):
         return 0.0 if wants and not self._pool.has_next() else None
 
     def work(self) -> Callable[[], None]:
-        step = self._step
+        step = wanted = self._step
         while True:
             try:
                 segment = self.store.reserve(self._namespace, step)
+                break
             except FieldError:
                 # A service may give less at a time than we would take.
                 if step == 1:
                     raise
                 step //= 2
-            else:
-                break
-        if step < self._step:
-            self._most = self._step = step
-        return lambda: self._offer(segment)
+        most = step if step < wanted else self._most
+        return lambda: self._offer(segment, most)
 
-    def _offer(self, segment: Segment) -> None:
+    def _offer(self, segment: Segment, most: int) -> None:
+        self._most, self._step = most, min(self._step, most)
         self._asked = False
         # Also while it closes: `close` waits for this, and gives it back.
         self._pool.offer(segment.first, len(segment), segment.stride)

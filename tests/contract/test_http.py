@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import multiprocessing
-import subprocess
 import sys
 import traceback
 import warnings
@@ -21,7 +20,7 @@ from mintmark.errors import LeaseError, MintError, RequestError, StoreError
 from mintmark.lease import Segment
 from tests.servers import Proxy
 from tests.servers.server import HOST, free_port, until
-from tests.service.running import certificate, key_toml
+from tests.service.running import certificate, key_toml, locked
 from tests.service.serving import Serving
 
 if TYPE_CHECKING:
@@ -314,9 +313,6 @@ def test_a_service_that_wants_a_certificate_is_shown_it(tmp_path: Path) -> None:
 
 def test_files_that_have_no_certificates_or_a_locked_key_are_refused(tmp_path: Path) -> None:
     cert, key = certificate(tmp_path, "shop")
-    locked = f"{tmp_path}/locked.key"
-    lock = ["openssl", "pkcs8", "-topk8", "-in", key, "-out", locked, "-passout", "pass:secret"]
-    subprocess.run(lock, check=True, capture_output=True)
     for options in (
         "ca=",
         f"ca={tmp_path}/missing.pem",
@@ -324,7 +320,7 @@ def test_files_that_have_no_certificates_or_a_locked_key_are_refused(tmp_path: P
         f"cert={cert}",
         f"cert_key={key}",
         f"cert={tmp_path}/missing.pem&cert_key={key}",
-        f"cert={cert}&cert_key={locked}",
+        f"cert={cert}&cert_key={locked(key)}",
     ):
         with open_store(f"https://{HOST}:{free_port()}?{options}") as store:
             assert code_of(lambda store=store: store.reserve("n", 1)) == "config.store"  # type: ignore[misc]

@@ -111,6 +111,14 @@ def certificate(home: Path, name: str) -> tuple[str, str]:
     return cert, key
 
 
+def locked(key: str) -> str:
+    """A private key with a password."""
+    file = f"{key}.locked"
+    lock = ["openssl", "pkcs8", "-topk8", "-in", key, "-out", file, "-passout", "pass:secret"]
+    subprocess.run(lock, check=True, capture_output=True)
+    return file
+
+
 def talk(service: Running, *commands: Iterable[str | bytes | int] | str, version: int = 2) -> bytes:
     """The replies to commands in one segment, each of words or a text of words; the last thing said is QUIT."""
     said = [command(*(each.split() if isinstance(each, str) else each)) for each in commands]

@@ -16,7 +16,7 @@ import httpx
 import pytest
 
 from mintmark.server.keys import new_key
-from tests.service.running import Running, certificate, key_toml, running
+from tests.service.running import Running, certificate, key_toml, locked, running
 from tests.service.wire import connect, exactly, head, say, until_closed
 
 if TYPE_CHECKING:
@@ -433,11 +433,9 @@ def test_curl_is_answered_over_tls_and_only_over_tls(tmp_path: Path) -> None:
 
 def test_files_that_are_no_certificates_are_named(tmp_path: Path) -> None:
     cert, key = certificate(tmp_path, "ids")
-    locked = f"{tmp_path}/locked.key"
-    lock = ["openssl", "pkcs8", "-topk8", "-in", key, "-out", locked, "-passout", "pass:secret"]
-    subprocess.run(lock, check=True, capture_output=True)
+    secret = locked(key)
     for files, sentence in (
-        ({"cert": cert, "key": locked}, f"tls_cert '{cert}' with tls_key '{locked}' is not a certificate"),
+        ({"cert": cert, "key": secret}, f"tls_cert '{cert}' with tls_key '{secret}' is not a certificate"),
         ({"cert": cert, "key": cert}, f"tls_cert '{cert}' with tls_key '{cert}' is not a certificate"),
         ({"cert": cert, "key": key, "client-ca": key}, f"tls_client_ca '{key}' is not a file of certificates"),
     ):

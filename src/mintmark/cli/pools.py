@@ -48,10 +48,12 @@ def read_layout(text: str) -> PoolLayout | None:
     if match := re.fullmatch(r"sno(?:/([1-9][0-9]{0,4}))?", text):
         shards = int(match[1] or 1)
         return PoolLayout(f"sno/{shards}", 65_536 * shards, formats.SNO.expires) if shards in SHARDS else None
-    layout = formats.read_layout("default" if text == "snowflake" else text.removeprefix("snowflake "))
+    layout = formats.LAYOUTS.get("default" if text == "snowflake" else text)
+    if layout is None and text.startswith("snowflake "):
+        layout = formats.read_declaration(text.removeprefix("snowflake "))
     if layout is None:
         return None
-    written = f"snowflake {formats.write_layout(layout)}"
+    written = f"snowflake {formats.write_declaration(layout)}"
     return PoolLayout(written, layout.nodes, formats.of_layout(layout, "").expires)
 
 

@@ -100,6 +100,9 @@ class Service:
         self._minters = ThreadPoolExecutor(_MINTERS, thread_name_prefix="mintmark-mint")
         self._minting: Counter[str] = Counter()
         """By scheme, how many IDs are being minted."""
+        # A second's, as whoever waits for more has a thread.
+        self._most_ids = {"snowflake": max(1, settings.layout.ids_per_second)}
+        """By scheme, how many may be minted at a time, where that is bounded."""
         self._waiting = 0
         self._sequences: dict[str, Sequence] = {}
         self._buckets: dict[str, Bucket] = {}
@@ -358,7 +361,7 @@ class Service:
         if scheme not in GENERATORS:
             raise RequestError(f"scheme {scheme!r:.60} is none of {', '.join(GENERATORS)}", code="request.malformed")
         self._admit(caller, "mint", scheme)
-        most = self._most_ids(scheme)
+        most = self._most_ids.get(scheme, MAX_INTEGER)
         self._check_count(count, min(self.settings.max_count, most))
         if self._minting[scheme] and self._minting[scheme] + count > most:
             raise RequestError(
@@ -376,10 +379,6 @@ class Service:
             self._minting[scheme] -= count
         self.metrics.ids(scheme, count)
         return ids
-
-    def _most_ids(self, scheme: str) -> int:
-        """How many IDs may be asked for at a time: a second's, as whoever waits for them has a thread."""
-        return max(1, self.settings.layout.ids_per_second) if scheme == "snowflake" else MAX_INTEGER
 
     def _mint(self, scheme: str, count: int, meta: int) -> list[str]:
         generator = self._generators.get(scheme)

@@ -145,7 +145,7 @@ def _store(value: SecretStr) -> SecretStr:
 
 
 def _layout(value: str) -> str:
-    if formats.read_layout(value) is None:
+    if value not in formats.LAYOUTS and formats.read_declaration(value) is None:
         raise ValueError
     return value
 
@@ -366,7 +366,7 @@ class Settings(BaseSettings):
     @property
     def layout(self) -> snowflake.Layout:
         """The layout of the snowflakes that it mints."""
-        layout = formats.read_layout(self.snowflake_layout)
+        layout = formats.LAYOUTS.get(self.snowflake_layout) or formats.read_declaration(self.snowflake_layout)
         assert layout is not None  # noqa: S101 - or it would have been refused
         return layout
 
