@@ -21,7 +21,18 @@ from benchmarks.servers import (
     QuietIdalloc,
     RedisInMemory,
 )
-from benchmarks.service import CONNECTIONS, increments, latency, memory_mb, posts, start_ms, started, throughput
+from benchmarks.service import (
+    CONNECTIONS,
+    CROWD,
+    busy,
+    in_turn,
+    increments,
+    latency,
+    memory_mb,
+    posts,
+    start_ms,
+    started,
+)
 from benchmarks.timing import (
     Loop,
     Measure,
@@ -37,7 +48,7 @@ from benchmarks.timing import (
     threads,
 )
 
-Unit = Literal["ns", "µs", "ms", "k/s", "M/s", "MB"]
+Unit = Literal["ns", "µs", "ms", "k/s", "M/s", "MB", "%"]
 
 
 @dataclass(frozen=True)
@@ -232,13 +243,20 @@ DURABLE = "Redis, appendfsync always"
 
 ONE_CORE = (
     "One processor for the server, another for the client and the databases; 50 connections that stay open, unless the "
-    "row says one."
+    "row says more."
 )
 PAIR = "`mintmark serve` and idalloc each on the same MariaDB and Redis; `wrk` asks for one integer a request."
 INCR = "`mintmark serve` on MariaDB with Redis in front; `redis-benchmark`."
+SHARED = (
+    f"{INCR} A program that never waits takes its share of the server's processor, so that the server is the limit "
+    "and not the client."
+)
 HALF = "At a fixed rate, half the peak of the slower of the two; an answer's time counts from when its request was due."
 OWN_HALF = "At a fixed rate, each at half its own peak; an answer's time counts from when its request was due."
 
+
+CLOSE = 3
+"""Where the two are close, so many times the rounds tell which is ahead."""
 
 FRESH = "A fresh process that has just given its first integer; as it is by default, on SQLite, unless it says more."
 
@@ -258,15 +276,26 @@ def served(what: str, beside: str, measure: Measure, bar: Bar | None, unit: Unit
 
 
 def alloc(beside: str, peer: type[Measured], bar: Bar | None) -> Row:
-    return served("POST /alloc", beside, throughput(posts, Mintmark, peer), bar, "k/s", PAIR)
+    return served("POST /alloc", beside, in_turn(posts, Mintmark, peer), bar, "k/s", PAIR)
 
 
 def incr(pipeline: int, beside: str, peer: type[Measured], bar: Bar | None, *, alone: bool = False) -> Row:
-    # Where the two are close, many rounds tell which is ahead.
-    times = 3 if peer is RedisInMemory else 1
-    measure = throughput(increments(pipeline, 1 if alone else CONNECTIONS), Mintmark, peer, times)
+    times = CLOSE if peer is RedisInMemory else 1
+    measure = in_turn(increments(pipeline, 1 if alone else CONNECTIONS), Mintmark, peer, times)
     what = f"INCR, pipeline {pipeline}" + ", one connection" * alone
     return served(what, beside, measure, bar, "k/s", INCR)
+
+
+def incr_crowded(pipeline: int, limit: float) -> Row:
+    measure = in_turn(increments(pipeline, CROWD), Mintmark, RedisInMemory, CLOSE, crowded=True)
+    return served(
+        f"INCR, pipeline {pipeline}, half a processor, {CROWD} connections",
+        IN_MEMORY,
+        measure,
+        at_least(limit),
+        "k/s",
+        SHARED,
+    )
 
 
 SERVICE: tuple[Row, ...] = (
@@ -274,15 +303,25 @@ SERVICE: tuple[Row, ...] = (
     alloc(GO, GoConstant, at_least(1.5)),
     alloc("idalloc as its README has it", Idalloc, None),
     incr(1, IN_MEMORY, RedisInMemory, at_least(1.0)),
-    incr(16, IN_MEMORY, RedisInMemory, at_least(1.1)),
+    # No bar: either server fills the client, as the next row shows, and none can be far ahead. Half a processor tells.
+    incr(16, IN_MEMORY, RedisInMemory, None),
+    served(
+        "INCR, pipeline 16: how busy the client is",
+        IN_MEMORY,
+        in_turn(busy(increments(16)), Mintmark, RedisInMemory),
+        None,
+        "%",
+        "The processor time of `redis-benchmark` in the time it runs.",
+    ),
     incr(64, IN_MEMORY, RedisInMemory, at_least(1.3)),
+    *(incr_crowded(pipeline, limit) for pipeline, limit in ((1, 1.0), (16, 1.1), (64, 1.3))),
     incr(1, DURABLE, DurableRedis, at_least(2), alone=True),
     # No bar: the client does not ask for twice as much, as the next row shows.
     incr(1, DURABLE, DurableRedis, None),
     served(
         "INCR of Redis without persistence, pipeline 1",
         DURABLE,
-        throughput(increments(1), RedisInMemory, DurableRedis),
+        in_turn(increments(1), RedisInMemory, DurableRedis),
         None,
         "k/s",
         "`redis-benchmark`, which is the limit: the 50 connections share an fsync.",

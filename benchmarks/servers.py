@@ -215,6 +215,14 @@ class Bench:
         server.start()
         return server
 
+    def crowd(self) -> None:
+        """Share the servers' processor from now on with a program that never waits: it takes half while one is busy."""
+        spinner = subprocess.Popen(
+            ["taskset", "--cpu-list", str(self.place.processor), "sh", "-c", "while :; do :; done"]
+        )
+        self._stack.callback(spinner.wait)
+        self._stack.callback(spinner.kill)
+
 
 def _can_serve() -> bool:
     asked = [sys.executable, "-m", "mintmark", "serve", "--help"]

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 import shutil
 import subprocess
 import time
@@ -14,6 +15,9 @@ from benchmarks.timing import Measure, Rounds, UnavailableError, go_program
 
 CONNECTIONS = 50
 """Connections of every client, as many as `redis-benchmark` opens by itself."""
+
+CROWD = 500
+"""Connections where the server is to be the limit: enough waits for it whenever it has its processor."""
 
 ROUND_S = 1.5
 """About how long one round of one side takes."""
@@ -68,6 +72,19 @@ def increments(pipeline: int, connections: int = CONNECTIONS) -> Client:
     return client
 
 
+def busy(client: Client) -> Client:
+    """How much of its processor a client takes while it asks, in percent."""
+
+    def share(server: Measured) -> float:
+        before = os.times()
+        client(server)
+        after = os.times()
+        taken_s = after.children_user + after.children_system - before.children_user - before.children_system
+        return 100 * taken_s / (after.elapsed - before.elapsed)
+
+    return share
+
+
 def _p99_us(server: Measured, protocol: str, rate: float) -> float:
     """The P99 of answers at so many thousand requests a second, in microseconds, each from when it was due."""
     port = server.port if protocol == "http" else server.redis_port
@@ -82,14 +99,21 @@ def _p99_us(server: Measured, protocol: str, rate: float) -> float:
 # Measurements.
 
 
-def throughput(client: Client, ours: type[Measured], beside: type[Measured], times: int = 1) -> Measure:
-    """What the client sees of both servers in alternation, in `times` as many rounds as are wanted."""
+def in_turn(
+    client: Client, ours: type[Measured], beside: type[Measured], times: int = 1, *, crowded: bool = False
+) -> Measure:
+    """The client's figure of both servers in alternation, in `times` as many rounds as are wanted.
+
+    `crowded`: each server has to share its processor, so that it is the limit and not the client.
+    """
 
     def measure(rounds: int) -> Rounds:
         rounds *= times
         result = Rounds()
         with bench() as servers:
             our_server, other = servers.start(ours), servers.start(beside)
+            if crowded:
+                servers.crowd()
             for round_ in range(-1, rounds):  # round -1 warms up
                 figure, beside_figure = client(our_server), client(other)
                 if round_ >= 0:
