@@ -60,7 +60,7 @@ def after_hello(heard: bytes) -> bytes:
 
 def head(request: str, *headers: str, length: int | None = None) -> bytes:
     """The head of a request of HTTP as curl would write it."""
-    lines = [f"{request} HTTP/1.1", "Host: ids", *headers]
+    lines = [f"{request} HTTP/1.1", "Host: localhost", *headers]
     if length is not None:
         lines.append(f"Content-Length: {length}")
     return "\r\n".join([*lines, "", ""]).encode("latin-1")

@@ -49,7 +49,7 @@ class Asked:
     async def _made(self, settings: Settings) -> tuple[Service, httpx.AsyncClient]:
         service = Service(settings, self.store)
         transport = httpx.ASGITransport(create_app(service), raise_app_exceptions=False)
-        return service, httpx.AsyncClient(transport=transport, base_url="http://ids")
+        return service, httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1")
 
     def __call__(self, method: str, path: str, *, key: str = "", **how: Any) -> httpx.Response:
         """What it answers."""
@@ -499,6 +499,31 @@ def test_without_keys_a_page_of_another_machine_in_a_browser_is_refused(ask: Ask
 @pytest.mark.parametrize("origin", ["http://127.0.0.1:8080", "http://localhost:8080", "http://[::1]:8080"])
 def test_without_keys_the_page_to_try_it_may_ask(ask: Asked, origin: str) -> None:
     assert ask("POST", "/v1/sequences/orders:next", headers={"Origin": origin}).status_code == 200
+
+
+@pytest.mark.parametrize("host", ["evil.example:8080", "127.0.0.1.evil.example", "localhost.evil.example", "[", ""])
+def test_without_keys_a_page_whose_name_was_made_to_lead_here_reads_nothing(ask: Asked, host: str) -> None:
+    for path in ("/v1/sequences", "/v1/leases", "/metrics", "/"):
+        assert problem(ask("GET", path, headers={"Host": host})) == (403, "request.rights")
+        assert ask("HEAD", path, headers={"Host": host}).status_code == 403
+
+
+def test_a_client_that_knows_this_machine_by_a_name_of_its_own_gets_integers(ask: Asked) -> None:
+    # A browser would have sent the Origin of its page.
+    assert ask("POST", "/v1/sequences/orders:next", headers={"Host": "ids"}).status_code == 200
+
+
+@pytest.mark.parametrize("host", ["localhost:8080", "LOCALHOST", "127.0.0.1", "[::1]:8080", "192.0.2.1:80"])
+def test_without_keys_localhost_and_addresses_are_answered(ask: Asked, host: str) -> None:
+    assert ask("GET", "/v1/sequences", headers={"Host": host}).status_code == 200
+
+
+def test_with_keys_or_insecure_the_service_may_have_any_name(configured: Callable[..., Any]) -> None:
+    key, host = new_key(), {"Host": "ids.example"}
+    with configured({key: {"*": ["describe"]}}) as ask:
+        assert ask("GET", "/v1/sequences", key=key, headers=host).status_code == 200
+    with serving("--insecure") as ask:
+        assert ask("GET", "/v1/sequences", headers=host).status_code == 200
 
 
 def test_with_keys_or_insecure_a_page_of_anywhere_may_ask(configured: Callable[..., Any]) -> None:

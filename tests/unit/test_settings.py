@@ -262,6 +262,8 @@ LINES = [
     (["--snowflake-nodes", "0..1024"], "snowflake_nodes 0..1024 is outside 0..1023, the node numbers of the layout"),
     (["--fallback", "null"], "--fallback 'null' is not one of none, random"),
     (["--trace-header", "X Trace"], "--trace-header 'X Trace' is not 1 to 64 letters, digits and -"),
+    (["--trace-header", "Content-Length"], "trace_header is Content-Length, which has another meaning"),
+    (["--trace-header", "AUTHORIZATION"], "trace_header is AUTHORIZATION, which has another meaning"),
     (["--trace-header", "X\nTrace"], r"--trace-header 'X\nTrace' is not 1 to 64 letters"),
     (["--min-step", "9", "--max-step", "8"], "min_step 9 is above max_step 8"),
     (["--tls-cert", __file__], "tls_cert is set without tls_key"),

@@ -5,6 +5,7 @@ Whatever happens to a request, it is answered once, in the form of its interface
 
 from __future__ import annotations
 
+import ipaddress
 import re
 import secrets
 import time
@@ -87,6 +88,17 @@ def _is_near(origin: str) -> bool:
         return False
 
 
+def _is_name(host: str) -> bool:
+    """Whether it is a name that somebody may have made to lead here: localhost and addresses mean themselves."""
+    try:
+        name = urlsplit(f"//{host}").hostname or ""
+        if name != "localhost":
+            ipaddress.ip_address(name)
+    except ValueError:
+        return True
+    return False
+
+
 class Front:
     """Around each request: its trace id, the log, the metrics, and an answer where something broke."""
 
@@ -136,14 +148,24 @@ class Front:
                 self._note(scope, exchange, status, seconds)
 
     def _refusal(self, scope: Scope) -> MintError | None:
-        """Without keys, anybody on this machine may ask; a page of somebody else's in a browser on it is not."""
+        """Without keys, anybody on this machine may ask; a page of somebody else's in a browser on it may not."""
         settings = self._service.settings
         if settings.has_keys or settings.insecure:
             return None
         for name, value in scope["headers"]:
-            if name == b"origin" and not _is_near(value.decode("latin-1")):
-                shown = ascii(value[:100].decode("latin-1"))
-                return RequestError(f"a page of {shown} may not ask a service without keys", code="request.rights")
+            text = value.decode("latin-1")
+            if name == b"origin" and not _is_near(text):
+                return RequestError(
+                    f"a page of {text[:100]!a} may not ask a service without keys", code="request.rights"
+                )
+            # A page whose own name was made to lead here is at home for a browser, which then sends no Origin when it
+            # reads; with every other method it does.
+            if name == b"host" and scope["method"] in {"GET", "HEAD"} and _is_name(text):
+                return RequestError(
+                    f"a service without keys is read as localhost or by its address, not as {text[:100]!a}: "
+                    "configure keys, or say --insecure",
+                    code="request.rights",
+                )
         return None
 
     def _trace_id(self, scope: Scope) -> str:

@@ -144,6 +144,20 @@ def _store(value: SecretStr) -> SecretStr:
     return value
 
 
+_MEANT_OTHERWISE: Final = re.compile(
+    "allow|authorization|cache-control|connection|content-(length|type)|cookie|date|expect|host|keep-alive|lease-token"
+    "|origin|proxy-authorization|retry-after|te|trailer|transfer-encoding|upgrade|www-authenticate|x-mintmark-fallback",
+    re.IGNORECASE,
+)
+"""Headers that a trace id must not stand in: requests or answers have them for something else, some of it secret."""
+
+
+def _trace_header(value: str) -> str:
+    if _MEANT_OTHERWISE.fullmatch(value):
+        raise _wrong(f"trace_header is {value}, which has another meaning: use a name such as X-Request-Id")
+    return value
+
+
 def _layout(value: str) -> str:
     if value not in formats.LAYOUTS and formats.read_declaration(value) is None:
         raise ValueError
@@ -287,7 +301,10 @@ class Settings(BaseSettings):
         "errors", description="requests to log; all is slower"
     )
     trace_header: Annotated[
-        str, Field(pattern=r"^[A-Za-z0-9-]{1,64}$"), Form("NAME", "1 to 64 letters, digits and -")
+        str,
+        Field(pattern=r"^[A-Za-z0-9-]{1,64}$"),
+        AfterValidator(_trace_header),
+        Form("NAME", "1 to 64 letters, digits and -"),
     ] = Field("X-Trace-Id", description="HTTP header that names a request in the log")
 
     if TYPE_CHECKING:  # a str is a SecretStr too
