@@ -49,6 +49,10 @@ class Place:
     mariadb: MariaDB
     redis: Redis
 
+    def pinned(self, *program: str) -> list[str]:
+        """The command of a program that runs on that processor."""
+        return [*([] if self.processor is None else ["taskset", "--cpu-list", str(self.processor)]), *program]
+
 
 class Measured(Daemon):
     """A server that is measured: alone on its processor, and up at its first good answer, seen within 1 ms."""
@@ -76,8 +80,7 @@ class Measured(Daemon):
         raise NotImplementedError
 
     def command(self) -> list[str]:
-        pinned = [] if self.place.processor is None else ["taskset", "--cpu-list", str(self.place.processor)]
-        return [*pinned, *self.program()]
+        return self.place.pinned(*self.program())
 
     def serves(self) -> bool:
         """Whether it gives an integer now."""
@@ -217,9 +220,7 @@ class Bench:
 
     def crowd(self) -> None:
         """Share the servers' processor from now on with a program that never waits: it takes half while one is busy."""
-        spinner = subprocess.Popen(
-            ["taskset", "--cpu-list", str(self.place.processor), "sh", "-c", "while :; do :; done"]
-        )
+        spinner = subprocess.Popen(self.place.pinned("sh", "-c", "while :; do :; done"))
         self._stack.callback(spinner.wait)
         self._stack.callback(spinner.kill)
 

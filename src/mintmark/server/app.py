@@ -152,17 +152,17 @@ class Front:
         settings = self._service.settings
         if settings.has_keys or settings.insecure:
             return None
+        reads = scope["method"] in {"GET", "HEAD"}
         for name, value in scope["headers"]:
-            text = value.decode("latin-1")
-            if name == b"origin" and not _is_near(text):
+            if name == b"origin" and not _is_near(origin := value.decode("latin-1")):
                 return RequestError(
-                    f"a page of {text[:100]!a} may not ask a service without keys", code="request.rights"
+                    f"a page of {origin[:100]!a} may not ask a service without keys", code="request.rights"
                 )
             # A page whose own name was made to lead here is at home for a browser, which then sends no Origin when it
             # reads; with every other method it does.
-            if name == b"host" and scope["method"] in {"GET", "HEAD"} and _is_name(text):
+            if reads and name == b"host" and _is_name(host := value.decode("latin-1")):
                 return RequestError(
-                    f"a service without keys is read as localhost or by its address, not as {text[:100]!a}: "
+                    f"a service without keys is read as localhost or by its address, not as {host[:100]!a}: "
                     "configure keys, or say --insecure",
                     code="request.rights",
                 )

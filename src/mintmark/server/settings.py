@@ -158,8 +158,12 @@ def _trace_header(value: str) -> str:
     return value
 
 
+def _read_layout(text: str) -> snowflake.Layout | None:
+    return formats.LAYOUTS.get(text) or formats.read_declaration(text)
+
+
 def _layout(value: str) -> str:
-    if value not in formats.LAYOUTS and formats.read_declaration(value) is None:
+    if _read_layout(value) is None:
         raise ValueError
     return value
 
@@ -383,7 +387,7 @@ class Settings(BaseSettings):
     @property
     def layout(self) -> snowflake.Layout:
         """The layout of the snowflakes that it mints."""
-        layout = formats.LAYOUTS.get(self.snowflake_layout) or formats.read_declaration(self.snowflake_layout)
+        layout = _read_layout(self.snowflake_layout)
         assert layout is not None  # noqa: S101 - or it would have been refused
         return layout
 
