@@ -1,4 +1,4 @@
-# mintmark's one interface. `make` lists the verbs.
+# mintage's one interface. `make` lists the verbs.
 
 PYTHON ?= python3
 VENV := .venv
@@ -7,7 +7,7 @@ PIP := $(BIN)/pip --quiet --disable-pip-version-check
 STAMPS := $(VENV)/stamps
 
 RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name 'Cargo.toml')
-LOOM := RUSTFLAGS="--cfg loom" cargo test --locked --quiet --release --target-dir target/loom -p mintmark-core --test loom
+LOOM := RUSTFLAGS="--cfg loom" cargo test --locked --quiet --release --target-dir target/loom -p mintage-core --test loom
 
 .DEFAULT_GOAL := help
 .PHONY: help run serve build test check fix bench deep docs clean rust-tests python-tests
@@ -18,14 +18,14 @@ help: ## List the verbs
 run: serve ## Set up everything and start the ID service on this machine; Ctrl-C stops it
 
 serve: toolchain build $(STAMPS)/serve
-	@$(BIN)/mintmark serve --log-format console
+	@$(BIN)/mintage serve --log-format console
 
 build: toolchain $(STAMPS)/build ## Build the release extension into .venv
 
 test: rust-tests python-tests ## Set up everything and run all tests
 
 rust-tests: toolchain
-	cargo test --locked --quiet --workspace --exclude mintmark-py
+	cargo test --locked --quiet --workspace --exclude mintage-py
 	$(LOOM)
 	spec/model/check.sh
 
@@ -43,7 +43,7 @@ check: build $(STAMPS)/tests docs ## Formatters, linters, types, layers, docs
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m mypy.stubtest mintmark._core --allowlist tests/typing/stubtest-allowlist.txt
+	$(BIN)/python -m mypy.stubtest mintage._core --allowlist tests/typing/stubtest-allowlist.txt
 	$(BIN)/lint-imports
 	$(BIN)/python -m benchmarks.render --check
 
@@ -60,10 +60,10 @@ bench: build $(STAMPS)/benchmarks ## Measure beside the peers, write a record, r
 deep: build $(STAMPS)/tests $(STAMPS)/deep servers ## The long proofs: a billion IDs, a million faults, fuzzing, an hour of the service, many more cases
 	$(BIN)/python -m benchmarks.deep_threads
 	$(BIN)/python -m tests.simulator --ids 100000000 --faults 1000000 --batch 400 --jobs 2
-	MINTMARK_CONTRACT_SECONDS=60 $(BIN)/python -m pytest tests/contract -k crowd
+	MINTAGE_CONTRACT_SECONDS=60 $(BIN)/python -m pytest tests/contract -k crowd
 	$(BIN)/python tests/deep/fuzz.py --seconds 60
 	$(BIN)/python -m tests.deep.soak
-	PROPTEST_CASES=100000 cargo test --locked --quiet --release -p mintmark-core
+	PROPTEST_CASES=100000 cargo test --locked --quiet --release -p mintage-core
 	$(BIN)/python -m pytest --hypothesis-profile=deep tests/stateful tests/unit
 
 docs: build $(STAMPS)/docs ## Build the documentation into docs/_build/html
@@ -77,11 +77,11 @@ clean: ## Remove everything that was built
 
 .PHONY: toolchain
 toolchain:
-	@cargo --version >/dev/null 2>&1 || { echo "mintmark needs Rust 1.89 or newer: install it with rustup (https://rustup.rs), then run make again." >&2; exit 1; }
+	@cargo --version >/dev/null 2>&1 || { echo "mintage needs Rust 1.89 or newer: install it with rustup (https://rustup.rs), then run make again." >&2; exit 1; }
 
 $(STAMPS)/venv:
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "mintmark needs Python 3.11 or newer: name one with make PYTHON=python3.12." >&2; exit 1; }
-	@$(PYTHON) -m venv $(VENV) || { echo "mintmark needs Python's venv module: install python3-venv, then run make again." >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "mintage needs Python 3.11 or newer: name one with make PYTHON=python3.12." >&2; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || { echo "mintage needs Python's venv module: install python3-venv, then run make again." >&2; exit 1; }
 	@mkdir -p $(STAMPS)
 	@touch $@
 

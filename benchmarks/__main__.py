@@ -1,4 +1,4 @@
-"""Measure mintmark beside its peers. A full run writes a record and renders the documentation's table from it."""
+"""Measure mintage beside its peers. A full run writes a record and renders the documentation's table from it."""
 
 import argparse
 import json
@@ -24,7 +24,7 @@ TIMEOUT_S = 180
 
 def measure(row: Row, result: Result, rounds: int) -> None:
     """Add the rounds of one fresh process to the result."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("MINTMARK_")}
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("MINTAGE_")}
     command = [sys.executable, "-m", "benchmarks.worker", row.key, str(rounds)]
     root = Path(__file__).parent.parent
     try:

@@ -14,7 +14,7 @@ from itertools import cycle, islice
 
 import numpy as np
 
-from mintmark import sno
+from mintage import sno
 
 ID = np.dtype([("unit", ">u4"), ("tick", "u1"), ("meta", "u1"), ("partition", ">u2"), ("sequence", ">u2")])
 """The 10 bytes of an ID. The 39 bits of time end within the second field, above the bit of the timeline."""

@@ -55,10 +55,10 @@ def _version(package: str) -> str | None:
 
 
 def _packages() -> dict[str, str | None]:
-    """Versions of mintmark, of what the service runs with and of every peer; null where one is not installed."""
+    """Versions of mintage, of what the service runs with and of every peer; null where one is not installed."""
     files = (HERE / "requirements.txt", HERE.parent / "deploy" / "requirements.txt")
     pinned = [package for file in files for package in re.findall(r"^([\w-]+).*==", file.read_text(), re.MULTILINE)]
-    return {package: _version(package) for package in ["mintmark", *pinned]}
+    return {package: _version(package) for package in ["mintage", *pinned]}
 
 
 def _programs() -> dict[str, str | None]:
@@ -83,7 +83,7 @@ def _said(version: str, *command: str) -> str | None:
 def _extension() -> dict[str, object] | None:
     """How the Rust extension was built and which clock it found."""
     try:
-        core, new = resolve_name("mintmark._core"), resolve_name("mintmark.sno:new")
+        core, new = resolve_name("mintage._core"), resolve_name("mintage.sno:new")
     except ImportError:
         return None
     calibrated = time.monotonic() + 0.2  # the clock learns the processor's cycles while IDs are minted

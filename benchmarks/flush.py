@@ -1,7 +1,7 @@
-"""FLUSHALL under load: idalloc and `mintmark serve` in turn, each new, on the same MariaDB and Redis.
+"""FLUSHALL under load: idalloc and `mintage serve` in turn, each new, on the same MariaDB and Redis.
 
 `python -m benchmarks.flush` has clients of idalloc ask each server for integers, flushes its Redis three times
-and counts the integers that came again. Exits with 1 unless mintmark repeated none.
+and counts the integers that came again. Exits with 1 unless mintage repeated none.
 """
 
 import argparse
@@ -14,7 +14,7 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
-from benchmarks.servers import Idalloc, Measured, Mintmark, bench
+from benchmarks.servers import Idalloc, Measured, Mintage, bench
 from benchmarks.timing import UnavailableError
 from tests.servers.server import ANSWER_S, HOST, until
 
@@ -24,13 +24,13 @@ CLIENTS, COUNT = 4, 100
 FLUSHES = 3
 
 BATCH = 10_000
-"""Integers that a server fetches at a time: what idalloc's README has, and the same for mintmark."""
+"""Integers that a server fetches at a time: what idalloc's README has, and the same for mintage."""
 
 
-class MintmarkInBatches(Mintmark):
+class MintageInBatches(Mintage):
     """Fetches as many at a time as idalloc, so that it needs its Redis as often."""
 
-    label = "mintmark-batches"
+    label = "mintage-batches"
 
     def program(self) -> list[str]:
         return [*super().program(), "--min-step", str(BATCH), "--max-step", str(BATCH)]
@@ -100,16 +100,16 @@ def flushed(kind: type[Measured], seconds: float) -> Outcome:
 
 
 def main() -> int:
-    """Run both and print the table; 1 where mintmark repeated an integer or something is missing."""
+    """Run both and print the table; 1 where mintage repeated an integer or something is missing."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.flush", description=__doc__)
     parser.add_argument("--seconds", type=float, default=2, help="of load around each FLUSHALL (default: 2)")
     options = parser.parse_args()
     try:
-        idalloc, ours = flushed(Idalloc, options.seconds), flushed(MintmarkInBatches, options.seconds)
+        idalloc, ours = flushed(Idalloc, options.seconds), flushed(MintageInBatches, options.seconds)
     except UnavailableError as error:
         print(error, file=sys.stderr)
         return 1
-    lines = [HEADINGS, idalloc.cells("idalloc 0.1.1"), ours.cells("mintmark serve")]
+    lines = [HEADINGS, idalloc.cells("idalloc 0.1.1"), ours.cells("mintage serve")]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     for name, *cells in lines:
         print("  ".join([name.ljust(widths[0]), *map(str.rjust, cells, widths[1:])]).rstrip())

@@ -16,8 +16,8 @@ from benchmarks.servers import (
     GoConstant,
     Idalloc,
     Measured,
-    Mintmark,
-    MintmarkOnSQLite,
+    Mintage,
+    MintageOnSQLite,
     QuietIdalloc,
     RedisInMemory,
 )
@@ -100,11 +100,11 @@ WIDE = "time:41 node:2 sequence:20"
 
 
 def sno() -> Any:
-    return resolve_name("mintmark.sno:Generator")(partition=1)
+    return resolve_name("mintage.sno:Generator")(partition=1)
 
 
 def snowflake(fields: str | None = None, **options: object) -> Any:
-    module = resolve_name("mintmark.snowflake")
+    module = resolve_name("mintage.snowflake")
     if fields is not None:
         options["layout"] = module.Layout(fields, epoch_ms=module.DEFAULT.epoch_ms)
     return module.Generator(node=1, **options)
@@ -115,20 +115,20 @@ def wide() -> Any:
 
 
 def locality() -> Any:
-    return resolve_name("mintmark.locality:Generator")()
+    return resolve_name("mintage.locality:Generator")()
 
 
 def leased(scheme: str, **options: Any) -> Any:
-    return resolve_name(f"mintmark.{scheme}:Generator")(store="memory:", **options)
+    return resolve_name(f"mintage.{scheme}:Generator")(store="memory:", **options)
 
 
 def leased_wide() -> Any:
-    module = resolve_name("mintmark.snowflake")
+    module = resolve_name("mintage.snowflake")
     return leased("snowflake", layout=module.Layout(WIDE, epoch_ms=module.DEFAULT.epoch_ms))
 
 
 def sequence() -> Any:
-    return resolve_name("mintmark:Sequence")("orders", "memory:", step=100_000_000)
+    return resolve_name("mintage:Sequence")("orders", "memory:", step=100_000_000)
 
 
 @contextmanager
@@ -141,7 +141,7 @@ def sequence_of_mariadb() -> Iterator[Callable[[], int]]:
         server = servers.MariaDB(Path(directory))
         server.start()
         try:
-            with resolve_name("mintmark:Sequence")("orders", server.url, max_wait_ms=10_000) as ours:
+            with resolve_name("mintage:Sequence")("orders", server.url, max_wait_ms=10_000) as ours:
                 yield ours.next
         finally:
             server.stop()
@@ -184,7 +184,7 @@ def _sno_to_text() -> Loop:
 
 
 def _text_to_sno() -> Loop:
-    return calls(resolve_name("mintmark.sno:ID").parse, str(sno().new()))
+    return calls(resolve_name("mintage.sno:ID").parse, str(sno().new()))
 
 
 # Bulk.
@@ -210,18 +210,18 @@ def _sno_bytes_and_text() -> tuple[bytearray, bytearray]:
     ids = bytearray(10 * IN_CACHE)
     sno().fill(ids)
     text = bytearray(16 * IN_CACHE)
-    resolve_name("mintmark.sno:encode_into")(ids, text)
+    resolve_name("mintage.sno:encode_into")(ids, text)
     return ids, text
 
 
 def _encode() -> Loop:
     ids, text = _sno_bytes_and_text()
-    return calls(resolve_name("mintmark.sno:encode_into"), ids, text)
+    return calls(resolve_name("mintage.sno:encode_into"), ids, text)
 
 
 def _parse() -> Loop:
     ids, text = _sno_bytes_and_text()
-    return calls(resolve_name("mintmark.sno:parse_into"), text, ids)
+    return calls(resolve_name("mintage.sno:parse_into"), text, ids)
 
 
 def _copy_text() -> Loop:
@@ -234,7 +234,7 @@ def bulk(prepare: Callable[[], Loop]) -> Side:
 
 COPY = "memcpy of the 16,000 bytes of text"
 
-# The service. Ours is `mintmark serve` on MariaDB with Redis in front, for both interfaces.
+# The service. Ours is `mintage serve` on MariaDB with Redis in front, for both interfaces.
 
 IDALLOC = "idalloc that logs errors only"
 GO = "a constant by Go's net/http"
@@ -245,8 +245,8 @@ ONE_CORE = (
     "One processor for the server, another for the client and the databases; 50 connections that stay open, unless the "
     "row says more."
 )
-PAIR = "`mintmark serve` and idalloc each on the same MariaDB and Redis; `wrk` asks for one integer a request."
-INCR = "`mintmark serve` on MariaDB with Redis in front; `redis-benchmark`."
+PAIR = "`mintage serve` and idalloc each on the same MariaDB and Redis; `wrk` asks for one integer a request."
+INCR = "`mintage serve` on MariaDB with Redis in front; `redis-benchmark`."
 SHARED = (
     f"{INCR} A program that never waits takes its share of the server's processor, so that the server is the limit "
     "and not the client."
@@ -263,12 +263,12 @@ FRESH = "A fresh process that has just given its first integer; as it is by defa
 
 def fresh(what: str, figure: Callable[[Measured, float], float], bar: Bar | None, unit: Unit, *, alone: bool) -> Row:
     on, ours, beside, peer = (
-        ("", MintmarkOnSQLite, "redis-server", RedisInMemory)
+        ("", MintageOnSQLite, "redis-server", RedisInMemory)
         if alone
-        else (" on the pair", Mintmark, "idalloc", Idalloc)
+        else (" on the pair", Mintage, "idalloc", Idalloc)
     )
     note = FRESH if alone else f"{FRESH} With the drivers of MariaDB and Redis."
-    return Row(f"mintmark serve{on}: {what}", beside, started(figure, ours, peer), bar, unit, note, False, 1)
+    return Row(f"mintage serve{on}: {what}", beside, started(figure, ours, peer), bar, unit, note, False, 1)
 
 
 def served(what: str, beside: str, measure: Measure, bar: Bar | None, unit: Unit, note: str) -> Row:
@@ -276,18 +276,18 @@ def served(what: str, beside: str, measure: Measure, bar: Bar | None, unit: Unit
 
 
 def alloc(beside: str, peer: type[Measured], bar: Bar | None) -> Row:
-    return served("POST /alloc", beside, in_turn(posts, Mintmark, peer), bar, "k/s", PAIR)
+    return served("POST /alloc", beside, in_turn(posts, Mintage, peer), bar, "k/s", PAIR)
 
 
 def incr(pipeline: int, beside: str, peer: type[Measured], bar: Bar | None, *, alone: bool = False) -> Row:
     times = CLOSE if peer is RedisInMemory else 1
-    measure = in_turn(increments(pipeline, 1 if alone else CONNECTIONS), Mintmark, peer, times)
+    measure = in_turn(increments(pipeline, 1 if alone else CONNECTIONS), Mintage, peer, times)
     what = f"INCR, pipeline {pipeline}" + ", one connection" * alone
     return served(what, beside, measure, bar, "k/s", INCR)
 
 
 def incr_crowded(pipeline: int, limit: float) -> Row:
-    measure = in_turn(increments(pipeline, CROWD), Mintmark, RedisInMemory, CLOSE, crowded=True)
+    measure = in_turn(increments(pipeline, CROWD), Mintage, RedisInMemory, CLOSE, crowded=True)
     return served(
         f"INCR, pipeline {pipeline}, half a processor, {CROWD} connections",
         IN_MEMORY,
@@ -308,7 +308,7 @@ SERVICE: tuple[Row, ...] = (
     served(
         "INCR, pipeline 16: how busy the client is",
         IN_MEMORY,
-        in_turn(busy(increments(16)), Mintmark, RedisInMemory),
+        in_turn(busy(increments(16)), Mintage, RedisInMemory),
         None,
         "%",
         "The processor time of `redis-benchmark` in the time it runs.",
@@ -331,7 +331,7 @@ SERVICE: tuple[Row, ...] = (
         served(
             f"{what}, P99 at half load",
             beside,
-            latency(protocol, Mintmark, peer, same_rate=same_rate),
+            latency(protocol, Mintage, peer, same_rate=same_rate),
             at_most(1.2) if same_rate else None,
             "µs",
             HALF if same_rate else OWN_HALF,
@@ -362,7 +362,7 @@ WALL = "Wall time over all IDs. Duplicates are counted in as many more IDs, whic
 ROWS: tuple[Row, ...] = (
     beside_uuid7("snowflake.Generator.new()", new(wide), 1.0, WIDE_NOTE),
     beside_uuid7("sno.Generator.new()", new(sno), 1.0, BURSTS),
-    beside_uuid7("sno.new()", call("mintmark.sno:new"), 1.0, BURSTS),
+    beside_uuid7("sno.new()", call("mintage.sno:new"), 1.0, BURSTS),
     beside_uuid7("locality.Generator.new()", new(locality), 1.1),
     beside_uuid7("for id in snowflake.Generator", each(wide), 0.9, f"{WIDE_NOTE} {ISLICE}"),
     beside_uuid7("for id in sno.Generator", each(sno), 0.9, f"{BURSTS} {ISLICE}"),
@@ -402,7 +402,7 @@ ROWS: tuple[Row, ...] = (
     Row(
         "for id in snowflake.Generator, one thread",
         "ceiling of the layout",
-        saturation(snowflake, lambda: int(resolve_name("mintmark.snowflake:DEFAULT").ids_per_second)),
+        saturation(snowflake, lambda: int(resolve_name("mintage.snowflake:DEFAULT").ids_per_second)),
         at_least(0.99),
         unit="M/s",
         note=UNITS,
@@ -465,9 +465,9 @@ ROWS: tuple[Row, ...] = (
         pinned=False,
     ),
     Row(
-        "import mintmark",
+        "import mintage",
         "start of the interpreter",
-        importing("mintmark"),
+        importing("mintage"),
         at_most(15, "figure", zero="third-party modules"),
         unit="ms",
         note="Added to `python -c pass`.",

@@ -1,4 +1,4 @@
-"""What the store of `mintmark serve` sees, and what workers buy: the tables of docs/how-to/scale.md.
+"""What the store of `mintage serve` sees, and what workers buy: the tables of docs/how-to/scale.md.
 
 `python -m benchmarks.scale` takes integers at several rates from a service on MariaDB and counts its writes there; then
 `wrk` asks services of one worker and of two as fast as it can.
@@ -13,7 +13,7 @@ import sys
 import time
 from typing import ClassVar
 
-from benchmarks.servers import Bench, Measured, Mintmark, bench
+from benchmarks.servers import Bench, Measured, Mintage, bench
 from benchmarks.service import posts
 from benchmarks.timing import UnavailableError
 from tests.servers.server import ANSWER_S, HOST
@@ -31,10 +31,10 @@ TARGET_S = 10
 """How long a segment is to last; `target_ms` as it is by default."""
 
 
-class OnMariaDB(Mintmark):
+class OnMariaDB(Mintage):
     """With the database alone behind it, so that a refill is a write."""
 
-    name = label = "mintmark-mariadb"
+    name = label = "mintage-mariadb"
     options: ClassVar[tuple[str, ...]] = ()
 
     @property
@@ -48,12 +48,12 @@ class OnMariaDB(Mintmark):
 class InSteps(OnMariaDB):
     """As a server that fetches a thousand at a time, whatever the load."""
 
-    label = "mintmark-steps"
+    label = "mintage-steps"
     options = ("--min-step", "1000", "--max-step", "1000")
 
 
 class TwoWorkers(OnMariaDB):
-    label = "mintmark-workers"
+    label = "mintage-workers"
     options = ("--workers", "2")
 
 
@@ -63,7 +63,7 @@ def refills(server: Measured) -> int:
     connection.request("GET", "/metrics")
     text = connection.getresponse().read().decode()
     connection.close()
-    found = re.search(r'^mintmark_store_seconds_count\{verb="reserve"\} ([\d.e+]+)$', text, re.MULTILINE)
+    found = re.search(r'^mintage_store_seconds_count\{verb="reserve"\} ([\d.e+]+)$', text, re.MULTILINE)
     return int(float(found[1])) if found else 0
 
 

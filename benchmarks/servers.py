@@ -96,10 +96,10 @@ class Measured(Daemon):
         return False
 
 
-class Mintmark(Measured):
-    """`mintmark serve`, with both interfaces, on the pair."""
+class Mintage(Measured):
+    """`mintage serve`, with both interfaces, on the pair."""
 
-    name = label = "mintmark"
+    name = label = "mintage"
     programs = ()
 
     def create(self) -> None:
@@ -116,14 +116,14 @@ class Mintmark(Measured):
 
     def program(self) -> list[str]:
         http_at, redis_at = f"{HOST}:{self.port}", f"{HOST}:{self.redis_port}"
-        serve = [sys.executable, "-m", "mintmark", "serve", "--log-format", "json"]
+        serve = [sys.executable, "-m", "mintage", "serve", "--log-format", "json"]
         return [*serve, "--store", self.store, "--http", http_at, "--redis", redis_at]
 
 
-class MintmarkOnSQLite(Mintmark):
+class MintageOnSQLite(Mintage):
     """The same without another server behind it."""
 
-    name = label = "mintmark-sqlite"
+    name = label = "mintage-sqlite"
 
     @property
     def store(self) -> str:
@@ -146,7 +146,7 @@ class Idalloc(Measured):
 
     def program(self) -> list[str]:
         at = self.place
-        dsn = f"mintmark:{PASSWORD}@tcp({HOST}:{at.mariadb.port})/mintmark?charset=utf8mb4&parseTime=true&loc=Local"
+        dsn = f"mintage:{PASSWORD}@tcp({HOST}:{at.mariadb.port})/mintage?charset=utf8mb4&parseTime=true&loc=Local"
         databases = ["-mysql", dsn, "-redis", f"{HOST}:{at.redis.port}"]
         return [self._program, "-listen", f"{HOST}:{self.port}", *databases, "-log-level", self.level]
 
@@ -192,7 +192,7 @@ class RedisInMemory(Measured):
 
 
 class DurableRedis(RedisInMemory):
-    """`redis-server` that has on the disk what it answers, as mintmark has what it hands out."""
+    """`redis-server` that has on the disk what it answers, as mintage has what it hands out."""
 
     name = label = "redis-durable"
     options = ("--appendonly", "yes", "--appendfsync", "always")
@@ -226,7 +226,7 @@ class Bench:
 
 
 def _can_serve() -> bool:
-    asked = [sys.executable, "-m", "mintmark", "serve", "--help"]
+    asked = [sys.executable, "-m", "mintage", "serve", "--help"]
     return subprocess.run(asked, check=False, capture_output=True).returncode == 0
 
 
@@ -240,13 +240,13 @@ def bench(*, alone: bool = True) -> Iterator[Bench]:
         if reason := missing(database):
             raise UnavailableError(reason)
     if not _can_serve():
-        raise UnavailableError("mintmark serve needs mintmark[server]")
+        raise UnavailableError("mintage serve needs mintage[server]")
     processors = sorted(os.sched_getaffinity(0))
     if alone:
         if len(processors) < 2:
             raise UnavailableError("client and server need a processor each")
         os.sched_setaffinity(0, processors[:-1])
-    with TemporaryDirectory(prefix="mintmark-") as name, ExitStack() as stack:
+    with TemporaryDirectory(prefix="mintage-") as name, ExitStack() as stack:
         directory = Path(name)
         directory.chmod(0o755)  # MariaDB has an account of its own
         databases = MariaDB(directory / "mariadb"), Redis(directory / "redis")

@@ -9,14 +9,14 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE / "_ext"), str(HERE.parent / "src")]
 
-import mintmark  # noqa: E402
+import mintage  # noqa: E402
 
-project = "mintmark"
-author = "The mintmark authors"
-version = release = mintmark.__version__
+project = "mintage"
+author = "The mintage authors"
+version = release = mintage.__version__
 language = "en"
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_copybutton", "mintmark_reference"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_copybutton", "mintage_reference"]
 # The table of faults is a part of another page.
 exclude_patterns = ["_build", "explanation/fault-table.md"]
 nitpicky = True
@@ -33,9 +33,9 @@ autodoc_member_order = "groupwise"
 autodoc_typehints = "signature"
 
 html_theme = "furo"
-html_title = f"mintmark {version}"
+html_title = f"mintage {version}"
 html_static_path = ["_static"]
-html_css_files = ["mintmark.css"]
+html_css_files = ["mintage.css"]
 html_copy_source = False
 html_show_sphinx = False
 html_show_copyright = False

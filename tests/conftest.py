@@ -16,14 +16,14 @@ from hypothesis import settings
 pytest_plugins = ["tests.servers.fixtures"]
 
 # Default generators lease from a registry of the tests' own, not from the user's.
-os.environ["MINTMARK_HOME"] = tempfile.mkdtemp(prefix="mintmark-home-")
-atexit.register(shutil.rmtree, os.environ["MINTMARK_HOME"], ignore_errors=True)
-os.environ.pop("MINTMARK_STORE", None)
+os.environ["MINTAGE_HOME"] = tempfile.mkdtemp(prefix="mintage-home-")
+atexit.register(shutil.rmtree, os.environ["MINTAGE_HOME"], ignore_errors=True)
+os.environ.pop("MINTAGE_STORE", None)
 
 # A machine under load is no reason to fail.
-settings.register_profile("mintmark", deadline=None)
+settings.register_profile("mintage", deadline=None)
 settings.register_profile("deep", deadline=None, max_examples=2000)
-settings.load_profile("mintmark")
+settings.load_profile("mintage")
 
 VECTORS = Path(__file__).parents[1] / "spec" / "vectors"
 

@@ -14,12 +14,12 @@ from collections import defaultdict
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from mintmark.errors import LeaseError, MintError, StoreError
-from mintmark.lease import MIN_SPAN_MS
-from mintmark.store import open_store
+from mintage.errors import LeaseError, MintError, StoreError
+from mintage.lease import MIN_SPAN_MS
+from mintage.store import open_store
 
 if TYPE_CHECKING:
-    from mintmark.store import Store
+    from mintage.store import Store
 
 POOL = "crowd"
 NODES = range(8)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mintmark.errors import ConfigError, StoreError
-from mintmark.store import Store, cached, open_store
+from mintage.errors import ConfigError, StoreError
+from mintage.store import Store, cached, open_store
 from tests.contract.test_redis import follow, forgetting, refusal
 from tests.servers import MariaDB, Proxy, Redis, RedisSentinel, RedisWithoutAOF
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from mintmark.lease import Segment
+    from mintage.lease import Segment
 
 Pair = Any
 """A cached store; tests look behind it."""
@@ -69,7 +69,7 @@ def high_water(store: Store) -> int:
 
 
 def block(redis: Redis) -> dict[str, str]:
-    words = redis.ask("HGETALL", "mintmark:{block:n}").splitlines()
+    words = redis.ask("HGETALL", "mintage:{block:n}").splitlines()
     return dict(zip(words[::2], words[1::2], strict=True))
 
 
@@ -281,7 +281,7 @@ def test_a_block_whose_arrival_is_unknown_is_left_alone(database: str, redis: Re
     with Proxy(redis) as proxy, open_store(f"{database}&cache={proxy.url}") as store:
         pair: Pair = store
         reserved.take(pair)
-        redis.ask("DEL", "mintmark:{block:n}")
+        redis.ask("DEL", "mintage:{block:n}")
         reserve = pair._database.reserve
 
         def reserve_and_lose_the_reply(namespace: str, count: int) -> Segment:

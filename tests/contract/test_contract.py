@@ -20,8 +20,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mintmark.errors import FieldError, GenerationError, LeaseError, MintError, StoreError
-from mintmark.lease import (
+from mintage.errors import FieldError, GenerationError, LeaseError, MintError, StoreError
+from mintage.lease import (
     CLOCK_LIMIT_MS,
     MAX_COUNT,
     MAX_INTEGER,
@@ -32,8 +32,8 @@ from mintmark.lease import (
     NodeRecord,
     Segment,
 )
-from mintmark.store import Store, open_store
-from mintmark.store.memory import MemoryStore
+from mintage.store import Store, open_store
+from mintage.store.memory import MemoryStore
 from tests.contract.clients import NAMESPACE, POOL, crowd, overlaps
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from tests.servers import MariaDB, Server
 
 ROOT = Path(__file__).parents[2]
-SECONDS = float(os.environ.get("MINTMARK_CONTRACT_SECONDS", "2"))
+SECONDS = float(os.environ.get("MINTAGE_CONTRACT_SECONDS", "2"))
 """How long a crowd of clients goes on; ``make deep`` has more time."""
 BOUND_S = 60
 """Seconds after which a child counts as stuck; never waited for otherwise."""

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mintmark.errors import ConfigError, LeaseError, MintError, StoreError
-from mintmark.store import Store, open_store
-from mintmark.store.etcd import PAGE
+from mintage.errors import ConfigError, LeaseError, MintError, StoreError
+from mintage.store import Store, open_store
+from mintage.store.etcd import PAGE
 from tests.servers import Etcd, Proxy
 from tests.service.running import certificate
 
@@ -83,9 +83,9 @@ def test_records_are_keys_that_people_can_read(etcd: Etcd) -> None:
         lease = acquire(store)
         store.reserve("orders", 5)
     found = keys(etcd)
-    assert sorted(found) == ["mintmark/namespace/orders", "mintmark/node/p/00000000000000", "mintmark/pool/p"]
-    assert json.loads(found["mintmark/namespace/orders"])["high_water"] == 5
-    assert json.loads(found["mintmark/node/p/00000000000000"])["until_ms"] == lease.until_ms
+    assert sorted(found) == ["mintage/namespace/orders", "mintage/node/p/00000000000000", "mintage/pool/p"]
+    assert json.loads(found["mintage/namespace/orders"])["high_water"] == 5
+    assert json.loads(found["mintage/node/p/00000000000000"])["until_ms"] == lease.until_ms
 
 
 def test_prefixes_keep_stores_apart(etcd: Etcd) -> None:
@@ -188,7 +188,7 @@ def test_a_moment_that_was_compacted_is_read_again(etcd: Etcd) -> None:
 
 @pytest.mark.parametrize("value", ["", "no", "[]", "{}", '{"name": "n", "colour": 7}', "\0"], ids=ascii)
 def test_what_another_wrote_at_our_keys_is_refused(etcd: Etcd, value: str) -> None:
-    body = {"key": b64encode(b"mintmark/namespace/n").decode(), "value": b64encode(value.encode()).decode()}
+    body = {"key": b64encode(b"mintage/namespace/n").decode(), "value": b64encode(value.encode()).decode()}
     etcd.call("/v3/kv/put", body)
     with open_store(etcd.url) as store:
         assert code_of(lambda: store.reserve("n", 1)) == "store.schema"
@@ -199,12 +199,12 @@ def test_what_another_wrote_at_our_keys_is_refused(etcd: Etcd, value: str) -> No
 def test_lists_longer_than_a_page_are_whole(etcd: Etcd) -> None:
     with open_store(etcd.url) as store:
         store.reserve("n0", 1)
-        template = keys(etcd)["mintmark/namespace/n0"]
+        template = keys(etcd)["mintage/namespace/n0"]
         for first in range(1, PAGE + 2, 100):
             puts = [
                 {
                     "request_put": {
-                        "key": b64encode(f"mintmark/namespace/n{number}".encode()).decode(),
+                        "key": b64encode(f"mintage/namespace/n{number}".encode()).decode(),
                         "value": b64encode(template.replace("n0", f"n{number}").encode()).decode(),
                     }
                 }

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mintmark import AsyncClient, Client, Sequence, locality, open_store, sno, snowflake
-from mintmark.errors import LeaseError, MintError, RequestError, StoreError
-from mintmark.lease import Segment
+from mintage import AsyncClient, Client, Sequence, locality, open_store, sno, snowflake
+from mintage.errors import LeaseError, MintError, RequestError, StoreError
+from mintage.lease import Segment
 from tests.servers import Proxy
 from tests.servers.server import HOST, free_port, until
 from tests.service.running import certificate, key_toml, locked
@@ -26,10 +26,10 @@ from tests.service.serving import Serving
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from mintmark.lease import Lease
-    from mintmark.store import Store
+    from mintage.lease import Lease
+    from mintage.store import Store
     from tests.servers import MariaDB
-    from tests.servers.mintmark import Http
+    from tests.servers.mintage import Http
 
 SPAN_MS = 10_000
 PATIENCE_MS = 30_000
@@ -189,7 +189,7 @@ def test_what_the_store_behind_is_can_be_asked(http: Http) -> None:
     with open_store(http.url) as store, open_store(http.store) as behind:
         described, itself = store.describe(), behind.describe()
         assert described.promise == itself.promise == "host"
-        assert described.server == f"mintmark with {itself.server}"
+        assert described.server == f"mintage with {itself.server}"
         assert described.identity == itself.identity
 
 

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mintmark import lease as rules
-from mintmark.errors import ConfigError, GenerationError, LeaseError, MintError, StoreError
-from mintmark.lease import GAP, MAX_COUNT, MAX_INTEGER, MAX_STRIDE, Lease, NamespaceRecord
-from mintmark.store import Store, open_store
+from mintage import lease as rules
+from mintage.errors import ConfigError, GenerationError, LeaseError, MintError, StoreError
+from mintage.lease import GAP, MAX_COUNT, MAX_INTEGER, MAX_STRIDE, Lease, NamespaceRecord
+from mintage.store import Store, open_store
 from tests.servers import Proxy, Redis, RedisCluster, RedisSentinel, RedisWithoutAOF
 from tests.servers.server import until
 
@@ -97,7 +97,7 @@ def test_a_pool_that_is_not_there_grants_nothing_for_a_span(store: Store) -> Non
     assert isinstance(error, LeaseError)
     assert error.code == "lease.none_free"
     assert QUARANTINE_MS - 1_000 < (error.retry_after_ms or 0) <= QUARANTINE_MS
-    assert "mintmark pools create p" in str(error)
+    assert "mintage pools create p" in str(error)
     [pool] = store.list_pools()
     assert pool.history_lost
     assert pool.floor_ms == pool.quarantine_until_ms
@@ -337,10 +337,10 @@ def test_a_cluster_spreads_pools_and_namespaces_and_lists_all(redis_cluster: Red
 def test_lost_indexes_are_made_anew(store: Store, redis: Redis) -> None:
     store.create_pool("p", layout="test")
     held = [acquire(store), acquire(store)]
-    redis.ask("DEL", "mintmark:{pool:p}:until", "mintmark:{pool:p}:numbers")
+    redis.ask("DEL", "mintage:{pool:p}:until", "mintage:{pool:p}:numbers")
     assert acquire(store, never_used=True).node == 2
     assert [store.extend(lease, now_ms=store.now_ms()).node for lease in held] == [0, 1]
-    redis.ask("DEL", "mintmark:{pool:p}")
+    redis.ask("DEL", "mintage:{pool:p}")
     store.create_pool("p", layout="test")
     assert acquire(store).node == 0
 
@@ -381,8 +381,8 @@ def test_the_server_computes_as_the_rules_do(
     record = replace(record, largest=largest, identity="another" if moved else identity)
     fields = ("high_water", "maximum", "stride", "largest", "identity")
     texts = [text for field in fields for text in (field, str(getattr(record, field)))]
-    redis.ask("DEL", "mintmark:{namespace:n}")
-    redis.ask("HSET", "mintmark:{namespace:n}", *texts)
+    redis.ask("DEL", "mintage:{namespace:n}")
+    redis.ask("HSET", "mintage:{namespace:n}", *texts)
     record = rules.note_server_of_namespace(record, identity)
     for count in counts:
         try:

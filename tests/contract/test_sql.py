@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 import sqlalchemy as sa
 
-from mintmark import lease as rules
-from mintmark.errors import ConfigError, LeaseError, MintError, StoreError
-from mintmark.lease import CLOCK_LIMIT_MS, GAP, SPAN_MS, Lease, NodeRecord, Segment
-from mintmark.store import Store, open_store
-from mintmark.store.database import CONNECTIONS, Database
-from mintmark.store.idalloc import MARGIN, import_idalloc, read_idalloc_hashes, read_idalloc_table
-from mintmark.store.statements import migrations
+from mintage import lease as rules
+from mintage.errors import ConfigError, LeaseError, MintError, StoreError
+from mintage.lease import CLOCK_LIMIT_MS, GAP, SPAN_MS, Lease, NodeRecord, Segment
+from mintage.store import Store, open_store
+from mintage.store.database import CONNECTIONS, Database
+from mintage.store.idalloc import MARGIN, import_idalloc, read_idalloc_hashes, read_idalloc_table
+from mintage.store.statements import migrations
 from tests.servers import MariaDB, PostgreSQL, Redis
 from tests.servers.server import PASSWORD, until
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from mintmark.store.ledger import Transaction
+    from mintage.store.ledger import Transaction
 
 Server = MariaDB | PostgreSQL
 THREADS = 16
@@ -51,7 +51,7 @@ def store(server: Server) -> Iterator[Database]:
 
 
 def administer(server: Server, sql: str) -> str:
-    return server.sql(f"USE mintmark; {sql}" if isinstance(server, MariaDB) else sql)
+    return server.sql(f"USE mintage; {sql}" if isinstance(server, MariaDB) else sql)
 
 
 @contextmanager
@@ -157,7 +157,7 @@ def test_many_who_start_at_once_make_one_schema(server: Server) -> None:
     with stores(server.url, THREADS) as clients:
         segments = at_once([partial(client.reserve, "n", 1) for client in clients])
     assert sorted(segment.first for segment in segments) == list(range(1, THREADS + 1))
-    assert administer(server, "SELECT version FROM mintmark_schema").split() == [
+    assert administer(server, "SELECT version FROM mintage_schema").split() == [
         str(number) for number, _ in migrations("mysql" if isinstance(server, MariaDB) else "postgresql")
     ]
 
@@ -173,7 +173,7 @@ def test_only_one_at_a_time_makes_the_schema(server: Server) -> None:
 
 def test_a_schema_that_was_left_half_made_is_completed(mariadb: MariaDB) -> None:
     [_, steps] = migrations("mysql")[0]
-    administer(mariadb, steps[0] + "; CREATE TABLE mintmark_schema (version INTEGER NOT NULL PRIMARY KEY)")
+    administer(mariadb, steps[0] + "; CREATE TABLE mintage_schema (version INTEGER NOT NULL PRIMARY KEY)")
     with open_store(mariadb.url) as store:
         assert store.reserve("n", 1).first == 1
         assert acquire(store).node == 0
@@ -296,10 +296,10 @@ def test_a_server_killed_in_the_middle_has_written_nothing(server: Server, store
 def test_a_connection_that_the_server_closed_while_it_was_idle_is_made_anew(server: Server, store: Database) -> None:
     at_once([lambda: store.reserve("n", 1)] * CONNECTIONS)
     if isinstance(server, MariaDB):
-        kill = "SELECT CONCAT('KILL ', id, ';') FROM information_schema.processlist WHERE user = 'mintmark'"
+        kill = "SELECT CONCAT('KILL ', id, ';') FROM information_schema.processlist WHERE user = 'mintage'"
         administer(server, administer(server, kill))
     else:
-        administer(server, "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE usename = 'mintmark'")
+        administer(server, "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE usename = 'mintage'")
     assert store.reserve("n", 1).first == CONNECTIONS + 1
 
 
@@ -332,7 +332,7 @@ def test_after_a_change_of_server_node_numbers_rest_and_namespaces_skip(server: 
     held = acquire(store, nodes=range(4))
     store.reserve("n", 100)
     for table in ("pool", "node", "namespace"):
-        administer(server, f"UPDATE mintmark_{table} SET identity = 'the one before'")
+        administer(server, f"UPDATE mintage_{table} SET identity = 'the one before'")
     with pytest.raises(LeaseError) as caught:
         acquire(store, nodes=range(4))
     assert caught.value.code == "lease.none_free"
@@ -351,7 +351,7 @@ def test_after_a_change_of_server_node_numbers_rest_and_namespaces_skip(server: 
 def account(server: Server) -> Iterator[str]:
     """The URL of an account that may read and write what there is, and nothing else."""
     if isinstance(server, MariaDB):
-        make = "CREATE USER clerk IDENTIFIED BY 'x'; GRANT SELECT, INSERT, UPDATE ON mintmark.* TO clerk"
+        make = "CREATE USER clerk IDENTIFIED BY 'x'; GRANT SELECT, INSERT, UPDATE ON mintage.* TO clerk"
         drop = "DROP USER clerk"
     else:
         make = """
@@ -383,7 +383,7 @@ def test_an_account_that_may_not_make_the_tables_is_told_what_to_do(server: Serv
 def test_an_account_that_may_only_read_is_refused(server: Server, store: Database) -> None:
     store.now_ms()
     right = "INSERT, UPDATE ON {} {} clerk"
-    tables = "mintmark.*" if isinstance(server, MariaDB) else "ALL TABLES IN SCHEMA public"
+    tables = "mintage.*" if isinstance(server, MariaDB) else "ALL TABLES IN SCHEMA public"
     with account(server) as url, open_store(url) as clerk:
         administer(server, f"REVOKE {right.format(tables, 'FROM')}")
         assert "SELECT, INSERT and UPDATE" in refusal(lambda: clerk.reserve("n", 1))
@@ -397,7 +397,7 @@ def test_a_database_that_is_not_there_is_refused(server: Server) -> None:
 
 
 def test_an_unknown_account_is_refused(server: Server) -> None:
-    with open_store(server.url.replace("//mintmark:", "//nobody:")) as store:
+    with open_store(server.url.replace("//mintage:", "//nobody:")) as store:
         assert "check user" in refusal(store.now_ms)
 
 
@@ -405,11 +405,11 @@ def test_a_server_that_is_read_only_is_refused(server: Server, store: Database) 
     store.reserve("n", 1)
     if isinstance(server, MariaDB):
         # An administrator's account could write to a replica.
-        change = "SET GLOBAL read_only = 1; GRANT READ_ONLY ADMIN ON *.* TO mintmark"
-        undo = "SET GLOBAL read_only = 0; REVOKE READ_ONLY ADMIN ON *.* FROM mintmark"
+        change = "SET GLOBAL read_only = 1; GRANT READ_ONLY ADMIN ON *.* TO mintage"
+        undo = "SET GLOBAL read_only = 0; REVOKE READ_ONLY ADMIN ON *.* FROM mintage"
     else:
-        change = "ALTER ROLE mintmark SET default_transaction_read_only = on"
-        undo = "ALTER ROLE mintmark RESET default_transaction_read_only"
+        change = "ALTER ROLE mintage SET default_transaction_read_only = on"
+        undo = "ALTER ROLE mintage RESET default_transaction_read_only"
     with setting(server, change, undo):
         store.close()
         for verb in (lambda: store.reserve("n", 1), store.describe, store.now_ms, lambda: acquire(store)):
@@ -418,18 +418,18 @@ def test_a_server_that_is_read_only_is_refused(server: Server, store: Database) 
     assert store.reserve("n", 1).first == 2
 
 
-def test_a_schema_made_by_a_newer_mintmark_is_refused(server: Server, store: Database) -> None:
+def test_a_schema_made_by_a_newer_mintage_is_refused(server: Server, store: Database) -> None:
     store.reserve("n", 1)
-    administer(server, "INSERT INTO mintmark_schema (version) VALUES (999)")
-    assert "upgrade mintmark" in refusal(lambda: store.reserve("n", 1), "store.schema")
-    administer(server, "DELETE FROM mintmark_schema WHERE version = 999")
+    administer(server, "INSERT INTO mintage_schema (version) VALUES (999)")
+    assert "upgrade mintage" in refusal(lambda: store.reserve("n", 1), "store.schema")
+    administer(server, "DELETE FROM mintage_schema WHERE version = 999")
     assert store.reserve("n", 1).first == 2
 
 
 def test_a_missing_table_is_named(server: Server, store: Database) -> None:
     store.reserve("n", 1)
-    administer(server, "DROP TABLE mintmark_namespace")
-    assert "mintmark_namespace" in refusal(lambda: store.reserve("n", 1))
+    administer(server, "DROP TABLE mintage_namespace")
+    assert "mintage_namespace" in refusal(lambda: store.reserve("n", 1))
 
 
 def test_tables_that_were_dropped_altogether_are_made_anew(server: Server, store: Database) -> None:
@@ -441,7 +441,7 @@ def test_tables_that_were_dropped_altogether_are_made_anew(server: Server, store
 def test_an_error_of_the_server_shows_no_token(server: Server, store: Database) -> None:
     lease = acquire(store)
     # Of a row that breaks a rule, a server likes to show all that is in it.
-    administer(server, f"ALTER TABLE mintmark_node ADD CONSTRAINT enough CHECK (until_ms <= {lease.until_ms})")
+    administer(server, f"ALTER TABLE mintage_node ADD CONSTRAINT enough CHECK (until_ms <= {lease.until_ms})")
     with pytest.raises(StoreError) as caught:
         store.extend(lease, now_ms=store.now_ms() + 1)
     assert caught.value.code == "store.refused"
@@ -477,7 +477,7 @@ def test_settings_that_lose_what_was_committed_are_warned_of(mariadb: MariaDB) -
         flush = "SET GLOBAL innodb_flush_log_at_trx_commit = "
         with setting(mariadb, flush + "2", flush + "1"):
             assert "innodb_flush_log_at_trx_commit" in warning(store)
-        administer(mariadb, "ALTER TABLE mintmark_pool ENGINE = Aria")
+        administer(mariadb, "ALTER TABLE mintage_pool ENGINE = Aria")
         assert "ENGINE = InnoDB" in warning(store)
 
 
@@ -491,7 +491,7 @@ def test_settings_that_damage_what_was_committed_are_warned_of(postgresql: Postg
 
 
 def test_a_commit_waits_for_the_disk_even_if_the_account_would_not(postgresql: PostgreSQL) -> None:
-    role = "ALTER ROLE mintmark {} synchronous_commit {}"
+    role = "ALTER ROLE mintage {} synchronous_commit {}"
     with (
         setting(postgresql, role.format("SET", "= off"), role.format("RESET", "")),
         open_store(postgresql.url) as store,
@@ -559,7 +559,7 @@ def test_the_command_line_takes_over_an_idalloc(mariadb: MariaDB, redis: Redis, 
     administer(mariadb, TABLE + "INSERT INTO tbl_alloc_info VALUES ('orders', 10000, 1), ('a b', 5, 1)")
     redis.ask("HSET", "idalloc:alloc_info_orders", "lastAllocValue", "90000", "dataVersion", "9")
     store = f"sqlite:///{tmp_path}/ids.db"
-    command = [sys.executable, "-m", "mintmark", "namespaces", "import-idalloc", "--store", store, "--margin", "1000"]
+    command = [sys.executable, "-m", "mintage", "namespaces", "import-idalloc", "--store", store, "--margin", "1000"]
     done = subprocess.run(
         [*command, "--mysql", mariadb.url, "--redis", redis.url], check=False, capture_output=True, text=True
     )

@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mintmark.errors import ConfigError, LeaseError, MintError, StoreError
-from mintmark.store import open_store
-from mintmark.store.sqlite import SqliteStore
+from mintage.errors import ConfigError, LeaseError, MintError, StoreError
+from mintage.store import open_store
+from mintage.store.sqlite import SqliteStore
 from tests.contract.clients import NAMESPACE, POOL, overlaps
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from mintmark.lease import Lease
+    from mintage.lease import Lease
 
 ROOT = Path(__file__).parents[2]
 BOUND_S = 60
@@ -101,7 +101,7 @@ def test_a_verb_is_on_the_disk_when_it_returns(store: SqliteStore, path: Path) -
     with closing(sqlite3.connect(path, isolation_level=None)) as reader:
         store.reserve("n", 1)
         reader.execute("BEGIN")
-        reader.execute("SELECT * FROM mintmark_namespace").fetchall()
+        reader.execute("SELECT * FROM mintage_namespace").fetchall()
         segment = store.reserve("n", 10)
         # As after a crash: a copy of what the files hold now.
         for suffix in ("", "-wal"):
@@ -192,7 +192,7 @@ def test_a_database_that_nobody_may_write_is_refused() -> None:
         assert code_of(lambda: store.reserve("n", 1)) == "store.refused"
 
 
-def test_tables_of_a_newer_mintmark_are_left_alone(store: SqliteStore, path: Path) -> None:
+def test_tables_of_a_newer_mintage_are_left_alone(store: SqliteStore, path: Path) -> None:
     store.reserve("n", 10)
     store.close()
     with closing(sqlite3.connect(path)) as connection:
@@ -201,7 +201,7 @@ def test_tables_of_a_newer_mintmark_are_left_alone(store: SqliteStore, path: Pat
         store.reserve("n", 1)
     assert caught.value.code == "store.schema"
     with closing(sqlite3.connect(path)) as connection:
-        assert connection.execute("SELECT high_water FROM mintmark_namespace").fetchall() == [(10,)]
+        assert connection.execute("SELECT high_water FROM mintage_namespace").fetchall() == [(10,)]
 
 
 def test_a_database_of_an_application_can_hold_the_records_too(store: SqliteStore, path: Path) -> None:
@@ -210,7 +210,7 @@ def test_a_database_of_an_application_can_hold_the_records_too(store: SqliteStor
     assert store.reserve("n", 1).first == 1
     with closing(sqlite3.connect(path)) as connection:
         tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-    assert tables == {"orders", "mintmark_pool", "mintmark_node", "mintmark_namespace"}
+    assert tables == {"orders", "mintage_pool", "mintage_node", "mintage_namespace"}
 
 
 def test_a_file_that_another_holds_is_unavailable_for_as_long(path: Path) -> None:
@@ -255,7 +255,7 @@ def test_eight_processes_make_the_file_and_reserve_at_once(path: Path) -> None:
 
 def test_a_process_killed_between_reserving_and_using_takes_its_segment_along(store: SqliteStore, path: Path) -> None:
     process = python(
-        "import sys, time; from mintmark.store import open_store; store = open_store(sys.argv[1]);"
+        "import sys, time; from mintage.store import open_store; store = open_store(sys.argv[1]);"
         "segment = store.reserve('n', 10);"
         "store.acquire('p', nodes=range(1), layout='test', holder='it', now_ms=store.now_ms(), span_ms=10_000);"
         "print(segment.last, flush=True); time.sleep(600)",
@@ -272,7 +272,7 @@ def test_a_process_killed_between_reserving_and_using_takes_its_segment_along(st
 def test_a_process_killed_in_the_middle_has_written_nothing(store: SqliteStore, path: Path) -> None:
     store.reserve("n", 10)
     process = python(
-        "import sys, time; from mintmark.store import open_store; store = open_store(sys.argv[1]);\n"
+        "import sys, time; from mintage.store import open_store; store = open_store(sys.argv[1]);\n"
         "with store._begin() as t:\n"
         "    from dataclasses import replace\n"
         "    t.put_namespace(replace(t.namespace('n'), high_water=1_000))\n"
@@ -289,7 +289,7 @@ def test_a_process_killed_in_the_middle_has_written_nothing(store: SqliteStore, 
 @pytest.mark.skipif(sys.platform != "linux", reason="forks beside threads are Linux's")
 def test_a_forked_child_that_ends_leaves_its_parents_store_whole(store: SqliteStore, path: Path) -> None:
     process = python(
-        "import os, sys; from mintmark.store import open_store; store = open_store(sys.argv[1]);\n"
+        "import os, sys; from mintage.store import open_store; store = open_store(sys.argv[1]);\n"
         "first = store.reserve('n', 10).first\n"
         "if os.fork() == 0:\n"
         "    store.reserve('n', 10)\n"

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mintmark.errors import ArgumentError, ConfigError, MintError
-from mintmark.store import SCHEMES, open_store
-from mintmark.store.url import StoreUrl
+from mintage.errors import ArgumentError, ConfigError, MintError
+from mintage.store import SCHEMES, open_store
+from mintage.store.url import StoreUrl
 
 SECRET = "s3cr3t-w0rd"
 
@@ -177,8 +177,8 @@ def test_any_text_is_a_url_or_refused(url: str) -> None:
 
 
 def test_a_driver_that_is_not_installed_is_named_with_what_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "mintmark.store.etcd", raising=False)
+    monkeypatch.delitem(sys.modules, "mintage.store.etcd", raising=False)
     monkeypatch.setitem(sys.modules, "httpx", None)
-    with pytest.raises(ConfigError, match=r"httpx: pip install 'mintmark\[etcd\]'") as caught:
+    with pytest.raises(ConfigError, match=r"httpx: pip install 'mintage\[etcd\]'") as caught:
         open_store("etcd://h")
     assert caught.value.code == "config.driver"

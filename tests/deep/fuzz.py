@@ -13,7 +13,7 @@ import sys
 import atheris
 
 with atheris.instrument_imports():
-    from mintmark import anatomy, errors, locality, sno, snowflake
+    from mintage import anatomy, errors, locality, sno, snowflake
 
 DOCUMENTED = (errors.ParseError, errors.FieldError, errors.ConfigError, errors.ArgumentError)
 

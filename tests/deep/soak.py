@@ -246,7 +246,7 @@ def main() -> int:
     parser.add_argument("--workers", type=int, default=1, help="of the service (%(default)s)")
     parser.add_argument("--store", help="its store; a SQLite file of its own by default")
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="mintmark-soak-") as directory:
+    with tempfile.TemporaryDirectory(prefix="mintage-soak-") as directory:
         place = Path(directory)
         store = arguments.store or f"sqlite:///{place}/ids.db"
         # What clients did wrong need not be kept for an hour.

@@ -1,4 +1,4 @@
-"""The command ``mintmark``, run as people and scripts run it."""
+"""The command ``mintage``, run as people and scripts run it."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-import mintmark
-from mintmark import locality, sno, snowflake
-from mintmark.cli import COMMANDS, main
-from mintmark.store import open_store
+import mintage
+from mintage import locality, sno, snowflake
+from mintage.cli import COMMANDS, main
+from mintage.store import open_store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-MINTMARK = [sys.executable, "-m", "mintmark"]
-WITHOUT_RICH = "import sys; sys.modules['rich'] = None; from mintmark.cli import main; sys.exit(main(sys.argv[1:]))"
+MINTAGE = [sys.executable, "-m", "mintage"]
+WITHOUT_RICH = "import sys; sys.modules['rich'] = None; from mintage.cli import main; sys.exit(main(sys.argv[1:]))"
 # Tests that run in the background may ignore Ctrl-C, and what they start would with them.
 HEED = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
 HEEDING_CTRL_C = [
     sys.executable,
     "-c",
-    f"{HEED}; import sys; from mintmark.cli import main; sys.exit(main(sys.argv[1:]))",
+    f"{HEED}; import sys; from mintage.cli import main; sys.exit(main(sys.argv[1:]))",
 ]
 CLEAN = {
     key: value
     for key, value in os.environ.items()
-    if key not in {"PYTHONUNBUFFERED", "NO_COLOR", "COLUMNS", "MINTMARK_STORE"}
+    if key not in {"PYTHONUNBUFFERED", "NO_COLOR", "COLUMNS", "MINTAGE_STORE"}
 }
 CLEAN["TERM"] = "xterm-256color"
 ULID = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
@@ -56,10 +56,10 @@ needs_terminals = pytest.mark.skipif(os.name != "posix", reason="opens a termina
 @pytest.fixture(autouse=True, scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Commands lease from a registry of their own, not from the user's."""
-    CLEAN["MINTMARK_HOME"] = str(tmp_path_factory.mktemp("home"))
+    CLEAN["MINTAGE_HOME"] = str(tmp_path_factory.mktemp("home"))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("MINTMARK_HOME", CLEAN["MINTMARK_HOME"])
-        patch.delenv("MINTMARK_STORE", raising=False)
+        patch.setenv("MINTAGE_HOME", CLEAN["MINTAGE_HOME"])
+        patch.delenv("MINTAGE_STORE", raising=False)
         yield
 
 
@@ -67,7 +67,7 @@ def run(
     *args: str | bytes, stdin: bytes = b"", env: dict[str, str] | None = None
 ) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run(
-        [*MINTMARK, *args], input=stdin, capture_output=True, env={**CLEAN, **(env or {})}, timeout=60, check=False
+        [*MINTAGE, *args], input=stdin, capture_output=True, env={**CLEAN, **(env or {})}, timeout=60, check=False
     )
 
 
@@ -84,7 +84,7 @@ def on_terminal(*args: str, env: dict[str, str] | None = None, python: list[str]
 
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
-        [*(python or MINTMARK), *args], stdin=subprocess.DEVNULL, stdout=theirs, env={**CLEAN, **(env or {})}
+        [*(python or MINTAGE), *args], stdin=subprocess.DEVNULL, stdout=theirs, env={**CLEAN, **(env or {})}
     )
     os.close(theirs)
     shown = _read_terminal(ours)
@@ -318,7 +318,7 @@ def test_inspect_says_how_long_ago(offset: timedelta, expected: str, capsys: pyt
 
 def test_inspect_prints_json_of_what_the_library_says() -> None:
     for line, value in zip(output("inspect", "--json", SNO, ULID).splitlines(), [SNO, ULID], strict=True):
-        assert json.loads(line) == {"input": value, "anatomies": [each.as_dict() for each in mintmark.inspect(value)]}
+        assert json.loads(line) == {"input": value, "anatomies": [each.as_dict() for each in mintage.inspect(value)]}
 
 
 def test_inspect_reads_ids_from_standard_input_one_a_line() -> None:
@@ -330,7 +330,7 @@ def test_inspect_reads_ids_from_standard_input_one_a_line() -> None:
 
 def test_inspect_answers_each_line_before_it_reads_the_next() -> None:
     process = subprocess.Popen(
-        [*MINTMARK, "inspect", "--json"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=CLEAN
+        [*MINTAGE, "inspect", "--json"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=CLEAN
     )
     assert process.stdin
     assert process.stdout
@@ -353,7 +353,7 @@ def test_unknown_ids_are_a_sentence_each_and_do_not_stop_the_others() -> None:
     done = run("inspect", "--json", stdin=f"frob\n{SNO}\n\x1b[31m\n{XID}\n".encode())
     assert done.returncode == 65
     assert done.stderr.decode() == (
-        "mintmark: 'frob' is not an ID of any known scheme\nmintmark: '\\x1b[31m' is not an ID of any known scheme\n"
+        "mintage: 'frob' is not an ID of any known scheme\nmintage: '\\x1b[31m' is not an ID of any known scheme\n"
     )
     first, second, third, fourth = (json.loads(line) for line in done.stdout.splitlines())
     assert first == {
@@ -370,14 +370,14 @@ def test_unknown_ids_are_a_sentence_each_and_do_not_stop_the_others() -> None:
 def test_no_input_is_too_wild_for_inspect(stdin: bytes) -> None:
     done = run("inspect", stdin=stdin)
     assert done.returncode == 65
-    assert re.fullmatch(rb"mintmark: [ -~]{1,500} is not an ID of any known scheme\n", done.stderr)
+    assert re.fullmatch(rb"mintage: [ -~]{1,500} is not an ID of any known scheme\n", done.stderr)
     assert done.stdout.startswith(SNO.encode()) == stdin.endswith(SNO.encode())
 
 
 @pytest.mark.skipif(os.name != "posix", reason="arguments are text elsewhere")
 def test_arguments_that_are_no_unicode_are_no_ids() -> None:
     done = run("inspect", b"\xff\xfe")
-    assert (done.returncode, done.stderr) == (65, b"mintmark: '\\udcff\\udcfe' is not an ID of any known scheme\n")
+    assert (done.returncode, done.stderr) == (65, b"mintage: '\\udcff\\udcfe' is not an ID of any known scheme\n")
 
 
 # --- colours ----------------------------------------------------------------------------------------------------------
@@ -439,7 +439,7 @@ def test_without_rich_colours_at_any_price_are_refused() -> None:
         timeout=60,
         check=False,
     )
-    assert (done.returncode, done.stderr) == (2, b"mintmark: colours need rich: pip install 'mintmark[cli]'\n")
+    assert (done.returncode, done.stderr) == (2, b"mintage: colours need rich: pip install 'mintage[cli]'\n")
 
 
 # --- progress ---------------------------------------------------------------------------------------------------------
@@ -453,7 +453,7 @@ def progress_of(*args: str, python: list[str] | None = None) -> str:
 
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
-        [*(python or MINTMARK), *args], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=theirs, env=CLEAN
+        [*(python or MINTAGE), *args], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=theirs, env=CLEAN
     )
     os.close(theirs)
     shown = _read_terminal(ours)
@@ -488,7 +488,7 @@ def test_schemes_lists_fields_capacity_and_end_of_every_layout() -> None:
     assert lines[3].split() == ["snowflake", "default", "63", "1,024", "4,096,000", "2084-09-06"]
     assert lines[13].split() == ["locality", "128", "17.6", "trillion", "4.3", "trillion", "after", "9999"]
     assert lines[-3:] == [
-        "'mintmark inspect' also explains",
+        "'mintage inspect' also explains",
         "  uuid v1 v2 v3 v4 v5 v6 v7 v8 nil max other",
         "  ulid, ksuid, objectid, xid, cuid, sandflake, cuid2, nanoid",
     ]
@@ -524,7 +524,7 @@ def test_without_arguments_it_prints_help() -> None:
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_help_of_every_command_has_examples(name: str) -> None:
     printed = output(name, "--help")
-    assert f"\nexamples:\n  mintmark {name}" in printed
+    assert f"\nexamples:\n  mintage {name}" in printed
     assert (COMMANDS[name].about or "missing") in printed
 
 
@@ -538,20 +538,20 @@ def test_every_example_works(line: str, tmp_path: Path) -> None:
         pytest.skip("the example needs jq")
     if "@db/" in line:
         pytest.skip("the example needs a database: tests/contract/test_sql.py runs it with a real one")
-    if line.startswith("mintmark serve"):
+    if line.startswith("mintage serve"):
         pytest.skip("the example runs until it is stopped: tests/unit/test_settings.py reads its settings")
     (tmp_path / "ids.txt").write_text(f"{SNO}\n{ULID}\n")
-    env = {**CLEAN, "MINTMARK_HOME": str(tmp_path), "MINTMARK_STORE": f"sqlite:///{tmp_path}/ids.db"}
-    with open_store(env["MINTMARK_STORE"]) as store:
+    env = {**CLEAN, "MINTAGE_HOME": str(tmp_path), "MINTAGE_STORE": f"sqlite:///{tmp_path}/ids.db"}
+    with open_store(env["MINTAGE_STORE"]) as store:
         now_ms = time.time_ns() // 10**6
         store.acquire("sno", nodes=range(9), layout="sno/1", holder="host:1", now_ms=now_ms, span_ms=10_000)
-    script = f'set -eo pipefail; mintmark() {{ "{sys.executable}" -m mintmark "$@"; }}; {line}'
+    script = f'set -eo pipefail; mintage() {{ "{sys.executable}" -m mintage "$@"; }}; {line}'
     done = subprocess.run(["bash", "-c", script], capture_output=True, cwd=tmp_path, env=env, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (0, b"")
 
 
 def test_it_says_its_version() -> None:
-    assert output("--version") == f"mintmark {mintmark.__version__}\n"
+    assert output("--version") == f"mintage {mintage.__version__}\n"
 
 
 def test_main_can_be_called_with_arguments(capsys: pytest.CaptureFixture[str]) -> None:
@@ -608,7 +608,7 @@ def test_wrong_input_is_one_sentence_and_the_exit_code_of_its_kind(args: list[st
     done = run(*args)
     assert done.stdout == b""
     message = done.stderr.decode()
-    assert message.startswith("mintmark: ")
+    assert message.startswith("mintage: ")
     assert message.count("\n") == 1
     assert message.endswith("\n")
     assert sentence in message
@@ -628,7 +628,7 @@ ENDLESS = [
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_a_closed_pipe_ends_it_silently(args: list[str], unbuffered: str) -> None:
     env = {**CLEAN, "PYTHONUNBUFFERED": unbuffered}
-    process = subprocess.Popen([*MINTMARK, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env)
+    process = subprocess.Popen([*MINTAGE, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env)
     assert process.stdout
     assert process.stdout.readline()
     process.stdout.close()
@@ -640,7 +640,7 @@ def test_a_closed_pipe_ends_it_silently(args: list[str], unbuffered: str) -> Non
 
 @pytest.mark.parametrize("args", [["new", "sno"], ["inspect", SNO], ["schemes"], ["schemes", "--json"]], ids=" ".join)
 def test_a_pipe_that_nobody_reads_ends_it_silently(args: list[str]) -> None:
-    process = subprocess.Popen([*MINTMARK, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=CLEAN)
+    process = subprocess.Popen([*MINTAGE, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=CLEAN)
     assert process.stdout
     process.stdout.close()
     assert process.stderr
@@ -681,28 +681,28 @@ def test_ctrl_c_ends_it_silently_even_while_nobody_reads(args: list[str]) -> Non
 def test_a_full_disk_is_one_sentence(args: list[str]) -> None:
     with open("/dev/full", "wb") as full:
         done = subprocess.run(
-            [*MINTMARK, *args], stdout=full, stderr=subprocess.PIPE, env=CLEAN, timeout=60, check=False
+            [*MINTAGE, *args], stdout=full, stderr=subprocess.PIPE, env=CLEAN, timeout=60, check=False
         )
-    assert (done.returncode, done.stderr) == (74, b"mintmark: No space left on device\n")
+    assert (done.returncode, done.stderr) == (74, b"mintage: No space left on device\n")
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="closes descriptors in a shell")
 @pytest.mark.parametrize(
     ("redirection", "args", "status", "stderr"),
     [
-        (">&-", "new sno", 74, b"mintmark: standard output is closed\n"),
+        (">&-", "new sno", 74, b"mintage: standard output is closed\n"),
         (">&- 2>&-", "new sno", 74, b""),
-        ("<&-", "inspect", 74, b"mintmark: standard input is closed\n"),
+        ("<&-", "inspect", 74, b"mintage: standard input is closed\n"),
         ("2>&-", "inspect frob", 65, b""),
     ],
 )
 def test_closed_streams_are_no_surprise(redirection: str, args: str, status: int, stderr: bytes) -> None:
-    script = f'"{sys.executable}" -m mintmark {args} {redirection}'
+    script = f'"{sys.executable}" -m mintage {args} {redirection}'
     done = subprocess.run(["bash", "-c", script], capture_output=True, env=CLEAN, timeout=60, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (status, b"", stderr)
 
 
 def test_the_command_does_not_load_what_it_does_not_need() -> None:
-    needless = ("rich", "uuid", "inspect", "sqlite3", "mintmark.store", "mintmark.lease", "mintmark.registry")
-    script = f"import sys; import mintmark.cli; sys.exit(any(name in sys.modules for name in {needless}))"
+    needless = ("rich", "uuid", "inspect", "sqlite3", "mintage.store", "mintage.lease", "mintage.registry")
+    script = f"import sys; import mintage.cli; sys.exit(any(name in sys.modules for name in {needless}))"
     assert subprocess.run([sys.executable, "-c", script], env=CLEAN, timeout=60, check=False).returncode == 0

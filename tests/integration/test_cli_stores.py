@@ -16,21 +16,21 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mintmark import sno, snowflake
-from mintmark.cli.pools import read_layout
-from mintmark.errors import CATALOGUE
-from mintmark.lease import MAX_INTEGER, Lease
-from mintmark.store import open_store
-from mintmark.store.sqlite import SqliteStore
-from mintmark.store.url import StoreUrl
+from mintage import sno, snowflake
+from mintage.cli.pools import read_layout
+from mintage.errors import CATALOGUE
+from mintage.lease import MAX_INTEGER, Lease
+from mintage.store import open_store
+from mintage.store.sqlite import SqliteStore
+from mintage.store.url import StoreUrl
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from mintmark.store import Store
+    from mintage.store import Store
 
-MINTMARK = [sys.executable, "-m", "mintmark"]
-CLEAN = {key: value for key, value in os.environ.items() if key not in {"NO_COLOR", "COLUMNS", "MINTMARK_STORE"}}
+MINTAGE = [sys.executable, "-m", "mintage"]
+CLEAN = {key: value for key, value in os.environ.items() if key not in {"NO_COLOR", "COLUMNS", "MINTAGE_STORE"}}
 HERE = f"{socket.gethostname()}:4711"
 
 needs_rich = pytest.mark.skipif(find_spec("rich") is None, reason="colours need rich")
@@ -42,11 +42,11 @@ class Shell:
     def __init__(self, home: Path) -> None:
         self.home = home
         self.url = f"sqlite:///{home / 'ids.db'}"
-        self.env = {**CLEAN, "MINTMARK_STORE": self.url, "MINTMARK_HOME": str(home / "home")}
+        self.env = {**CLEAN, "MINTAGE_STORE": self.url, "MINTAGE_HOME": str(home / "home")}
 
     def run(self, *args: str, **env: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [*MINTMARK, *args],
+            [*MINTAGE, *args],
             capture_output=True,
             cwd=self.home,
             env={**self.env, **env},
@@ -105,7 +105,7 @@ def test_next_prints_more_than_one_reservation_holds(shell: Shell) -> None:
 
 def test_next_records_before_it_prints(shell: Shell) -> None:
     process = subprocess.Popen(
-        [*MINTMARK, "next", "orders", "-n", "1000000000"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=shell.env
+        [*MINTAGE, "next", "orders", "-n", "1000000000"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=shell.env
     )
     assert process.stdout
     last = int([process.stdout.readline() for _ in range(1000)][-1])
@@ -121,7 +121,7 @@ def test_next_prints_what_is_left_and_then_says_that_it_is_used_up(shell: Shell)
     shell.output("namespaces", "create", "few", "--start", "8", "--maximum", "10")
     done = shell.run("next", "few", "-n", "5")
     assert (done.stdout, done.returncode) == ("8\n9\n10\n", CATALOGUE["sequence.exhausted"].exit)
-    assert done.stderr.startswith("mintmark: namespace 'few' is used up: its last integer is 10, its maximum 10\n")
+    assert done.stderr.startswith("mintage: namespace 'few' is used up: its last integer is 10, its maximum 10\n")
 
 
 def test_reserve_prints_the_first_and_the_last(shell: Shell) -> None:
@@ -137,7 +137,7 @@ def test_reserve_takes_nothing_where_fewer_are_left(shell: Shell) -> None:
     shell.output("namespaces", "create", "few", "--maximum", "10")
     done = shell.run("reserve", "few", "11")
     assert (done.stdout, done.returncode) == ("", CATALOGUE["sequence.exhausted"].exit)
-    assert done.stderr.startswith("mintmark: namespace 'few' has 10 integers left, not 11\n")
+    assert done.stderr.startswith("mintage: namespace 'few' has 10 integers left, not 11\n")
     assert shell.output("reserve", "few", "10") == "1 10\n"
 
 
@@ -153,7 +153,7 @@ def test_new_leases_its_node_number_and_gives_it_back(args: list[str], pool: str
         layout = read_layout(args[-1])
         assert layout is not None
         taken = lease(store, pool=pool, layout=layout.text)
-    minted = shell.output("new", *args, "-n", "1000", "--store", shell.url, MINTMARK_STORE="").split()
+    minted = shell.output("new", *args, "-n", "1000", "--store", shell.url, MINTAGE_STORE="").split()
     assert len(set(minted)) == 1000
     first, second = shell.facts("leases", "list", pool)
     assert (first["node"], first["state"]) == (str(taken.node), "held")
@@ -165,14 +165,14 @@ def test_new_leases_its_node_number_and_gives_it_back(args: list[str], pool: str
 def test_new_says_what_to_do_where_the_store_cannot_be_used(shell: Shell) -> None:
     done = shell.run("new", "sno", "--store", "sqlite:////nowhere/at/all/ids.db")
     assert (done.returncode, done.stdout) == (CATALOGUE["store.refused"].exit, "")
-    assert re.fullmatch(r"mintmark: [^\n]*unable to open[^\n]*\n  [A-Z][^\n]*\n", done.stderr)
+    assert re.fullmatch(r"mintage: [^\n]*unable to open[^\n]*\n  [A-Z][^\n]*\n", done.stderr)
 
 
 def test_new_warns_in_one_line_where_uniqueness_rests_on_a_lock(shell: Shell, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    done = shell.run("new", "sno", MINTMARK_STORE="", MINTMARK_HOME=str(tmp_path / "file" / "home"))
+    done = shell.run("new", "sno", MINTAGE_STORE="", MINTAGE_HOME=str(tmp_path / "file" / "home"))
     assert (done.returncode, len(done.stdout)) == (0, 17)
-    assert re.fullmatch(r"mintmark: warning: mintmark cannot write its registry[^\n]*\n", done.stderr)
+    assert re.fullmatch(r"mintage: warning: mintage cannot write its registry[^\n]*\n", done.stderr)
 
 
 # --- namespaces -------------------------------------------------------------------------------------------------------
@@ -255,7 +255,7 @@ def test_pools_are_made_with_their_name_for_a_layout_or_with_a_layout(shell: She
     done = shell.run("pools", "create", "mine")
     assert (done.returncode, done.stderr) == (
         2,
-        "mintmark: a new pool called 'mine' needs --layout, such as --layout sno\n",
+        "mintage: a new pool called 'mine' needs --layout, such as --layout sno\n",
     )
     done = shell.run("pools", "create", "eu", "--layout", "sno")
     assert done.returncode == CATALOGUE["config.pool"].exit
@@ -295,7 +295,7 @@ def test_pools_are_listed_with_what_is_granted_and_held(shell: Shell) -> None:
 @pytest.mark.parametrize("args", [["pools", "show", "nix"], ["leases", "list", "nix"]])
 def test_a_pool_that_is_not_there_is_named(args: list[str], shell: Shell) -> None:
     done = shell.run(*args)
-    assert (done.returncode, done.stderr) == (2, "mintmark: there is no pool 'nix': see 'mintmark pools list'\n")
+    assert (done.returncode, done.stderr) == (2, "mintage: there is no pool 'nix': see 'mintage pools list'\n")
 
 
 # --- leases -----------------------------------------------------------------------------------------------------------
@@ -369,12 +369,12 @@ def test_what_a_store_holds_cannot_command_the_terminal(shell: Shell) -> None:
 def test_the_doctor_finds_nothing_wrong_with_a_new_store(shell: Shell) -> None:
     found = shell.findings()
     assert {each["level"] for each in found.values()} == {"ok"}
-    assert found["store", "url"]["facts"] == {"url": shell.url, "from": "MINTMARK_STORE"}
+    assert found["store", "url"]["facts"] == {"url": shell.url, "from": "MINTAGE_STORE"}
     assert found["store", "promise"]["facts"] == {"promise": "host"}
     assert found["clock", "offset"]["facts"]["limit_ms"] == 5_000
     assert found["layouts", "locality"]["facts"]["expires"].startswith("2248-")
     assert found["layouts", "sno"]["facts"]["expires"].startswith("2079-")
-    assert found["installation", "build"]["text"] == "release" or "MINTMARK_DEBUG_BUILD" in os.environ
+    assert found["installation", "build"]["text"] == "release" or "MINTAGE_DEBUG_BUILD" in os.environ
     assert shell.output("doctor").endswith("\nall is well\n")
 
 
@@ -426,7 +426,7 @@ def test_the_doctor_warns_of_a_store_that_ends_with_its_process(shell: Shell) ->
 
 
 def test_a_clock_that_is_far_from_the_stores_needs_attention(shell: Shell) -> None:
-    from mintmark.cli.doctor import _clock
+    from mintage.cli.doctor import _clock
 
     store = SqliteStore(StoreUrl.parse(shell.url))
     levels = [_clock(store, ahead_ms, 1).level for ahead_ms in (0, 2_500, -2_500, 2_501, -2_501, 5_000, 5_001, -90_000)]
@@ -437,13 +437,13 @@ def test_a_clock_that_is_far_from_the_stores_needs_attention(shell: Shell) -> No
 
 def test_the_doctor_reports_a_store_that_cannot_be_used_and_all_the_rest(shell: Shell) -> None:
     url = "sqlite:////nowhere/at/all/ids.db"
-    found = shell.findings(status=CATALOGUE["store.refused"].exit, MINTMARK_STORE=url)
+    found = shell.findings(status=CATALOGUE["store.refused"].exit, MINTAGE_STORE=url)
     assert found["store", "url"]["level"] == "unusable"
     assert found["store", "url"]["facts"] == {"code": "store.refused"}
     assert found["layouts", "sno"]["level"] == "ok"
-    done = shell.run("doctor", MINTMARK_STORE=url)
+    done = shell.run("doctor", MINTAGE_STORE=url)
     assert "XX  url" in done.stdout
-    assert re.fullmatch(r"mintmark: [^\n]*unable to open[^\n]*\n  [A-Z][^\n]*\n", done.stderr)
+    assert re.fullmatch(r"mintage: [^\n]*unable to open[^\n]*\n  [A-Z][^\n]*\n", done.stderr)
 
 
 def test_every_finding_that_is_not_fine_says_what_to_do(shell: Shell) -> None:
@@ -457,14 +457,14 @@ def test_every_finding_that_is_not_fine_says_what_to_do(shell: Shell) -> None:
 
 
 def test_the_doctor_fits_eighty_columns(shell: Shell) -> None:
-    short = {"MINTMARK_STORE": "sqlite:///ids.db", "MINTMARK_HOME": ""}
+    short = {"MINTAGE_STORE": "sqlite:///ids.db", "MINTAGE_HOME": ""}
     shell.output("next", "orders")
     with open_store(shell.url) as store:
         lease(store)
         store.create_pool("old", layout="snowflake time:36 node:10 sequence:12 @0 1ms")
     lines = shell.run("doctor", **short).stdout.splitlines()
     assert any("runs out 1972-03-06" in line for line in lines)
-    lines += shell.run("doctor", **{**short, "MINTMARK_STORE": "sqlite:////nowhere/at/all/ids.db"}).stdout.splitlines()
+    lines += shell.run("doctor", **{**short, "MINTAGE_STORE": "sqlite:////nowhere/at/all/ids.db"}).stdout.splitlines()
     assert [line for line in lines if len(line) > 80] == []
 
 
@@ -475,10 +475,10 @@ def test_the_store_is_the_command_lines_then_the_environments_then_the_registry(
     named = f"sqlite:///{tmp_path / 'named.db'}"
     assert shell.output("next", "orders", "--store", named) == "1\n"
     assert shell.output("next", "orders", "-n", "2") == "1\n2\n"
-    assert shell.output("next", "orders", "-n", "3", MINTMARK_STORE="") == "1\n2\n3\n"
+    assert shell.output("next", "orders", "-n", "3", MINTAGE_STORE="") == "1\n2\n3\n"
     assert shell.output("next", "orders", "--store", named) == "2\n"
-    assert shell.output("next", "orders", MINTMARK_STORE="") == "4\n"
-    assert {each["facts"].get("from") for each in shell.findings(MINTMARK_STORE="").values()} >= {
+    assert shell.output("next", "orders", MINTAGE_STORE="") == "4\n"
+    assert {each["facts"].get("from") for each in shell.findings(MINTAGE_STORE="").values()} >= {
         "this machine's registry"
     }
     assert list((tmp_path / "home").iterdir())
@@ -486,10 +486,10 @@ def test_the_store_is_the_command_lines_then_the_environments_then_the_registry(
 
 def test_a_home_that_cannot_be_made_is_one_sentence(shell: Shell, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    home = {"MINTMARK_STORE": "", "MINTMARK_HOME": str(tmp_path / "file" / "home")}
+    home = {"MINTAGE_STORE": "", "MINTAGE_HOME": str(tmp_path / "file" / "home")}
     done = shell.run("next", "orders", **home)
     assert (done.returncode, done.stdout) == (CATALOGUE["store.refused"].exit, "")
-    assert "set MINTMARK_HOME to a directory" in done.stderr
+    assert "set MINTAGE_HOME to a directory" in done.stderr
     assert shell.findings(status=CATALOGUE["store.refused"].exit, **home)["store", "url"]["level"] == "unusable"
 
 
@@ -509,7 +509,7 @@ def test_passwords_are_never_shown(shell: Shell) -> None:
         assert "Traceback" not in done.stderr
         assert "geheim" not in done.stdout + done.stderr.replace("?frob=geheim", "")
     for extra in ([], ["--json"]):
-        done = shell.run("doctor", *extra, MINTMARK_STORE=url)
+        done = shell.run("doctor", *extra, MINTAGE_STORE=url)
         assert "geheim" not in done.stdout + done.stderr
         assert "mysql://user:***@127.0.0.1:1/ids" in done.stdout
 
@@ -553,7 +553,7 @@ def test_wrong_input_is_one_sentence_and_what_to_do(args: list[str], status: int
     done = shell.run(*args)
     assert (done.stdout, done.returncode) == ("", status)
     first, *rest = done.stderr.splitlines()
-    assert first.startswith("mintmark: ")
+    assert first.startswith("mintage: ")
     assert sentence in first
     assert len(rest) == (0 if status == 2 else 1)
     assert all(line.startswith("  ") for line in rest)
@@ -575,7 +575,7 @@ def test_a_file_that_is_no_store_is_one_sentence(content: bytes | None, shell: S
         assert "Traceback" not in done.stderr
 
 
-def test_a_store_of_a_newer_mintmark_is_refused(shell: Shell, tmp_path: Path) -> None:
+def test_a_store_of_a_newer_mintage_is_refused(shell: Shell, tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "ids.db") as connection:
         connection.execute("PRAGMA user_version = 99")
     connection.close()

@@ -1,6 +1,6 @@
 """What is in ``deploy/`` can be deployed, as far as that shows without a cluster, a daemon of Docker or systemd.
 
-Each file is read by the tool or checked by the schema of whoever will read it; what mintmark is told in them is read by
+Each file is read by the tool or checked by the schema of whoever will read it; what mintage is told in them is read by
 its settings; and what they say about one another agrees.
 """
 
@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from ruamel.yaml import YAML
 
-from mintmark import __version__
-from mintmark.server.keys import RIGHTS
-from mintmark.server.metrics import Metrics
-from mintmark.server.settings import Settings
+from mintage import __version__
+from mintage.server.keys import RIGHTS
+from mintage.server.metrics import Metrics
+from mintage.server.settings import Settings
 from tests.servers.server import until
 from tests.service.running import key_toml, running
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
 PROMETHEUS = DEPLOY / "prometheus"
-EXAMPLE = DEPLOY / "mintmark.example.toml"
+EXAMPLE = DEPLOY / "mintage.example.toml"
 
 #: What the service may still take after `grace_ms`: last words, and giving back.
 FAREWELL_S = 5
@@ -63,7 +63,7 @@ def promtool() -> str:
     found = shutil.which("promtool")
     if found is None:
         reason = "promtool is not installed: run tests/servers/install.sh as root"
-        (pytest.fail if any(map(os.environ.get, ("CI", "MINTMARK_REQUIRE_SERVERS"))) else pytest.skip)(reason)
+        (pytest.fail if any(map(os.environ.get, ("CI", "MINTAGE_REQUIRE_SERVERS"))) else pytest.skip)(reason)
     return found
 
 
@@ -71,7 +71,7 @@ def promtool() -> str:
 def told(monkeypatch: pytest.MonkeyPatch) -> Callable[[Mapping[str, str]], Any]:
     """The settings of a service that is told these variables and nothing else."""
     for name in os.environ:
-        if name.startswith("MINTMARK_"):
+        if name.startswith("MINTAGE_"):
             monkeypatch.delenv(name)
 
     def load(environment: Mapping[str, str]) -> Settings:
@@ -123,27 +123,27 @@ def test_the_image_runs_as_somebody_who_is_not_root_by_number() -> None:
 
 
 def test_the_image_runs_programs_and_no_shell() -> None:
-    assert json.loads(of_image("ENTRYPOINT")) == ["mintmark"]
+    assert json.loads(of_image("ENTRYPOINT")) == ["mintage"]
     assert json.loads(of_image("CMD")) == ["serve"]
     assert health_check()[0] == "python"
     assert of_image("STOPSIGNAL") == "SIGTERM"
 
 
 def test_the_image_has_what_was_built_and_neither_sources_nor_secrets() -> None:
-    assert [rest for word, rest in image() if word in {"COPY", "ADD"}] == ["--from=build /opt/mintmark /opt/mintmark"]
+    assert [rest for word, rest in image() if word in {"COPY", "ADD"}] == ["--from=build /opt/mintage /opt/mintage"]
     named = [rest for word, rest in instructions() if word in {"ARG", "ENV"}]
-    assert not re.search(r"(?i)password|secret|token|_key|MINTMARK_STORE|INSECURE", " ".join(named))
+    assert not re.search(r"(?i)password|secret|token|_key|MINTAGE_STORE|INSECURE", " ".join(named))
 
 
 def test_the_image_exposes_the_ports_that_it_serves(told: Callable[[Mapping[str, str]], Any]) -> None:
-    settings = told(image_environment() | {"MINTMARK_CONFIG": str(EXAMPLE)})
+    settings = told(image_environment() | {"MINTAGE_CONFIG": str(EXAMPLE)})
     assert of_image("EXPOSE").split() == [str(settings.http_address[1]), str(settings.redis_address[1])]
 
 
 def test_the_image_does_not_start_without_keys() -> None:
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("MINTMARK_")}
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("MINTAGE_")}
     done = subprocess.run(
-        [sys.executable, "-m", "mintmark", "serve"], check=False, env=environment | image_environment(), timeout=60,
+        [sys.executable, "-m", "mintage", "serve"], check=False, env=environment | image_environment(), timeout=60,
         capture_output=True, text=True,
     )  # fmt: skip
     assert done.returncode == 78
@@ -210,15 +210,15 @@ def test_compose_asks_for_passwords_and_has_none() -> None:
 
 
 def test_what_compose_tells_the_service_are_settings_of_it(told: Callable[[Mapping[str, str]], Any]) -> None:
-    mintmark = service_of_compose("mintmark")
-    given = {name: re.sub(r"\$\{\w+:\?\}", "secret", value) for name, value in mintmark["environment"].items()}
-    (secret,) = mintmark["secrets"]
-    assert given["MINTMARK_CONFIG"] == f"/run/secrets/{secret}"
-    settings = told(image_environment() | given | {"MINTMARK_CONFIG": str(EXAMPLE)})
+    mintage = service_of_compose("mintage")
+    given = {name: re.sub(r"\$\{\w+:\?\}", "secret", value) for name, value in mintage["environment"].items()}
+    (secret,) = mintage["secrets"]
+    assert given["MINTAGE_CONFIG"] == f"/run/secrets/{secret}"
+    settings = told(image_environment() | given | {"MINTAGE_CONFIG": str(EXAMPLE)})
     assert settings.has_keys
-    assert settings.store_url == "mysql://mintmark:secret@mariadb:3306/mintmark?cache=redis://:secret@redis:6379/0"
+    assert settings.store_url == "mysql://mintage:secret@mariadb:3306/mintage?cache=redis://:secret@redis:6379/0"
     settings.open_store().close()
-    assert seconds(mintmark["stop_grace_period"]) > settings.grace_ms / 1000 + FAREWELL_S
+    assert seconds(mintage["stop_grace_period"]) > settings.grace_ms / 1000 + FAREWELL_S
 
 
 def test_compose_lets_nobody_beyond_this_machine_in_and_nobody_near_the_stores() -> None:
@@ -227,7 +227,7 @@ def test_compose_lets_nobody_beyond_this_machine_in_and_nobody_near_the_stores()
         store = service_of_compose(name)
         assert "ports" not in store
         assert [networks[each]["internal"] for each in store["networks"]] == [True]
-    assert [port.split(":")[0] for port in service_of_compose("mintmark")["ports"]] == ["127.0.0.1"] * 2
+    assert [port.split(":")[0] for port in service_of_compose("mintage")["ports"]] == ["127.0.0.1"] * 2
 
 
 def test_compose_keeps_what_the_stores_hold() -> None:
@@ -239,10 +239,10 @@ def test_compose_keeps_what_the_stores_hold() -> None:
 
 
 def test_compose_gives_the_service_no_more_than_it_needs() -> None:
-    mintmark = service_of_compose("mintmark")
-    assert mintmark["read_only"] is True
-    assert mintmark["cap_drop"] == ["ALL"]
-    assert "no-new-privileges:true" in mintmark["security_opt"]
+    mintage = service_of_compose("mintage")
+    assert mintage["read_only"] is True
+    assert mintage["cap_drop"] == ["ALL"]
+    assert "no-new-privileges:true" in mintage["security_opt"]
 
 
 def seconds(text: str) -> float:
@@ -280,14 +280,14 @@ def test_the_kustomization_has_every_manifest_but_secrets_and_what_needs_the_ope
     every = {path.name for path in KUBERNETES.glob("*.yaml")}
     assert set(kustomization["resources"]) == every - FOREIGN - {"secret.example.yaml"}
     (image,) = kustomization["images"]
-    assert image == {"name": container()["image"], "newName": "mintmark", "newTag": __version__}
+    assert image == {"name": container()["image"], "newName": "mintage", "newTag": __version__}
 
 
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
 def test_kubectl_can_build_the_kustomization() -> None:
     built = list(YAML(typ="safe").load_all(run("kubectl", "kustomize", KUBERNETES)))
     assert {each["kind"] for each in built} >= {"Deployment", "Service", "PodDisruptionBudget", "NetworkPolicy"}
-    assert {each["metadata"].get("namespace", "mintmark") for each in built} == {"mintmark"}
+    assert {each["metadata"].get("namespace", "mintage") for each in built} == {"mintage"}
 
 
 def test_whatever_selects_pods_selects_those_of_the_deployment() -> None:
@@ -321,10 +321,10 @@ def test_what_kubernetes_tells_the_service_are_settings_of_it(
     given = manifest("configmap")["data"]
     (mount,) = [each for each in container()["volumeMounts"] if each["name"] == "config"]
     ((name, text),) = manifest("secret.example")["stringData"].items()
-    assert given["MINTMARK_CONFIG"] == f"{mount['mountPath']}/{name}"
+    assert given["MINTAGE_CONFIG"] == f"{mount['mountPath']}/{name}"
     file = tmp_path / name
     file.write_text(text, encoding="utf-8")
-    settings = told(image_environment() | given | {"MINTMARK_CONFIG": str(file)})
+    settings = told(image_environment() | given | {"MINTAGE_CONFIG": str(file)})
     assert settings.has_keys
     settings.open_store().close()
     ports = [port["containerPort"] for port in container()["ports"]]
@@ -353,7 +353,7 @@ def test_a_node_can_be_drained_while_others_serve() -> None:
 
 # --- systemd ------------------------------------------------------------------------------------------------------
 
-UNIT = DEPLOY / "systemd" / "mintmark.service"
+UNIT = DEPLOY / "systemd" / "mintage.service"
 
 
 def of_unit(name: str) -> list[str]:
@@ -364,7 +364,7 @@ def of_unit(name: str) -> list[str]:
 def test_systemd_understands_the_unit_and_finds_it_safe(tmp_path: Path) -> None:
     unit = tmp_path / UNIT.name
     # It looks whether the program is there.
-    unit.write_text(UNIT.read_text(encoding="utf-8").replace("/opt/mintmark/bin/mintmark", sys.executable))
+    unit.write_text(UNIT.read_text(encoding="utf-8").replace("/opt/mintage/bin/mintage", sys.executable))
     assert run("systemd-analyze", "verify", unit) == ""
     run("systemd-analyze", "security", "--offline=yes", "--threshold=20", unit)
 
@@ -372,14 +372,14 @@ def test_systemd_understands_the_unit_and_finds_it_safe(tmp_path: Path) -> None:
 def test_what_systemd_tells_the_service_are_settings_of_it(told: Callable[[Mapping[str, str]], Any]) -> None:
     given = dict(line.split("=", 1) for line in of_unit("Environment"))
     (credential,) = of_unit("LoadCredential")
-    assert given["MINTMARK_CONFIG"] == f"%d/{credential.partition(':')[0]}"
-    assert given["MINTMARK_HOME"] == f"%S/{of_unit('StateDirectory')[0]}"
-    settings = told(given | {"MINTMARK_CONFIG": str(EXAMPLE)})
+    assert given["MINTAGE_CONFIG"] == f"%d/{credential.partition(':')[0]}"
+    assert given["MINTAGE_HOME"] == f"%S/{of_unit('StateDirectory')[0]}"
+    settings = told(given | {"MINTAGE_CONFIG": str(EXAMPLE)})
     assert seconds(of_unit("TimeoutStopSec")[0]) > settings.grace_ms / 1000 + FAREWELL_S
 
 
 def test_systemd_does_not_start_a_wrong_setting_again() -> None:
-    from mintmark.errors import CATALOGUE
+    from mintage.errors import CATALOGUE
 
     assert {CATALOGUE[code].exit for code in ("config.setting", "config.insecure", "config.store")} == {78}
     assert of_unit("RestartPreventExitStatus") == ["78"]
@@ -388,7 +388,7 @@ def test_systemd_does_not_start_a_wrong_setting_again() -> None:
 # --- what watches it ----------------------------------------------------------------------------------------------
 
 ALERTS = PROMETHEUS / "alerts.yaml"
-DASHBOARD = DEPLOY / "grafana" / "mintmark.json"
+DASHBOARD = DEPLOY / "grafana" / "mintage.json"
 #: What Prometheus adds to every series, and what histograms have.
 EVERYWHERE = {"job", "instance", "le"}
 
@@ -420,7 +420,7 @@ def series() -> dict[str, set[str]]:
 def assert_is_known(expression: str, further: Sequence[str] = ()) -> None:
     """It reads metrics that there are, and by labels that these have."""
     known = series()
-    read = set(re.findall(r"\bmintmark_\w+", expression))
+    read = set(re.findall(r"\bmintage_\w+", expression))
     assert read <= known.keys()
     assert read
     labels = {label for name in read for label in known[name]} | EVERYWHERE
@@ -448,8 +448,8 @@ def test_alerts_read_metrics_that_there_are() -> None:
 
 
 def test_alerts_name_codes_and_verbs_that_there_are() -> None:
-    from mintmark.errors import CATALOGUE
-    from mintmark.store import Store
+    from mintage.errors import CATALOGUE
+    from mintage.store import Store
 
     known = {"code": set(CATALOGUE), "verb": {name for name in dir(Store) if not name.startswith("_")}}
     expressions = [rule["expr"] for rule in alerts()]
@@ -470,7 +470,7 @@ def test_the_dashboard_asks_what_prometheus_understands(promtool: str, tmp_path:
 def test_the_dashboard_shows_metrics_that_there_are_and_all_of_them() -> None:
     for expression, legend in queries():
         assert_is_known(expression, re.findall(r"\{\{(\w+)\}\}", legend))
-    shown = set(re.findall(r"\bmintmark_\w+", " ".join(expression for expression, _ in queries())))
+    shown = set(re.findall(r"\bmintage_\w+", " ".join(expression for expression, _ in queries())))
     assert {re.sub(r"_(bucket|count|sum)$", "", name) for name in series()} == {
         re.sub(r"_(bucket|count)$", "", name) for name in shown
     }
@@ -479,7 +479,7 @@ def test_the_dashboard_shows_metrics_that_there_are_and_all_of_them() -> None:
 def test_every_query_of_the_dashboard_keeps_to_the_chosen_instances() -> None:
     for panel in panels():
         for target in panel["targets"]:
-            metrics = re.findall(r"\bmintmark_\w+(\{[^}]*\})?", target["expr"])
+            metrics = re.findall(r"\bmintage_\w+(\{[^}]*\})?", target["expr"])
             assert all('job=~"$job", instance=~"$instance"' in selector for selector in metrics), target["expr"]
 
 
@@ -497,12 +497,12 @@ def test_panels_of_the_dashboard_say_what_they_show_and_do_not_overlap() -> None
 
 
 def test_prometheus_can_read_its_configuration(promtool: str, tmp_path: Path) -> None:
-    key = tmp_path / "mintmark.key"
+    key = tmp_path / "mintage.key"
     key.touch()
     shutil.copy(ALERTS, tmp_path)
     text = (PROMETHEUS / "prometheus.yaml").read_text(encoding="utf-8")
     file = tmp_path / "prometheus.yaml"
-    file.write_text(text.replace("/etc/prometheus/mintmark.key", str(key)), encoding="utf-8")
+    file.write_text(text.replace("/etc/prometheus/mintage.key", str(key)), encoding="utf-8")
     assert f"SUCCESS: {len(alerts())} rules found" in run(promtool, "check", "config", file)
 
 
@@ -510,7 +510,7 @@ def test_prometheus_can_read_the_metrics_of_a_running_service(promtool: str, tmp
     toml = key_toml("app", "mm_app", {"*": ["admin"]}) + key_toml("prometheus", "mm_prometheus", {"*": ["metrics"]})
     with running(tmp_path / "service", toml=toml) as service:
         text = scrape(service.url, "mm_prometheus")
-    assert text.count("# TYPE mintmark_") == len({re.sub(r"_(bucket|count|sum)$", "", name) for name in series()})
+    assert text.count("# TYPE mintage_") == len({re.sub(r"_(bucket|count|sum)$", "", name) for name in series()})
     done = subprocess.run([promtool, "check", "metrics"], check=False, input=text, capture_output=True, text=True)
     # Days are what people plan in.
     unusual = [line for line in (done.stdout + done.stderr).splitlines() if "_days_left use base unit" not in line]
@@ -542,7 +542,7 @@ def test_what_the_how_tos_put_into_a_file_are_settings(
     for at, block in enumerate(blocks):
         file = tmp_path / f"{at}.toml"
         file.write_text(block, encoding="utf-8")
-        assert told({"MINTMARK_CONFIG": str(file)}).has_keys
+        assert told({"MINTAGE_CONFIG": str(file)}).has_keys
 
 
 def test_the_bounds_have_the_defaults_that_the_how_to_says() -> None:

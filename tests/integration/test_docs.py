@@ -1,7 +1,7 @@
 """What the documentation shows is what happens: every snippet of README.md, docs/ and the docstrings runs here.
 
 - ``python`` blocks run from top to bottom of a page, in one namespace; blocks of ``>>>`` are doctests.
-- ``console`` blocks run where every command in them is ``mintmark``; IDs and times may differ, the shape may not. A
+- ``console`` blocks run where every command in them is ``mintage``; IDs and times may differ, the shape may not. A
   command that shows no output only has to succeed.
 - A block below ``% skip: next`` is only to be read; below ``% skip: next if(not installed("numpy"))`` it needs numpy.
 """
@@ -25,14 +25,14 @@ import pytest
 from sybil import Example, Sybil
 from sybil.parsers.myst import CodeBlockParser, PythonCodeBlockParser, SkipParser
 
-import mintmark
+import mintage
 
 ROOT = Path(__file__).parents[2]
 PAGES = [page for page in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))) if "_build" not in page.parts]
 MODULES = sorted(
     module.name
-    for module in pkgutil.walk_packages(mintmark.__path__, "mintmark.")
-    if module.name != "mintmark.__main__"  # to import it is to run the command
+    for module in pkgutil.walk_packages(mintage.__path__, "mintage.")
+    if module.name != "mintage.__main__"  # to import it is to run the command
 )
 
 OPTIONS = doctest.ELLIPSIS
@@ -56,11 +56,11 @@ def shape(output: str) -> str:
 def run_console(example: Example) -> str | None:
     sessions = re.split(r"(?m)^\$ ", example.parsed)[1:]
     commands = [session.partition("\n")[0] for session in sessions]
-    if BASH is None or not all(command.startswith("mintmark ") for command in commands):
+    if BASH is None or not all(command.startswith("mintage ") for command in commands):
         return None
     environment = {**os.environ, "NO_COLOR": "1", "COLUMNS": "80", "PYTHON": sys.executable}
     for command, session in zip(commands, sessions, strict=True):
-        script = f'mintmark() {{ "$PYTHON" -m mintmark "$@"; }}; {command}'
+        script = f'mintage() {{ "$PYTHON" -m mintage "$@"; }}; {command}'
         done = subprocess.run(
             [BASH, "-c", script], check=False, capture_output=True, text=True, env=environment, timeout=60
         )
@@ -92,7 +92,7 @@ def test_snippets_of_a_page_run(page: Path, tmp_path: Path, monkeypatch: pytest.
             example.evaluate()
 
 
-@pytest.mark.parametrize("name", ["mintmark", *MODULES])
+@pytest.mark.parametrize("name", ["mintage", *MODULES])
 def test_snippets_of_a_docstring_run(name: str) -> None:
     module = importlib.import_module(name)
     results = doctest.testmod(module, optionflags=OPTIONS)

@@ -1,4 +1,4 @@
-"""A client of idalloc does not notice that mintmark answers: both servers are run, and asked the same."""
+"""A client of idalloc does not notice that mintage answers: both servers are run, and asked the same."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from benchmarks.flush import COUNT, MintmarkInBatches
-from benchmarks.servers import Idalloc, Measured, Mintmark, Place, alloc
+from benchmarks.flush import COUNT, MintageInBatches
+from benchmarks.servers import Idalloc, Measured, Mintage, Place, alloc
 from benchmarks.timing import UnavailableError
 from tests.servers import MariaDB, Redis, RedisWithoutAOF
 from tests.servers.server import HOST, START_S
@@ -82,7 +82,7 @@ REFUSED = {
     "a name with a control character": body(serviceName="orders\u0000"),
     "a name that is not UTF-8": b'{"serviceName":"\xff"}',
 }
-"""What idalloc takes for a name and mintmark does not: a namespace stands in URLs, commands and metrics."""
+"""What idalloc takes for a name and mintage does not: a namespace stands in URLs, commands and metrics."""
 
 HEADERS = {
     "a trace id": {TRACE: "0123456789abcdef0123456789abcdef"},
@@ -94,7 +94,7 @@ HEADERS = {
 }
 
 OTHER_TRACES = {"a trace id with a space": "a b", "a trace id of 200 characters": "x" * 200}
-"""What idalloc echoes and mintmark replaces: it stands in logs, and whoever sends it is not known."""
+"""What idalloc echoes and mintage replaces: it stands in logs, and whoever sends it is not known."""
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ def place(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Place:
 
 @pytest.fixture(scope="module")
 def both(place: Place) -> Iterator[tuple[Measured, Measured]]:
-    with running(Idalloc, place) as theirs, running(Mintmark, place) as ours:
+    with running(Idalloc, place) as theirs, running(Mintage, place) as ours:
         yield theirs, ours
 
 
@@ -226,8 +226,8 @@ class LimitedIdalloc(Idalloc):
         return [*super().program(), "-qps", "1"]
 
 
-class LimitedMintmark(Mintmark):
-    label = "mintmark-limited"
+class LimitedMintage(Mintage):
+    label = "mintage-limited"
 
     def program(self) -> list[str]:
         return [*super().program(), "--rate", "1", "--burst", "1"]
@@ -235,7 +235,7 @@ class LimitedMintmark(Mintmark):
 
 def test_too_many_requests_are_refused_alike(place: Place) -> None:
     refused = []
-    for kind in (LimitedIdalloc, LimitedMintmark):
+    for kind in (LimitedIdalloc, LimitedMintage):
         with running(kind, place) as server:
             answers = [ask(server, ONE) for _ in range(20)]
         refused.append(next(answer for answer in answers if answer.status != 200))
@@ -257,13 +257,13 @@ def given_again(server: Measured) -> list[int]:
     return [integer for integer, times in given.items() if times > 1]
 
 
-def test_after_flushall_idalloc_repeats_integers_and_mintmark_on_the_same_pair_does_not(
+def test_after_flushall_idalloc_repeats_integers_and_mintage_on_the_same_pair_does_not(
     place: Place, servers: Servers, tmp_path: Path
 ) -> None:
     # A Redis of its own: the one that the other tests' idalloc counts on is not flushed.
     pair = replace(place, directory=tmp_path, redis=servers.get(RedisWithoutAOF))
     with running(Idalloc, pair) as server:
         assert given_again(server) != []
-    with running(MintmarkInBatches, pair) as server:
+    with running(MintageInBatches, pair) as server:
         assert given_again(server) == []
         assert pair.redis.ask("DBSIZE") != "0"  # it needed its Redis since

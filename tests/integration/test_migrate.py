@@ -22,7 +22,7 @@ import pytest
 from redis import Redis as RedisClient
 from redis import ResponseError
 
-from mintmark import open_store, snowflake
+from mintage import open_store, snowflake
 from tests.servers.server import HOST, PASSWORD, ServerError, until
 from tests.service.load import Line
 from tests.service.running import Running, running
@@ -60,8 +60,8 @@ class Place:
     @contextmanager
     def serving(self) -> Iterator[Running]:
         """The service, with the options that the page gives it, on a database."""
-        assert "export MINTMARK_STORE=" in PREPARE
-        options = PREPARE.partition("mintmark serve ")[2].split()
+        assert "export MINTAGE_STORE=" in PREPARE
+        options = PREPARE.partition("mintage serve ")[2].split()
         with running(self.home / "service", *options, store=self.mariadb.url) as self.service:
             yield self.service
         self.service = None
@@ -71,7 +71,7 @@ class Place:
         hosts = {
             r"mysql://ids:secret@db/\w+": self.mariadb.url,
             r"redis://cache/0": self.redis.url,
-            r"\bmariadb -h db \w+": f"mariadb --no-defaults -h {HOST} -P {self.mariadb.port} -u mintmark mintmark",
+            r"\bmariadb -h db \w+": f"mariadb --no-defaults -h {HOST} -P {self.mariadb.port} -u mintage mintage",
             r"-h cache\b": f"-p {self.redis.port}",
         }
         if self.service:
@@ -82,8 +82,8 @@ class Place:
         if "curl " in script and shutil.which("curl") is None:
             pytest.skip("curl is not installed")
         done = subprocess.run(
-            ["bash", "-c", f'set -euo pipefail\nmintmark() {{ "{sys.executable}" -m mintmark "$@"; }}\n{script}'],
-            env={"PATH": os.environ["PATH"], "MYSQL_PWD": PASSWORD, "MINTMARK_STORE": self.mariadb.url},
+            ["bash", "-c", f'set -euo pipefail\nmintage() {{ "{sys.executable}" -m mintage "$@"; }}\n{script}'],
+            env={"PATH": os.environ["PATH"], "MYSQL_PWD": PASSWORD, "MINTAGE_STORE": self.mariadb.url},
             check=False,
             capture_output=True,
             text=True,
@@ -109,7 +109,7 @@ class Place:
         return told
 
     def sql(self, statements: str) -> str:
-        return self.mariadb.sql(f"USE mintmark; {statements}").strip()
+        return self.mariadb.sql(f"USE mintage; {statements}").strip()
 
 
 @pytest.fixture
@@ -427,7 +427,7 @@ def test_a_floor_is_raised_over_http(place: Place) -> None:
 
 def test_a_floor_counts_after_a_restart_where_somebody_asked_too_early(place: Place) -> None:
     with place.serving():
-        place.run("mintmark namespaces create orders")
+        place.run("mintage namespaces create orders")
         assert place.next("orders") == [1]
         place.run(RAISE_OVER_HTTP)
         # This is why the floor comes first.

@@ -45,7 +45,7 @@ def server(request: pytest.FixtureRequest) -> Any:
 def put(server: Server) -> None:
     match server:
         case MariaDB():
-            server.sql("CREATE TABLE mintmark.kept (word VARCHAR(9)); INSERT INTO mintmark.kept VALUES ('mint')")
+            server.sql("CREATE TABLE mintage.kept (word VARCHAR(9)); INSERT INTO mintage.kept VALUES ('mint')")
         case PostgreSQL():
             server.sql("CREATE TABLE kept (word TEXT); INSERT INTO kept VALUES ('mint')")
         case RedisSentinel():
@@ -59,8 +59,8 @@ def put(server: Server) -> None:
 def holds(server: Server) -> bool:
     match server:
         case MariaDB():
-            return server.sql("SHOW TABLES FROM mintmark") == "kept\n" and bool(
-                server.sql("SELECT * FROM mintmark.kept")
+            return server.sql("SHOW TABLES FROM mintage") == "kept\n" and bool(
+                server.sql("SELECT * FROM mintage.kept")
             )
         case PostgreSQL():
             return server.sql("SELECT to_regclass('kept')") == "kept\n" and bool(server.sql("SELECT * FROM kept"))
@@ -150,13 +150,13 @@ def test_mariadb_takes_what_its_url_says(mariadb: MariaDB) -> None:
         "--execute=SELECT USER()",
         url.path[1:],
     )
-    assert "mintmark@127.0.0.1" in answer
+    assert "mintage@127.0.0.1" in answer
     with pytest.raises(ServerError, match="Access denied"):
         mariadb.run("mariadb", "--no-defaults", *words[:1], *words[2:], f"--port={url.port}", "--password=wrong")
 
 
 def test_postgresql_takes_what_its_url_says(postgresql: PostgreSQL) -> None:
-    assert postgresql.run("psql", "-X", "-A", "-t", "-c", "SELECT current_user", postgresql.url) == "mintmark\n"
+    assert postgresql.run("psql", "-X", "-A", "-t", "-c", "SELECT current_user", postgresql.url) == "mintage\n"
     with pytest.raises(ServerError, match="password authentication failed"):
         postgresql.run("psql", "-X", "-c", "SELECT 1", postgresql.url.replace("p%40", "q%40"))
 
@@ -263,7 +263,7 @@ def test_a_new_server_whose_port_somebody_took_takes_another(spare: Redis, monke
 def test_a_missing_server_is_named_and_fails_where_servers_must_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Redis, "programs", ("no-such-server",))
     assert "no-such-server" in (missing("redis") or "")
-    for variable in ("CI", "MINTMARK_REQUIRE_SERVERS"):
+    for variable in ("CI", "MINTAGE_REQUIRE_SERVERS"):
         monkeypatch.delenv(variable, raising=False)
     assert not must_run("redis")
     monkeypatch.setenv("CI", "true")
@@ -396,7 +396,7 @@ def test_a_database_is_reached_through_a_proxy(server: MariaDB | PostgreSQL) -> 
         if isinstance(server, PostgreSQL):
             assert server.run("psql", "-X", "-A", "-t", "-c", "SELECT 1", proxy.url) == "1\n"
         else:
-            words = [f"--password={PASSWORD}", "--user=mintmark", "--host=127.0.0.1", f"--port={url.port}"]
+            words = [f"--password={PASSWORD}", "--user=mintage", "--host=127.0.0.1", f"--port={url.port}"]
             assert "1" in server.run("mariadb", "--no-defaults", *words, "--execute=SELECT 1")
         assert proxy.replies >= 2
 

@@ -47,4 +47,4 @@ def missing(name: str) -> str | None:
 
 def must_run(name: str) -> bool:
     """Whether tests fail without it, as in continuous integration. Not every distribution has Valkey."""
-    return name != "valkey" and any(os.environ.get(variable) for variable in ("CI", "MINTMARK_REQUIRE_SERVERS"))
+    return name != "valkey" and any(os.environ.get(variable) for variable in ("CI", "MINTAGE_REQUIRE_SERVERS"))

@@ -30,13 +30,13 @@ class Etcd(Daemon):
         clients, peers = f"http://{HOST}:{self.port}", f"http://{HOST}:{self._peer_port}"
         return [
             "etcd",
-            "--name=mintmark",
+            "--name=mintage",
             f"--data-dir={self.directory / 'data'}",
             f"--listen-client-urls={clients}",
             f"--advertise-client-urls={clients}",
             f"--listen-peer-urls={peers}",
             f"--initial-advertise-peer-urls={peers}",
-            f"--initial-cluster=mintmark={peers}",
+            f"--initial-cluster=mintage={peers}",
             "--logger=zap",
             "--log-outputs=stderr",
         ]

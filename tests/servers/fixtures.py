@@ -30,7 +30,7 @@ from tests.servers import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tests.servers.mintmark import Http
+    from tests.servers.mintage import Http
 
 S = TypeVar("S", bound=Server)
 
@@ -59,7 +59,7 @@ class Servers:
 @pytest.fixture(scope="session")
 def servers() -> Iterator[Servers]:
     # A short path, for sockets; and one that the accounts of servers can enter, unlike pytest's own.
-    directory = Path(tempfile.mkdtemp(prefix="mintmark-"))
+    directory = Path(tempfile.mkdtemp(prefix="mintage-"))
     directory.chmod(0o755)
     with ExitStack() as stack:
         stack.callback(shutil.rmtree, directory, ignore_errors=True)
@@ -109,6 +109,6 @@ def etcd(servers: Servers) -> Etcd:
 @pytest.fixture
 def http(servers: Servers) -> Http:
     # It brings along what the service is made with.
-    from tests.servers.mintmark import Http
+    from tests.servers.mintage import Http
 
     return servers.get(Http)

@@ -25,7 +25,7 @@ fi
 
 # No service of the packages' own may start, now or with the machine: the tests start servers themselves.
 policy=/usr/sbin/policy-rc.d
-cluster=/etc/postgresql-common/createcluster.d/mintmark.conf
+cluster=/etc/postgresql-common/createcluster.d/mintage.conf
 ours=$cluster
 # shellcheck disable=SC2086 # a word is a file
 trap 'rm -f $ours' EXIT

@@ -16,7 +16,7 @@ class MariaDB(Daemon):
 
     @property
     def url(self) -> str:
-        return f"mariadb://mintmark:{quote(PASSWORD, safe='')}@{HOST}:{self.port}/mintmark"
+        return f"mariadb://mintage:{quote(PASSWORD, safe='')}@{HOST}:{self.port}/mintage"
 
     def create(self) -> None:
         self.run(
@@ -28,7 +28,7 @@ class MariaDB(Daemon):
         )
 
     def prepare(self) -> None:
-        self.sql(f"CREATE USER mintmark IDENTIFIED BY '{PASSWORD}'; GRANT ALL ON mintmark.* TO mintmark;")
+        self.sql(f"CREATE USER mintage IDENTIFIED BY '{PASSWORD}'; GRANT ALL ON mintage.* TO mintage;")
         self.reset()
 
     def command(self) -> list[str]:
@@ -39,7 +39,7 @@ class MariaDB(Daemon):
 
     def reset(self) -> None:
         # An open transaction is an error after a while; it would hold this up for a day.
-        self.sql("SET lock_wait_timeout = 10; DROP DATABASE IF EXISTS mintmark; CREATE DATABASE mintmark;")
+        self.sql("SET lock_wait_timeout = 10; DROP DATABASE IF EXISTS mintage; CREATE DATABASE mintage;")
 
     def sql(self, statements: str) -> str:
         """What the server answers its administrator, tab-separated."""

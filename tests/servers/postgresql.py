@@ -18,7 +18,7 @@ class PostgreSQL(Daemon):
 
     @property
     def url(self) -> str:
-        return f"postgresql://mintmark:{quote(PASSWORD, safe='')}@{HOST}:{self.port}/mintmark"
+        return f"postgresql://mintage:{quote(PASSWORD, safe='')}@{HOST}:{self.port}/mintage"
 
     def create(self) -> None:
         password = self.directory / "password"
@@ -36,8 +36,8 @@ class PostgreSQL(Daemon):
         )
 
     def prepare(self) -> None:
-        self.sql(f"CREATE ROLE mintmark LOGIN PASSWORD '{PASSWORD}'", database="postgres")
-        self.sql("CREATE DATABASE mintmark OWNER mintmark", database="postgres")
+        self.sql(f"CREATE ROLE mintage LOGIN PASSWORD '{PASSWORD}'", database="postgres")
+        self.sql("CREATE DATABASE mintage OWNER mintage", database="postgres")
 
     def command(self) -> list[str]:
         settings = {
@@ -56,9 +56,9 @@ class PostgreSQL(Daemon):
 
     def reset(self) -> None:
         # The schema, since a database goes only once nobody is connected. An open transaction becomes an error.
-        self.sql("SET lock_timeout = '10s'; DROP SCHEMA public CASCADE; CREATE SCHEMA public AUTHORIZATION mintmark;")
+        self.sql("SET lock_timeout = '10s'; DROP SCHEMA public CASCADE; CREATE SCHEMA public AUTHORIZATION mintage;")
 
-    def sql(self, statements: str, *, database: str = "mintmark") -> str:
+    def sql(self, statements: str, *, database: str = "mintage") -> str:
         """What the server answers its administrator, one row a line, ``|`` between the columns."""
         where = [f"--host={HOST}", f"--port={self.port}", "--username=postgres", f"--dbname={database}"]
         how = ["--no-psqlrc", "--quiet", "--tuples-only", "--no-align", "--set=ON_ERROR_STOP=1", "--file=-"]

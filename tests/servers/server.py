@@ -75,7 +75,7 @@ class Server(ABC):
     @property
     @abstractmethod
     def url(self) -> str:
-        """As ``mintmark.open_store`` wants it; the same until the tests end."""
+        """As ``mintage.open_store`` wants it; the same until the tests end."""
 
     @abstractmethod
     def start(self) -> None:

@@ -162,7 +162,7 @@ def read_http(replies: BinaryIO, count: int) -> Reply:
         integers = [int(text) for text in (told["ids"] if "ids" in told else told["data"]["ids"])]
         assert status == 200, (status, body)
         assert len(integers) == count, (count, body)
-        is_fallback = headers.get("x-mintmark-fallback") == "random"
+        is_fallback = headers.get("x-mintage-fallback") == "random"
         return Reply(integers, closes=closes, is_fallback=is_fallback, retry_after=retry_after)
     return Reply(code=str(told["code"]), closes=closes, retry_after=retry_after)
 

@@ -1,4 +1,4 @@
-"""``mintmark serve`` with a configuration file, for one test: what it must be when it ends is demanded."""
+"""``mintage serve`` with a configuration file, for one test: what it must be when it ends is demanded."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mintmark.server.keys import digest
+from mintage.server.keys import digest
 from tests.servers.server import HOST, ServerError
 from tests.service.serving import Serving
 from tests.service.wire import Address, after_hello, command, say
@@ -30,7 +30,7 @@ class _Configured(Serving):
 
     @property
     def _config(self) -> Path:
-        return self.directory / "mintmark.toml"
+        return self.directory / "mintage.toml"
 
     def create(self) -> None:
         super().create()

@@ -1,4 +1,4 @@
-"""`mintmark serve` as a process of the tests': the same ports each time it is started, and what it logs as events."""
+"""`mintage serve` as a process of the tests': the same ports each time it is started, and what it logs as events."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class Serving(Daemon):
     """The service, on both interfaces; ``settings`` are those of the command line, such as ``max_wait_ms=500``."""
 
-    name = "mintmark"
+    name = "mintage"
     programs = ()
 
     def __init__(self, directory: Path, store: str, **settings: object) -> None:
@@ -48,13 +48,13 @@ class Serving(Daemon):
         }
         options = [word for name, value in given.items() for word in (f"--{name.replace('_', '-')}", str(value))]
         environment = {
-            "MINTMARK_HOME": str(self.directory / "home"),
+            "MINTAGE_HOME": str(self.directory / "home"),
             # Temporary files in a directory of its own, so that tests see which are left.
             "TMPDIR": str(self.directory),
             **self.environment,
         }
         variables = [f"{name}={value}" for name, value in environment.items()]
-        return ["env", *variables, sys.executable, "-m", "mintmark", "serve", *options]
+        return ["env", *variables, sys.executable, "-m", "mintage", "serve", *options]
 
     def answers(self) -> bool:
         return bool(self.events("serving"))

@@ -119,8 +119,8 @@ def test_what_is_held_is_served_then_all_is_refused_until_the_store_is_back(
         assert redis.redis(*words).startswith("-TRYAGAIN "), words
     assert not ready(service)["ready"]
     assert service.get("/healthz").status == 200
-    assert service.metric("mintmark_store_up") == 0
-    assert service.metric("mintmark_store_failures_total", verb="reserve", code="store.unavailable") > 0
+    assert service.metric("mintage_store_up") == 0
+    assert service.metric("mintage_store_failures_total", verb="reserve", code="store.unavailable") > 0
 
     proxy.heal()
     until(lambda: redis.redis("INCR", "orders").startswith(":"), "it recovers by itself")
@@ -205,7 +205,7 @@ def test_no_more_than_so_many_wait_for_the_store_and_nobody_else_is_held_up(prox
 def patched(directory: Path, proxy: Proxy, code: str) -> Iterator[Serving]:
     """A service with another limit inside, and a store that is waited for longer than the test takes."""
     service = Serving(directory / "service", f"{proxy.url}?timeout_ms=30000", min_step=STEP, max_step=STEP)
-    service.patch(f"import mintmark.server.service as service; service.{code}")
+    service.patch(f"import mintage.server.service as service; service.{code}")
     service.start()
     try:
         yield service
@@ -237,21 +237,21 @@ def test_the_last_resort_is_random_integers_that_are_marked_and_counted(random: 
         most = held - 10
         told = http.http(f"/v1/sequences/orders:next?count={most}")
         assert ids(told) == list(range(2, most + 2))
-        assert "x-mintmark-fallback" not in told.headers
+        assert "x-mintage-fallback" not in told.headers
         # Where it does not suffice, the rest is random.
         given = []
         told = http.http("/v1/sequences/orders:next?count=50")
         assert told.status == 200
-        assert told.headers["x-mintmark-fallback"] == "random"
+        assert told.headers["x-mintage-fallback"] == "random"
         assert [each for each in ids(told) if each < FALLBACK_FLOOR] == list(range(most + 2, held + 2))
         given += [each for each in ids(told) if each >= FALLBACK_FLOOR]
         told = http.http("/alloc", '{"serviceName":"orders","count":100}')
-        assert told.headers["x-mintmark-fallback"] == "random"
+        assert told.headers["x-mintage-fallback"] == "random"
         given += ids(told)
         given += [int(redis.redis("INCR", "orders")[1:]) for _ in range(3)]
         assert len(set(given)) == 40 + 100 + 3
         assert all(FALLBACK_FLOOR <= each < 2**63 for each in given)
-        assert random.metric("mintmark_fallback_integers_total", namespace="orders") == len(given)
+        assert random.metric("mintage_fallback_integers_total", namespace="orders") == len(given)
         # Random integers are no row.
         assert redis.redis("INCRBY", "orders", "3").startswith("-TRYAGAIN ")
 
@@ -259,7 +259,7 @@ def test_the_last_resort_is_random_integers_that_are_marked_and_counted(random: 
         until(lambda: int(redis.redis("INCR", "orders")[1:]) < FALLBACK_FLOOR, "the store counts again")
         told = http.http("/v1/sequences/orders:next?count=2")
         assert all(held + 1 < each < FALLBACK_FLOOR for each in ids(told))
-        assert "x-mintmark-fallback" not in told.headers
+        assert "x-mintage-fallback" not in told.headers
 
 
 def test_there_is_no_last_resort_while_the_store_answers(proxy: Proxy, tmp_path: Path) -> None:
@@ -268,7 +268,7 @@ def test_there_is_no_last_resort_while_the_store_answers(proxy: Proxy, tmp_path:
             load.wait_for_more(5000)
         assert load.codes().keys() == {"ok"}
         assert not load.fallbacks().size
-        assert not random.metric("mintmark_fallback_integers_total")
+        assert not random.metric("mintage_fallback_integers_total")
 
 
 def test_a_namespace_that_is_used_up_has_no_last_resort(proxy: Proxy, tmp_path: Path) -> None:
@@ -277,7 +277,7 @@ def test_a_namespace_that_is_used_up_has_no_last_resort(proxy: Proxy, tmp_path: 
         assert ids(http.http("/v1/sequences/few:next?count=5")) == [1, 2, 3, 4, 5]
         told = http.http("/v1/sequences/few:next")
         assert json.loads(told.body)["code"] == "sequence.exhausted"
-        assert "x-mintmark-fallback" not in told.headers
+        assert "x-mintage-fallback" not in told.headers
 
 
 def test_with_the_last_resort_under_load_no_counted_integer_comes_twice(random: Serving, proxy: Proxy) -> None:
@@ -289,5 +289,5 @@ def test_with_the_last_resort_under_load_no_counted_integer_comes_twice(random: 
         load.wait_for_more(2000)
     assert repeated(load.integers()) == []
     assert np.all(load.fallbacks() < 2**63)
-    random.until_metric("mintmark_fallback_integers_total", load.fallbacks().size)
-    random.until_metric("mintmark_integers_total", load.fallbacks().size + load.integers().size)
+    random.until_metric("mintage_fallback_integers_total", load.fallbacks().size)
+    random.until_metric("mintage_integers_total", load.fallbacks().size + load.integers().size)

@@ -90,7 +90,7 @@ def test_no_integer_comes_twice_though_the_cache_comes_back_with_what_it_held_ea
             if turn % 2:
                 cached.kill()
             redis_without_aof.start()
-            assert redis_without_aof.ask("KEYS", "mintmark:*")
+            assert redis_without_aof.ask("KEYS", "mintage:*")
             cached.start()
         load.wait_for_more(5000)
     assert repeated(load.integers()) == []

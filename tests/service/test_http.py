@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import httpx
 import pytest
 
-from mintmark.server.keys import new_key
+from mintage.server.keys import new_key
 from tests.service.running import Running, certificate, key_toml, locked, running
 from tests.service.wire import connect, exactly, head, say, until_closed
 
@@ -118,7 +118,7 @@ def curl(*arguments: str) -> Answer:
 def timed(service: Running, operation: str) -> float:
     """How many requests were answered beyond the lane, which times none."""
     text = httpx.get(f"{service.url}/metrics").text
-    name = f'mintmark_request_seconds_count{{interface="http",operation="{operation}"}}'
+    name = f'mintage_request_seconds_count{{interface="http",operation="{operation}"}}'
     return sum(float(line.rpartition(" ")[2]) for line in text.splitlines() if line.startswith(name))
 
 
@@ -398,7 +398,7 @@ def test_a_profile_shows_the_service_at_work_and_the_service_works_on(keyed: Key
         done.set()
         working.join()
     assert answer.status == 200
-    assert b"mintmark/server" in answer.body
+    assert b"mintage/server" in answer.body
     assert served > 10
 
 
@@ -440,7 +440,7 @@ def test_files_that_are_no_certificates_are_named(tmp_path: Path) -> None:
         ({"cert": cert, "key": key, "client-ca": key}, f"tls_client_ca '{key}' is not a file of certificates"),
     ):
         options = [word for name, file in files.items() for word in (f"--tls-{name}", file)]
-        serve = [sys.executable, "-m", "mintmark", "serve", "--http", "127.0.0.1:0", "--redis", "off", *options]
+        serve = [sys.executable, "-m", "mintage", "serve", "--http", "127.0.0.1:0", "--redis", "off", *options]
         done = subprocess.run(serve, check=False, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=60)
         assert done.returncode == 78
         assert sentence in done.stderr

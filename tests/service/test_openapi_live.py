@@ -7,9 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from mintmark.server.keys import new_key
-from mintmark.server.openapi import PAGES
-from mintmark.server.v1 import OPERATIONS
+from mintage.server.keys import new_key
+from mintage.server.openapi import PAGES
+from mintage.server.v1 import OPERATIONS
 from tests.service.running import key_toml, running
 
 PROGRAM = Path(sys.executable).with_name("schemathesis")

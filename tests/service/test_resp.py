@@ -29,13 +29,13 @@ import structlog
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from mintmark import sno
-from mintmark.errors import CATALOGUE
-from mintmark.server.keys import new_key
-from mintmark.server.resp import COMMANDS, RespProtocol
-from mintmark.server.service import Service
-from mintmark.server.settings import Settings
-from mintmark.store.memory import MemoryStore
+from mintage import sno
+from mintage.errors import CATALOGUE
+from mintage.server.keys import new_key
+from mintage.server.resp import COMMANDS, RespProtocol
+from mintage.server.service import Service
+from mintage.server.settings import Settings
+from mintage.store.memory import MemoryStore
 from tests.servers import must_run
 from tests.servers.server import until
 from tests.service.running import Running, certificate, key_toml, running, talk
@@ -44,7 +44,7 @@ from tests.service.wire import PATIENCE_S, after_hello, command, connect, exactl
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
-    from mintmark.lease import NamespaceRecord
+    from mintage.lease import NamespaceRecord
 
 CLIENTS = Path(__file__).parent / "clients"
 CACHE = Path(__file__).parents[2] / "target" / "clients"
@@ -148,7 +148,7 @@ def test_hello_tells_what_it_talks_to(service: Running) -> None:
     with redis.Redis(port=service.redis[1], protocol=3, decode_responses=True) as client:
         ask: Any = client.execute_command
         facts = ask("HELLO", "3")
-    assert (facts["server"], facts["proto"], facts["mode"], facts["role"]) == ("mintmark", 3, "standalone", "master")
+    assert (facts["server"], facts["proto"], facts["mode"], facts["role"]) == ("mintage", 3, "standalone", "master")
 
 
 def test_hello_changes_what_later_replies_look_like(service: Running) -> None:
@@ -171,7 +171,7 @@ def test_info_is_what_clients_parse_whatever_namespaces_are_called(service: Runn
         facts: Any = client.info()
     assert facts["loading"] == 0
     assert facts["redis_version"]
-    assert facts["mintmark_version"]
+    assert facts["mintage_version"]
     assert facts["role"] == "master"
     assert facts["connected_clients"] >= 1
     assert facts["held_told"] > 0
@@ -385,7 +385,7 @@ def test_a_client_that_goes_away_while_it_waits_is_no_fault(tmp_path: Path) -> N
                     assert exactly(connection, 7) == b"+PONG\r\n"
                     # It does not say goodbye, as one that was killed.
                     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-            service.serving.until_metric("mintmark_connections", 0, interface="redis")
+            service.serving.until_metric("mintage_connections", 0, interface="redis")
         until(lambda: not talk(service, "GET fresh").startswith(b"$-1"), "what was begun is done")
         assert talk(service, "INCR ready") == b":2\r\n", "nothing was done for who had gone"
 
@@ -557,10 +557,10 @@ def test_workers_share_the_port_and_never_an_integer_and_count_together(tmp_path
         assert min(given) == 1
         assert len(service.serving.workers()) == 3
         until_metric = service.serving.until_metric
-        until_metric("mintmark_integers_total", len(given), namespace="shared")
-        until_metric("mintmark_requests_total", 3000, interface="redis", operation="incr", code="ok")
-        until_metric("mintmark_requests_total", 60, interface="redis", operation="incrby", code="ok")
-        until_metric("mintmark_requests_total", 60, interface="redis", operation="other", code="request.malformed")
+        until_metric("mintage_integers_total", len(given), namespace="shared")
+        until_metric("mintage_requests_total", 3000, interface="redis", operation="incr", code="ok")
+        until_metric("mintage_requests_total", 60, interface="redis", operation="incrby", code="ok")
+        until_metric("mintage_requests_total", 60, interface="redis", operation="other", code="request.malformed")
 
 
 # --- keys -----------------------------------------------------------------------------------------------------------

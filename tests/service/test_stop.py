@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from mintmark import open_store
+from mintage import open_store
 from tests.servers import Proxy
 from tests.servers.server import until
 from tests.service.load import ALLOC, INCR, NEXT, post, read_answer, repeated
@@ -82,7 +82,7 @@ def stop(service: Serving, number: signal.Signals = signal.SIGTERM) -> float:
     assert "Traceback" not in service.logged(), service.logged()
     assert len(service.events("stopped")) == service.settings.get("workers", 1)
     # Nothing of it is left: no process, no temporary file.
-    assert not list(service.directory.glob("mintmark-*"))
+    assert not list(service.directory.glob("mintage-*"))
     return took_s
 
 
@@ -200,7 +200,7 @@ def test_a_connection_that_is_never_done_is_ended_with_the_grace_period(
             line.send(kind(service))
         except TimeoutError:
             assert kind is never_reads
-        until(lambda: service.metric("mintmark_connections") == 2, "it is heard")
+        until(lambda: service.metric("mintage_connections") == 2, "it is heard")
         took_s = stop(service)
         assert GRACE_S <= took_s < GRACE_S + FAREWELL_S
         [event] = service.events("connections closed at the end of the grace period")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mintmark.errors import CATALOGUE
+from mintage.errors import CATALOGUE
 from tests.servers import ServerError
 from tests.servers.server import HOST, until
 from tests.service.load import post, read_answer, repeated
@@ -96,10 +96,10 @@ def test_no_integer_comes_from_two_workers_and_their_metrics_add_up(serving: Ser
         load.wait_for_more(20_000)
     integers = load.integers()
     assert repeated(integers) == []
-    serving.until_metric("mintmark_integers_total", len(integers), namespace="orders")
-    assert sum(serving.metric("mintmark_requests_total", operation=each) for each in SERVED) == load.codes().total()
-    until(lambda: serving.metric("mintmark_connections") == 1, "only the scrape is connected")
-    assert serving.metric("mintmark_store_up") == 1
+    serving.until_metric("mintage_integers_total", len(integers), namespace="orders")
+    assert sum(serving.metric("mintage_requests_total", operation=each) for each in SERVED) == load.codes().total()
+    until(lambda: serving.metric("mintage_connections") == 1, "only the scrape is connected")
+    assert serving.metric("mintage_store_up") == 1
 
 
 def test_each_worker_may_open_as_many_files_as_its_connections_need(service: Serving) -> None:
@@ -118,14 +118,14 @@ def test_each_worker_may_open_as_many_files_as_its_connections_need(service: Ser
 def test_a_worker_that_is_killed_is_replaced_and_counted(serving: Serving) -> None:
     with serving.load() as load:
         load.wait_for_more(5000)
-        before = serving.metric("mintmark_integers_total", namespace="orders")
+        before = serving.metric("mintage_integers_total", namespace="orders")
         killed = serving.workers()[0]
         os.kill(killed, signal.SIGKILL)
-        serving.until_metric("mintmark_workers_replaced_total", 1)
+        serving.until_metric("mintage_workers_replaced_total", 1)
         until(lambda: len(set(serving.workers()) - {killed}) == WORKERS, "there are as many as before")
         load.wait_for_more(5000)
         # What it counted stays.
-        assert serving.metric("mintmark_integers_total", namespace="orders") > before
+        assert serving.metric("mintage_integers_total", namespace="orders") > before
     assert repeated(load.integers()) == []
     [event] = serving.events("worker died")
     assert (event["pid"], event["exit"]) == (killed, -signal.SIGKILL)
@@ -135,7 +135,7 @@ def test_a_worker_that_hangs_is_replaced(service: Serving) -> None:
     # Only once all have started, which may take long on a busy machine.
     watch = "lambda self: (setattr(run, '_SILENCE_S', 4.0), watch(self))[1]"
     service.patch(
-        f"import mintmark.server.run as run; watch = run._Supervisor._watch; run._Supervisor._watch = {watch}"
+        f"import mintage.server.run as run; watch = run._Supervisor._watch; run._Supervisor._watch = {watch}"
     )
     service.start()
     hangs = service.workers()[0]
@@ -159,7 +159,7 @@ def test_workers_whose_parent_is_killed_end_by_themselves(serving: Serving) -> N
             with socket.socket() as free:
                 free.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
                 free.bind((HOST, port))
-        assert not list(serving.directory.glob("mintmark-*"))
+        assert not list(serving.directory.glob("mintage-*"))
         serving.start()
         load.wait_for_more(1000)
     assert repeated(load.integers()) == []
@@ -192,8 +192,8 @@ def test_a_signal_to_all_processes_counts_once(service: Serving, number: signal.
 
 def test_workers_that_cannot_serve_end_the_service_with_the_reason(service: Serving) -> None:
     error = "StoreError('the disk is full', code='store.refused')"
-    raises = f"from mintmark.errors import StoreError; S.open_store = lambda _: (_ for _ in ()).throw({error})"
-    service.patch(f"from mintmark.server.settings import Settings as S; {raises}", workers_only=True)
+    raises = f"from mintage.errors import StoreError; S.open_store = lambda _: (_ for _ in ()).throw({error})"
+    service.patch(f"from mintage.server.settings import Settings as S; {raises}", workers_only=True)
     with pytest.raises(ServerError):
         service.start()
     assert service.wait() == CATALOGUE["store.refused"].exit

@@ -16,18 +16,18 @@ from zlib import crc32
 
 import numpy as np
 
-from mintmark import Sequence, keeper, locality, sno, snowflake
-from mintmark import lease as rules
-from mintmark.errors import MintError, StoreError
-from mintmark.keeper import Keeper, Task
-from mintmark.store.memory import MemoryStore, Records
-from mintmark.testing import ManualClock
+from mintage import Sequence, keeper, locality, sno, snowflake
+from mintage import lease as rules
+from mintage.errors import MintError, StoreError
+from mintage.keeper import Keeper, Task
+from mintage.store.memory import MemoryStore, Records
+from mintage.testing import ManualClock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from mintmark.lease import Lease, NamespaceRecord, NodeRecord, PoolRecord, Segment
-    from mintmark.store.ledger import Server, Transaction
+    from mintage.lease import Lease, NamespaceRecord, NodeRecord, PoolRecord, Segment
+    from mintage.store.ledger import Server, Transaction
 
 T = TypeVar("T")
 
@@ -482,7 +482,7 @@ class World:
     def _virtual_time(self) -> Iterator[None]:
         clock = SimpleNamespace(monotonic=lambda: self.now_ms / 1000 + self.waited_s)
         module: Any = keeper
-        log = logging.getLogger("mintmark")
+        log = logging.getLogger("mintage")
         before = module._current, module.time, module.random, log.level
         log.setLevel(logging.CRITICAL)
         module.time, module.random = clock, self.random

@@ -24,9 +24,9 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from mintmark import lease as rules
-from mintmark.errors import LeaseError
-from mintmark.lease import (
+from mintage import lease as rules
+from mintage.errors import LeaseError
+from mintage.lease import (
     CLOCK_LIMIT_MS,
     CLOCK_MARGIN_MS,
     GAP,
@@ -37,7 +37,7 @@ from mintmark.lease import (
     PoolRecord,
     Segment,
 )
-from mintmark.store.memory import MemoryStore
+from mintage.store.memory import MemoryStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

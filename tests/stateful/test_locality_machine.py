@@ -10,9 +10,9 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
-from mintmark import locality
-from mintmark.errors import GenerationError
-from mintmark.testing import ManualClock
+from mintage import locality
+from mintage.errors import GenerationError
+from mintage.testing import ManualClock
 
 MS = 1_000_000
 NOW = 1_700_000_000_000 * MS

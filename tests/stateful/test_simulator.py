@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mintmark import lease as rules
-from mintmark.keeper import Tenancy
+from mintage import lease as rules
+from mintage.keeper import Tenancy
 from tests.simulator import Outcome, World
 from tests.simulator.simulator import VirtualStore, find_twins
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mintmark.lease import Lease, NamespaceRecord, NodeRecord, PoolRecord
+    from mintage.lease import Lease, NamespaceRecord, NodeRecord, PoolRecord
 
 SEEDS = range(1, 5)
 WORLDS = 60

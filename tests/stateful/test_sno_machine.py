@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from mintmark import sno
-from mintmark.errors import GenerationError
-from mintmark.testing import ManualClock
+from mintage import sno
+from mintage.errors import GenerationError
+from mintage.testing import ManualClock
 
 if TYPE_CHECKING:
     from collections.abc import Callable

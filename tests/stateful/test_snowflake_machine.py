@@ -12,9 +12,9 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
-from mintmark.errors import GenerationError
-from mintmark.snowflake import Generator, Layout
-from mintmark.testing import ManualClock
+from mintage.errors import GenerationError
+from mintage.snowflake import Generator, Layout
+from mintage.testing import ManualClock
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -268,8 +268,8 @@ def test_a_rollback_from_a_used_up_tick_is_not_refused_under_advance() -> None:
 def test_a_clock_that_comes_back_to_the_last_tick_sets_the_pace_again() -> None:
     """Hangs where the generator believes that it is still ahead, so it runs in a process of its own."""
     script = """if True:
-        from mintmark.snowflake import Generator, Layout
-        from mintmark.testing import ManualClock
+        from mintage.snowflake import Generator, Layout
+        from mintage.testing import ManualClock
         clock = ManualClock(1_000_000_000_000)
         generator = Generator(1, layout=Layout("time:41 node:10 sequence:1", epoch_ms=0), clock=clock)
         generator.new()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from mintmark import locality, sno, snowflake
-from mintmark.errors import ParseError
-from mintmark.testing import ManualClock
+from mintage import locality, sno, snowflake
+from mintage.errors import ParseError
+from mintage.testing import ManualClock
 
 sno.new("7")  # type: ignore[arg-type]
 sno.new(7, 8)  # type: ignore[call-arg]

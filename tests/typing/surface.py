@@ -8,10 +8,10 @@ from itertools import islice
 from typing import TYPE_CHECKING, Literal, assert_type
 from uuid import UUID
 
-import mintmark
-from mintmark import AsyncClient, Client, errors, locality, sno, snowflake
-from mintmark.anatomy import Anatomy
-from mintmark.testing import ManualClock
+import mintage
+from mintage import AsyncClient, Client, errors, locality, sno, snowflake
+from mintage.anatomy import Anatomy
+from mintage.testing import ManualClock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -180,9 +180,9 @@ async def clients() -> None:
 
 
 def everything_else(clock: ManualClock) -> None:
-    assert_type(mintmark.inspect("2222222222222222"), list[Anatomy])
-    assert_type(mintmark.inspect(1)[0].likelihood, float)
-    assert_type(mintmark.__version__, str)
+    assert_type(mintage.inspect("2222222222222222"), list[Anatomy])
+    assert_type(mintage.inspect(1)[0].likelihood, float)
+    assert_type(mintage.__version__, str)
     assert_type(clock.now_ns, int)
     assert_type(clock(), int)
     assert_type(clock.auto_advance, bool)

@@ -1,4 +1,4 @@
-"""What type checkers see of mintmark is what it does."""
+"""What type checkers see of mintage is what it does."""
 
 from __future__ import annotations
 
@@ -28,4 +28,4 @@ def test_misuse_is_refused() -> None:
 
 def test_the_stubs_say_what_the_extension_does() -> None:
     allowlist = HERE / "stubtest-allowlist.txt"
-    assert run("mypy.stubtest", "mintmark._core", "--allowlist", str(allowlist)) == ""
+    assert run("mypy.stubtest", "mintage._core", "--allowlist", str(allowlist)) == ""

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mintmark import errors, locality, sno
+from mintage import errors, locality, sno
 
 
 class Scheme(NamedTuple):

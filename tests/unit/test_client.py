@@ -17,17 +17,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import mintmark
-from mintmark import AsyncClient, Client, locality, open_store, sno
-from mintmark.errors import CATALOGUE, ConfigError, LeaseError, MintError, RequestError, StoreError, UniquenessWarning
-from mintmark.lease import Lease, Segment
-from mintmark.store.calls import Answer, Call, Lost, Outcome, Service
-from mintmark.store.url import StoreUrl
+import mintage
+from mintage import AsyncClient, Client, locality, open_store, sno
+from mintage.errors import CATALOGUE, ConfigError, LeaseError, MintError, RequestError, StoreError, UniquenessWarning
+from mintage.lease import Lease, Segment
+from mintage.store.calls import Answer, Call, Lost, Outcome, Service
+from mintage.store.url import StoreUrl
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from mintmark.store import Store
+    from mintage.store import Store
 
 KEY = "mm_s3cr3t-w0rd"
 URL = f"http://:{KEY}@a:1,b:2,c:3"
@@ -522,10 +522,10 @@ def test_a_url_is_text() -> None:
 
 
 def test_without_httpx_the_error_says_what_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "mintmark.store.http", raising=False)
+    monkeypatch.delitem(sys.modules, "mintage.store.http", raising=False)
     monkeypatch.setitem(sys.modules, "httpx", None)
     for make in (open_store, Client, AsyncClient):
-        with pytest.raises(ConfigError, match=r"httpx: pip install 'mintmark\[client\]'") as caught:
+        with pytest.raises(ConfigError, match=r"httpx: pip install 'mintage\[client\]'") as caught:
             make("http://h")
         assert caught.value.code == "config.driver"
 
@@ -595,7 +595,7 @@ def test_an_id_twice_is_refused() -> None:
 
 
 def test_the_last_resort_of_a_service_is_warned_of() -> None:
-    client, _ = client_of(Answer(200, {"X-Mintmark-Fallback": "random"}, b'{"ids": ["7"]}'))
+    client, _ = client_of(Answer(200, {"X-Mintage-Fallback": "random"}, b'{"ids": ["7"]}'))
     with pytest.warns(UniquenessWarning, match="'n'"):
         assert client.next("n") == 7
 
@@ -782,8 +782,8 @@ def test_the_clients_have_the_same_methods() -> None:
     assert {"next", "batch", "reserve", "mint", "describe", "inspect", "close"} <= methods(Client)
 
 
-def test_the_clients_are_mintmarks_own_names() -> None:
-    assert {"Client", "AsyncClient"} <= set(mintmark.__all__)
+def test_the_clients_are_mintages_own_names() -> None:
+    assert {"Client", "AsyncClient"} <= set(mintage.__all__)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert (mintmark.Client, mintmark.AsyncClient) == (Client, AsyncClient)
+        assert (mintage.Client, mintage.AsyncClient) == (Client, AsyncClient)

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from mintmark import _core, locality, sno, snowflake
-from mintmark.errors import ArgumentError, ConfigError, FieldError, GenerationError
-from mintmark.testing import ManualClock
+from mintage import _core, locality, sno, snowflake
+from mintage.errors import ArgumentError, ConfigError, FieldError, GenerationError
+from mintage.testing import ManualClock
 
 MS = 1_000_000
 NOW = 1_700_000_000_000 * MS

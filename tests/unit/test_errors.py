@@ -15,22 +15,22 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-import mintmark
-from mintmark import errors, testing
-from mintmark.errors import CATALOGUE, MintError, StoreError
-from mintmark.server.keys import digest, new_key
-from mintmark.server.service import Service
-from mintmark.server.settings import Settings
-from mintmark.store import load_driver
-from mintmark.store.memory import MemoryStore
+import mintage
+from mintage import errors, testing
+from mintage.errors import CATALOGUE, MintError, StoreError
+from mintage.server.keys import digest, new_key
+from mintage.server.service import Service
+from mintage.server.settings import Settings
+from mintage.store import load_driver
+from mintage.store.memory import MemoryStore
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
 # The calls below are wrong on purpose, so types are left out of them.
-sno: Any = mintmark.sno
-snowflake: Any = mintmark.snowflake
-locality: Any = mintmark.locality
+sno: Any = mintage.sno
+snowflake: Any = mintage.snowflake
+locality: Any = mintage.locality
 ManualClock: Any = testing.ManualClock
 
 ROOT = Path(__file__).parents[2]
@@ -108,13 +108,13 @@ class AwayStore(MemoryStore):
         raise StoreError("the store is away", code="store.unavailable")
 
 
-def open_a_file_of_a_newer_mintmark() -> None:
+def open_a_file_of_a_newer_mintage() -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "ids.db"
         with sqlite3.connect(path) as connection:
             connection.execute("PRAGMA user_version = 999")
         connection.close()
-        mintmark.open_store(f"sqlite:///{path}").now_ms()
+        mintage.open_store(f"sqlite:///{path}").now_ms()
 
 
 def served(ask: Callable[[Service], Awaitable[object]], *settings: str) -> object:
@@ -146,7 +146,7 @@ RAISES: dict[str, Callable[[], object]] = {
     "argument.type": lambda: sno.ID.parse(5),
     "parse.length": lambda: sno.ID.parse("short"),
     "parse.character": lambda: sno.ID.parse("BRPK4Q72XWF2M63L"),
-    "parse.unknown": lambda: mintmark.inspect("?"),
+    "parse.unknown": lambda: mintage.inspect("?"),
     "field.range": lambda: sno.new(256),
     "field.format": lambda: snowflake.node_from_macs(["no MAC"]),
     "field.version": lambda: locality.ID(bytes(16)).pid,
@@ -162,7 +162,7 @@ RAISES: dict[str, Callable[[], object]] = {
     "config.buffer": lambda: sno.Generator(1).fill(bytes(10)),
     "config.store": lambda: sno.Generator(store="nowhere:"),
     "config.driver": lambda: load_driver("no_such_driver", "mysql"),
-    "config.name": lambda: mintmark.Sequence("orders!", "memory:"),
+    "config.name": lambda: mintage.Sequence("orders!", "memory:"),
     "config.pool": mint_from_a_pool_of_another_layout,
     "config.namespace": make_a_namespace_twice,
     "config.span": lambda: sno.Generator(store="memory:", span_ms=1),
@@ -177,8 +177,8 @@ RAISES: dict[str, Callable[[], object]] = {
     "lease.unknown": lambda: MemoryStore().revoke("sno", 7),
     "lease.history": lambda: sno.Generator(store=MemoryStore()).new_at(NOW),
     "store.unavailable": lambda: sno.Generator(store=AwayStore(), max_wait_ms=50).new(),
-    "store.refused": lambda: mintmark.open_store("sqlite:////dev/null/no.db").now_ms(),
-    "store.schema": open_a_file_of_a_newer_mintmark,
+    "store.refused": lambda: mintage.open_store("sqlite:////dev/null/no.db").now_ms(),
+    "store.schema": open_a_file_of_a_newer_mintage,
     "config.setting": lambda: Settings.load(["--workers", "0"]),
     "config.insecure": lambda: Settings.load(["--http", "0.0.0.0:8080"]),
     "request.malformed": lambda: served(lambda service: service.mint(service.caller(None), "uuid", 1)),
@@ -242,7 +242,7 @@ def test_errors_of_the_caller_are_400_and_those_worth_another_try_429_or_503(cod
 
 SOURCES = [
     *(path for crate in ("core", "wire", "py") for path in (ROOT / "crates" / crate / "src").rglob("*.rs")),
-    *(path for path in (ROOT / "src" / "mintmark").rglob("*.py") if path.name != "errors.py"),
+    *(path for path in (ROOT / "src" / "mintage").rglob("*.py") if path.name != "errors.py"),
 ]
 LITERALS = {
     literal for path in SOURCES for literal in re.findall(r'"([a-z]+\.[a-z_]+)"', path.read_text(encoding="utf-8"))
@@ -257,7 +257,7 @@ def test_every_code_in_the_sources_is_in_the_catalogue() -> None:
 def test_every_dotted_word_in_the_rust_sources_is_a_code_or_a_module() -> None:
     rust = "".join(path.read_text(encoding="utf-8") for path in SOURCES if path.suffix == ".rs")
     words = set(re.findall(r'"([a-z]+\.[a-z_]+)"', rust))
-    assert {word for word in words if not word.startswith("mintmark.")} <= CATALOGUE.keys()
+    assert {word for word in words if not word.startswith("mintage.")} <= CATALOGUE.keys()
 
 
 def test_every_code_of_the_catalogue_is_in_the_sources() -> None:

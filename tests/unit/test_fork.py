@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pytest
 
-from mintmark import locality, sno, snowflake
-from mintmark.errors import GenerationError
-from mintmark.testing import ManualClock
+from mintage import locality, sno, snowflake
+from mintage.errors import GenerationError
+from mintage.testing import ManualClock
 from tests.conftest import vectors
 
 if TYPE_CHECKING:
@@ -368,7 +368,7 @@ def test_a_fork_by_no_python_code_is_noticed_as_well() -> None:
     """uWSGI and other programs that embed Python fork in C, and may run none of Python's fork hooks."""
     script = """if True:
         import ctypes, os, sys
-        from mintmark import errors, locality, sno, snowflake
+        from mintage import errors, locality, sno, snowflake
         given = sno.Generator(7)
         parent = [sno.new(), snowflake.new(), locality.new(), given.new()]
         reading, writing = os.pipe()

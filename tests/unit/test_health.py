@@ -20,14 +20,14 @@ import uvloop
 from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse
 
-from mintmark import snowflake
-from mintmark.errors import CATALOGUE, RequestError, StoreError
-from mintmark.lease import NamespaceRecord
-from mintmark.server import health, profile
-from mintmark.server.health import Pace, Watch, days_left, is_ready, next_pace
-from mintmark.server.keys import Caller
-from mintmark.server.metrics import Metrics
-from mintmark.store.memory import MemoryStore
+from mintage import snowflake
+from mintage.errors import CATALOGUE, RequestError, StoreError
+from mintage.lease import NamespaceRecord
+from mintage.server import health, profile
+from mintage.server.health import Pace, Watch, days_left, is_ready, next_pace
+from mintage.server.keys import Caller
+from mintage.server.metrics import Metrics
+from mintage.store.memory import MemoryStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable
@@ -191,7 +191,7 @@ def test_the_log_says_once_that_the_store_went_away_and_once_that_it_came_back()
         store.error = StoreError("refused", code="store.unavailable")
         await watch.look()
         assert watch.store_up is False
-        assert gauge(service.metrics, "mintmark_store_up") == 0
+        assert gauge(service.metrics, "mintage_store_up") == 0
         since = watch.since
         await watch.look()
         assert watch.since == since
@@ -200,7 +200,7 @@ def test_the_log_says_once_that_the_store_went_away_and_once_that_it_came_back()
         await watch.look()
         assert watch.store_up is True
         assert watch.since > since
-        assert gauge(service.metrics, "mintmark_store_up") == 1
+        assert gauge(service.metrics, "mintage_store_up") == 1
 
     away, back = watched(service, days)
     assert (away["event"], away["log_level"], away["code"]) == ("store away", "warning", "store.unavailable")
@@ -220,7 +220,7 @@ def test_the_clock_offset_is_ours_less_the_stores() -> None:
     store.ahead_ms = 30_000
     service = make(store)
     asyncio.run(service.watch.look())
-    assert gauge(service.metrics, "mintmark_store_clock_offset_seconds") == pytest.approx(-30, abs=1)
+    assert gauge(service.metrics, "mintage_store_clock_offset_seconds") == pytest.approx(-30, abs=1)
 
 
 class Hanging(MemoryStore):
@@ -346,15 +346,15 @@ def test_a_survey_tells_the_days_of_namespaces_in_use_and_of_all_layouts() -> No
     store = Listed()
     service = make(store)
     asyncio.run(service.watch.survey(1000.0))
-    assert gauge(service.metrics, "mintmark_namespace_days_left", namespace="used") is None
+    assert gauge(service.metrics, "mintage_namespace_days_left", namespace="used") is None
     store.high_water = 6000
     asyncio.run(service.watch.survey(1060.0))
-    days = gauge(service.metrics, "mintmark_namespace_days_left", namespace="used")
+    days = gauge(service.metrics, "mintage_namespace_days_left", namespace="used")
     assert days == pytest.approx((10_000_000 - 6000) / 100 / DAY)
-    assert gauge(service.metrics, "mintmark_namespace_days_left", namespace="idle") is None
-    assert gauge(service.metrics, "mintmark_namespace_days_left", namespace="empty") == 0
+    assert gauge(service.metrics, "mintage_namespace_days_left", namespace="idle") is None
+    assert gauge(service.metrics, "mintage_namespace_days_left", namespace="empty") == 0
     for scheme, year in {"sno": 2079, "snowflake": 2080, "locality": 2248}.items():
-        left = gauge(service.metrics, "mintmark_layout_days_left", scheme=scheme)
+        left = gauge(service.metrics, "mintage_layout_days_left", scheme=scheme)
         assert left is not None
         assert (datetime.now(UTC) + timedelta(days=left)).year == year
 
@@ -372,7 +372,7 @@ def digest_for(seconds: float) -> int:
     """What the profile is to find."""
     done, until = 0, time.perf_counter() + seconds
     while time.perf_counter() < until:
-        done += len(hashlib.sha256(b"mintmark").digest())
+        done += len(hashlib.sha256(b"mintage").digest())
     return done
 
 
@@ -420,7 +420,7 @@ def test_one_profile_at_a_time_and_a_service_that_stops_does_not_wait_for_it() -
     began = time.monotonic()
     refused, taken = asyncio.run(ask())
     assert refused == "request.busy"
-    assert "mintmark serve, 60 s" in taken
+    assert "mintage serve, 60 s" in taken
     assert time.monotonic() - began < 30
     assert sys.getprofile() is None
 
@@ -452,7 +452,7 @@ def test_profiles_are_for_admins() -> None:
 def test_without_keys_nobody_gets_a_profile() -> None:
     response = answer(profile.routes(make()), "/debug/profile?seconds=1")
     assert (response.status_code, response.text) == (403, "request.rights")
-    assert "mintmark keys new" in response.headers["detail"]
+    assert "mintage keys new" in response.headers["detail"]
 
 
 @pytest.mark.parametrize("seconds", ["0", "61", "-1", "1.5", "", "٣", "0000000015000000", "000000001" + "1" * 5000])

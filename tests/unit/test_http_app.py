@@ -14,24 +14,24 @@ import httpx
 import pytest
 import structlog
 
-from mintmark import snowflake
-from mintmark.errors import CATALOGUE, MintError, StoreError
-from mintmark.formats import LAYOUTS, write_declaration
-from mintmark.lease import MAX_INTEGER
-from mintmark.server.app import create_app
-from mintmark.server.keys import digest, new_key
-from mintmark.server.openapi import document
-from mintmark.server.service import FALLBACK_FLOOR, Service
-from mintmark.server.settings import Settings
-from mintmark.server.v1 import OPERATIONS
-from mintmark.store.memory import MemoryStore
+from mintage import snowflake
+from mintage.errors import CATALOGUE, MintError, StoreError
+from mintage.formats import LAYOUTS, write_declaration
+from mintage.lease import MAX_INTEGER
+from mintage.server.app import create_app
+from mintage.server.keys import digest, new_key
+from mintage.server.openapi import document
+from mintage.server.service import FALLBACK_FLOOR, Service
+from mintage.server.settings import Settings
+from mintage.server.v1 import OPERATIONS
+from mintage.store.memory import MemoryStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from mintmark.lease import NamespaceRecord, Segment
-    from mintmark.server.operation import Operation
+    from mintage.lease import NamespaceRecord, Segment
+    from mintage.server.operation import Operation
 
 Ask = dict[str, Any]
 T = TypeVar("T")
@@ -64,7 +64,7 @@ class Asked:
 
     def metric(self, operation: str, code: str) -> float | None:
         labels = {"interface": "http", "operation": operation, "code": code}
-        return self.service.metrics.registry.get_sample_value("mintmark_requests_total", labels)
+        return self.service.metrics.registry.get_sample_value("mintage_requests_total", labels)
 
     def run(self, wanted: Coroutine[Any, Any, T]) -> T:
         """What comes of it, in the service's loop."""
@@ -100,8 +100,8 @@ def configured(tmp_path: Path) -> Callable[..., Any]:
         for key, rights in keys.items():
             table = ", ".join(f'"{name}" = {json.dumps(list(granted))}' for name, granted in rights.items())
             text += f'[keys.k{digest(key)[-8:]}]\nhash = "{digest(key)}"\nrights = {{ {table} }}\n'
-        (tmp_path / "mintmark.toml").write_text(text, encoding="utf-8")
-        return serving("--config", str(tmp_path / "mintmark.toml"), *options)
+        (tmp_path / "mintage.toml").write_text(text, encoding="utf-8")
+        return serving("--config", str(tmp_path / "mintage.toml"), *options)
 
     return configured
 
@@ -113,7 +113,7 @@ def problem(response: httpx.Response) -> tuple[int, str]:
     assert body.keys() - {"retry_after_ms"} == {"type", "title", "status", "detail", "code", "trace_id"}
     entry = CATALOGUE[body["code"]]
     assert (body["title"], body["status"]) == (entry.meaning, entry.http)
-    assert (body["type"], body["status"]) == (f"urn:mintmark:error:{body['code']}", response.status_code)
+    assert (body["type"], body["status"]) == (f"urn:mintage:error:{body['code']}", response.status_code)
     assert body["trace_id"] == response.headers["x-trace-id"]
     return response.status_code, body["code"]
 
@@ -211,7 +211,7 @@ class Gone(Away):
         raise StoreError("away", code="store.unavailable", retry_after_ms=1500)
 
 
-# --- mintmark's own -----------------------------------------------------------------------------------------------
+# --- mintage's own -----------------------------------------------------------------------------------------------
 
 
 def test_integers_are_strings_however_large_they_are(ask: Asked) -> None:
@@ -482,7 +482,7 @@ def test_a_key_is_taken_as_a_bearer_and_as_the_password_of_basic(configured: Cal
         for each in wrong:
             response = ask("GET", "/v1/sequences", headers={"Authorization": each.encode("latin-1")})
             assert problem(response) == (401, "request.key")
-            assert response.headers["www-authenticate"] == 'Bearer realm="mintmark"'
+            assert response.headers["www-authenticate"] == 'Bearer realm="mintage"'
             assert key not in response.text
 
 
@@ -597,8 +597,8 @@ def test_the_rights_to_all_names_show_the_metrics_and_only_admin_a_profile(confi
             ("/debug/profile?seconds=1", metrics, (403, "request.rights")),
         ):
             assert problem(ask("GET", path, key=key)) == expected
-        assert "mintmark_requests_total" in ask("GET", "/metrics", key=metrics).text
-        assert "mintmark_requests_total" in ask("GET", "/metrics", key=admin).text
+        assert "mintage_requests_total" in ask("GET", "/metrics", key=metrics).text
+        assert "mintage_requests_total" in ask("GET", "/metrics", key=admin).text
         profile = ask("GET", "/debug/profile?seconds=1&format=text", key=admin)
         assert (profile.status_code, profile.headers["content-type"]) == (200, "text/plain; charset=utf-8")
         for path in ("/", "/openapi.json", "/healthz"):
@@ -692,11 +692,11 @@ def test_the_last_resort_believes_in_no_more_names_than_would_be_made() -> None:
 def test_integers_of_the_last_resort_are_marked() -> None:
     with serving("--fallback", "random", "--max-wait-ms", "50", store=Away()) as ask:
         response = ask("POST", "/v1/sequences/orders:next?count=3")
-        assert response.headers["x-mintmark-fallback"] == "random"
+        assert response.headers["x-mintage-fallback"] == "random"
         assert all(FALLBACK_FLOOR <= int(each) <= MAX_INTEGER for each in response.json()["ids"])
-        assert "x-mintmark-fallback" not in ask("GET", "/healthz").headers
+        assert "x-mintage-fallback" not in ask("GET", "/healthz").headers
     with serving("--max-wait-ms", "50", store=Away()) as ask:
         response = ask("POST", "/v1/sequences/orders:next")
         assert problem(response) == (503, "store.unavailable")
         assert response.headers["retry-after"] == str(-(-response.json()["retry_after_ms"] // 1000))
-        assert "x-mintmark-fallback" not in response.headers
+        assert "x-mintage-fallback" not in response.headers

@@ -1,4 +1,4 @@
-"""`mintmark.inspect` against the recorded behaviour of real implementations, and against anything else."""
+"""`mintage.inspect` against the recorded behaviour of real implementations, and against anything else."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import mintmark
-from mintmark import formats, locality, sno, snowflake
-from mintmark.anatomy import FLOOR, Anatomy, Field, inspect
-from mintmark.errors import ArgumentError, ParseError
+import mintage
+from mintage import formats, locality, sno, snowflake
+from mintage.anatomy import FLOOR, Anatomy, Field, inspect
+from mintage.errors import ArgumentError, ParseError
 
 VECTORS = Path(__file__).parents[2] / "spec" / "vectors"
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)  # after everything that was recorded live
@@ -68,7 +68,7 @@ def at(unix_s: float = 0, **rest: float) -> datetime:
     return EPOCH + timedelta(seconds=unix_s, **rest)
 
 
-# --- recorded: the schemes that mintmark mints ------------------------------------------------------------------------
+# --- recorded: the schemes that mintage mints ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("case", recorded("sno.encode_decode") + recorded("sno.raw_decode"), ids=named)
@@ -532,7 +532,7 @@ def test_the_clock_of_the_system_is_the_default_judge() -> None:
     assert inspect(text)[0].likelihood < inspect(text, now_ns=10**6 * soon + 10**9)[0].likelihood
 
 
-def test_what_mintmark_mints_is_recognised_first() -> None:
+def test_what_mintage_mints_is_recognised_first() -> None:
     assert inspect(sno.new())[0].name == "sno"
     assert inspect(str(sno.new()))[0].name == "sno"
     assert inspect(bytes(sno.new()))[0].name == "sno"
@@ -666,9 +666,9 @@ def test_an_anatomy_and_its_fields_cannot_be_changed() -> None:
     assert isinstance(anatomy.fields[0], Field)
 
 
-def test_it_is_public_as_mintmark_inspect() -> None:
-    assert mintmark.inspect is inspect
-    assert mintmark.Anatomy is Anatomy
+def test_it_is_public_as_mintage_inspect() -> None:
+    assert mintage.inspect is inspect
+    assert mintage.Anatomy is Anatomy
 
 
 # --- what is no ID ----------------------------------------------------------------------------------------------------

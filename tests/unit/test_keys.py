@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mintmark.cli import COMMANDS, main
-from mintmark.errors import ConfigError, RequestError
-from mintmark.server.keys import RIGHTS, Caller, Keys, check_key_name, check_rights, digest, new_key
-from mintmark.server.settings import KeySettings, Settings
+from mintage.cli import COMMANDS, main
+from mintage.errors import ConfigError, RequestError
+from mintage.server.keys import RIGHTS, Caller, Keys, check_key_name, check_rights, digest, new_key
+from mintage.server.settings import KeySettings, Settings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -73,7 +73,7 @@ def test_any_other_token_is_refused_and_not_repeated(token: str | bytes) -> None
 @pytest.mark.parametrize("token", ["x" * 257, b"x" * 257, "x" * 10**7, "mm_\N{SNOWMAN}", b"\xff", "\ud800"])
 def test_a_malformed_token_is_refused_before_it_is_hashed(token: str | bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     found = keys(shop=new_key())
-    monkeypatch.setattr("mintmark.server.keys.digest", pytest.fail)
+    monkeypatch.setattr("mintage.server.keys.digest", pytest.fail)
     assert "malformed" in str(refusal(found, token))
 
 
@@ -95,7 +95,7 @@ def test_looking_a_key_up_is_one_hash_however_many_there_are(monkeypatch: pytest
         hashed.append(key)
         return digest(key)
 
-    monkeypatch.setattr("mintmark.server.keys.digest", count)
+    monkeypatch.setattr("mintage.server.keys.digest", count)
     assert found.find(made["caller499"]).name == "caller499"
     assert hashed == [made["caller499"]]
 
@@ -219,7 +219,7 @@ def test_workers_share_the_rate_of_a_key() -> None:
     assert 3000 < bucket.take() <= 4000
 
 
-# --- mintmark keys new ------------------------------------------------------------------------------------------------
+# --- mintage keys new ------------------------------------------------------------------------------------------------
 
 
 def new(capsys: pytest.CaptureFixture[str], *words: str) -> str:
@@ -233,8 +233,8 @@ def test_a_new_key_is_let_in_by_the_lines_that_come_with_it(capsys: pytest.Captu
     assert others == []
     lines = printed.partition("for the configuration file:\n")[2]
     assert key not in lines
-    (tmp_path / "mintmark.toml").write_text(lines)
-    settings = Settings.load(["--config", str(tmp_path / "mintmark.toml")])
+    (tmp_path / "mintage.toml").write_text(lines)
+    settings = Settings.load(["--config", str(tmp_path / "mintage.toml")])
     caller = Keys(settings).find(key)
     assert caller.name == "shop"
     assert caller.may("describe", "orders-eu")
@@ -248,8 +248,8 @@ def test_the_lines_are_toml_whatever_the_name(name: str, capsys: pytest.CaptureF
     assert facts["name"] == name
     assert facts["hash"] == digest(facts["key"])
     assert facts["rights"] == {"*": ["next"]}
-    (tmp_path / "mintmark.toml").write_text(facts["toml"])
-    assert Keys(Settings.load(["--config", str(tmp_path / "mintmark.toml")])).find(facts["key"]).name == name
+    (tmp_path / "mintage.toml").write_text(facts["toml"])
+    assert Keys(Settings.load(["--config", str(tmp_path / "mintage.toml")])).find(facts["key"]).name == name
 
 
 def test_every_time_it_is_another_key(capsys: pytest.CaptureFixture[str]) -> None:
@@ -275,7 +275,7 @@ def test_wrong_words_make_no_key(
     assert main(["keys", "new", *words]) == status
     printed = capsys.readouterr()
     assert printed.out == ""
-    assert printed.err.startswith(f"mintmark: {sentence}")
+    assert printed.err.startswith(f"mintage: {sentence}")
     assert printed.err.count("\n") == 1
 
 

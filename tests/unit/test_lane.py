@@ -15,9 +15,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from mintmark import Sequence, keeper
-from mintmark._core.service import Bucket, HttpSession, Lane, RespSession
-from mintmark.store.memory import MemoryStore
+from mintage import Sequence, keeper
+from mintage._core.service import Bucket, HttpSession, Lane, RespSession
+from mintage.store.memory import MemoryStore
 from tests.service.wire import command, head
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from mintmark.errors import ConfigError, FieldError, GenerationError, LeaseError, MintError
-from mintmark.lease import (
+from mintage.errors import ConfigError, FieldError, GenerationError, LeaseError, MintError
+from mintage.lease import (
     CLOCK_LIMIT_MS,
     CLOCK_MARGIN_MS,
     GAP,

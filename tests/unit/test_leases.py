@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-import mintmark
-from mintmark import keeper, locality, sno, snowflake
-from mintmark.errors import ConfigError, GenerationError, LeaseError, StoreError
-from mintmark.store.memory import MemoryStore
-from mintmark.testing import ManualClock
+import mintage
+from mintage import keeper, locality, sno, snowflake
+from mintage.errors import ConfigError, GenerationError, LeaseError, StoreError
+from mintage.store.memory import MemoryStore
+from mintage.testing import ManualClock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -81,7 +81,7 @@ def time_ms(scheme: str, minted: Any) -> int:
 
 
 def code(run: Any) -> str:
-    with pytest.raises(mintmark.errors.MintError) as caught:
+    with pytest.raises(mintage.errors.MintError) as caught:
         run()
     return caught.value.code
 

@@ -16,8 +16,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mintmark import errors, locality
-from mintmark.testing import ManualClock
+from mintage import errors, locality
+from mintage.testing import ManualClock
 from tests.conftest import vectors
 
 Case = dict[str, Any]

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import structlog
 
-from mintmark.server import logs
-from mintmark.server.keys import new_key
+from mintage.server import logs
+from mintage.server.keys import new_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -56,7 +56,7 @@ def lines(stream: io.StringIO) -> list[dict[str, Any]]:
 
 
 def log() -> Any:
-    return structlog.get_logger("mintmark")
+    return structlog.get_logger("mintage")
 
 
 def test_a_record_says_when_how_bad_and_what_and_whose_request_it_was(start: Callable[..., io.StringIO]) -> None:
@@ -71,10 +71,10 @@ def test_a_record_says_when_how_bad_and_what_and_whose_request_it_was(start: Cal
 def test_the_keeper_and_libraries_log_in_the_same_form(start: Callable[..., io.StringIO]) -> None:
     stream = start()
     with structlog.contextvars.bound_contextvars(trace_id="abc"):
-        logging.getLogger("mintmark").warning("mintmark: %s; trying again", "it is away")
+        logging.getLogger("mintage").warning("mintage: %s; trying again", "it is away")
         logging.getLogger("uvicorn.error").error("fault", exc_info=ValueError("x"))
     keeper, library = lines(stream)
-    assert (keeper["level"], keeper["event"]) == ("warning", "mintmark: it is away; trying again")
+    assert (keeper["level"], keeper["event"]) == ("warning", "mintage: it is away; trying again")
     assert keeper["trace_id"] == library["trace_id"] == "abc"
     assert library["exception"] == "ValueError: x"
 
@@ -101,7 +101,7 @@ def test_nothing_below_the_level_is_logged(start: Callable[..., io.StringIO], le
     stream = start(log_level=level)
     log().debug("d")
     log().info("i")
-    logging.getLogger("mintmark").warning("w")
+    logging.getLogger("mintage").warning("w")
     assert len(lines(stream)) == seen
 
 
@@ -125,7 +125,7 @@ def test_console_in_a_pipe_has_no_colors(start: Callable[..., io.StringIO]) -> N
 def test_of_several_workers_a_line_names_its_process(start: Callable[..., io.StringIO]) -> None:
     stream = start(workers=2)
     log().info("store away")
-    logging.getLogger("mintmark").info("the same")
+    logging.getLogger("mintage").info("the same")
     assert all(isinstance(line["pid"], int) for line in lines(stream))
 
 
@@ -207,7 +207,7 @@ def events_of(source: str) -> set[tuple[str, str]]:
 
 def test_the_documentation_has_every_event_with_its_level() -> None:
     root = Path(__file__).parents[2]
-    logged = set().union(*(events_of(each.read_text("utf-8")) for each in (root / "src/mintmark/server").glob("*.py")))
+    logged = set().union(*(events_of(each.read_text("utf-8")) for each in (root / "src/mintage/server").glob("*.py")))
     page = (root / "docs/how-to/observe.md").read_text("utf-8")
     rows = re.findall(r"^\| (`.+?`) \| (info|warning|error) \|", page, re.MULTILINE)
     assert {(event, level) for names, level in rows for event in re.findall(r"`([^`]+)`", names)} == logged

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from mintmark import Sequence, __version__, sno
-from mintmark.errors import ConfigError, GenerationError
-from mintmark.server.metrics import OPERATIONS, Metered, Metrics, routes
-from mintmark.store import Store
-from mintmark.store.memory import MemoryStore
+from mintage import Sequence, __version__, sno
+from mintage.errors import ConfigError, GenerationError
+from mintage.server.metrics import OPERATIONS, Metered, Metrics, routes
+from mintage.store import Store
+from mintage.store.memory import MemoryStore
 from tests.unit.test_health import answer, with_keys
 
 if TYPE_CHECKING:
@@ -76,11 +76,11 @@ def test_a_request_counts_by_interface_operation_and_code() -> None:
     metrics.request("http", "reserve", "ok", 0.5)
     metrics.request("redis", "get", "store.unavailable")
     found = samples(metrics)
-    assert found['mintmark_requests_total{code="ok",interface="http",operation="reserve"}'] == 2
-    assert found['mintmark_requests_total{code="store.unavailable",interface="redis",operation="get"}'] == 1
-    assert found['mintmark_request_seconds_count{interface="http",operation="reserve"}'] == 2
-    assert found['mintmark_request_seconds_sum{interface="http",operation="reserve"}'] == 0.75
-    assert 'mintmark_request_seconds_count{interface="redis",operation="get"}' not in found
+    assert found['mintage_requests_total{code="ok",interface="http",operation="reserve"}'] == 2
+    assert found['mintage_requests_total{code="store.unavailable",interface="redis",operation="get"}'] == 1
+    assert found['mintage_request_seconds_count{interface="http",operation="reserve"}'] == 2
+    assert found['mintage_request_seconds_sum{interface="http",operation="reserve"}'] == 0.75
+    assert 'mintage_request_seconds_count{interface="redis",operation="get"}' not in found
 
 
 def test_whatever_is_asked_nobody_outside_can_make_series() -> None:
@@ -89,7 +89,7 @@ def test_whatever_is_asked_nobody_outside_can_make_series() -> None:
     for at in range(100):
         metrics.request("redis", f"FLUSHALL{at}", f"no.such{at}", 0.1)
     assert len(samples(metrics)) <= before + 3
-    assert samples(metrics)['mintmark_requests_total{code="service.failed",interface="redis",operation="other"}'] == 100
+    assert samples(metrics)['mintage_requests_total{code="service.failed",interface="redis",operation="other"}'] == 100
 
 
 def test_integers_ids_and_the_last_resort_add_up() -> None:
@@ -99,9 +99,9 @@ def test_integers_ids_and_the_last_resort_add_up() -> None:
     metrics.ids("sno", 5)
     metrics.fallback("orders", 7)
     found = samples(metrics)
-    assert found['mintmark_integers_total{namespace="orders"}'] == 3 + 2**40
-    assert found['mintmark_ids_total{scheme="sno"}'] == 5
-    assert found['mintmark_fallback_integers_total{namespace="orders"}'] == 7
+    assert found['mintage_integers_total{namespace="orders"}'] == 3 + 2**40
+    assert found['mintage_ids_total{scheme="sno"}'] == 5
+    assert found['mintage_fallback_integers_total{namespace="orders"}'] == 7
 
 
 # --- what is gathered ---------------------------------------------------------------------------------------------
@@ -114,10 +114,10 @@ def test_the_hot_path_is_counted_once_however_often_it_is_gathered() -> None:
     it.lane.rows = [("orders", "alloc", 5, 500), ("orders", "incrby", 1, 50), ("users", "next", 1, 1)]
     metrics.gather(it)
     found = samples(metrics)
-    assert found['mintmark_requests_total{code="ok",interface="http",operation="alloc"}'] == 5
-    assert found['mintmark_requests_total{code="ok",interface="redis",operation="incrby"}'] == 1
-    assert found['mintmark_integers_total{namespace="orders"}'] == 550
-    assert found['mintmark_integers_total{namespace="users"}'] == 1
+    assert found['mintage_requests_total{code="ok",interface="http",operation="alloc"}'] == 5
+    assert found['mintage_requests_total{code="ok",interface="redis",operation="incrby"}'] == 1
+    assert found['mintage_integers_total{namespace="orders"}'] == 550
+    assert found['mintage_integers_total{namespace="users"}'] == 1
 
 
 def test_counts_survive_that_a_namespace_is_closed_and_opened_again() -> None:
@@ -128,9 +128,9 @@ def test_counts_survive_that_a_namespace_is_closed_and_opened_again() -> None:
     it.lane.rows = [("orders", "incr", 5, 5), ("users", "incr", 9, 9)]
     metrics.gather(it)
     found = samples(metrics)
-    assert found['mintmark_integers_total{namespace="orders"}'] == 15
-    assert found['mintmark_integers_total{namespace="users"}'] == 13
-    assert found['mintmark_requests_total{code="ok",interface="redis",operation="incr"}'] == 28
+    assert found['mintage_integers_total{namespace="orders"}'] == 15
+    assert found['mintage_integers_total{namespace="users"}'] == 13
+    assert found['mintage_requests_total{code="ok",interface="redis",operation="incr"}'] == 28
 
 
 def test_the_pool_gauge_is_what_a_sequence_holds_and_nothing_once_it_is_closed() -> None:
@@ -138,21 +138,21 @@ def test_the_pool_gauge_is_what_a_sequence_holds_and_nothing_once_it_is_closed()
     with Sequence("orders", MemoryStore(), step=1000) as orders:
         orders.next()
         metrics.gather(service(sequences={"orders": orders}))
-        assert samples(metrics)['mintmark_pool_integers{namespace="orders"}'] == orders.held > 0
+        assert samples(metrics)['mintage_pool_integers{namespace="orders"}'] == orders.held > 0
     metrics.gather(service())
-    assert samples(metrics)['mintmark_pool_integers{namespace="orders"}'] == 0
+    assert samples(metrics)['mintage_pool_integers{namespace="orders"}'] == 0
 
 
 def test_gauges_are_what_the_service_is_now() -> None:
     metrics = Metrics()
     metrics.gather(service(generators={"sno": 1}, connections={"http": {1, 2}, "redis": set()}, draining=True))
     found = samples(metrics)
-    assert found['mintmark_leases{scheme="sno"}'] == 1
-    assert found['mintmark_leases{scheme="snowflake"}'] == found['mintmark_leases{scheme="locality"}'] == 0
-    assert found['mintmark_connections{interface="http"}'] == 2
-    assert found['mintmark_connections{interface="redis"}'] == 0
-    assert found["mintmark_draining"] == 1
-    assert found[f'mintmark_info{{version="{__version__}"}}'] == 1
+    assert found['mintage_leases{scheme="sno"}'] == 1
+    assert found['mintage_leases{scheme="snowflake"}'] == found['mintage_leases{scheme="locality"}'] == 0
+    assert found['mintage_connections{interface="http"}'] == 2
+    assert found['mintage_connections{interface="redis"}'] == 0
+    assert found["mintage_draining"] == 1
+    assert found[f'mintage_info{{version="{__version__}"}}'] == 1
 
 
 # --- the store ----------------------------------------------------------------------------------------------------
@@ -176,9 +176,9 @@ def test_every_verb_of_a_store_goes_through_and_is_timed() -> None:
         assert [each.name for each in store.list_namespaces()] == ["orders"]
         assert store.describe().server == "memory"
     found = samples(metrics)
-    timed = {name for name in Store.__abstractmethods__ if found.get(f'mintmark_store_seconds_count{{verb="{name}"}}')}
+    timed = {name for name in Store.__abstractmethods__ if found.get(f'mintage_store_seconds_count{{verb="{name}"}}')}
     assert timed == Store.__abstractmethods__ - {"close"}
-    assert not any(name.startswith("mintmark_store_failures") for name in found)
+    assert not any(name.startswith("mintage_store_failures") for name in found)
 
 
 def test_a_refusal_counts_and_reaches_the_caller() -> None:
@@ -192,9 +192,9 @@ def test_a_refusal_counts_and_reaches_the_caller() -> None:
         store.create_namespace("few")
     assert refusal.value.code == "sequence.exhausted"
     found = samples(metrics)
-    assert found['mintmark_store_failures_total{code="sequence.exhausted",verb="reserve"}'] == 1
-    assert found['mintmark_store_failures_total{code="config.namespace",verb="create_namespace"}'] == 1
-    assert found['mintmark_store_seconds_count{verb="reserve"}'] == 2
+    assert found['mintage_store_failures_total{code="sequence.exhausted",verb="reserve"}'] == 1
+    assert found['mintage_store_failures_total{code="config.namespace",verb="create_namespace"}'] == 1
+    assert found['mintage_store_seconds_count{verb="reserve"}'] == 2
 
 
 def test_a_fault_of_a_store_counts_as_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -202,7 +202,7 @@ def test_a_fault_of_a_store_counts_as_a_failure(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(inner, "now_ms", lambda: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         Metered(inner, metrics).now_ms()
-    assert samples(metrics)['mintmark_store_failures_total{code="store.refused",verb="now_ms"}'] == 1
+    assert samples(metrics)['mintage_store_failures_total{code="store.refused",verb="now_ms"}'] == 1
 
 
 def test_a_metered_store_is_the_store_to_generators_and_sequences() -> None:
@@ -214,9 +214,9 @@ def test_a_metered_store_is_the_store_to_generators_and_sequences() -> None:
         assert orders.next() == 1
         assert ids.new()
     found = samples(metrics)
-    assert found['mintmark_store_seconds_count{verb="reserve"}'] >= 1
-    assert found['mintmark_store_seconds_count{verb="acquire"}'] == 1
-    assert found['mintmark_store_seconds_count{verb="release"}'] == 1
+    assert found['mintage_store_seconds_count{verb="reserve"}'] >= 1
+    assert found['mintage_store_seconds_count{verb="acquire"}'] == 1
+    assert found['mintage_store_seconds_count{verb="release"}'] == 1
 
 
 # --- several workers ----------------------------------------------------------------------------------------------
@@ -224,7 +224,7 @@ def test_a_metered_store_is_the_store_to_generators_and_sequences() -> None:
 WORKER = """
 import sys
 from types import SimpleNamespace
-from mintmark.server.metrics import Metrics
+from mintage.server.metrics import Metrics
 metrics = Metrics()
 held, up, days = (int(word) for word in sys.argv[1:])
 metrics.request("http", "reserve", "ok", 0.1)
@@ -241,14 +241,14 @@ metrics.namespace_days.labels("orders").set(days)
 """
 SUPERVISOR = """
 import sys
-from mintmark.server.metrics import Workers
+from mintage.server.metrics import Workers
 workers = Workers()
 workers.gone(int(sys.argv[1]))
 workers.replaced()
 """
 SCRAPE = """
 import sys
-from mintmark.server.metrics import Metrics
+from mintage.server.metrics import Metrics
 sys.stdout.buffer.write(Metrics().render()[0])
 """
 
@@ -272,25 +272,25 @@ def test_workers_add_up_and_a_dead_one_takes_its_gauges_along(tmp_path: Path) ->
     run(tmp_path, WORKER, 500, 1, 40)
     # The process that merges is a third one, which has not looked at the store.
     merged = read(run(tmp_path, SCRAPE)[1])
-    assert merged['mintmark_requests_total{code="ok",interface="http",operation="reserve"}'] == 2
-    assert merged['mintmark_requests_total{code="ok",interface="redis",operation="incr"}'] == 20
-    assert merged['mintmark_request_seconds_count{interface="http",operation="reserve"}'] == 2
-    assert merged['mintmark_integers_total{namespace="orders"}'] == 20
-    assert merged['mintmark_pool_integers{namespace="orders"}'] == 1500
-    assert merged['mintmark_leases{scheme="sno"}'] == 2
-    assert merged['mintmark_connections{interface="redis"}'] == 4
-    assert merged['mintmark_namespace_days_left{namespace="orders"}'] == 40
-    assert merged["mintmark_store_clock_offset_seconds"] in {0, 1}
-    assert merged["mintmark_store_up"] == 0
-    assert merged[f'mintmark_info{{version="{__version__}"}}'] == 1
-    assert merged["mintmark_workers_replaced_total"] == 0
+    assert merged['mintage_requests_total{code="ok",interface="http",operation="reserve"}'] == 2
+    assert merged['mintage_requests_total{code="ok",interface="redis",operation="incr"}'] == 20
+    assert merged['mintage_request_seconds_count{interface="http",operation="reserve"}'] == 2
+    assert merged['mintage_integers_total{namespace="orders"}'] == 20
+    assert merged['mintage_pool_integers{namespace="orders"}'] == 1500
+    assert merged['mintage_leases{scheme="sno"}'] == 2
+    assert merged['mintage_connections{interface="redis"}'] == 4
+    assert merged['mintage_namespace_days_left{namespace="orders"}'] == 40
+    assert merged["mintage_store_clock_offset_seconds"] in {0, 1}
+    assert merged["mintage_store_up"] == 0
+    assert merged[f'mintage_info{{version="{__version__}"}}'] == 1
+    assert merged["mintage_workers_replaced_total"] == 0
     assert not any("pid=" in name for name in merged)
 
     run(tmp_path, SUPERVISOR, first)
     merged = read(run(tmp_path, SCRAPE)[1])
-    assert merged['mintmark_pool_integers{namespace="orders"}'] == 500
-    assert merged['mintmark_integers_total{namespace="orders"}'] == 20
-    assert merged["mintmark_workers_replaced_total"] == 1
+    assert merged['mintage_pool_integers{namespace="orders"}'] == 500
+    assert merged['mintage_integers_total{namespace="orders"}'] == 20
+    assert merged["mintage_workers_replaced_total"] == 1
 
 
 # --- the page -----------------------------------------------------------------------------------------------------
@@ -304,7 +304,7 @@ def test_metrics_are_text_for_prometheus_and_as_new_as_the_scrape() -> None:
     response = answer(routes(it), "/metrics")
     assert response.status_code == 200
     assert response.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
-    assert read(response.text)['mintmark_integers_total{namespace="orders"}'] == 1
+    assert read(response.text)['mintage_integers_total{namespace="orders"}'] == 1
 
 
 def test_metrics_are_for_keys_with_that_right() -> None:
@@ -321,7 +321,7 @@ def test_the_reference_names_every_metric_with_its_type_and_labels() -> None:
     page = (ROOT / "docs" / "reference" / "metrics.md").read_text(encoding="utf-8")
     documented = {
         found[1]: (found[2], set(re.findall(r"`(\w+)`", found[3])))
-        for found in re.finditer(r"^\| `(mintmark_\w+)` \| (\w+) \|([^|]*)\|", page, re.MULTILINE)
+        for found in re.finditer(r"^\| `(mintage_\w+)` \| (\w+) \|([^|]*)\|", page, re.MULTILINE)
     }
     assert documented == {name: (each._type, set(each._labelnames)) for name, each in registry(Metrics()).items()}
     for operation in OPERATIONS:

@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import schemathesis
 
-from mintmark.errors import CATALOGUE
-from mintmark.server import openapi
-from mintmark.server.app import create_app
-from mintmark.server.openapi import COMMON, codes_of, document
-from mintmark.server.service import Service
-from mintmark.server.settings import Settings
-from mintmark.server.v1 import OPERATIONS, Operations
-from mintmark.store.memory import MemoryStore
+from mintage.errors import CATALOGUE
+from mintage.server import openapi
+from mintage.server.app import create_app
+from mintage.server.openapi import COMMON, codes_of, document
+from mintage.server.service import Service
+from mintage.server.settings import Settings
+from mintage.server.v1 import OPERATIONS, Operations
+from mintage.store.memory import MemoryStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mintmark.server.operation import Operation
+    from mintage.server.operation import Operation
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/reference/http.md").read_text(encoding="utf-8")

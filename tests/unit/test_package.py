@@ -14,14 +14,14 @@ from typing import Any
 
 import pytest
 
-import mintmark
-from mintmark import _core, anatomy, errors, locality, sno, snowflake, testing
+import mintage
+from mintage import _core, anatomy, errors, locality, sno, snowflake, testing
 
-MODULES = [mintmark, anatomy, errors, locality, sno, snowflake, testing]
+MODULES = [mintage, anatomy, errors, locality, sno, snowflake, testing]
 each_module = pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)
 
 PROMISED = {
-    mintmark: "Anatomy errors inspect locality sno snowflake",
+    mintage: "Anatomy errors inspect locality sno snowflake",
     sno: "ID Generator Overflow Snapshot max_at min_at new new_at",
     sno.ID: "ZERO MAX parse from_bytes from_int from_uuid from_parts time timestamp_ns tick meta partition sequence"
     " is_zero as_uuid replace",
@@ -75,8 +75,8 @@ HEAVY = {
 
 
 def imported_by(statement: str) -> set[str]:
-    """The modules that a statement imports, in a fresh interpreter with the standard library and mintmark alone."""
-    source = str(Path(mintmark.__file__).parents[1])
+    """The modules that a statement imports, in a fresh interpreter with the standard library and mintage alone."""
+    source = str(Path(mintage.__file__).parents[1])
     script = f"""if True:
         import sys
         sys.path.append({source!r})
@@ -88,25 +88,25 @@ def imported_by(statement: str) -> set[str]:
     return set(subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout.split())
 
 
-def test_importing_mintmark_imports_nothing_but_the_standard_library() -> None:
-    roots = {name.partition(".")[0] for name in imported_by("import mintmark")}
-    assert "mintmark" in roots
-    assert roots - {"mintmark"} <= sys.stdlib_module_names
+def test_importing_mintage_imports_nothing_but_the_standard_library() -> None:
+    roots = {name.partition(".")[0] for name in imported_by("import mintage")}
+    assert "mintage" in roots
+    assert roots - {"mintage"} <= sys.stdlib_module_names
 
 
-def test_importing_mintmark_imports_nothing_heavy() -> None:
-    imported = imported_by("import mintmark; mintmark.sno.Generator(1).new(); mintmark.snowflake.Generator(1).new()")
+def test_importing_mintage_imports_nothing_heavy() -> None:
+    imported = imported_by("import mintage; mintage.sno.Generator(1).new(); mintage.snowflake.Generator(1).new()")
     assert imported & HEAVY == set()
-    assert not any(name.startswith(("mintmark.anatomy", "mintmark.formats", "mintmark.cli")) for name in imported)
+    assert not any(name.startswith(("mintage.anatomy", "mintage.formats", "mintage.cli")) for name in imported)
 
 
 def test_inspecting_needs_nothing_but_the_standard_library() -> None:
-    roots = {name.partition(".")[0] for name in imported_by("import mintmark; mintmark.inspect(mintmark.sno.new())")}
-    assert roots - {"mintmark"} <= sys.stdlib_module_names
+    roots = {name.partition(".")[0] for name in imported_by("import mintage; mintage.inspect(mintage.sno.new())")}
+    assert roots - {"mintage"} <= sys.stdlib_module_names
 
 
 def test_every_module_can_be_imported_first() -> None:
-    for name in [module.__name__ for module in MODULES] + ["mintmark._core", "mintmark._core.sno"]:
+    for name in [module.__name__ for module in MODULES] + ["mintage._core", "mintage._core.sno"]:
         assert name in imported_by(f"import {name}")
 
 
@@ -114,16 +114,16 @@ def test_every_module_can_be_imported_first() -> None:
 
 
 def test_the_distribution_requires_nothing() -> None:
-    required = [line for line in metadata.requires("mintmark") or [] if "extra ==" not in line]
+    required = [line for line in metadata.requires("mintage") or [] if "extra ==" not in line]
     assert required == []
 
 
 def test_the_distribution_has_the_version_of_the_package() -> None:
-    assert metadata.version("mintmark") == mintmark.__version__
+    assert metadata.version("mintage") == mintage.__version__
 
 
 def test_the_package_says_that_it_is_typed() -> None:
-    package = Path(mintmark.__file__).parent
+    package = Path(mintage.__file__).parent
     assert (package / "py.typed").is_file()
     assert {path.name for path in (package / "_core").glob("*.pyi")} == {
         "__init__.pyi",
@@ -135,7 +135,7 @@ def test_the_package_says_that_it_is_typed() -> None:
     }
 
 
-@pytest.mark.skipif("MINTMARK_DEBUG_BUILD" in os.environ, reason="a debug build is wanted")
+@pytest.mark.skipif("MINTAGE_DEBUG_BUILD" in os.environ, reason="a debug build is wanted")
 def test_what_is_tested_is_the_release_build() -> None:
     assert _core.build_profile == "release"
 
@@ -174,7 +174,7 @@ def test_public_classes_call_themselves_by_their_public_name(module: ModuleType)
 
 def test_an_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no_such_name"):
-        _ = mintmark.no_such_name
+        _ = mintage.no_such_name
 
 
 # -------------------------------------------------------------------------------------------------------- documentation
@@ -199,9 +199,9 @@ def public_objects() -> dict[str, Any]:
 
 OBJECTS = public_objects()
 
-MINTS = re.compile(r"mintmark\.(sno|snowflake|locality)\.(Generator\.)?(new|new_at|batch|fill|snapshot|use_mode)")
-READS = re.compile(r"mintmark\.(sno|snowflake|locality)\..*(parse|from_\w+|min_at|max_at|compose|replace|_into)")
-MAKES = re.compile(r"mintmark\.(sno|snowflake|locality|testing)\.(ID|Array|Generator|Snapshot|Layout|ManualClock)")
+MINTS = re.compile(r"mintage\.(sno|snowflake|locality)\.(Generator\.)?(new|new_at|batch|fill|snapshot|use_mode)")
+READS = re.compile(r"mintage\.(sno|snowflake|locality)\..*(parse|from_\w+|min_at|max_at|compose|replace|_into)")
+MAKES = re.compile(r"mintage\.(sno|snowflake|locality|testing)\.(ID|Array|Generator|Snapshot|Layout|ManualClock)")
 CODE = re.compile(rf"``((?:{'|'.join({code.partition('.')[0] for code in errors.CATALOGUE})})\.\w+)``")
 
 

@@ -11,17 +11,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import mintmark
-from mintmark import Sequence, keeper
-from mintmark._core.sequence import Pool
-from mintmark.errors import GenerationError, StoreError
-from mintmark.keeper import Supply, next_step
-from mintmark.store.memory import MemoryStore
+import mintage
+from mintage import Sequence, keeper
+from mintage._core.sequence import Pool
+from mintage.errors import GenerationError, StoreError
+from mintage.keeper import Supply, next_step
+from mintage.store.memory import MemoryStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mintmark.lease import Segment
+    from mintage.lease import Segment
 
 
 @pytest.fixture(autouse=True)
@@ -240,14 +240,14 @@ def test_threads_share_a_sequence(store: MemoryStore) -> None:
     ids=repr,
 )
 def test_steps_that_cannot_be_are_refused(options: Any, code: str) -> None:
-    with pytest.raises(mintmark.errors.MintError) as caught:
+    with pytest.raises(mintage.errors.MintError) as caught:
         Sequence("orders", "memory:", **options)
     assert caught.value.code == code
 
 
 @pytest.mark.parametrize("n", [0, -1, 2**31, 2**70])
 def test_a_row_has_1_to_2147483647_integers(store: MemoryStore, n: int) -> None:
-    with pytest.raises(mintmark.errors.FieldError):
+    with pytest.raises(mintage.errors.FieldError):
         Sequence("orders", store).reserve(n)
 
 
@@ -275,7 +275,7 @@ def test_a_step_follows_the_rate() -> None:
 
 def test_the_rate_is_that_of_the_segment_that_was_used_up(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
     now_s = 0.0
-    monkeypatch.setattr("mintmark.keeper.time.monotonic", lambda: now_s)
+    monkeypatch.setattr("mintage.keeper.time.monotonic", lambda: now_s)
     supply, offered = (
         Supply(store, "orders", pool := Offered(), min_step=10, max_step=10_000, target_ms=1000),
         pool.sizes,

@@ -20,10 +20,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from mintmark.cli import COMMANDS, main
-from mintmark.errors import ConfigError
-from mintmark.server.keys import RIGHTS, digest
-from mintmark.server.settings import (
+from mintage.cli import COMMANDS, main
+from mintage.errors import ConfigError
+from mintage.server.keys import RIGHTS, digest
+from mintage.server.settings import (
     GROUPS,
     OTHER_VARIABLES,
     TABLES,
@@ -49,7 +49,7 @@ WORDS = [name for name in Settings.model_fields if name not in TABLES]
 @pytest.fixture(autouse=True)
 def clean(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in list(os.environ):
-        if name.startswith("MINTMARK_"):
+        if name.startswith("MINTAGE_"):
             monkeypatch.delenv(name)
 
 
@@ -58,7 +58,7 @@ def write(tmp_path: Path) -> Callable[[str], str]:
     """Writes a configuration file and returns its path."""
 
     def make(text: str) -> str:
-        path = tmp_path / "mintmark.toml"
+        path = tmp_path / "mintage.toml"
         path.write_text(text, encoding="utf-8")
         return str(path)
 
@@ -87,8 +87,8 @@ def test_the_command_line_comes_before_the_environment_and_that_before_the_file(
     monkeypatch: pytest.MonkeyPatch, write: Callable[[str], str]
 ) -> None:
     path = write("workers = 2\ngrace_ms = 2\nrate = 2\n")
-    monkeypatch.setenv("MINTMARK_WORKERS", "3")
-    monkeypatch.setenv("MINTMARK_GRACE_MS", "3")
+    monkeypatch.setenv("MINTAGE_WORKERS", "3")
+    monkeypatch.setenv("MINTAGE_GRACE_MS", "3")
     settings = Settings.load(["--config", path, "--workers", "4"])
     assert (settings.workers, settings.grace_ms, settings.rate, settings.burst) == (4, 3, 2, 0)
 
@@ -96,7 +96,7 @@ def test_the_command_line_comes_before_the_environment_and_that_before_the_file(
 def test_the_environment_can_name_the_file_and_the_command_line_another(
     monkeypatch: pytest.MonkeyPatch, write: Callable[[str], str], tmp_path: Path
 ) -> None:
-    monkeypatch.setenv("MINTMARK_CONFIG", write("workers = 2"))
+    monkeypatch.setenv("MINTAGE_CONFIG", write("workers = 2"))
     assert Settings.load([]).workers == 2
     (tmp_path / "other.toml").write_text("grace_ms = 7")
     settings = Settings.load(["--config", str(tmp_path / "other.toml")])
@@ -176,7 +176,7 @@ def test_namespaces_are_made_where_there_are_no_keys_or_where_it_is_said(write: 
 
 
 def test_without_a_store_it_is_this_machines_registry(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("MINTMARK_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("MINTAGE_HOME", str(tmp_path / "home"))
     settings = Settings.load([])
     assert settings.store_url == f"sqlite:///{tmp_path}/home/registry.db"
     with settings.open_store() as store:
@@ -186,12 +186,12 @@ def test_without_a_store_it_is_this_machines_registry(monkeypatch: pytest.Monkey
 
 
 def test_the_constructor_reads_nothing_but_its_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MINTMARK_WORKERS", "5")
-    monkeypatch.setenv("MINTMARK_NONSENSE", "5")
+    monkeypatch.setenv("MINTAGE_WORKERS", "5")
+    monkeypatch.setenv("MINTAGE_NONSENSE", "5")
     assert Settings(http="off").workers == 1
 
 
-def test_variables_of_mintmark_that_are_no_settings_do_no_harm(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_variables_of_mintage_that_are_no_settings_do_no_harm(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in OTHER_VARIABLES:
         monkeypatch.setenv(name, "/somewhere")
     assert Settings.load([]) == Settings()
@@ -205,28 +205,28 @@ def test_the_list_of_other_variables_is_what_the_project_reads() -> None:
         ROOT / ".ci" / "run",
     ]
     # Names in quotes, or set by a shell.
-    said = r'(?:"|^export |^\t)(MINTMARK_[A-Z_]+)(?:"|=)'
+    said = r'(?:"|^export |^\t)(MINTAGE_[A-Z_]+)(?:"|=)'
     read = {name for path in files for name in re.findall(said, path.read_text(encoding="utf-8"), re.MULTILINE)}
     assert set(OTHER_VARIABLES) <= read
     assert read - set(OTHER_VARIABLES) <= {variable(name) for name in WORDS}
 
 
-def test_a_kubernetes_service_called_mintmark_does_not_stop_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kubernetes_service_called_mintage_does_not_stop_it(monkeypatch: pytest.MonkeyPatch) -> None:
     links = {
-        "MINTMARK_SERVICE_HOST": "10.0.0.7",
-        "MINTMARK_SERVICE_PORT": "8080",
-        "MINTMARK_SERVICE_PORT_HTTP": "8080",
-        "MINTMARK_PORT": "tcp://10.0.0.7:8080",
-        "MINTMARK_PORT_8080_TCP": "tcp://10.0.0.7:8080",
-        "MINTMARK_PORT_8080_TCP_ADDR": "10.0.0.7",
-        "MINTMARK_REDIS_SERVICE_HOST": "10.0.0.8",
-        "MINTMARK_REDIS_PORT": "tcp://10.0.0.8:6380",
+        "MINTAGE_SERVICE_HOST": "10.0.0.7",
+        "MINTAGE_SERVICE_PORT": "8080",
+        "MINTAGE_SERVICE_PORT_HTTP": "8080",
+        "MINTAGE_PORT": "tcp://10.0.0.7:8080",
+        "MINTAGE_PORT_8080_TCP": "tcp://10.0.0.7:8080",
+        "MINTAGE_PORT_8080_TCP_ADDR": "10.0.0.7",
+        "MINTAGE_REDIS_SERVICE_HOST": "10.0.0.8",
+        "MINTAGE_REDIS_PORT": "tcp://10.0.0.8:6380",
     }
     for name, value in links.items():
         monkeypatch.setenv(name, value)
     assert Settings.load([]) == Settings()
-    monkeypatch.setenv("MINTMARK_HTTP_PORT", "8080")
-    assert "MINTMARK_HTTP_PORT" in refused()
+    monkeypatch.setenv("MINTAGE_HTTP_PORT", "8080")
+    assert "MINTAGE_HTTP_PORT" in refused()
 
 
 # --- wrong values -----------------------------------------------------------------------------------------------------
@@ -238,10 +238,10 @@ LINES = [
     (["--workers", "many"], "--workers 'many' is not a whole number in 1..64"),
     (["--workers", "1_0"], "--workers '1_0' is not a whole number in 1..64"),
     (["--workers", "9" * 5000], f"--workers '{'9' * 79}... is not a whole number in 1..64"),
-    (["--workers"], "argument --workers: expected one argument; see 'mintmark serve --help'"),
+    (["--workers"], "argument --workers: expected one argument; see 'mintage serve --help'"),
     (["--worker", "2"], "there is no setting --worker: did you mean --workers?"),
-    (["--frob"], "there is no setting --frob: see 'mintmark serve --help'"),
-    (["--keys", "{}"], "there is no setting --keys: see 'mintmark serve --help'"),
+    (["--frob"], "there is no setting --frob: see 'mintage serve --help'"),
+    (["--keys", "{}"], "there is no setting --keys: see 'mintage serve --help'"),
     (["frob"], "a word belongs to no setting: write --NAME VALUE, or --NAME alone"),
     (["--insecure", "yes"], "a word belongs to no setting"),
     (["--http", "8080"], "--http '8080' is not HOST:PORT, or off"),
@@ -289,15 +289,15 @@ def test_a_wrong_command_line_is_one_sentence_with_the_setting_the_value_and_the
 
 
 VARIABLES = [
-    ("MINTMARK_WORKERS", "65", "MINTMARK_WORKERS=65 is not a whole number in 1..64"),
-    ("MINTMARK_INSECURE", "maybe", "MINTMARK_INSECURE='maybe' is not true or false"),
-    ("MINTMARK_AUTO_CREATE", "none", "MINTMARK_AUTO_CREATE='none' is not true or false"),
-    ("MINTMARK_STORE", "frob", "MINTMARK_STORE=***: a store's URL begins with its kind"),
-    ("MINTMARK_CONFIG", "/no/such", "MINTMARK_CONFIG='/no/such' cannot be read: there is no such file"),
-    ("MINTMARK_MAX_WAIT", "5", "there is no setting MINTMARK_MAX_WAIT: did you mean MINTMARK_MAX_WAIT_MS?"),
-    ("MINTMARK_HTTP_PORT", "5", "there is no setting MINTMARK_HTTP_PORT: did you mean MINTMARK_HTTP?"),
-    ("MINTMARK_", "5", "there is no setting MINTMARK_: see 'mintmark serve --help'"),
-    ("MINTMARK_KEYS", "{}", "MINTMARK_KEYS belongs in the configuration file, as a table"),
+    ("MINTAGE_WORKERS", "65", "MINTAGE_WORKERS=65 is not a whole number in 1..64"),
+    ("MINTAGE_INSECURE", "maybe", "MINTAGE_INSECURE='maybe' is not true or false"),
+    ("MINTAGE_AUTO_CREATE", "none", "MINTAGE_AUTO_CREATE='none' is not true or false"),
+    ("MINTAGE_STORE", "frob", "MINTAGE_STORE=***: a store's URL begins with its kind"),
+    ("MINTAGE_CONFIG", "/no/such", "MINTAGE_CONFIG='/no/such' cannot be read: there is no such file"),
+    ("MINTAGE_MAX_WAIT", "5", "there is no setting MINTAGE_MAX_WAIT: did you mean MINTAGE_MAX_WAIT_MS?"),
+    ("MINTAGE_HTTP_PORT", "5", "there is no setting MINTAGE_HTTP_PORT: did you mean MINTAGE_HTTP?"),
+    ("MINTAGE_", "5", "there is no setting MINTAGE_: see 'mintage serve --help'"),
+    ("MINTAGE_KEYS", "{}", "MINTAGE_KEYS belongs in the configuration file, as a table"),
 ]
 
 
@@ -354,16 +354,16 @@ def test_a_wrong_file_is_one_sentence_too(text: str, sentence: str, write: Calla
 
 
 def test_a_file_that_is_not_utf_8_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "mintmark.toml").write_bytes(b"store = '\xff'")
-    assert "cannot be read: 'utf-8' codec can't decode" in refused("--config", str(tmp_path / "mintmark.toml"))
+    (tmp_path / "mintage.toml").write_bytes(b"store = '\xff'")
+    assert "cannot be read: 'utf-8' codec can't decode" in refused("--config", str(tmp_path / "mintage.toml"))
 
 
 def test_the_value_that_counts_is_the_one_that_is_complained_of(
     monkeypatch: pytest.MonkeyPatch, write: Callable[[str], str]
 ) -> None:
-    monkeypatch.setenv("MINTMARK_WORKERS", "99")
+    monkeypatch.setenv("MINTAGE_WORKERS", "99")
     assert "--workers 98" in refused("--config", write("workers = 97"), "--workers", "98")
-    assert "MINTMARK_WORKERS=99" in refused("--config", write("workers = 97"))
+    assert "MINTAGE_WORKERS=99" in refused("--config", write("workers = 97"))
     assert Settings.load(["--config", write("workers = 97"), "--workers", "1"]).workers == 1
 
 
@@ -424,7 +424,7 @@ def test_nor_do_any_words(words: list[str]) -> None:
 
 @given(
     name=st.sampled_from([variable(each) for each in Settings.model_fields])
-    | st.from_regex(r"\AMINTMARK_[A-Z0-9_]{0,20}\Z"),
+    | st.from_regex(r"\AMINTAGE_[A-Z0-9_]{0,20}\Z"),
     text=st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=40),
 )
 def test_nor_does_any_variable(name: str, text: str) -> None:
@@ -564,32 +564,32 @@ def test_every_setting_is_under_one_heading_and_described() -> None:
 @pytest.mark.parametrize("line", COMMANDS["serve"].examples.strip().splitlines())
 def test_the_examples_of_serve_are_settings(line: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "mintmark.toml").write_text(KEY)
+    (tmp_path / "mintage.toml").write_text(KEY)
     program, command, *words = shlex.split(line)
-    assert (program, command) == ("mintmark", "serve")
+    assert (program, command) == ("mintage", "serve")
     Settings.load(words)
 
 
 def test_a_wrong_setting_ends_the_command_with_78(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["serve", "--workers", "65"]) == 78
-    assert capsys.readouterr().err == "mintmark: --workers 65 is not a whole number in 1..64\n"
+    assert capsys.readouterr().err == "mintage: --workers 65 is not a whole number in 1..64\n"
     assert main(["serve", "--http", "0.0.0.0:80"]) == 78
 
 
 @pytest.mark.parametrize(("package", "words"), [("pydantic", []), ("pydantic_settings", ["--help"])], ids=str)
 def test_without_the_extra_it_says_what_to_install(package: str, words: list[str]) -> None:
-    script = f"import sys; sys.modules[{package!r}] = None; from mintmark.cli import main; sys.exit(main(sys.argv[1:]))"
+    script = f"import sys; sys.modules[{package!r}] = None; from mintage.cli import main; sys.exit(main(sys.argv[1:]))"
     done = subprocess.run([sys.executable, "-c", script, "serve", *words], capture_output=True, timeout=60, check=False)
     assert (done.returncode, done.stdout) == (78, b"")
     assert (
-        done.stderr.decode() == f"mintmark: the service needs the package {package}: pip install 'mintmark[server]'\n"
+        done.stderr.decode() == f"mintage: the service needs the package {package}: pip install 'mintage[server]'\n"
     )
 
 
 def test_other_commands_do_not_load_the_service() -> None:
     script = (
-        "import sys; from mintmark.cli import main; main(['new', 'sno', '--partition', '1']); "
-        "sys.exit(any(name.startswith(('mintmark.server', 'pydantic')) for name in sys.modules))"
+        "import sys; from mintage.cli import main; main(['new', 'sno', '--partition', '1']); "
+        "sys.exit(any(name.startswith(('mintage.server', 'pydantic')) for name in sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", script], capture_output=True, timeout=60, check=False).returncode == 0
 
@@ -638,6 +638,6 @@ def test_the_file_of_the_page_can_be_used(write: Callable[[str], str], tmp_path:
     assert block
     for name in ("tls.crt", "tls.key"):
         (tmp_path / name).touch()
-    settings = Settings.load(["--config", write(block[1].replace("/etc/mintmark", str(tmp_path)))])
+    settings = Settings.load(["--config", write(block[1].replace("/etc/mintage", str(tmp_path)))])
     assert list(settings.keys) == ["shop", "operator"]
     assert settings.rates == {"reports": 100}

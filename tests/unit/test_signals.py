@@ -16,8 +16,8 @@ BOUND = 60
 
 PRELUDE = """
 import signal, sys, threading, time
-from mintmark import locality, sno, snowflake
-from mintmark.testing import ManualClock
+from mintage import locality, sno, snowflake
+from mintage.testing import ManualClock
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
 MS = 1_000_000

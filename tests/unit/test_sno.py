@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mintmark import errors, sno
-from mintmark.testing import ManualClock
+from mintage import errors, sno
+from mintage.testing import ManualClock
 from tests.conftest import vectors
 
 Case = dict[str, Any]

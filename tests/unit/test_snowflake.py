@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mintmark import errors, snowflake
-from mintmark.snowflake import DEFAULT, DISCORD, INSTAGRAM, SONYFLAKE, TWITTER, Generator, Layout
-from mintmark.testing import ManualClock
+from mintage import errors, snowflake
+from mintage.snowflake import DEFAULT, DISCORD, INSTAGRAM, SONYFLAKE, TWITTER, Generator, Layout
+from mintage.testing import ManualClock
 from tests.conftest import vectors
 
 Case = dict[str, Any]

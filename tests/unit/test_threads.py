@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import pytest
 
-from mintmark import locality, sno, snowflake
-from mintmark.errors import GenerationError
-from mintmark.testing import ManualClock
+from mintage import locality, sno, snowflake
+from mintage.errors import GenerationError
+from mintage.testing import ManualClock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mintmark.server.wake import MOMENT_S, Wake
+from mintage.server.wake import MOMENT_S, Wake
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,14 +30,14 @@ class Loop:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     now_s = [1000.0]
-    monkeypatch.setattr("mintmark.server.wake.monotonic", lambda: now_s[0])
+    monkeypatch.setattr("mintage.server.wake.monotonic", lambda: now_s[0])
     return now_s
 
 
 @pytest.fixture
 def loop(monkeypatch: pytest.MonkeyPatch) -> Loop:
     loop = Loop()
-    monkeypatch.setattr("mintmark.server.wake.get_running_loop", lambda: loop)
+    monkeypatch.setattr("mintage.server.wake.get_running_loop", lambda: loop)
     return loop
 
 

@@ -10,13 +10,13 @@ from uuid import UUID
 
 import pytest
 
-import mintmark
-from mintmark import errors, testing
+import mintage
+from mintage import errors, testing
 
 # Every call below is wrong on purpose, so types are left out of it.
-sno: Any = mintmark.sno
-snowflake: Any = mintmark.snowflake
-locality: Any = mintmark.locality
+sno: Any = mintage.sno
+snowflake: Any = mintage.snowflake
+locality: Any = mintage.locality
 ManualClock: Any = testing.ManualClock
 
 NOW_MS = 1_600_000_000_000

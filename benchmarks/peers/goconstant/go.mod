@@ -1,3 +1,3 @@
-module mintmark/benchmarks/goconstant
+module mintage/benchmarks/goconstant
 
 go 1.21

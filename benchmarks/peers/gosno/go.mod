@@ -1,4 +1,4 @@
-module mintmark/benchmarks/gosno
+module mintage/benchmarks/gosno
 
 go 1.21
 

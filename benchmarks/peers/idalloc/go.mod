@@ -1,4 +1,4 @@
-module mintmark/benchmarks/idalloc
+module mintage/benchmarks/idalloc
 
 go 1.21.6
 

@@ -1,3 +1,3 @@
-module mintmark/benchmarks/load
+module mintage/benchmarks/load
 
 go 1.21

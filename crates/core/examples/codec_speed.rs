@@ -5,7 +5,7 @@ use std::hint::black_box;
 use std::iter::zip;
 use std::time::Instant;
 
-use mintmark_core::codec::{Path, base32, hex};
+use mintage_core::codec::{Path, base32, hex};
 
 const IDS: usize = 2_000;
 const ROUNDS: usize = 20_000;

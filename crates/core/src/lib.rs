@@ -1,4 +1,4 @@
-//! mintmark's pure core: layouts, codecs and the minting step.
+//! mintage's pure core: layouts, codecs and the minting step.
 //!
 //! Nothing here reads a clock, sleeps, does I/O or knows of Python. A scheme is one file in [`schemes`]: its layout, its
 //! ID and its `step`, a pure function of state and now. [`cell`] keeps a state in one atomic word, [`fence`] the end of a

@@ -2,7 +2,7 @@
 
 use std::panic::catch_unwind;
 
-use mintmark_core::codec::{Path, base32, hex};
+use mintage_core::codec::{Path, base32, hex};
 use proptest::prelude::*;
 use serde_json::Value;
 

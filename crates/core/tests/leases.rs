@@ -1,10 +1,10 @@
 //! Whatever the clock does, and however a lease grows or ends: no time outside its windows, and what it gives back was not used.
 #![cfg(not(loom))]
 
-use mintmark_core::schemes::snowflake::{OnExhausted, OnRollback, Rules};
-use mintmark_core::schemes::{locality, sno, snowflake};
-use mintmark_core::step::{Refusal, Window};
-use mintmark_core::units::{Tick, Timescale, UnixMs};
+use mintage_core::schemes::snowflake::{OnExhausted, OnRollback, Rules};
+use mintage_core::schemes::{locality, sno, snowflake};
+use mintage_core::step::{Refusal, Window};
+use mintage_core::units::{Tick, Timescale, UnixMs};
 use proptest::prelude::*;
 use std::convert::Infallible;
 

@@ -1,15 +1,15 @@
 //! Every interleaving of two or three threads on one generator: no ID twice, order per thread.
 //!
-//! `RUSTFLAGS="--cfg loom" cargo test --release -p mintmark-core --test loom`
+//! `RUSTFLAGS="--cfg loom" cargo test --release -p mintage-core --test loom`
 #![cfg(loom)]
 
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU64, Ordering};
 use loom::thread;
-use mintmark_core::pool::{Pool, Segment};
-use mintmark_core::schemes::{locality, sno, snowflake};
-use mintmark_core::step::{Refusal, Window};
-use mintmark_core::units::Tick;
+use mintage_core::pool::{Pool, Segment};
+use mintage_core::schemes::{locality, sno, snowflake};
+use mintage_core::step::{Refusal, Window};
+use mintage_core::units::Tick;
 use std::collections::HashSet;
 use std::convert::Infallible;
 

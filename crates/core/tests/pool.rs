@@ -1,7 +1,7 @@
 //! The pool of a sequence hands out what it was offered: all of it, in order, once.
 #![cfg(not(loom))]
 
-use mintmark_core::pool::{Pool, Segment};
+use mintage_core::pool::{Pool, Segment};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,12 +1,12 @@
 //! What every step promises, whatever the clock does.
 #![cfg(not(loom))]
 
-use mintmark_core::layout::stack;
-use mintmark_core::schemes::locality::{self, Mode};
-use mintmark_core::schemes::sno;
-use mintmark_core::schemes::snowflake::{self, Layout, OnExhausted, OnRollback, Rules};
-use mintmark_core::step::{Refusal, Run, Window};
-use mintmark_core::units::{Tick, Timescale, UnixMs, UnixNs};
+use mintage_core::layout::stack;
+use mintage_core::schemes::locality::{self, Mode};
+use mintage_core::schemes::sno;
+use mintage_core::schemes::snowflake::{self, Layout, OnExhausted, OnRollback, Rules};
+use mintage_core::step::{Refusal, Run, Window};
+use mintage_core::units::{Tick, Timescale, UnixMs, UnixNs};
 use proptest::prelude::*;
 use std::collections::HashSet;
 use std::convert::Infallible;

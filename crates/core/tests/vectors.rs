@@ -1,10 +1,10 @@
 //! The core against what the original implementations do, as recorded in `spec/vectors`.
 #![cfg(not(loom))]
 
-use mintmark_core::schemes::locality::{self, Mode, Origin};
-use mintmark_core::schemes::{sno, snowflake};
-use mintmark_core::step::Refusal;
-use mintmark_core::units::{Tick, UnixMs};
+use mintage_core::schemes::locality::{self, Mode, Origin};
+use mintage_core::schemes::{sno, snowflake};
+use mintage_core::step::Refusal;
+use mintage_core::units::{Tick, UnixMs};
 use serde_json::Value;
 use std::convert::Infallible;
 

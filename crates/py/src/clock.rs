@@ -1,7 +1,7 @@
 //! Clocks, and waiting on them.
 
 use crate::{errors, hot, values};
-use mintmark_core::units::{Tick, Timescale, UnixMs, UnixNs};
+use mintage_core::units::{Tick, Timescale, UnixMs, UnixNs};
 use pyo3::prelude::*;
 use pyo3::types::PyInt;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -17,7 +17,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 ///
 /// :raises ArgumentError: ``ns`` is not an int.
 /// :raises FieldError: ``field.range``: ``ns`` needs more than 127 bits.
-#[pyclass(frozen, module = "mintmark.testing")]
+#[pyclass(frozen, module = "mintage.testing")]
 pub struct ManualClock {
     ns: Mutex<i128>,
     moved: Condvar,

@@ -1,11 +1,11 @@
-//! The one place where an error of the core becomes an exception of `mintmark.errors`.
+//! The one place where an error of the core becomes an exception of `mintage.errors`.
 
-use mintmark_core::error::Error;
+use mintage_core::error::Error;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 fn class<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
-    py.import("mintmark.errors")?.getattr(name)
+    py.import("mintage.errors")?.getattr(name)
 }
 
 fn raise(py: Python<'_>, name: &str, code: &str, message: &str, extra: Option<(&str, Option<u64>)>) -> PyErr {

@@ -11,7 +11,7 @@
 #![allow(unsafe_code)]
 
 use crate::{errors, fork, values};
-use mintmark_core::units::UnixMs;
+use mintage_core::units::UnixMs;
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::PySystemError;
 use pyo3::ffi;
@@ -286,7 +286,7 @@ fn guarded(run: impl FnOnce(Python<'_>) -> PyResult<*mut ffi::PyObject>) -> *mut
         let error = match result {
             Ok(Ok(object)) => return object,
             Ok(Err(error)) => error,
-            Err(_) => PySystemError::new_err("mintmark panicked; please report this"),
+            Err(_) => PySystemError::new_err("mintage panicked; please report this"),
         };
         error.restore(py);
         std::ptr::null_mut()

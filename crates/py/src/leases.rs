@@ -1,9 +1,9 @@
-//! A generator's lease, asked of Python: `mintmark.leasing` chooses the store, `mintmark.keeper` talks to it.
+//! A generator's lease, asked of Python: `mintage.leasing` chooses the store, `mintage.keeper` talks to it.
 
 use crate::clock::{Clock, Patience, Reason};
 use crate::errors;
-use mintmark_core::step::Window;
-use mintmark_core::units::{Timescale, UnixMs};
+use mintage_core::step::Window;
+use mintage_core::units::{Timescale, UnixMs};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::cmp::Ordering as CmpOrdering;
@@ -96,7 +96,7 @@ impl Grant {
 
 /// The module that knows stores; imported where no fork can cut that in two.
 pub fn leasing(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
-    py.import("mintmark.forks")?.call_method1("load", ("mintmark.leasing",))
+    py.import("mintage.forks")?.call_method1("load", ("mintage.leasing",))
 }
 
 impl Leases {

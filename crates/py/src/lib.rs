@@ -1,4 +1,4 @@
-//! The binding: a thin shell of Python around `mintmark-core`. Each scheme's module is one file; what they share is
+//! The binding: a thin shell of Python around `mintage-core`. Each scheme's module is one file; what they share is
 //! `clock` (reading and waiting), `fork`, `leases`, `values` (what comes in), `errors` (what goes out) and `array`. Unsafe code is in
 //! `hot` alone.
 
@@ -20,7 +20,7 @@ mod values;
 
 use pyo3::prelude::*;
 
-/// mintmark's core.
+/// mintage's core.
 #[pymodule(gil_used = true)]
 mod _core {
     use super::*;
@@ -90,7 +90,7 @@ mod _core {
         // Submodules of an extension are importable by name only where they are registered.
         let modules = py.import("sys")?.getattr("modules")?;
         for name in ["sno", "snowflake", "locality", "sequence", "service"] {
-            modules.set_item(format!("mintmark._core.{name}"), module.getattr(name)?)?;
+            modules.set_item(format!("mintage._core.{name}"), module.getattr(name)?)?;
         }
         hot::notice_forks()?;
         super::sno::install(py)?;

@@ -1,4 +1,4 @@
-//! `mintmark.locality`: UUIDs of version b.
+//! `mintage.locality`: UUIDs of version b.
 
 use crate::array::array;
 use crate::clock::{Clock, Patience};
@@ -6,11 +6,11 @@ use crate::fork::{Entry, Gate};
 use crate::leases::{Grant, Leases, Standing, Subject, Terms};
 use crate::values::Defaulted;
 use crate::{errors, hot, values};
-use mintmark_core::codec::hex;
-use mintmark_core::error::Error;
-use mintmark_core::schemes::locality::{self as scheme, Lot, Mint, Mode, Origin};
-use mintmark_core::step::Refusal;
-use mintmark_core::units::{Tick, Timescale, UnixMs};
+use mintage_core::codec::hex;
+use mintage_core::error::Error;
+use mintage_core::schemes::locality::{self as scheme, Lot, Mint, Mode, Origin};
+use mintage_core::step::Refusal;
+use mintage_core::units::{Tick, Timescale, UnixMs};
 use pyo3::basic::CompareOp;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDateTime, PyList, PySlice, PyString, PyType};
@@ -26,7 +26,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 ///
 /// :raises ArgumentError: ``value`` has no contiguous buffer.
 /// :raises ParseError: ``parse.length``: not 16 bytes.
-#[pyclass(frozen, name = "ID", module = "mintmark.locality")]
+#[pyclass(frozen, name = "ID", module = "mintage.locality")]
 #[derive(Clone, Copy)]
 pub struct LocalityId(pub scheme::Id);
 
@@ -263,7 +263,7 @@ fn bad_byte(text: &[u8], position: usize) -> Error {
 }
 
 array!(
-    "mintmark.locality",
+    "mintage.locality",
     LocalityId,
     scheme::SIZE,
     scheme::TEXT,
@@ -292,7 +292,7 @@ const CLOCK: Timescale = Timescale { epoch_ms: 0, unit_ms: 1 };
 /// is where counting starts; by default a random number, or in sequential mode the seed of the present ten minutes. A forked
 /// child reads its own pid and starts its own counter. ``clock`` is a ManualClock or a callable that returns nanoseconds
 /// since the Unix epoch; the system's by default.
-/// ``store`` is a URL or a Store where the node number is leased; by default ``MINTMARK_STORE``, or else the registry of this
+/// ``store`` is a URL or a Store where the node number is leased; by default ``MINTAGE_STORE``, or else the registry of this
 /// machine. ``nodes`` is a range of node numbers to choose from, ``pool`` the name of another pool, ``never_used`` asks for a
 /// number that nobody ever had, ``span_ms`` (1,000 to 86,400,000) is how far ahead windows are granted. When the lease is lost
 /// the generator mints to the end of its window, and then raises (``on_lease_lost="raise"``, the default where a store is
@@ -306,7 +306,7 @@ const CLOCK: Timescale = Timescale { epoch_ms: 0, unit_ms: 1 };
 /// StoreError ``store.unavailable`` or ``store.refused``.
 ///
 /// Any call that reads ``clock`` raises ConfigError ``config.clock`` where what it returned is no int.
-#[pyclass(frozen, weakref, module = "mintmark.locality")]
+#[pyclass(frozen, weakref, module = "mintage.locality")]
 pub struct Generator {
     gate: Gate,
     mint: Mint,

@@ -1,14 +1,14 @@
-//! `mintmark.Sequence`: integers from the segments of a namespace.
+//! `mintage.Sequence`: integers from the segments of a namespace.
 
 use crate::fork::{Entry, Gate};
 use crate::values::Defaulted;
 use crate::{errors, hot, leases, values};
-use mintmark_core::pool::{Pool as Core, Segment};
+use mintage_core::pool::{Pool as Core, Segment};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyRange};
 
 /// The current segment of a sequence and the next, as the keeper sees them.
-#[pyclass(frozen, module = "mintmark._core.sequence")]
+#[pyclass(frozen, module = "mintage._core.sequence")]
 pub struct Pool(Core);
 
 #[pymethods]
@@ -43,7 +43,7 @@ impl Pool {
 ///
 /// Sequence(namespace, store=None, *, step=None, min_step=100, max_step=1_000_000, target_ms=10_000, max_wait_ms=1000)
 ///
-/// ``store`` is a URL or a Store; by default ``MINTMARK_STORE``, or else the machine-local registry. Segments are reserved
+/// ``store`` is a URL or a Store; by default ``MINTAGE_STORE``, or else the machine-local registry. Segments are reserved
 /// there before their first integer is handed out, and fetched ahead, so that one lasts about ``target_ms`` milliseconds: from
 /// ``min_step`` to ``max_step`` integers, 1 to 2^31 - 1, or always ``step``. Integers that are reserved and not handed out are
 /// skipped, unless :meth:`close` can give them back. No call waits longer than ``max_wait_ms`` milliseconds for the store. Threads
@@ -52,7 +52,7 @@ impl Pool {
 /// :raises ArgumentError: an argument of the wrong type.
 /// :raises FieldError: ``field.range``.
 /// :raises ConfigError: ``config.name``, ``config.store``, ``config.driver``, ``config.wait``.
-#[pyclass(frozen, module = "mintmark")]
+#[pyclass(frozen, module = "mintage")]
 pub struct Sequence {
     gate: Gate,
     pool: Py<Pool>,
@@ -170,7 +170,7 @@ fn as_range<'py>(py: Python<'py>, first: u64, count: u64, stride: u64) -> PyResu
 fn limit(value: &Defaulted<'_>, name: &str, default: u32) -> PyResult<u32> {
     value.given().map_or(Ok(default), |value| {
         let limits = (1_i128, i32::MAX as u128);
-        values::bounded(value, name, limits.0, limits.1, |value| mintmark_core::error::Error::Range {
+        values::bounded(value, name, limits.0, limits.1, |value| mintage_core::error::Error::Range {
             field: name.into(),
             value,
             min: limits.0,

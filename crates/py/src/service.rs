@@ -1,12 +1,12 @@
-//! `mintmark._core.service`: the hot paths of the service. A connection's bytes go in; what can be answered at once from
+//! `mintage._core.service`: the hot paths of the service. A connection's bytes go in; what can be answered at once from
 //! what is held comes out as bytes, and the first thing that cannot is handed to Python, with all after it kept.
 
 use crate::hot::{self, Mints};
 use crate::sequence::Sequence;
-use mintmark_core::pool::Segment;
-use mintmark_wire::bucket::Bucket as Rate;
-use mintmark_wire::http::{self, Answer, Route};
-use mintmark_wire::resp::{self, Fault, Hot};
+use mintage_core::pool::Segment;
+use mintage_wire::bucket::Bucket as Rate;
+use mintage_wire::http::{self, Answer, Route};
+use mintage_wire::resp::{self, Fault, Hot};
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyRange, PyTuple};
@@ -27,7 +27,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// How often something may be asked: ``rate`` times a second in the long run, ``burst`` times at once.
 ///
 /// Bucket(rate, burst)
-#[pyclass(frozen, from_py_object, module = "mintmark._core.service")]
+#[pyclass(frozen, from_py_object, module = "mintage._core.service")]
 #[derive(Clone)]
 pub struct Bucket(Arc<Rate>);
 
@@ -90,7 +90,7 @@ impl Line {
 /// Lane(*, open, limit, most, trace_header)
 ///
 /// ``open`` says that no keys are needed, ``limit`` is the most bytes of one request, ``most`` the most integers.
-#[pyclass(frozen, module = "mintmark._core.service")]
+#[pyclass(frozen, module = "mintage._core.service")]
 pub struct Lane {
     open: bool,
     limit: usize,
@@ -222,7 +222,7 @@ impl Lane {
         Ok(self.line(namespace)?.sequence.get().has_next())
     }
 
-    /// What fetches the segments of a namespace: a mintmark.keeper.Supply.
+    /// What fetches the segments of a namespace: a mintage.keeper.Supply.
     fn supply(&self, py: Python<'_>, namespace: &str) -> PyResult<Py<PyAny>> {
         Ok(self.line(namespace)?.sequence.get().supply().clone_ref(py))
     }
@@ -303,7 +303,7 @@ impl Access {
 /// A connection of the Redis protocol.
 ///
 /// RespSession(lane)
-#[pyclass(module = "mintmark._core.service")]
+#[pyclass(module = "mintage._core.service")]
 pub struct RespSession {
     lane: Py<Lane>,
     access: Access,
@@ -452,7 +452,7 @@ impl RespSession {
 /// A connection of HTTP/1.1, in front of the server behind.
 ///
 /// HttpSession(lane)
-#[pyclass(module = "mintmark._core.service")]
+#[pyclass(module = "mintage._core.service")]
 pub struct HttpSession {
     lane: Py<Lane>,
     access: Access,

@@ -1,4 +1,4 @@
-//! `mintmark.sno`: IDs, generators, snapshots.
+//! `mintage.sno`: IDs, generators, snapshots.
 
 use crate::array::array;
 use crate::clock::{Clock, Patience, Reason};
@@ -6,11 +6,11 @@ use crate::fork::{Entry, Gate};
 use crate::leases::{Grant, Leases, Standing, Subject, Terms};
 use crate::values::Defaulted;
 use crate::{errors, hot, values};
-use mintmark_core::codec::base32;
-use mintmark_core::error::Error;
-use mintmark_core::schemes::sno::{self as scheme, Bounds, Mint, Porter};
-use mintmark_core::step::{Refusal, Run};
-use mintmark_core::units::{Tick, UnixMs, UnixNs};
+use mintage_core::codec::base32;
+use mintage_core::error::Error;
+use mintage_core::schemes::sno::{self as scheme, Bounds, Mint, Porter};
+use mintage_core::step::{Refusal, Run};
+use mintage_core::units::{Tick, UnixMs, UnixNs};
 use pyo3::basic::CompareOp;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDateTime, PyList, PySlice, PyString, PyType};
@@ -25,7 +25,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 ///
 /// :raises ArgumentError: ``value`` has no contiguous buffer.
 /// :raises ParseError: ``parse.length``: not 10 bytes.
-#[pyclass(frozen, name = "ID", module = "mintmark.sno")]
+#[pyclass(frozen, name = "ID", module = "mintage.sno")]
 #[derive(Clone, Copy)]
 pub struct SnoId(pub scheme::Id);
 
@@ -299,10 +299,10 @@ pub fn bad_byte(text: &[u8], position: usize) -> Error {
     scheme::bad_character(text.iter().map(|&b| char::from(b)), position)
 }
 
-array!("mintmark.sno", SnoId, scheme::SIZE, scheme::TEXT, base32::encode_many, base32::decode_many, "sno", bad_byte);
+array!("mintage.sno", SnoId, scheme::SIZE, scheme::TEXT, base32::encode_many, base32::decode_many, "sno", bad_byte);
 
 /// What ``on_overflow`` receives while callers wait because a unit's sequence numbers are used up.
-#[pyclass(frozen, module = "mintmark.sno")]
+#[pyclass(frozen, module = "mintage.sno")]
 pub struct Overflow {
     now: UnixMs,
     /// How many callers are waiting.
@@ -344,7 +344,7 @@ struct Waiting {
 /// ``on_overflow(Overflow)`` is called once per 4 ms unit while callers wait for the next one; what it raises reaches
 /// them. ``clock`` is a ManualClock or a callable that returns nanoseconds since the Unix epoch; the system's by default.
 /// No ID is waited for longer than ``max_wait_ms`` milliseconds.
-/// ``store`` is a URL or a Store where the node number is leased; by default ``MINTMARK_STORE``, or else the registry of this
+/// ``store`` is a URL or a Store where the node number is leased; by default ``MINTAGE_STORE``, or else the registry of this
 /// machine. ``nodes`` is a range of node numbers to choose from, ``shards`` (a power of two) divides each partition's sequence numbers into as
 /// many node numbers, ``pool`` the name of another pool, ``never_used`` asks for a
 /// number that nobody ever had, ``span_ms`` (1,000 to 86,400,000) is how far ahead windows are granted. When the lease is lost
@@ -359,7 +359,7 @@ struct Waiting {
 /// StoreError ``store.unavailable`` or ``store.refused``.
 ///
 /// Any call that reads ``clock`` raises ConfigError ``config.clock`` where what it returned is no int.
-#[pyclass(frozen, weakref, module = "mintmark.sno")]
+#[pyclass(frozen, weakref, module = "mintage.sno")]
 pub struct Generator {
     gate: Gate,
     mint: Mint,
@@ -852,7 +852,7 @@ impl Generator {
 ///
 /// :raises ArgumentError: a value is not an int.
 /// :raises FieldError: ``field.range``.
-#[pyclass(frozen, eq, hash, module = "mintmark.sno")]
+#[pyclass(frozen, eq, hash, module = "mintage.sno")]
 #[derive(PartialEq, Eq, Hash)]
 pub struct Snapshot(scheme::Snapshot);
 

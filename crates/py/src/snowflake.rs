@@ -1,14 +1,14 @@
-//! `mintmark.snowflake`: layouts and generators. IDs are plain ints.
+//! `mintage.snowflake`: layouts and generators. IDs are plain ints.
 
 use crate::clock::{Clock, Patience, Reason};
 use crate::fork::{Entry, Gate};
 use crate::leases::{Grant, Leases, Standing, Subject, Terms};
 use crate::values::Defaulted;
 use crate::{errors, hot, values};
-use mintmark_core::error::Error;
-use mintmark_core::schemes::snowflake::{self as scheme, Mint, OnExhausted, OnRollback, Rules, Stamp};
-use mintmark_core::step::{Refusal, Run};
-use mintmark_core::units::Timescale;
+use mintage_core::error::Error;
+use mintage_core::schemes::snowflake::{self as scheme, Mint, OnExhausted, OnRollback, Rules, Stamp};
+use mintage_core::step::{Refusal, Run};
+use mintage_core::units::Timescale;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDateTime, PyDict, PyType};
@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 ///
 /// :raises ArgumentError: an argument of the wrong type.
 /// :raises ConfigError: ``config.layout``.
-#[pyclass(frozen, eq, hash, module = "mintmark.snowflake")]
+#[pyclass(frozen, eq, hash, module = "mintage.snowflake")]
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Layout(scheme::Layout);
 
@@ -110,7 +110,7 @@ impl Layout {
     #[pyo3(text_signature = "($self, *, timestamp_ms, node=0, sequence=0)")]
     fn compose(&self, timestamp_ms: &Bound<'_, PyAny>, node: Defaulted<'_>, sequence: Defaulted<'_>) -> PyResult<u64> {
         let ms = values::saturated(timestamp_ms, "timestamp_ms")?;
-        let time = mintmark_core::units::UnixNs(ms.saturating_mul(1_000_000)).floor_ms();
+        let time = mintage_core::units::UnixNs(ms.saturating_mul(1_000_000)).floor_ms();
         let node = values::field_or(node.given(), "node", self.0.max_node(), 0)?;
         let sequence = values::field_or(sequence.given(), "sequence", u64::from(self.0.ids_per_tick()) - 1, 0)?;
         self.0.compose(time, node, sequence).map_err(errors::value)
@@ -168,7 +168,7 @@ impl Layout {
 }
 
 /// A snowflake taken apart.
-#[pyclass(frozen, eq, hash, module = "mintmark.snowflake")]
+#[pyclass(frozen, eq, hash, module = "mintage.snowflake")]
 #[derive(PartialEq, Eq, Hash)]
 pub struct Parts(scheme::Parts);
 
@@ -226,7 +226,7 @@ impl Parts {
 /// up, ``on_exhausted`` says to ``"wait"`` for the next tick, to ``"advance"`` to it ahead of the clock, or to ``"raise"``.
 /// ``clock`` is a ManualClock or a callable that returns nanoseconds since the Unix epoch; the system's by default. No ID is
 /// waited for longer than ``max_wait_ms`` milliseconds.
-/// ``store`` is a URL or a Store where the node number is leased; by default ``MINTMARK_STORE``, or else the registry of this
+/// ``store`` is a URL or a Store where the node number is leased; by default ``MINTAGE_STORE``, or else the registry of this
 /// machine. ``nodes`` is a range of node numbers to choose from, ``pool`` the name of another pool, ``never_used`` asks for a
 /// number that nobody ever had, ``span_ms`` (1,000 to 86,400,000) is how far ahead windows are granted. When the lease is lost
 /// the generator mints to the end of its window, and then raises (``on_lease_lost="raise"``, the default where a store is
@@ -240,7 +240,7 @@ impl Parts {
 /// StoreError ``store.unavailable`` or ``store.refused``.
 ///
 /// Any call that reads ``clock`` raises ConfigError ``config.clock`` where what it returned is no int.
-#[pyclass(frozen, weakref, module = "mintmark.snowflake")]
+#[pyclass(frozen, weakref, module = "mintage.snowflake")]
 pub struct Generator {
     gate: Gate,
     mint: Mint,

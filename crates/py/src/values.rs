@@ -1,8 +1,8 @@
 //! Python values in, checked; Python values out.
 
 use crate::errors;
-use mintmark_core::error::Error;
-use mintmark_core::units::{UnixMs, UnixNs};
+use mintage_core::error::Error;
+use mintage_core::units::{UnixMs, UnixNs};
 use pyo3::Borrowed;
 use pyo3::exceptions::{PyIndexError, PyOverflowError};
 use pyo3::prelude::*;
@@ -191,7 +191,7 @@ pub fn uuid(py: Python<'_>, bytes: [u8; 16]) -> PyResult<Bound<'_, PyAny>> {
 }
 
 fn uuid_class(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
-    // Imported when first needed: it costs as much as all of mintmark.
+    // Imported when first needed: it costs as much as all of mintage.
     static CLASS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let class = CLASS.get_or_try_init(py, || py.import("uuid")?.getattr("UUID").map(Bound::unbind))?;
     Ok(class.bind(py).clone())

@@ -37,7 +37,7 @@ pub struct Request<'a> {
 pub enum Route {
     /// idalloc's.
     Alloc,
-    /// mintmark's.
+    /// mintage's.
     Next,
 }
 

@@ -1,6 +1,6 @@
 //! A bucket lets through what its rate and burst allow, and no more.
 
-use mintmark_wire::bucket::Bucket;
+use mintage_wire::bucket::Bucket;
 use proptest::prelude::*;
 
 const SECOND: u64 = 1_000_000_000;

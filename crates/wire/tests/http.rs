@@ -1,6 +1,6 @@
 //! A hot request is answered only where nothing about it is unusual.
 
-use mintmark_wire::http::{Answer, Heard, Request, Route, hear, say};
+use mintage_wire::http::{Answer, Heard, Request, Route, hear, say};
 use proptest::prelude::*;
 
 const LIMIT: usize = 65_536;

@@ -1,6 +1,6 @@
 //! What clients of the Redis protocol send is understood whole, in parts, and where it is hostile.
 
-use mintmark_wire::resp::{Fault, Heard, Hot, MOST_WORDS, hear, hot, say_integer};
+use mintage_wire::resp::{Fault, Heard, Hot, MOST_WORDS, hear, hot, say_integer};
 use proptest::prelude::*;
 
 const LIMIT: usize = 65_536;

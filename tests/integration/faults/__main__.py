@@ -22,7 +22,7 @@ def run(names: list[str]) -> list[Row]:
     """All scenarios, or those whose names contain one of these."""
     rows = []
     with ExitStack() as stack:
-        directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="mintmark-")))
+        directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="mintage-")))
         directory.chmod(0o755)
         servers = Servers(directory, stack)
         for scenario in SCENARIOS:

@@ -38,7 +38,7 @@ class Worker:
                 stdin=subprocess.PIPE,
                 stdout=said,
                 stderr=errors,
-                env={**os.environ, "MINTMARK_HOME": str(directory / "home")},
+                env={**os.environ, "MINTAGE_HOME": str(directory / "home")},
             )
         self._say(json.dumps({**orders, "file": str(self.file)}))
 

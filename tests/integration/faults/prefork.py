@@ -6,7 +6,7 @@ import json
 import os
 from typing import TYPE_CHECKING, Any
 
-from mintmark import Sequence, locality, sno, snowflake
+from mintage import Sequence, locality, sno, snowflake
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 from urllib.request import ProxyHandler, build_opener
 
-from mintmark import open_store
+from mintage import open_store
 from tests.integration.faults.crew import PATIENCE_S, ROOT, Crew
 from tests.servers import Daemon, Etcd, MariaDB, PostgreSQL, Redis, RedisSentinel, RedisWithoutAOF
 from tests.servers.proxy import Proxy
@@ -276,7 +276,7 @@ def preforked(server: Server | None, directory: Path) -> Row:
     port = free_port()
     command = [sys.executable, "-m", "gunicorn", "--preload", "--workers=4", f"--bind={HOST}:{port}"]
     command += ["--log-level=warning", "--no-control-socket", "tests.integration.faults.prefork:app"]
-    environment = {**os.environ, "STORE": url_of(server, directory), "MINTMARK_HOME": str(directory / "home")}
+    environment = {**os.environ, "STORE": url_of(server, directory), "MINTAGE_HOME": str(directory / "home")}
     ids: Counter[tuple[str, int]] = Counter()
     pids = set()
 

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from mintmark import Sequence, locality, sno, snowflake
-from mintmark.errors import MintError
+from mintage import Sequence, locality, sno, snowflake
+from mintage.errors import MintError
 
 GENERATORS: dict[str, Any] = {"sno": sno.Generator, "snowflake": snowflake.Generator, "locality": locality.Generator}
 

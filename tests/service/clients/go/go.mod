@@ -1,4 +1,4 @@
-module mintmark.test/client
+module mintage.test/client
 
 go 1.26.0
 

@@ -1,0 +1,229 @@
+"""What the reference takes from the code itself, so that no table is copied by hand.
+
+Directives: ``error-catalogue``, ``command-line``, ``layouts``. Autodoc gets the signatures of the extension's classes
+from their stubs, and links the errors in ``:raises:``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import builtins
+import inspect
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sphinx import addnodes
+from sphinx.util.docutils import SphinxDirective
+
+from mintage import errors, snowflake
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from docutils import nodes
+    from sphinx.application import Sphinx
+
+STUBS = Path(__file__).parents[2] / "src" / "mintage" / "_core"
+
+
+class Generated(SphinxDirective):
+    """A directive whose content is reStructuredText made from the code."""
+
+    def lines(self) -> Iterator[str]:
+        raise NotImplementedError
+
+    def run(self) -> list[nodes.Node]:
+        return self.parse_text_to_nodes("\n".join(self.lines()), allow_section_headings=True)
+
+
+def _table(widths: str, *rows: tuple[str, ...]) -> Iterator[str]:
+    yield from ("", ".. list-table::", "   :header-rows: 1", f"   :widths: {widths}", "   :width: 100%", "")
+    for row in rows:
+        for at, cell in enumerate(row):
+            yield f"   {'*' if at == 0 else ' '} - {cell}"
+    yield ""
+
+
+class ErrorCatalogue(Generated):
+    """Every error code: its class, meaning, remedy, HTTP status, RESP prefix and exit code."""
+
+    def lines(self) -> Iterator[str]:
+        rows = [
+            (
+                f"``{code}``",
+                f":exc:`~mintage.errors.{entry.error.__name__}`",
+                f"{_rst(entry.meaning)} *{_rst(entry.remedy)}*",
+                str(entry.http),
+                f"``{entry.resp}``",
+                str(entry.exit),
+            )
+            for code, entry in errors.CATALOGUE.items()
+        ]
+        yield from _table(
+            "20 18 38 7 10 7", ("code", "class", "meaning, and *what to do*", "HTTP", "RESP", "exit"), *rows
+        )
+
+
+def _rst(text: str) -> str:
+    return re.sub(r"(?<!`)`([^`]+)`(?!`)", r"\1", text).replace("*", r"\*")
+
+
+class Layouts(Generated):
+    """The named layouts of snowflake."""
+
+    def lines(self) -> Iterator[str]:
+        rows = []
+        for name in ("DEFAULT", "TWITTER", "DISCORD", "INSTAGRAM", "SONYFLAKE"):
+            layout = getattr(snowflake, name)
+            fields = " ".join(f"{field}:{bits}" for field, bits, _ in layout.fields)
+            rows.append(
+                (
+                    f"| :py:data:`~mintage.snowflake.{name}`, {layout.bits} bits\n       | ``{fields}``",
+                    f"| {layout.epoch_ms}\n       | {layout.unit_ms} ms",
+                    f"{layout.nodes:,}",
+                    f"{layout.ids_per_second:,}",
+                    f"{layout.expires:%Y-%m-%d}",
+                )
+            )
+        yield from _table(
+            "42 18 10 14 16",
+            ("name, and fields from high to low", "epoch_ms, and tick", "nodes", "IDs/s a node", "expires"),
+            *rows,
+        )
+
+
+class CommandLine(Generated):
+    """The commands, from the parser that runs them."""
+
+    def lines(self) -> Iterator[str]:
+        from mintage import cli
+
+        yield from self.commands(cli._parser())
+
+    def commands(self, parser: argparse.ArgumentParser) -> Iterator[str]:
+        """A command, and those below it."""
+        yield from self.command(parser)
+        for action in parser._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                for each in action.choices.values():
+                    yield from ("", each.prog, "-" * len(each.prog), "")
+                    yield from self.commands(each)
+
+    def command(self, parser: argparse.ArgumentParser) -> Iterator[str]:
+        formatter = argparse.HelpFormatter(parser.prog, width=88)
+        formatter.add_usage(parser.usage, parser._actions, parser._mutually_exclusive_groups, prefix="")
+        yield from ("", _rst(parser.description or ""), "", ".. code-block:: text", "")
+        yield from (f"   {line}" for line in formatter.format_help().splitlines())
+        yield ""
+        for group in parser._action_groups:
+            shown = [a for a in group._group_actions if a.help is not argparse.SUPPRESS]
+            if not shown:
+                continue
+            yield from ("", f"**{group.title}**", "")
+            for action in shown:
+                if isinstance(action, argparse._SubParsersAction):
+                    for choice in action._choices_actions:
+                        yield from (f"``{choice.dest}``", f"   {_rst(choice.help or '')}", "")
+                    continue
+                names = action.option_strings or [str(action.metavar or action.dest)]
+                value = "" if action.nargs == 0 else f" {self.value(action)}" if action.option_strings else ""
+                yield from (", ".join(f"``{name}{value}``" for name in names), f"   {_rst(action.help or '')}", "")
+        if parser.epilog:
+            yield from ("", "**examples**", "", ".. code-block:: text", "")
+            examples = parser.epilog.partition(":")[2].strip("\n").splitlines()
+            yield from (f"   {line.strip()}" for line in examples)
+            yield ""
+
+    def value(self, action: argparse.Action) -> str:
+        if action.choices is not None and action.metavar is None:
+            return "{" + ",".join(map(str, action.choices)) + "}"
+        return str(action.metavar or action.dest.upper())
+
+
+# --- autodoc ------------------------------------------------------------------------------------------------------
+
+
+def _stubs() -> tuple[dict[str, tuple[str, str]], dict[str, str]]:
+    """By the name that users import: signature and return annotation of every function, type of every property."""
+    found: dict[str, tuple[str, str]] = {}
+    types: dict[str, str] = {}
+    trees = {stub.stem: ast.parse(stub.read_text(encoding="utf-8")) for stub in sorted(STUBS.glob("*.pyi"))}
+    aliases = {
+        node.target.id: node.value
+        for tree in trees.values()
+        for node in tree.body
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and "TypeAlias" in ast.unparse(node)
+    }
+
+    class Spelled(ast.NodeTransformer):
+        """Annotations without the stubs' private aliases."""
+
+        def visit_Name(self, node: ast.Name) -> ast.expr:
+            return self.visit(aliases[node.id]) if node.id in aliases and node.id.startswith("_") else node
+
+    def visit(body: list[ast.stmt], prefix: str) -> None:
+        for node in body:
+            if isinstance(node, ast.ClassDef):
+                visit(node.body, f"{prefix}.{node.name}")
+            elif isinstance(node, ast.FunctionDef):
+                arguments = node.args
+                marks = {d.id for d in node.decorator_list if isinstance(d, ast.Name)}
+                if "property" in marks:
+                    types[f"{prefix}.{node.name}"] = ast.unparse(node.returns) if node.returns else ""
+                    continue
+                static = "staticmethod" in marks
+                if prefix.count(".") > 1 and not static:
+                    (arguments.posonlyargs or arguments.args).pop(0)
+                returns = ast.unparse(node.returns) if node.returns else ""
+                name = prefix if node.name == "__new__" else f"{prefix}.{node.name}"
+                written = ast.unparse(arguments).replace("Layout = ...", "Layout = DEFAULT")
+                found.setdefault(name, (f"({written})", "" if node.name == "__new__" else returns))
+
+    for stem, tree in trees.items():
+        visit(Spelled().visit(tree).body, "mintage.testing" if stem == "__init__" else f"mintage.{stem}")
+    # The default generators' bound methods.
+    for scheme in ("sno", "snowflake", "locality"):
+        for method in ("new", "new_at"):
+            if method_signature := found.get(f"mintage.{scheme}.Generator.{method}"):
+                found[f"mintage.{scheme}.{method}"] = method_signature
+    return found, types
+
+
+SIGNATURES, TYPES = _stubs()
+# `layout=DEFAULT` is a default that `inspect.signature` cannot read, and Sphinx lets nobody add what it lacks.
+snowflake.Generator.__signature__ = inspect.Signature()
+
+
+def signature(_app: Sphinx, _what: str, name: str, *_: object) -> tuple[str, str] | None:
+    return SIGNATURES.get(name)
+
+
+def docstring(_app: Sphinx, what: str, name: str, *rest: Any) -> None:
+    lines: list[str] = rest[-1]
+    text = "\n".join(lines)
+    if what == "class":
+        # The extension's classes repeat their signature below the first line, for `help()`.
+        text = re.sub(rf"\n\n{re.escape(name.rpartition('.')[2])}\((.|\n)*?\)\n\n", "\n\n", text, count=1)
+    if name in TYPES:
+        text = f"``{TYPES[name]}``: {text[:1].lower()}{text[1:]}"
+    text = re.sub(r"(?m)^( *):raises (\w+Error):", r"\1:raises ~mintage.errors.\2:", text)
+    lines[:] = text.split("\n")
+
+
+def unlink_builtins(_app: Sphinx, doctree: nodes.document) -> None:
+    """`int` in a signature is not the field `int` of an Anatomy."""
+    for reference in list(doctree.findall(addnodes.pending_xref)):
+        if reference.get("reftype") == "class" and hasattr(builtins, reference.get("reftarget", "")):
+            reference.replace_self(reference.children)
+
+
+def setup(app: Sphinx) -> dict[str, object]:
+    app.add_directive("error-catalogue", ErrorCatalogue)
+    app.add_directive("layouts", Layouts)
+    app.add_directive("command-line", CommandLine)
+    app.connect("autodoc-process-signature", signature)
+    app.connect("autodoc-process-docstring", docstring)
+    app.connect("doctree-read", unlink_builtins)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,61 @@
+"""mintage mints unique IDs for distributed systems.
+
+Three schemes: :mod:`mintage.sno` (10 bytes that sort by time), :mod:`mintage.snowflake` (64-bit integers) and
+:mod:`mintage.locality` (UUIDs whose first digits scatter or cluster); and integers, :class:`mintage.Sequence`. A
+store that you already run keeps them unique across hosts. :func:`mintage.inspect` explains any ID.
+"""
+
+from __future__ import annotations
+
+from mintage import errors, forks, locality, sno, snowflake
+from mintage._core.sequence import Sequence
+
+del forks  # imported so early that no fork can cut its own import in two
+
+# Type checkers take this for true; importing the real one from typing would cost more than all of mintage.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mintage.anatomy import Anatomy, inspect
+    from mintage.client import AsyncClient, Client
+    from mintage.store import Store, open_store
+
+__all__ = [
+    "Anatomy",
+    "AsyncClient",
+    "Client",
+    "Sequence",
+    "Store",
+    "__version__",
+    "errors",
+    "inspect",
+    "locality",
+    "open_store",
+    "sno",
+    "snowflake",
+]
+
+__version__ = "0.1.0"
+
+
+_ELSEWHERE = {
+    "Anatomy": "mintage.anatomy",
+    "AsyncClient": "mintage.client",
+    "Client": "mintage.client",
+    "inspect": "mintage.anatomy",
+    "Store": "mintage.store",
+    "open_store": "mintage.store",
+}
+
+
+def __getattr__(name: str) -> object:
+    # These cost more to import than all that minting needs.
+    module = _ELSEWHERE.get(name)
+    if module is not None:
+        from importlib import import_module
+
+        return getattr(import_module(module), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,7 @@
+"""``python -m mintage`` is the command ``mintage``."""
+
+import sys
+
+from mintage.cli import main
+
+sys.exit(main())

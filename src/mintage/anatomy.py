@@ -1,0 +1,297 @@
+"""Takes any ID apart: which schemes it can be, likeliest first, with every field's bits, value and meaning.
+
+How a reading is ranked: its likelihood is the product of three weights,
+
+- the format's own (``formats.Format.weight``): how common it is and how much structure it has, such as a version;
+- :data:`FORMS`: how it is written, the format's canonical text counting most;
+- :data:`TIMES`: whether its time is one at which IDs are minted.
+
+Readings below :data:`FLOOR` are dropped. The likelihood orders the readings of one value; it is no probability.
+"""
+
+from __future__ import annotations
+
+from operator import index
+from time import time_ns
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from mintage import formats, locality, sno
+from mintage.errors import ArgumentError, ParseError
+from mintage.formats import Format
+
+if TYPE_CHECKING:
+    import builtins
+    from collections.abc import Iterator
+    from datetime import datetime
+
+__all__ = ["Anatomy", "Field", "dissect", "inspect"]
+
+FORMS: Final = {
+    "text": (1.0, "canonical text"),
+    "held": (1.0, "a UUID whose bytes are the text of an ID"),
+    "variant": (0.7, "readable text, though not canonical"),
+    "bytes": (0.8, "the right number of bytes"),
+    "integer": (0.8, "an integer of this size"),
+    "borrowed": (0.3, "a UUID may hold its bits"),
+}
+"""Weight and words for each form that a value can come in."""
+
+TIMES: Final = {
+    "past": (1.0, "time between 2005 and now"),
+    "none": (0.8, "no time to judge by"),
+    "soon": (0.5, "time less than a year ahead"),
+    "epoch": (0.05, "time within a day of the epoch, as of any small number"),
+    "ancient": (0.05, "time before 2005"),
+    "future": (0.05, "time more than a year ahead"),
+}
+"""Weight and words for each kind of time that a reading can have."""
+
+FLOOR: Final = 0.015
+"""What is less likely is not worth mentioning: an implausible time in a form that is not the format's own."""
+
+_2005_NS: Final = 1_104_537_600 * formats.SECOND
+_DAY_NS: Final = 86_400 * formats.SECOND
+_YEAR_NS: Final = 365 * _DAY_NS
+
+
+class Field(NamedTuple):
+    """One field of an ID."""
+
+    name: str
+    role: str
+    """What it is for: ``time``, ``node``, ``sequence``, ``meta``, ``random`` or ``fixed``."""
+    bits: tuple[int, int]
+    """Its highest and its lowest bit; bit 0 is the least significant of the ID."""
+    value: int | str
+    """A number; hexadecimal digits where the bits count nothing; characters where the ID has only those."""
+    meaning: str
+
+    @property
+    def width(self) -> int:
+        """How many bits it has."""
+        return self.bits[0] - self.bits[1] + 1
+
+    def as_dict(self) -> dict[str, object]:
+        """JSON-friendly: the number of a field wider than 32 bits is a string, as in the JSON of protobuf."""
+        value = str(self.value) if self.width > 32 else self.value
+        return {**self._asdict(), "bits": list(self.bits), "value": value}
+
+
+class Anatomy(NamedTuple):
+    """One reading of a value as an ID."""
+
+    scheme: str
+    layout: str | None
+    """Which layout or version of the scheme; ``None`` where it has one only."""
+    text: str
+    """The canonical text."""
+    bytes: builtins.bytes
+    """The binary form, big-endian; the ASCII text of an ID that has none."""
+    int: builtins.int
+    """The same bits as an unsigned integer."""
+    time: datetime | None
+    """When it was minted, in UTC and floored to microseconds; ``None`` without a time, or beyond year 9999."""
+    fields: tuple[Field, ...]
+    """The most significant first; together they are all bits of the ID."""
+    likelihood: float
+    """From 0 to 1, for comparison with the other readings of the same value."""
+    why: str
+    """What speaks for and against this reading, in one sentence."""
+
+    @property
+    def name(self) -> str:
+        """Scheme and layout: ``uuid v7``, ``snowflake discord``, ``sno``."""
+        return f"{self.scheme} {self.layout}" if self.layout else self.scheme
+
+    def as_dict(self) -> dict[str, object]:
+        """JSON-friendly: bytes in hexadecimal, integers that may exceed 32 bits as strings, time in RFC 3339."""
+        return {
+            "scheme": self.scheme,
+            "layout": self.layout,
+            "text": self.text,
+            "bytes": self.bytes.hex(),
+            "int": str(self.int),
+            "time": formats.stamp(self.time) if self.time else None,
+            "likelihood": self.likelihood,
+            "why": self.why,
+            "fields": [field.as_dict() for field in self.fields],
+        }
+
+
+def inspect(value: object, *, now_ns: int | None = None) -> list[Anatomy]:
+    """Every scheme that ``value`` can be an ID of, likeliest first.
+
+    :param value: text, bytes (raw, or of the text), an integer, a ``uuid.UUID``, a ``sno.ID`` or a ``locality.ID``.
+        Text of decimal digits, the first not 0, is an integer.
+    :param now_ns: the instant to judge times from, in nanoseconds since 1970; the system clock's by default.
+    :raises ParseError: ``parse.unknown`` where it is an ID of no known scheme.
+    :raises ArgumentError: ``argument.type`` where it is none of these types.
+    """
+    now_ns = time_ns() if now_ns is None else now_ns
+    for table in _TABLES:
+        judged = [(_judge(*reading, now_ns), reading) for reading in _readings(table, value)]
+        found = [_dissect(fmt, number, verdict) for verdict, (fmt, number, _) in judged if verdict[0] >= FLOOR]
+        if found:
+            return sorted(found, key=lambda anatomy: -anatomy.likelihood)
+    raise ParseError(f"{_shortened(value)} is not an ID of any known scheme", code="parse.unknown")
+
+
+def dissect(fmt: Format, number: int) -> Anatomy:
+    """Takes apart an ID of a known format, such as one just minted; ``number`` must fit it."""
+    return _dissect(fmt, number, (1.0, "Its format is known."))
+
+
+def _judge(fmt: Format, number: int, form: str, now_ns: int) -> tuple[float, str]:
+    """The likelihood of a reading, and why."""
+    form_weight, form_says = FORMS[form]
+    time_weight, time_says = TIMES[_kind_of_time(fmt, fmt.time_ns(number), now_ns)]
+    likelihood = round(fmt.weight * form_weight * time_weight, 4)
+    if fmt in formats.LAST_RESORTS:
+        return likelihood, "Nothing else fits, though nearly any text of this length would."
+    checked = [part.name for part in fmt.parts if part.only is not None and part.name != "unused"]
+    structure = f"; {' and '.join(checked)} {'fit' if len(checked) > 1 else 'fits'}" if checked else ""
+    return likelihood, f"{form_says[0].upper()}{form_says[1:]}{structure}; {time_says}."
+
+
+def _dissect(fmt: Format, number: int, verdict: tuple[float, str]) -> Anatomy:
+    when_ns = fmt.time_ns(number)
+    return Anatomy(
+        scheme=fmt.scheme,
+        layout=fmt.layout,
+        text=fmt.write(number),
+        bytes=number.to_bytes(fmt.bits // 8, "big"),
+        int=number,
+        time=None if when_ns is None else formats.utc(when_ns),
+        fields=tuple(_fields(fmt, number)),
+        likelihood=verdict[0],
+        why=verdict[1],
+    )
+
+
+def _fields(fmt: Format, number: int) -> Iterator[Field]:
+    for part, low in fmt.placed:
+        raw = number >> low & (1 << part.bits) - 1
+        value = part.kind(raw, part.bits)
+        meaning = part.meaning if isinstance(part.meaning, str) else part.meaning(raw)
+        if not meaning and part.role == "time":
+            meaning = str(fmt.clock)
+        yield Field(part.name, part.role, (low + part.bits - 1, low), value, meaning)
+
+
+def _kind_of_time(fmt: Format, when_ns: int | None, now_ns: int) -> str:
+    if fmt.clock is None or when_ns is None:
+        return "none"
+    if when_ns < fmt.clock.epoch_ns + _DAY_NS:
+        return "epoch"
+    if when_ns < _2005_NS:
+        return "ancient"
+    if when_ns <= now_ns:
+        return "past"
+    return "soon" if when_ns <= now_ns + _YEAR_NS else "future"
+
+
+# --- from a value to its readings ---------------------------------------------------------------------------------
+
+
+class _Table:
+    """Formats by the form and the size that they come in, so that a value meets only those that it can be."""
+
+    def __init__(self, known: tuple[Format, ...]) -> None:
+        self.texts: dict[int, dict[formats.Spelling, list[Format]]] = {}
+        self.bytes: dict[int, list[Format]] = {}
+        self.integers: dict[int, list[Format]] = {}
+        for fmt in known:
+            for spelling in fmt.spellings:
+                self.texts.setdefault(spelling.length, {}).setdefault(spelling, []).append(fmt)
+            if fmt.raw:
+                self.bytes.setdefault(fmt.bits // 8, []).append(fmt)
+            if fmt.integer:
+                self.integers.setdefault(fmt.bits, []).append(fmt)
+        self.widths = sorted(self.integers)
+
+
+_TABLES: Final = (_Table(formats.FORMATS), _Table(formats.LAST_RESORTS))
+_LONGEST: Final = max(length for table in _TABLES for length in table.texts)
+
+_Reading = tuple[Format, int, str]
+
+
+def _readings(table: _Table, value: object) -> Iterator[_Reading]:
+    if isinstance(value, str):
+        return _of_text(table, value)
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return _of_bytes(table, value)
+    if isinstance(value, sno.ID):
+        return iter([(formats.SNO, int(value), "text")])
+    if isinstance(value, locality.ID):
+        return _of_text(table, str(value))
+    number = _as_integer(value)
+    if number is not None:
+        return _of_integer(table, number)
+    from uuid import UUID  # here, because it takes milliseconds to import
+
+    if isinstance(value, UUID):
+        return _of_text(table, str(value))
+    raise ArgumentError(
+        f"inspect() takes str, bytes, int, uuid.UUID, sno.ID or locality.ID, not {type(value).__name__}",
+        code="argument.type",
+    )
+
+
+def _of_text(table: _Table, text: str) -> Iterator[_Reading]:
+    if len(text) > _LONGEST or not text.isascii():
+        return
+    for spelling, known in table.texts.get(len(text), {}).items():
+        number = spelling.read(text)
+        if number is None:
+            continue
+        for fmt in known:
+            if fmt.fits(number):
+                form = spelling.form
+                yield fmt, number, "variant" if form == "text" and fmt.write(number) != text else form
+    if text.isdigit() and (text[0] != "0" or text == "0"):
+        yield from _of_integer(table, int(text))
+
+
+def _of_bytes(table: _Table, value: bytes | bytearray | memoryview) -> Iterator[_Reading]:
+    raw = bytes(value)
+    if len(raw) <= _LONGEST and raw.isascii():
+        yield from _of_text(table, raw.decode("ascii"))
+    for fmt in table.bytes.get(len(raw), ()):
+        number = int.from_bytes(raw, "big")
+        if fmt.fits(number):
+            yield fmt, number, "bytes"
+
+
+def _of_integer(table: _Table, number: int) -> Iterator[_Reading]:
+    """An integer is read in the narrowest width that holds it: IDs with a time use the upper bits of theirs."""
+    for width in table.widths:
+        if number >> width == 0:
+            for fmt in table.integers[width]:
+                if fmt.fits(number):
+                    yield fmt, number, "integer"
+            return
+
+
+def _as_integer(value: object) -> int | None:
+    """An ``int``, or what stands for one, such as an item of a numpy array; but no truth value."""
+    try:
+        return None if isinstance(value, bool) else index(value)  # type: ignore[arg-type]
+    except TypeError:
+        return None
+
+
+_SHOWN: Final = 40
+
+
+def _shortened(value: object) -> str:
+    """Text, bytes or an integer of any size on one line of printable ASCII."""
+    if isinstance(value, str):
+        return ascii(value) if len(value) <= _SHOWN else f"{value[:_SHOWN]!a}... ({len(value):,} characters)"
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        raw = memoryview(value).tobytes()
+        shown = raw[: _SHOWN // 2].hex()
+        more = "" if len(raw) <= _SHOWN // 2 else f"... ({len(raw):,} bytes)"
+        return f"bytes {shown or '(none)'}{more}"
+    number = _as_integer(value) or 0
+    return str(number) if number.bit_length() <= 128 else f"an integer of {number.bit_length():,} bits"

@@ -1,0 +1,154 @@
+"""The command ``mintage``: mints IDs, takes them apart, and looks after what stores hold.
+
+The interface is the standard library's argparse, so that the base install depends on nothing; colours, tables and the
+progress bar are rich's where it is installed (``mintage[cli]``), and plain ASCII where it is not.
+
+A command is one function under :func:`mintage.cli.command.command`. Here is the list of them, and the way from a
+command line to an exit code.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import warnings
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+from mintage import __version__
+from mintage.cli.command import Command, UsageError
+from mintage.cli.doctor import doctor
+from mintage.cli.inspect import inspect
+from mintage.cli.keys import keys
+from mintage.cli.namespaces import namespaces, next_integers, reserve
+from mintage.cli.new import new
+from mintage.cli.pools import leases, pools
+from mintage.cli.schemes import schemes
+from mintage.cli.screen import complain
+from mintage.cli.serve import serve
+from mintage.errors import CATALOGUE, MintError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+__all__ = ["main"]
+
+COMMANDS: Final = {
+    each.name: each
+    for each in (new, inspect, schemes, next_integers, reserve, namespaces, pools, leases, doctor, serve, keys)
+}
+
+EXIT_USAGE: Final = 2
+EXIT_INPUT_OUTPUT: Final = 74
+EXIT_INTERRUPTED: Final = 130
+EXIT_CLOSED_PIPE: Final = 141  # as of a program that the signal SIGPIPE ended
+
+DESCRIPTION: Final = "Mint unique IDs, take any ID apart, and look after the stores that keep IDs unique."
+EXAMPLES: Final = """
+  mintage new sno -n 3
+  mintage inspect 01ARZ3NDEKTSV4RRFFQ69G5FAV
+  mintage next orders -n 3
+  mintage doctor"""
+
+
+class _Parser(argparse.ArgumentParser):
+    """argparse, but for its errors: they are one sentence like all others."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message}; see '{self.prog} --help'")
+
+
+class _Formatter(argparse.RawDescriptionHelpFormatter):
+    """argparse's, but for a summary that stays on the line of a long command."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog)
+        self._action_max_length = 15
+
+
+_SETTINGS: Final[dict[str, Any]] = {"formatter_class": _Formatter, "allow_abbrev": False}
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser("mintage", description=DESCRIPTION, epilog=f"examples:{EXAMPLES}", **_SETTINGS)
+    parser.add_argument("--version", action="version", version=f"mintage {__version__}")
+    _add(parser, COMMANDS.values())
+    return parser
+
+
+def _add(parser: argparse.ArgumentParser, commands: Iterable[Command]) -> None:
+    def show_help(_: argparse.Namespace) -> int:
+        parser.print_help()
+        return 0
+
+    parser.set_defaults(run=show_help)
+    words = parser.add_subparsers(title="commands", metavar="COMMAND")
+    for each in commands:
+        summary = each.about.partition("\n")[0].rstrip(".")
+        examples = f"examples:{each.examples}"
+        word = words.add_parser(each.name, help=summary, description=each.about, epilog=examples, **_SETTINGS)
+        groups: dict[str | None, Any] = {None: word}
+        for flags, arguments, heading in each.options:
+            if heading not in groups:
+                groups[heading] = word.add_argument_group(heading)
+            groups[heading].add_argument(*flags, **arguments)
+        if each.commands:
+            _add(word, each.commands)
+        else:
+            word.set_defaults(run=each.run)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one command line (``sys.argv`` by default) and returns its exit code.
+
+    Wrong input is one sentence on standard error and the exit code that ``errors.CATALOGUE`` gives it; where a store
+    has a part in it, a second line says what to do.
+    """
+    try:
+        if sys.stdout is None:
+            raise OSError("standard output is closed")
+        status = _run(argv)
+        sys.stdout.flush()
+        return status
+    except UsageError as error:
+        return complain(str(error), EXIT_USAGE)
+    except MintError as error:
+        return complain(str(error), CATALOGUE[error.code].exit, *getattr(error, "__notes__", ()))
+    except BrokenPipeError:
+        _drop_output()
+        return EXIT_CLOSED_PIPE
+    except KeyboardInterrupt:
+        _drop_output()
+        return EXIT_INTERRUPTED
+    except OSError as error:
+        _drop_output()
+        return complain(error.strerror or str(error), EXIT_INPUT_OUTPUT)
+
+
+def _run(argv: Sequence[str] | None) -> int:
+    words = list(sys.argv[1:] if argv is None else argv)
+    first = COMMANDS.get(words[0]) if words else None
+    try:
+        if first is not None and first.reads_words:
+            args = argparse.Namespace(run=first.run, words=words[1:])
+        else:
+            args = _parser().parse_args(words)
+        with warnings.catch_warnings():
+            warnings.showwarning = _warn
+            status: int = args.run(args)
+    except SystemExit as done:  # of --help and --version
+        return int(done.code or 0)
+    return status
+
+
+def _warn(message: Warning | str, *_: object, **__: object) -> None:
+    complain(f"warning: {message}", 0)
+
+
+def _drop_output() -> None:
+    """What is still buffered goes nowhere, so that the interpreter does not fail to write it when it exits."""
+    with suppress(OSError, ValueError, AttributeError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)

@@ -1,0 +1,80 @@
+"""What a command is: a function whose docstring is its help, and whose return value is its exit code."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["COLOR", "JSON", "Command", "Option", "UsageError", "command", "count", "group", "option", "whole"]
+
+
+class UsageError(Exception):
+    """The command line itself is wrong."""
+
+
+class Option(NamedTuple):
+    """What ``ArgumentParser.add_argument`` takes, and the heading to list it under."""
+
+    flags: tuple[str, ...]
+    settings: dict[str, Any]
+    heading: str | None = None
+
+
+class Command(NamedTuple):
+    """One word after ``mintage``; a group of commands has more words below it, and nothing to run."""
+
+    name: str
+    about: str
+    examples: str
+    run: Callable[[argparse.Namespace], int] | None = None
+    options: tuple[Option, ...] = ()
+    commands: tuple[Command, ...] = ()
+    reads_words: bool = False
+    """Whether it takes what follows it apart by itself, from ``args.words``; ``--help`` too."""
+
+
+def command(
+    name: str, *options: Option, examples: str, reads_words: bool = False
+) -> Callable[[Callable[[argparse.Namespace], int]], Command]:
+    """Makes a function a command."""
+
+    def make(run: Callable[[argparse.Namespace], int]) -> Command:
+        about = (run.__doc__ or "").replace("\n    ", "\n").strip()
+        return Command(name, about, examples, run, options, reads_words=reads_words)
+
+    return make
+
+
+def group(name: str, about: str, *commands: Command) -> Command:
+    """A word with commands below it; it has the examples of all of them."""
+    return Command(name, about, "".join(each.examples for each in commands), commands=commands)
+
+
+def option(*flags: str, **settings: Any) -> Option:
+    """One option or argument of a command."""
+    return Option(flags, settings)
+
+
+def whole(text: str) -> int:
+    """An argument that is a whole number."""
+    try:
+        return int(text, 0)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!a} is not a whole number") from None
+
+
+def count(text: str) -> int:
+    """An argument that says how many."""
+    number = whole(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text!a} is less than 1")
+    return number
+
+
+JSON: Final = option("--json", action="store_true", help="print JSON, one object a line")
+COLOR: Final = option(
+    "--color", choices=("auto", "always", "never"), default="auto", help="when to use colours (default: auto)"
+)

@@ -1,0 +1,398 @@
+"""``mintage doctor``: what stands behind the IDs that are minted here, and what to do where it does not stand well."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from contextlib import suppress
+from datetime import UTC, datetime
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from mintage import __version__, formats
+from mintage.cli.command import COLOR, JSON, command
+from mintage.cli.namespaces import left, used
+from mintage.cli.pools import known_layout
+from mintage.cli.screen import ago, open_screen, printable
+from mintage.cli.stores import REGISTRY, STORE, opened, source
+from mintage.errors import CATALOGUE, ConfigError, LeaseError, MintError
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from mintage.cli.screen import Screen
+    from mintage.lease import NamespaceRecord, NodeRecord, PoolRecord
+    from mintage.store import Description, Store
+
+__all__ = ["doctor"]
+
+PROMISES: Final = {
+    "process": "IDs are unique among the generators of one process, and only until it ends",
+    "host": "IDs are unique among all processes of this host",
+    "shared": "IDs are unique among all processes of all hosts with this store",
+}
+SHORT_OF: Final = 9
+"""Tenths of a pool's node numbers or a namespace's integers: with more than that used, it is time to act."""
+SOON_DAYS: Final = 2 * 365
+"""A layout that runs out earlier than that needs a successor."""
+
+
+class Finding(NamedTuple):
+    """One fact, whether it is fine, and if not what to do."""
+
+    topic: str
+    about: str
+    text: str
+    level: str = "ok"
+    """``ok``, ``attention`` or ``unusable``."""
+    todo: str = ""
+    facts: Mapping[str, object] = MappingProxyType({})
+
+    def as_dict(self) -> dict[str, object]:
+        return {
+            "topic": self.topic,
+            "about": self.about,
+            "level": self.level,
+            "text": self.text,
+            "todo": self.todo or None,
+            "facts": dict(self.facts),
+        }
+
+
+@command(
+    "doctor",
+    STORE,
+    COLOR,
+    JSON,
+    examples="""
+  mintage doctor
+  mintage doctor --json | jq -r 'select(.level != "ok") | .todo'""",
+)
+def doctor(args: argparse.Namespace) -> int:
+    """Say what keeps IDs unique here, and what to repair.
+
+    Examines the store, its clock, pools and namespaces, when layouts run out, the environment and the installation.
+    Changes nothing in the store, but for making its tables if they are missing. The exit code is 0 if all is well, 1 if
+    something needs attention, and that of the error if the store cannot be used.
+    """
+    found: list[Finding] = []
+    trouble: MintError | None = None
+    try:
+        with opened(args) as store:
+            found += _examine(args, store)
+    except MintError as error:
+        trouble = error
+        advice = CATALOGUE[error.code].remedy
+        found.append(Finding("store", "url", str(error), "unusable", advice, {"code": error.code}))
+    found += [*_layouts(), *_environment(), *_installation()]
+    if args.json:
+        for each in found:
+            print(json.dumps(each.as_dict()))
+    else:
+        _draw(open_screen(args.color), found)
+    if trouble is not None:
+        raise trouble
+    return int(any(each.level != "ok" for each in found))
+
+
+def _examine(args: argparse.Namespace, store: Store) -> list[Finding]:
+    from mintage import registry
+
+    # All of it first: a store that fails half-way has one finding, that it fails.
+    description = store.describe()
+    before = time.time_ns()
+    store_now_ms = store.now_ms()
+    after = time.time_ns()
+    pools, nodes, namespaces = store.list_pools(), store.list_leases(), store.list_namespaces()
+    now_ms = (before + after) // 2_000_000
+    place = source(args).place
+    blocks = registry.blocks if place == REGISTRY else lambda size: [range(size)]
+    return [
+        *_store(place, store, description),
+        _clock(store, now_ms - store_now_ms, (after - before) // 2_000_000),
+        *_pools(Moment(description.identity, now_ms, store_now_ms, blocks), pools, nodes),
+        *_namespaces(namespaces, description.identity),
+    ]
+
+
+# --- the store ----------------------------------------------------------------------------------------------------
+
+
+def _store(place: str, store: Store, description: Description) -> Iterator[Finding]:
+    yield Finding("store", "url", f"{description.url}, from {place}", facts={"url": description.url, "from": place})
+    if place == "--store" and store.url.password is not None:
+        yield Finding(
+            "store",
+            "password",
+            "the password is on the command line, where 'ps' shows it to others",
+            "attention",
+            "Set MINTAGE_STORE instead of using --store.",
+        )
+    yield Finding(
+        "store",
+        "server",
+        f"{description.server}, identity {description.identity}",
+        facts={"server": description.server, "identity": description.identity},
+    )
+    fleeting = description.promise == "process"
+    yield Finding(
+        "store",
+        "promise",
+        PROMISES[description.promise],
+        "attention" if fleeting else "ok",
+        "Use sqlite: for the processes of one host, or a shared store for several."
+        if fleeting
+        else "For several hosts, set MINTAGE_STORE to a store that they share."
+        if description.promise == "host"
+        else "",
+        {"promise": description.promise},
+    )
+    for warning in description.warnings:
+        yield Finding(
+            "store", "warning", warning, "attention", "Repair what the warning names, or accept it knowingly."
+        )
+
+
+def _clock(store: Store, ahead_ms: int, within_ms: int) -> Finding:
+    from mintage.lease import CLOCK_LIMIT_MS
+
+    limit_ms: int = getattr(store, "clock_limit_ms", CLOCK_LIMIT_MS)
+    facts: dict[str, object] = {"ahead_ms": ahead_ms, "within_ms": within_ms, "limit_ms": limit_ms}
+    side = "ahead of" if ahead_ms > 0 else "behind"
+    text = f"{abs(ahead_ms):,} ms {side} the store's" if ahead_ms else "the same as the store's"
+    text += f", to within {within_ms + 1:,} ms; the limit is {limit_ms:,} ms"
+    if abs(ahead_ms) > limit_ms:
+        return Finding(
+            "clock", "offset", f"{text}: no lease is granted here", "attention", "Set the clock; run NTP.", facts
+        )
+    if abs(ahead_ms) > limit_ms // 2:
+        return Finding("clock", "offset", text, "attention", "Run NTP here and on the store's server.", facts)
+    return Finding("clock", "offset", text, facts=facts)
+
+
+# --- node numbers -------------------------------------------------------------------------------------------------
+
+
+class Moment(NamedTuple):
+    """What a generator that starts here and now would meet."""
+
+    identity: str
+    now_ms: int
+    store_now_ms: int
+    blocks: Callable[[int], Sequence[range]]
+    """The node numbers of a pool of that size, in the order to try them."""
+
+
+def _pools(moment: Moment, pools: Sequence[PoolRecord], nodes: Sequence[NodeRecord]) -> Iterator[Finding]:
+    if not pools:
+        yield Finding("pools", "none", "no pools yet: the first generator makes one")
+    by_pool: dict[str, list[NodeRecord]] = {each.name: [] for each in pools}
+    for each in nodes:
+        by_pool.setdefault(each.pool, []).append(each)
+    for pool in pools:
+        yield _pool(moment, pool, by_pool[pool.name])
+        layout = known_layout(pool.layout)
+        if layout is not None and layout.ends is not None:
+            end = _end("pools", pool.name, layout.ends)
+            if end.level != "ok":
+                yield end
+
+
+def _pool(moment: Moment, pool: PoolRecord, nodes: Sequence[NodeRecord]) -> Finding:
+    import socket
+
+    host = socket.gethostname()
+    held = [each for each in nodes if each.until_ms > moment.store_now_ms]
+    here = [each.node for each in held if (each.holder or "").rpartition(":")[0] == host]
+    layout = known_layout(pool.layout)
+    facts: dict[str, object] = {
+        "layout": pool.layout,
+        "nodes": str(layout.nodes) if layout else None,
+        "granted": len(nodes),
+        "held": len(held),
+        "held_here": [str(each) for each in here],
+        "next_here": None,
+    }
+    if layout is None:
+        text = f"its layout {pool.layout!r} is not known to this mintage"
+        return Finding("pools", pool.name, text, "attention", "Upgrade mintage.", facts)
+    text = f"{len(held):,} of {layout.nodes:,} node numbers held; this host holds {_few(here)}"
+    try:
+        node = _next(moment, pool, nodes, layout.nodes)
+    except LeaseError as refusal:
+        return Finding("pools", pool.name, f"{text}; {refusal}", "attention", CATALOGUE[refusal.code].remedy, facts)
+    if layout.text == "locality":
+        text += "; a generator here first tries that of its pid and MAC address"
+    else:
+        facts["next_here"] = str(node)
+        text += f"; the next generator here gets {node:,}"
+    if len(held) * 10 > layout.nodes * SHORT_OF:
+        return Finding("pools", pool.name, text, "attention", "Stop holders, or use a layout with more nodes.", facts)
+    return Finding("pools", pool.name, text, facts=facts)
+
+
+def _next(moment: Moment, pool: PoolRecord, nodes: Sequence[NodeRecord], size: int) -> int:
+    """The node number that a generator would get, by the very rules that stores go by.
+
+    :raises LeaseError: ``lease.none_free``.
+    """
+    from mintage import lease as rules
+
+    pool = rules.note_server(pool, moment.identity, moment.store_now_ms)
+    rules.check_quarantine(pool, moment.store_now_ms, never_used=False)
+    *first, last = moment.blocks(size)
+    for block in first:
+        with suppress(LeaseError):
+            return _choice(pool, nodes, block, moment.now_ms)
+    return _choice(pool, nodes, last, moment.now_ms)
+
+
+def _choice(pool: PoolRecord, nodes: Sequence[NodeRecord], block: range, now_ms: int) -> int:
+    from mintage import lease as rules
+
+    granted = {each.node: each for each in nodes if each.node in block}
+    oldest = min(granted.values(), key=lambda each: (each.until_ms, each.node), default=None)
+    unused = next((each for each in block[: len(granted) + 1] if each not in granted), None)
+    return rules.choose(pool, block, oldest, unused, now_ms, never_used=False)
+
+
+def _few(numbers: Sequence[int]) -> str:
+    shown = ", ".join(f"{each:,}" for each in numbers[:5])
+    return f"{shown} and {len(numbers) - 5:,} more" if len(numbers) > 5 else shown or "none"
+
+
+# --- namespaces ---------------------------------------------------------------------------------------------------
+
+
+def _namespaces(records: Sequence[NamespaceRecord], identity: str) -> Iterator[Finding]:
+    if not records:
+        yield Finding("namespaces", "none", "no namespaces yet: the first integer makes one")
+    for each in records:
+        rest = left(each)
+        facts: dict[str, object] = {"maximum": str(each.maximum), "left": str(rest), "used": used(each)}
+        if not rest:
+            text, level = f"used up: its maximum is {each.maximum:,}", "attention"
+        else:
+            text, level = f"{used(each)} of its maximum used, {rest:,} integers left", "ok"
+            if each.high_water * 10 > each.maximum * SHORT_OF:
+                level = "attention"
+        if each.identity != identity:
+            text += "; the server changed, so the next reservation skips some"
+        todo = "" if level == "ok" else "Make another namespace with a greater maximum, and move there."
+        yield Finding("namespaces", each.name, text, level, todo, facts)
+    if records:
+        yield Finding("namespaces", "rate", "stores record no rate: when they run out depends on how you use them")
+
+
+# --- layouts, environment, installation ---------------------------------------------------------------------------
+
+
+def _layouts() -> Iterator[Finding]:
+    ends = {
+        "sno": formats.SNO.expires,
+        **{f"snowflake {name}": layout.expires for name, layout in formats.LAYOUTS.items()},
+        "locality": formats.LOCALITY_ENDS,
+    }
+    for name, end in ends.items():
+        if end is not None:
+            yield _end("layouts", name, end)
+
+
+def _end(topic: str, about: str, end: datetime) -> Finding:
+    now = datetime.now(UTC)
+    text = f"runs out {end:%Y-%m-%d}, {ago((now - end).total_seconds())}"
+    soon = (end - now).days < SOON_DAYS
+    todo = "Choose a layout that lasts longer; see 'mintage schemes'." if soon else ""
+    return Finding(topic, about, text, "attention" if soon else "ok", todo, {"expires": formats.stamp(end)})
+
+
+def _environment() -> Iterator[Finding]:
+    from mintage.store.url import StoreUrl
+
+    url, home = os.environ.get("MINTAGE_STORE"), os.environ.get("MINTAGE_HOME")
+    if url:
+        try:
+            yield Finding("environment", "MINTAGE_STORE", str(StoreUrl.parse(url)))
+        except ConfigError as error:
+            todo = CATALOGUE[error.code].remedy
+            yield Finding("environment", "MINTAGE_STORE", f"malformed: {error}", "attention", todo)
+    else:
+        yield Finding("environment", "MINTAGE_STORE", "not set: this machine's registry is the store")
+    yield Finding("environment", "MINTAGE_HOME", home or "not set: the registry is in the user's state directory")
+
+
+def _installation() -> Iterator[Finding]:
+    import platform
+
+    from mintage._core import build_profile
+
+    python = f"{platform.python_implementation()} {platform.python_version()}"
+    yield Finding("installation", "mintage", f"{__version__}, {python}, {platform.system()} {platform.machine()}")
+    debug = build_profile != "release"
+    todo = "Build it with --release: a debug build is many times slower." if debug else ""
+    yield Finding("installation", "build", build_profile, "attention" if debug else "ok", todo)
+    for extra, packages in _extras().items():
+        missing = [name for name, version in packages.items() if version is None]
+        if missing:
+            text, todo = f"{', '.join(missing)} not installed", f"To use it: pip install 'mintage[{extra}]'"
+        else:
+            text, todo = ", ".join(f"{name} {version}" for name, version in packages.items()), ""
+        yield Finding("installation", f"[{extra}]", text, todo=todo, facts=dict(packages))
+
+
+def _extras() -> dict[str, dict[str, str | None]]:
+    """The packages of each extra, and the version of those that are installed."""
+    from importlib import metadata
+
+    def version(name: str) -> str | None:
+        try:
+            return metadata.version(name)
+        except metadata.PackageNotFoundError:
+            return None
+
+    found: dict[str, dict[str, str | None]] = {}
+    try:
+        required = metadata.requires("mintage") or []
+    except metadata.PackageNotFoundError:  # run from its sources
+        return found
+    for line in required:
+        if match := re.fullmatch(r"([A-Za-z0-9._-]+).*extra == ['\"]([a-z0-9-]+)['\"].*", line):
+            found.setdefault(match[2], {})[match[1]] = version(match[1])
+    return found
+
+
+# --- drawing it ---------------------------------------------------------------------------------------------------
+
+
+def _draw(screen: Screen, found: Sequence[Finding]) -> None:
+    width = max(len(printable(each.about)) for each in found)
+    indent = " " * (max(map(len, screen.glyphs.marks.values())) + width + 6)
+    topic = ""
+    for each in found:
+        if each.topic != topic:
+            if topic:
+                screen.line()
+            topic = each.topic
+            screen.line((topic, "title"))
+        mark = screen.glyphs.marks[each.level]
+        texts, advice = (_wrapped(text, screen.columns - len(indent)) for text in (each.text, each.todo))
+        screen.line(("  ", ""), (mark, each.level), (f"  {printable(each.about):<{width}}  ", "name"), (texts[0], ""))
+        for line in texts[1:]:
+            screen.line((indent + line, ""))
+        for line in advice:
+            screen.line((indent + line, "quiet" if each.level == "ok" else each.level))
+    wrong = sum(each.level != "ok" for each in found)
+    screen.line()
+    if wrong:
+        screen.line((f"{wrong} {'thing needs' if wrong == 1 else 'things need'} attention", "attention"))
+    else:
+        screen.line(("all is well", "ok"))
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    import textwrap
+
+    return textwrap.wrap(printable(text), max(width, 30), break_long_words=False, break_on_hyphens=False)

@@ -1,0 +1,174 @@
+"""``mintage inspect``."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from typing import TYPE_CHECKING, BinaryIO, Final
+
+from mintage import anatomy, formats
+from mintage.cli.command import COLOR, JSON, command, option
+from mintage.cli.screen import ago, complain, open_screen, styles_of
+from mintage.errors import CATALOGUE, MintError
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator
+
+    from mintage.anatomy import Anatomy
+    from mintage.cli.screen import Glyphs, Screen, Span
+
+__all__ = ["inspect"]
+
+LIKELY: Final = 0.5
+POSSIBLE: Final = 0.1
+LONGEST_LINE: Final = 4096
+
+
+@command(
+    "inspect",
+    option("ids", metavar="ID", nargs="*", help="without any, one a line from standard input"),
+    option("-1", "--best", action="store_true", help="show the likeliest reading only"),
+    option("-a", "--all", action="store_true", help="draw unlikely readings as well"),
+    COLOR,
+    JSON,
+    examples="""
+  mintage inspect 01ARZ3NDEKTSV4RRFFQ69G5FAV
+  mintage inspect -1 175928847299117063 507f1f77bcf86cd799439011
+  mintage new sno -n 3 | mintage inspect
+  mintage inspect --json < ids.txt | jq -r .anatomies[0].time
+  mintage inspect -- -dash-starts-this-one""",
+)
+def inspect(args: argparse.Namespace) -> int:
+    """Take IDs apart: every scheme that each can be, likeliest first."""
+    screen = None if args.json else open_screen(args.color)
+    status = 0
+    drawn = False
+    for text in args.ids or _lines(_standard_input()):
+        now_ns = time.time_ns()
+        found: list[Anatomy] = []
+        report: dict[str, object] = {"input": text, "anatomies": []}
+        try:
+            found = anatomy.inspect(text, now_ns=now_ns)
+        except MintError as error:
+            report["error"] = {"code": error.code, "message": str(error)}
+            status = complain(str(error), CATALOGUE[error.code].exit)
+        shown = found[:1] if args.best else found
+        if screen is None:
+            print(json.dumps({**report, "anatomies": [each.as_dict() for each in shown]}))
+        elif found:
+            if drawn:
+                screen.line()
+            _draw_all(screen, text, shown, now_ns, unlikely=args.all, alone=len(found) == 1)
+            drawn = True
+        sys.stdout.flush()
+    return status
+
+
+def _standard_input() -> BinaryIO:
+    if sys.stdin is None:
+        raise OSError("standard input is closed")
+    return sys.stdin.buffer
+
+
+def _lines(stream: BinaryIO) -> Iterator[str]:
+    """Every line that is not blank, without the space around it; of a line too long for any ID, the start."""
+    while line := stream.readline(LONGEST_LINE):
+        rest = line
+        while not rest.endswith(b"\n") and (rest := stream.readline(LONGEST_LINE)):
+            pass
+        if text := line.decode("utf-8", "surrogateescape").strip():
+            yield text
+
+
+# --- drawing an ID ------------------------------------------------------------------------------------------------
+
+
+def _draw_all(screen: Screen, text: str, found: list[Anatomy], now_ns: int, *, unlikely: bool, alone: bool) -> None:
+    """Readings of a text; those that are unlikely in one line each, unless ``unlikely``."""
+    screen.line((text, "title"))
+    hints: list[list[Span]] = []
+    for each in found:
+        word = "likely" if each.likelihood >= LIKELY else "possible" if each.likelihood >= POSSIBLE else "unlikely"
+        if unlikely or each is found[0] or word != "unlikely":
+            screen.line()
+            when, verdict = _when(each, now_ns), ("the only match", "quiet") if alone else (word, word)
+            screen.line(("  ", ""), (each.name, "name"), (when and f"  {when}", "time"), ("  ", ""), verdict)
+            _draw(screen, text, each)
+        else:
+            hints.append([("  unlikely", "quiet"), (each.name, "quiet"), (_when(each, now_ns), "quiet")])
+    if hints:
+        screen.line()
+        screen.table(hints)
+
+
+def _draw(screen: Screen, text: str, each: Anatomy) -> None:
+    """Why, the bits with their fields below them, and what each field holds."""
+    screen.line(("  " + each.why, "quiet"))
+    if each.text != text:
+        screen.line(("  canonical text ", "quiet"), (each.text, ""))
+    # An ID without a binary form is its ASCII text: its characters say more than their bits.
+    as_text = each.bytes == each.text.encode()
+    if not as_text:
+        screen.line((f"  hex {each.bytes.hex()}", "quiet"))
+    screen.line()
+    styles = styles_of(each.fields)
+    spots, rows = _cells(each, as_text, screen.columns - 2)
+    for cells in rows:
+        segments = [
+            (style, *_segment(field.name, spot, cells, screen.glyphs))
+            for field, spot, style in zip(each.fields, spots, styles, strict=True)
+        ]
+        screen.line(("  ", ""), *((shown, style) for style, shown, _ in segments))
+        screen.line(("  ", ""), *((label, style) for style, _, label in segments))
+    screen.line()
+    table: list[list[Span]] = [
+        [("  field", "quiet"), ("chars" if as_text else "bits", "quiet"), ("value", "quiet"), ("meaning", "quiet")]
+    ]
+    for field, spot, style in zip(each.fields, spots, styles, strict=True):
+        first, last = (spot.start + 1, spot.stop) if as_text else field.bits
+        place = f"{first}-{last}" if first != last else f"{first}"
+        table.append([("  " + field.name, style), (place, "quiet"), (str(field.value), style), (field.meaning, "")])
+    screen.table(table)
+
+
+def _cells(each: Anatomy, as_text: bool, columns: int) -> tuple[list[range], list[dict[int, str]]]:
+    """What a picture is made of, bits or characters: the cells of every field, and rows of cells by their number.
+
+    Bits stand in groups of 8, in rows of equal length that fit into ``columns``; characters in groups of a field, in
+    one row. A cell that ends a group has a space after it.
+    """
+    unit = 8 if as_text else 1
+    size = 8 * len(each.bytes)
+    spots = [
+        range((size - 1 - high) // unit, (size - low) // unit) for high, low in (field.bits for field in each.fields)
+    ]
+    if as_text:
+        ends = {spot.stop for spot in spots}
+        return spots, [{at: char + " " * (at + 1 in ends) for at, char in enumerate(each.text)}]
+    cells = [bit + " " * (at % 8 == 7) for at, bit in enumerate(f"{each.int:0{size}b}")]
+    rows = -(-len(each.bytes) // max(1, min(8, (columns + 1) // 9)))
+    length = 8 * -(-len(each.bytes) // rows)
+    return spots, [dict(enumerate(cells[start : start + length], start)) for start in range(0, size, length)]
+
+
+def _segment(name: str, spot: range, cells: dict[int, str], glyphs: Glyphs) -> tuple[str, str]:
+    """A field's cells in a row, and the bracket below them: with its name if there is room, open where it goes on."""
+    shown = "".join(cells[at] for at in spot if at in cells)
+    inner = len(shown.rstrip()) - 2
+    begins, ends = spot.start in cells, spot.stop - 1 in cells
+    if inner < 0:
+        label = (glyphs.alone if begins and ends else glyphs.line) * len(shown.rstrip())
+    else:
+        spaced = f" {name} " if len(name) + 2 <= inner else name if len(name) <= inner else ""
+        left, right = glyphs.left if begins else glyphs.line, glyphs.right if ends else glyphs.line
+        label = left + spaced.center(inner, glyphs.line) + right
+    return shown, label.ljust(len(shown))
+
+
+def _when(each: Anatomy, now_ns: int) -> str:
+    if each.time is None:
+        return ""
+    seconds = now_ns / formats.SECOND - each.time.timestamp()
+    return f"{formats.stamp(each.time).replace('T', ' ').removesuffix('Z')} UTC, {ago(seconds)}"

@@ -1,0 +1,248 @@
+"""``mintage next``, ``reserve`` and ``namespaces``: integers from segments."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Final
+
+from mintage.cli.command import COLOR, JSON, UsageError, command, count, group, option, whole
+from mintage.cli.screen import open_screen, progress, show_rows, write
+from mintage.cli.stores import STORE, opened
+from mintage.errors import GenerationError
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterable, Sequence
+
+    from mintage.cli.screen import Screen, Span
+    from mintage.lease import NamespaceRecord
+
+__all__ = ["left", "namespaces", "next_integers", "reserve", "used"]
+
+BATCH: Final = 65_536
+"""How many integers are reserved at once: what an interrupted `next` may skip."""
+
+
+@command(
+    "next",
+    option("namespace", metavar="NAMESPACE", help="whose integers; made if it does not exist"),
+    option("-n", "--count", type=count, default=1, metavar="N", help="how many (default: 1)"),
+    STORE,
+    JSON,
+    examples="""
+  mintage next orders
+  mintage next orders -n 1000 > numbers.txt
+  mintage next orders -n 3 --json""",
+)
+def next_integers(args: argparse.Namespace) -> int:
+    """Print the next integers of a namespace, one a line.
+
+    Each is recorded as spent in the store before it is printed. An interrupted command skips integers, none is ever
+    printed twice.
+    """
+    with opened(args) as store, progress(args.count, "integers") as report:
+        done = 0
+        while done < args.count:
+            segment = store.reserve(args.namespace, min(args.count - done, BATCH))
+            lines: Iterable[str] = map(str, segment.as_range())
+            if args.json:
+                lines = (json.dumps({"namespace": segment.namespace, "integer": each}) for each in lines)
+            write("".join(f"{line}\n" for line in lines).encode())
+            done += len(segment)
+            report(done)
+    return 0
+
+
+@command(
+    "reserve",
+    option("namespace", metavar="NAMESPACE", help="whose integers; made if it does not exist"),
+    option("count", type=count, metavar="COUNT", help="how many, in one piece"),
+    STORE,
+    JSON,
+    examples="""
+  mintage reserve orders 1000
+  mintage reserve orders 1000 --json | jq -r .last""",
+)
+def reserve(args: argparse.Namespace) -> int:
+    """Reserve consecutive integers; prints the first and the last.
+
+    They are yours for good. If fewer are left than you ask for, none is taken. In a namespace with a stride they are
+    that far apart; --json says how far.
+    """
+    with opened(args) as store:
+        segment = store.reserve(args.namespace, args.count)
+        if len(segment) < args.count:
+            kept = store.give_back(segment, segment.first)
+            raise GenerationError(
+                f"namespace {args.namespace!r} has {len(segment)} integers left, not {args.count}"
+                + ("" if kept else ", and these are skipped: the server changed before they were given back"),
+                code="sequence.exhausted",
+            )
+    if args.json:
+        facts = {"first": segment.first, "last": segment.last, "stride": segment.stride, "count": len(segment)}
+        print(json.dumps({"namespace": segment.namespace, **{name: str(value) for name, value in facts.items()}}))
+    else:
+        print(segment.first, segment.last)
+    return 0
+
+
+@command(
+    "list",
+    STORE,
+    COLOR,
+    JSON,
+    examples="""
+  mintage namespaces list
+  mintage namespaces list --json | jq -r 'select(.left == "0") | .namespace'""",
+)
+def _list(args: argparse.Namespace) -> int:
+    """List the namespaces: their next integer, and how many are left."""
+    with opened(args) as store:
+        records = store.list_namespaces()
+    _show(args, records)
+    return 0
+
+
+@command(
+    "create",
+    option("namespace", metavar="NAMESPACE", help="1 to 128 letters, digits and . _ : @ -"),
+    option("--start", type=whole, metavar="N", default=1, help="no integer is smaller (default: 1)"),
+    option("--maximum", type=whole, metavar="N", default=2**63 - 1, help="none is greater (default: 2^63 - 1)"),
+    option("--stride", type=whole, metavar="N", default=1, help="how far they are apart (default: 1)"),
+    option("--offset", type=whole, metavar="N", default=0, help="what they are modulo the stride (default: 0)"),
+    STORE,
+    COLOR,
+    JSON,
+    examples="""
+  mintage namespaces create invoices --start 100000 --maximum 999999
+  mintage namespaces create odd --stride 2 --offset 1""",
+)
+def _create(args: argparse.Namespace) -> int:
+    """Make a namespace, which need not start at 1.
+
+    A namespace that is not made like this begins at 1 when it is first used. Only its floor can be changed later. With
+    stride 2, offset 0 in one store and offset 1 in another, two independent stores never hand out the same integer.
+    """
+    with opened(args) as store:
+        record = store.create_namespace(
+            args.namespace, start=args.start, maximum=args.maximum, stride=args.stride, offset=args.offset
+        )
+    _show(args, [record])
+    return 0
+
+
+@command(
+    "raise-floor",
+    option("namespace", metavar="NAMESPACE", help="made if it does not exist"),
+    option("value", type=whole, metavar="VALUE", help="the smallest integer that may still be handed out"),
+    STORE,
+    COLOR,
+    JSON,
+    examples="""
+  mintage namespaces raise-floor orders 5000000""",
+)
+def _raise_floor(args: argparse.Namespace) -> int:
+    """Let no integer below VALUE be handed out any more.
+
+    For moving here from another counter: stop it, raise the floor above its last number, go on here. A floor never
+    goes down: where the namespace is already further, nothing changes.
+    """
+    with opened(args) as store:
+        record = store.raise_floor(args.namespace, args.value)
+    _show(args, [record])
+    return 0
+
+
+@command(
+    "import-idalloc",
+    option("--mysql", metavar="URL", help="the database of the idalloc service, mysql://user:password@host/database"),
+    option("--redis", metavar="URL", help="its Redis, redis://user:password@host/0"),
+    option(
+        "--margin",
+        type=whole,
+        metavar="N",
+        default=100_000,
+        help="how much further each floor goes, for what idalloc handed out and never wrote down (default: 100000)",
+    ),
+    STORE,
+    COLOR,
+    JSON,
+    examples="""
+  mintage namespaces import-idalloc --mysql mysql://ids:secret@db/idalloc --redis redis://cache/0""",
+)
+def _import_idalloc(args: argparse.Namespace) -> int:
+    """Take over the counters of an idalloc service: raise a floor for each.
+
+    Stop all its servers first, and name both its database and its Redis: either may lag behind. The import may be
+    repeated. Its end is 1 if a service has a name or number that no namespace can have.
+    """
+    if args.mysql is None and args.redis is None:
+        raise UsageError("nothing to import from: give --mysql, --redis, or best both")
+    from mintage.store import idalloc
+
+    found = []
+    if args.mysql is not None:
+        found.append(idalloc.read_idalloc_table(args.mysql))
+    if args.redis is not None:
+        found.append(idalloc.read_idalloc_hashes(args.redis))
+    with opened(args) as store:
+        done = idalloc.import_idalloc(store, *found, margin=args.margin)
+        records = [each for each in store.list_namespaces() if each.name in done.floors]
+    _show(args, records)
+    for service, why in done.refused.items():
+        print(f"mintage: {service!a} was not imported: {why}", file=sys.stderr)
+    return 1 if done.refused else 0
+
+
+namespaces = group(
+    "namespaces",
+    "Namespaces of integers: list them, make them, raise a floor.",
+    _list,
+    _create,
+    _raise_floor,
+    _import_idalloc,
+)
+
+
+def left(record: NamespaceRecord) -> int:
+    """How many integers a namespace can still hand out."""
+    return max(0, (record.maximum - record.high_water) // record.stride)
+
+
+def used(record: NamespaceRecord) -> str:
+    """How much of the way to its maximum a namespace has gone, rounded down."""
+    thousandths = max(0, record.high_water) * 1000 // max(1, record.maximum)
+    return f"{thousandths / 10:.1f}%"
+
+
+def _show(args: argparse.Namespace, records: Sequence[NamespaceRecord]) -> None:
+    if args.json:
+        for each in records:
+            print(json.dumps(_facts(each)))
+        return
+    _draw(open_screen(args.color), records)
+
+
+def _facts(record: NamespaceRecord) -> dict[str, object]:
+    return {
+        "namespace": record.name,
+        "next": str(record.high_water + record.stride) if left(record) else None,
+        "maximum": str(record.maximum),
+        "left": str(left(record)),
+        "stride": str(record.stride),
+        "largest_count": str(record.largest),
+        "identity": record.identity,
+    }
+
+
+def _draw(screen: Screen, records: Sequence[NamespaceRecord]) -> None:
+    if not records:
+        screen.line(("no namespaces yet: 'mintage next NAMESPACE' makes one", "quiet"))
+        return
+    rows: list[list[Span]] = [[(word, "quiet") for word in ("namespace", "next", "used", "left", "maximum", "stride")]]
+    for each in records:
+        following = f"{each.high_water + each.stride:,}" if left(each) else "-"
+        numbers = [following, used(each), f"{left(each):,}", f"{each.maximum:,}", f"{each.stride:,}"]
+        rows.append([(each.name, "name"), *((number, "") for number in numbers)])
+    show_rows(screen, rows, right=range(1, 6))

@@ -1,0 +1,372 @@
+"""``mintage pools`` and ``leases``: node numbers, and who holds them."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from mintage import formats
+from mintage.cli.command import COLOR, JSON, UsageError, command, group, option, whole
+from mintage.cli.screen import ago, moment, open_screen, show_rows
+from mintage.cli.stores import STORE, opened
+from mintage.errors import ConfigError
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterable, Sequence
+    from datetime import datetime
+
+    from mintage.cli.screen import Span
+    from mintage.lease import NodeRecord, PoolRecord
+    from mintage.store import Store
+
+__all__ = ["PoolLayout", "known_layout", "leases", "pools", "read_layout"]
+
+SHARDS: Final = range(1, 65_536 // 6 + 1)
+"""Into how many parts sno's sequence numbers can be cut, of 6 at least."""
+
+
+# --- what a pool's node numbers mean ------------------------------------------------------------------------------
+
+
+class PoolLayout(NamedTuple):
+    """A pool's layout: its text as generators write it, how many node numbers it has, and when it runs out."""
+
+    text: str
+    nodes: int
+    ends: datetime | None
+
+
+def read_layout(text: str) -> PoolLayout | None:
+    """A layout's text or its short name; ``None`` if it is neither.
+
+    :raises ConfigError: ``config.layout``: it declares fields that do not fit.
+    """
+    if text == "locality":
+        return PoolLayout(text, 2**44, formats.LOCALITY_ENDS)
+    if match := re.fullmatch(r"sno(?:/([1-9][0-9]{0,4}))?", text):
+        shards = int(match[1] or 1)
+        return PoolLayout(f"sno/{shards}", 65_536 * shards, formats.SNO.expires) if shards in SHARDS else None
+    layout = formats.LAYOUTS.get("default" if text == "snowflake" else text)
+    if layout is None and text.startswith("snowflake "):
+        layout = formats.read_declaration(text.removeprefix("snowflake "))
+    if layout is None:
+        return None
+    written = f"snowflake {formats.write_declaration(layout)}"
+    return PoolLayout(written, layout.nodes, formats.of_layout(layout, "").expires)
+
+
+def known_layout(text: str) -> PoolLayout | None:
+    """The layout of a record, which a newer mintage may have written."""
+    try:
+        return read_layout(text)
+    except ConfigError:
+        return None
+
+
+def _wanted(args: argparse.Namespace, store: Store) -> str:
+    """The layout to create a pool with."""
+    if args.layout is None:
+        for record in store.list_pools():
+            if record.name == args.pool:
+                return record.layout
+    layout = read_layout(args.layout or args.pool)
+    if layout is not None:
+        return layout.text
+    if args.layout is None:
+        raise UsageError(f"a new pool called {args.pool!a} needs --layout, such as --layout sno")
+    raise UsageError(
+        f"{args.layout!a} is no layout: use locality, sno, sno/N with N in 1..{SHARDS[-1]}, snowflake, "
+        f"{', '.join(formats.LAYOUTS)}, or 'snowflake time:41 node:10 sequence:12 @1735689600000 1ms'"
+    )
+
+
+# --- mintage pools -----------------------------------------------------------------------------------------------
+
+
+@command(
+    "list",
+    STORE,
+    COLOR,
+    JSON,
+    examples="""
+  mintage pools list
+  mintage pools list --json | jq -r 'select(.quarantine_until) | .pool'""",
+)
+def _list(args: argparse.Namespace) -> int:
+    """List the pools: layout, and how many node numbers are held."""
+    with opened(args) as store:
+        found, nodes, now_ms = store.list_pools(), store.list_leases(), store.now_ms()
+    if args.json:
+        for each in found:
+            print(json.dumps(_pool_facts(each, nodes, now_ms)))
+        return 0
+    screen = open_screen(args.color)
+    if not found:
+        screen.line(("no pools yet: the first generator with this store makes one", "quiet"))
+        return 0
+    words = ("pool", "nodes", "granted", "held", "span", "quarantine", "layout")
+    rows: list[list[Span]] = [[(word, "quiet") for word in words]]
+    for each in found:
+        granted, held = _counts(each, nodes, now_ms)
+        layout = known_layout(each.layout)
+        waits = each.quarantine_until_ms > now_ms
+        rows.append(
+            [
+                (each.name, "name"),
+                (f"{layout.nodes:,}" if layout else "-", ""),
+                (f"{granted:,}", ""),
+                (f"{held:,}", ""),
+                (_length(each.span_ms), ""),
+                (_length(each.quarantine_until_ms - now_ms) if waits else "-", "attention" if waits else ""),
+                (each.layout, "quiet"),
+            ]
+        )
+    show_rows(screen, rows, right=range(1, 6))
+    return 0
+
+
+@command(
+    "show",
+    option("pool", metavar="POOL", help="its name"),
+    STORE,
+    COLOR,
+    JSON,
+    examples="""
+  mintage pools show sno""",
+)
+def _show(args: argparse.Namespace) -> int:
+    """Show all that the store knows of a pool."""
+    with opened(args) as store:
+        record, nodes, now_ms = _find(store, args.pool), store.list_leases(args.pool), store.now_ms()
+    _draw_pool(args, record, nodes, now_ms)
+    return 0
+
+
+@command(
+    "create",
+    option("pool", metavar="NAME", help="1 to 128 letters, digits and . _ : @ -"),
+    option(
+        "--layout",
+        metavar="LAYOUT",
+        help="what its node numbers mean: locality, sno, sno/8 (with shards=8), snowflake, a snowflake layout of "
+        "'mintage schemes', or 'snowflake time:41 node:10 sequence:12 @EPOCH_MS UNITms' (default: the layout of the "
+        "pool if it exists, else its name)",
+    ),
+    option(
+        "--span-ms",
+        type=whole,
+        metavar="MS",
+        default=10_000,
+        help="the longest span that a new pool grants, in milliseconds (default: 10000)",
+    ),
+    STORE,
+    COLOR,
+    JSON,
+    examples="""
+  mintage pools create sno
+  mintage pools create eu.tweets --layout twitter
+  mintage pools create eu.sno --layout sno/8""",
+)
+def _create(args: argparse.Namespace) -> int:
+    """Make a pool of node numbers, or end the quarantine of one.
+
+    The first generator makes its pool by itself, so this is seldom needed. A store that may have lost data keeps a pool
+    in quarantine until nobody can still be minting from it; creating the pool ends that at once. Do it only if nothing
+    that minted from the pool still runs.
+    """
+    with opened(args) as store:
+        record = store.create_pool(args.pool, layout=_wanted(args, store), span_ms=args.span_ms)
+        nodes, now_ms = store.list_leases(args.pool), store.now_ms()
+    _draw_pool(args, record, nodes, now_ms)
+    return 0
+
+
+pools = group("pools", "Pools of node numbers: list, show and make them.", _list, _show, _create)
+
+
+def _find(store: Store, name: str) -> PoolRecord:
+    for each in store.list_pools():
+        if each.name == name:
+            return each
+    raise UsageError(f"there is no pool {name!a}: see 'mintage pools list'")
+
+
+def _counts(pool: PoolRecord, nodes: Iterable[NodeRecord], now_ms: int) -> tuple[int, int]:
+    """How many of a pool's node numbers were ever granted, and how many somebody may mint with now."""
+    own = [each for each in nodes if each.pool == pool.name]
+    return len(own), sum(each.until_ms > now_ms for each in own)
+
+
+def _length(ms: int) -> str:
+    return f"{ms / 1000:,.1f}".removesuffix(".0") + " s"
+
+
+def _pool_facts(pool: PoolRecord, nodes: Iterable[NodeRecord], now_ms: int) -> dict[str, object]:
+    granted, held = _counts(pool, nodes, now_ms)
+    layout = known_layout(pool.layout)
+    return {
+        "pool": pool.name,
+        "layout": pool.layout,
+        "nodes": str(layout.nodes) if layout else None,
+        "granted": granted,
+        "held": held,
+        "span_ms": pool.span_ms,
+        "floor": _stamp(pool.floor_ms),
+        "quarantine_until": _stamp(pool.quarantine_until_ms) if pool.quarantine_until_ms > now_ms else None,
+        "history_lost": pool.history_lost,
+        "identity": pool.identity,
+        "expires": formats.stamp(layout.ends) if layout and layout.ends else None,
+    }
+
+
+def _stamp(ms: int) -> str | None:
+    """``None`` for 0: a bound that does not bind."""
+    time = formats.utc(ms * formats.MS)
+    return formats.stamp(time) if ms and time else None
+
+
+def _draw_pool(args: argparse.Namespace, pool: PoolRecord, nodes: Sequence[NodeRecord], now_ms: int) -> None:
+    if args.json:
+        print(json.dumps(_pool_facts(pool, nodes, now_ms)))
+        return
+    screen = open_screen(args.color)
+    granted, held = _counts(pool, nodes, now_ms)
+    layout = known_layout(pool.layout)
+    ends = f"{layout.ends:%Y-%m-%d}" if layout and layout.ends else "-"
+    waits = pool.quarantine_until_ms - now_ms
+    screen.line((pool.name, "title"))
+    show_rows(
+        screen,
+        [
+            [("  layout", "quiet"), (pool.layout, "")],
+            [("  runs out", "quiet"), (ends, "")],
+            [("  node numbers", "quiet"), (f"{layout.nodes:,}" if layout else "not known to this mintage", "")],
+            [("  granted", "quiet"), (f"{granted:,}", "")],
+            [("  held now", "quiet"), (f"{held:,}", "")],
+            [("  span", "quiet"), (f"{_length(pool.span_ms)}, the longest so far", "")],
+            [("  floor", "quiet"), (moment(pool.floor_ms) if pool.floor_ms else "none", "")],
+            [
+                ("  quarantine", "quiet"),
+                (f"for {_length(waits)}, until {moment(pool.quarantine_until_ms)} UTC", "attention")
+                if waits > 0
+                else ("none", ""),
+            ],
+            [("  history", "quiet"), ("may be lost" if pool.history_lost else "complete", "")],
+            [("  server", "quiet"), (pool.identity, "")],
+        ],
+    )
+
+
+# --- mintage leases ----------------------------------------------------------------------------------------------
+
+
+@command(
+    "list",
+    option("pool", metavar="POOL", nargs="?", help="of this pool only"),
+    STORE,
+    COLOR,
+    JSON,
+    examples="""
+  mintage leases list
+  mintage leases list sno
+  mintage leases list --json | jq -r 'select(.state == "held") | .holder'""",
+)
+def _leases(args: argparse.Namespace) -> int:
+    """List who holds which node number, and until when.
+
+    Times are UTC. A lease is 'held' while its window goes on, 'ended' if its holder did not extend it, 'revoked' if its
+    holder may mint to the end of the window but not extend it, and 'released' once the node number was given back.
+    """
+    with opened(args) as store:
+        if args.pool is not None:
+            _find(store, args.pool)
+        nodes, now_ms = store.list_leases(args.pool), store.now_ms()
+    if args.json:
+        for each in nodes:
+            print(json.dumps(_lease_facts(each, now_ms)))
+        return 0
+    screen = open_screen(args.color)
+    if not nodes:
+        screen.line(("nothing is leased yet", "quiet"))
+        return 0
+    words = ("pool", "node", "state", "floor", "until", "left", "holder")
+    rows: list[list[Span]] = [[(word, "quiet") for word in words]]
+    for each in nodes:
+        word = _state(each, now_ms)
+        quiet = "" if word in {"held", "revoked"} else "quiet"
+        rows.append(
+            [
+                (each.pool, "name"),
+                (f"{each.node:,}", "node"),
+                (word, {"held": "ok", "revoked": "attention"}.get(word, "quiet")),
+                (moment(each.floor_ms) if each.floor_ms else "-", quiet),
+                (moment(each.until_ms), quiet),
+                (_left(each.until_ms - now_ms), quiet),
+                (each.holder or "-", quiet),
+            ]
+        )
+    show_rows(screen, rows, right={1})
+    return 0
+
+
+@command(
+    "release",
+    option("pool", metavar="POOL", help="its name"),
+    option("node", type=whole, metavar="NODE", help="the node number; see 'mintage leases list'"),
+    STORE,
+    COLOR,
+    JSON,
+    examples="""
+  mintage leases release sno 0""",
+)
+def _release(args: argparse.Namespace) -> int:
+    """Take a node number from its holder, at the end of the holder's window.
+
+    This is always safe, so nothing is asked. The holder goes on minting to the end of its window, some seconds, cannot
+    extend it, and then raises lease.lost (or takes another node number, if it was made with on_lease_lost="move").
+    Nobody else gets the node number before that.
+    """
+    with opened(args) as store:
+        record, now_ms = store.revoke(args.pool, args.node), store.now_ms()
+    if args.json:
+        print(json.dumps(_lease_facts(record, now_ms)))
+        return 0
+    screen = open_screen(args.color)
+    screen.line((f"node {record.node} of pool {record.pool}", "name"), (f": {_state(record, now_ms)}", ""))
+    if record.until_ms > now_ms:
+        until = f"{moment(record.until_ms)} UTC ({_left(record.until_ms - now_ms)} left)"
+        screen.line((f"  {record.holder or 'its holder'} may mint until {until}, then raises lease.lost;", ""))
+        screen.line(("  then the node number is free", ""))
+    else:
+        screen.line(("  its window has ended: the node number is free", ""))
+    return 0
+
+
+leases = group("leases", "Leases of node numbers: list them, take one from its holder.", _leases, _release)
+
+
+def _state(record: NodeRecord, now_ms: int) -> str:
+    """What has become of the last lease of a node number; a revoked one is released when its window ends."""
+    if record.token is None:
+        return "revoked" if record.until_ms > now_ms else "released"
+    return "held" if record.until_ms > now_ms else "ended"
+
+
+def _left(ms: int) -> str:
+    return _length(ms) if ms > 0 else ago(-ms / 1000)
+
+
+def _lease_facts(record: NodeRecord, now_ms: int) -> dict[str, object]:
+    return {
+        "pool": record.pool,
+        "node": str(record.node),
+        "state": _state(record, now_ms),
+        "floor": _stamp(record.floor_ms),
+        "until": _stamp(record.until_ms),
+        "left_ms": max(0, record.until_ms - now_ms),
+        "span_ms": record.span_ms,
+        "holder": record.holder,
+        "identity": record.identity,
+    }

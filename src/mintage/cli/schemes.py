@@ -1,0 +1,103 @@
+"""``mintage schemes``."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from mintage import formats
+from mintage.cli.command import COLOR, JSON, command
+from mintage.cli.new import SCHEMES
+from mintage.cli.screen import open_screen, styles_of
+
+if TYPE_CHECKING:
+    import argparse
+
+__all__ = ["schemes"]
+
+
+@command(
+    "schemes",
+    COLOR,
+    JSON,
+    examples="""
+  mintage schemes
+  mintage schemes --json | jq -r 'select(.mints) | .name'""",
+)
+def schemes(args: argparse.Namespace) -> int:
+    """List the layouts: fields, nodes, IDs a second for each node, and when each runs out."""
+    # A cuid grows with its time; the last of its widths is the one that tells when cuids run out.
+    known = {each.name: each for each in (*formats.FORMATS, *formats.LAST_RESORTS)}
+    if args.json:
+        for each in known.values():
+            print(json.dumps(_facts(each)))
+        return 0
+    screen = open_screen(args.color)
+    minted = [each for each in known.values() if each.scheme in SCHEMES]
+    explained: dict[str, list[str]] = {}
+    for each in known.values():
+        if each not in minted:
+            explained.setdefault(each.scheme, []).extend([each.layout] if each.layout else [])
+    rows = [("scheme", "bits", "nodes", "IDs/s per node", "runs out")]
+    for each in minted:
+        nodes, rate = (_short(number) for number in (each.nodes, each.ids_per_second))
+        rows.append((each.name, str(_used_bits(each)), nodes, rate, _until(each)))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [
+        (
+            row[0].ljust(widths[0]),
+            "".join(f"  {cell:>{width}}" for cell, width in zip(row[1:], widths[1:], strict=True)),
+        )
+        for row in rows
+    ]
+    screen.line(*((text, "quiet") for text in lines[0]))
+    for (name, numbers), each in zip(lines[1:], minted, strict=True):
+        parts = [part for part in each.parts if part.name != "unused"]
+        spans = zip(parts, styles_of(parts), strict=True)
+        screen.line((name, "name"), (numbers, ""))
+        screen.line((" ", ""), *((f" {part.name}:{part.bits}", style) for part, style in spans))
+    screen.line()
+    screen.line(("'mintage inspect' also explains", "quiet"))
+    for scheme, layouts in explained.items():
+        if layouts:
+            screen.line(("  " + scheme, ""), (f" {' '.join(layouts)}", "quiet"))
+    screen.line(("  " + ", ".join(scheme for scheme, layouts in explained.items() if not layouts), ""))
+    return 0
+
+
+def _used_bits(each: formats.Format) -> int:
+    return sum(part.bits for part in each.parts if part.name != "unused")
+
+
+def _short(number: int | None) -> str:
+    if number is None:
+        return "-"
+    for word, size in (("trillion", 10**12), ("billion", 10**9)):
+        if number >= size:
+            return f"{number / size:.1f} {word}"
+    return f"{number:,}"
+
+
+def _until(each: formats.Format) -> str:
+    return each.expires.date().isoformat() if each.expires else "after 9999" if each.clock else "never"
+
+
+def _facts(each: formats.Format) -> dict[str, object]:
+    parts = [part for part in each.parts if part.name != "unused"]
+    return {
+        "name": each.name,
+        "scheme": each.scheme,
+        "layout": each.layout,
+        "mints": each.scheme in SCHEMES,
+        "bits": _used_bits(each),
+        "fields": [{"name": part.name, "bits": part.bits, "role": part.role} for part in parts],
+        "nodes": _number(each.nodes),
+        "ids_per_second_per_node": _number(each.ids_per_second),
+        "expires": formats.stamp(each.expires) if each.expires else None,
+        "source": each.source,
+    }
+
+
+def _number(number: int | None) -> str | None:
+    """Integers that may exceed 32 bits are strings in JSON."""
+    return None if number is None else str(number)

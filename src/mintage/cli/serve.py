@@ -1,0 +1,52 @@
+"""``mintage serve``: the ID service."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from mintage.cli.command import command
+from mintage.errors import ConfigError
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator
+
+__all__ = ["serve"]
+
+
+@command(
+    "serve",
+    examples="""
+  mintage serve
+  mintage serve --http 127.0.0.1:8081 --redis off
+  mintage serve --store mysql://mint@db/ids --workers 4
+  mintage serve --config mintage.toml --http 0.0.0.0:8080""",
+    reads_words=True,
+)
+def serve(args: argparse.Namespace) -> int:
+    """Serve IDs over HTTP and the Redis protocol.
+
+    A setting is also a variable, such as MINTAGE_MAX_WAIT_MS=500, and a line of the file that
+    --config names, such as max_wait_ms = 500. The command line comes first, then the environment, then
+    the file. Keys are tables of the file: see 'mintage keys new --help'.
+    """
+    with _needing_the_extra():
+        from mintage.server.settings import Settings
+    settings = Settings.load(args.words, description=serve.about, epilog=f"examples:{serve.examples}")
+    with _needing_the_extra():
+        from mintage.server import run
+    return run.serve(settings)
+
+
+@contextmanager
+def _needing_the_extra() -> Iterator[None]:
+    """:raises ConfigError: ``config.driver``: a package of the service is not installed."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("mintage"):
+            raise
+        raise ConfigError(
+            f"the service needs the package {error.name}: pip install 'mintage[server]'", code="config.driver"
+        ) from error

@@ -1,0 +1,185 @@
+"""From a generator's arguments to its lease: which store, which pool, which node numbers.
+
+The extension calls this at a generator's first use; it is not part of the public interface.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import socket
+import time
+import uuid
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
+
+from mintage import lease as rules
+from mintage import registry
+from mintage.errors import ArgumentError, ConfigError, StoreError
+from mintage.forks import quiet
+from mintage.keeper import Supply, Tenancy, current
+from mintage.store import Store, open_store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+__all__ = ["choose_store", "own", "supply", "tenancy"]
+
+#: For the machine-local registry, which other processes hold for moments only, but for as long as the disk needs.
+_PATIENCE_MS: Final = 5_000
+_LOST: Final = {"raise": False, "move": True}
+_SNOWFLAKE: Final = "snowflake time:41 node:10 sequence:12 @1420070400000 1ms"
+
+
+def holder() -> str:
+    """Who holds a lease, for people: host and process."""
+    return f"{socket.gethostname()}:{os.getpid()}"
+
+
+@cache
+def _open(url: str, _directory: str) -> Store:
+    return open_store(url)
+
+
+def choose_store(store: object) -> Store | None:
+    """The store that ``store=`` names, or else ``MINTAGE_STORE``; ``None`` for the machine-local registry.
+
+    One URL is one store, with one connection, for all of a process.
+
+    :raises ArgumentError: it is neither a URL nor a Store.
+    :raises ConfigError: ``config.store``, ``config.driver``.
+    """
+    if isinstance(store, Store):
+        return store
+    if store is None:
+        store = os.environ.get("MINTAGE_STORE") or None
+    if store is None:
+        return None
+    if not isinstance(store, str):
+        raise ArgumentError(f"store must be a URL or a Store, not {type(store).__name__}", code="argument.type")
+    # A relative path of SQLite's means another file in another directory.
+    return _open(store, os.getcwd() if store.startswith("sqlite:") else "")
+
+
+def registry_store() -> Store:
+    """The machine-local registry, which must be usable."""
+    try:
+        registry.home().mkdir(mode=0o700, parents=True, exist_ok=True)
+    except (OSError, RuntimeError) as error:
+        raise StoreError(
+            f"the registry of this machine cannot be written: {error}: set MINTAGE_HOME to a directory that can be, or"
+            " name a store",
+            code="store.refused",
+        ) from error
+    return _open(registry.url(), "")
+
+
+def tenancy(
+    *,
+    scheme: str,
+    layout: str,
+    size: int,
+    store: object,
+    node: int | None,
+    choices: int,
+    own_mac: int | None,
+    nodes: object,
+    never_used: object,
+    pool: object,
+    span_ms: object,
+    on_lease_lost: object,
+    clock: Callable[[], int] | None,
+) -> Tenancy | registry.LockedNode:
+    """What a generator holds its node number by.
+
+    ``size`` is how many node numbers the layout has; ``node`` and the ``choices - 1`` after it are those asked for;
+    ``own_mac`` is the MAC fragment that a locality generator was given.
+    """
+    with quiet:
+        chosen = choose_store(store)
+    if on_lease_lost is not None and not isinstance(on_lease_lost, str):
+        raise ArgumentError(f"on_lease_lost must be str, not {type(on_lease_lost).__name__}", code="argument.type")
+    lost = _LOST.get(on_lease_lost or "raise")
+    if lost is None:
+        raise ConfigError(f'on_lease_lost {on_lease_lost!r} is neither "raise" nor "move"', code="config.policy")
+    if pool is None:
+        pool = _pool(scheme, layout)
+    if not isinstance(pool, str):
+        raise ArgumentError(f"pool must be str, not {type(pool).__name__}", code="argument.type")
+    rules.check_name(pool, "pool")
+    if span_ms is None:
+        span_ms = rules.SPAN_MS if chosen is not None else registry.SPAN_MS
+    if not isinstance(span_ms, int):
+        raise ArgumentError(f"span_ms must be an int, not {type(span_ms).__name__}", code="argument.type")
+    rules.check_span(span_ms)
+    size = min(size, rules.MAX_NODES)
+    if node is not None and nodes is not None:
+        raise ConfigError(f"both a node number and nodes {nodes!r} were given: give one of them", code="config.node")
+    wanted = range(node, node + choices) if node is not None else _nodes(nodes, size)
+    is_local = chosen is None
+
+    def candidates() -> Sequence[range]:
+        if node is not None or nodes is not None:
+            return [wanted]
+        if scheme == "locality":
+            # They tell where an ID was minted; where others have the same, another fragment tells them apart.
+            own = _origin(own_mac)
+            pid = own >> 28 << 28
+            return [range(own, own + 1)] if own_mac is not None else [range(own, own + 1), range(pid, pid + 2**28)]
+        return registry.blocks(size) if is_local else [wanted]
+
+    if chosen is None:
+        with quiet:
+            if not registry.is_usable():
+                return registry.LockedNode(pool, candidates, size)
+            chosen = registry_store()
+    return Tenancy(
+        chosen,
+        pool=pool,
+        nodes=candidates,
+        layout=layout,
+        never_used=bool(never_used),
+        span_ms=span_ms,
+        # Nobody asked a default generator for this very node number.
+        moves=lost if on_lease_lost is not None else store is None and node is None,
+        holder=holder,
+        clock=clock or time.time_ns,
+        patience_ms=_PATIENCE_MS if is_local else 0,
+    )
+
+
+def supply(namespace: str, store: object, pool: Any, *, min_step: int, max_step: int, target_ms: int) -> Supply:
+    """What a sequence's pool is filled by."""
+    rules.check_name(namespace, "namespace")
+    with quiet:
+        chosen = choose_store(store) or registry_store()
+    return Supply(chosen, namespace, pool, min_step=min_step, max_step=max_step, target_ms=target_ms)
+
+
+def _pool(scheme: str, layout: str) -> str:
+    """The pool of a scheme's node numbers; other layouts of snowflake than the default have one each."""
+    if scheme != "snowflake" or layout == _SNOWFLAKE:
+        return scheme
+    name = layout.replace(":", "").replace(" ", ".")
+    return name if len(name) <= 128 else f"snowflake.{hashlib.sha256(layout.encode()).hexdigest()[:16]}"
+
+
+def _origin(mac: int | None) -> int:
+    """locality's own node number: process id modulo 65536 above a MAC fragment."""
+    return (os.getpid() & 0xFFFF) << 28 | ((uuid.getnode() if mac is None else mac) & 0xFFFFFFF)
+
+
+def _nodes(nodes: object, size: int) -> range:
+    if nodes is None:
+        return range(size)
+    if not isinstance(nodes, range):
+        raise ArgumentError(f"nodes must be a range, not {type(nodes).__name__}", code="argument.type")
+    rules.check_nodes(nodes)
+    if nodes.stop > size:
+        raise ConfigError(f"nodes {nodes!r} is outside 0..{size - 1}", code="config.node")
+    return nodes
+
+
+def own(generator: Any) -> None:
+    """Closes a generator when the process ends."""
+    current().own(generator)

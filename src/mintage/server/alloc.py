@@ -1,0 +1,123 @@
+"""idalloc's ``POST /alloc``, so that its clients work unchanged.
+
+Requests are read as idalloc reads them, with the rules of Go's ``encoding/json``; answers have its envelope, its codes
+and its HTTP statuses (https://github.com/daemon-coder/idalloc, v0.1.1). What it does not know is refused with the codes
+that it has: 401000 and 403000 for keys, 404000 for namespaces.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+from starlette.requests import Request
+
+from mintage.errors import CATALOGUE, FieldError, MintError, RequestError
+from mintage.lease import check_name
+from mintage.server.operation import Exchange, answered, exchange_of, read_body, read_json, token_of
+
+if TYPE_CHECKING:
+    from starlette.responses import Response
+    from starlette.types import Receive, Scope, Send
+
+    from mintage.server.service import Service
+
+__all__ = ["MAX_COUNT", "MAX_NAME", "Alloc"]
+
+MAX_COUNT: Final = 100
+MAX_NAME: Final = 64
+_INT64: Final = range(-(2**63), 2**63)
+_CODES: Final = {
+    400: (400000, 200),
+    401: (401000, 401),
+    403: (403000, 403),
+    404: (404000, 200),
+    413: (400000, 200),
+    429: (429000, 429),
+}
+"""idalloc's code and HTTP status, by the status that an error has elsewhere."""
+_SERVER: Final = (501000, 200)
+
+
+class Alloc:
+    """The endpoint."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answers."""
+        exchange = exchange_of(scope)
+        exchange.operation = "alloc"
+        exchange.refuse = _refused
+        caller = self._service.caller(token_of(Request(scope)))
+        exchange.caller = caller.name
+        body = await read_body(scope, receive, self._service.settings.max_request_bytes)
+        namespace, count = read(body)
+        ids = await self._service.next(caller, namespace, count)
+        await _enveloped(exchange, 0, "OK", {"ids": ids}, 200)(scope, receive, send)
+
+
+def read(body: bytes) -> tuple[str, int]:
+    """The namespace and the count that a body asks for.
+
+    :raises RequestError: ``request.malformed``.
+    :raises ConfigError: ``config.name``.
+    :raises FieldError: ``field.range``.
+    """
+    name, count = _decode(body)
+    name = name.strip().lower()
+    if not 1 <= len(name.encode("utf-8", "replace")) <= MAX_NAME:
+        raise RequestError("service_name is invalid. length: 1~64", code="request.malformed")
+    check_name(name, "service_name")
+    count = count or 1
+    if not 1 <= count <= MAX_COUNT:
+        raise FieldError(f"count is invalid. min: 1 max: {MAX_COUNT} input:{count}", code="field.range")
+    return name, count
+
+
+def _decode(body: bytes) -> tuple[str, int]:
+    """As Go does: names of members in any case, the last of two counts, null is as good as nothing, others are ignored.
+
+    A wrong type is an error even where a later member of the same name has the right one.
+    """
+    param_error = RequestError("Param error", code="request.malformed")
+    try:
+        found = read_json(body.decode("utf-8", "replace"), members=_Members)
+    except RequestError as error:
+        raise param_error from error
+    name, count = "", 0
+    if found is not None and not isinstance(found, _Members):
+        raise param_error
+    for member, value in found or ():
+        if value is None:
+            continue
+        if member.casefold() == "servicename":
+            if not isinstance(value, str):
+                raise param_error
+            name = value
+        elif member.casefold() == "count":
+            if type(value) is not int or value not in _INT64:
+                raise param_error
+            count = value
+    return name, count
+
+
+class _Members(list[tuple[str, Any]]):
+    """A JSON object with all that it says, even twice."""
+
+
+def _refused(exchange: Exchange, error: MintError) -> Response:
+    code, status = _CODES.get(CATALOGUE[error.code].http, _SERVER)
+    return _enveloped(exchange, code, "Rate limit" if status == 429 else str(error), None, status)
+
+
+def _enveloped(exchange: Exchange, code: int, msg: str, data: object, status: int) -> Response:
+    envelope = {
+        "code": code,
+        "msg": msg,
+        "data": data,
+        "traceId": exchange.trace_id,
+        "ts": time.time_ns() // 1_000_000,
+    }
+    return answered(envelope, status, media_type="application/json; charset=utf-8")

@@ -1,0 +1,188 @@
+"""The HTTP application: everything but the lane's hot path.
+
+Whatever happens to a request, it is answered once, in the form of its interface, with a trace id; and it is counted.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import secrets
+import time
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+import structlog
+from starlette.applications import Starlette
+from starlette.datastructures import MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.routing import Route
+
+from mintage.errors import MintError, RequestError
+from mintage.server.alloc import Alloc
+from mintage.server.health import routes as health_routes
+from mintage.server.metrics import routes as metrics_routes
+from mintage.server.openapi import routes as openapi_routes
+from mintage.server.operation import Exchange, exchange_of
+from mintage.server.profile import routes as profile_routes
+from mintage.server.settings import is_loopback
+from mintage.server.v1 import Operations
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from mintage.server.service import Service
+
+__all__ = ["create_app"]
+
+_TRACE: Final = re.compile(r"[A-Za-z0-9._:/+=-]{1,128}")
+
+log: Any = structlog.get_logger("mintage.server")
+
+
+def create_app(service: Service) -> Starlette:
+    """The application of a service."""
+    app = Starlette(
+        routes=[
+            Route("/alloc", Alloc(service), methods=["POST"]),
+            Operations(service),
+            *openapi_routes(service),
+            *health_routes(service),
+            *metrics_routes(service),
+            *profile_routes(service),
+        ],
+        middleware=[Middleware(Front, service=service)],
+        exception_handlers={MintError: _refused, HTTPException: _not_found},
+    )
+    # A path means one thing, or nothing.
+    app.router.redirect_slashes = False
+    return app
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    assert isinstance(error, MintError)  # noqa: S101 - what the handler is registered for
+    return exchange_of(request.scope).refused(error)
+
+
+async def _not_found(request: Request, error: Exception) -> Response:
+    """A path that nobody knows, or a method that a path does not have."""
+    assert isinstance(error, HTTPException)  # noqa: S101 - what the handler is registered for
+    exchange = exchange_of(request.scope)
+    if error.status_code == 405:
+        allowed = exchange.headers["Allow"] = ", ".join(sorted((error.headers or {})["Allow"].split(", ")))
+        return exchange.refused(
+            RequestError(f"the path has no method {request.method:.20}: use {allowed}", code="request.method")
+        )
+    shown = ascii(request.scope["path"][:100])
+    return exchange.refused(RequestError(f"there is nothing at {shown}", code="request.path"))
+
+
+def _is_near(origin: str) -> bool:
+    """Whether a page comes from this machine."""
+    try:
+        return is_loopback(urlsplit(origin).hostname or "")
+    except ValueError:
+        return False
+
+
+def _is_name(host: str) -> bool:
+    """Whether it is a name that somebody may have made to lead here: localhost and addresses mean themselves."""
+    try:
+        name = urlsplit(f"//{host}").hostname or ""
+        if name != "localhost":
+            ipaddress.ip_address(name)
+    except ValueError:
+        return True
+    return False
+
+
+class Front:
+    """Around each request: its trace id, the log, the metrics, and an answer where something broke."""
+
+    def __init__(self, app: ASGIApp, service: Service) -> None:
+        self._app = app
+        self._service = service
+        self._trace_header = service.settings.trace_header.lower().encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answers."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        exchange = scope["mintage.exchange"] = Exchange(self._trace_id(scope))
+        began = time.perf_counter()
+        status = 0
+
+        async def say(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                headers = MutableHeaders(scope=message)
+                headers[self._service.settings.trace_header] = exchange.trace_id
+                headers.update(exchange.headers)
+                if self._service.fallback.get():
+                    headers["X-Mintage-Fallback"] = "random"
+            await send(message)
+
+        with structlog.contextvars.bound_contextvars(trace_id=exchange.trace_id):
+            self._service.fallback.set(False)
+            try:
+                if (refusal := self._refusal(scope)) is None:
+                    await self._app(scope, receive, say)
+                else:
+                    await exchange.refused(refusal)(scope, receive, say)
+            except Exception:
+                log.exception("failed", interface="http", method=scope["method"], path=scope["path"][:200])
+                error = RequestError("the service has a fault: its log has more at the trace id", code="service.failed")
+                answer = exchange.refused(error)
+                # What has begun cannot be taken back: the server then cuts the connection.
+                if status:
+                    raise
+                await answer(scope, receive, say)
+            finally:
+                seconds = time.perf_counter() - began
+                self._service.metrics.request("http", exchange.operation, exchange.code, seconds)
+                self._note(scope, exchange, status, seconds)
+
+    def _refusal(self, scope: Scope) -> MintError | None:
+        """Without keys, anybody on this machine may ask; a page of somebody else's in a browser on it may not."""
+        settings = self._service.settings
+        if settings.has_keys or settings.insecure:
+            return None
+        reads = scope["method"] in {"GET", "HEAD"}
+        for name, value in scope["headers"]:
+            if name == b"origin" and not _is_near(origin := value.decode("latin-1")):
+                return RequestError(
+                    f"a page of {origin[:100]!a} may not ask a service without keys", code="request.rights"
+                )
+            # A page whose own name was made to lead here is at home for a browser, which then sends no Origin when it
+            # reads; with every other method it does.
+            if reads and name == b"host" and _is_name(host := value.decode("latin-1")):
+                return RequestError(
+                    f"a service without keys is read as localhost or by its address, not as {host[:100]!a}: "
+                    "configure keys, or say --insecure",
+                    code="request.rights",
+                )
+        return None
+
+    def _trace_id(self, scope: Scope) -> str:
+        """The client's own if it is a good one, else a new one."""
+        found = [value.decode("latin-1") for name, value in scope["headers"] if name == self._trace_header]
+        return found[0] if len(found) == 1 and _TRACE.fullmatch(found[0]) else secrets.token_hex(16)
+
+    def _note(self, scope: Scope, exchange: Exchange, status: int, seconds: float) -> None:
+        wanted = self._service.settings.access_log
+        if wanted == "all" or (wanted == "errors" and exchange.code != "ok"):
+            facts = {"key": exchange.caller, "code": exchange.code, "reason": exchange.reason}
+            log.info(
+                "answered" if exchange.code == "ok" else "refused",
+                interface="http",
+                method=scope["method"][:20],
+                path=scope["path"][:200],
+                status=status,
+                ms=round(seconds * 1000, 3),
+                **{name: value for name, value in facts.items() if value},
+            )

@@ -1,0 +1,219 @@
+"""Whether the service is alive, whether it can serve, and what it sees of its store.
+
+``/healthz`` answers as long as the event loop turns. ``/readyz`` answers 200 while requests can be served: either the
+store answers, or what is held lasts. :class:`Watch` looks at the store now and then, so that neither of them ever waits
+for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+
+import structlog
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from mintage import formats
+from mintage.errors import MintError, StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from starlette.requests import Request
+
+    from mintage.server.service import Service
+
+__all__ = ["Pace", "Watch", "days_left", "every", "is_ready", "next_pace", "routes"]
+
+T = TypeVar("T")
+
+GATHER_S: Final = 1.0
+"""How old the counts of other workers are at most, when one of them is scraped."""
+LOOK_S: Final = 2.0
+SURVEY_S: Final = 60.0
+PATIENCE_S: Final = 2.0
+"""A store that has not answered after this long is taken to be away."""
+DAY_S: Final = 86_400.0
+
+log: Any = structlog.get_logger("mintage")
+
+
+class Pace(NamedTuple):
+    """How fast a namespace is used up."""
+
+    high_water: int
+    watched_s: float = 0.0
+    """For how long it was looked at."""
+    per_second: float = 0.0
+    """By how much the high-water mark moves; what happened longer ago counts less."""
+
+
+def next_pace(high_water: int, before: Pace, seconds: float) -> Pace:
+    """The pace after another look, ``seconds`` later.
+
+    A plain mean for a day, so that the first look counts no more than any other; then the weight of what is past halves
+    about every 17 hours, so that day and night both count. A tail that was given back is no pace backwards.
+    """
+    watched_s = before.watched_s + seconds
+    weight = seconds / min(watched_s, DAY_S + seconds)
+    moved = max(0, high_water - before.high_water) / seconds
+    return Pace(high_water, watched_s, before.per_second + weight * (moved - before.per_second))
+
+
+def days_left(maximum: int, pace: Pace) -> float:
+    """In how many days a namespace is used up; infinity where it is not used."""
+    left = maximum - pace.high_water
+    if left <= 0:
+        return 0.0
+    return left / pace.per_second / DAY_S if pace.per_second > 0 else math.inf
+
+
+def is_ready(*, draining: bool, store_up: bool, held: Mapping[str, int]) -> bool:
+    """Whether the service can serve: its store answers, or every namespace in use has integers left."""
+    return not draining and (store_up or (bool(held) and all(level > 0 for level in held.values())))
+
+
+class Watch:
+    """Looks at the store, keeps the gauges, and says in the log when the store goes away and comes back."""
+
+    def __init__(self, service: Service, *, patience_s: float = PATIENCE_S) -> None:
+        self._service = service
+        self._patience_s = patience_s
+        # Threads of its own: a store that hangs must not take those that requests need.
+        self._threads = ThreadPoolExecutor(2, thread_name_prefix="mintage-watch")
+        self._pending: dict[str, asyncio.Future[Any]] = {}
+        self._paces: dict[str, Pace] = {}
+        self._surveyed_s: float | None = None
+        self.store_up: bool | None = None
+        """``None`` until the store was first asked."""
+        self.since = datetime.now(UTC)
+        """When the store was first seen as it is now."""
+
+    async def run(self) -> None:
+        """Watches until it is cancelled."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(every(GATHER_S, self.gather))
+                group.create_task(every(LOOK_S, self.look))
+                group.create_task(every(SURVEY_S, self.survey))
+        finally:
+            self._threads.shutdown(wait=False, cancel_futures=True)
+
+    async def gather(self) -> None:
+        """Brings the metrics up to date."""
+        self._service.metrics.gather(self._service)
+
+    async def look(self) -> None:
+        """Asks the store for its clock."""
+        try:
+            offset_s = await self._ask("look", self._offset_s)
+        except MintError as error:
+            self._note(up=False, error=error)
+        else:
+            self._service.metrics.clock_offset.set(offset_s)
+            self._note(up=True)
+
+    async def survey(self, now_s: float | None = None) -> None:
+        """Looks at all namespaces. ``now_s`` is a steady clock's time, in seconds; the system's by default."""
+        now_s = time.monotonic() if now_s is None else now_s
+        now = datetime.now(UTC)
+        ends = {
+            "sno": formats.SNO.expires,
+            "snowflake": formats.of_layout(self._service.settings.layout, "").expires,
+            "locality": formats.LOCALITY_ENDS,
+        }
+        for scheme, end in ends.items():
+            if end is not None:
+                self._service.metrics.layout_days.labels(scheme).set((end - now).total_seconds() / DAY_S)
+        try:
+            records = await self._ask("survey", self._service.store.list_namespaces)
+        except MintError:
+            return  # `look` tells that the store is away
+        seconds = now_s - self._surveyed_s if self._surveyed_s is not None else 0.0
+        self._surveyed_s = now_s
+        for each in records:
+            before = self._paces.get(each.name)
+            pace = next_pace(each.high_water, before, seconds) if before and seconds > 0 else Pace(each.high_water)
+            self._paces[each.name] = pace
+            days = days_left(each.maximum, pace)
+            # Only those in use: a store may hold many more than anybody uses.
+            if days < math.inf:
+                self._service.metrics.namespace_days.labels(each.name).set(days)
+
+    def _offset_s(self) -> float:
+        before = time.time_ns()
+        store_ms = self._service.store.now_ms()
+        return (before + time.time_ns()) / 2e9 - store_ms / 1e3
+
+    async def _ask(self, what: str, verb: Callable[[], T]) -> T:
+        """A verb's answer within the patience; one that still hangs is not joined by another."""
+        before = self._pending.get(what)
+        if before is None or before.done():
+            asked = asyncio.get_running_loop().run_in_executor(self._threads, verb)
+            self._pending[what] = asked
+            done, _ = await asyncio.wait({asked}, timeout=self._patience_s)
+            if done:
+                return _answer(asked)
+            # What it says later is nobody's business, but must be fetched.
+            asked.add_done_callback(lambda late: late.cancelled() or late.exception())
+        raise StoreError(f"{self._service.store.url}: no answer in {self._patience_s:g} s", code="store.unavailable")
+
+    def _note(self, *, up: bool, error: MintError | None = None) -> None:
+        self._service.metrics.store_up.set(up)
+        if up == self.store_up:
+            return
+        first, self.store_up = self.store_up is None, up
+        was, self.since = self.since, datetime.now(UTC)
+        url = str(self._service.store.url)
+        if error is not None:
+            log.warning("store away", store=url, code=error.code, reason=str(error))
+        elif not first:
+            log.info("store back", store=url, away_s=round((self.since - was).total_seconds(), 3))
+
+
+def _answer(done: asyncio.Future[T]) -> T:
+    try:
+        return done.result()
+    except MintError:
+        raise
+    except Exception as error:
+        raise StoreError(f"the store failed in an unknown way: {error!r}", code="store.refused") from error
+
+
+async def every(pause_s: float, do: Callable[[], Awaitable[None]]) -> None:
+    """Does it again and again, whatever happens."""
+    while True:
+        try:
+            await do()
+        except Exception:
+            # Not the end of it: without the watch nobody would see the next fault.
+            log.exception("watch failed")
+        await asyncio.sleep(pause_s)
+
+
+def routes(service: Service) -> list[Route]:
+    """``GET /healthz`` and ``GET /readyz``, for everybody; names of namespaces only where there are no keys."""
+
+    async def healthz(_: Request) -> Response:
+        return JSONResponse({"status": "ok"}, headers={"Cache-Control": "no-store"})
+
+    async def readyz(_: Request) -> Response:
+        watch = service.watch
+        held = {namespace: sequence.held for namespace, sequence in service.sequences().items()}
+        ready = is_ready(draining=service.draining, store_up=bool(watch.store_up), held=held)
+        body: dict[str, object] = {
+            "ready": ready,
+            "draining": service.draining,
+            "store": "up" if watch.store_up else "down",
+            "since": watch.since.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        }
+        if not service.settings.has_keys:
+            body["sequences"] = {namespace: {"held": level} for namespace, level in sorted(held.items())}
+        return JSONResponse(body, 200 if ready else 503, headers={"Cache-Control": "no-store"})
+
+    return [Route("/healthz", healthz), Route("/readyz", readyz)]

@@ -1,0 +1,318 @@
+"""HTTP: the lane in front of uvicorn's own protocol.
+
+At the start of a request, bytes go to the lane in one call. Whatever it does not answer at once goes on to uvicorn,
+which keeps the connection until all of it is answered.
+"""
+
+from __future__ import annotations
+
+import secrets
+from typing import TYPE_CHECKING, Any, Final
+
+import structlog
+from httptools import HttpParserError, HttpParserUpgrade
+from uvicorn.protocols.http.flow_control import FlowControl
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+
+from mintage._core.service import HttpSession
+from mintage.errors import RequestError
+from mintage.server.operation import Exchange
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from uvicorn import Config
+    from uvicorn.server import ServerState
+
+    from mintage.server.service import Service
+
+__all__ = ["HttpProtocol"]
+
+#: So many bytes go to uvicorn at once: it takes note of every request in them before it answers the first.
+_SLICE: Final = 2048
+
+log: Any = structlog.get_logger("mintage.server")
+
+
+class HttpProtocol(HttpToolsProtocol):
+    """One connection."""
+
+    def __init__(self, service: Service, config: Config, state: ServerState) -> None:
+        super().__init__(config, state, app_state={})
+        self._service = service
+        self._session = HttpSession(service.lane)
+        self._is_fast = service.settings.access_log != "all"
+        self._limit = service.settings.max_request_bytes
+        # Where uvicorn's parser is.
+        self._in_message = False
+        self._in_head = False
+        self._head_bytes = 0
+        # What waits for the answers to what came before.
+        self._rest = b""
+        self._refusal: RequestError | None = None
+        self._is_over = False
+        self._is_active = True
+        self._waits_s = 0
+        self._heard = service.wake.heard
+
+    # --- the transport's calls ------------------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self.flow = _Flow(transport, self)
+        connections = self._service.connections["http"]
+        if len(connections) >= self._service.settings.max_connections:
+            self._refuse(RequestError("too many connections", code="request.busy", retry_after_ms=1000))
+            return
+        connections.add(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._service.connections["http"].discard(self)
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        self._heard()
+        self._is_active = True
+        if self._is_between() and not self._rest:
+            self._begin(data)
+        elif self._rest or self._is_waiting():
+            self._rest += data
+            self.flow.pause_reading()
+        else:
+            self._pass_on(data)
+
+    def eof_received(self) -> bool:  # type: ignore[override]
+        if begun := self._session.release():
+            self._pass_on(begun)
+        # Who has said all that it will still gets its answers; but not over TLS, which cannot be closed by half.
+        self._is_over = self._is_waiting() or bool(self._rest)
+        return self._is_over and self.transport.get_extra_info("sslcontext") is None
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        # Who does not read the answers is not listened to.
+        if not self.transport.is_closing():
+            self.flow.pause_reading()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._waits_s = 0
+        self._go_on()
+
+    # --- one after the other --------------------------------------------------------------------------------------
+
+    def _is_between(self) -> bool:
+        """Whether all that was heard is answered, so that the next byte begins a request."""
+        return not self._in_message and (self.cycle is None or self.cycle.response_complete) and not self.pipeline
+
+    def _is_waiting(self) -> bool:
+        """Whether a whole request is not answered yet."""
+        cycle = self.cycle
+        return bool(self.pipeline) or not (cycle is None or cycle.response_complete or cycle.more_body)
+
+    def is_full(self) -> bool:
+        """Whether no more is to be read, as what was read or said already waits for the client or the application."""
+        return bool(self._rest) or self.flow.write_paused
+
+    def _begin(self, data: bytes) -> None:
+        """Hears what begins with a request."""
+        if self._is_fast:
+            answer = self._session.feed(data)
+            if not isinstance(answer, tuple):
+                if answer:
+                    # A request was whole; what has begun is another.
+                    self._waits_s = 0
+                    self.transport.write(answer)
+                return
+            said, data = answer
+            if said:
+                self.transport.write(said)
+            self._trust()
+        self._pass_on(data)
+
+    def _go_on(self) -> None:
+        """Hears what waits, as far as nothing keeps it waiting."""
+        while not self.transport.is_closing():
+            if self._is_waiting() or self.flow.write_paused:
+                break
+            if self._refusal is not None:
+                self._say(self._refusal)
+            elif self._rest:
+                data, self._rest = self._rest, b""
+                self._begin(data) if self._is_between() else self._pass_on(data)
+            elif self._is_over:
+                self.transport.close()
+            else:
+                self.flow.resume_reading()
+                break
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self._rest or self._refusal is not None or self._is_over:
+            self.loop.call_soon(self._go_on)
+
+    # --- what the lane does not answer ----------------------------------------------------------------------------
+
+    def _trust(self) -> None:
+        """Lets the lane answer the next request with the key of this one, if that has the right."""
+        key, namespace = self._session.asked or (None, "")
+        if key is None:
+            return
+        try:
+            caller = self._service.caller(key)
+        except RequestError:
+            return  # the application refuses it, in the words of the interface
+        if caller.may("next", namespace):
+            self._session.allow(key, namespace, caller.bucket)
+
+    def _pass_on(self, data: bytes) -> None:
+        """Gives bytes to uvicorn, up to the next request that it must answer."""
+        self._unset_keepalive_if_required()
+        while data and self._refusal is None and not self._is_waiting():
+            self._feed(data[:_SLICE])
+            data = data[_SLICE:]
+        if data and self._refusal is None:
+            self._rest = data + self._rest
+            self.flow.pause_reading()
+
+    def _feed(self, data: bytes) -> None:
+        try:
+            self.parser.feed_data(data)
+        except HttpParserUpgrade as upgrade:
+            self._stay(data[upgrade.args[0] :])
+        except HttpParserError:
+            self.send_400_response("the request is not one of HTTP/1.1")
+        if self._in_head:
+            self._head_bytes += len(data)
+            if self._head_bytes > self._limit:
+                self._refuse_head()
+
+    def _stay(self, rest: bytes) -> None:
+        """Reads a request that offers another protocol again, without the offer.
+
+        The parser takes what comes after such a head for the other protocol's, and it may be the request's body.
+        """
+        method = self.parser.get_method()
+        if method == b"CONNECT":
+            self.send_400_response("this is no proxy")
+            return
+        offer = {b"connection", b"upgrade", b"http2-settings"}
+        lines = [b"%s %s HTTP/%s" % (method, self.url, self.parser.get_http_version().encode())]
+        lines += [b"%s: %s" % header for header in self.headers if header[0] not in offer]
+        self._feed(b"\r\n".join([*lines, b"", rest]))
+
+    def on_message_begin(self) -> None:
+        self._in_message = self._in_head = True
+        self._head_bytes = 0
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        self._in_head = False
+        if self._refusal is not None or self.parser.should_upgrade():
+            return
+        if len(self.url) + sum(len(name) + len(value) for name, value in self.headers) > self._limit:
+            self._refuse_head()
+            return
+        super().on_headers_complete()
+        self.cycle.transport = _Outlet(self.transport)  # type: ignore[assignment]
+        if self._service.draining:
+            self.cycle.keep_alive = False
+
+    def on_body(self, body: bytes) -> None:
+        if self._refusal is None:
+            super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self._in_message = False
+        self._waits_s = 0
+        if self._refusal is None and not self.parser.should_upgrade():
+            super().on_message_complete()
+
+    def send_400_response(self, msg: str) -> None:
+        """uvicorn's own refusal, in the form of all others."""
+        self._refuse(RequestError(msg.rstrip("."), code="request.malformed"))
+
+    def _refuse_head(self) -> None:
+        self._refuse(RequestError(f"the head of a request is longer than {self._limit} bytes", code="request.size"))
+
+    def _refuse(self, error: RequestError) -> None:
+        """Says why, once all before is answered; then closes."""
+        if self._refusal is None:
+            self._refusal = error
+            self._rest = b""
+            self._go_on()
+
+    def _say(self, error: RequestError) -> None:
+        exchange = Exchange(secrets.token_hex(16))
+        problem = exchange.refused(error)
+        added = {self._service.settings.trace_header: exchange.trace_id, **exchange.headers, "connection": "close"}
+        headers = [
+            *self.server_state.default_headers,
+            *problem.raw_headers,
+            *((name.lower().encode(), value.encode()) for name, value in added.items()),
+        ]
+        head = [STATUS_LINE[problem.status_code], *(b"%s: %s\r\n" % header for header in headers)]
+        self._service.metrics.request("http", exchange.operation, error.code)
+        if self._service.settings.access_log != "off":
+            log.info("refused", interface="http", code=error.code, reason=exchange.reason, trace_id=exchange.trace_id)
+        self.transport.write(b"".join([*head, b"\r\n", bytes(problem.body)]))
+        self.transport.close()
+
+    # --- looked at once a second ----------------------------------------------------------------------------------
+
+    def look(self, request_timeout_s: float, idle_timeout_s: float) -> None:
+        """Closes a connection that is silent for too long, or takes too long over a request or an answer."""
+        if self._is_waiting() and not self.flow.write_paused:
+            self._waits_s = 0
+            return  # an answer is being made
+        begun = self._in_message or self._session.held > 0 or self.flow.write_paused
+        self._waits_s = 0 if self._is_active and not begun else self._waits_s + 1
+        self._is_active = False
+        limit_s = request_timeout_s if begun else idle_timeout_s
+        if limit_s and self._waits_s > limit_s:
+            # What was not read until now never will be.
+            self.transport.abort() if self.flow.write_paused else self.transport.close()
+
+    def finish(self) -> bool:
+        """Closes a connection that was silent since it was last looked at; whether it did."""
+        if self._is_between() and not self._rest and self._session.held == 0 and not self._is_active:
+            self.transport.close()
+            return True
+        if self.cycle is not None:
+            # What is being answered is the last.
+            self.cycle.keep_alive = False
+        self._is_active = False
+        return False
+
+    def close(self) -> None:
+        """Closes it once what is written is sent."""
+        self.transport.close()
+
+    def abort(self) -> None:
+        """Closes it now."""
+        self.transport.abort()
+
+
+class _Flow(FlowControl):
+    """uvicorn's, which listens again as soon as it has room itself."""
+
+    def __init__(self, transport: asyncio.Transport, protocol: HttpProtocol) -> None:
+        super().__init__(transport)
+        self._protocol = protocol
+
+    def resume_reading(self) -> None:
+        if not self._protocol.is_full():
+            super().resume_reading()
+
+
+class _Outlet:
+    """A transport to write an answer to: a client that has gone away meanwhile is no fault."""
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self._transport = transport
+        self.close = transport.close
+        self.is_closing = transport.is_closing
+
+    def write(self, data: bytes) -> None:
+        if not self._transport.is_closing():
+            self._transport.write(data)

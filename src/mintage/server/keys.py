@@ -1,0 +1,170 @@
+"""API keys: who may ask the service for what.
+
+A key is ``mm_`` and 43 characters, 256 random bits. The service knows only its SHA-256: nobody can guess 256 bits, so
+nothing slower than one hash is needed, and who reads the configuration cannot ask for anything.
+
+A **right** is what a key may do, with the names of one **pattern**: a name, the beginning of names and ``*``, or ``*``
+for all. The name is the namespace, the scheme (``mint``) or the pool (``lease``).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from mintage.errors import ConfigError, RequestError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from mintage._core.service import Bucket
+    from mintage.server.settings import Settings
+
+__all__ = ["RIGHTS", "Caller", "Keys", "check_key_name", "check_rights", "digest", "new_key"]
+
+RIGHTS: Final = {
+    "next": "integers of a namespace",
+    "reserve": "whole segments of a namespace, and giving their tails back: what the http:// store does",
+    "describe": "what a namespace, pool or lease is",
+    "create": "make namespaces and pools, and raise a namespace's floor",
+    "mint": "IDs; the name is the scheme",
+    "lease": "node numbers; the name is the pool",
+    "metrics": "the metrics; only of *",
+    "admin": "all of these for all names, revoking leases, and CPU profiles; only of *",
+}
+"""Every right, and what it is for."""
+_NAMELESS: Final = ("metrics", "admin")
+_EVERYTHING: Final = ("",)
+"""The prefixes of somebody who may use all names."""
+
+_KEY_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@-]{0,63}")
+_PATTERN: Final = re.compile(r"(?:[A-Za-z0-9][A-Za-z0-9._:@-]{0,127})?\*?")
+_LONGEST_TOKEN: Final = 256
+
+
+def new_key() -> str:
+    """A new key: 256 bits of the operating system's randomness."""
+    return f"mm_{secrets.token_urlsafe(32)}"
+
+
+def digest(key: str | bytes) -> str:
+    """What the configuration has of a key: ``sha256:`` and 64 hexadecimal digits."""
+    return f"sha256:{hashlib.sha256(key.encode() if isinstance(key, str) else key).hexdigest()}"
+
+
+def check_key_name(name: str) -> None:
+    """:raises ConfigError: ``config.setting``: 1 to 64 letters, digits and ``. _ : @ -``, beginning with one of the
+    first two.
+    """
+    if name.startswith("mm_"):
+        raise ConfigError(
+            "the name of a key begins with mm_, as keys do: name it after those who use it", code="config.setting"
+        )
+    if not _KEY_NAME.fullmatch(name):
+        raise ConfigError(
+            f"{name[:80]!a} is no name of a key: use 1 to 64 letters, digits and . _ : @ -, and begin with a letter or "
+            "digit",
+            code="config.setting",
+        )
+
+
+def check_rights(pattern: str, rights: Iterable[str]) -> None:
+    """:raises ConfigError: ``config.setting``: the pattern is malformed, or there is no such right of it."""
+    if not pattern or not _PATTERN.fullmatch(pattern):
+        raise ConfigError(
+            f"{pattern[:160]!a} is no pattern of names: use a name, the beginning of names and *, or * for all",
+            code="config.setting",
+        )
+    for right in rights:
+        if right not in RIGHTS:
+            raise ConfigError(f"{right[:40]!a} is no right: use one of {', '.join(RIGHTS)}", code="config.setting")
+        if right in _NAMELESS and pattern != "*":
+            raise ConfigError(f"the right {right!r} belongs to '*', not to {pattern!r}", code="config.setting")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Caller:
+    """Who asks: a key by its name, or ``""`` for anybody, where no keys are configured."""
+
+    name: str
+    bucket: Bucket | None = None
+    """Its own rate, if it has one."""
+    _names: Mapping[str, frozenset[str]] = field(default_factory=dict, repr=False)
+    _prefixes: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def anybody(cls) -> Caller:
+        """The caller of a service without keys, who may do everything but what needs ``admin``."""
+        return cls("", None, {}, {right: _EVERYTHING for right in RIGHTS if right != "admin"})
+
+    @classmethod
+    def of(cls, name: str, rights: Mapping[str, Iterable[str]], bucket: Bucket | None = None) -> Caller:
+        """A key's caller; ``rights`` has the rights of each pattern."""
+        names: defaultdict[str, set[str]] = defaultdict(set)
+        prefixes: defaultdict[str, set[str]] = defaultdict(set)
+        for pattern, granted in rights.items():
+            for right in granted:
+                if pattern.endswith("*"):
+                    prefixes[right].add(pattern[:-1])
+                else:
+                    names[right].add(pattern)
+        if "admin" in prefixes:
+            return cls(name, bucket, {}, dict.fromkeys(RIGHTS, _EVERYTHING))
+        return cls(
+            name,
+            bucket,
+            {right: frozenset(found) for right, found in names.items()},
+            {right: tuple(sorted(found)) for right, found in prefixes.items()},
+        )
+
+    def may(self, right: str, name: str) -> bool:
+        """Whether it has a right for a name; ``""`` where the right is of no name."""
+        return name.startswith(self._prefixes.get(right, ())) or name in self._names.get(right, ())
+
+    def check(self, right: str, name: str) -> None:
+        """:raises RequestError: ``request.rights``: it may not."""
+        if not self.may(right, name):
+            who = f"the key {self.name!a} has no" if self.name else "without keys, nobody has the"
+            raise RequestError(f"{who} right {right!r}{f' for {name[:128]!a}' if name else ''}", code="request.rights")
+
+
+class Keys:
+    """The keys of a service. Finding one costs a hash and a look-up, however many there are."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._anybody = None if settings.keys else Caller.anybody()
+        self._callers: dict[str, Caller] = {}
+        for name, key in settings.keys.items():
+            bucket = None
+            if key.rate:
+                from mintage._core.service import Bucket
+
+                rate = key.rate / settings.workers
+                bucket = Bucket(rate, key.burst or max(1, round(rate)))
+            self._callers[key.hash] = Caller.of(name, key.rights, bucket)
+
+    def find(self, token: str | bytes | None) -> Caller:
+        """Whose key it is; anybody's where no keys are configured.
+
+        :raises RequestError: ``request.key``: no key, or none that is known. The message does not repeat it.
+        """
+        if self._anybody is not None:
+            return self._anybody
+        if not token:
+            raise RequestError(
+                "this needs a key: send the header 'Authorization: Bearer KEY', or the command AUTH KEY",
+                code="request.key",
+            )
+        if len(token) > _LONGEST_TOKEN or not token.isascii():
+            raise RequestError(
+                f"the key is malformed: it is longer than {_LONGEST_TOKEN} characters, or has some beyond ASCII",
+                code="request.key",
+            )
+        caller = self._callers.get(digest(token))
+        if caller is None:
+            raise RequestError("the key is not known", code="request.key")
+        return caller

@@ -1,0 +1,130 @@
+"""The log: one form for what the service, its libraries and the keeper say, on standard error.
+
+Every record has a UTC timestamp, a level and an ``event``, and the ``trace_id`` of the request it belongs to. No secret
+gets in: keys and the passwords of URLs are masked wherever they turn up. What others sent cannot break a line, or move
+a terminal's cursor.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import sys
+from typing import TYPE_CHECKING, Any, Final
+
+import structlog
+
+if TYPE_CHECKING:
+    from structlog.typing import EventDict, Processor
+
+    from mintage.server.settings import Settings
+
+__all__ = ["configure", "is_console", "masked"]
+
+# Each pattern looks at a place a few times at most: what is masked may be long, and hostile.
+_SECRETS: Final = (
+    # A part of a key as well, unless the rest is too long to guess.
+    (re.compile(r"\bmm_[A-Za-z0-9_-]{16,}"), "mm_***"),
+    (re.compile(r"(?<=://)([^\s/@:]*):[^\s/]+@"), r"\1:***@"),
+    (
+        re.compile(r"([?&][\w.-]{0,20}(?:password|passwd|secret|token|key)[\w.-]{0,20}=)[^\s&]+", re.IGNORECASE),
+        r"\1***",
+    ),
+)
+_FIRST: Final = ("timestamp", "level", "event", "trace_id")
+_CONTROLS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+
+
+def is_console(settings: Settings) -> bool:
+    """Whether the log is for people at a terminal, not for machines: ``auto`` is what standard error is."""
+    return settings.log_format == "console" or (settings.log_format == "auto" and sys.stderr.isatty())
+
+
+def configure(settings: Settings) -> None:
+    """Sends what is logged from now on to standard error, in the settings' form and from their level on.
+
+    That is a line for people, or JSON, one object a line. Python's warnings are logged as well.
+    """
+    shared: list[Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+    ]
+    if settings.workers > 1:
+        shared.append(_number)
+    ends: list[Processor] = [_mask, structlog.processors.JSONRenderer()]
+    if is_console(settings):
+        plain = structlog.dev.plain_traceback
+        ends = [_mask, _escape, structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=plain)]
+    structlog.configure(
+        processors=[
+            structlog.stdlib.filter_by_level,
+            structlog.stdlib.PositionalArgumentsFormatter(),
+            *shared,
+            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
+        ],
+        wrapper_class=structlog.stdlib.BoundLogger,
+        logger_factory=structlog.stdlib.LoggerFactory(),
+    )
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=shared,
+            processors=[
+                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                structlog.processors.StackInfoRenderer(),
+                structlog.processors.format_exc_info,
+                *ends,
+            ],
+        )
+    )
+    logging.basicConfig(handlers=[handler], level=settings.log_level.upper(), force=True)
+    logging.captureWarnings(True)
+    # The service has an access log of its own, with trace ids.
+    logging.getLogger("uvicorn.access").disabled = True
+    # A store over HTTP would be a line for each of its verbs.
+    logging.getLogger("httpx").setLevel(max(logging.WARNING, logging.getLogger().level))
+
+
+def masked(text: str) -> str:
+    """The text without keys, passwords in URLs, and values of options that sound like secrets."""
+    for secret, mask in _SECRETS:
+        text = secret.sub(mask, text)
+    return text
+
+
+def _number(_logger: object, _name: str, event: EventDict) -> EventDict:
+    event.setdefault("pid", os.getpid())
+    return event
+
+
+def _mask(_logger: object, _name: str, event: EventDict) -> EventDict:
+    names = dict.fromkeys([*(name for name in _FIRST if name in event), *event])
+    return {name: _clean(event[name]) for name in names}
+
+
+def _clean(value: Any) -> Any:
+    if value is None or isinstance(value, (bool, int, float)):
+        return value
+    if isinstance(value, str):
+        return masked(value)
+    if isinstance(value, dict):
+        return {masked(str(name)): _clean(each) for name, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_clean(each) for each in value]
+    return masked(repr(value))
+
+
+def _escape(_logger: object, _name: str, event: EventDict) -> EventDict:
+    """For people at a terminal; JSON escapes by itself. Only tracebacks have lines, each of them indented."""
+    for name, value in event.items():
+        if isinstance(value, str):
+            lines = value.split("\n") if name in {"exception", "stack"} else [value]
+            indent = "  " if len(lines) > 1 else ""
+            event[name] = "\n".join(indent + _CONTROLS.sub(_escaped, line) for line in lines)
+    return event
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return found[0].encode("unicode_escape").decode()

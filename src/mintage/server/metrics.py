@@ -1,0 +1,263 @@
+"""What the service counts, for Prometheus; and the store whose verbs are timed.
+
+With several workers, each counts in files of its own under ``PROMETHEUS_MULTIPROC_DIR``, and whichever is scraped adds
+them all up. That variable must be set before this module is imported.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar, cast
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics, generate_latest
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
+from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
+from starlette.responses import Response
+from starlette.routing import Route
+
+from mintage import __version__
+from mintage.errors import CATALOGUE, MintError
+from mintage.server.operation import token_of
+from mintage.store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from starlette.requests import Request
+
+    from mintage.server.service import Service
+
+__all__ = ["OPERATIONS", "SCHEMES", "Metered", "Metrics", "Workers", "routes"]
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+HOT: Final = {"alloc": "http", "next": "http", "incr": "redis", "incrby": "redis"}
+"""The operations of the hot path, and the interface of each."""
+OPERATIONS: Final = frozenset(
+    {*HOT, "reserve", "give_back", "mint", "describe", "create", "lease", "inspect", "get", "other"}
+)
+"""What a request can be; whatever else somebody sends is ``other``, so that nobody outside can make series."""
+SCHEMES: Final = ("sno", "snowflake", "locality")
+SECONDS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+
+# When a series began says nothing here, and doubles the page.
+disable_created_metrics()  # type: ignore[no-untyped-call]
+
+
+class Metrics:
+    """All metrics of one worker, in a registry of their own. Threads may share it.
+
+    Of several workers' gauges, what each holds adds up, and what all look at is as bad as the worst of them sees it.
+    """
+
+    def __init__(self) -> None:
+        self.registry = registry = CollectorRegistry()
+        self._seen: dict[tuple[str, str], tuple[int, int]] = {}
+        self._pools: set[str] = set()
+        self._requests = Counter(
+            "mintage_requests", "Requests answered", ["interface", "operation", "code"], registry=registry
+        )
+        self._integers = Counter("mintage_integers", "Integers handed out", ["namespace"], registry=registry)
+        self._ids = Counter("mintage_ids", "IDs minted", ["scheme"], registry=registry)
+        self._fallback = Counter(
+            "mintage_fallback_integers", "Random integers handed out, without the guarantee", ["namespace"],
+            registry=registry,
+        )  # fmt: skip
+        self._failures = Counter(
+            "mintage_store_failures", "Store verbs that failed or were refused", ["verb", "code"], registry=registry
+        )
+        _replaced(registry)
+        self._store_seconds = Histogram(
+            "mintage_store_seconds", "Seconds that a verb of the store took", ["verb"], buckets=SECONDS,
+            registry=registry,
+        )  # fmt: skip
+        self._request_seconds = Histogram(
+            "mintage_request_seconds",
+            "Seconds that a request beyond the hot path took",
+            ["interface", "operation"],
+            buckets=SECONDS,
+            registry=registry,
+        )
+
+        def gauge(name: str, text: str, mode: Any, *labels: str) -> Gauge:
+            return Gauge(name, text, labels, registry=registry, multiprocess_mode=mode)
+
+        self._pool = gauge("mintage_pool_integers", "Integers held, not yet handed out", "livesum", "namespace")
+        self._leases = gauge("mintage_leases", "Node numbers held", "livesum", "scheme")
+        self.store_up = gauge("mintage_store_up", "1 while the store answers", "livemin")
+        """0 until the store was first asked."""
+        self.clock_offset = gauge(
+            "mintage_store_clock_offset_seconds", "This clock less the store's, in seconds", "livemostrecent"
+        )
+        self.namespace_days = gauge(
+            "mintage_namespace_days_left", "Days until a namespace is used up at its present rate", "livemin",
+            "namespace",
+        )  # fmt: skip
+        self.layout_days = gauge(
+            "mintage_layout_days_left", "Days until a scheme's layout can hold no later time", "livemin", "scheme"
+        )
+        self._connections = gauge("mintage_connections", "Connections open", "livesum", "interface")
+        self._draining = gauge("mintage_draining", "1 while the service stops", "livemax")
+        gauge("mintage_info", "1; its label is the version", "livemax", "version").labels(__version__).set(1)
+
+    def request(self, interface: str, operation: str, code: str, seconds: float | None = None) -> None:
+        """Counts an answer: ``code`` is ``"ok"`` or that of the error; ``seconds``, if it was timed."""
+        operation = operation if operation in OPERATIONS else "other"
+        self._requests.labels(
+            interface, operation, code if code in CATALOGUE or code == "ok" else "service.failed"
+        ).inc()
+        if seconds is not None:
+            self._request_seconds.labels(interface, operation).observe(seconds)
+
+    def integers(self, namespace: str, n: int) -> None:
+        """Counts integers of a namespace that exists."""
+        self._integers.labels(namespace).inc(n)
+
+    def ids(self, scheme: str, n: int) -> None:
+        """Counts IDs of a scheme that exists."""
+        self._ids.labels(scheme).inc(n)
+
+    def fallback(self, namespace: str, n: int) -> None:
+        """Counts integers of the last resort."""
+        self._fallback.labels(namespace).inc(n)
+
+    def verb(self, verb: str, seconds: float) -> None:
+        """Takes note of how long a verb of the store took, whether or not it failed."""
+        self._store_seconds.labels(verb).observe(seconds)
+
+    def failure(self, verb: str, code: str) -> None:
+        """Counts a verb of the store that raised."""
+        self._failures.labels(verb, code).inc()
+
+    def gather(self, service: Service) -> None:
+        """Adds what the hot path counted since the last call, and reads the gauges off the service.
+
+        A namespace that is closed and opened again counts from 0 in the lane: call this before it is closed, and
+        nothing is lost. Never call it from two threads.
+        """
+        seen: dict[tuple[str, str], tuple[int, int]] = {}
+        for namespace, operation, requests, integers in service.lane.counts():
+            before = self._seen.get((namespace, operation), (0, 0))
+            if requests < before[0] or integers < before[1]:
+                before = (0, 0)
+            seen[namespace, operation] = (requests, integers)
+            if requests > before[0]:
+                self._requests.labels(HOT[operation], operation, "ok").inc(requests - before[0])
+            if integers > before[1]:
+                self.integers(namespace, integers - before[1])
+        self._seen = seen
+
+        held = {namespace: sequence.held for namespace, sequence in service.sequences().items()}
+        # In files that workers share, a series cannot be taken back.
+        for namespace in self._pools - held.keys():
+            self._pool.labels(namespace).set(0)
+        self._pools |= held.keys()
+        for namespace, level in held.items():
+            self._pool.labels(namespace).set(level)
+        generators = service.generators()
+        for scheme in SCHEMES:
+            self._leases.labels(scheme).set(scheme in generators)
+        for interface, connections in service.connections.items():
+            self._connections.labels(interface).set(len(connections))
+        self._draining.set(service.draining)
+
+    def render(self) -> tuple[bytes, str]:
+        """The text of all workers' metrics, and its content type."""
+        registry = self.registry
+        if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
+            registry = CollectorRegistry()
+            MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+        return generate_latest(registry), CONTENT_TYPE_PLAIN_0_0_4
+
+
+def _replaced(registry: CollectorRegistry | None) -> Counter:
+    return Counter("mintage_workers_replaced", "Workers that died and were replaced", registry=registry)
+
+
+class Workers:
+    """What the process that starts the workers counts, in their directory."""
+
+    def __init__(self) -> None:
+        self._replaced = _replaced(None)
+
+    def gone(self, pid: int) -> None:
+        """Forgets the gauges of a worker that has ended; what it counted stays."""
+        mark_process_dead(pid)  # type: ignore[no-untyped-call]
+
+    def replaced(self) -> None:
+        """Counts a worker that took the place of one that died."""
+        self._replaced.inc()
+
+
+# --- the store ----------------------------------------------------------------------------------------------------
+
+
+def _metered(verb: Callable[P, T]) -> Callable[P, T]:
+    """The verb of the store inside, timed, with its failures counted."""
+    name = verb.__name__
+
+    def call(*args: P.args, **kwargs: P.kwargs) -> T:
+        metered = cast("Metered", args[0])
+        began = time.perf_counter()
+        try:
+            answer: T = getattr(metered.store, name)(*args[1:], **kwargs)
+            return answer
+        except MintError as error:
+            metered.metrics.failure(name, error.code)
+            raise
+        except Exception:
+            # What the keeper makes of it, too.
+            metered.metrics.failure(name, "store.refused")
+            raise
+        finally:
+            metered.metrics.verb(name, time.perf_counter() - began)
+
+    return call
+
+
+class Metered(Store):
+    """Another store, whose verbs are timed and whose failures are counted."""
+
+    def __init__(self, store: Store, metrics: Metrics) -> None:
+        self.store = store
+        self.metrics = metrics
+        self.url = store.url
+        self.promise = store.promise  # type: ignore[misc]
+        self.clock_limit_ms = store.clock_limit_ms
+
+    acquire = _metered(Store.acquire)
+    extend = _metered(Store.extend)
+    release = _metered(Store.release)
+    revoke = _metered(Store.revoke)
+    create_pool = _metered(Store.create_pool)
+    reserve = _metered(Store.reserve)
+    give_back = _metered(Store.give_back)
+    create_namespace = _metered(Store.create_namespace)
+    raise_floor = _metered(Store.raise_floor)
+    list_pools = _metered(Store.list_pools)
+    list_leases = _metered(Store.list_leases)
+    list_namespaces = _metered(Store.list_namespaces)
+    describe = _metered(Store.describe)
+    now_ms = _metered(Store.now_ms)
+
+    def close(self) -> None:
+        self.store.close()
+
+
+# --- HTTP ---------------------------------------------------------------------------------------------------------
+
+
+def routes(service: Service) -> list[Route]:
+    """``GET /metrics``, for whoever has the right ``metrics``."""
+
+    async def metrics(request: Request) -> Response:
+        service.caller(token_of(request)).check("metrics", "")
+        service.metrics.gather(service)
+        # In a thread: a thousand namespaces make a long text, and others want to be served.
+        text, content_type = await asyncio.to_thread(service.metrics.render)
+        return Response(text, media_type=content_type, headers={"Cache-Control": "no-store"})
+
+    return [Route("/metrics", metrics)]

@@ -1,0 +1,358 @@
+"""The OpenAPI document, written from the operations; and the page to try them."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from functools import cache
+from hashlib import sha256
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, Final
+
+from pydantic import TypeAdapter
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import Route
+
+from mintage import __version__
+from mintage.errors import CATALOGUE
+from mintage.server.alloc import MAX_COUNT, MAX_NAME
+from mintage.server.operation import Limit, Operation, Parameter, adapter
+from mintage.server.v1 import OPERATIONS
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from mintage.server.service import Service
+    from mintage.server.settings import Settings
+
+__all__ = ["COMMON", "PAGES", "codes_of", "document", "routes"]
+
+COMMON: Final = (
+    "request.malformed",
+    "request.key",
+    "request.rights",
+    "request.path",
+    "request.method",
+    "request.size",
+    "request.rate",
+    "request.busy",
+    "store.unavailable",
+    "store.refused",
+    "store.schema",
+    "service.failed",
+)
+"""Errors that any operation may have."""
+
+_PROBLEM: Final = {
+    "type": "object",
+    "description": "An error, as RFC 9457 has it.",
+    "properties": {
+        "type": {"type": "string", "description": "`urn:mintage:error:` and the code."},
+        "title": {"type": "string", "description": "What the code means."},
+        "status": {"type": "integer"},
+        "detail": {"type": "string", "description": "What is wrong here."},
+        "code": {"type": "string", "enum": list(CATALOGUE)},
+        "trace_id": {"type": "string"},
+        "retry_after_ms": {"type": "integer", "description": "When another try can succeed, in milliseconds."},
+    },
+    "required": ["type", "title", "status", "detail", "code", "trace_id"],
+    "additionalProperties": False,
+}
+_ENVELOPE: Final = {
+    "type": "object",
+    "description": "idalloc's answer.",
+    "properties": {
+        "code": {"type": "integer", "enum": [0, 400000, 401000, 403000, 404000, 429000, 501000]},
+        "msg": {"type": "string"},
+        "data": {
+            "type": ["object", "null"],
+            "properties": {"ids": {"type": "array", "items": {"type": "integer", "format": "int64"}}},
+            "required": ["ids"],
+        },
+        "traceId": {"type": "string"},
+        "ts": {"type": "integer", "description": "Milliseconds since the Unix epoch."},
+    },
+    "required": ["code", "msg", "data", "traceId", "ts"],
+    "additionalProperties": False,
+}
+_ALLOC: Final = {
+    "type": "object",
+    "description": "Names of members in any case; others are ignored.",
+    "properties": {
+        "serviceName": {"type": "string", "minLength": 1, "maxLength": MAX_NAME, "examples": ["orders"]},
+        "count": {"type": "integer", "minimum": 0, "maximum": MAX_COUNT, "default": 1, "examples": [3]},
+    },
+    "required": ["serviceName"],
+}
+
+
+# --- the document -------------------------------------------------------------------------------------------------
+
+
+def document(settings: Settings) -> dict[str, Any]:
+    """The OpenAPI 3.1 document of a service with these settings."""
+    schemas, definitions = _schemas()
+    header = {"$ref": "#/components/headers/TraceId"}
+    paths: dict[str, dict[str, Any]] = {}
+    for each in OPERATIONS:
+        paths.setdefault(each.path, {})[each.method.lower()] = _operation(each, schemas, settings)
+    for (method, path), page in PAGES.items():
+        paths.setdefault(path, {})[method.lower()] = {"operationId": _id(method, path), **page}
+    for item in paths.values():
+        for described in item.values():
+            for answer in described["responses"].values():
+                answer.setdefault("headers", {})[settings.trace_header] = header
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "mintage",
+            "version": __version__,
+            "description": "Unique IDs for distributed systems. Integers of 64 bits are strings in JSON.",
+            "license": {"name": "MIT", "identifier": "MIT"},
+        },
+        "tags": [{"name": name, "description": text} for name, text in _TAGS.items()],
+        "paths": paths,
+        "components": {
+            "schemas": {"Problem": _PROBLEM, "Envelope": _ENVELOPE, "Alloc": _ALLOC, **definitions},
+            "examples": {code: _example(code) for code in sorted(set().union(*map(codes_of, OPERATIONS)))},
+            "headers": {
+                "TraceId": {
+                    "description": "The request's own if it is 1 to 128 of `[A-Za-z0-9._:/+=-]`, else a new one.",
+                    "schema": {"type": "string"},
+                },
+                "RetryAfter": {
+                    "description": "In how many seconds another try can succeed.",
+                    "schema": {"type": "integer"},
+                },
+            },
+            "securitySchemes": {
+                "bearer": {"type": "http", "scheme": "bearer", "description": "A key of `mintage keys new`."},
+                "basic": {"type": "http", "scheme": "basic", "description": "The key as the password."},
+            },
+        },
+        # A service without keys takes anybody.
+        "security": [{"bearer": []}, {"basic": []}, {}],
+    }
+
+
+_TAGS: Final = {
+    "sequences": "Integers from segments.",
+    "ids": "IDs of a scheme.",
+    "leases": "Node numbers.",
+    "service": "The service itself.",
+    "idalloc": "What idalloc's clients speak.",
+}
+_TAG_OF: Final = {"sequences": "sequences", "ids": "ids", "inspect": "ids", "pools": "leases", "leases": "leases"}
+
+
+def codes_of(operation: Operation) -> list[str]:
+    """The errors that an operation may have, in the order of the catalogue."""
+    possible = {*COMMON, *operation.codes}
+    return [code for code in CATALOGUE if code in possible]
+
+
+def _schemas() -> tuple[dict[tuple[Any, str], Any], dict[str, Any]]:
+    """The JSON Schema of each form and mode; and those that they refer to, by name."""
+    wanted: dict[tuple[Any, str], TypeAdapter[Any]] = {}
+    for each in OPERATIONS:
+        for parameter in each.parameters:
+            wanted[parameter.form, "validation"] = adapter(parameter.form)
+        if each.answer is not type(None):
+            wanted[each.answer, "serialization"] = adapter(each.answer)
+    inputs: Any = [((form, mode), mode, checks) for (form, mode), checks in wanted.items()]
+    found, shared = TypeAdapter.json_schemas(inputs, ref_template="#/components/schemas/{model}")
+    return {key: schema for (key, _), schema in found.items()}, shared.get("$defs", {})
+
+
+def _operation(operation: Operation, schemas: dict[tuple[Any, str], Any], settings: Settings) -> dict[str, Any]:
+    described: dict[str, Any] = {
+        "operationId": _id(operation.method, operation.path),
+        "tags": [_TAG_OF.get(operation.path.split("/")[2], "service")],
+        "summary": operation.summary.rstrip("."),
+    }
+    right = f"Right: `{operation.right}`." if operation.right else ""
+    if text := "\n\n".join(filter(None, [operation.description, right])):
+        described["description"] = text
+    parameters = []
+    for each in operation.parameters:
+        schema = schemas[each.form, "validation"]
+        if each.place == "body":
+            content = {"application/json": {"schema": schema}}
+            described["requestBody"] = {"required": each.is_required, "content": content}
+        else:
+            parameters.append(_parameter(each, schema, settings))
+    if parameters:
+        described["parameters"] = parameters
+    responses: dict[str, Any] = {}
+    for status in operation.statuses:
+        responses[str(status)] = {"description": _first_line(operation.answer)}
+        if operation.answer is not type(None):
+            schema = schemas[operation.answer, "serialization"]
+            responses[str(status)]["content"] = {"application/json": {"schema": schema}}
+    described["responses"] = {**responses, **_refusals(codes_of(operation))}
+    return described
+
+
+def _parameter(parameter: Parameter, schema: dict[str, Any], settings: Settings) -> dict[str, Any]:
+    schema = dict(schema)
+    described: dict[str, Any] = {"name": parameter.wire, "in": parameter.place, "required": parameter.is_required}
+    if description := schema.pop("description", None):
+        described["description"] = description
+    if examples := schema.pop("examples", None):
+        described["example"] = examples[0]
+    for each in getattr(parameter.form, "__metadata__", ()):
+        if isinstance(each, Limit):
+            schema["maximum"] = getattr(settings, each.setting)
+    if not parameter.is_required and parameter.default != "":
+        schema["default"] = parameter.default
+    return {**described, "schema": schema}
+
+
+def _refusals(codes: list[str]) -> dict[str, Any]:
+    """The answers that say no, by status."""
+    refusals: dict[str, Any] = {}
+    for status in sorted({CATALOGUE[code].http for code in codes}):
+        of_it = [code for code in codes if CATALOGUE[code].http == status]
+        examples = {code: {"$ref": f"#/components/examples/{code}"} for code in of_it}
+        schema = {"$ref": "#/components/schemas/Problem"}
+        answer: dict[str, Any] = {
+            "description": ", ".join(f"`{code}`" for code in of_it),
+            "content": {"application/problem+json": {"schema": schema, "examples": examples}},
+        }
+        if status in {429, 503}:
+            answer["headers"] = {"Retry-After": {"$ref": "#/components/headers/RetryAfter"}}
+        refusals[str(status)] = answer
+    return refusals
+
+
+def _example(code: str) -> dict[str, Any]:
+    entry = CATALOGUE[code]
+    value = {
+        "type": f"urn:mintage:error:{code}",
+        "title": entry.meaning,
+        "status": entry.http,
+        "detail": "What is wrong here, with the value and the limit.",
+        "code": code,
+        "trace_id": "6f1f0c0e5d0b4f0e9a1b2c3d4e5f6071",
+    }
+    return {"summary": entry.meaning, "value": value}
+
+
+def _first_line(answer: Any) -> str:
+    return "Done." if answer is type(None) else (answer.__doc__ or "").partition("\n")[0].strip()
+
+
+def _id(method: str, path: str) -> str:
+    words = path.replace("{", "").replace("}", "").replace(":", "/").replace("-", "_").replace(".", "_").split("/")
+    return "_".join([method.lower(), *(word for word in words if word not in {"", "v1"})])
+
+
+# --- what is no operation of /v1 ----------------------------------------------------------------------------------
+
+
+def _page(summary: str, tag: str, media: str, *, status: dict[str, str] | None = None, **more: Any) -> dict[str, Any]:
+    schema: dict[str, Any] = {"type": "object"} if media == "application/json" else {"type": "string"}
+    content = {media: {"schema": schema}}
+    answers = {code: {"description": text, "content": content} for code, text in (status or {"200": "Here."}).items()}
+    refusals = _refusals(["service.failed"])
+    return {"summary": summary, "tags": [tag], "responses": {**answers, **refusals, **more.pop("refusals", {})}, **more}
+
+
+def _alloc() -> dict[str, Any]:
+    envelope = {"application/json": {"schema": {"$ref": "#/components/schemas/Envelope"}}}
+    texts = {
+        "200": "Integers, where `code` is 0; else why not. 400000: the parameters; 404000: the namespace; 501000: the "
+        "server, such as its store.",
+        "401": "401000: no key, or none that is known.",
+        "403": "403000: the key may not.",
+        "429": "429000: asked more often than the rate allows.",
+    }
+    return {
+        "summary": "Take the next integers of a namespace, as idalloc's clients do",
+        "description": "The name is trimmed and in small letters. Right: `next`.",
+        "tags": ["idalloc"],
+        "requestBody": {
+            "required": True,
+            "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Alloc"}}},
+        },
+        "responses": {status: {"description": text, "content": envelope} for status, text in texts.items()},
+    }
+
+
+def _query(name: str, text: str, schema: dict[str, Any]) -> dict[str, Any]:
+    return {"name": name, "in": "query", "required": False, "description": text, "schema": schema}
+
+
+PAGES: Final[dict[tuple[str, str], dict[str, Any]]] = {
+    ("GET", "/healthz"): _page("Whether the service is alive", "service", "application/json"),
+    ("GET", "/readyz"): _page(
+        "Whether requests can be served",
+        "service",
+        "application/json",
+        status={"200": "They can.", "503": "Its store is away and a namespace is empty, or it stops."},
+    ),
+    ("GET", "/metrics"): _page(
+        "The metrics, for Prometheus",
+        "service",
+        "text/plain",
+        description="Right: `metrics`.",
+        refusals=_refusals(["request.key", "request.rights"]),
+    ),
+    ("GET", "/debug/profile"): _page(
+        "A CPU profile of the running service",
+        "service",
+        "text/html",
+        description="Right: `admin`; never without keys.",
+        parameters=[
+            _query("seconds", "For how long.", {"type": "integer", "minimum": 1, "maximum": 60, "default": 5}),
+            _query("format", "In which form.", {"enum": ["html", "text", "speedscope"], "default": "html"}),
+        ],
+        refusals=_refusals(["request.malformed", "request.key", "request.rights", "request.busy"]),
+    ),
+    ("GET", "/openapi.json"): _page("This document", "service", "application/json", security=[{}]),
+    ("GET", "/"): _page("A page to try all of this", "service", "text/html", security=[{}]),
+    ("POST", "/alloc"): _alloc(),
+}
+"""All that is no operation of ``/v1``, by method and path."""
+
+
+# --- routes -------------------------------------------------------------------------------------------------------
+
+
+@cache
+def _try() -> tuple[str, str]:
+    """The page, and the policy that lets a browser run nothing but what is in it."""
+    text = files("mintage.server").joinpath("try.html").read_text("utf-8")
+
+    def allowed(tag: str) -> str:
+        inside = text.partition(f"<{tag}>")[2].partition(f"</{tag}>")[0]
+        return f"'sha256-{b64encode(sha256(inside.encode()).digest()).decode()}'"
+
+    policy = (
+        f"default-src 'none'; script-src {allowed('script')}; style-src {allowed('style')}; connect-src 'self'; "
+        "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    )
+    return text, policy
+
+
+def routes(service: Service) -> list[Route]:
+    """``GET /openapi.json``, and ``GET /``: the page. Neither tells anything that is not in the documentation."""
+
+    @cache
+    def written() -> bytes:
+        return json.dumps(document(service.settings), separators=(",", ":")).encode()
+
+    async def openapi(_: Request) -> Response:
+        return Response(written(), media_type="application/json")
+
+    async def page(_: Request) -> Response:
+        text, policy = _try()
+        headers = {
+            "Content-Security-Policy": policy,
+            "X-Content-Type-Options": "nosniff",
+            "Referrer-Policy": "no-referrer",
+            "Cross-Origin-Opener-Policy": "same-origin",
+        }
+        return HTMLResponse(text, headers=headers)
+
+    return [Route("/openapi.json", openapi), Route("/", page)]

@@ -1,0 +1,399 @@
+"""An operation of HTTP, declared once: requests are read as it says, and the OpenAPI document is written from it.
+
+A handler's signature is the declaration. After the :class:`Ask`, each parameter is one of the path if the path names
+it, one of the query if not, a header if its form says :class:`Header`, and the body if its form is a :class:`Body`. The
+docstring is the description, what it returns is the answer.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from base64 import b64decode
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cache
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Final, Literal, get_type_hints
+from urllib.parse import parse_qsl
+
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from starlette.responses import Response
+
+from mintage.errors import CATALOGUE, FieldError, MintError, RequestError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from starlette.requests import Request
+    from starlette.types import Message, Receive, Scope
+
+    from mintage.server.keys import Caller
+    from mintage.server.service import Service
+
+__all__ = [
+    "Ask",
+    "Body",
+    "Exchange",
+    "Header",
+    "Limit",
+    "Operation",
+    "Parameter",
+    "adapter",
+    "answered",
+    "exchange_of",
+    "operation",
+    "problem",
+    "read_body",
+    "read_json",
+    "token_of",
+]
+
+
+# --- a request and its answer -------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Exchange:
+    """What is noted of a request while it is answered."""
+
+    trace_id: str
+    operation: str = "other"
+    """As the metrics call it."""
+    code: str = "ok"
+    caller: str = ""
+    """The name of the key."""
+    reason: str = ""
+    """What was wrong."""
+    headers: dict[str, str] = field(default_factory=dict)
+    """To be added to the answer."""
+    refuse: Callable[[Exchange, MintError], Response] | None = None
+    """How the interface says no, if not by a problem of RFC 9457."""
+
+    def refused(self, error: MintError) -> Response:
+        """The answer that says no."""
+        self.code, self.reason = error.code, str(error)
+        retry_after_ms = getattr(error, "retry_after_ms", None)
+        if retry_after_ms is not None:
+            self.headers["Retry-After"] = str(-(-retry_after_ms // 1000))
+        if CATALOGUE[error.code].http == HTTPStatus.UNAUTHORIZED:
+            self.headers["WWW-Authenticate"] = 'Bearer realm="mintage"'
+        return (self.refuse or problem)(self, error)
+
+
+def exchange_of(scope: Scope) -> Exchange:
+    """The notes of the request that this scope is of."""
+    noted: Exchange = scope["mintage.exchange"]
+    return noted
+
+
+def answered(body: object, status: int = 200, *, media_type: str = "application/json") -> Response:
+    """An answer in compact JSON."""
+    return Response(json.dumps(body, separators=(",", ":"), allow_nan=False), status, media_type=media_type)
+
+
+def problem(exchange: Exchange, error: MintError) -> Response:
+    """An error as RFC 9457 has it."""
+    entry = CATALOGUE[error.code]
+    body = {
+        "type": f"urn:mintage:error:{error.code}",
+        "title": entry.meaning,
+        "status": entry.http,
+        "detail": str(error),
+        "code": error.code,
+        "trace_id": exchange.trace_id,
+    }
+    retry_after_ms = getattr(error, "retry_after_ms", None)
+    if retry_after_ms is not None:
+        body["retry_after_ms"] = retry_after_ms
+    return answered(body, entry.http, media_type="application/problem+json")
+
+
+def token_of(request: Request) -> str | None:
+    """The key that a request brings, if any: as a bearer, or as the password of Basic (``http://:KEY@host``)."""
+    found = request.headers.getlist("authorization")
+    scheme, _, rest = found[0].partition(" ") if len(found) == 1 else ("", "", "")
+    if scheme.lower() == "bearer":
+        return rest.strip() or None
+    if scheme.lower() == "basic":
+        # What is no Base64 is no key, which is what the service then says.
+        with suppress(ValueError):
+            return b64decode(rest, validate=True).decode().partition(":")[2] or None
+    return None
+
+
+async def read_body(scope: Scope, receive: Receive, limit: int) -> bytes:
+    """The body, of at most ``limit`` bytes.
+
+    :raises RequestError: ``request.size``; ``request.malformed``: the client went away.
+    """
+    too_long = RequestError(f"the body is longer than {limit} bytes", code="request.size")
+    for name, value in scope["headers"]:
+        if name == b"content-length" and value.isdigit() and int(value[:20]) > limit:
+            raise too_long
+    chunks: list[bytes] = []
+    size, more = 0, True
+    while more:
+        message: Message = await receive()
+        if message["type"] == "http.disconnect":
+            raise RequestError("the client went away before the end of its request", code="request.malformed")
+        chunk: bytes = message.get("body", b"")
+        more = message.get("more_body", False)
+        size += len(chunk)
+        if size > limit:
+            raise too_long
+        chunks.append(chunk)
+    return b"".join(chunks)
+
+
+def read_json(text: str, *, members: Callable[[list[tuple[str, Any]]], Any]) -> Any:
+    """JSON as RFC 8259 has it, each object made of its members by ``members``.
+
+    :raises RequestError: ``request.malformed``.
+    """
+    try:
+        return json.loads(text, object_pairs_hook=members, parse_constant=_refuse_constant, parse_int=_whole_or_float)
+    except (ValueError, RecursionError) as error:
+        why = "nested too deeply" if isinstance(error, RecursionError) else str(error)
+        raise RequestError(f"the body is not JSON: {why}", code="request.malformed") from error
+
+
+def _refuse_constant(word: str) -> None:
+    raise ValueError(f"{word} is no number of JSON")
+
+
+def _whole_or_float(digits: str) -> int | float:
+    """No integer here has more digits than 2^64; Python would take its time over a million of them."""
+    return int(digits) if len(digits) <= 20 else float(digits)
+
+
+# --- declarations -------------------------------------------------------------------------------------------------
+
+
+class Body(BaseModel):
+    """What a body may be: these members and no others, of exactly these types."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, defer_build=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """In a form: the parameter is this header. Its value is a secret."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """In a form: the service's setting of this name is the most that it takes."""
+
+    setting: str
+
+
+@dataclass(slots=True)
+class Ask:
+    """Who asks what service; and the status of the answer, which the handler may change."""
+
+    service: Service
+    caller: Caller
+    status: int
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter of an operation."""
+
+    name: str
+    """Of the handler's argument."""
+    wire: str
+    """As the request has it."""
+    place: Literal["path", "query", "header", "body"]
+    form: Any
+    """The annotation: its type, range and description."""
+    default: Any
+    """``inspect.Parameter.empty`` where it must be given."""
+
+    @property
+    def is_required(self) -> bool:
+        """Whether it has no default."""
+        return self.default is inspect.Parameter.empty
+
+    @property
+    def title(self) -> str:
+        """As it is called in messages."""
+        return {"header": f"header {self.wire}", "body": "body"}.get(self.place, self.wire)
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One method of one path."""
+
+    name: str
+    method: str
+    path: str
+    right: str
+    """Empty where any key has it."""
+    codes: tuple[str, ...]
+    """The errors that are its own."""
+    statuses: tuple[int, ...]
+    """Of its answers; the first is the usual one."""
+    handler: Callable[..., Awaitable[Any]]
+    parameters: tuple[Parameter, ...]
+    answer: Any
+    pattern: re.Pattern[str]
+
+    @property
+    def summary(self) -> str:
+        """What it does, in one sentence."""
+        return (self.handler.__doc__ or "").partition("\n")[0].strip()
+
+    @property
+    def description(self) -> str:
+        """What else there is to know."""
+        return inspect.cleandoc((self.handler.__doc__ or "").partition("\n")[2])
+
+    async def answer_to(self, scope: Scope, receive: Receive, service: Service, caller: Caller) -> Response:
+        """Reads a request of it, and answers.
+
+        :raises MintError: ``request.malformed``, ``request.size``, and the operation's own.
+        """
+        given = self._given(scope)
+        body = await read_body(scope, receive, service.settings.max_request_bytes)
+        values: dict[str, Any] = {}
+        for parameter in self.parameters:
+            if parameter.place == "body" and body:
+                values[parameter.name] = _checked(parameter, _members_of(body))
+            elif parameter.wire in given:
+                values[parameter.name] = _checked(parameter, given[parameter.wire])
+            elif parameter.is_required:
+                raise RequestError(f"the request needs the {parameter.title}", code="request.malformed")
+        if body and not any(each.place == "body" for each in self.parameters):
+            raise RequestError("the request has a body, but needs none", code="request.malformed")
+        ask = Ask(service, caller, self.statuses[0])
+        answer = await self.handler(ask, **values)
+        return Response(status_code=ask.status) if answer is None else answered(answer, ask.status)
+
+    def _given(self, scope: Scope) -> dict[str, str]:
+        """The parameters of path, query and headers as they were sent."""
+        match = self.pattern.fullmatch(scope["path"])
+        given: dict[str, str] = match.groupdict() if match else {}
+        known = {each.wire for each in self.parameters if each.place == "query"}
+        try:
+            query = parse_qsl(
+                scope["query_string"].decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=32
+            )
+        except ValueError as error:
+            raise RequestError(f"the query cannot be read: {error}", code="request.malformed") from error
+        for name, value in query:
+            if name not in known:
+                listed = f": use {', '.join(sorted(known))}" if known else ", nor any other"
+                raise RequestError(f"there is no parameter {_shown(name)}{listed}", code="request.malformed")
+            if name in given:
+                raise RequestError(f"the parameter {name!r} is given twice", code="request.malformed")
+            given[name] = value
+        for each in self.parameters:
+            if each.place == "header":
+                wire = each.wire.lower().encode()
+                found = [value for name, value in scope["headers"] if name == wire]
+                if len(found) > 1:
+                    raise RequestError(f"the {each.title} is given twice", code="request.malformed")
+                if found:
+                    given[each.wire] = found[0].decode("latin-1")
+        return given
+
+
+def operation(
+    method: str,
+    path: str,
+    *,
+    name: str,
+    right: str = "",
+    codes: tuple[str, ...] = (),
+    statuses: tuple[int, ...] = (200,),
+) -> Callable[[Callable[..., Awaitable[Any]]], Operation]:
+    """Makes an operation of its handler. Parts of ``path`` in braces are parameters, each of one segment at most."""
+
+    def declare(handler: Callable[..., Awaitable[Any]]) -> Operation:
+        forms = get_type_hints(handler, include_extras=True)
+        arguments = list(inspect.signature(handler).parameters.values())[1:]
+        parameters = tuple(_parameter(path, each.name, forms[each.name], each.default) for each in arguments)
+        pattern = re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>[^/]+)", re.escape(path))
+        return Operation(
+            name, method, path, right, codes, statuses, handler, parameters, forms["return"], re.compile(pattern)
+        )
+
+    return declare
+
+
+def _parameter(path: str, name: str, form: Any, default: Any) -> Parameter:
+    if isinstance(form, type) and issubclass(form, Body):
+        return Parameter(name, name, "body", form, default)
+    for each in getattr(form, "__metadata__", ()):
+        if isinstance(each, Header):
+            return Parameter(name, each.name, "header", form, default)
+    return Parameter(name, name, "path" if f"{{{name}}}" in path else "query", form, default)
+
+
+# --- reading what was sent ----------------------------------------------------------------------------------------
+
+_RANGES: Final = frozenset({"greater_than", "greater_than_equal", "less_than", "less_than_equal"})
+
+
+@cache
+def adapter(form: Any) -> TypeAdapter[Any]:
+    """What checks values of a form."""
+    return TypeAdapter(form)
+
+
+def _members_of(body: bytes) -> Mapping[str, Any]:
+    """:raises RequestError: ``request.malformed``: it is no JSON object whose members each have a name of their own."""
+    try:
+        text = body.decode()
+    except UnicodeDecodeError as error:
+        raise RequestError(f"the body is not UTF-8: byte {error.start}", code="request.malformed") from error
+    found = read_json(text, members=_once)
+    if not isinstance(found, dict):
+        raise RequestError("the body is not a JSON object", code="request.malformed")
+    return found
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        raise ValueError("a member is given twice")
+    return members
+
+
+def _checked(parameter: Parameter, value: Any) -> Any:
+    try:
+        return adapter(parameter.form).validate_python(value)
+    except ValidationError as error:
+        refusal = _refusal(parameter, error)
+    # Not from inside: each of the two would refer to the other, and pydantic's is none that the collector sees.
+    raise refusal
+
+
+def _refusal(parameter: Parameter, error: ValidationError) -> MintError:
+    """The first thing that is wrong."""
+    first = error.errors(include_url=False)[0]
+    cause = first.get("ctx", {}).get("error")
+    if isinstance(cause, MintError):
+        return cause
+    where = ".".join(map(str, first["loc"])) or parameter.title
+    kind = first["type"]
+    if kind == "missing":
+        return RequestError(f"the body needs the member {where}", code="request.malformed")
+    if kind == "extra_forbidden":
+        return RequestError(f"the body has no member {_shown(where)}", code="request.malformed")
+    says = re.sub(r"^(Value error, |Input |String |Value )", "", first["msg"])
+    shown = "" if parameter.place == "header" else f" {_shown(first['input'])}"
+    if kind in _RANGES:
+        return FieldError(f"{where} {first['input']!s:.60} {says}", code="field.range")
+    return RequestError(f"{where}{shown} {says}", code="request.malformed")
+
+
+def _shown(value: object) -> str:
+    """A value in a message: short, and in printable ASCII."""
+    text = ascii(value)
+    return text if len(text) <= 60 else f"{text[:60]}..."

@@ -1,0 +1,485 @@
+"""The Redis protocol (RESP2 and RESP3): any Redis client is an SDK, and ``INCR`` is durable.
+
+A reading of a connection goes to the lane in one call, which answers all commands that it can. The first that it
+cannot is answered here, while whatever came after it is kept; so replies are in the order of commands.
+
+https://redis.io/docs/latest/develop/reference/protocol-spec/
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import time
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+
+import structlog
+
+from mintage import __version__
+from mintage._core.service import RespSession
+from mintage.errors import CATALOGUE, FieldError, MintError, RequestError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mintage.server.keys import Caller
+    from mintage.server.service import Service
+
+__all__ = ["COMMANDS", "RespProtocol"]
+
+#: What Redis clients take for the version of the protocol's commands.
+_REDIS_VERSION: Final = "7.4.0"
+#: Where so many commands of one connection were answered in a row, the others have their turn.
+_MOST_AT_ONCE: Final = 64
+_numbers = itertools.count(1)
+_log = structlog.get_logger("mintage.server")
+
+Reply = bytes | int | None | str | list["Reply"] | dict[str, "Reply"]
+"""What a command answers: str is a status, None is RESP's null."""
+Later = Coroutine[Any, Any, Reply]
+"""What a command answers that must wait for the store."""
+
+
+class _ProtocolError(RequestError):
+    """A refusal that clients know by a prefix of the protocol's own."""
+
+    def __init__(self, message: str, *, code: str, prefix: str) -> None:
+        super().__init__(message, code=code)
+        self.prefix = prefix
+
+
+def encode(reply: Reply, version: int) -> bytes:
+    """A reply in the words of RESP2 or RESP3."""
+    match reply:
+        case None:
+            return b"_\r\n" if version == 3 else b"$-1\r\n"
+        case str():
+            return b"+%s\r\n" % reply.encode()
+        case int():
+            return b":%d\r\n" % reply
+        case bytes():
+            return b"$%d\r\n%s\r\n" % (len(reply), reply)
+        case dict():
+            parts = [encode(part, version) for pair in reply.items() for part in (pair[0].encode(), pair[1])]
+            head = b"%%%d\r\n" % len(reply) if version == 3 else b"*%d\r\n" % (2 * len(reply))
+            return head + b"".join(parts)
+        case list():
+            return b"*%d\r\n" % len(reply) + b"".join(encode(part, version) for part in reply)
+
+
+def encode_error(error: MintError) -> bytes:
+    """An error reply: the catalogue's prefix, the message on one line, when to try again if that is known, the code."""
+    prefix = error.prefix if isinstance(error, _ProtocolError) else CATALOGUE[error.code].resp
+    message = "".join(letter if letter.isprintable() else "?" for letter in str(error))
+    wait_ms = getattr(error, "retry_after_ms", None)
+    retry = "" if wait_ms is None else f" [retry_after_ms={wait_ms}]"
+    return f"-{prefix} {message}{retry} ({error.code})\r\n".encode()
+
+
+class Command(NamedTuple):
+    """A command: how many words it has at least and at most, its name among them, and what it does."""
+
+    least: int
+    most: int
+    run: Callable[[RespProtocol, list[bytes]], Reply | Later]
+    usage: str
+
+
+class RespProtocol(asyncio.Protocol):
+    """One connection."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._connections = service.connections["redis"]
+        self._session = RespSession(service.lane)
+        self._version = 2
+        self._caller: Caller | None = None if service.settings.has_keys else service.caller(None)
+        self._name = b""
+        self._number = next(_numbers)
+        self._transport: asyncio.Transport
+        self._task: asyncio.Task[None] | None = None
+        self._quits = False
+        self._is_over = False
+        self._writable = asyncio.Event()
+        self._writable.set()
+        self._is_active = True
+        self._waits_s = 0
+        self._heard = service.wake.heard
+
+    # --- the transport's calls ------------------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+        if len(self._connections) >= self._service.settings.max_connections:
+            self._transport.write(b"-ERR max number of clients reached (request.busy)\r\n")
+            self._transport.close()
+            return
+        self._connections.add(self)
+
+    def connection_lost(self, _: Exception | None) -> None:
+        self._connections.discard(self)
+        self._writable.set()
+
+    def data_received(self, data: bytes) -> None:
+        self._heard()
+        self._is_active = True
+        if self._task is not None:
+            # No more is read than one reading beyond what is being answered.
+            self._session.hold(data)
+            self._listen(False)
+            return
+        answer = self._session.feed(data)
+        if type(answer) is bytes:
+            if answer:
+                # A command was whole; what has begun is another.
+                self._waits_s = 0
+                self._transport.write(answer)
+            return
+        self._waits_s = 0
+        self._go_on(answer)
+
+    def eof_received(self) -> bool:
+        # Who has said all that it will still gets its replies; but not over TLS, which cannot be closed by half.
+        self._is_over = True
+        return self._task is not None and self._transport.get_extra_info("sslcontext") is None
+
+    def pause_writing(self) -> None:
+        # Who does not read its replies is not listened to.
+        self._writable.clear()
+        self._listen(False)
+
+    def resume_writing(self) -> None:
+        self._waits_s = 0
+        self._writable.set()
+        if self._task is None:
+            self._hear_on()
+
+    def _hear_on(self) -> None:
+        self._transport.close() if self._is_over else self._listen(True)
+
+    def _listen(self, on: bool) -> None:
+        if not self._transport.is_closing():
+            self._transport.resume_reading() if on else self._transport.pause_reading()
+
+    # --- what the lane could not answer ---------------------------------------------------------------------------
+
+    def _go_on(self, answer: bytes | tuple[bytes, list[bytes] | str]) -> None:
+        """Answers what can be answered without waiting; starts a task for the first command that cannot."""
+        answered = 0
+        while not isinstance(answer, bytes):
+            said, words = answer
+            if isinstance(words, str):
+                self._transport.write(said + f"-ERR Protocol error: {words} (request.malformed)\r\n".encode())
+                self._transport.close()
+                return
+            reply = self._answer(words)
+            if not isinstance(reply, bytes):
+                self._transport.write(said)
+                self._task = asyncio.ensure_future(self._wait(self._settle(words, reply)))
+                return
+            self._transport.write(said + reply)
+            answered += 1
+            if self._quits:
+                self._transport.close()
+            if self._transport.is_closing():
+                return
+            if not self._writable.is_set() or answered == _MOST_AT_ONCE:
+                self._task = asyncio.ensure_future(self._wait(None))
+                return
+            answer = self._session.resume()
+        if answer:
+            self._transport.write(answer)
+
+    async def _wait(self, reply: Coroutine[Any, Any, bytes] | None) -> None:
+        """Waits for one reply, or lets others have their turn; until the client has read enough; and then goes on."""
+        encoded = await (asyncio.sleep(0, b"") if reply is None else reply)
+        if not self._transport.is_closing():
+            self._transport.write(encoded)
+        await self._writable.wait()
+        self._task = None
+        if self._transport.is_closing():
+            return
+        self._go_on(self._session.resume())
+        if self._task is None and self._writable.is_set():
+            self._hear_on()
+
+    def _answer(self, words: list[bytes]) -> bytes | Later:
+        began = time.perf_counter()
+        try:
+            reply = self._run(words)
+            if isinstance(reply, Coroutine):
+                return reply
+            encoded = encode(reply, self._version)
+        except Exception as error:  # noqa: BLE001 - a fault of ours must not cost the client its other replies
+            return self._refuse(words, error, began)
+        self._count(words, "ok", began)
+        return encoded
+
+    async def _settle(self, words: list[bytes], reply: Later) -> bytes:
+        began = time.perf_counter()
+        try:
+            encoded = encode(await reply, self._version)
+        except Exception as error:  # noqa: BLE001 - as above
+            # What is refused without waiting is a client's slip, and would fill the log.
+            if isinstance(error, MintError) and self._service.settings.access_log != "off":
+                _log.info("refused", interface="redis", command=_operation(words), code=error.code, error=str(error))
+            return self._refuse(words, error, began)
+        self._count(words, "ok", began)
+        return encoded
+
+    def _run(self, words: list[bytes]) -> Reply | Later:
+        name = words[0].upper()
+        command = COMMANDS.get(name)
+        if name in _OF_HTTP:
+            # A web page can make a browser send these, and what follows would be commands.
+            self._quits = True
+            raise RequestError("this is the Redis protocol, not HTTP", code="request.malformed")
+        if command is None:
+            # As Redis says it, since clients look for these words.
+            raise RequestError(f"unknown command {_shown(words[0])}", code="request.malformed")
+        if not command.least <= len(words) <= command.most:
+            raise RequestError(
+                f"wrong number of arguments for '{name.decode().lower()}': {command.usage}", code="request.malformed"
+            )
+        if self._caller is None and name not in _BEFORE_AUTH:
+            raise RequestError("Authentication required: send AUTH with a key", code="request.key")
+        return command.run(self, words)
+
+    def _refuse(self, words: list[bytes], error: Exception, began: float) -> bytes:
+        """The reply to a command that failed."""
+        if not isinstance(error, MintError):
+            _log.error("failed", interface="redis", command=_operation(words), exc_info=error)
+            error = RequestError("the service has a fault; its log tells more", code="service.failed")
+        self._count(words, error.code, began)
+        return encode_error(error)
+
+    def _count(self, words: list[bytes], code: str, began: float) -> None:
+        self._service.metrics.request("redis", _operation(words), code, time.perf_counter() - began)
+
+    # --- looked at once a second --------------------------------------------------------------------------------
+
+    def look(self, request_timeout_s: float, idle_timeout_s: float) -> None:
+        """Closes a connection that is silent for too long, or that takes too long over one command."""
+        stuck = not self._writable.is_set()
+        if self._task is not None and not stuck:
+            self._waits_s = 0
+            return  # a reply is being made
+        begun = self._session.held > 0
+        self._waits_s = 0 if self._is_active and not (begun or stuck) else self._waits_s + 1
+        self._is_active = False
+        limit_s = request_timeout_s if begun or stuck else idle_timeout_s
+        if limit_s and self._waits_s > limit_s:
+            # What was not read until now never will be.
+            self._transport.abort() if stuck else self._transport.close()
+
+    def finish(self) -> bool:
+        """Closes a connection that was silent since it was last looked at; whether it did."""
+        if self._task is None and not self._is_active and self._session.held == 0:
+            self._transport.close()
+            return True
+        self._is_active = False
+        return False
+
+    def close(self) -> None:
+        """Closes it once what is written is sent."""
+        self._transport.close()
+
+    def abort(self) -> None:
+        """Closes it now."""
+        self._transport.abort()
+
+    # --- commands -----------------------------------------------------------------------------------------------
+
+    @property
+    def _who(self) -> Caller:
+        assert self._caller is not None  # noqa: S101 - commands that need it are refused before
+        return self._caller
+
+    def _authenticate(self, key: bytes) -> None:
+        if not self._service.settings.has_keys:
+            raise RequestError("there are no keys here: send no AUTH", code="request.malformed")
+        self._caller = None
+        self._session.admit(all=False)
+        try:
+            self._caller = caller = self._service.caller(key)
+        except RequestError as error:
+            raise _ProtocolError(str(error), code=error.code, prefix="WRONGPASS") from None
+        self._session.admit(all=False, bucket=caller.bucket)
+
+    def auth(self, words: list[bytes]) -> Reply:
+        self._authenticate(words[-1])
+        return "OK"
+
+    def hello(self, words: list[bytes]) -> Reply:
+        version, name = self._version, self._name
+        key: bytes | None = None
+        rest = words[1:]
+        if rest:
+            wanted = rest.pop(0)
+            if wanted not in {b"2", b"3"}:
+                message = f"unsupported protocol version {_shown(wanted)}: there are 2 and 3"
+                raise _ProtocolError(message, code="request.malformed", prefix="NOPROTO")
+            version = int(wanted)
+        while rest:
+            match [rest[0].upper(), *rest[1:]]:
+                case [b"AUTH", _, key, *_]:
+                    del rest[:3]
+                case [b"SETNAME", name, *_]:
+                    del rest[:2]
+                case _:
+                    raise RequestError(COMMANDS[b"HELLO"].usage, code="request.malformed")
+        if key is not None:
+            self._authenticate(key)
+        if self._caller is None:
+            raise RequestError("Authentication required: HELLO 3 AUTH default KEY", code="request.key")
+        self._version, self._name = version, name
+        return {
+            "server": b"mintage",
+            "version": _REDIS_VERSION.encode(),
+            "proto": version,
+            "id": self._number,
+            "mode": b"standalone",
+            "role": b"master",
+            "modules": [],
+        }
+
+    def ping(self, words: list[bytes]) -> Reply:
+        return words[1] if len(words) == 2 else "PONG"
+
+    def echo(self, words: list[bytes]) -> Reply:
+        return words[1]
+
+    def select(self, words: list[bytes]) -> Reply:
+        if words[1] != b"0":
+            raise RequestError("DB index is out of range: there is only 0", code="request.malformed")
+        return "OK"
+
+    def client(self, words: list[bytes]) -> Reply:
+        match words[1].upper(), words[2:]:
+            case b"SETNAME", [name]:
+                self._name = name
+                return "OK"
+            case b"GETNAME", []:
+                return self._name or None
+            case b"SETINFO", [_, _]:
+                return "OK"
+            case b"ID", []:
+                return self._number
+        raise RequestError(COMMANDS[b"CLIENT"].usage, code="request.malformed")
+
+    def command(self, words: list[bytes]) -> Reply:
+        match [word.upper() for word in words[1:]]:
+            case []:
+                return [[name.lower(), _arity(each), [], 0, 0, 0] for name, each in COMMANDS.items()]
+            case [b"COUNT"]:
+                return len(COMMANDS)
+            case [b"DOCS", *names]:
+                wanted = [name for name in COMMANDS if not names or name in names]
+                return {name.decode().lower(): {"summary": COMMANDS[name].usage.encode()} for name in wanted}
+        raise RequestError(COMMANDS[b"COMMAND"].usage, code="request.malformed")
+
+    def info(self, _: list[bytes]) -> Reply:
+        # Not the bare name: clients look for fields such as `loading`, wherever they are.
+        held = {
+            f"held_{name}": sequence.held
+            for name, sequence in self._service.sequences().items()
+            if self._who.may("describe", name)
+        }
+        sections: dict[str, dict[str, object]] = {
+            "Server": {"redis_version": _REDIS_VERSION, "mintage_version": __version__, "redis_mode": "standalone"},
+            "Clients": {"connected_clients": len(self._connections)},
+            "Persistence": {"loading": 0},
+            "Replication": {"role": "master", "connected_slaves": 0},
+            "Held": {**held},
+        }
+        lines = itertools.chain.from_iterable(
+            (f"# {title}", *(f"{key}:{value}" for key, value in facts.items()), "") for title, facts in sections.items()
+        )
+        return "\r\n".join(lines).encode()
+
+    def quit(self, _: list[bytes]) -> Reply:
+        self._quits = True
+        return "OK"
+
+    async def incr(self, words: list[bytes]) -> Reply:
+        namespace = _text(words[1], "namespace")
+        (integer,) = await self._service.next(self._who, namespace, 1)
+        self._session.allow(namespace)
+        return integer
+
+    async def incrby(self, words: list[bytes]) -> Reply:
+        namespace = _text(words[1], "namespace")
+        row = await self._service.reserve(self._who, namespace, _whole(words[2], "count"))
+        self._session.allow(namespace)
+        return row[-1]
+
+    async def get(self, words: list[bytes]) -> Reply:
+        try:
+            record = await self._service.find_namespace(self._who, _text(words[1], "namespace"))
+        except RequestError as error:
+            if error.code != "request.namespace":
+                raise
+            return None
+        return b"%d" % record.high_water
+
+    async def mint(self, words: list[bytes]) -> Reply:
+        scheme = _text(words[1], "scheme").lower()
+        options: dict[bytes, int] = {}
+        for at in range(2, len(words), 2):
+            option = words[at].upper()
+            if option not in {b"COUNT", b"META"} or option in options or at + 1 == len(words):
+                raise RequestError(COMMANDS[b"MINT"].usage, code="request.malformed")
+            options[option] = _whole(words[at + 1], option.decode().lower())
+        count = options.get(b"COUNT")
+        ids = await self._service.mint(self._who, scheme, 1 if count is None else count, options.get(b"META", 0))
+        return ids[0].encode() if count is None else [each.encode() for each in ids]
+
+
+def _shown(word: bytes) -> str:
+    return ascii(word[:64])[1:]
+
+
+def _text(word: bytes, what: str) -> str:
+    try:
+        return word.decode("ascii")
+    except UnicodeDecodeError:
+        raise RequestError(f"{what} {_shown(word)} is not ASCII", code="request.malformed") from None
+
+
+def _whole(word: bytes, what: str) -> int:
+    if not word.isdigit() or len(word) > 19:
+        raise FieldError(f"{what} {_shown(word)} is not a whole number of 1 to 19 digits", code="field.range")
+    return int(word)
+
+
+def _arity(command: Command) -> int:
+    return command.least if command.least == command.most else -command.least
+
+
+def _operation(words: list[bytes]) -> str:
+    return _OPERATIONS.get(words[0].upper(), "other")
+
+
+#: The lane hears no command of more words.
+_MOST_WORDS: Final = 1024
+_BEFORE_AUTH: Final = frozenset({b"AUTH", b"HELLO", b"QUIT", b"PING"})
+_OF_HTTP: Final = frozenset({b"POST", b"HOST:"})
+_OPERATIONS: Final = {b"INCR": "incr", b"INCRBY": "incrby", b"GET": "get", b"MINT": "mint"}
+
+COMMANDS: Final[dict[bytes, Command]] = {
+    b"INCR": Command(2, 2, RespProtocol.incr, "INCR namespace"),
+    b"INCRBY": Command(3, 3, RespProtocol.incrby, "INCRBY namespace count"),
+    b"GET": Command(2, 2, RespProtocol.get, "GET namespace"),
+    b"MINT": Command(2, 6, RespProtocol.mint, "MINT sno|snowflake|locality [COUNT count] [META metabyte]"),
+    b"AUTH": Command(2, 3, RespProtocol.auth, "AUTH [name] key"),
+    b"HELLO": Command(1, 7, RespProtocol.hello, "HELLO [2|3 [AUTH name key] [SETNAME name]]"),
+    b"PING": Command(1, 2, RespProtocol.ping, "PING [message]"),
+    b"ECHO": Command(2, 2, RespProtocol.echo, "ECHO message"),
+    b"SELECT": Command(2, 2, RespProtocol.select, "SELECT 0"),
+    b"CLIENT": Command(2, _MOST_WORDS, RespProtocol.client, "CLIENT SETNAME name | GETNAME | SETINFO name value | ID"),
+    b"COMMAND": Command(1, _MOST_WORDS, RespProtocol.command, "COMMAND [COUNT | DOCS [name …]]"),
+    b"INFO": Command(1, _MOST_WORDS, RespProtocol.info, "INFO"),
+    b"QUIT": Command(1, 1, RespProtocol.quit, "QUIT"),
+}
+"""Every command that the service has."""

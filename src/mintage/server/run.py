@@ -1,0 +1,504 @@
+"""``mintage serve``: listeners, one process or several, and the way to a graceful stop.
+
+With several workers the parent binds the listeners and starts a process for each worker, which accept from the same
+sockets. No two of them share a segment or a lease, for each reserves its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import os
+import resource
+import shlex
+import shutil
+import signal
+import socket
+import ssl
+import sys
+import tempfile
+import threading
+import time
+from contextlib import contextmanager, suppress
+from email.utils import formatdate
+from functools import partial
+from importlib.util import find_spec
+from multiprocessing import connection, get_context, parent_process
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import structlog
+import uvloop
+
+from mintage.errors import CATALOGUE, ConfigError, MintError
+from mintage.server import logs
+from mintage.server.settings import is_loopback
+from mintage.store.url import StoreUrl
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from multiprocessing.connection import Connection as Pipe
+
+    from uvicorn.server import ServerState
+
+    from mintage.server.service import Connection, Service
+    from mintage.server.settings import Settings
+
+__all__ = ["serve"]
+
+_log = structlog.get_logger("mintage.server")
+
+BACKLOG: Final = 2048
+#: Files that a worker has open beside its connections, at most.
+_OWN_FILES: Final = 256
+#: How long what is written may take to be sent at the end of the grace period,
+_LAST_WORDS_S: Final = 1.0
+#: and leases and tails to be given back after it.
+_FAREWELL_S: Final = 2.0
+#: A worker whose loop says nothing for so long hangs, and is replaced.
+_SILENCE_S: Final = 30.0
+#: After a worker that died sooner than this, the next one waits.
+_YOUNG_S: Final = 5.0
+_PAUSE_S: Final = 1.0
+#: What the parent sends to workers that stop, when it is asked a second time.
+_HURRY: Final = signal.SIGUSR1
+
+
+class Listeners(NamedTuple):
+    """Bound sockets; ``None`` where an interface is off."""
+
+    http: socket.socket | None
+    redis: socket.socket | None
+
+    def bound(self) -> dict[str, socket.socket]:
+        """Those that are there, by interface."""
+        return {name: each for name, each in self._asdict().items() if each is not None}
+
+    def addresses(self) -> dict[str, str]:
+        """By interface, host and port as they are."""
+        return {name: _shown(each) for name, each in self.bound().items()}
+
+
+def _shown(listener: socket.socket) -> str:
+    host, port = listener.getsockname()[:2]
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def _bind(name: str, address: tuple[str, int] | None) -> socket.socket | None:
+    if address is None:
+        return None
+    try:
+        (family, kind, number, _, place), *_ = socket.getaddrinfo(*address, type=socket.SOCK_STREAM)
+        listener = socket.socket(family, kind, number)
+        try:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(place)
+            listener.listen(BACKLOG)
+        except OSError:
+            listener.close()
+            raise
+    except OSError as error:
+        raise ConfigError(
+            f"{name} {address[0]}:{address[1]} cannot be listened on: {error.strerror or error}: take another address, "
+            f"with --{name}",
+            code="config.setting",
+        ) from error
+    listener.setblocking(False)
+    return listener
+
+
+def serve(settings: Settings) -> int:
+    """Serves until SIGTERM or SIGINT, and returns the exit code.
+
+    :raises ConfigError: ``config.setting``: an address is taken, a certificate cannot be read, the store is this very
+        service; ``config.driver``.
+    :raises StoreError: ``store.refused``: there is no place for the registry.
+    """
+    for package in ("httptools", "prometheus_client", "starlette", "uvicorn"):
+        if find_spec(package) is None:
+            raise ConfigError(f"the service needs {package}: pip install 'mintage[server]'", code="config.driver")
+    logs.configure(settings)
+    _tls(settings)
+    settings.open_store().close()
+    _refuse_itself(settings)
+    listeners = Listeners(_bind("http", settings.http_address), _bind("redis", settings.redis_address))
+    _allow_files(len(listeners.bound()) * settings.max_connections + _OWN_FILES)
+    if settings.workers > 1:
+        return _Supervisor(settings, listeners).run()
+    uvloop.run(_work(settings, listeners, partial(_announce, settings, listeners)))
+    _leave()
+    return 0
+
+
+def _refuse_itself(settings: Settings) -> None:
+    """A service whose store is itself would ask itself for every integer, and never have one."""
+    url, address = StoreUrl.parse(settings.store_url), settings.http_address
+    if url.scheme not in {"http", "https"} or address is None:
+        return
+    for host, port in url.hosts:
+        if port == address[1] and (host == address[0] or is_loopback(host)):
+            raise ConfigError(f"store {url} is this service itself: name the store behind it", code="config.setting")
+
+
+def _allow_files(needed: int) -> None:
+    """Raises this process's limit of open files, which its workers inherit, as far as it may."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    limit = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
+    if soft == resource.RLIM_INFINITY or soft >= needed:
+        return
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
+    # Hardly anybody has that many connections: a limit that is near needs no word.
+    if limit < needed // 2:
+        _log.info("few open files", allowed=limit, needed=needed)
+
+
+def _tls(settings: Settings) -> ssl.SSLContext | None:
+    if settings.tls_cert is None:
+        return None
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    cert, key, ca = settings.tls_cert, settings.tls_key, settings.tls_client_ca
+    with _said(f"tls_cert {cert!a} with tls_key {key!a} is not a certificate and its private key, without a password"):
+        # Nobody is there to type one.
+        context.load_cert_chain(cert, key, password=str)
+    if ca is not None:
+        with _said(f"tls_client_ca {ca!a} is not a file of certificates"):
+            context.load_verify_locations(ca)
+        context.verify_mode = ssl.CERT_REQUIRED
+    return context
+
+
+@contextmanager
+def _said(what: str) -> Iterator[None]:
+    """Says what is wrong where OpenSSL does not."""
+    try:
+        yield
+    except OSError as error:
+        raise ConfigError(what, code="config.setting") from error
+
+
+# --- one worker ---------------------------------------------------------------------------------------------------
+
+
+async def _work(
+    settings: Settings, listeners: Listeners, announce: Callable[[], None], parent: Pipe | None = None
+) -> None:
+    """Serves until it is told to stop."""
+    from mintage.server.health import every
+    from mintage.server.service import Service
+
+    loop = asyncio.get_running_loop()
+    stop, hurry = asyncio.Event(), asyncio.Event()
+
+    def ask_to_stop() -> None:
+        # Whoever asks twice does not want to wait.
+        hurry.set() if stop.is_set() else stop.set()
+
+    if parent is None:
+        loop.add_signal_handler(signal.SIGTERM, ask_to_stop)
+        loop.add_signal_handler(signal.SIGINT, ask_to_stop)
+    else:
+        # Told once by the parent, and maybe by a service manager that tells all processes.
+        loop.add_signal_handler(signal.SIGTERM, stop.set)
+        loop.add_signal_handler(_HURRY, hurry.set)
+    service = Service(settings, settings.open_store())
+    servers, state = await _listen(service, listeners)
+    # Whoever is told that it serves finds it ready, if the store answers.
+    await service.watch.look()
+    tasks = [asyncio.create_task(service.watch.run()), asyncio.create_task(every(1.0, partial(_look, service, state)))]
+    if parent is not None:
+        tasks.append(asyncio.create_task(every(1.0, partial(_beat, parent, stop))))
+    announce()
+    # What is there by now stays: the collector need not walk over it while clients wait.
+    gc.collect()
+    gc.freeze()
+    await stop.wait()
+    await _drain(service, servers, hurry)
+    for task in tasks:
+        task.cancel()
+    try:
+        await asyncio.wait_for(service.close(), _FAREWELL_S)
+    except TimeoutError:
+        _log.warning("not everything was given back", store=str(service.store.url))
+    _log.info("stopped", pid=os.getpid())
+
+
+async def _listen(service: Service, listeners: Listeners) -> tuple[list[asyncio.Server], ServerState]:
+    """Accepts connections from now on. Returns what does, and what all of uvicorn's protocols share."""
+    from uvicorn import Config
+    from uvicorn.server import ServerState
+
+    from mintage.server.app import create_app
+    from mintage.server.http import HttpProtocol
+    from mintage.server.resp import RespProtocol
+
+    config = Config(
+        create_app(service),
+        lifespan="off",
+        ws="none",
+        interface="asgi3",
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        # Silent connections are closed by `look`.
+        timeout_keep_alive=10**9,
+    )
+    config.load()
+    state = ServerState()
+    makers: dict[str, Callable[[], asyncio.Protocol]] = {
+        "http": partial(HttpProtocol, service, config, state),
+        "redis": partial(RespProtocol, service),
+    }
+    tls: dict[str, Any] = {}
+    if (context := _tls(service.settings)) is not None:
+        tls = {"ssl": context, "ssl_handshake_timeout": service.settings.request_timeout_ms / 1000}
+    loop = asyncio.get_running_loop()
+    servers = [
+        await loop.create_server(makers[interface], sock=listener, backlog=BACKLOG, **tls)
+        for interface, listener in listeners.bound().items()
+    ]
+    return servers, state
+
+
+def _connections(service: Service) -> list[Connection]:
+    return [each for connections in service.connections.values() for each in connections]
+
+
+async def _look(service: Service, state: ServerState) -> None:
+    """The date of HTTP's answers, and connections that take too long."""
+    state.default_headers = [(b"date", formatdate(usegmt=True).encode())]
+    for each in _connections(service):
+        each.look(service.settings.request_timeout_ms / 1000, service.settings.idle_timeout_ms / 1000)
+
+
+async def _beat(parent: Pipe, stop: asyncio.Event) -> None:
+    """Tells the parent that this loop turns; stops where there is none any more."""
+    try:
+        parent.send_bytes(b".")
+    except BrokenPipeError:
+        stop.set()
+    except BlockingIOError:
+        pass  # it was frozen for hours
+
+
+async def _drain(service: Service, servers: list[asyncio.Server], hurry: asyncio.Event) -> None:
+    """Accepts nothing new, answers what was asked, and closes connections once they are silent."""
+    _log.info("stopping", pid=os.getpid(), connections={name: len(each) for name, each in service.connections.items()})
+    service.draining = True
+    service.lane.drain()
+    for server in servers:
+        server.close()
+    grace_s = service.settings.grace_ms / 1000
+    deadline = time.monotonic() + grace_s
+    while (left := _connections(service)) and time.monotonic() < deadline and not hurry.is_set():
+        for each in left:
+            each.finish()
+        with suppress(TimeoutError):
+            await asyncio.wait_for(hurry.wait(), min(0.5, grace_s / 4))
+    for each in left:
+        each.close()
+    # Those that read get what is written.
+    deadline = time.monotonic() + _LAST_WORDS_S
+    while _connections(service) and time.monotonic() < deadline:
+        await asyncio.sleep(0.01)
+    for each in _connections(service):
+        each.abort()
+    if left:
+        _log.warning("connections closed at the end of the grace period", connections=len(left))
+
+
+def _leave() -> None:
+    """Ends the process now if one of its threads still waits for a store that is away, which no exit interrupts."""
+    if any(not thread.daemon for thread in threading.enumerate() if thread is not threading.main_thread()):
+        logging.shutdown()
+        os._exit(0)
+
+
+def _announce(settings: Settings, listeners: Listeners) -> None:
+    """Says where it serves: in the log, and on a terminal as lines to paste."""
+    from mintage import __version__
+
+    addresses = listeners.addresses()
+    _log.info(
+        "serving",
+        version=__version__,
+        pid=os.getpid(),
+        workers=settings.workers,
+        store=str(StoreUrl.parse(settings.store_url)),
+        keys=len(settings.keys),
+        auto_create=settings.creates,
+        **addresses,
+    )
+    if not logs.is_console(settings):
+        return
+    scheme = "https" if settings.tls_cert is not None else "http"
+    url = f"{scheme}://{addresses.get('http', '')}"
+    lines = []
+    if "http" in addresses:
+        lines.append(f"""curl -d '{{"serviceName": "orders", "count": 3}}' {url}/alloc""")
+    if "redis" in addresses:
+        host, _, port = addresses["redis"].rpartition(":")
+        at = "" if host == "127.0.0.1" else f"-h {host.strip('[]')} "
+        lines.append(f"redis-cli {at}-p {port} INCR orders")
+    if "http" in addresses:
+        # In another terminal, the virtual environment of this one may not be activated.
+        python = shlex.quote(sys.executable)
+        lines.append(f"""{python} -c 'import mintage; print(mintage.Client("{url}").next("orders"))'""")
+    print("\nTry it:", *lines, sep="\n  ", end="\n\n", flush=True)
+    if "http" in addresses:
+        print(f"Or open {url}/ in a browser. Ctrl-C stops it.\n", flush=True)
+
+
+# --- several workers ----------------------------------------------------------------------------------------------
+
+
+class _Worker:
+    """A process, and what it lets the parent hear."""
+
+    def __init__(self, settings: Settings, listeners: Listeners) -> None:
+        self.pipe, theirs = connection.Pipe(duplex=False)
+        self.process = get_context("spawn").Process(target=_run_worker, args=(settings, listeners, theirs))
+        # Ctrl-C reaches all processes of a terminal, but the parent tells its workers by itself. They inherit this.
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+        try:
+            self.process.start()
+        finally:
+            signal.signal(signal.SIGINT, before)
+            theirs.close()
+        self.serves = False
+        """Whether it was heard at all."""
+        self._started_s = self._heard_s = time.monotonic()
+
+    def is_well(self) -> bool:
+        """Whether it lives, and its loop turns."""
+        with suppress(OSError, EOFError):
+            while self.pipe.poll():
+                self.pipe.recv_bytes(16)
+                self.serves = True
+                self._heard_s = time.monotonic()
+        return self.process.is_alive() and time.monotonic() - self._heard_s < _SILENCE_S
+
+    def is_young(self) -> bool:
+        """Whether it was started only just now."""
+        return time.monotonic() - self._started_s < _YOUNG_S
+
+    def hurry(self) -> None:
+        """Has it stop without waiting for its clients, once it is told to stop."""
+        if self.process.pid is not None and self.process.is_alive():
+            os.kill(self.process.pid, _HURRY)
+
+    def end(self) -> int:
+        """Kills it unless it has ended, and returns its exit code."""
+        self.process.kill()
+        self.process.join()
+        self.pipe.close()
+        return self.process.exitcode or 0
+
+
+class _Supervisor:
+    """Starts workers, replaces those that die or hang, and stops them."""
+
+    def __init__(self, settings: Settings, listeners: Listeners) -> None:
+        self._settings = settings
+        self._listeners = listeners
+        self._workers: list[_Worker] = []
+        self._signals: list[int] = []
+        # A signal wakes whoever waits for this.
+        self._wake, self._waker = socket.socketpair()
+        self._waker.setblocking(False)
+
+    def run(self) -> int:
+        """Until SIGTERM or SIGINT; returns the exit code."""
+        # Before anything imports prometheus_client: it reads this once.
+        directory = os.environ["PROMETHEUS_MULTIPROC_DIR"] = tempfile.mkdtemp(prefix="mintage-metrics-")
+        signal.set_wakeup_fd(self._waker.fileno(), warn_on_full_buffer=False)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda number, _: self._signals.append(number))
+        try:
+            failed = self._start() or self._watch()
+        finally:
+            stopped = self._stop()
+            shutil.rmtree(directory, ignore_errors=True)
+        return failed or stopped
+
+    def _start(self) -> int:
+        """Starts the workers. Returns the exit code of one that cannot serve; 0 once all do, or at a signal."""
+        self._workers = [_Worker(self._settings, self._listeners) for _ in range(self._settings.workers)]
+        while not self._signals:
+            starting = [worker for worker in self._workers if not worker.serves]
+            if not starting:
+                _announce(self._settings, self._listeners)
+                break
+            self._wait([worker.pipe for worker in starting])
+            for worker in starting:
+                if not worker.is_well():
+                    return self._bury(worker) or 1
+        return 0
+
+    def _watch(self) -> int:
+        """Replaces workers that die or hang, until a signal."""
+        from mintage.server.metrics import Workers
+
+        counted = Workers()
+        while not self._signals:
+            self._wait([worker.process.sentinel for worker in self._workers])
+            for at, worker in enumerate(self._workers):
+                if self._signals or worker.is_well():
+                    continue
+                self._bury(worker)
+                counted.gone(worker.process.pid or 0)
+                if worker.is_young():
+                    self._wait([])
+                if self._signals:
+                    break
+                try:
+                    self._workers[at] = _Worker(self._settings, self._listeners)
+                except OSError as error:
+                    # Too many processes, too little memory: later, maybe.
+                    _log.error("worker not started", error=str(error))
+                    self._wait([])
+                else:
+                    counted.replaced()
+        return 0
+
+    def _wait(self, signs: list[Any]) -> None:
+        """Until there is one of these, a signal, or nothing for a while."""
+        connection.wait([self._wake, *signs], _PAUSE_S)
+
+    def _bury(self, worker: _Worker) -> int:
+        code = worker.end()
+        _log.error("worker died", pid=worker.process.pid, exit=code)
+        return code
+
+    def _stop(self) -> int:
+        """Stops all; returns 0 if all of them ended as they should."""
+        for listener in self._listeners.bound().values():
+            listener.close()
+        deadline = time.monotonic() + self._settings.grace_ms / 1000 + _LAST_WORDS_S + _FAREWELL_S + _PAUSE_S
+        for worker in self._workers:
+            worker.process.terminate()
+        hurried = False
+        while (left := [each for each in self._workers if each.process.is_alive()]) and time.monotonic() < deadline:
+            if len(self._signals) > 1 and not hurried:
+                hurried = True
+                for worker in left:
+                    worker.hurry()
+            connection.wait([worker.process.sentinel for worker in left], 0.1)
+        for worker in left:
+            self._bury(worker)
+        # One that was just starting, or that had just ended, may end by the signal.
+        codes = {worker.end() for worker in self._workers}
+        return int(not codes <= {0, -signal.SIGTERM, -_HURRY})
+
+
+def _run_worker(settings: Settings, listeners: Listeners, parent: Pipe) -> None:
+    logs.configure(settings)
+    os.set_blocking(parent.fileno(), False)
+    try:
+        uvloop.run(_work(settings, listeners, lambda: None, parent))
+    except MintError as error:
+        _log.error("cannot serve", code=error.code, error=str(error))
+        sys.exit(CATALOGUE[error.code].exit)
+    if (supervisor := parent_process()) is not None and not supervisor.is_alive():
+        shutil.rmtree(os.environ["PROMETHEUS_MULTIPROC_DIR"], ignore_errors=True)
+    _leave()

@@ -1,0 +1,455 @@
+"""The service's operations, whatever interface they are asked through.
+
+What is held is handed out at once, by the lane (Rust); only what must ask the store waits, and never in the event
+loop: for segments the keeper's thread asks, for all else a thread of a small pool. Each operation checks the caller's
+rights and rates first, and raises nothing but :class:`~mintage.errors.MintError`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from collections import Counter, deque
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from contextvars import ContextVar
+from functools import partial
+from typing import TYPE_CHECKING, Final, ParamSpec, Protocol, TypeVar
+
+from mintage import Sequence, locality, sno, snowflake
+from mintage._core.service import Bucket, Lane
+from mintage.errors import FieldError, MintError, RequestError, StoreError
+from mintage.keeper import LONGEST_PAUSE_S
+from mintage.lease import MAX_INTEGER, NamespaceRecord, Segment, check_name
+from mintage.server.health import Watch
+from mintage.server.keys import Caller, Keys
+from mintage.server.metrics import Metered, Metrics
+from mintage.server.wake import Wake
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from mintage.server.settings import Settings
+    from mintage.store import Store
+
+__all__ = ["FALLBACK_FLOOR", "GENERATORS", "Connection", "Generator", "Service"]
+
+P = ParamSpec("P")
+T = TypeVar("T")
+Generator = sno.Generator | snowflake.Generator | locality.Generator
+
+GENERATORS: Final[dict[str, type[Generator]]] = {
+    "sno": sno.Generator,
+    "snowflake": snowflake.Generator,
+    "locality": locality.Generator,
+}
+FALLBACK_FLOOR: Final = 2**62
+"""Integers of the last resort are not below: the upper half of the 63-bit space."""
+
+_THREADS: Final = 16
+_MINTERS: Final = 4
+#: More callers than this do not wait for a thread.
+_MOST_WAITING: Final = 4096
+#: A client holds a current and a next segment of each namespace.
+_MOST_LENT: Final = 16
+#: For how long a list of all namespaces is believed.
+_NAMES_S: Final = 1.0
+
+
+class Connection(Protocol):
+    """A client's connection, of whatever interface."""
+
+    def look(self, request_timeout_s: float, idle_timeout_s: float) -> None:
+        """Called once a second: closes itself where the client takes too long."""
+
+    def finish(self) -> bool:
+        """Closes itself if it was silent since this was last called; whether it did."""
+
+    def close(self) -> None:
+        """Closes itself once what is written is sent."""
+
+    def abort(self) -> None:
+        """Closes itself now."""
+
+
+class Service:
+    """What ``mintage serve`` serves."""
+
+    fallback: Final[ContextVar[bool]] = ContextVar("mintage_fallback", default=False)
+    """Whether the last answer to this request is from the last resort."""
+
+    def __init__(self, settings: Settings, store: Store) -> None:
+        self.settings = settings
+        self.metrics = Metrics()
+        self.store: Store = Metered(store, self.metrics)
+        self.keys = Keys(settings)
+        self.lane = Lane(
+            open=not settings.has_keys,
+            limit=settings.max_request_bytes,
+            most=settings.max_count,
+            trace_header=settings.trace_header,
+        )
+        self.draining = False
+        self.connections: dict[str, set[Connection]] = {"http": set(), "redis": set()}
+        """By interface, those that are open."""
+        self.watch = Watch(self)
+        self.wake = Wake()
+        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="mintage-store")
+        # Apart, as a layout that has few IDs keeps who mints waiting.
+        self._minters = ThreadPoolExecutor(_MINTERS, thread_name_prefix="mintage-mint")
+        self._minting: Counter[str] = Counter()
+        """By scheme, how many IDs are being minted."""
+        # A second's, as whoever waits for more has a thread.
+        self._most_ids = {"snowflake": max(1, settings.layout.ids_per_second)}
+        """By scheme, how many may be minted at a time, where that is bounded."""
+        self._waiting = 0
+        self._sequences: dict[str, Sequence] = {}
+        self._buckets: dict[str, Bucket] = {}
+        self._refills: dict[str, asyncio.Future[None]] = {}
+        self._opening: dict[str, asyncio.Task[None]] = {}
+        self._names: frozenset[str] = frozenset()
+        self._names_at_s = -_NAMES_S
+        self._generators: dict[str, Generator] = {}
+        self._lent: dict[str, deque[tuple[str, Segment]]] = {}
+        """By namespace, the last segments that clients hand out by themselves, and whose key reserved them."""
+
+    # --- who asks -----------------------------------------------------------------------------------------------
+
+    def caller(self, key: str | bytes | None) -> Caller:
+        """Who brings this key.
+
+        :raises RequestError: ``request.key``.
+        """
+        return self.keys.find(key)
+
+    def _pace(self, bucket: Bucket | None, what: str) -> None:
+        wait_ms = bucket.take() if bucket is not None else 0
+        if wait_ms > 0:
+            raise RequestError(
+                f"{what} is asked more often than its rate allows: try again in {wait_ms} ms",
+                code="request.rate",
+                retry_after_ms=wait_ms,
+            )
+
+    def _admit(self, caller: Caller, right: str, name: str) -> None:
+        caller.check(right, name)
+        self._pace(caller.bucket, f"key {caller.name!r}")
+
+    # --- integers -----------------------------------------------------------------------------------------------
+
+    async def next(self, caller: Caller, namespace: str, count: int) -> list[int]:
+        """The next ``count`` integers of a namespace, 1 to ``max_count``; in a row as a rule, not always.
+
+        :raises RequestError: ``request.rights``, ``request.rate``, ``request.namespace``, ``request.namespaces``.
+        :raises FieldError: ``field.range``.
+        :raises ConfigError: ``config.name``.
+        :raises StoreError: ``store.unavailable`` with ``retry_after_ms``: nothing is held, and the store is away.
+        :raises GenerationError: ``sequence.exhausted``.
+        """
+        taken: list[int] = []
+        deadline = self._deadline()
+        try:
+            await self._enter(caller, namespace, count)
+            taken = self.lane.take(namespace, count)
+            while len(taken) < count:
+                await self._refill(namespace, count - len(taken), deadline)
+                taken += self.lane.take(namespace, count - len(taken))
+        except StoreError as error:
+            taken += self._last_resort(namespace, count - len(taken), error)
+        self.metrics.integers(namespace, count)
+        return taken
+
+    async def reserve(self, caller: Caller, namespace: str, count: int) -> range:
+        """The next ``count`` integers in a row, 1 to ``max_count``.
+
+        :raises MintError: as :meth:`next`.
+        """
+        await self._enter(caller, namespace, count)
+        deadline = self._deadline()
+        while (row := self.lane.row(namespace, count)) is None:
+            if self.lane.has_next(namespace):
+                # The segment that waits is too short, and is to be handed out first.
+                segment = await self._thread(self.lane.supply(namespace).reserve, count)
+                row = segment.as_range()
+                break
+            # Many such rows in one segment, so that not each of them is a write of the store's.
+            await self._refill(namespace, count * 8, deadline)
+        self.metrics.integers(namespace, count)
+        return row
+
+    async def segment(self, caller: Caller, namespace: str, count: int) -> Segment:
+        """Reserves a segment in the store for a caller that hands out by itself, 1 to ``max_reserve`` integers.
+
+        :raises MintError: as :meth:`next`, but with the right ``reserve``.
+        """
+        check_name(namespace, "namespace")
+        self._admit(caller, "reserve", namespace)
+        self._check_count(count, self.settings.max_reserve)
+        await self._ensure(namespace)
+        segment = await self._thread(self.store.reserve, namespace, count)
+        self._lent.setdefault(namespace, deque(maxlen=_MOST_LENT)).append((caller.name, segment))
+        self.metrics.integers(namespace, len(segment))
+        return segment
+
+    async def give_back(self, caller: Caller, segment: Segment, first_unused: int) -> bool:
+        """Takes back the unused tail of a segment if it is still the last that was reserved; to be asked once only.
+
+        The store believes whoever gives back. So only what this process lent to this caller goes on to it.
+
+        :raises MintError: as :meth:`segment`.
+        """
+        check_name(segment.namespace, "namespace")
+        self._admit(caller, "reserve", segment.namespace)
+        lent = self._lent.get(segment.namespace, deque())
+        for one in lent:
+            name, whole = one
+            if name == caller.name and whole.last == segment.last and first_unused in whole.as_range():
+                # Before the store is asked: an answer that is lost may have been a yes.
+                lent.remove(one)
+                return await self._thread(self.store.give_back, whole, first_unused)
+        return False
+
+    async def find_namespace(self, caller: Caller, namespace: str) -> NamespaceRecord:
+        """What the store keeps of a namespace.
+
+        :raises RequestError: ``request.rights``, ``request.rate``, ``request.namespace``.
+        :raises StoreError: as the store's verbs.
+        """
+        check_name(namespace, "namespace")
+        for record in await self.ask(caller, "describe", namespace, self.store.list_namespaces):
+            if record.name == namespace:
+                return record
+        raise RequestError(f"there is no namespace {namespace!r}", code="request.namespace")
+
+    async def _enter(self, caller: Caller, namespace: str, count: int) -> None:
+        """Lets a caller to a namespace, and opens it if need be."""
+        check_name(namespace, "namespace")
+        self._admit(caller, "next", namespace)
+        self._check_count(count, self.settings.max_count)
+        if namespace not in self._sequences:
+            opening = self._opening.get(namespace)
+            if opening is None:
+                opening = self._opening[namespace] = asyncio.ensure_future(self._open(namespace))
+                opening.add_done_callback(lambda _: self._opening.pop(namespace, None))
+            # One caller that goes away must not take the others along.
+            await asyncio.shield(opening)
+        self._pace(self._buckets.get(namespace), f"namespace {namespace!r}")
+
+    def _check_count(self, count: int, most: int) -> None:
+        if not 1 <= count <= most:
+            raise FieldError(f"count {count} is outside 1..{most}", code="field.range")
+
+    async def _open(self, namespace: str) -> None:
+        await self._ensure(namespace)
+        settings = self.settings
+        make = partial(
+            Sequence,
+            namespace,
+            self.store,
+            min_step=settings.min_step,
+            max_step=settings.max_step,
+            target_ms=settings.target_ms,
+            max_wait_ms=settings.max_wait_ms,
+        )
+        sequence = await self._thread(make)
+        self.lane.serve(namespace, sequence, self._bucket(namespace))
+        self._sequences[namespace] = sequence
+
+    def _bucket(self, namespace: str) -> Bucket | None:
+        """What holds a namespace to its rate, if it has one."""
+        settings = self.settings
+        rate = settings.rates.get(namespace, settings.rate) / settings.workers
+        if rate > 0 and namespace not in self._buckets:
+            self._buckets[namespace] = Bucket(rate, round(settings.burst or rate) or 1)
+        return self._buckets.get(namespace)
+
+    async def _ensure(self, namespace: str) -> None:
+        """Refuses a namespace that does not exist and may not be made by its first use."""
+        if namespace in self._names:
+            return
+        now_s = time.monotonic()
+        if now_s - self._names_at_s >= _NAMES_S:
+            # Before the store is asked: while it answers, others need not ask as well.
+            self._names_at_s = now_s
+            try:
+                self._names = frozenset(record.name for record in await self._thread(self.store.list_namespaces))
+            except MintError:
+                self._names_at_s = -_NAMES_S
+                raise
+        if namespace in self._names:
+            return
+        if not self.settings.creates:
+            raise RequestError(
+                f"there is no namespace {namespace!r}, and auto_create is off: create it first",
+                code="request.namespace",
+            )
+        if len(self._names) >= self.settings.max_namespaces:
+            raise RequestError(
+                f"namespace {namespace!r} is not made by its first use: there are {len(self._names)}, the limit is "
+                f"{self.settings.max_namespaces}",
+                code="request.namespaces",
+            )
+        self._names |= {namespace}
+
+    def made(self, namespace: str) -> None:
+        """Takes note of a namespace that was made just now: it may be used at once."""
+        self._names |= {namespace}
+
+    def _deadline(self) -> float:
+        return asyncio.get_running_loop().time() + self.settings.max_wait_ms / 1000
+
+    async def _refill(self, namespace: str, want: int, deadline: float) -> None:
+        """Waits for the keeper's next try to fetch a segment.
+
+        :raises MintError: why there is none, once waiting does not help or the deadline is past.
+        """
+        loop = asyncio.get_running_loop()
+        supply = self.lane.supply(namespace)
+        answered = self._refills.get(namespace)
+        if answered is None or answered.done():
+            answered = self._refills[namespace] = loop.create_future()
+
+            def settle(answered: asyncio.Future[None] = answered) -> None:
+                if not answered.done():
+                    answered.set_result(None)
+
+            def tell() -> None:
+                # The loop may be closed by now.
+                with suppress(RuntimeError):
+                    loop.call_soon_threadsafe(settle)
+
+            supply.ask(want, tell)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(asyncio.shield(answered), max(0.0, deadline - loop.time()))
+        failure = supply.refusal()
+        is_late = loop.time() >= deadline
+        if failure is not None and (is_late or failure.code != "store.unavailable"):
+            raise failure
+        if is_late and not self.lane.has_next(namespace):
+            raise StoreError(
+                f"{self.store.url}: no answer in {self.settings.max_wait_ms} ms",
+                code="store.unavailable",
+                retry_after_ms=round(LONGEST_PAUSE_S * 1000),
+            )
+
+    def _last_resort(self, namespace: str, count: int, error: StoreError) -> list[int]:
+        if self.settings.fallback != "random" or error.code != "store.unavailable":
+            raise error
+        if namespace not in self._sequences:
+            if namespace not in self._names:
+                # Whether it exists cannot be asked now. Each has its metrics for ever, so there is a limit.
+                if not self.settings.creates or len(self._names) >= self.settings.max_namespaces:
+                    raise error
+                self._names |= {namespace}
+            self._pace(self._bucket(namespace), f"namespace {namespace!r}")
+        self.metrics.fallback(namespace, count)
+        self.fallback.set(True)
+        return [FALLBACK_FLOOR + secrets.randbelow(MAX_INTEGER + 1 - FALLBACK_FLOOR) for _ in range(count)]
+
+    # --- IDs ----------------------------------------------------------------------------------------------------
+
+    async def mint(self, caller: Caller, scheme: str, count: int, meta: int = 0) -> list[str]:
+        """``count`` IDs of a scheme as text, 1 to ``max_count``; ``meta`` is sno's metabyte, 0 to 255.
+
+        :raises RequestError: ``request.rights``, ``request.rate``, ``request.malformed``: no such scheme.
+        :raises FieldError: ``field.range``.
+        :raises LeaseError: as a generator's ``new``.
+        :raises StoreError: as a generator's ``new``.
+        :raises GenerationError: as a generator's ``new``.
+        """
+        if scheme not in GENERATORS:
+            raise RequestError(f"scheme {scheme!r:.60} is none of {', '.join(GENERATORS)}", code="request.malformed")
+        self._admit(caller, "mint", scheme)
+        most = self._most_ids.get(scheme, MAX_INTEGER)
+        self._check_count(count, min(self.settings.max_count, most))
+        if self._minting[scheme] and self._minting[scheme] + count > most:
+            raise RequestError(
+                f"{self._minting[scheme]} IDs of {scheme} are being minted already, and a second has {most}",
+                code="request.busy",
+                retry_after_ms=1000,
+            )
+        if not 0 <= meta <= (255 if scheme == "sno" else 0):
+            limit = "outside 0..255" if scheme == "sno" else f"not 0: {scheme} has no metabyte"
+            raise FieldError(f"meta {meta} is {limit}", code="field.range")
+        self._minting[scheme] += count
+        try:
+            ids = await self._within(self._minters, self._mint, scheme, count, meta)
+        finally:
+            self._minting[scheme] -= count
+        self.metrics.ids(scheme, count)
+        return ids
+
+    def _mint(self, scheme: str, count: int, meta: int) -> list[str]:
+        generator = self._generators.get(scheme)
+        if generator is None:
+            make: Callable[..., Generator] = GENERATORS[scheme]
+            if scheme == "snowflake":
+                make = partial(make, layout=self.settings.layout, nodes=self.settings.nodes)
+            made = make(
+                store=self.store,
+                span_ms=self.settings.span_ms,
+                on_lease_lost="move",
+                max_wait_ms=self.settings.max_wait_ms,
+            )
+            generator = self._generators.setdefault(scheme, made)
+            if generator is not made:
+                made.close()
+        if isinstance(generator, sno.Generator):
+            return list(map(str, generator.batch(count, meta)))
+        return list(map(str, generator.batch(count)))
+
+    # --- the store's verbs --------------------------------------------------------------------------------------
+
+    async def ask(
+        self, caller: Caller, right: str, name: str, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Any verb of the store, for whoever has the right to it.
+
+        :raises RequestError: ``request.rights``, ``request.rate``, ``request.busy``.
+        :raises MintError: as the verb.
+        """
+        self._admit(caller, right, name)
+        return await self._thread(verb, *args, **kwargs)
+
+    async def _thread(self, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        return await self._within(self._threads, verb, *args, **kwargs)
+
+    async def _within(self, threads: ThreadPoolExecutor, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        if self._waiting >= _MOST_WAITING:
+            raise RequestError(
+                f"{self._waiting} requests wait for the store already: try again in a second",
+                code="request.busy",
+                retry_after_ms=1000,
+            )
+        self._waiting += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(threads, partial(verb, *args, **kwargs))
+        except StoreError as error:
+            if error.code == "store.unavailable" and error.retry_after_ms is None:
+                error.retry_after_ms = round(LONGEST_PAUSE_S * 1000)
+            raise
+        finally:
+            self._waiting -= 1
+
+    # --- what is open -------------------------------------------------------------------------------------------
+
+    def sequences(self) -> dict[str, Sequence]:
+        """The namespaces that are served, and what they are served from."""
+        return dict(self._sequences)
+
+    def generators(self) -> dict[str, Generator]:
+        """The schemes of which IDs were minted, and their generators."""
+        return dict(self._generators)
+
+    async def close(self) -> None:
+        """Gives leases and the tails of segments back, as far as the store answers."""
+        loop = asyncio.get_running_loop()
+        owners: list[Sequence | Generator] = [*self._sequences.values(), *self._generators.values()]
+        closing: list[Awaitable[None]] = [loop.run_in_executor(self._threads, owner.close) for owner in owners]
+        for failure in await asyncio.gather(*closing, return_exceptions=True):
+            if isinstance(failure, BaseException) and not isinstance(failure, MintError):
+                raise failure
+        await loop.run_in_executor(self._threads, self.store.close)
+        self._threads.shutdown(wait=False)
+        self._minters.shutdown(wait=False)

@@ -1,0 +1,40 @@
+"""snowflake: 64-bit integers of time, node and sequence number, in any layout.
+
+>>> from mintage import snowflake
+>>> generator = snowflake.Generator(node=786)
+>>> snowflake.DEFAULT.parse(generator.new()).node
+786
+"""
+
+from __future__ import annotations
+
+from mintage._core.snowflake import (
+    DEFAULT,
+    DISCORD,
+    INSTAGRAM,
+    SONYFLAKE,
+    TWITTER,
+    Generator,
+    Layout,
+    Parts,
+    node_from_macs,
+    to_lines,
+)
+
+__all__ = [
+    "DEFAULT",
+    "DISCORD",
+    "INSTAGRAM",
+    "SONYFLAKE",
+    "TWITTER",
+    "Generator",
+    "Layout",
+    "Parts",
+    "new",
+    "node_from_macs",
+    "to_lines",
+]
+
+# A bound method, not a function around it: the call is the hot path.
+_default = Generator()
+new = _default.new

@@ -1,0 +1,256 @@
+"""Stores: where leases and segments are recorded before anybody mints from them.
+
+:func:`open_store` makes a store of a URL. All stores have the verbs of :class:`Store`, and all pass one contract suite.
+Verbs are synchronous: one is needed once in thousands of IDs, so async callers hop to a thread.
+"""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Self, TypeVar
+
+from mintage.errors import ConfigError
+from mintage.lease import CLOCK_LIMIT_MS, SPAN_MS
+from mintage.store.url import StoreUrl
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from mintage.lease import Lease, NamespaceRecord, NodeRecord, PoolRecord, Segment
+
+__all__ = ["Description", "PerProcess", "Store", "open_store"]
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """What a store says of itself."""
+
+    url: str
+    """Without the password."""
+    promise: str
+    """How far uniqueness reaches: ``"process"``, ``"host"`` or ``"shared"``."""
+    server: str
+    """Product and version."""
+    identity: str
+    """What tells this server from one that took over from it."""
+    now_ms: int
+    """The store's clock, in milliseconds since the Unix epoch."""
+    warnings: tuple[str, ...] = ()
+    """What weakens the promise, each with what to do about it."""
+
+
+class Store(ABC):
+    """Where leases and segments are recorded. Threads may share one; a forked child gets connections of its own.
+
+    Every verb is atomic and durable: once it has returned, neither a crash nor a restart of the store undoes it. Every
+    verb raises StoreError: ``store.unavailable`` where the store cannot be reached (whether it took effect is then not
+    known, and does no harm: what may have been reserved is skipped), ``store.refused`` where it answered with an
+    error, ``store.schema`` where its tables were made by a newer mintage.
+    """
+
+    url: StoreUrl
+    promise: ClassVar[str]
+    clock_limit_ms: int = CLOCK_LIMIT_MS
+    """How far a caller's clock may be from the store's."""
+
+    @abstractmethod
+    def acquire(
+        self,
+        pool: str,
+        *,
+        nodes: range,
+        layout: str,
+        holder: str,
+        now_ms: int,
+        span_ms: int,
+        never_used: bool = False,
+    ) -> Lease:
+        """Grants a node number of ``nodes`` that nobody can still be using, until ``span_ms`` after ``now_ms``.
+
+        ``layout`` says what the pool's node numbers mean; the first acquire makes the pool. ``holder`` is for people to
+        read. ``never_used`` asks for a number that has never been granted.
+
+        :raises LeaseError: ``lease.none_free`` with ``retry_after_ms``, ``lease.clock``.
+        :raises ConfigError: ``config.pool``, ``config.name``, ``config.node``, ``config.span``.
+        """
+
+    @abstractmethod
+    def extend(self, lease: Lease, *, now_ms: int) -> Lease:
+        """The same lease with its window until one span from now; a window never gets shorter.
+
+        :raises LeaseError: ``lease.lost``, ``lease.clock``.
+        """
+
+    @abstractmethod
+    def release(self, lease: Lease, *, used_until_ms: int) -> None:
+        """Ends a lease; the next holder may start at ``used_until_ms``.
+
+        :raises LeaseError: ``lease.lost``.
+        """
+
+    @abstractmethod
+    def revoke(self, pool: str, node: int) -> NodeRecord:
+        """Takes a lease from its holder, which mints to the end of its window and then raises ``lease.lost``.
+
+        :raises LeaseError: ``lease.unknown``: the node number was never granted.
+        """
+
+    @abstractmethod
+    def create_pool(self, pool: str, *, layout: str, span_ms: int = SPAN_MS) -> PoolRecord:
+        """Makes a pool, or frees an existing one from its quarantine: nothing that minted from it may still run.
+
+        ``span_ms`` is the longest span that a new pool grants; that of an existing one stays as it is.
+
+        :raises ConfigError: ``config.pool``: it exists with another layout; ``config.name``, ``config.span``.
+        """
+
+    @abstractmethod
+    def reserve(self, namespace: str, count: int) -> Segment:
+        """Reserves the next ``count`` integers, or as many as are left; makes a namespace that does not exist.
+
+        :raises GenerationError: ``sequence.exhausted``.
+        :raises FieldError: ``field.range``: ``count`` is outside 1 to 2^31 - 1.
+        :raises ConfigError: ``config.name``.
+        """
+
+    @abstractmethod
+    def give_back(self, segment: Segment, first_unused: int) -> bool:
+        """Takes back the unused tail of a segment if it is still the last that was reserved.
+
+        A tail can be given back once: afterwards its integers belong to whoever reserves them next.
+        """
+
+    @abstractmethod
+    def create_namespace(
+        self, namespace: str, *, start: int = 1, maximum: int = 2**63 - 1, stride: int = 1, offset: int = 0
+    ) -> NamespaceRecord:
+        """Makes a namespace of the integers from ``start`` to ``maximum`` that are ``offset`` modulo ``stride``.
+
+        :raises ConfigError: ``config.namespace``: it exists; ``config.name``.
+        :raises FieldError: ``field.range``.
+        """
+
+    @abstractmethod
+    def raise_floor(self, namespace: str, value: int) -> NamespaceRecord:
+        """Lets no integer below ``value`` be reserved any more; never moves back. Makes a missing namespace.
+
+        Whoever holds a segment from before hands it out, or gives its tail back: stop them first.
+
+        :raises FieldError: ``field.range``.
+        :raises ConfigError: ``config.name``.
+        """
+
+    @abstractmethod
+    def list_pools(self) -> Sequence[PoolRecord]:
+        """All pools, by name."""
+
+    @abstractmethod
+    def list_leases(self, pool: str | None = None) -> Sequence[NodeRecord]:
+        """All node numbers that were granted at least once, by pool and number."""
+
+    @abstractmethod
+    def list_namespaces(self) -> Sequence[NamespaceRecord]:
+        """All namespaces, by name."""
+
+    @abstractmethod
+    def describe(self) -> Description:
+        """What the store is, and what weakens its promise."""
+
+    @abstractmethod
+    def now_ms(self) -> int:
+        """The store's clock, in milliseconds since the Unix epoch."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Closes the connections; closing twice does nothing. A verb opens them again."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.url}>"
+
+
+class PerProcess(Generic[T]):
+    """What a forked child must not share with its parent, such as a connection: made at first use in each process."""
+
+    def __init__(self, make: Callable[[], T]) -> None:
+        self._make = make
+        # The parent's is kept, never closed: closing it here would say goodbye in the parent's name.
+        self._made: dict[int, T] = {}
+
+    def get(self) -> T:
+        """This process's own."""
+        try:
+            return self._made[os.getpid()]
+        except KeyError:
+            return self._made.setdefault(os.getpid(), self._make())
+
+    def pop(self) -> T | None:
+        """Forgets this process's own and returns it, if it was made."""
+        return self._made.pop(os.getpid(), None)
+
+
+SCHEMES: Final[dict[str, tuple[str, str, str | None]]] = {
+    "memory": ("mintage.store.memory", "MemoryStore", None),
+    "sqlite": ("mintage.store.sqlite", "SqliteStore", None),
+    "mysql": ("mintage.store.database", "MySqlStore", "mysql"),
+    "mariadb": ("mintage.store.database", "MySqlStore", "mysql"),
+    "postgresql": ("mintage.store.database", "PostgreSqlStore", "postgresql"),
+    "redis": ("mintage.store.redis", "RedisStore", "redis"),
+    "rediss": ("mintage.store.redis", "RedisStore", "redis"),
+    "redis+sentinel": ("mintage.store.redis", "RedisStore", "redis"),
+    "redis+cluster": ("mintage.store.redis", "RedisStore", "redis"),
+    "valkey": ("mintage.store.redis", "RedisStore", "redis"),
+    "etcd": ("mintage.store.etcd", "EtcdStore", "etcd"),
+    "etcds": ("mintage.store.etcd", "EtcdStore", "etcd"),
+    "http": ("mintage.store.http", "HttpStore", "client"),
+    "https": ("mintage.store.http", "HttpStore", "client"),
+}
+"""What a URL's scheme is made with: module, class, and the extra that brings its driver."""
+
+
+def open_store(url: str) -> Store:
+    """The store that a URL names. Connects at first use.
+
+    ``memory:`` · ``sqlite:///ids.db`` · ``mysql://user:password@host/database`` · ``mariadb://…`` · ``postgresql://…``
+    · ``redis://…`` · ``etcd://…`` · ``mysql://…?cache=redis://…`` · ``http://:key@host:8080``, the service. Options are
+    a query, such as ``?timeout_ms=500``.
+
+    :raises ArgumentError: ``url`` is not str.
+    :raises ConfigError: ``config.store``: the URL is malformed; ``config.driver``: its driver is not installed.
+    """
+    parsed = StoreUrl.parse(url)
+    if parsed.scheme not in SCHEMES:
+        known = ", ".join(SCHEMES)
+        raise ConfigError(f"no store is called {parsed.scheme!r}: use one of {known}", code="config.store")
+    if "cache" in parsed.options:
+        from mintage.store.cached import CachedStore
+
+        return CachedStore(parsed)
+    module, name, extra = SCHEMES[parsed.scheme]
+    make: Callable[[StoreUrl], Store] = getattr(load_driver(module, extra), name)
+    return make(parsed)
+
+
+def load_driver(module: str, extra: str | None) -> Any:
+    """Imports a module that needs the packages of an extra.
+
+    :raises ConfigError: ``config.driver``, with the line that installs them.
+    """
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        if extra is None or (error.name or "").startswith("mintage"):
+            raise
+        raise ConfigError(
+            f"this needs the package {error.name}: pip install 'mintage[{extra}]'", code="config.driver"
+        ) from error

@@ -1,0 +1,242 @@
+"""``mysql://…?cache=redis://…``: a database, with Redis in front of it for segments.
+
+The database reserves *blocks* of integers, as large as many segments; a script cuts segments out of a block in Redis.
+So the database is asked once in hundreds of segments, and either of the two may be away for a while. Node numbers, and
+all that is not a segment, are the database's alone.
+
+Nothing is reserved twice, by construction:
+
+- Blocks never overlap: the database reserved them before anybody else heard of them.
+- A block is sent to Redis once, by whoever reserved it. If nobody knows whether it arrived, it is left alone for good.
+- A block in Redis bears the identity of the server that it was put into: its run id, which a restart changes, and
+  its replication id, which every promotion changes. The script compares both with those of the server that it runs on.
+  So what comes out of a dump, an append-only file, a replica that took over, or a master that followed one and came
+  back, never counts. Within one run and one history a server's memory does not go back: it has the block as
+  it was left, or not at all.
+
+What does not count is retired: the next block comes from the database, and the rest of the old one is skipped. Redis
+needs no persistence for that, and the database no record of what Redis did. What remains: an old copy of a block must
+not be handed to the very server that runs on, by RESTORE or by a snapshot of its machine's memory.
+"""
+
+from __future__ import annotations
+
+import logging
+import platform
+import secrets
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from mintage import lease as rules
+from mintage.errors import ConfigError, GenerationError, StoreError
+from mintage.lease import Segment
+from mintage.store import SCHEMES, Description, Store, load_driver
+from mintage.store.url import StoreUrl
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mintage.lease import Lease, NamespaceRecord, NodeRecord, PoolRecord
+
+__all__ = ["CachedStore"]
+
+DATABASES: Final = ("mysql", "mariadb", "postgresql", "sqlite")
+CACHES: Final = ("redis", "rediss", "redis+sentinel", "redis+cluster", "valkey")
+PAUSE_S: Final = 5.0
+"""For how long a cache that did not answer is left alone."""
+
+log = logging.getLogger("mintage")
+
+
+class CachedStore(Store):
+    """A database with Redis in front of it: ``mysql://user:password@host/database?cache=redis://user:password@host:6379``.
+
+    The options of the cache follow it. Option of the database: ``block``, how many segments a block has (100).
+    A raised floor needs both of them to be there. A process goes on while the database is away if it has met it before:
+    only then does it know whose blocks it sees.
+    """
+
+    def __init__(self, url: StoreUrl) -> None:
+        if url.scheme not in DATABASES:
+            raise ConfigError(
+                f"a store of kind {url.scheme} has no cache: those of {', '.join(DATABASES)} have", code="config.store"
+            )
+        cache = StoreUrl.parse(url.options["cache"])
+        if cache.scheme not in CACHES:
+            raise ConfigError(f"a store of kind {cache.scheme} cannot be a cache: redis can", code="config.store")
+        self.url = url
+        self._segments = url.whole("block", 100, 1, 1_000_000)
+        options = {name: text for name, text in url.options.items() if name not in {"cache", "block"}}
+        module, name, extra = SCHEMES[url.scheme]
+        self._database: Store = getattr(load_driver(module, extra), name)(replace(url, options=options))
+        self.promise = self._database.promise  # type: ignore[misc]
+        module, _, extra = SCHEMES[cache.scheme]
+        self._cache: Any = load_driver(module, extra).Scripts(cache)
+        self._whose: str | None = None
+        self._away_until_s = 0.0
+
+    # --- segments -------------------------------------------------------------------------------------------------
+
+    def reserve(self, namespace: str, count: int) -> Segment:
+        rules.check_name(namespace, "namespace")
+        rules.check_count(count)
+        whose = self._whose or self._meet_database()
+        seen = self._ask("cut", namespace, whose, count=count)
+        if seen is None:
+            return self._database.reserve(namespace, count)
+        if "first" in seen:
+            return _segment(namespace, seen)
+        try:
+            block = self._database.reserve(namespace, min(count * self._segments, rules.MAX_COUNT))
+        except GenerationError:
+            rest = self._ask("cut_rest", namespace, whose, count=count)
+            if rest is None or "first" not in rest:
+                raise
+            return _segment(namespace, rest)
+        # Another server of the database may have answered: then the block is not put in.
+        whose = self._meet_database()
+        first, last, stride = str(block.first), str(block.last), str(block.stride)
+        filled = self._ask(
+            "put", namespace, whose, token=seen["token"], first=first, last=last, stride=stride, count=count
+        )
+        if filled is None:
+            # It may have arrived.
+            return self._database.reserve(namespace, count)
+        if "first" in filled:
+            return _segment(namespace, filled)
+        return self._keep(block, count)
+
+    def _keep(self, block: Segment, count: int) -> Segment:
+        """The beginning of a block that was not put in, as others were faster or the floor was raised."""
+        if len(block) <= count:
+            return block
+        rest = block.first + count * block.stride
+        self._database.give_back(block, rest)
+        return replace(block, last=rest - block.stride)
+
+    def give_back(self, segment: Segment, first_unused: int) -> bool:
+        rules.check_name(segment.namespace, "namespace")
+        if first_unused not in segment.as_range():
+            return False
+        whose = self._whose or self._meet_database()
+        seen = self._ask(
+            "give_back",
+            segment.namespace,
+            whose,
+            last=str(segment.last),
+            stride=str(segment.stride),
+            first_unused=str(first_unused),
+        )
+        return seen is not None and "done" in seen
+
+    def raise_floor(self, namespace: str, value: int) -> NamespaceRecord:
+        record = self._database.raise_floor(namespace, value)
+        whose = self._meet_database()
+        try:
+            self._run("raise_floor", namespace, whose, value=str(value))
+        except StoreError as error:
+            raise StoreError(
+                f"the floor of namespace {namespace!r} is raised in the database, but its cache did not answer and may "
+                f"still hold lower integers: raise it again once it does; {error}",
+                code=error.code,
+            ) from error
+        return record
+
+    def _meet_database(self) -> str:
+        """Whose blocks are this store's: databases that share a cache must not share blocks."""
+        database = self._database.describe()
+        host = platform.node() if database.promise == "host" else ""
+        self._whose = " ".join([database.identity, host, self.url.path])
+        return self._whose
+
+    def _ask(self, verb: str, namespace: str, whose: str, **arguments: object) -> dict[str, Any] | None:
+        """What the cache answers; ``None`` where it does not, and has done so or not."""
+        if time.monotonic() < self._away_until_s:
+            return None
+        try:
+            return self._run(verb, namespace, whose, **arguments)
+        except StoreError as error:
+            log.warning("mintage: %s (%s); reserving from the database", error, error.code)
+            self._away_until_s = time.monotonic() + PAUSE_S
+            return None
+
+    def _run(self, verb: str, namespace: str, whose: str, **arguments: object) -> dict[str, Any]:
+        seen: dict[str, Any] = self._cache.run(
+            "blocks",
+            [self._cache.key("block", namespace)],
+            verb=verb,
+            database=whose,
+            fresh=secrets.token_hex(16),
+            **arguments,
+        )
+        return seen
+
+    # --- the rest is the database's -------------------------------------------------------------------------------
+
+    def create_namespace(
+        self,
+        namespace: str,
+        *,
+        start: int = 1,
+        maximum: int = rules.MAX_INTEGER,
+        stride: int = 1,
+        offset: int = 0,
+    ) -> NamespaceRecord:
+        return self._database.create_namespace(namespace, start=start, maximum=maximum, stride=stride, offset=offset)
+
+    def acquire(
+        self,
+        pool: str,
+        *,
+        nodes: range,
+        layout: str,
+        holder: str,
+        now_ms: int,
+        span_ms: int,
+        never_used: bool = False,
+    ) -> Lease:
+        return self._database.acquire(
+            pool, nodes=nodes, layout=layout, holder=holder, now_ms=now_ms, span_ms=span_ms, never_used=never_used
+        )
+
+    def extend(self, lease: Lease, *, now_ms: int) -> Lease:
+        return self._database.extend(lease, now_ms=now_ms)
+
+    def release(self, lease: Lease, *, used_until_ms: int) -> None:
+        self._database.release(lease, used_until_ms=used_until_ms)
+
+    def revoke(self, pool: str, node: int) -> NodeRecord:
+        return self._database.revoke(pool, node)
+
+    def create_pool(self, pool: str, *, layout: str, span_ms: int = rules.SPAN_MS) -> PoolRecord:
+        return self._database.create_pool(pool, layout=layout, span_ms=span_ms)
+
+    def list_pools(self) -> Sequence[PoolRecord]:
+        return self._database.list_pools()
+
+    def list_leases(self, pool: str | None = None) -> Sequence[NodeRecord]:
+        return self._database.list_leases(pool)
+
+    def list_namespaces(self) -> Sequence[NamespaceRecord]:
+        return self._database.list_namespaces()
+
+    def now_ms(self) -> int:
+        return self._database.now_ms()
+
+    def describe(self) -> Description:
+        database = self._database.describe()
+        server, warnings = database.server, database.warnings
+        try:
+            server += f" with {self._cache.run('describe', [self._cache.key('server', '')])['server']}"
+        except StoreError as error:
+            warnings += (f"the cache does not answer, so the database does all the work: {error}",)
+        return replace(database, url=str(self.url), server=server, warnings=warnings)
+
+    def close(self) -> None:
+        self._database.close()
+        self._cache.close()
+
+
+def _segment(namespace: str, seen: dict[str, Any]) -> Segment:
+    return Segment(namespace, int(seen["first"]), int(seen["last"]), int(seen["stride"]))

@@ -1,0 +1,388 @@
+"""What a service is asked over HTTP, and how its answers are read. Pure: no sockets, no httpx.
+
+A :class:`Call` describes one request and reads its answer. :meth:`Service.steps` decides which host is asked, which is
+asked next when one fails, and what a refusal means; whoever drives it sends, and does nothing else. So what is safe to
+repeat is decided once, for the store and for both clients.
+
+Nothing in an answer is believed: every member is of its type and within its limits, or the answer is refused.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
+from urllib.parse import urlencode
+
+from mintage.errors import CATALOGUE, ConfigError, GenerationError, LeaseError, MintError, RequestError, StoreError
+from mintage.lease import MAX_COUNT, MAX_INTEGER, MAX_STRIDE, NamespaceRecord, Segment, check_name
+from mintage.store.url import TLS_OPTIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Mapping
+
+    from mintage.store.url import StoreUrl
+
+__all__ = [
+    "Answer",
+    "AnswerError",
+    "Body",
+    "Call",
+    "Lost",
+    "Members",
+    "Outcome",
+    "Request",
+    "Service",
+    "describe_namespace",
+    "read_namespace",
+    "reserve",
+]
+
+T = TypeVar("T")
+
+LONGEST_WAIT_MS: Final = 86_400_000
+
+_KEY: Final = re.compile(r"[!-~]{1,512}")
+_INTEGER: Final = re.compile(r"-?[0-9]{1,19}")
+#: What proxies say of a service that is away.
+_AWAY: Final = frozenset({408, 429, 502, 503, 504})
+_CAN_WAIT: Final = (GenerationError, LeaseError, StoreError, RequestError)
+
+
+class AnswerError(ValueError):
+    """An answer is not of its form; the message says what of it, as the rest of "the answer …"."""
+
+
+# --- reading ------------------------------------------------------------------------------------------------------
+
+
+class Members:
+    """The members of a JSON object, each read with its type and limits.
+
+    :raises AnswerError: by every method: it is another.
+    """
+
+    def __init__(self, value: object) -> None:
+        if not isinstance(value, dict):
+            raise AnswerError("is not a JSON object")
+        self._members: dict[str, object] = value
+
+    def number(self, name: str, least: int, most: int) -> int:
+        """A whole number."""
+        return self._within(name, self._members.get(name), least, most)
+
+    def integer(self, name: str, least: int = 0) -> int:
+        """An integer of 64 bits, which is text in JSON."""
+        return self._integer(name, self._members.get(name), least)
+
+    def integers(self, name: str, count: int) -> list[int]:
+        """As many integers of 64 bits."""
+        return [self._integer(name, each, 0) for each in self.all(name, count)]
+
+    def text(self, name: str, form: str = r"[^\0]{0,4096}") -> str:
+        """Text of a form."""
+        value = self._members.get(name)
+        if not isinstance(value, str) or not re.fullmatch(form, value, re.DOTALL):
+            raise AnswerError(f"has no good {name}")
+        return value
+
+    def texts(self, name: str, count: int | None = None) -> list[str]:
+        """Texts."""
+        values = self.all(name, count)
+        if not all(isinstance(each, str) for each in values):
+            raise AnswerError(f"has {name} that are not text")
+        return [str(each) for each in values]
+
+    def flag(self, name: str) -> bool:
+        """True or false."""
+        value = self._members.get(name)
+        if not isinstance(value, bool):
+            raise AnswerError(f"has no good {name}")
+        return value
+
+    def __contains__(self, name: str) -> bool:
+        """Whether it is there, and not null."""
+        return self._members.get(name) is not None
+
+    def all(self, name: str, count: int | None = None) -> list[object]:
+        """A list, of that length if there is one to expect."""
+        value = self._members.get(name)
+        if not isinstance(value, list):
+            raise AnswerError(f"has no list {name}")
+        if count is not None and len(value) != count:
+            raise AnswerError(f"has {len(value)} {name}, not {count}")
+        return value
+
+    def _integer(self, name: str, value: object, least: int) -> int:
+        if not isinstance(value, str) or not _INTEGER.fullmatch(value):
+            raise AnswerError(f"has no good {name}")
+        return self._within(name, int(value), least, MAX_INTEGER)
+
+    def _within(self, name: str, value: object, least: int, most: int) -> int:
+        if type(value) is not int or not least <= value <= most:
+            raise AnswerError(f"has no {name} in {least}..{most}")
+        return value
+
+
+class Answer(NamedTuple):
+    """What a host answered."""
+
+    status: int
+    headers: Mapping[str, str]
+    """Whatever case they are asked for in."""
+    body: bytes
+
+    def members(self) -> Members:
+        """Of its JSON object.
+
+        :raises AnswerError: it is none.
+        """
+        try:
+            return Members(json.loads(self.body))
+        except AnswerError:
+            raise
+        except (ValueError, RecursionError):
+            raise AnswerError("is not JSON") from None
+
+
+# --- asking -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Generic[T]):
+    """One request to a service, and how to read its answer."""
+
+    method: str
+    path: str
+    """Percent-encoded."""
+    read: Callable[[Answer], T]
+    """Raises :class:`AnswerError`."""
+    query: Mapping[str, int | str] = field(default_factory=dict)
+    body: Mapping[str, object] | None = None
+    token: str = field(default="", repr=False)
+    """Of a lease."""
+    is_repeatable: bool = True
+    """Whether to ask twice does no harm: an answer that is lost then leaves a gap at most."""
+    most_bytes: int = 65_536
+    """No answer is longer."""
+
+
+class Request(NamedTuple):
+    """What to send."""
+
+    method: str
+    url: str
+    headers: Mapping[str, str]
+    content: bytes | None
+    most_bytes: int
+
+
+class Lost(NamedTuple):
+    """There is no answer."""
+
+    why: str
+    was_sent: bool
+    """Whether the request may have arrived."""
+    cause: Exception
+
+
+Outcome = Answer | Lost
+
+
+class Body:
+    """The body of an answer while it comes in: not longer than it may be, and not for longer."""
+
+    def __init__(self, service: Service, most_bytes: int) -> None:
+        self._service = service
+        self._most_bytes = most_bytes
+        self._until_s = time.monotonic() + service.timeout_ms / 1000
+        self._bytes = bytearray()
+
+    def add(self, chunk: bytes) -> None:
+        """Takes what came.
+
+        :raises StoreError: ``store.refused``: it is too much.
+        :raises TimeoutError: it takes too long.
+        """
+        self._bytes += chunk
+        if len(self._bytes) > self._most_bytes:
+            raise StoreError(
+                f"{self._service.url}: the answer is longer than {self._most_bytes} bytes", code="store.refused"
+            )
+        if time.monotonic() > self._until_s:
+            raise TimeoutError
+
+    def whole(self) -> bytes:
+        """All of it."""
+        return bytes(self._bytes)
+
+
+class _Failure(NamedTuple):
+    error: MintError
+    is_away: bool = False
+    """Whether another host may do better."""
+    is_undone: bool = False
+    """Whether nothing was done, for certain."""
+
+
+class Service:
+    """The hosts of a service, as an ``http://`` or ``https://`` URL names them.
+
+    :raises ConfigError: ``config.store``.
+    """
+
+    def __init__(self, url: StoreUrl) -> None:
+        is_secure = url.scheme == "https"
+        url.check_options("timeout_ms", *(TLS_OPTIONS if is_secure else ()))
+        if url.path:
+            raise ConfigError(f"a store of kind {url.scheme} has no path: {url}", code="config.store")
+        if not url.hosts:
+            raise ConfigError(
+                f"a store of kind {url.scheme} needs a host: {url.scheme}://host:8080", code="config.store"
+            )
+        # Without repeating what may be a key in the wrong place.
+        if url.user is not None and url.password is None:
+            raise ConfigError(f"a key is the password of the URL: {url.scheme}://:KEY@host", code="config.store")
+        if url.password is not None and not _KEY.fullmatch(url.password):
+            raise ConfigError("the URL's key is not 1 to 512 printable characters of ASCII", code="config.store")
+        self.url = url
+        self.timeout_ms = url.whole("timeout_ms", 2000, 1, 60_000)
+        self._key = url.password
+        # The one that answered last is asked first.
+        self._hosts = [
+            f"{url.scheme}://{f'[{host}]' if ':' in host else host}{f':{port}' if port else ''}"
+            for host, port in url.hosts
+        ]
+
+    def steps(self, call: Call[T]) -> Generator[Request, Outcome, T]:
+        """What to send, one request after the other, each answered by what came of it; returns what the answer says.
+
+        The next host is asked where the last one is away, and either nothing was done or to do it again does no harm.
+
+        :raises StoreError: ``store.unavailable``: no host answers; ``store.refused``: what answers is no service.
+        :raises MintError: the service's refusal.
+        """
+        failure: _Failure | None = None
+        for host in tuple(self._hosts):
+            outcome = yield self._request(host, call)
+            if isinstance(outcome, Answer) and 200 <= outcome.status < 300:
+                return self._value(call, outcome)
+            failure = self._lost(outcome) if isinstance(outcome, Lost) else self._refusal(outcome)
+            if not failure.is_away:
+                break
+            self._hosts = [*(other for other in self._hosts if other != host), host]
+            if not (failure.is_undone or call.is_repeatable):
+                break
+        assert failure is not None, "a service has a host"  # noqa: S101 - for the type checker
+        raise failure.error
+
+    def _request(self, host: str, call: Call[Any]) -> Request:
+        headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
+        if self._key is not None:
+            headers["Authorization"] = f"Bearer {self._key}"
+        if call.token:
+            headers["Lease-Token"] = call.token
+        content = None
+        if call.body is not None:
+            headers["Content-Type"] = "application/json"
+            content = json.dumps(call.body, separators=(",", ":")).encode()
+        query = f"?{urlencode(call.query)}" if call.query else ""
+        return Request(call.method, f"{host}{call.path}{query}", headers, content, call.most_bytes)
+
+    def _value(self, call: Call[T], answer: Answer) -> T:
+        try:
+            return call.read(answer)
+        except AnswerError as error:
+            raise StoreError(
+                f"{self.url}: the answer to {call.method} {call.path} {error}: is that a mintage service?",
+                code="store.refused",
+            ) from None
+
+    def _lost(self, lost: Lost) -> _Failure:
+        # Where certificates are wanted, whoever shows none hears no more than that the connection is over.
+        shown = ", whether it wants a certificate (cert)" * (
+            self.url.scheme == "https" and "cert" not in self.url.options
+        )
+        error = StoreError(
+            f"{self.url}: {lost.why.rstrip('.')}: check that the service runs there{shown}, or allow more than "
+            f"timeout_ms {self.timeout_ms}",
+            code="store.unavailable",
+        )
+        error.__cause__ = lost.cause
+        return _Failure(error, is_away=True, is_undone=not lost.was_sent)
+
+    def _refusal(self, answer: Answer) -> _Failure:
+        try:
+            members = answer.members()
+            code, detail = members.text("code"), self._shown(members.text("detail"))
+            wait_ms = members.number("retry_after_ms", 0, LONGEST_WAIT_MS) if "retry_after_ms" in members else None
+        except AnswerError:
+            code, detail, wait_ms = "", "", None
+        entry = CATALOGUE.get(code)
+        if entry is None or entry.http != answer.status:
+            is_away = answer.status in _AWAY
+            error: MintError = StoreError(
+                f"{self.url}: HTTP {answer.status} is no answer of a mintage service",
+                code="store.unavailable" if is_away else "store.refused",
+            )
+            return _Failure(error, is_away=is_away)
+        if issubclass(entry.error, (StoreError, RequestError)):
+            detail = f"{self.url}: {detail}"
+        error = entry.error(detail, code=code)
+        if isinstance(error, _CAN_WAIT):
+            error.retry_after_ms = wait_ms
+        # A service that is busy has not begun.
+        is_busy = code == "request.busy"
+        return _Failure(error, is_away=is_busy or code == "store.unavailable", is_undone=is_busy)
+
+    def _shown(self, detail: str) -> str:
+        """What a service said, fit for a message: in one line, not too long, and without the key."""
+        if self._key is not None:
+            detail = detail.replace(self._key, "***")
+        text = "".join(each if each.isprintable() else "�" for each in detail)
+        return text if len(text) <= 1000 else f"{text[:1000]}…"
+
+
+# --- calls that the store and the clients share -------------------------------------------------------------------
+
+
+def reserve(namespace: str, count: int) -> Call[Segment]:
+    """Reserves a segment. One that is lost is a gap."""
+    check_name(namespace, "namespace")
+
+    def read(answer: Answer) -> Segment:
+        members = answer.members()
+        length, stride = members.number("count", 1, count), members.number("stride", 1, MAX_STRIDE)
+        segment = Segment(namespace, members.integer("first"), members.integer("last"), stride)
+        if segment.last - segment.first != (length - 1) * stride:
+            raise AnswerError(f"is no segment of {length} integers")
+        return segment
+
+    return Call("POST", f"/v1/sequences/{namespace}:reserve", read, query={"count": count})
+
+
+def describe_namespace(namespace: str) -> Call[NamespaceRecord]:
+    """What the service's store keeps of a namespace."""
+    check_name(namespace, "namespace")
+    return Call("GET", f"/v1/sequences/{namespace}", lambda answer: read_namespace(answer.members(), namespace))
+
+
+def read_namespace(members: Members, namespace: str | None = None) -> NamespaceRecord:
+    """A namespace; the one that was asked for, if any.
+
+    :raises AnswerError: it is none, or another.
+    """
+    name = members.text("namespace")
+    if namespace not in {None, name}:
+        raise AnswerError("is of another namespace")
+    return NamespaceRecord(
+        name,
+        # One stride before the first integer, where there was none yet.
+        members.integer("high_water", -MAX_STRIDE),
+        members.integer("maximum"),
+        members.number("stride", 1, MAX_STRIDE),
+        members.number("largest", 0, MAX_COUNT),
+        members.text("identity"),
+    )

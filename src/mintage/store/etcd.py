@@ -1,0 +1,304 @@
+"""``etcd://`` keeps its records in etcd, through its JSON gateway. Made with httpx; etcd 3.4 or newer.
+
+A verb reads keys, and writes with one transaction that etcd carries out only if none of those keys changed meanwhile.
+The gateway is described in https://etcd.io/docs/v3.4/dev-guide/api_grpc_gateway/ and the messages in
+https://etcd.io/docs/v3.4/dev-guide/api_reference_v3/.
+"""
+
+from __future__ import annotations
+
+import bisect
+import json
+from base64 import b64decode, b64encode
+from contextlib import contextmanager
+from dataclasses import asdict
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar, cast
+
+import httpx
+
+from mintage.errors import ConfigError, StoreError
+from mintage.lease import NamespaceRecord, NodeRecord, PoolRecord
+from mintage.store import Description, PerProcess
+from mintage.store.ledger import ConflictError, Ledger, Server
+from mintage.store.url import TLS_OPTIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from mintage.store.url import StoreUrl
+
+__all__ = ["EtcdStore"]
+
+R = TypeVar("R", PoolRecord, NodeRecord, NamespaceRecord)
+
+PORT: Final = 2379
+PAGE: Final = 1_000
+"""How many records a list asks for at once."""
+
+
+class EtcdStore(Ledger):
+    """A store in etcd: ``etcd://host``, ``etcds://host`` with TLS, ``etcd://user:password@host1:2379,host2:2379``.
+
+    Of several hosts the first that can be reached is used. Options: ``prefix`` of the keys (``mintage/``),
+    ``timeout_ms`` for each request (2000), and with TLS ``ca``, the file of the authority that signed the servers'
+    certificates (the system's authorities), and ``cert`` and ``cert_key``, the files of a certificate to show.
+
+    etcd has no clock to ask for, so the store's clock is that of the member that answers, which HTTP tells to the
+    second: a caller's is judged half a second less exactly. What tells one cluster from another is its id. It is new
+    after a snapshot was restored only if the restored cluster has a new token, so restore with
+    ``--initial-cluster-token`` and a word never used before.
+    """
+
+    promise: ClassVar[str] = "shared"
+
+    def __init__(self, url: StoreUrl) -> None:
+        url.check_options("prefix", "timeout_ms", *(TLS_OPTIONS if url.scheme == "etcds" else ()))
+        if url.path:
+            raise ConfigError(f"a store of kind {url.scheme} has no path: {url}", code="config.store")
+        self.url = url
+        self._prefix = url.options.get("prefix", "mintage/")
+        self._timeout_ms = url.whole("timeout_ms", 2000, 1, 60_000)
+        self._connection = PerProcess(lambda: Connection(url, self._timeout_ms))
+
+    @contextmanager
+    def _begin(self) -> Iterator[Keys]:
+        keys = Keys(self._connection.get(), self._prefix)
+        yield keys
+        keys.commit()
+
+    def describe(self) -> Description:
+        version = self._connection.get().ask("maintenance/status", {})[0].get("version")
+        server = self._run(lambda t: t.server())
+        return Description(str(self.url), self.promise, f"etcd {version}", server.identity, server.now_ms)
+
+    def close(self) -> None:
+        connection = self._connection.pop()
+        if connection is not None:
+            connection.client.close()
+
+
+class Connection:
+    """One process's connections to the members of a cluster."""
+
+    def __init__(self, url: StoreUrl, timeout_ms: int) -> None:
+        self._url = url
+        self._timeout_ms = timeout_ms
+        scheme = "https" if url.scheme == "etcds" else "http"
+        hosts = [(f"[{host}]" if ":" in host else host, port) for host, port in url.hosts or (("127.0.0.1", None),)]
+        self._members = [f"{scheme}://{host}:{port or PORT}/v3/" for host, port in hosts]
+        self._token: dict[str, str] = {}
+        # No proxy or password of the environment: a store is where its URL says.
+        self.client = httpx.Client(timeout=timeout_ms / 1000, verify=url.tls(), trust_env=False)
+
+    def ask(self, path: str, body: dict[str, Any]) -> tuple[dict[str, Any], httpx.Headers]:
+        """What a member answers.
+
+        :raises StoreError: as the verbs of a store.
+        """
+        if self._url.user is not None and not self._token:
+            self._log_in()
+        answer = self._post(path, body, self._token)
+        if self._token and (
+            answer.status_code == httpx.codes.UNAUTHORIZED or "revision in header is old" in answer.text
+        ):
+            # Tokens end. What came with one that ended was not carried out.
+            self._log_in()
+            answer = self._post(path, body, self._token)
+        return self._checked(answer), answer.headers
+
+    def _log_in(self) -> None:
+        answer = self._post("auth/authenticate", {"name": self._url.user, "password": self._url.password or ""}, {})
+        self._token = {"Authorization": self._checked(answer).get("token", "")}
+
+    def _post(self, path: str, body: dict[str, Any], headers: dict[str, str]) -> httpx.Response:
+        for member in tuple(self._members):
+            try:
+                return self.client.post(member + path, json=body, headers=headers)
+            except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+                # Nothing was sent: the next one may be asked the same.
+                self._pass_over(member)
+                failed: httpx.HTTPError = error
+            except httpx.HTTPError as error:
+                self._pass_over(member)
+                failed = error
+                break
+        why = "it did not answer in time" if isinstance(failed, httpx.TimeoutException) else str(failed)
+        raise StoreError(
+            f"{self._url}: {why}: check that etcd runs there, or allow more than timeout_ms {self._timeout_ms}",
+            code="store.unavailable",
+        ) from failed
+
+    def _pass_over(self, member: str) -> None:
+        """Asks another member next time."""
+        self._members = [*(other for other in self._members if other != member), member]
+
+    def _checked(self, answer: httpx.Response) -> dict[str, Any]:
+        try:
+            body = answer.json()
+        except ValueError:
+            body = None
+        if answer.is_success and isinstance(body, dict) and "header" in body:
+            return body
+        if not isinstance(body, dict) or not answer.is_error:
+            why = f"HTTP {answer.status_code} is no answer of etcd's gateway: it needs etcd 3.4 or newer"
+            raise StoreError(f"{self._url}: {why}", code="store.refused")
+        why = str(body.get("message") or body.get("error") or f"HTTP {answer.status_code}")
+        if "compacted" in why:
+            # The moment that this transaction reads.
+            raise ConflictError
+        full = "space exceeded" in why
+        passing = not full and (answer.is_server_error or answer.status_code == httpx.codes.TOO_MANY_REQUESTS)
+        raise StoreError(
+            f"{self._url}: {why}" + (": compact, defragment and disarm its alarm, or raise its quota" if full else ""),
+            code="store.unavailable" if passing else "store.refused",
+        )
+
+
+class Keys:
+    """The keys of a transaction: those read, with their revisions, and those to be written."""
+
+    def __init__(self, connection: Connection, prefix: str) -> None:
+        self._connection = connection
+        self._prefix = prefix
+        self._server: Server | None = None
+        self._revision = "0"
+        """What was read is of this one moment; 0 means now."""
+        self._read: dict[str, str] = {}
+        """The revision of each key that was."""
+        self._written: dict[str, str] = {}
+
+    def _ask(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        answer, headers = self._connection.ask(path, body)
+        header = answer["header"]
+        try:
+            # The time of the second's middle.
+            now_ms = int(parsedate_to_datetime(headers["Date"]).timestamp()) * 1000 + 500
+        except (KeyError, ValueError):
+            raise StoreError("etcd's answer tells no Date: no proxy may remove it", code="store.refused") from None
+        server = Server(header["cluster_id"], now_ms)
+        if self._server is not None and self._server.identity != server.identity:
+            raise StoreError("etcd was replaced by another cluster meanwhile: try again", code="store.unavailable")
+        if self._server is None:
+            self._server, self._revision = server, header["revision"]
+        return answer
+
+    def _range(self, first: str, stop: str | None = None, **options: Any) -> dict[str, Any]:
+        body = {"key": _encoded(first), "revision": self._revision, **options}
+        return self._ask("kv/range", body if stop is None else {**body, "range_end": _encoded(stop)})
+
+    def server(self) -> Server:
+        if self._server is None:
+            self._range(self._prefix, count_only=True)
+        return cast("Server", self._server)
+
+    def _pool_key(self, name: str) -> str:
+        return f"{self._prefix}pool/{name}"
+
+    def _node_key(self, pool: str, node: int) -> str:
+        return f"{self._prefix}node/{pool}/{node:014}"
+
+    def _namespace_key(self, name: str) -> str:
+        return f"{self._prefix}namespace/{name}"
+
+    def _one(self, kind: Callable[..., R], answer: dict[str, Any]) -> R | None:
+        """The one record of an answer, which must not change until the commit."""
+        for pair in answer.get("kvs", []):
+            self._read[_decoded(pair["key"])] = pair["mod_revision"]
+            return _record(kind, pair)
+        return None
+
+    def pool(self, name: str) -> PoolRecord | None:
+        return self._one(PoolRecord, self._range(self._pool_key(name)))
+
+    def node(self, pool: str, node: int) -> NodeRecord | None:
+        return self._one(NodeRecord, self._range(self._node_key(pool, node)))
+
+    def namespace(self, name: str) -> NamespaceRecord | None:
+        return self._one(NamespaceRecord, self._range(self._namespace_key(name)))
+
+    def oldest(self, pool: str, nodes: range) -> NodeRecord | None:
+        # A record's value begins with its `until_ms` and its number, so that etcd can sort by it.
+        first, stop = self._node_key(pool, nodes.start), self._node_key(pool, nodes.stop)
+        return self._one(NodeRecord, self._range(first, stop, sort_target="VALUE", sort_order="ASCEND", limit=1))
+
+    def unused(self, pool: str, nodes: range) -> int | None:
+        def used(count: int) -> int:
+            first, stop = self._node_key(pool, nodes.start), self._node_key(pool, nodes.start + count)
+            return int(self._range(first, stop, count_only=True).get("count", 0)) if count else 0
+
+        # Where a number is used in vain, all before it are: the first that is not is found by halving.
+        most = used(nodes.stop - nodes.start)
+        at = bisect.bisect_left(range(most), 1, key=lambda at: at + 1 - used(at + 1))
+        return nodes[at] if at < nodes.stop - nodes.start else None
+
+    def pools(self) -> Sequence[PoolRecord]:
+        return self._all(PoolRecord, self._pool_key(""))
+
+    def nodes(self, pool: str | None) -> Sequence[NodeRecord]:
+        records = self._all(NodeRecord, f"{self._prefix}node/" + ("" if pool is None else f"{pool}/"))
+        # The `/` that ends a pool's name comes after some of the characters of names.
+        return sorted(records, key=lambda record: (record.pool, record.node))
+
+    def namespaces(self) -> Sequence[NamespaceRecord]:
+        return self._all(NamespaceRecord, self._namespace_key(""))
+
+    def _all(self, kind: Callable[..., R], prefix: str) -> list[R]:
+        found: list[R] = []
+        first, stop, more = prefix, prefix[:-1] + chr(ord("/") + 1), True
+        while more:
+            page = self._range(first, stop, limit=PAGE)
+            pairs = page.get("kvs", [])
+            found += [_record(kind, pair) for pair in pairs]
+            more = page.get("more", False)
+            first = _decoded(pairs[-1]["key"]) + "\0" if pairs else stop
+        return found
+
+    def put_pool(self, record: PoolRecord) -> None:
+        self._written[self._pool_key(record.name)] = json.dumps(asdict(record))
+
+    def put_node(self, record: NodeRecord) -> None:
+        order = f"{record.until_ms:019} {record.node:014}"
+        self._written[self._node_key(record.pool, record.node)] = json.dumps({"order": order, **asdict(record)})
+
+    def put_namespace(self, record: NamespaceRecord) -> None:
+        self._written[self._namespace_key(record.name)] = json.dumps(asdict(record))
+
+    def commit(self) -> None:
+        """Writes what is to be written, if nothing that was read has changed.
+
+        :raises ConflictError: something has.
+        """
+        if not self._written:
+            return
+        compare = [
+            # What is written without having been there must still not be.
+            {"key": _encoded(key), "target": "MOD", "result": "EQUAL", "mod_revision": self._read.get(key, "0")}
+            for key in {**self._read, **self._written}
+        ]
+        success = [
+            {"request_put": {"key": _encoded(key), "value": _encoded(value)}} for key, value in self._written.items()
+        ]
+        if not self._ask("kv/txn", {"compare": compare, "success": success}).get("succeeded"):
+            raise ConflictError
+
+
+def _record(kind: Callable[..., R], pair: dict[str, str]) -> R:
+    try:
+        fields = json.loads(_decoded(pair.get("value", "")))
+        fields.pop("order", None)
+        return kind(**fields)
+    except (ValueError, TypeError, AttributeError):
+        raise StoreError(
+            f"etcd's key {_decoded(pair['key'])} holds no record that this mintage knows: upgrade mintage, or give "
+            "what else is kept there another prefix",
+            code="store.schema",
+        ) from None
+
+
+def _encoded(text: str) -> str:
+    return b64encode(text.encode()).decode()
+
+
+def _decoded(text: str) -> str:
+    return b64decode(text).decode()

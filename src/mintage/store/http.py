@@ -1,0 +1,427 @@
+"""``http://`` asks a service (``mintage serve``), which keeps the records in a store of its own. Made with httpx.
+
+What it says and how answers are read is in :mod:`mintage.store.calls`. Here are the two who send, one for threads and
+one for asyncio, and the store.
+"""
+
+from __future__ import annotations
+
+import re
+import ssl
+import weakref
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
+
+import httpx
+
+from mintage import lease as rules
+from mintage.errors import LeaseError, RequestError, StoreError
+from mintage.lease import Lease, NodeRecord, PoolRecord
+from mintage.store import Description, PerProcess, Store
+from mintage.store.calls import (
+    Answer,
+    AnswerError,
+    Body,
+    Call,
+    Lost,
+    Members,
+    Service,
+    read_namespace,
+    reserve,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from mintage.lease import NamespaceRecord, Segment
+    from mintage.store.calls import Outcome, Request
+    from mintage.store.url import StoreUrl
+
+__all__ = ["AsyncSender", "HttpStore", "Sender"]
+
+T = TypeVar("T")
+
+LATEST_MS: Final = 2**53 - 1
+"""The latest time that the service takes."""
+LONGEST_LIST: Final = 2**26
+"""The most bytes of a list."""
+_TOKEN: Final = r"[A-Za-z0-9._-]{1,64}"  # noqa: S105 - the form of one
+#: Longer than segments last as a rule, shorter than the service keeps a silent connection.
+_KEEP_S: Final = 60
+#: A host's name may be none.
+_UNSENT: Final = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.InvalidURL, UnicodeError)
+_FAILURES: Final = (httpx.HTTPError, TimeoutError, *_UNSENT)
+
+
+# --- senders ------------------------------------------------------------------------------------------------------
+
+
+class Sender:
+    """Asks a service. Threads may share one; a forked child gets connections of its own."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._client = PerProcess(lambda: httpx.Client(**_arguments(service)))
+        # Stores are seldom closed: one URL is one store for all of a process.
+        weakref.finalize(self, _close, self._client)
+
+    def ask(self, call: Call[T]) -> T:
+        """What the service answers.
+
+        :raises MintError: as :meth:`Service.steps`.
+        """
+        steps = self._service.steps(call)
+        try:
+            request = next(steps)
+            while True:
+                request = steps.send(self._send(request))
+        except StopIteration as done:
+            value: T = done.value
+            return value
+
+    def _send(self, request: Request) -> Outcome:
+        body = Body(self._service, request.most_bytes)
+        method, url, headers, content, _ = request
+        try:
+            with self._client.get().stream(method, url, headers=headers, content=content) as response:
+                for chunk in response.iter_raw():
+                    body.add(chunk)
+            return Answer(response.status_code, response.headers, body.whole())
+        except _FAILURES as error:
+            return _lost(error)
+
+    def close(self) -> None:
+        """Closes this process's connections; the next call opens them again."""
+        _close(self._client)
+
+
+class AsyncSender:
+    """The same for asyncio, within one event loop."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._client = PerProcess(lambda: httpx.AsyncClient(**_arguments(service)))
+
+    async def ask(self, call: Call[T]) -> T:
+        """What the service answers.
+
+        :raises MintError: as :meth:`Service.steps`.
+        """
+        steps = self._service.steps(call)
+        try:
+            request = next(steps)
+            while True:
+                request = steps.send(await self._send(request))
+        except StopIteration as done:
+            value: T = done.value
+            return value
+
+    async def _send(self, request: Request) -> Outcome:
+        body = Body(self._service, request.most_bytes)
+        method, url, headers, content, _ = request
+        try:
+            async with self._client.get().stream(method, url, headers=headers, content=content) as response:
+                async for chunk in response.aiter_raw():
+                    body.add(chunk)
+            return Answer(response.status_code, response.headers, body.whole())
+        except _FAILURES as error:
+            return _lost(error)
+
+    async def aclose(self) -> None:
+        """Closes the connections; the next call opens them again."""
+        client = self._client.pop()
+        if client is not None:
+            await client.aclose()
+
+
+def _close(connections: PerProcess[httpx.Client]) -> None:
+    client = connections.pop()
+    if client is not None:
+        client.close()
+
+
+def _arguments(service: Service) -> dict[str, Any]:
+    is_secure = service.url.scheme == "https"
+    return {
+        "timeout": service.timeout_ms / 1000,
+        # Without TLS nobody need be trusted; to read the system's authorities takes a while.
+        "verify": service.url.tls() if is_secure else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT),
+        # No proxy or password of the environment: a store is where its URL says.
+        "trust_env": False,
+        "limits": httpx.Limits(max_connections=100, keepalive_expiry=_KEEP_S),
+    }
+
+
+def _lost(error: Exception) -> Lost:
+    is_late = isinstance(error, (httpx.TimeoutException, TimeoutError))
+    why = "it did not answer in time" if is_late else str(error) or type(error).__name__
+    return Lost(why, not isinstance(error, _UNSENT), error)
+
+
+# --- the store ----------------------------------------------------------------------------------------------------
+
+
+class HttpStore(Store):
+    """The service as a store: ``http://:KEY@host:8080``, ``https://…``, ``http://:KEY@host1:8080,host2:8080``.
+
+    Of several hosts, which must serve one and the same store, the first that answers is used. Options: ``timeout_ms``
+    for each request (2000), and with ``https`` ``ca``, the file of the authority that signed the service's certificate
+    (the system's authorities), and ``cert`` and ``cert_key``, the files of a certificate to show. The key needs the
+    rights ``reserve`` and ``lease`` for what it is to hand out and mint; ``describe``, ``create`` and ``admin`` for the
+    other verbs.
+
+    Tokens of leases are not listed: those of leases that are held are empty.
+    """
+
+    promise: ClassVar[str] = "shared"
+
+    def __init__(self, url: StoreUrl) -> None:
+        self.url = url
+        self._sender = Sender(Service(url))
+
+    def _ask(self, call: Call[T]) -> T:
+        try:
+            return self._sender.ask(call)
+        except RequestError as error:
+            passes = error.code in {"request.busy", "request.rate"}
+            raise StoreError(
+                f"{error} ({error.code})",
+                code="store.unavailable" if passes else "store.refused",
+                retry_after_ms=error.retry_after_ms,
+            ) from error
+
+    # --- leases ---------------------------------------------------------------------------------------------------
+
+    def acquire(
+        self,
+        pool: str,
+        *,
+        nodes: range,
+        layout: str,
+        holder: str,
+        now_ms: int,
+        span_ms: int,
+        never_used: bool = False,
+    ) -> Lease:
+        rules.check_name(pool, "pool")
+        rules.check_nodes(nodes)
+        rules.check_span(span_ms)
+
+        def read(answer: Answer) -> Lease:
+            lease = _lease(answer.members(), pool)
+            if lease.node not in nodes or lease.until_ms > max(lease.floor_ms, now_ms) + span_ms:
+                raise AnswerError("is another lease than was asked for")
+            return lease
+
+        body = {
+            "nodes": {"first": nodes.start, "last": nodes.stop - 1},
+            "layout": layout,
+            "holder": holder,
+            "now_ms": now_ms,
+            "span_ms": span_ms,
+            "never_used": never_used,
+        }
+        # A lease whose answer is lost ends by itself.
+        return self._ask(Call("POST", f"/v1/leases/{pool}", read, body=body))
+
+    def extend(self, lease: Lease, *, now_ms: int) -> Lease:
+        def read(answer: Answer) -> Lease:
+            longer = _lease(answer.members(), lease.pool)
+            is_same = (longer.node, longer.token) == (lease.node, lease.token) and longer.floor_ms >= lease.floor_ms
+            latest_ms = max(lease.until_ms, now_ms) + rules.MAX_SPAN_MS
+            if not is_same or not lease.until_ms <= longer.until_ms <= latest_ms:
+                raise AnswerError("is another lease than was held")
+            return longer
+
+        body = {"floor_ms": lease.floor_ms, "until_ms": lease.until_ms, "now_ms": now_ms}
+        return self._ask(Call("PATCH", _path(lease), read, body=body, token=lease.token))
+
+    def release(self, lease: Lease, *, used_until_ms: int) -> None:
+        # No time of a window is outside, so this changes nothing but what the service would not read.
+        used_until_ms = min(max(used_until_ms, 0), LATEST_MS)
+        call = Call(
+            "DELETE",
+            _path(lease),
+            lambda _: None,
+            query={"used_until_ms": used_until_ms},
+            token=lease.token,
+            # A second time it would be lost.
+            is_repeatable=False,
+        )
+        self._ask(call)
+
+    def revoke(self, pool: str, node: int) -> NodeRecord:
+        rules.check_name(pool, "pool")
+        if not 0 <= node < rules.MAX_NODES:
+            raise LeaseError(f"node {node} of pool {pool!r} was never leased", code="lease.unknown")
+
+        def read(answer: Answer) -> NodeRecord:
+            record = _node(answer.members())
+            if (record.pool, record.node) != (pool, node):
+                raise AnswerError("is of another node number")
+            return record
+
+        return self._ask(Call("POST", f"/v1/leases/{pool}/{node}:revoke", read))
+
+    def create_pool(self, pool: str, *, layout: str, span_ms: int = rules.SPAN_MS) -> PoolRecord:
+        rules.check_name(pool, "pool")
+        rules.check_span(span_ms)
+
+        def read(answer: Answer) -> PoolRecord:
+            record = _pool(answer.members())
+            if (record.name, record.layout) != (pool, layout):
+                raise AnswerError("is of another pool")
+            return record
+
+        body = {"layout": layout, "span_ms": span_ms}
+        # A second time it might lift another quarantine.
+        return self._ask(Call("PUT", f"/v1/pools/{pool}", read, body=body, is_repeatable=False))
+
+    def list_pools(self) -> Sequence[PoolRecord]:
+        return self._list("pools", _pool)
+
+    def list_leases(self, pool: str | None = None) -> Sequence[NodeRecord]:
+        if pool is not None:
+            rules.check_name(pool, "pool")
+        return self._list("leases", _node, {} if pool is None else {"pool": pool})
+
+    # --- segments -------------------------------------------------------------------------------------------------
+
+    def reserve(self, namespace: str, count: int) -> Segment:
+        rules.check_name(namespace, "namespace")
+        rules.check_count(count)
+        return self._ask(reserve(namespace, count))
+
+    def give_back(self, segment: Segment, first_unused: int) -> bool:
+        rules.check_name(segment.namespace, "namespace")
+        if first_unused not in segment.as_range():
+            return False
+        body = {
+            "first": str(segment.first),
+            "last": str(segment.last),
+            "stride": segment.stride,
+            "first_unused": str(first_unused),
+        }
+        call = Call(
+            "POST",
+            f"/v1/sequences/{segment.namespace}:give-back",
+            lambda answer: answer.members().flag("taken_back"),
+            body=body,
+            # By the second time somebody else may have the same segment.
+            is_repeatable=False,
+        )
+        return self._ask(call)
+
+    def create_namespace(
+        self,
+        namespace: str,
+        *,
+        start: int = 1,
+        maximum: int = rules.MAX_INTEGER,
+        stride: int = 1,
+        offset: int = 0,
+    ) -> NamespaceRecord:
+        rules.check_name(namespace, "namespace")
+        rules.create_namespace(namespace, "", start=start, maximum=maximum, stride=stride, offset=offset)
+        body = {"start": str(start), "maximum": str(maximum), "stride": stride, "offset": offset}
+        # A second time it would be there already.
+        return self._ask(self._put_namespace(namespace, body, is_repeatable=False))
+
+    def raise_floor(self, namespace: str, value: int) -> NamespaceRecord:
+        rules.check_name(namespace, "namespace")
+        rules.check_value(value)
+        return self._ask(self._put_namespace(namespace, {"floor": str(value)}, is_repeatable=True))
+
+    def _put_namespace(self, namespace: str, body: dict[str, object], *, is_repeatable: bool) -> Call[NamespaceRecord]:
+        def read(answer: Answer) -> NamespaceRecord:
+            return read_namespace(answer.members(), namespace)
+
+        return Call("PUT", f"/v1/sequences/{namespace}", read, body=body, is_repeatable=is_repeatable)
+
+    def list_namespaces(self) -> Sequence[NamespaceRecord]:
+        return self._list("sequences", read_namespace)
+
+    def _list(self, name: str, read: Callable[[Members], T], query: dict[str, int | str] | None = None) -> list[T]:
+        def read_all(answer: Answer) -> list[T]:
+            return [read(Members(each)) for each in answer.members().all(name)]
+
+        return self._ask(Call("GET", f"/v1/{name}", read_all, query=query or {}, most_bytes=LONGEST_LIST))
+
+    # --- the store itself -----------------------------------------------------------------------------------------
+
+    def describe(self) -> Description:
+        found = self._ask(Call("GET", "/v1/store", self._description))
+        self.promise = found.promise  # type: ignore[misc]
+        return found
+
+    def _description(self, answer: Answer) -> Description:
+        members = answer.members()
+        promise, warnings = members.text("promise", "process|host|shared"), members.texts("warnings")
+        if promise != "shared" and len(self.url.hosts) > 1:
+            warnings.append(
+                f"{self.url} names several services, but the one that answers has a store of its own ({promise}): what "
+                "another hands out repeats; give all of them one store that they share"
+            )
+        return Description(
+            str(self.url),
+            promise,
+            f"mintage with {members.text('server')}",
+            members.text("identity"),
+            members.number("now_ms", 0, LATEST_MS),
+            tuple(warnings),
+        )
+
+    def now_ms(self) -> int:
+        return self._ask(Call("GET", "/v1/store", lambda answer: answer.members().number("now_ms", 0, LATEST_MS)))
+
+    def close(self) -> None:
+        self._sender.close()
+
+
+def _path(lease: Lease) -> str:
+    """Of a lease that somebody can hold.
+
+    :raises LeaseError: ``lease.lost``.
+    """
+    rules.check_name(lease.pool, "pool")
+    if not 0 <= lease.node < rules.MAX_NODES or not re.fullmatch(_TOKEN, lease.token):
+        # Nobody ever held it.
+        rules.release(None, lease, used_until_ms=0)
+    return f"/v1/leases/{lease.pool}/{lease.node}"
+
+
+def _lease(members: Members, pool: str) -> Lease:
+    lease = Lease(
+        members.text("pool"),
+        members.number("node", 0, rules.MAX_NODES - 1),
+        members.number("floor_ms", 0, LATEST_MS),
+        members.number("until_ms", 0, LATEST_MS),
+        members.text("token", _TOKEN),
+    )
+    if lease.pool != pool:
+        raise AnswerError("is of another pool")
+    return lease
+
+
+def _node(members: Members) -> NodeRecord:
+    return NodeRecord(
+        members.text("pool"),
+        members.number("node", 0, rules.MAX_NODES - 1),
+        members.number("floor_ms", 0, LATEST_MS),
+        members.number("until_ms", 0, LATEST_MS),
+        members.number("span_ms", 0, rules.MAX_SPAN_MS),
+        members.text("identity"),
+        "" if members.flag("held") else None,
+        members.text("holder") if "holder" in members else None,
+    )
+
+
+def _pool(members: Members) -> PoolRecord:
+    return PoolRecord(
+        members.text("name"),
+        members.text("layout"),
+        members.text("identity"),
+        members.number("span_ms", 0, rules.MAX_SPAN_MS),
+        members.number("floor_ms", 0, LATEST_MS),
+        members.number("quarantine_until_ms", 0, LATEST_MS),
+        members.flag("history_lost"),
+    )

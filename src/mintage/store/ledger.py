@@ -1,0 +1,303 @@
+"""The verbs of every store that has transactions: read the records, apply a rule of :mod:`mintage.lease`, write them.
+
+A store of this kind only says how a transaction begins and how records are read and written in it.
+"""
+
+from __future__ import annotations
+
+import random
+import secrets
+import time
+from abc import abstractmethod
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+
+from mintage import lease as rules
+from mintage.errors import ConfigError, LeaseError, StoreError
+from mintage.store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from contextlib import AbstractContextManager
+
+    from mintage.lease import Lease, NamespaceRecord, NodeRecord, PoolRecord, Segment
+
+__all__ = ["ATTEMPTS", "ConflictError", "Ledger", "Server", "Transaction"]
+
+T = TypeVar("T")
+
+ATTEMPTS: Final = 20
+"""How often a verb is tried while others keep getting in between."""
+
+
+class ConflictError(Exception):
+    """Another transaction got in between: nothing was written, try again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """What the server of a transaction says of itself."""
+
+    identity: str
+    now_ms: int
+
+
+class Transaction(Protocol):
+    """Records, while nobody else can change those that were read. All is written when it ends, or nothing."""
+
+    def server(self) -> Server:
+        """The server that this very transaction runs on, and its clock."""
+
+    def pool(self, name: str) -> PoolRecord | None:
+        """A pool's record, locked: acquires of one pool come one after another."""
+
+    def node(self, pool: str, node: int) -> NodeRecord | None:
+        """A node number's record, locked."""
+
+    def namespace(self, name: str) -> NamespaceRecord | None:
+        """A namespace's record, locked."""
+
+    def oldest(self, pool: str, nodes: range) -> NodeRecord | None:
+        """The record in ``nodes`` with the lowest ``until_ms``, and of those the lowest number; locked."""
+
+    def unused(self, pool: str, nodes: range) -> int | None:
+        """The lowest of ``nodes`` without a record."""
+
+    def pools(self) -> Sequence[PoolRecord]:
+        """All pools, by name."""
+
+    def nodes(self, pool: str | None) -> Sequence[NodeRecord]:
+        """All node records, of one pool or of all, by pool and number."""
+
+    def namespaces(self) -> Sequence[NamespaceRecord]:
+        """All namespaces, by name."""
+
+    def put_pool(self, record: PoolRecord) -> None:
+        """Writes a pool's record, new or not."""
+
+    def put_node(self, record: NodeRecord) -> None:
+        """Writes a node number's record, new or not."""
+
+    def put_namespace(self, record: NamespaceRecord) -> None:
+        """Writes a namespace's record, new or not."""
+
+
+class Ledger(Store):
+    """A store whose verbs are transactions over records."""
+
+    @abstractmethod
+    def _begin(self) -> AbstractContextManager[Transaction]:
+        """A transaction. It commits durably when the block ends, and rolls back if the block raises.
+
+        :raises ConflictError: another got in between.
+        :raises StoreError: as the verbs.
+        """
+
+    def _run(self, verb: Callable[[Transaction], T]) -> T:
+        for attempt in range(ATTEMPTS):
+            try:
+                with self._begin() as transaction:
+                    return verb(transaction)
+            except ConflictError:
+                # Full jitter: those who collided once should not meet again.
+                time.sleep(random.uniform(0, 0.002 * 2 ** min(attempt, 6)))  # noqa: S311
+        raise StoreError(
+            f"{self.url}: {ATTEMPTS} attempts collided with others: try again, or spread the load over more pools",
+            code="store.unavailable",
+        )
+
+    def acquire(
+        self,
+        pool: str,
+        *,
+        nodes: range,
+        layout: str,
+        holder: str,
+        now_ms: int,
+        span_ms: int,
+        never_used: bool = False,
+    ) -> Lease:
+        rules.check_name(pool, "pool")
+        rules.check_nodes(nodes)
+        rules.check_span(span_ms)
+
+        def verb(t: Transaction) -> Lease:
+            server = t.server()
+            rules.check_clock(now_ms, server.now_ms, self.clock_limit_ms)
+            record = self._pool(t, pool, layout, span_ms, server)
+            rules.check_quarantine(record, server.now_ms, never_used=never_used)
+            oldest, unused = t.oldest(pool, nodes), t.unused(pool, nodes)
+            node = rules.choose(record, nodes, oldest, unused, now_ms, never_used=never_used)
+            last = oldest if oldest is not None and oldest.node == node else None
+            granted = rules.grant(
+                record, last, node, token=secrets.token_hex(16), holder=holder, now_ms=now_ms, span_ms=span_ms
+            )
+            t.put_node(granted)
+            return granted.as_lease()
+
+        return self._refused_after_commit(verb)
+
+    def _refused_after_commit(self, verb: Callable[[Transaction], T]) -> T:
+        """Runs a verb whose refusal must not undo what it found out: that the server changed."""
+
+        def commit(t: Transaction) -> T | LeaseError:
+            try:
+                return verb(t)
+            except LeaseError as refusal:
+                return refusal
+
+        outcome = self._run(commit)
+        if isinstance(outcome, LeaseError):
+            raise outcome
+        return outcome
+
+    def _pool(self, t: Transaction, name: str, layout: str, span_ms: int, server: Server) -> PoolRecord:
+        """The pool as it stands on this server, made if need be."""
+        known = t.pool(name)
+        if known is None:
+            record = self._new_pool(name, layout, span_ms, server)
+        else:
+            rules.check_layout(known, layout)
+            record = rules.note_server(known, server.identity, server.now_ms, self.clock_limit_ms)
+        if record != known:
+            t.put_pool(record)
+        return record
+
+    def _new_pool(self, name: str, layout: str, span_ms: int, server: Server) -> PoolRecord:
+        """A pool that was not there. In a durable store that means: it never was."""
+        return rules.create_pool(name, layout, span_ms, server.identity)
+
+    def extend(self, lease: Lease, *, now_ms: int) -> Lease:
+        def verb(t: Transaction) -> Lease:
+            server = t.server()
+            rules.check_clock(now_ms, server.now_ms, self.clock_limit_ms)
+            extended = rules.extend(
+                t.node(lease.pool, lease.node),
+                lease,
+                identity=server.identity,
+                now_ms=now_ms,
+                store_now_ms=server.now_ms,
+                limit_ms=self.clock_limit_ms,
+            )
+            t.put_node(extended)
+            return extended.as_lease()
+
+        return self._run(verb)
+
+    def release(self, lease: Lease, *, used_until_ms: int) -> None:
+        def verb(t: Transaction) -> None:
+            t.put_node(rules.release(t.node(lease.pool, lease.node), lease, used_until_ms=used_until_ms))
+
+        self._run(verb)
+
+    def revoke(self, pool: str, node: int) -> NodeRecord:
+        rules.check_name(pool, "pool")
+
+        def verb(t: Transaction) -> NodeRecord:
+            # A number that no pool has is not one that a database must be able to read.
+            record = t.node(pool, node) if 0 <= node < rules.MAX_NODES else None
+            if record is None:
+                raise LeaseError(
+                    f"node {node} of pool {pool!r} was never leased: see mintage leases list", code="lease.unknown"
+                )
+            record = rules.revoke(record)
+            t.put_node(record)
+            return record
+
+        return self._run(verb)
+
+    def create_pool(self, pool: str, *, layout: str, span_ms: int = rules.SPAN_MS) -> PoolRecord:
+        rules.check_name(pool, "pool")
+        rules.check_span(span_ms)
+
+        def verb(t: Transaction) -> PoolRecord:
+            server = t.server()
+            record = t.pool(pool)
+            if record is None:
+                record = rules.create_pool(pool, layout, span_ms, server.identity)
+            else:
+                rules.check_layout(record, layout)
+                record = rules.note_server(record, server.identity, server.now_ms, self.clock_limit_ms)
+                record = replace(record, quarantine_until_ms=0)
+            t.put_pool(record)
+            return record
+
+        return self._run(verb)
+
+    def reserve(self, namespace: str, count: int) -> Segment:
+        rules.check_name(namespace, "namespace")
+        rules.check_count(count)
+
+        def verb(t: Transaction) -> Segment:
+            record, segment = rules.reserve(self._namespace(t, namespace), count)
+            t.put_namespace(record)
+            return segment
+
+        return self._run(verb)
+
+    def give_back(self, segment: Segment, first_unused: int) -> bool:
+        def verb(t: Transaction) -> bool:
+            record = t.namespace(segment.namespace)
+            # Another server may have forgotten that it reserved more.
+            if record is None or record.identity != t.server().identity:
+                return False
+            record = rules.give_back(record, segment, first_unused)
+            if record is None:
+                return False
+            t.put_namespace(record)
+            return True
+
+        return self._run(verb)
+
+    def create_namespace(
+        self,
+        namespace: str,
+        *,
+        start: int = 1,
+        maximum: int = rules.MAX_INTEGER,
+        stride: int = 1,
+        offset: int = 0,
+    ) -> NamespaceRecord:
+        rules.check_name(namespace, "namespace")
+
+        def verb(t: Transaction) -> NamespaceRecord:
+            if t.namespace(namespace) is not None:
+                raise ConfigError(f"namespace {namespace!r} exists: only its floor can change", code="config.namespace")
+            identity = t.server().identity
+            record = rules.create_namespace(
+                namespace, identity, start=start, maximum=maximum, stride=stride, offset=offset
+            )
+            t.put_namespace(record)
+            return record
+
+        return self._run(verb)
+
+    def raise_floor(self, namespace: str, value: int) -> NamespaceRecord:
+        rules.check_name(namespace, "namespace")
+        rules.check_value(value)
+
+        def verb(t: Transaction) -> NamespaceRecord:
+            record = rules.raise_floor(self._namespace(t, namespace), value)
+            t.put_namespace(record)
+            return record
+
+        return self._run(verb)
+
+    def _namespace(self, t: Transaction, name: str) -> NamespaceRecord:
+        """The namespace as it stands on this server, made if need be."""
+        record, identity = t.namespace(name), t.server().identity
+        if record is None:
+            return rules.create_namespace(name, identity)
+        return rules.note_server_of_namespace(record, identity)
+
+    def list_pools(self) -> Sequence[PoolRecord]:
+        return self._run(lambda t: t.pools())
+
+    def list_leases(self, pool: str | None = None) -> Sequence[NodeRecord]:
+        return self._run(lambda t: t.nodes(pool))
+
+    def list_namespaces(self) -> Sequence[NamespaceRecord]:
+        return self._run(lambda t: t.namespaces())
+
+    def now_ms(self) -> int:
+        return self._run(lambda t: t.server().now_ms)

@@ -1,0 +1,243 @@
+-- The rules of mintage/lease.py for leases, under the same names, so that one can be read beside the other.
+-- What is refused here is refused by those rules too: the reply holds what they need to say why.
+--
+-- KEYS[1] is a hash: under `pool` the pool's record, under each node number the record of that, as JSON. It decides.
+-- KEYS[2] has the node numbers in the order of until_ms, KEYS[3] in their own. These are indexes, made anew if lost.
+--
+-- Times and node numbers are below 2^53, so that Lua's numbers are exact; JSON holds them as text, as its numbers
+-- are cut to 14 digits.
+
+local function encoded(record)
+  local texts = {}
+  for name, value in pairs(record) do
+    texts[name] = type(value) == 'number' and string.format('%.0f', value) or value
+  end
+  return cjson.encode(texts)
+end
+
+local function decoded(text)
+  if not text then
+    return nil
+  end
+  local record = cjson.decode(text)
+  for name, value in pairs(record) do
+    record[name] = string.match(name, '_ms$') and tonumber(value) or value
+  end
+  return record
+end
+
+-- Of one width, so that equal scores are in the order of numbers.
+local function field(node)
+  return string.format('%014.0f', node)
+end
+
+local function get_pool()
+  return decoded(redis.call('HGET', KEYS[1], 'pool'))
+end
+
+local function put_pool(pool)
+  redis.call('HSET', KEYS[1], 'pool', encoded(pool))
+end
+
+local function get_node(node)
+  return decoded(redis.call('HGET', KEYS[1], field(node)))
+end
+
+local function index(node, record)
+  redis.call('ZADD', KEYS[2], record.until_ms, field(node))
+  redis.call('ZADD', KEYS[3], node, field(node))
+end
+
+local function put_node(node, record)
+  redis.call('HSET', KEYS[1], field(node), encoded(record))
+  index(node, record)
+end
+
+local function mend_indexes()
+  local nodes = redis.call('HLEN', KEYS[1]) - 1
+  if redis.call('ZCARD', KEYS[2]) == nodes and redis.call('ZCARD', KEYS[3]) == nodes then
+    return
+  end
+  redis.call('DEL', KEYS[2], KEYS[3])
+  for _, name in ipairs(redis.call('HKEYS', KEYS[1])) do
+    if name ~= 'pool' then
+      index(tonumber(name), get_node(name))
+    end
+  end
+end
+
+-- The node number in the range whose window ended first: nearly always among the first few, unless others' ranges are
+-- full of older ones.
+local function oldest()
+  local first, stop, at, step = field(a.first), field(a.stop), 0, 100
+  repeat
+    local nodes = redis.call('ZRANGE', KEYS[2], at, at + step - 1)
+    for _, node in ipairs(nodes) do
+      if first <= node and node < stop then
+        return tonumber(node)
+      end
+    end
+    at = at + step
+  until #nodes < step
+end
+
+-- The lowest node number in the range without a record. Where a number is used and none before it is missing, none
+-- is missing before those either: the first that is missing is found by halving.
+local function unused()
+  local before = redis.call('ZCOUNT', KEYS[3], '-inf', '(' .. a.first)
+  local low, high = 0, redis.call('ZCOUNT', KEYS[3], a.first, '(' .. a.stop)
+  while low < high do
+    local middle = math.floor((low + high) / 2)
+    local node = redis.call('ZRANGE', KEYS[3], before + middle, before + middle)[1]
+    if tonumber(node) - a.first > middle then
+      high = middle
+    else
+      low = middle + 1
+    end
+  end
+  return a.first + low < a.stop and a.first + low or nil
+end
+
+local function clock_is_off()
+  return math.abs(a.now_ms - store_now_ms) > a.limit_ms
+end
+
+local function note_server(pool)
+  if pool.identity ~= identity then
+    local ends = math.max(store_now_ms, pool.floor_ms) + pool.span_ms + a.limit_ms + a.margin_ms
+    pool.identity = identity
+    pool.floor_ms = math.max(pool.floor_ms, ends)
+    pool.quarantine_until_ms = math.max(pool.quarantine_until_ms, ends)
+    pool.history_lost = true
+  end
+end
+
+local function create_pool(quarantine_until_ms)
+  return {
+    layout = a.layout,
+    identity = identity,
+    span_ms = a.pool_span_ms,
+    floor_ms = quarantine_until_ms,
+    quarantine_until_ms = quarantine_until_ms,
+    history_lost = quarantine_until_ms > 0,
+  }
+end
+
+local function choose(old, record, new)
+  if a.never_used then
+    return new
+  end
+  if record and record.until_ms <= a.now_ms - a.rest_ms then
+    return old
+  end
+  return new or (record and record.until_ms <= a.now_ms and old) or nil
+end
+
+local function reply(pool, node, record, granted)
+  return cjson.encode({
+    now_ms = store_now_ms,
+    identity = identity,
+    pool = pool and encoded(pool),
+    node = node and field(node),
+    record = record and encoded(record),
+    done = granted or false,
+  })
+end
+
+local verbs = {}
+
+function verbs.acquire()
+  local pool = get_pool()
+  if clock_is_off() or (pool and pool.layout ~= a.layout) then
+    return reply(pool)
+  end
+  if pool then
+    note_server(pool)
+  else
+    -- New, or lost: whoever held a lease may mint to the end of its window.
+    pool = create_pool(store_now_ms + a.pool_span_ms + a.limit_ms + a.margin_ms)
+  end
+  put_pool(pool)
+  if pool.quarantine_until_ms > store_now_ms or (a.never_used and pool.history_lost) then
+    return reply(pool)
+  end
+  mend_indexes()
+  local old = oldest()
+  local record = old and get_node(old)
+  local node = choose(old, record, unused())
+  if not node then
+    return reply(pool, old, record)
+  end
+  -- grant
+  if a.span_ms > pool.span_ms then
+    return reply(pool, node)
+  end
+  record = get_node(node)
+  local floor_ms = math.max(pool.floor_ms, record and record.until_ms or 0)
+  local until_ms = math.max(floor_ms, a.now_ms) + a.span_ms
+  record = {
+    floor_ms = floor_ms,
+    until_ms = until_ms,
+    span_ms = a.span_ms,
+    identity = identity,
+    token = a.token,
+    holder = a.holder,
+  }
+  put_node(node, record)
+  return reply(pool, node, record, true)
+end
+
+function verbs.extend()
+  local record = get_node(a.node)
+  if
+    clock_is_off()
+    or not record
+    or record.token ~= a.token
+    or (record.identity ~= identity and a.until_ms <= store_now_ms + a.limit_ms + a.margin_ms)
+  then
+    return reply(nil, a.node, record)
+  end
+  -- What the server forgot of the window, but no more than it can have granted.
+  local claimed_ms = math.min(a.until_ms, store_now_ms + a.limit_ms + a.margin_ms + record.span_ms)
+  record.until_ms = math.max(record.until_ms, claimed_ms, a.now_ms + record.span_ms)
+  record.identity = identity
+  put_node(a.node, record)
+  return reply(nil, a.node, record, true)
+end
+
+function verbs.release()
+  local record = get_node(a.node)
+  if not record or record.token ~= a.token then
+    return reply(nil, a.node, record)
+  end
+  record.until_ms = math.min(record.until_ms, math.max(record.floor_ms, a.used_until_ms))
+  record.token = nil
+  put_node(a.node, record)
+  return reply(nil, a.node, record, true)
+end
+
+function verbs.revoke()
+  local record = get_node(a.node)
+  if record then
+    record.token = nil
+    put_node(a.node, record)
+  end
+  return reply(nil, a.node, record)
+end
+
+function verbs.create_pool()
+  local pool = get_pool()
+  if pool and pool.layout ~= a.layout then
+    return reply(pool)
+  end
+  if pool then
+    note_server(pool)
+    pool.quarantine_until_ms = 0
+  else
+    pool = create_pool(0)
+  end
+  put_pool(pool)
+  return reply(pool, nil, nil, true)
+end
+
+return verbs[a.verb]()

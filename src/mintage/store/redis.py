@@ -1,0 +1,506 @@
+"""``redis:`` keeps its records in Redis or Valkey, alone, behind Sentinel or as a cluster. Made with redis-py.
+
+Every verb is one Lua script (``lua/*.lua``): it applies the rules of :mod:`mintage.lease` on the server, which runs
+one script at a time, and reads the server's identity in the same breath. What a script refuses is refused again here,
+by the Python rule and on the records that the script saw, so that every message has one source.
+
+The server's identity is its run id and its replication id. Either changes when it restarts, takes over from another
+or has followed another: then its last writes may be lost, and the rules let node numbers rest and namespaces skip.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+from functools import cache
+from hashlib import sha1
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+import redis
+from redis import exceptions
+from redis.backoff import NoBackoff
+from redis.cluster import ClusterNode, RedisCluster
+from redis.retry import Retry
+from redis.sentinel import Sentinel
+
+from mintage import lease as rules
+from mintage.errors import ConfigError, LeaseError, StoreError
+from mintage.lease import Lease, NamespaceRecord, NodeRecord, PoolRecord, Segment
+from mintage.store import Description, PerProcess, Store
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from mintage.store.url import StoreUrl
+
+__all__ = ["RedisStore", "Scripts"]
+
+PARTS: Final = {
+    "describe": ("server", "describe"),
+    "leases": ("server", "leases"),
+    "segments": ("server", "integers", "segments"),
+    "blocks": ("server", "integers", "blocks"),
+}
+"""Which files of ``lua/`` make up a script."""
+
+OPTIONS: Final = (
+    "prefix",
+    "timeout_ms",
+    "wait_replicas",
+    "tls",
+    "ssl_ca_certs",
+    "ssl_certfile",
+    "ssl_keyfile",
+    "sentinel_password",
+)
+
+_REFUSED: Final = (exceptions.AuthenticationError, exceptions.AuthorizationError)
+_AWAY: Final = (
+    exceptions.ConnectionError,
+    exceptions.TimeoutError,
+    exceptions.ClusterError,
+    exceptions.TryAgainError,
+    exceptions.ReadOnlyError,
+    exceptions.RedisClusterException,
+    OSError,
+)
+_AWAY_PREFIXES: Final = ("BUSY ", "LOADING ", "MASTERDOWN ", "NOREPLICAS ")
+
+
+@cache
+def _script(name: str) -> tuple[str, str]:
+    """The text of a script, and the hash that the server knows it by."""
+    folder = files(__package__) / "lua"
+    text = "\n".join((folder / f"{part}.lua").read_text(encoding="utf-8") for part in PARTS[name])
+    return text, sha1(text.encode(), usedforsecurity=False).hexdigest()
+
+
+class Scripts:
+    """Runs the scripts of ``lua/`` on the server that a URL names."""
+
+    def __init__(self, url: StoreUrl, *more_options: str) -> None:
+        url.check_options(*OPTIONS, *more_options)
+        self.url = url
+        self.prefix = url.options.get("prefix", "mintage")
+        rules.check_name(self.prefix, "prefix")
+        self.wait_replicas = url.whole("wait_replicas", 0, 0, 100)
+        self._timeout_ms = url.whole("timeout_ms", 2000, 1, 60_000)
+        self._arguments = self._connection_arguments()
+        self._service, self._database = self._path()
+        self._client = PerProcess(self._connect)
+
+    def _connection_arguments(self) -> dict[str, Any]:
+        certificates = {name: text for name, text in self.url.options.items() if name.startswith("ssl_")}
+        return {
+            "socket_timeout": self._timeout_ms / 1000,
+            "socket_connect_timeout": self._timeout_ms / 1000,
+            # A verb that is sent twice would do twice what it does.
+            "retry": Retry(NoBackoff(), 0),
+            "username": self.url.user,
+            "password": self.url.password,
+            "ssl": self.url.scheme == "rediss" or self.url.flag("tls"),
+            "protocol": 2,
+            "decode_responses": True,
+            **certificates,
+        }
+
+    def _path(self) -> tuple[str, int]:
+        """Sentinel's name for the master, and the number of the database."""
+        kind, service, database = self.url.scheme, "", self.url.path
+        if kind == "redis+sentinel":
+            service, _, database = self.url.path.partition("/")
+            if not service:
+                raise ConfigError(f"{kind} needs a service: {kind}://host:26379/mymaster", code="config.store")
+        elif kind == "redis+cluster":
+            if database or self.wait_replicas:
+                raise ConfigError(f"{kind} has neither a path nor wait_replicas", code="config.store")
+        elif len(self.url.hosts) > 1:
+            raise ConfigError(f"{kind} has one server; for more there is redis+sentinel", code="config.store")
+        if not re.fullmatch(r"[0-9]{0,9}", database):
+            raise ConfigError(f"the path of {kind} ends with the number of a database, such as /0", code="config.store")
+        return service, int(database or 0)
+
+    def _connect(self) -> redis.Redis | RedisCluster:
+        if self.url.scheme == "redis+cluster":
+            nodes = [ClusterNode(*address) for address in self._addresses(6379)]  # type: ignore[no-untyped-call]
+            return RedisCluster(startup_nodes=nodes, require_full_coverage=False, **self._arguments)
+        arguments = self._arguments | {"db": self._database}
+        if self.url.scheme == "redis+sentinel":
+            own = self._arguments | {"username": None, "password": self.url.options.get("sentinel_password")}
+            sentinel: Any = Sentinel(self._addresses(26379), sentinel_kwargs=own)  # type: ignore[no-untyped-call]
+            master: redis.Redis = sentinel.master_for(self._service, **arguments)
+            return master
+        return redis.Redis(self.url.host, self.url.port(6379), **arguments)
+
+    def _addresses(self, port: int) -> list[tuple[str, int]]:
+        return [(host, given or port) for host, given in self.url.hosts or ((self.url.host, None),)]
+
+    def key(self, kind: str, name: str, part: str = "") -> str:
+        """A key; those of one pool or namespace are on one server of a cluster."""
+        return f"{self.prefix}:{{{kind}:{name}}}{part}"
+
+    def run(self, name: str, keys: Sequence[str], **arguments: Any) -> dict[str, Any]:
+        """What a script answers.
+
+        :raises StoreError: as the verbs of a store.
+        :raises ConfigError: ``config.volatile``: with ``volatile=False``, where the server may forget.
+        """
+        text, sha = _script(name)
+        rest = (len(keys), *keys, json.dumps(arguments))
+        try:
+            client = self._client.get()
+            try:
+                answer = self._ask(client, "EVALSHA", sha, *rest)
+            except exceptions.NoScriptError:
+                answer = self._ask(client, "EVAL", text, *rest)
+        except Exception as error:
+            raise self._translate(error) from error
+        seen: dict[str, Any] = json.loads(answer)
+        if "volatile" in seen:
+            raise ConfigError(
+                f"{self.url} can lose what it acknowledged: {seen['volatile']}; repair that, or add volatile=1 to "
+                "the URL to use it nevertheless",
+                code="config.volatile",
+            )
+        return seen
+
+    def _ask(self, client: Any, *command: Any) -> Any:
+        if not self.wait_replicas:
+            return client.execute_command(*command)
+        # On one connection, as WAIT speaks of that one's writes.
+        with client.pipeline(transaction=False) as pipeline:
+            pipeline.execute_command(*command)
+            pipeline.execute_command("WAIT", self.wait_replicas, max(1, self._timeout_ms // 2))
+            answer, replicas = pipeline.execute(raise_on_error=False)
+        for outcome in (answer, replicas):
+            if isinstance(outcome, Exception):
+                raise outcome
+        if replicas < self.wait_replicas:
+            raise exceptions.ConnectionError(f"{replicas} of {self.wait_replicas} replicas have it")
+        return answer
+
+    def _translate(self, error: Exception) -> Exception:
+        away = isinstance(error, _AWAY) and not isinstance(error, _REFUSED)
+        if isinstance(error, exceptions.ReadOnlyError):
+            # It has been demoted: look for the master anew.
+            self.close()
+        if isinstance(error, exceptions.RedisClusterException):
+            # Its message may repeat the command.
+            text = "the cluster cannot be reached, or has no server for this"
+        else:
+            text = str(error)
+        if away or text.startswith(_AWAY_PREFIXES):
+            return StoreError(f"{self.url}: {text}", code="store.unavailable")
+        if isinstance(error, (exceptions.RedisError, UnicodeError)):
+            return StoreError(f"{self.url}: {text}", code="store.refused")
+        return error
+
+    def scan(self, kind: str) -> Iterator[str]:
+        """The names of all pools or namespaces, by name. Walks all keys of the server."""
+        pattern = self.key(kind, "*")
+        before, after = pattern.split("*")
+        try:
+            keys = {str(key) for key in self._client.get().scan_iter(pattern, count=1000)}
+        except Exception as error:
+            raise self._translate(error) from error
+        return iter(sorted(key.removeprefix(before).removesuffix(after) for key in keys))
+
+    def hash(self, key: str) -> dict[str, str]:
+        """The fields of a hash."""
+        try:
+            return dict(self._client.get().hscan_iter(key, count=1000))
+        except Exception as error:
+            raise self._translate(error) from error
+
+    def fsync(self) -> str | None:
+        """When the append-only file is written to the disk, where the server tells."""
+        try:
+            settings = self._client.get().config_get("appendfsync")
+        except exceptions.ResponseError:
+            return None
+        except Exception as error:
+            raise self._translate(error) from error
+        return settings.get("appendfsync")
+
+    def close(self) -> None:
+        """Closes this process's connections; the next verb opens them again."""
+        client = self._client.pop()
+        if client is not None:
+            client.close()
+
+
+class RedisStore(Store):
+    """A store in Redis: ``redis://user:password@host:6379/0``, ``rediss://`` for TLS, ``valkey://``,
+    ``redis+sentinel://host:26379,host:26379/service/0``, ``redis+cluster://host:6379,host:6379``.
+
+    The server must have an append-only file and must not evict keys. Options: ``volatile=1`` uses one that may forget;
+    ``wait_replicas``, how many replicas must have a write before it counts (0; more than half of them where Sentinel
+    or anything else fails over, so that a master cut off from the rest cannot go on alone); ``prefix`` of all
+    keys (mintage); ``timeout_ms`` (2000); ``tls=1``, ``ssl_ca_certs``, ``ssl_certfile``, ``ssl_keyfile``;
+    ``sentinel_password``.
+    """
+
+    promise: ClassVar[str] = "shared"
+    clock_limit_ms: int = rules.CLOCK_LIMIT_MS
+
+    def __init__(self, url: StoreUrl) -> None:
+        self.url = url
+        self._scripts = Scripts(url, "volatile")
+        self._volatile = url.flag("volatile")
+
+    # --- leases ---------------------------------------------------------------------------------------------------
+
+    def _leases(self, verb: str, pool: str, **arguments: Any) -> Seen:
+        keys = [self._scripts.key("pool", pool, part) for part in ("", ":until", ":numbers")]
+        arguments |= {
+            "verb": verb,
+            "volatile": self._volatile,
+            "limit_ms": self.clock_limit_ms,
+            "margin_ms": rules.CLOCK_MARGIN_MS,
+            "rest_ms": rules.REST_MS,
+        }
+        return Seen(pool, self._scripts.run("leases", keys, **arguments))
+
+    def acquire(
+        self,
+        pool: str,
+        *,
+        nodes: range,
+        layout: str,
+        holder: str,
+        now_ms: int,
+        span_ms: int,
+        never_used: bool = False,
+    ) -> Lease:
+        rules.check_name(pool, "pool")
+        rules.check_nodes(nodes)
+        rules.check_span(span_ms)
+        seen = self._leases(
+            "acquire",
+            pool,
+            first=nodes.start,
+            stop=nodes.stop,
+            layout=layout,
+            holder=holder,
+            token=secrets.token_hex(16),
+            now_ms=now_ms,
+            span_ms=span_ms,
+            pool_span_ms=rules.create_pool(pool, layout, span_ms, "").span_ms,
+            never_used=never_used,
+        )
+        if seen.done and seen.record is not None:
+            return seen.record.as_lease()
+        rules.check_clock(now_ms, seen.now_ms, self.clock_limit_ms)
+        if seen.pool is not None:
+            rules.check_layout(seen.pool, layout)
+            rules.check_quarantine(seen.pool, seen.now_ms, never_used=never_used)
+            if seen.node is None or seen.record is not None:
+                rules.choose(seen.pool, nodes, seen.record, None, now_ms, never_used=never_used)
+            rules.grant(seen.pool, None, nodes.start, token="", holder=holder, now_ms=now_ms, span_ms=span_ms)
+        raise self._disagree("acquire")
+
+    def extend(self, lease: Lease, *, now_ms: int) -> Lease:
+        rules.check_name(lease.pool, "pool")
+        seen = self._leases(
+            "extend", lease.pool, node=lease.node, token=lease.token, until_ms=lease.until_ms, now_ms=now_ms
+        )
+        if seen.done and seen.record is not None:
+            return seen.record.as_lease()
+        rules.check_clock(now_ms, seen.now_ms, self.clock_limit_ms)
+        rules.extend(
+            seen.record,
+            lease,
+            identity=seen.identity,
+            now_ms=now_ms,
+            store_now_ms=seen.now_ms,
+            limit_ms=self.clock_limit_ms,
+        )
+        raise self._disagree("extend")
+
+    def release(self, lease: Lease, *, used_until_ms: int) -> None:
+        rules.check_name(lease.pool, "pool")
+        seen = self._leases("release", lease.pool, node=lease.node, token=lease.token, used_until_ms=used_until_ms)
+        if not seen.done:
+            rules.release(seen.record, lease, used_until_ms=used_until_ms)
+            raise self._disagree("release")
+
+    def revoke(self, pool: str, node: int) -> NodeRecord:
+        rules.check_name(pool, "pool")
+        record = self._leases("revoke", pool, node=node).record
+        if record is None:
+            raise LeaseError(
+                f"node {node} of pool {pool!r} was never leased: see mintage leases list", code="lease.unknown"
+            )
+        return record
+
+    def create_pool(self, pool: str, *, layout: str, span_ms: int = rules.SPAN_MS) -> PoolRecord:
+        rules.check_name(pool, "pool")
+        rules.check_span(span_ms)
+        longest_ms = rules.create_pool(pool, layout, span_ms, "").span_ms
+        seen = self._leases("create_pool", pool, layout=layout, pool_span_ms=longest_ms)
+        if seen.pool is not None:
+            rules.check_layout(seen.pool, layout)
+            return seen.pool
+        raise self._disagree("create_pool")
+
+    def list_pools(self) -> Sequence[PoolRecord]:
+        pools = ((name, self._scripts.hash(self._scripts.key("pool", name))) for name in self._scripts.scan("pool"))
+        return [_pool(name, fields["pool"]) for name, fields in pools if "pool" in fields]
+
+    def list_leases(self, pool: str | None = None) -> Sequence[NodeRecord]:
+        names = self._scripts.scan("pool") if pool is None else [pool]
+        pools = ((name, self._scripts.hash(self._scripts.key("pool", name))) for name in names)
+        return [
+            _node(name, field, text)
+            for name, fields in pools
+            for field, text in sorted(fields.items())
+            if field != "pool"
+        ]
+
+    # --- segments -------------------------------------------------------------------------------------------------
+
+    def _segments(self, verb: str, namespace: str, **arguments: Any) -> dict[str, Any]:
+        # What a namespace is made of that does not exist.
+        arguments.setdefault("record", _texts(rules.create_namespace(namespace, "")))
+        keys = [self._scripts.key("namespace", namespace)]
+        return self._scripts.run("segments", keys, verb=verb, volatile=self._volatile, gap=rules.GAP, **arguments)
+
+    def reserve(self, namespace: str, count: int) -> Segment:
+        rules.check_name(namespace, "namespace")
+        rules.check_count(count)
+        seen = self._segments("reserve", namespace, count=count)
+        record = _namespace(namespace, seen["record"])
+        if "first" in seen:
+            return Segment(namespace, int(seen["first"]), int(seen["last"]), record.stride)
+        rules.reserve(record, count)
+        raise self._disagree("reserve")
+
+    def give_back(self, segment: Segment, first_unused: int) -> bool:
+        rules.check_name(segment.namespace, "namespace")
+        if not segment.first <= first_unused <= segment.last:
+            return False
+        seen = self._segments("give_back", segment.namespace, last=str(segment.last), first_unused=str(first_unused))
+        return "record" in seen
+
+    def create_namespace(
+        self,
+        namespace: str,
+        *,
+        start: int = 1,
+        maximum: int = rules.MAX_INTEGER,
+        stride: int = 1,
+        offset: int = 0,
+    ) -> NamespaceRecord:
+        rules.check_name(namespace, "namespace")
+        record = rules.create_namespace(namespace, "", start=start, maximum=maximum, stride=stride, offset=offset)
+        seen = self._segments("create_namespace", namespace, record=_texts(record))
+        if "record" not in seen:
+            raise ConfigError(f"namespace {namespace!r} exists: only its floor can change", code="config.namespace")
+        return _namespace(namespace, seen["record"])
+
+    def raise_floor(self, namespace: str, value: int) -> NamespaceRecord:
+        rules.check_name(namespace, "namespace")
+        rules.check_value(value)
+        return _namespace(namespace, self._segments("raise_floor", namespace, value=str(value))["record"])
+
+    def list_namespaces(self) -> Sequence[NamespaceRecord]:
+        names = self._scripts.scan("namespace")
+        records = ((name, self._scripts.hash(self._scripts.key("namespace", name))) for name in names)
+        return [_namespace(name, fields) for name, fields in records if fields]
+
+    # --- the server -----------------------------------------------------------------------------------------------
+
+    def _server(self) -> dict[str, Any]:
+        return self._scripts.run("describe", [self._scripts.key("server", "")])
+
+    def describe(self) -> Description:
+        seen = self._server()
+        warnings = []
+        if self._volatile:
+            warnings.append(
+                "volatile=1: integers repeat once this server has lost its data; use a server with an append-only file"
+            )
+        elif (fsync := self._scripts.fsync()) not in {None, "always"}:
+            warnings.append(
+                f"appendfsync is {fsync}: if the server's host crashes, its last second may be lost; node numbers then "
+                f"rest and namespaces skip {rules.GAP} times their largest step, but integers repeat if more than that "
+                "was reserved in that second. Set appendfsync always"
+            )
+        if seen["replicas"] and not self._scripts.wait_replicas and self.url.scheme != "redis+cluster":
+            warnings.append(
+                f"replicas follow this server ({seen['replicas']}): one that takes over may lack the last writes, "
+                "and a master that is cut off from the others may go on beside it; set wait_replicas to more than half"
+            )
+        return Description(
+            str(self.url), self.promise, seen["server"], seen["identity"], int(seen["now_ms"]), tuple(warnings)
+        )
+
+    def now_ms(self) -> int:
+        return int(self._server()["now_ms"])
+
+    def close(self) -> None:
+        self._scripts.close()
+
+    def _disagree(self, verb: str) -> StoreError:
+        return StoreError(
+            f"{self.url}: the server refused to {verb} what the rules allow: is another version of mintage using it?",
+            code="store.refused",
+        )
+
+
+class Seen:
+    """The records that a script for leases saw or made."""
+
+    def __init__(self, pool: str, seen: dict[str, Any]) -> None:
+        self.done: bool = seen["done"]
+        self.now_ms = int(seen["now_ms"])
+        self.identity: str = seen["identity"]
+        self.pool = _pool(pool, seen["pool"]) if "pool" in seen else None
+        self.node: str | None = seen.get("node")
+        self.record = _node(pool, seen["node"], seen["record"]) if "record" in seen else None
+
+
+def _pool(name: str, text: str) -> PoolRecord:
+    fields = json.loads(text)
+    return PoolRecord(
+        name,
+        fields["layout"],
+        fields["identity"],
+        int(fields["span_ms"]),
+        int(fields["floor_ms"]),
+        int(fields["quarantine_until_ms"]),
+        fields["history_lost"],
+    )
+
+
+def _node(pool: str, node: str, text: str) -> NodeRecord:
+    fields = json.loads(text)
+    return NodeRecord(
+        pool,
+        int(node),
+        int(fields["floor_ms"]),
+        int(fields["until_ms"]),
+        int(fields["span_ms"]),
+        fields["identity"],
+        fields.get("token"),
+        fields["holder"],
+    )
+
+
+def _namespace(name: str, fields: dict[str, str]) -> NamespaceRecord:
+    return NamespaceRecord(
+        name,
+        int(fields["high_water"]),
+        int(fields["maximum"]),
+        int(fields["stride"]),
+        int(fields["largest"]),
+        fields["identity"],
+    )
+
+
+def _texts(record: NamespaceRecord) -> dict[str, str]:
+    """Of 64-bit integers; JSON's numbers would not come through whole."""
+    fields = ("high_water", "maximum", "stride", "largest", "identity")
+    return {name: str(getattr(record, name)) for name in fields}

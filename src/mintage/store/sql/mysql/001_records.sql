@@ -1,0 +1,34 @@
+-- Pools of node numbers, their node numbers, and namespaces of integers. Times are Unix milliseconds.
+-- A schema statement commits by itself: one that was interrupted must be repeatable.
+
+CREATE TABLE IF NOT EXISTS mintage_pool (
+  name VARCHAR(128) NOT NULL PRIMARY KEY,
+  layout TEXT NOT NULL,
+  identity TEXT NOT NULL,
+  span_ms BIGINT NOT NULL,
+  floor_ms BIGINT NOT NULL,
+  quarantine_until_ms BIGINT NOT NULL,
+  history_lost BOOLEAN NOT NULL
+) ENGINE = InnoDB CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+
+CREATE TABLE IF NOT EXISTS mintage_node (
+  pool VARCHAR(128) NOT NULL,
+  node BIGINT NOT NULL,
+  floor_ms BIGINT NOT NULL,
+  until_ms BIGINT NOT NULL,
+  span_ms BIGINT NOT NULL,
+  identity TEXT NOT NULL,
+  token VARCHAR(64),
+  holder TEXT,
+  PRIMARY KEY (pool, node),
+  INDEX mintage_node_until (pool, until_ms, node)
+) ENGINE = InnoDB CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+
+CREATE TABLE IF NOT EXISTS mintage_namespace (
+  name VARCHAR(128) NOT NULL PRIMARY KEY,
+  high_water BIGINT NOT NULL,
+  maximum BIGINT NOT NULL,
+  stride BIGINT NOT NULL,
+  largest BIGINT NOT NULL,
+  identity TEXT NOT NULL
+) ENGINE = InnoDB CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;

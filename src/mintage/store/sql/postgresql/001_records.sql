@@ -1,0 +1,34 @@
+-- Pools of node numbers, their node numbers, and namespaces of integers. Times are Unix milliseconds.
+
+CREATE TABLE mintage_pool (
+  name TEXT COLLATE "C" PRIMARY KEY,
+  layout TEXT NOT NULL,
+  identity TEXT NOT NULL,
+  span_ms BIGINT NOT NULL,
+  floor_ms BIGINT NOT NULL,
+  quarantine_until_ms BIGINT NOT NULL,
+  history_lost BOOLEAN NOT NULL
+);
+
+CREATE TABLE mintage_node (
+  pool TEXT COLLATE "C",
+  node BIGINT,
+  floor_ms BIGINT NOT NULL,
+  until_ms BIGINT NOT NULL,
+  span_ms BIGINT NOT NULL,
+  identity TEXT NOT NULL,
+  token TEXT,
+  holder TEXT,
+  PRIMARY KEY (pool, node)
+);
+
+CREATE INDEX mintage_node_until ON mintage_node (pool, until_ms, node);
+
+CREATE TABLE mintage_namespace (
+  name TEXT COLLATE "C" PRIMARY KEY,
+  high_water BIGINT NOT NULL,
+  maximum BIGINT NOT NULL,
+  stride BIGINT NOT NULL,
+  largest BIGINT NOT NULL,
+  identity TEXT NOT NULL
+);

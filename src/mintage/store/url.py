@@ -1,0 +1,173 @@
+"""Store URLs: read strictly, shown without their passwords."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+from urllib.parse import parse_qsl, quote, unquote, urlsplit
+
+from mintage.errors import ArgumentError, ConfigError
+
+if TYPE_CHECKING:
+    import ssl
+
+__all__ = ["TLS_OPTIONS", "StoreUrl"]
+
+TLS_OPTIONS: Final = ("ca", "cert", "cert_key")
+"""What :meth:`StoreUrl.tls` reads."""
+_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+
+
+@dataclass(frozen=True, slots=True)
+class StoreUrl:
+    """A store's URL, taken apart. ``str()`` and ``repr()`` show neither its password nor the values of its options."""
+
+    scheme: str
+    hosts: tuple[tuple[str, int | None], ...] = ()
+    """Host and port, of each server."""
+    user: str | None = None
+    password: str | None = field(default=None, repr=False)
+    path: str = ""
+    """What follows the hosts, without the slash that ends them."""
+    options: dict[str, str] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def parse(cls, url: str) -> StoreUrl:
+        """Reads a URL.
+
+        :raises ArgumentError: it is not str.
+        :raises ConfigError: ``config.store``. The message does not repeat the URL, which may hold a password.
+        """
+        if not isinstance(url, str):
+            raise ArgumentError(f"store must be a URL or a Store, not {type(url).__name__}", code="argument.type")
+        # Some stores' URLs hold another one as their last option, written plainly.
+        url, cache = _split_cache(url)
+        if not _SCHEME.match(url):
+            raise ConfigError("a store's URL begins with its kind, such as redis: or sqlite:", code="config.store")
+        try:
+            parts = urlsplit(url)
+            credentials, _, hosts = parts.netloc.rpartition("@")
+            user, colon, password = credentials.partition(":")
+            pairs = parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query))
+            options = dict(pairs)
+            found = tuple(_host(host) for host in hosts.split(",")) if hosts else ()
+        except ValueError:
+            raise ConfigError(
+                "the store's URL is malformed: kind://user:password@host:port/path?option=value, with special "
+                "characters of the password percent-encoded",
+                code="config.store",
+            ) from None
+        if len(options) != len(pairs):
+            raise ConfigError("the store's URL has an option twice", code="config.store")
+        if "#" in url:
+            raise ConfigError("the store's URL has a #: write it as %23", code="config.store")
+        if cache is not None:
+            options["cache"] = cache
+        return cls(
+            scheme=parts.scheme,
+            hosts=found,
+            user=unquote(user) or None,
+            password=unquote(password) if colon else None,
+            path=unquote(parts.path.removeprefix("/") if f"{parts.scheme}://" in url[:32].lower() else parts.path),
+            options=options,
+        )
+
+    @property
+    def host(self) -> str:
+        """The first host; loopback where none is named."""
+        return self.hosts[0][0] if self.hosts else "127.0.0.1"
+
+    def port(self, default: int) -> int:
+        """The first host's port."""
+        return (self.hosts[0][1] if self.hosts else None) or default
+
+    def check_options(self, *known: str) -> None:
+        """:raises ConfigError: ``config.store``: an option that this kind of store does not have."""
+        for name in self.options:
+            if name not in known:
+                has = f"it has {', '.join(known)}" if known else "it has none"
+                raise ConfigError(f"a store of kind {self.scheme} has no option {name!r}: {has}", code="config.store")
+
+    def whole(self, option: str, default: int, least: int, most: int) -> int:
+        """An option that is a whole number.
+
+        :raises ConfigError: ``config.store``.
+        """
+        text = self.options.get(option)
+        if text is None:
+            return default
+        if not re.fullmatch(r"[0-9]{1,10}", text) or not least <= int(text) <= most:
+            raise ConfigError(
+                f"option {option} of the store's URL is not a whole number in {least}..{most}", code="config.store"
+            )
+        return int(text)
+
+    def flag(self, option: str) -> bool:
+        """An option that is 1 or 0; 0 where it is left out.
+
+        :raises ConfigError: ``config.store``.
+        """
+        text = self.options.get(option, "0")
+        if text not in {"0", "1"}:
+            raise ConfigError(f"option {option} of the store's URL is neither 0 nor 1", code="config.store")
+        return text == "1"
+
+    def tls(self) -> ssl.SSLContext:
+        """Who may vouch for a server, those of the file ``ca`` or the system's; and what shows it who asks, if any.
+
+        That is the certificate in the file ``cert``, whose private key is there as well or in ``cert_key``.
+
+        :raises ConfigError: ``config.store``.
+        """
+        import ssl
+
+        ca, cert, key = map(self.options.get, TLS_OPTIONS)
+        try:
+            if ca == "":  # a variable that was not set, and no word for the system's
+                raise ValueError
+            context = ssl.create_default_context(cafile=ca)
+        except (OSError, ValueError):
+            raise ConfigError(
+                f"option ca of the store's URL is not a file of certificates: {ca!r}", code="config.store"
+            ) from None
+        if cert is None and key is not None:
+            raise ConfigError("option cert_key of the store's URL is set without cert", code="config.store")
+        if cert is not None:
+            try:
+                # Nobody is there to type the password of a key that has one.
+                context.load_cert_chain(cert, key, password=str)
+            except (OSError, ValueError):
+                files = f"cert {cert!r}, without cert_key," if key is None else f"cert {cert!r} with cert_key {key!r}"
+                raise ConfigError(
+                    f"option {files} of the store's URL is not a certificate and its private key, without a password",
+                    code="config.store",
+                ) from None
+        return context
+
+    def __str__(self) -> str:
+        user = "" if self.user is None and self.password is None else quote(self.user or "", safe="")
+        user += ":***" if self.password is not None else ""
+        hosts = ",".join(
+            (f"[{host}]" if ":" in host else host) + ("" if port is None else f":{port}") for host, port in self.hosts
+        )
+        authority = f"//{user}{'@' if user else ''}{hosts}/" if hosts else "///" if self.scheme == "sqlite" else ""
+        options = "".join(f"{'&' if at else '?'}{name}=…" for at, name in enumerate(self.options))
+        return f"{self.scheme}:{authority}{self.path}{options}"
+
+
+def _split_cache(url: str) -> tuple[str, str | None]:
+    before, mark, cache = url.partition("?cache=")
+    if not mark:
+        before, mark, cache = url.partition("&cache=")
+    return (before, unquote(cache) if "://" not in cache else cache) if mark else (url, None)
+
+
+def _host(text: str) -> tuple[str, int | None]:
+    match = re.fullmatch(r"(?:\[([0-9A-Fa-f:.%]+)\]|([^:\[\]/\s]+))(?::(\d{1,5}))?", text)
+    if match is None:
+        raise ValueError
+    port = match[3]
+    if port is not None and not 0 < int(port) < 65536:
+        raise ValueError
+    return match[1] or unquote(match[2]), int(port) if port is not None else None

@@ -1,7 +1,0 @@
-"""``python -m mintmark`` is the command ``mintmark``."""
-
-import sys
-
-from mintmark.cli import main
-
-sys.exit(main())

@@ -1,1 +1,0 @@
-"""The service, ``mintmark serve``: pools, generators and a store behind HTTP and the Redis protocol."""

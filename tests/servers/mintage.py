@@ -1,0 +1,49 @@
+"""The service as a store: `mintage serve` in front of a SQLite file that the tests empty."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from typing import TYPE_CHECKING, Final
+
+from mintage.lease import MAX_COUNT
+from tests.servers import KINDS
+from tests.servers.server import HOST
+from tests.service.running import key_toml
+from tests.service.serving import Serving
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+KEY: Final = "mm_of-the-contract-suite"
+
+
+class Http(Serving):
+    """The service with a key for everything, and with limits as wide as those of a store."""
+
+    name = "http"
+
+    def __init__(self, directory: Path) -> None:
+        file, config = directory / "ids.db", directory / "mintage.toml"
+        wide = {"max_reserve": MAX_COUNT, "max_namespaces": 1_000_000, "max_wait_ms": 10_000}
+        super().__init__(directory, f"sqlite:///{file}", config=config, **wide)
+        self.file = file
+        self.config = config
+
+    @property
+    def url(self) -> str:
+        return f"http://:{KEY}@{HOST}:{self.port}"
+
+    def create(self) -> None:
+        super().create()
+        toml = f"auto_create = true\n{key_toml('tests', KEY, {'*': ['admin']})}"
+        self.config.write_text(toml, encoding="utf-8")
+
+    def reset(self) -> None:
+        with closing(sqlite3.connect(self.file, timeout=30)) as database, database:
+            tables = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+            for table in tables:
+                database.execute(f"DELETE FROM {table}")
+
+
+KINDS[Http.name] = Http
