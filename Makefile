@@ -10,19 +10,23 @@ RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name 'Cargo.t
 LOOM := RUSTFLAGS="--cfg loom" cargo test --locked --quiet --release --target-dir target/loom -p mintage-core --test loom
 
 .DEFAULT_GOAL := help
-.PHONY: help run serve build test check fix bench deep docs clean rust-tests python-tests
+.PHONY: help run serve build test test-quick check fix bench deep mutants docs clean rust-tests python-tests
 
 help: ## List the verbs
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-run: serve ## Set up everything and start the ID service on this machine; Ctrl-C stops it
+run: serve ## Set up everything and start the ID service on this machine; Ctrl-C stops it. make run ARGS="--http 127.0.0.1:8081" passes settings on
 
 serve: toolchain build $(STAMPS)/serve
-	@$(BIN)/mintage serve --log-format console
+	@$(BIN)/mintage serve --log-format console $(ARGS)
 
 build: toolchain $(STAMPS)/build ## Build the release extension into .venv
 
 test: rust-tests python-tests ## Set up everything and run all tests
+
+test-quick: build $(STAMPS)/tests ## What says most in three minutes, without servers: for whoever changes a line
+	PROPTEST_CASES=32 cargo test --locked --quiet -p mintage-core -p mintage-wire
+	$(BIN)/python -m pytest --hypothesis-profile=quick -m "not servers" tests/unit tests/contract tests/integration
 
 rust-tests: toolchain
 	cargo test --locked --quiet --workspace --exclude mintage-py
@@ -35,6 +39,7 @@ python-tests: build $(STAMPS)/tests servers
 .PHONY: servers
 servers:
 	@tests/servers/install.sh
+	@[ "$$MINTAGE_INSTALL_SERVERS" = 0 ] || tests/servers/unstable.sh
 
 check: build $(STAMPS)/tests docs ## Formatters, linters, types, layers, docs
 	cargo fmt --check
@@ -57,14 +62,21 @@ bench: build $(STAMPS)/benchmarks ## Measure beside the peers, write a record, r
 	@benchmarks/install.sh
 	$(BIN)/python -m benchmarks
 
-deep: build $(STAMPS)/tests $(STAMPS)/deep servers ## The long proofs: a billion IDs, a million faults, fuzzing, an hour of the service, many more cases
+deep: build $(STAMPS)/tests $(STAMPS)/deep servers ## The long proofs: a billion IDs, a million faults, crowds of processes, fuzzing, an hour of the service, many more cases
 	$(BIN)/python -m benchmarks.deep_threads
+	$(BIN)/python -m tests.integration.faults.clones
 	$(BIN)/python -m tests.simulator --ids 100000000 --faults 1000000 --batch 400 --jobs 2
-	MINTAGE_CONTRACT_SECONDS=60 $(BIN)/python -m pytest tests/contract -k crowd
+	MINTAGE_CONTRACT_TURNS=150 $(BIN)/python -m pytest tests/contract -k crowd
+	$(BIN)/python -m tests.stress --scale 10
 	$(BIN)/python tests/deep/fuzz.py --seconds 60
 	$(BIN)/python -m tests.deep.soak
 	PROPTEST_CASES=100000 cargo test --locked --quiet --release -p mintage-core
 	$(BIN)/python -m pytest --hypothesis-profile=deep tests/stateful tests/unit
+
+mutants: build $(STAMPS)/tests $(STAMPS)/mutants ## Break the code a line at a time, and name what no test notices: hours
+	PROPTEST_CASES=32 .cache/bin/cargo-mutants mutants --output .cache || case $$? in 2 | 3) ;; *) exit 1 ;; esac # some were missed, or took too long
+	$(BIN)/mutmut run
+	$(BIN)/mutmut results
 
 docs: build $(STAMPS)/docs ## Build the documentation into docs/_build/html
 	$(BIN)/sphinx-build --quiet -W --keep-going -n docs docs/_build/html
@@ -77,38 +89,45 @@ clean: ## Remove everything that was built
 
 .PHONY: toolchain
 toolchain:
-	@cargo --version >/dev/null 2>&1 || { echo "mintage needs Rust 1.89 or newer: install it with rustup (https://rustup.rs), then run make again." >&2; exit 1; }
+	@cargo --version 2>/dev/null | awk '{ split($$2, v, "."); found = v[1] * 1000 + v[2] >= 1089 } END { exit !found }' || { echo "mintage needs Rust 1.89 or newer, and this is $$(cargo --version 2>/dev/null || echo none): install it with rustup (https://rustup.rs), then run make again." >&2; exit 1; }
 
+# What was interrupted is made anew: half an environment, or half a package, looks whole to Python and to pip.
 $(STAMPS)/venv:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "mintage needs Python 3.11 or newer: name one with make PYTHON=python3.12." >&2; exit 1; }
-	@$(PYTHON) -m venv $(VENV) || { echo "mintage needs Python's venv module: install python3-venv, then run make again." >&2; exit 1; }
+	@$(PYTHON) -m venv --clear $(VENV) || { echo "mintage needs Python's venv module: install python3-venv, then run make again." >&2; exit 1; }
 	@mkdir -p $(STAMPS)
 	@touch $@
 
-$(STAMPS)/tools: requirements.txt $(STAMPS)/venv
-	$(PIP) install -r $<
+define install
+@echo "Installing $<."
+@again=$$(test ! -e $@.begun || echo --ignore-installed); touch $@.begun; $(PIP) install $$again -r $<
+@rm $@.begun
+@touch $@
+endef
+
+$(STAMPS)/build: $(STAMPS)/tools $(RUST) pyproject.toml crates/py/backend.py | toolchain
+	@echo "Building the extension. The first time, that takes a minute or two."
+	@CARGO_TERM_QUIET=true PIP_QUIET=1 VIRTUAL_ENV=$(abspath $(VENV)) RUSTFLAGS="$$($(PYTHON) crates/py/backend.py)" $(BIN)/maturin develop --release --locked --quiet
 	@touch $@
 
-$(STAMPS)/build: $(STAMPS)/tools $(RUST) pyproject.toml | toolchain
-	PIP_QUIET=1 VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release --locked --quiet
-	@touch $@
+$(STAMPS)/tools: requirements.txt $(STAMPS)/venv
+	$(install)
 
 $(STAMPS)/serve: deploy/requirements.txt $(STAMPS)/venv
-	$(PIP) install -r $<
-	@touch $@
+	$(install)
 
 $(STAMPS)/tests: tests/requirements.txt deploy/requirements.txt $(STAMPS)/venv
-	$(PIP) install -r $<
-	@touch $@
+	$(install)
 
 $(STAMPS)/docs: docs/requirements.txt $(STAMPS)/venv
-	$(PIP) install -r $<
-	@touch $@
+	$(install)
 
 $(STAMPS)/benchmarks: benchmarks/requirements.txt deploy/requirements.txt $(STAMPS)/venv
-	$(PIP) install -r $<
-	@touch $@
+	$(install)
+
+$(STAMPS)/mutants: tests/mutants/requirements.txt $(STAMPS)/venv | toolchain
+	@cargo install --quiet --locked --root .cache cargo-mutants@27.1.0
+	$(install)
 
 $(STAMPS)/deep: tests/deep/requirements.txt $(STAMPS)/venv
-	$(PIP) install -r $<
-	@touch $@
+	$(install)

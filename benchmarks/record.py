@@ -122,8 +122,18 @@ class Record:
         """Write it under its day and the machine's slug; a second run of the day takes the place of the first."""
         DIRECTORY.mkdir(exist_ok=True)
         path = DIRECTORY / f"{self.date[:10]}-{slug}.json"
-        path.write_text(json.dumps(asdict(self), indent=1, ensure_ascii=False, default=str) + "\n", encoding="utf-8")
+        path.write_text(self.as_json(), encoding="utf-8")
         return path
+
+    def as_json(self) -> str:
+        """A fact a line and a row a line, so that a change of the file shows what was measured anew."""
+
+        def written(value: object) -> str:
+            return json.dumps(value, ensure_ascii=False, default=str)
+
+        facts = ",\n".join(f"  {written(name)}: {written(fact)}" for name, fact in self.facts.items())
+        results = ",\n".join(f"  {written(asdict(result))}" for result in self.results)
+        return f'{{\n"date": {written(self.date)},\n"facts": {{\n{facts}\n}},\n"results": [\n{results}\n]\n}}\n'
 
     @classmethod
     def load(cls, path: Path) -> "Record":

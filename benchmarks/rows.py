@@ -263,9 +263,7 @@ FRESH = "A fresh process that has just given its first integer; as it is by defa
 
 def fresh(what: str, figure: Callable[[Measured, float], float], bar: Bar | None, unit: Unit, *, alone: bool) -> Row:
     on, ours, beside, peer = (
-        ("", MintageOnSQLite, "redis-server", RedisInMemory)
-        if alone
-        else (" on the pair", Mintage, "idalloc", Idalloc)
+        ("", MintageOnSQLite, "redis-server", RedisInMemory) if alone else (" on the pair", Mintage, "idalloc", Idalloc)
     )
     note = FRESH if alone else f"{FRESH} With the drivers of MariaDB and Redis."
     return Row(f"mintage serve{on}: {what}", beside, started(figure, ours, peer), bar, unit, note, False, 1)

@@ -31,6 +31,7 @@ myst_heading_anchors = 3
 
 autodoc_member_order = "groupwise"
 autodoc_typehints = "signature"
+maximum_signature_line_length = 88
 
 html_theme = "furo"
 html_title = f"mintage {version}"

@@ -22,6 +22,7 @@ os.environ.pop("MINTAGE_STORE", None)
 
 # A machine under load is no reason to fail.
 settings.register_profile("mintage", deadline=None)
+settings.register_profile("quick", deadline=None, max_examples=10)
 settings.register_profile("deep", deadline=None, max_examples=2000)
 settings.load_profile("mintage")
 

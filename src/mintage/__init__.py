@@ -17,6 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mintage.anatomy import Anatomy, inspect
     from mintage.client import AsyncClient, Client
+    from mintage.clones import after_restore, before_snapshot
     from mintage.store import Store, open_store
 
 __all__ = [
@@ -26,6 +27,8 @@ __all__ = [
     "Sequence",
     "Store",
     "__version__",
+    "after_restore",
+    "before_snapshot",
     "errors",
     "inspect",
     "locality",
@@ -41,6 +44,8 @@ _ELSEWHERE = {
     "Anatomy": "mintage.anatomy",
     "AsyncClient": "mintage.client",
     "Client": "mintage.client",
+    "after_restore": "mintage.clones",
+    "before_snapshot": "mintage.clones",
     "inspect": "mintage.anatomy",
     "Store": "mintage.store",
     "open_store": "mintage.store",
@@ -59,3 +64,17 @@ def __getattr__(name: str) -> object:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
+
+
+def _register() -> None:
+    # Where a runtime has these hooks it imported them before this; elsewhere the first lease looks for them, as they
+    # may cost more to import than all of mintage.
+    import sys
+
+    if "snapshot_restore_py" in sys.modules:
+        from mintage.clones import register
+
+        register()
+
+
+_register()

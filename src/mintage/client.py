@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeVar, overload
 from urllib.parse import quote
 
 from mintage import locality, sno
-from mintage.errors import ArgumentError, ConfigError, ParseError, RequestError, UniquenessWarning
+from mintage.errors import ArgumentError, ConfigError, GenerationError, ParseError, RequestError, UniquenessWarning
 from mintage.lease import NamespaceRecord, Segment, check_count, check_name
 from mintage.store import load_driver
 from mintage.store.calls import Answer, AnswerError, Call, Service, describe_namespace, reserve
@@ -48,6 +48,7 @@ class Client:
     def __init__(self, url: str) -> None:
         self._service = _service(url)
         self._sender: Sender = load_driver("mintage.store.http", "client").Sender(self._service)
+        self._is_closed = False
 
     def next(self, namespace: str) -> int:
         """The next integer of a namespace.
@@ -64,7 +65,7 @@ class Client:
         :raises FieldError: ``field.range``.
         :raises MintError: as :meth:`next`.
         """
-        return self._sender.ask(_next(namespace, count))
+        return self._ask(_next(namespace, count))
 
     def reserve(self, namespace: str, count: int) -> range:
         """``count`` integers in a row, 1 to the service's ``max_reserve``, or as many as are left.
@@ -74,7 +75,7 @@ class Client:
         :raises FieldError: ``field.range``.
         :raises MintError: as :meth:`next`.
         """
-        return self._sender.ask(_reserve(namespace, count)).as_range()
+        return self._ask(_reserve(namespace, count)).as_range()
 
     @overload
     def mint(self, scheme: Literal["sno"], count: int = 1, meta: int = 0) -> list[sno.ID]: ...
@@ -89,7 +90,7 @@ class Client:
         :raises RequestError: ``request.malformed``: there is no such scheme.
         :raises MintError: as a generator's ``new``.
         """
-        return self._sender.ask(_mint(scheme, count, meta))
+        return self._ask(_mint(scheme, count, meta))
 
     def describe(self, namespace: str) -> NamespaceRecord:
         """What the service's store keeps of a namespace.
@@ -97,18 +98,23 @@ class Client:
         :raises ConfigError: ``config.name``.
         :raises RequestError: ``request.namespace``.
         """
-        return self._sender.ask(describe_namespace(namespace))
+        return self._ask(describe_namespace(namespace))
 
     def inspect(self, id: str) -> list[dict[str, Any]]:
         """Every scheme that ``id`` can be of, likeliest first, as ``mintage inspect --json`` has it.
 
         :raises ParseError: ``parse.unknown``.
         """
-        return self._sender.ask(_inspect(id))
+        return self._ask(_inspect(id))
 
     def close(self) -> None:
-        """Closes the connections; closing twice does nothing. The next call opens them again."""
+        """Closes the connections; closing twice does nothing. Afterwards every call raises ``generator.closed``."""
+        self._is_closed = True
         self._sender.close()
+
+    def _ask(self, call: Call[T]) -> T:
+        _refuse_if(self._is_closed)
+        return self._sender.ask(call)
 
     def __enter__(self) -> Self:
         return self
@@ -129,6 +135,7 @@ class AsyncClient:
     def __init__(self, url: str) -> None:
         self._service = _service(url)
         self._sender: AsyncSender = load_driver("mintage.store.http", "client").AsyncSender(self._service)
+        self._is_closed = False
 
     async def next(self, namespace: str) -> int:
         """As :meth:`Client.next`."""
@@ -136,11 +143,11 @@ class AsyncClient:
 
     async def batch(self, namespace: str, count: int) -> list[int]:
         """As :meth:`Client.batch`."""
-        return await self._sender.ask(_next(namespace, count))
+        return await self._ask(_next(namespace, count))
 
     async def reserve(self, namespace: str, count: int) -> range:
         """As :meth:`Client.reserve`."""
-        return (await self._sender.ask(_reserve(namespace, count))).as_range()
+        return (await self._ask(_reserve(namespace, count))).as_range()
 
     @overload
     async def mint(self, scheme: Literal["sno"], count: int = 1, meta: int = 0) -> list[sno.ID]: ...
@@ -150,19 +157,24 @@ class AsyncClient:
     async def mint(self, scheme: Literal["locality"], count: int = 1) -> list[locality.ID]: ...
     async def mint(self, scheme: str, count: int = 1, meta: int = 0) -> list[Any]:
         """As :meth:`Client.mint`."""
-        return await self._sender.ask(_mint(scheme, count, meta))
+        return await self._ask(_mint(scheme, count, meta))
 
     async def describe(self, namespace: str) -> NamespaceRecord:
         """As :meth:`Client.describe`."""
-        return await self._sender.ask(describe_namespace(namespace))
+        return await self._ask(describe_namespace(namespace))
 
     async def inspect(self, id: str) -> list[dict[str, Any]]:
         """As :meth:`Client.inspect`."""
-        return await self._sender.ask(_inspect(id))
+        return await self._ask(_inspect(id))
 
     async def aclose(self) -> None:
         """As :meth:`Client.close`."""
+        self._is_closed = True
         await self._sender.aclose()
+
+    async def _ask(self, call: Call[T]) -> T:
+        _refuse_if(self._is_closed)
+        return await self._sender.ask(call)
 
     async def __aenter__(self) -> Self:
         return self
@@ -179,6 +191,11 @@ def _service(url: str) -> Service:
     if parsed.scheme not in {"http", "https"}:
         raise ConfigError("a client's URL begins with http:// or https://", code="config.store")
     return Service(parsed)
+
+
+def _refuse_if(is_closed: bool) -> None:
+    if is_closed:
+        raise GenerationError("the client was closed: make a new one", code="generator.closed")
 
 
 # --- calls --------------------------------------------------------------------------------------------------------

@@ -250,12 +250,16 @@ CATALOGUE: dict[str, Entry] = {
                 "Use what `Generator.snapshot()` gave.",
             ),
             "config.buffer": (
-                "A buffer is read-only, not contiguous, or not a whole number of IDs.",
-                "Pass a writable, contiguous buffer of the size in the message.",
+                "A buffer has items of another type, is read-only, not contiguous, or not a whole number of IDs.",
+                "Pass a writable, contiguous buffer of the items and the size in the message.",
             ),
             "config.store": (
                 "A store's URL is malformed, or no such store is known.",
                 "Correct the URL; see `open_store`.",
+            ),
+            "config.home": (
+                "`MINTAGE_HOME` is not an absolute path.",
+                "Set it to the absolute path of a directory, or to nothing.",
             ),
             "config.driver": (
                 "A store's driver is not installed.",
@@ -342,8 +346,8 @@ CATALOGUE: dict[str, Entry] = {
                 "Make a new generator in the child, with a node number of its own.",
             ),
             "generator.closed": (
-                "The generator was closed.",
-                "Make a new generator.",
+                "The generator, sequence or client was closed.",
+                "Make a new one.",
             ),
         },
     ),
@@ -398,8 +402,8 @@ CATALOGUE: dict[str, Entry] = {
                 "See `mintage leases list`.",
             ),
             "lease.history": (
-                "A leased generator was asked for IDs of the past, where its node number may have had other holders.",
-                "Make a generator with `never_used=True` for old rows.",
+                "`new_at` was asked for times in which others may have had the node number, or `new` mints.",
+                "Make a generator with `never_used=True` for old rows, and ask it for times before that.",
             ),
         },
     ),

@@ -1,13 +1,16 @@
 """No fork in the middle of things: a child inherits the locks of its parent's other threads, and nobody opens them.
 
-Whoever imports what leases need, or asks a store, holds :data:`quiet`. A fork from Python waits for it, at most five
-seconds.
+Whoever imports what leases need, or asks a store, holds :func:`quiet`. A fork from Python waits for it, at most five
+seconds. A fork in C does not wait, as it may not hold the GIL: its child finds a lock of its own, and all that the
+parent was in the middle of belongs to an earlier epoch.
 """
 
 from __future__ import annotations
 
 import os
 from _thread import RLock, get_ident
+
+from mintage._core import birth
 
 # Type checkers take this for true; importing the real one from typing would cost more than all of mintage.
 TYPE_CHECKING = False
@@ -16,18 +19,26 @@ if TYPE_CHECKING:
 
 __all__ = ["load", "quiet"]
 
-quiet = RLock()
 _LONGEST_S = 5.0
-_forking: dict[int, bool] = {}
+_locks: dict[int, RLock] = {}
+_forking: dict[int, RLock] = {}
+
+
+def quiet() -> RLock:
+    """This process's lock; one of its parent's may be shut for good."""
+    here = birth()
+    return _locks.get(here) or _locks.setdefault(here, RLock())
 
 
 def _before() -> None:
-    _forking[get_ident()] = quiet.acquire(timeout=_LONGEST_S)
+    lock = quiet()
+    if lock.acquire(timeout=_LONGEST_S):
+        _forking[get_ident()] = lock
 
 
 def _after() -> None:
-    if _forking.pop(get_ident(), False):
-        quiet.release()
+    if lock := _forking.pop(get_ident(), None):
+        lock.release()
 
 
 if hasattr(os, "register_at_fork"):
@@ -36,7 +47,7 @@ if hasattr(os, "register_at_fork"):
 
 def load(module: str) -> ModuleType:
     """Imports a module, whole or not at all in a child: a lock of an import that a fork cuts in two stays shut."""
-    with quiet:
+    with quiet():
         from importlib import import_module
 
         return import_module(module)

@@ -5,7 +5,9 @@ A **segment** is an interval of integers. What a store keeps of them are the rec
 of the functions here, applied to records that nobody else can change meanwhile. Two facts make IDs unique:
 
 - a node number is granted anew from the end of its last window on, never before (:func:`grant`);
-- a window grows only for whoever knows the token of its last grant (:func:`extend`).
+- a window grows only for whoever knows the token of the last verb that granted or extended it, and each extension
+  puts another in its place (:func:`extend`). So of any number of copies of a holder, such as a machine restored twice
+  from one snapshot, exactly one goes on.
 
 Times are milliseconds since the Unix epoch, and no rule of uniqueness compares a clock with anything but these: a wrong
 clock can delay a grant or waste a window, not overlap one.
@@ -15,14 +17,15 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Annotated, Final
 
-from mintage.errors import ConfigError, FieldError, GenerationError, LeaseError
+from mintage.errors import ArgumentError, ConfigError, FieldError, GenerationError, LeaseError
 
 __all__ = [
     "CLOCK_LIMIT_MS",
     "CLOCK_MARGIN_MS",
     "GAP",
+    "LATEST_MS",
     "MAX_COUNT",
     "MAX_INTEGER",
     "MAX_NODES",
@@ -35,20 +38,27 @@ __all__ = [
     "NodeRecord",
     "PoolRecord",
     "Segment",
+    "Within",
     "check_clock",
     "check_count",
     "check_layout",
+    "check_lease",
     "check_name",
     "check_nodes",
     "check_quarantine",
+    "check_segment",
     "check_span",
+    "check_text",
+    "check_token",
     "check_value",
+    "check_whole",
     "choose",
     "create_namespace",
     "create_pool",
     "extend",
     "give_back",
     "grant",
+    "is_of_a_clone",
     "note_server",
     "note_server_of_namespace",
     "raise_floor",
@@ -57,7 +67,7 @@ __all__ = [
     "revoke",
 ]
 
-SPAN_MS: Final = 10_000
+SPAN_MS: Final = 30_000
 """How far ahead a window is granted, and so what a crash costs of one node number's time."""
 MIN_SPAN_MS: Final = 1_000
 MAX_SPAN_MS: Final = 86_400_000
@@ -76,14 +86,33 @@ MAX_INTEGER: Final = 2**63 - 1
 MAX_COUNT: Final = 2**31 - 1
 MAX_STRIDE: Final = 2**31 - 1
 
+LATEST_MS: Final = 2**53 - 1
+"""The latest time: Lua's and JSON's numbers are exact up to here."""
+
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@-]{0,127}")
+_TOKEN: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
+
+
+@dataclass(frozen=True, slots=True)
+class Within:
+    """The limits of a record's number."""
+
+    least: int
+    most: int
+
+
+Ms = Annotated[int, Within(0, LATEST_MS)]
+SpanMs = Annotated[int, Within(0, MAX_SPAN_MS)]
+Node = Annotated[int, Within(0, MAX_NODES - 1)]
+Integer = Annotated[int, Within(0, MAX_INTEGER)]
+Count = Annotated[int, Within(0, MAX_COUNT)]
 
 
 @dataclass(frozen=True, slots=True)
 class Lease:
     """The right to mint IDs of node number ``node`` whose own times lie in ``[floor_ms, until_ms)``.
 
-    ``token`` proves the right to extend it, and so stays out of the repr.
+    ``token`` proves the right to extend it, and so stays out of the repr; each extension brings another.
     """
 
     pool: str
@@ -91,6 +120,8 @@ class Lease:
     floor_ms: int
     until_ms: int
     token: str = field(repr=False)
+    previous: str = field(default="", repr=False)
+    """The token before: all that a server knows which forgot the last extension."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +132,8 @@ class Segment:
     first: int
     last: int
     stride: int = 1
+    floor: int = field(default=0, compare=False)
+    """No integer below is to be handed out any more: the namespace's floor when it was reserved; 0 is none."""
 
     def __len__(self) -> int:
         return (self.last - self.first) // self.stride + 1
@@ -119,15 +152,17 @@ class PoolRecord:
     """What its node numbers mean: two generators share a pool only if this is the same for both."""
     identity: str
     """The server that the pool was last written on."""
-    span_ms: int
+    span_ms: SpanMs
     """The longest span that it grants: no window ends later than this after the clock limit. It never changes: a longer
     one that a server forgot would outlast the quarantine."""
-    floor_ms: int = 0
+    floor_ms: Ms = 0
     """No window begins before."""
-    quarantine_until_ms: int = 0
+    quarantine_until_ms: Ms = 0
     """Until then, by the store's clock, nothing is granted."""
     history_lost: bool = False
     """Whether the store may have forgotten grants, so that no node number is known never to have minted."""
+    changes: Count = 0
+    """How often it was found on another server. So a server that comes back is not the one it was."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,21 +170,25 @@ class NodeRecord:
     """What a store keeps of a node number that was granted at least once."""
 
     pool: str
-    node: int
-    floor_ms: int
-    until_ms: int
+    node: Node
+    floor_ms: Ms
+    until_ms: Ms
     """End of the last window. The next one begins here or later."""
-    span_ms: int
+    span_ms: SpanMs
     identity: str
     """The server that it was last written on."""
     token: str | None = field(repr=False)
     """``None`` once released or revoked."""
     holder: str | None
     """Who holds or held it; for people."""
+    cloned_ms: Ms = 0
+    """When, by the store's clock, a copy of the holder last came with a token of before; 0 if none did. For people."""
+    changes: Count = 0
+    """The pool's, when it was last written."""
 
-    def as_lease(self) -> Lease:
-        """The lease of its holder."""
-        return Lease(self.pool, self.node, self.floor_ms, self.until_ms, self.token or "")
+    def as_lease(self, previous: str = "") -> Lease:
+        """The lease of its holder, who had the token ``previous`` before."""
+        return Lease(self.pool, self.node, self.floor_ms, self.until_ms, self.token or "", previous)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,17 +196,86 @@ class NamespaceRecord:
     """What a store keeps of a namespace of integers."""
 
     name: str
-    high_water: int
+    high_water: Annotated[int, Within(-MAX_STRIDE, MAX_INTEGER)]
     """The last integer reserved; one stride before the first where there is none yet."""
-    maximum: int
-    stride: int
-    largest: int
+    maximum: Integer
+    stride: Annotated[int, Within(1, MAX_STRIDE)]
+    largest: Count
     """The largest count that was ever reserved at once."""
     identity: str
     """The server that it was last written on."""
+    floor: Integer = 0
+    """No integer below is reserved or taken back any more; 0 is none."""
 
 
 # --- checks: what comes in ----------------------------------------------------------------------------------------
+
+
+def check_whole(value: int, what: str, least: int | None = None, most: int | None = None) -> None:
+    """A whole number within limits, if any.
+
+    :raises ArgumentError: ``argument.type``: it is not int; bool is not.
+    :raises FieldError: ``field.range``.
+    """
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise ArgumentError(f"{what} {_shown(value)} is {type(value).__name__}, not int", code="argument.type")
+    if least is not None and most is not None and not least <= value <= most:
+        raise FieldError(f"{what} {_shown(value)} is outside {least}..{most}", code="field.range")
+
+
+def check_text(value: str, what: str, least: int, most: int) -> None:
+    """Text of so many characters, none of them NUL, that can be written as UTF-8.
+
+    :raises ArgumentError: ``argument.type``: it is not str.
+    :raises FieldError: ``field.range``.
+    """
+    if not isinstance(value, str):
+        raise ArgumentError(f"{what} {_shown(value)} is {type(value).__name__}, not str", code="argument.type")
+    is_text = "\0" not in value and not any("\ud800" <= each <= "\udfff" for each in value)
+    if not least <= len(value) <= most or not is_text:
+        raise FieldError(f"{what} {_shown(value)} is not {least} to {most} characters without NUL", code="field.range")
+
+
+def _shown(value: object) -> str:
+    # Python writes no number of more than 4,300 digits.
+    try:
+        text = repr(value)
+    except ValueError:
+        text = "of that many digits"
+    return text if len(text) <= 60 else f"{text:.60}…"
+
+
+def check_lease(lease: Lease) -> None:
+    """A lease that somebody can hold.
+
+    :raises ArgumentError: ``argument.type``.
+    :raises ConfigError: ``config.name``.
+    :raises LeaseError: ``lease.lost``: its node number is none that a pool has.
+    """
+    if not isinstance(lease, Lease):
+        raise ArgumentError(f"lease {_shown(lease)} is {type(lease).__name__}, not Lease", code="argument.type")
+    check_name(lease.pool, "pool")
+    for value, what in ((lease.node, "node"), (lease.floor_ms, "floor_ms"), (lease.until_ms, "until_ms")):
+        check_whole(value, what)
+    if not isinstance(lease.token, str) or not isinstance(lease.previous, str):
+        raise ArgumentError("a lease's token is not str", code="argument.type")
+    if not 0 <= lease.node < MAX_NODES:
+        raise LeaseError(f"a lease of pool {lease.pool!r} is lost: its node number is none", code="lease.lost")
+
+
+def check_segment(segment: Segment) -> None:
+    """A segment that somebody can have reserved.
+
+    :raises ArgumentError: ``argument.type``.
+    :raises FieldError: ``field.range``.
+    :raises ConfigError: ``config.name``.
+    """
+    if not isinstance(segment, Segment):
+        raise ArgumentError(f"segment {_shown(segment)} is {type(segment).__name__}, not Segment", code="argument.type")
+    check_name(segment.namespace, "namespace")
+    check_whole(segment.first, "first", 0, MAX_INTEGER)
+    check_whole(segment.last, "last", 0, MAX_INTEGER)
+    check_whole(segment.stride, "stride", 1, MAX_STRIDE)
 
 
 def check_name(name: str, what: str) -> None:
@@ -194,20 +302,28 @@ def check_nodes(nodes: range) -> None:
 
 def check_span(span_ms: int) -> None:
     """:raises ConfigError: ``config.span``."""
+    check_whole(span_ms, "span_ms")
     if not MIN_SPAN_MS <= span_ms <= MAX_SPAN_MS:
-        raise ConfigError(f"span_ms {span_ms} is outside {MIN_SPAN_MS}..{MAX_SPAN_MS}", code="config.span")
+        raise ConfigError(f"span_ms {_shown(span_ms)} is outside {MIN_SPAN_MS}..{MAX_SPAN_MS}", code="config.span")
 
 
 def check_count(count: int) -> None:
     """:raises FieldError: ``field.range``: outside 1 to 2^31 - 1."""
-    if not 1 <= count <= MAX_COUNT:
-        raise FieldError(f"count {count} is outside 1..{MAX_COUNT}", code="field.range")
+    check_whole(count, "count", 1, MAX_COUNT)
 
 
 def check_value(value: int) -> None:
     """:raises FieldError: ``field.range``: outside 0 to 2^63 - 1."""
-    if not 0 <= value <= MAX_INTEGER:
-        raise FieldError(f"value {value} is outside 0..{MAX_INTEGER}", code="field.range")
+    check_whole(value, "value", 0, MAX_INTEGER)
+
+
+def check_token(token: str) -> None:
+    """A lease's next token: 1 to 64 letters, digits and ``. _ -``.
+
+    :raises FieldError: ``field.range``. The token is not shown.
+    """
+    if not isinstance(token, str) or not _TOKEN.fullmatch(token):
+        raise FieldError("the next token is not 1 to 64 letters, digits and . _ -", code="field.range")
 
 
 def check_clock(now_ms: int, store_now_ms: int, limit_ms: int = CLOCK_LIMIT_MS) -> None:
@@ -261,6 +377,7 @@ def note_server(pool: PoolRecord, identity: str, store_now_ms: int, limit_ms: in
         floor_ms=max(pool.floor_ms, end),
         quarantine_until_ms=max(pool.quarantine_until_ms, end),
         history_lost=True,
+        changes=pool.changes + 1,
     )
 
 
@@ -330,7 +447,7 @@ def grant(
     floor_ms = max(pool.floor_ms, record.until_ms if record is not None else 0)
     # A caller's clock may be a little behind the last window's end: it gets a window, and waits for its floor.
     until_ms = max(floor_ms, now_ms) + span_ms
-    return NodeRecord(pool.name, node, floor_ms, until_ms, span_ms, pool.identity, token, holder)
+    return NodeRecord(pool.name, node, floor_ms, until_ms, span_ms, pool.identity, token, holder, 0, pool.changes)
 
 
 def _lost(pool: str, node: int, record: NodeRecord | None, why: str) -> LeaseError:
@@ -342,26 +459,53 @@ def extend(
     record: NodeRecord | None,
     lease: Lease,
     *,
+    next_token: str,
     identity: str,
+    changes: int = 0,
     now_ms: int,
     store_now_ms: int,
     limit_ms: int = CLOCK_LIMIT_MS,
 ) -> NodeRecord:
-    """Moves the end of a window forward to a span from now; never back.
+    """Moves the end of a window forward to a span from now, never back, and the token to ``next_token``.
 
-    If the server changed since the record was written, a grant of the same number to somebody else may be forgotten.
-    That cannot be where the holder's window is unbroken: it was never free.
+    Whoever comes with an older token is refused, be it a copy of the holder. One who comes again with the same next
+    token, as the answer was lost, is answered again.
+
+    ``changes`` is the pool's, as it stands on this server. If the server changed since the record was written, a
+    grant of the same number to somebody else may be forgotten. That cannot be where the holder's window is unbroken:
+    it was never free. The last extension may be forgotten as well, and then the record has the token before the
+    holder's: it is taken, and moves, so the next copy of the holder finds neither of its own.
 
     :raises LeaseError: ``lease.lost``.
     """
-    if record is None or record.token is None or record.token != lease.token:
-        raise _lost(lease.pool, lease.node, record, "it was granted to another, released or revoked")
-    if record.identity != identity and lease.until_ms <= store_now_ms + limit_ms + CLOCK_MARGIN_MS:
+    if record is not None and record.token is not None and record.token == next_token:
+        return record
+    is_elsewhere = record is not None and (record.identity, record.changes) != (identity, changes)
+    known = {lease.token, lease.previous} if is_elsewhere else {lease.token}
+    if not record or not record.token or record.token not in known:
+        why = "it was granted to another, released or revoked"
+        if is_of_a_clone(record, lease, identity, changes):
+            why = "another copy of its holder goes on with it, as the process was cloned, or restored from a snapshot"
+        raise _lost(lease.pool, lease.node, record, why)
+    if is_elsewhere and lease.until_ms <= store_now_ms + limit_ms + CLOCK_MARGIN_MS:
         raise _lost(lease.pool, lease.node, record, "its window ran out while the server changed or lost data")
     # What the server forgot of the window, but no more than it can have granted.
     claimed_ms = min(lease.until_ms, store_now_ms + limit_ms + CLOCK_MARGIN_MS + record.span_ms)
     until_ms = max(record.until_ms, claimed_ms, now_ms + record.span_ms)
-    return replace(record, until_ms=until_ms, identity=identity)
+    return replace(record, until_ms=until_ms, identity=identity, token=next_token, changes=changes)
+
+
+def is_of_a_clone(record: NodeRecord | None, lease: Lease, identity: str, changes: int = 0) -> bool:
+    """Whether a lease is of the record's own grant, but not of its last extension.
+
+    Grants of one node number begin at different times; on another server, an extension may have been forgotten.
+    """
+    return (
+        record is not None
+        and record.token not in {None, lease.token}
+        and record.floor_ms == lease.floor_ms
+        and (record.identity, record.changes) == (identity, changes)
+    )
 
 
 def release(record: NodeRecord | None, lease: Lease, *, used_until_ms: int) -> NodeRecord:
@@ -392,12 +536,10 @@ def create_namespace(
 
     :raises FieldError: ``field.range``.
     """
-    check_value(start)
-    check_value(maximum)
-    if not 1 <= stride <= MAX_STRIDE:
-        raise FieldError(f"stride {stride} is outside 1..{MAX_STRIDE}", code="field.range")
-    if not 0 <= offset < stride:
-        raise FieldError(f"offset {offset} is outside 0..{stride - 1}", code="field.range")
+    check_whole(start, "start", 0, MAX_INTEGER)
+    check_whole(maximum, "maximum", 0, MAX_INTEGER)
+    check_whole(stride, "stride", 1, MAX_STRIDE)
+    check_whole(offset, "offset", 0, stride - 1)
     first = start + (offset - start) % stride
     if first > maximum:
         raise FieldError(f"maximum {maximum} is below the first integer {first}", code="field.range")
@@ -423,30 +565,36 @@ def reserve(namespace: NamespaceRecord, count: int) -> tuple[NamespaceRecord, Se
 
     :raises GenerationError: ``sequence.exhausted``: none are.
     """
-    first = namespace.high_water + namespace.stride
-    last = _capped(namespace, namespace.high_water + count * namespace.stride)
+    high_water = max(namespace.high_water, _below(namespace, namespace.floor))
+    first = high_water + namespace.stride
+    last = _capped(namespace, high_water + count * namespace.stride)
     if last < first:
         raise GenerationError(
-            f"namespace {namespace.name!r} is used up: its last integer is {namespace.high_water}, its maximum "
+            f"namespace {namespace.name!r} is used up: its last integer is {high_water}, its maximum "
             f"{namespace.maximum}",
             code="sequence.exhausted",
         )
     moved = replace(namespace, high_water=last, largest=max(namespace.largest, count))
-    return moved, Segment(namespace.name, first, last, namespace.stride)
+    return moved, Segment(namespace.name, first, last, namespace.stride, namespace.floor)
+
+
+def _below(namespace: NamespaceRecord, value: int) -> int:
+    """The last integer of the namespace below ``value``, or as far as it goes."""
+    return _capped(namespace, value - 1)
 
 
 def raise_floor(namespace: NamespaceRecord, value: int) -> NamespaceRecord:
-    """Lets no integer below ``value`` be reserved any more; never moves back."""
-    wanted = value - 1
-    if wanted <= namespace.high_water:
-        return namespace
-    # Rounded down, to the last integer of the namespace below `value`.
-    wanted -= (wanted - namespace.high_water) % namespace.stride
-    return replace(namespace, high_water=min(wanted, _capped(namespace, wanted)))
+    """Lets no integer below ``value`` be reserved or taken back any more; never moves back."""
+    high_water = max(namespace.high_water, _below(namespace, value))
+    return replace(namespace, high_water=high_water, floor=max(namespace.floor, value))
 
 
 def give_back(namespace: NamespaceRecord, segment: Segment, first_unused: int) -> NamespaceRecord | None:
-    """Takes back the unused tail of a segment if it is still the last that was reserved; ``None`` if it is not."""
+    """Takes back the unused tail of a segment if it is still the last that was reserved; ``None`` if it is not.
+
+    Of a tail that begins below the floor, the rest is taken back.
+    """
     if namespace.high_water != segment.last or not segment.first <= first_unused <= segment.last:
         return None
-    return replace(namespace, high_water=first_unused - namespace.stride)
+    high_water = max(first_unused - namespace.stride, _below(namespace, namespace.floor))
+    return replace(namespace, high_water=high_water) if high_water < namespace.high_water else None

@@ -10,30 +10,40 @@ import os
 import socket
 import time
 import uuid
+import weakref
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
+from mintage import clones, registry
 from mintage import lease as rules
-from mintage import registry
-from mintage.errors import ArgumentError, ConfigError, StoreError
+from mintage._core import epoch
+from mintage.errors import ArgumentError, ConfigError
 from mintage.forks import quiet
-from mintage.keeper import Supply, Tenancy, current
+from mintage.keeper import current
+from mintage.signs import started_s
 from mintage.store import Store, open_store
+from mintage.supply import Supply
+from mintage.tenancy import Tenancy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["choose_store", "own", "supply", "tenancy"]
+__all__ = ["choose_store", "has_past", "own", "supply", "tenancy"]
 
 #: For the machine-local registry, which other processes hold for moments only, but for as long as the disk needs.
-_PATIENCE_MS: Final = 5_000
+_PATIENCE_MS: Final = 30_000
+#: Longer names are cut, so that services take them.
+_LONGEST_HOST: Final = 128
 _LOST: Final = {"raise": False, "move": True}
 _SNOWFLAKE: Final = "snowflake time:41 node:10 sequence:12 @1420070400000 1ms"
 
 
 def holder() -> str:
-    """Who holds a lease, for people: host and process."""
-    return f"{socket.gethostname()}:{os.getpid()}"
+    """Who holds a lease, for people: host, process, when that started, and its epoch, which tells a copy of it apart.
+
+    As ``web-1:4711:1732240000:1``; the start is in seconds since the Unix epoch.
+    """
+    return f"{socket.gethostname()[:_LONGEST_HOST]}:{os.getpid()}:{started_s()}:{epoch()}"
 
 
 @cache
@@ -62,15 +72,12 @@ def choose_store(store: object) -> Store | None:
 
 
 def registry_store() -> Store:
-    """The machine-local registry, which must be usable."""
-    try:
-        registry.home().mkdir(mode=0o700, parents=True, exist_ok=True)
-    except (OSError, RuntimeError) as error:
-        raise StoreError(
-            f"the registry of this machine cannot be written: {error}: set MINTAGE_HOME to a directory that can be, or"
-            " name a store",
-            code="store.refused",
-        ) from error
+    """The machine-local registry, with its directory made.
+
+    :raises StoreError: ``store.refused``, ``store.unavailable``: it cannot be made.
+    :raises ConfigError: ``config.home``.
+    """
+    registry.prepare()
     return _open(registry.url(), "")
 
 
@@ -95,7 +102,7 @@ def tenancy(
     ``size`` is how many node numbers the layout has; ``node`` and the ``choices - 1`` after it are those asked for;
     ``own_mac`` is the MAC fragment that a locality generator was given.
     """
-    with quiet:
+    with quiet():
         chosen = choose_store(store)
     if on_lease_lost is not None and not isinstance(on_lease_lost, str):
         raise ArgumentError(f"on_lease_lost must be str, not {type(on_lease_lost).__name__}", code="argument.type")
@@ -108,7 +115,7 @@ def tenancy(
         raise ArgumentError(f"pool must be str, not {type(pool).__name__}", code="argument.type")
     rules.check_name(pool, "pool")
     if span_ms is None:
-        span_ms = rules.SPAN_MS if chosen is not None else registry.SPAN_MS
+        span_ms = rules.SPAN_MS
     if not isinstance(span_ms, int):
         raise ArgumentError(f"span_ms must be an int, not {type(span_ms).__name__}", code="argument.type")
     rules.check_span(span_ms)
@@ -116,7 +123,7 @@ def tenancy(
     if node is not None and nodes is not None:
         raise ConfigError(f"both a node number and nodes {nodes!r} were given: give one of them", code="config.node")
     wanted = range(node, node + choices) if node is not None else _nodes(nodes, size)
-    is_local = chosen is None
+    is_local = chosen is None or registry.is_it(chosen)
 
     def candidates() -> Sequence[range]:
         if node is not None or nodes is not None:
@@ -124,14 +131,21 @@ def tenancy(
         if scheme == "locality":
             # They tell where an ID was minted; where others have the same, another fragment tells them apart.
             own = _origin(own_mac)
-            pid = own >> 28 << 28
-            return [range(own, own + 1)] if own_mac is not None else [range(own, own + 1), range(pid, pid + 2**28)]
+            if own_mac is not None:
+                return [range(own, own + 1)]
+            return registry.fragments(own) if is_local else [range(own, own + 1), registry.all_fragments(own)]
         return registry.blocks(size) if is_local else [wanted]
 
+    def lockable() -> range:
+        return registry.locked_fragments(_origin(None)) if scheme == "locality" else registry.locked(size)
+
     if chosen is None:
-        with quiet:
-            if not registry.is_usable():
-                return registry.LockedNode(pool, candidates, size)
+        with quiet():
+            registry.warn_outsider()
+            # Numbers that were asked for are leased or refused: a lock does not keep others with a lease from them.
+            is_free = node is None and nodes is None and own_mac is None and not never_used
+            if is_free and lockable() and not registry.is_writable():
+                return registry.LockedNode(pool, lockable)
             chosen = registry_store()
     return Tenancy(
         chosen,
@@ -148,10 +162,15 @@ def tenancy(
     )
 
 
+def has_past(tenancy: Tenancy | registry.LockedNode) -> bool:
+    """Whether others may have minted with its node number before, as a store knows."""
+    return isinstance(tenancy, Tenancy) and not tenancy.never_used and not registry.is_it(tenancy.store)
+
+
 def supply(namespace: str, store: object, pool: Any, *, min_step: int, max_step: int, target_ms: int) -> Supply:
     """What a sequence's pool is filled by."""
     rules.check_name(namespace, "namespace")
-    with quiet:
+    with quiet():
         chosen = choose_store(store) or registry_store()
     return Supply(chosen, namespace, pool, min_step=min_step, max_step=max_step, target_ms=target_ms)
 
@@ -180,6 +199,11 @@ def _nodes(nodes: object, size: int) -> range:
     return nodes
 
 
-def own(generator: Any) -> None:
-    """Closes a generator when the process ends."""
+def own(generator: Any, holds: Tenancy | registry.LockedNode) -> None:
+    """Closes a generator when the process ends, and lets its tenancy know whom it leases for."""
     current().own(generator)
+    if isinstance(holds, Tenancy) and holds.generator is None:
+        holds.generator = weakref.ref(generator)
+
+
+clones.register()

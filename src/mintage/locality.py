@@ -7,13 +7,14 @@
 
 from __future__ import annotations
 
+from mintage._core import as_function
 from mintage._core.locality import ID, Array, Generator
 
 __all__ = ["ID", "Array", "Generator", "new", "use_sequential_ids", "use_variable_ids"]
 
-# A bound method, not a function around it: the call is the hot path.
+# Not a Python function around the method: the call is the hot path.
 _default = Generator()
-new = _default.new
+new = as_function(_default.new, __name__)
 
 
 def use_sequential_ids() -> None:

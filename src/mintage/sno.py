@@ -10,6 +10,7 @@ True
 
 from __future__ import annotations
 
+from mintage._core import as_function
 from mintage._core.sno import (
     ID,
     Array,
@@ -21,6 +22,11 @@ from mintage._core.sno import (
     min_at,
     parse_into,
 )
+
+# Type checkers take this for true; importing the real one from typing would cost more than all of mintage.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from datetime import datetime
 
 __all__ = [
     "ID",
@@ -36,7 +42,16 @@ __all__ = [
     "parse_into",
 ]
 
-# Bound methods, not functions around them: the call is the hot path.
+# Not a Python function around the method: the call is the hot path.
 _default = Generator()
-new = _default.new
-new_at = _default.new_at
+new = as_function(_default.new, __name__)
+
+
+def new_at(time: datetime | int, meta: int = 0) -> ID:
+    """Mints the ID of a given time with the generator of :func:`new`: see :meth:`Generator.new_at`.
+
+    :raises ArgumentError: an argument of the wrong type.
+    :raises FieldError: ``time.naive``, ``time.range``, ``field.range``.
+    :raises LeaseError: ``lease.history``, where ``MINTAGE_STORE`` names a store.
+    """
+    return _default.new_at(time, meta)

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+from mintage._core import as_function
 from mintage._core.snowflake import (
     DEFAULT,
     DISCORD,
@@ -35,6 +36,6 @@ __all__ = [
     "to_lines",
 ]
 
-# A bound method, not a function around it: the call is the hot path.
+# Not a Python function around the method: the call is the hot path.
 _default = Generator()
-new = _default.new
+new = as_function(_default.new, __name__)

@@ -1,6 +1,6 @@
 """Many clients of one store at once, each with a wrong clock, and what they were given: no two of them the same.
 
-``python -m tests.contract.clients URL CLIENTS SECONDS SEED`` runs some in their own process and prints their history.
+``python -m tests.contract.clients URL CLIENTS TURNS SEED`` runs some in their own process and prints their history.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from mintage.errors import LeaseError, MintError, StoreError
 from mintage.lease import MIN_SPAN_MS
-from mintage.store import open_store
+from mintage.store import new_token, open_store
 
 if TYPE_CHECKING:
     from mintage.store import Store
@@ -31,20 +31,21 @@ History = list[tuple[str, int, int]]
 
 
 class Client:
-    """Leases and reserves until told to stop, as untidily as it may."""
+    """Leases and reserves until it was given something so many times, a lease among it, as untidily as it may."""
 
     def __init__(self, store: Store, seed: int) -> None:
         self.history: History = []
         self.error: BaseException | None = None
+        self._has_leased = False
         self._store = store
         self._random = random.Random(seed)
         self._skew_ms = self._random.randint(-SKEW_MS, SKEW_MS)
 
-    def run(self, stop: threading.Event) -> None:
+    def run(self, turns: int, stop: threading.Event) -> None:
         try:
-            while not stop.is_set():
+            while not stop.is_set() and (len(self.history) < turns or not self._has_leased):
                 try:
-                    self._reserve() if self._random.random() < 0.5 else self._lease(stop)
+                    self._reserve() if self._random.random() < 0.5 else self._lease()
                 except LeaseError as error:
                     # In a thick crowd, some come so late that their clock counts as wrong.
                     if error.code not in {"lease.none_free", "lease.lost", "lease.unknown", "lease.clock"}:
@@ -55,19 +56,21 @@ class Client:
                         raise
         except BaseException as error:  # noqa: BLE001 (whatever it is, the test reports it)
             self.error = error
+            stop.set()
 
     def _now_ms(self) -> int:
         return time.time_ns() // 1_000_000 + self._skew_ms
 
-    def _lease(self, stop: threading.Event) -> None:
+    def _lease(self) -> None:
         lease = self._store.acquire(
             POOL, nodes=NODES, layout="test", holder="crowd", now_ms=self._now_ms(), span_ms=MIN_SPAN_MS
         )
+        self._has_leased = True
         at = len(self.history)
         self.history.append((str(lease.node), lease.floor_ms, lease.until_ms))
         for _ in range(self._random.randrange(4)):
-            stop.wait(self._random.uniform(0, 0.05))
-            lease = self._store.extend(lease, now_ms=self._now_ms())
+            time.sleep(self._random.uniform(0, 0.05))  # so that others come in between
+            lease = self._store.extend(lease, now_ms=self._now_ms(), next_token=new_token())
             self.history[at] = (str(lease.node), lease.floor_ms, lease.until_ms)
         match self._random.randrange(8):
             case 0:
@@ -93,18 +96,16 @@ class Client:
                 self._store.raise_floor(NAMESPACE, segment.last + self._random.randint(0, 1_000))
 
 
-def crowd(store: Store, clients: int, seconds: float, seed: int) -> History:
-    """What so many clients were given, on a thread each.
+def crowd(store: Store, clients: int, turns: int, seed: int) -> History:
+    """What so many clients were given, on a thread each, ``turns`` times each or more.
 
     :raises MintError: what none of them should have seen.
     """
     stop = threading.Event()
     all_clients = [Client(store, seed * 1_000 + number) for number in range(clients)]
-    threads = [threading.Thread(target=client.run, args=[stop]) for client in all_clients]
+    threads = [threading.Thread(target=client.run, args=[turns, stop]) for client in all_clients]
     for thread in threads:
         thread.start()
-    stop.wait(seconds)
-    stop.set()
     for thread in threads:
         thread.join()
     for client in all_clients:
@@ -126,9 +127,9 @@ def overlaps(history: History) -> list[tuple[tuple[str, int, int], tuple[str, in
 
 
 if __name__ == "__main__":
-    url, count, seconds, seed = sys.argv[1:]
+    url, count, turns, seed = sys.argv[1:]
     try:
         with open_store(url) as store:
-            print(json.dumps(crowd(store, int(count), float(seconds), int(seed))))
+            print(json.dumps(crowd(store, int(count), int(turns), int(seed))))
     except MintError as error:
         sys.exit(f"{type(error).__name__}: {error}")

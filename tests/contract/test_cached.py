@@ -12,7 +12,7 @@ import pytest
 from mintage.errors import ConfigError, StoreError
 from mintage.store import Store, cached, open_store
 from tests.contract.test_redis import follow, forgetting, refusal
-from tests.servers import MariaDB, Proxy, Redis, RedisSentinel, RedisWithoutAOF
+from tests.servers import MariaDB, PostgreSQL, Proxy, Redis, RedisSentinel, RedisWithoutAOF
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -124,6 +124,33 @@ def test_databases_that_share_a_cache_do_not_share_blocks(tmp_path: Path, redis:
             reserved.take(store)
     assert 1 in both[0].integers
     assert 1 in both[1].integers
+
+
+def test_schemas_of_one_database_that_share_a_cache_do_not_share_blocks(postgresql: PostgreSQL, redis: Redis) -> None:
+    roles = ("red", "blue")
+    for role in roles:
+        postgresql.sql(f"CREATE ROLE {role} LOGIN PASSWORD 'x'; CREATE SCHEMA {role} AUTHORIZATION {role};")
+    try:
+        rest = postgresql.url.rpartition("@")[2]
+        urls = [f"postgresql://{role}:x@{rest}?cache={redis.url}" for role in roles]
+        with open_store(urls[0]) as red, open_store(urls[1]) as blue:
+            both = [(red, Reserved()), (blue, Reserved())]
+            for _ in range(50):
+                for store, reserved in both:
+                    reserved.take(store)
+    finally:
+        postgresql.sql("DROP OWNED BY red, blue; DROP ROLE red, blue;")
+
+
+def test_a_block_of_tables_that_were_dropped_is_nobodys(mariadb: MariaDB, redis: Redis) -> None:
+    url = f"{mariadb.url}?cache={redis.url}"
+    with open_store(url) as store:
+        assert store.reserve("n", 10).first == 1
+    mariadb.reset()
+    with open_store(url) as store:
+        reserved = Reserved()
+        assert reserved.take(store).first == 1
+        reserved.take(store, times=300)
 
 
 def test_a_cache_needs_no_append_only_file(database: str, redis_without_aof: RedisWithoutAOF) -> None:
@@ -282,7 +309,7 @@ def test_a_block_whose_arrival_is_unknown_is_left_alone(database: str, redis: Re
         pair: Pair = store
         reserved.take(pair)
         redis.ask("DEL", "mintage:{block:n}")
-        reserve = pair._database.reserve
+        reserve = pair.inner.reserve
 
         def reserve_and_lose_the_reply(namespace: str, count: int) -> Segment:
             segment: Segment = reserve(namespace, count)
@@ -290,9 +317,9 @@ def test_a_block_whose_arrival_is_unknown_is_left_alone(database: str, redis: Re
                 proxy.cut()
             return segment
 
-        pair._database.reserve = reserve_and_lose_the_reply
+        pair.inner.reserve = reserve_and_lose_the_reply
         reserved.take(pair)
-        pair._database.reserve = reserve
+        pair.inner.reserve = reserve
         assert block(redis)["next"] == "1011"
         # Straight from the database, beside the block that did arrive; others use that.
         assert max(reserved.integers) == 2010
@@ -407,7 +434,7 @@ def test_a_floor_is_not_raised_while_the_cache_is_away(store: Pair, redis: Redis
 def test_a_block_from_before_a_raised_floor_does_not_come_late(
     store: Pair, database: str, redis: Redis, forgets: bool
 ) -> None:
-    reserve = store._database.reserve
+    reserve = store.inner.reserve
 
     def reserve_and_dawdle(namespace: str, count: int) -> Segment:
         segment: Segment = reserve(namespace, count)
@@ -417,8 +444,8 @@ def test_a_block_from_before_a_raised_floor_does_not_come_late(
             redis.ask("FLUSHALL")
         return segment
 
-    store._database.reserve = reserve_and_dawdle
+    store.inner.reserve = reserve_and_dawdle
     # Reserved before the floor was raised.
     assert store.reserve("n", 10).first == 1
-    store._database.reserve = reserve
+    store.inner.reserve = reserve
     assert store.reserve("n", 10).first >= 5000

@@ -12,17 +12,19 @@ import traceback
 import uuid
 import warnings
 from contextlib import ExitStack, suppress
+from dataclasses import replace
 from itertools import count, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from mintage.errors import FieldError, GenerationError, LeaseError, MintError, StoreError
 from mintage.lease import (
     CLOCK_LIMIT_MS,
+    CLOCK_MARGIN_MS,
     MAX_COUNT,
     MAX_INTEGER,
     MAX_SPAN_MS,
@@ -32,9 +34,9 @@ from mintage.lease import (
     NodeRecord,
     Segment,
 )
-from mintage.store import Store, open_store
+from mintage.store import Store, new_token, open_store
 from mintage.store.memory import MemoryStore
-from tests.contract.clients import NAMESPACE, POOL, crowd, overlaps
+from tests.contract.clients import NAMESPACE, NODES, POOL, crowd, overlaps
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -42,19 +44,19 @@ if TYPE_CHECKING:
     from tests.servers import MariaDB, Server
 
 ROOT = Path(__file__).parents[2]
-SECONDS = float(os.environ.get("MINTAGE_CONTRACT_SECONDS", "2"))
-"""How long a crowd of clients goes on; ``make deep`` has more time."""
+TURNS = int(os.environ.get("MINTAGE_CONTRACT_TURNS", "10"))
+"""How often each of a crowd of clients is given something; ``make deep`` has more."""
 BOUND_S = 60
 """Seconds after which a child counts as stuck; never waited for otherwise."""
 
-SERVERS = ["mariadb", "postgresql", "redis", "redis_sentinel", "redis_cluster", "valkey", "etcd", "http"]
+SERVERS = ["mariadb", "mysql", "postgresql", "redis", "redis_sentinel", "redis_cluster", "valkey", "etcd", "http"]
 PAIRS = ["mariadb+redis", "sqlite+redis"]
 STORES = ["memory", "sqlite", *SERVERS, *PAIRS]
 
 LAYOUT = "test"
-SPAN_MS = 10_000
+SPAN_MS = 30_000
 """The longest that a pool grants if it was not made for more."""
-PAST_MS = 3_000
+PAST_MS = 1_500
 """How far from the store's clock a caller's may be here: well within the limit, on a slow machine too."""
 FAR_MS = CLOCK_LIMIT_MS + 3_000
 HOSTILE_NAMES = [
@@ -109,6 +111,10 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 def store(url: str) -> Iterator[Store]:
     with open_store(url) as opened:
         yield opened
+
+
+def extend(store: Store, lease: Lease, *, now_ms: int) -> Lease:
+    return store.extend(lease, now_ms=now_ms, next_token=new_token())
 
 
 def code_of(call: Callable[[], object]) -> str:
@@ -301,7 +307,7 @@ def test_a_clock_far_from_the_stores_is_refused(store: Store, by: int) -> None:
     assert code_of(lambda: acquire(store, store.now_ms() + by)) == "lease.clock"
     assert not store.list_leases()
     lease = acquire(store, store.now_ms())
-    assert code_of(lambda: store.extend(lease, now_ms=store.now_ms() + by)) == "lease.clock"
+    assert code_of(lambda: extend(store, lease, now_ms=store.now_ms() + by)) == "lease.clock"
     assert [record.until_ms for record in store.list_leases()] == [lease.until_ms]
 
 
@@ -309,7 +315,7 @@ def test_a_clock_far_from_the_stores_is_refused(store: Store, by: int) -> None:
 def test_a_clock_a_little_off_the_stores_is_accepted(store: Store, by: int) -> None:
     new_pool(store)
     now = store.now_ms() + by
-    assert store.extend(acquire(store, now), now_ms=now + 1).until_ms == now + 1 + SPAN_MS
+    assert store.extend(acquire(store, now), now_ms=now + 1, next_token=new_token()).until_ms == now + 1 + SPAN_MS
 
 
 def test_node_numbers_of_another_layout_are_refused(store: Store) -> None:
@@ -336,8 +342,9 @@ def test_an_extended_window_ends_a_span_from_now_and_begins_where_it_began(store
     new_pool(store)
     now = store.now_ms()
     lease = acquire(store, now - PAST_MS)
-    extended = store.extend(lease, now_ms=now)
-    assert extended == Lease("p", 0, lease.floor_ms, now + SPAN_MS, lease.token)
+    token = new_token()
+    extended = store.extend(lease, now_ms=now, next_token=token)
+    assert extended == Lease("p", 0, lease.floor_ms, now + SPAN_MS, token, lease.token)
     assert [record.until_ms for record in store.list_leases("p")] == [now + SPAN_MS]
 
 
@@ -345,22 +352,119 @@ def test_a_window_never_gets_shorter(store: Store) -> None:
     new_pool(store)
     now = store.now_ms()
     lease = acquire(store, now)
-    assert store.extend(lease, now_ms=now - PAST_MS).until_ms == lease.until_ms
+    assert extend(store, lease, now_ms=now - PAST_MS).until_ms == lease.until_ms
 
 
 def test_a_window_that_ended_grows_again_if_nobody_else_got_the_node_number(store: Store) -> None:
     new_pool(store)
     now = store.now_ms()
     lease = acquire(store, now - PAST_MS, span_ms=MIN_SPAN_MS)
-    assert store.extend(lease, now_ms=now).until_ms == now + MIN_SPAN_MS
+    assert extend(store, lease, now_ms=now).until_ms == now + MIN_SPAN_MS
 
 
-def test_a_lease_extends_as_often_as_its_holder_likes_from_any_of_its_states(store: Store) -> None:
+def test_a_lease_extends_as_often_as_its_holder_likes(store: Store) -> None:
     new_pool(store)
     now = store.now_ms()
-    first = acquire(store, now)
-    store.extend(first, now_ms=now + 10)
-    assert store.extend(first, now_ms=now + 20).until_ms == now + 20 + SPAN_MS
+    lease = acquire(store, now)
+    for later in (10, 20, 30):
+        lease = extend(store, lease, now_ms=now + later)
+        assert lease.until_ms == now + later + SPAN_MS
+
+
+@pytest.mark.parametrize("turn", [[0, 1], [1, 0]])
+def test_of_two_copies_of_a_holder_exactly_one_goes_on(store: Store, turn: list[int]) -> None:
+    new_pool(store)
+    now = store.now_ms()
+    copies = [acquire(store, now)] * 2
+    first, second = turn
+    copies[first] = extend(store, copies[first], now_ms=now + 10)
+    for later in (20, 30):
+        with pytest.raises(LeaseError, match=r"another copy of its holder goes on .*cloned.*held by me") as caught:
+            extend(store, copies[second], now_ms=now + later)
+        assert caught.value.code == "lease.lost"
+        assert code_of(lambda: store.release(copies[second], used_until_ms=0)) == "lease.lost"
+        copies[first] = extend(store, copies[first], now_ms=now + later)
+        assert [record.until_ms for record in store.list_leases()] == [now + later + SPAN_MS]
+    assert code_of(lambda: acquire(store, now)) == "lease.none_free"
+    store.release(copies[first], used_until_ms=now)
+
+
+def test_copies_of_a_holder_that_come_together_are_one_winner_and_losers(store: Store) -> None:
+    new_pool(store)
+    now = store.now_ms()
+    lease, won, lost = acquire(store, now), [], []
+    start = threading.Barrier(6)
+
+    def go_on() -> None:
+        start.wait()
+        try:
+            won.append(extend(store, lease, now_ms=now + 1))
+        except LeaseError as error:
+            lost.append(error.code)
+
+    threads = [threading.Thread(target=go_on) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (len(won), lost) == (1, ["lease.lost"] * 5)
+    extend(store, won[0], now_ms=now + 2)
+
+
+def test_a_record_tells_that_a_copy_of_its_holder_came(store: Store) -> None:
+    new_pool(store)
+    now = store.now_ms()
+    lease = acquire(store, now)
+    assert [record.cloned_ms for record in store.list_leases()] == [0]
+    held = extend(store, lease, now_ms=now + 1)
+    assert [record.cloned_ms for record in store.list_leases()] == [0]
+    assert code_of(lambda: extend(store, lease, now_ms=now + 2)) == "lease.lost"
+    [record] = store.list_leases()
+    assert abs(record.cloned_ms - store.now_ms()) < CLOCK_LIMIT_MS
+    extend(store, held, now_ms=now + 3)
+    assert [each.cloned_ms for each in store.list_leases()] == [record.cloned_ms]
+
+
+def test_whoever_held_the_node_number_before_is_no_copy_of_its_holder(store: Store) -> None:
+    new_pool(store)
+    now = store.now_ms()
+    old = acquire(store, now - PAST_MS, span_ms=MIN_SPAN_MS, holder="old")
+    acquire(store, now, holder="new")
+    with pytest.raises(LeaseError, match="granted to another, released or revoked; it is held by new"):
+        extend(store, old, now_ms=now)
+    assert [record.cloned_ms for record in store.list_leases()] == [0]
+
+
+def test_an_extension_whose_answer_was_lost_is_answered_again_and_done_once(store: Store) -> None:
+    new_pool(store)
+    now = store.now_ms()
+    lease, token = acquire(store, now), new_token()
+    extended = store.extend(lease, now_ms=now + 10, next_token=token)
+    assert store.extend(lease, now_ms=now + 20, next_token=token) == extended
+    assert extend(store, extended, now_ms=now + 30).until_ms == now + 30 + SPAN_MS
+    # From then on it is one of before.
+    assert code_of(lambda: store.extend(lease, now_ms=now + 40, next_token=token)) == "lease.lost"
+
+
+def test_no_older_token_ever_works_again(store: Store) -> None:
+    new_pool(store)
+    now = store.now_ms()
+    leases = [acquire(store, now)]
+    for later in range(1, 5):
+        leases.append(extend(store, leases[-1], now_ms=now + later))
+    for old in leases[:-1]:
+        assert code_of(lambda old=old: extend(store, old, now_ms=now + 9)) == "lease.lost"  # type: ignore[misc]
+        assert code_of(lambda old=old: store.release(old, used_until_ms=now)) == "lease.lost"  # type: ignore[misc]
+    assert [record.until_ms for record in store.list_leases()] == [now + 4 + SPAN_MS]
+
+
+@pytest.mark.parametrize("token", ["", "t" * 65, "a b", "a\n", "ü", "a/b", "a\r\nX: y", None, 7, b"a" * 32])
+def test_a_next_token_that_is_none_is_refused_and_changes_nothing(store: Store, token: str) -> None:
+    new_pool(store)
+    now = store.now_ms()
+    lease = acquire(store, now)
+    assert code_of(lambda: store.extend(lease, now_ms=now + 1, next_token=token)) == "field.range"
+    assert extend(store, lease, now_ms=now + 2).until_ms == now + 2 + SPAN_MS
 
 
 def test_only_the_holder_of_the_last_grant_may_extend_or_release(store: Store) -> None:
@@ -373,14 +477,14 @@ def test_only_the_holder_of_the_last_grant_may_extend_or_release(store: Store) -
     nowhere = Lease("q", 0, 0, held.until_ms, held.token)
     for lease in (old, forged, unknown, nowhere, Lease("p", 0, 0, now, "")):
         with pytest.raises(LeaseError) as caught:
-            store.extend(lease, now_ms=now)
+            extend(store, lease, now_ms=now)
         assert caught.value.code == "lease.lost"
         assert held.token not in str(caught.value)
         assert code_of(lambda lost=lease: store.release(lost, used_until_ms=0)) == "lease.lost"  # type: ignore[misc]
     with pytest.raises(LeaseError, match="the new one"):
-        store.extend(old, now_ms=now)
+        extend(store, old, now_ms=now)
     assert [record.until_ms for record in store.list_leases()] == [held.until_ms]
-    assert store.extend(held, now_ms=now + 1).until_ms == now + 1 + SPAN_MS
+    assert extend(store, held, now_ms=now + 1).until_ms == now + 1 + SPAN_MS
 
 
 def test_a_released_node_number_starts_where_its_holder_stopped(store: Store) -> None:
@@ -408,7 +512,7 @@ def test_a_released_lease_is_over(store: Store) -> None:
     lease = acquire(store, now)
     store.release(lease, used_until_ms=now)
     assert code_of(lambda: store.release(lease, used_until_ms=now)) == "lease.lost"
-    assert code_of(lambda: store.extend(lease, now_ms=now)) == "lease.lost"
+    assert code_of(lambda: extend(store, lease, now_ms=now)) == "lease.lost"
 
 
 def test_a_revoked_lease_ends_with_its_window(store: Store) -> None:
@@ -418,7 +522,7 @@ def test_a_revoked_lease_ends_with_its_window(store: Store) -> None:
     for _ in range(2):
         record = store.revoke("p", 0)
         assert (record.token, record.until_ms, record.holder) == (None, lease.until_ms, "me")
-    assert code_of(lambda: store.extend(lease, now_ms=now)) == "lease.lost"
+    assert code_of(lambda: extend(store, lease, now_ms=now)) == "lease.lost"
     assert code_of(lambda: store.release(lease, used_until_ms=now)) == "lease.lost"
     assert code_of(lambda: acquire(store, now)) == "lease.none_free"
 
@@ -452,7 +556,7 @@ def test_a_pool_is_made_once_and_kept(store: Store) -> None:
     assert again.span_ms == made.span_ms == SPAN_MS
     assert list(store.list_pools()) == [again]
     assert code_of(lambda: acquire(store, now)) == "lease.none_free"
-    assert store.extend(lease, now_ms=now + 1).until_ms == now + 1 + SPAN_MS
+    assert extend(store, lease, now_ms=now + 1).until_ms == now + 1 + SPAN_MS
 
 
 def test_a_pool_grants_no_longer_spans_than_it_was_made_for(store: Store) -> None:
@@ -737,6 +841,43 @@ def test_a_tail_below_a_raised_floor_is_not_taken_back(store: Store) -> None:
     assert store.reserve("n", 1).first == 50
 
 
+@pytest.mark.parametrize(("floor", "following"), [(3, 4), (4, 4), (7, 7), (10, 10), (11, 11)])
+def test_of_a_tail_nothing_below_a_floor_is_taken_back(store: Store, floor: int, following: int) -> None:
+    segment = store.reserve("n", 10)
+    store.raise_floor("n", floor)
+    # Only above all of the tail is nothing left of it.
+    assert store.give_back(segment, 4) is (floor <= 10)
+    assert store.reserve("n", 1).first == following
+
+
+def test_a_floor_raised_by_another_holds_for_a_segment_that_is_held(url: str) -> None:
+    with open_store(url) as store, open_store(url) as migrating:
+        held = store.reserve("n", 10)
+        assert held.floor == 0
+        migrating.raise_floor("n", 5_000)
+        assert not store.give_back(held, 1)
+        segment = store.reserve("n", 10)
+        # Its holder drops what it has below.
+        assert (segment.first, segment.floor) == (5_000, 5_000)
+        assert store.give_back(segment, segment.first)
+        assert store.reserve("n", 1).first == 5_000
+        assert [record.floor for record in store.list_namespaces()] == [5_000]
+
+
+def test_a_floor_keeps_the_offset_of_a_tail(store: Store) -> None:
+    store.create_namespace("n", stride=10, offset=3)
+    segment = store.reserve("n", 10)
+    store.raise_floor("n", 44)
+    assert store.give_back(segment, 13)
+    assert store.reserve("n", 1).first == 53
+
+
+def test_the_largest_floor_is_kept_whole(store: Store) -> None:
+    store.raise_floor("n", MAX_INTEGER)
+    assert store.reserve("n", 2) == Segment("n", MAX_INTEGER, MAX_INTEGER)
+    assert [record.floor for record in store.list_namespaces()] == [MAX_INTEGER]
+
+
 def test_a_tail_of_a_namespace_that_is_not_there_is_not_taken_back(store: Store) -> None:
     assert not store.give_back(Segment("n", 1, 10), 4)
     assert not store.list_namespaces()
@@ -747,6 +888,183 @@ def test_a_namespace_that_was_used_up_takes_a_tail_back(store: Store) -> None:
     segment = store.reserve("n", 10)
     assert store.give_back(segment, MAX_INTEGER)
     assert store.reserve("n", 10) == Segment("n", MAX_INTEGER, MAX_INTEGER)
+
+
+# --- what verbs take ------------------------------------------------------------------------------------------------
+
+LEASE = Lease("p", 0, 0, 1, "t")
+SEGMENT = Segment("n", 1, 10)
+TERMS: dict[str, Any] = {"nodes": range(1), "layout": LAYOUT, "holder": "me", "now_ms": 1, "span_ms": MIN_SPAN_MS}
+TERMS["never_used"] = False
+GOOD: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
+    "acquire": (("p",), TERMS),
+    "extend": ((LEASE,), {"now_ms": 1, "next_token": "t2"}),
+    "release": ((LEASE,), {"used_until_ms": 1}),
+    "revoke": (("p", 0), {}),
+    "create_pool": (("p",), {"layout": LAYOUT, "span_ms": MIN_SPAN_MS}),
+    "reserve": (("n", 1), {}),
+    "give_back": ((SEGMENT, 4), {}),
+    "create_namespace": (("n",), {"start": 1, "maximum": 9, "stride": 1, "offset": 0}),
+    "raise_floor": (("n", 1), {}),
+    "list_leases": (("p",), {}),
+}
+BAD_WHOLE: tuple[Any, ...] = (True, 1.0, 2.5, float("nan"), float("inf"), "77", b"1", None, [1], 1j)
+BAD_TEXT: tuple[Any, ...] = (None, 7, True, b"x", ["x"], "a\0b", "x" * 10_000, "\udcff")
+
+
+def wrong_arguments() -> Iterator[tuple[str, tuple[Any, ...], dict[str, Any]]]:
+    """Every verb with each of its arguments wrong in each way, the others being right."""
+
+    def wrong(value: Any) -> tuple[Any, ...]:
+        match value:
+            case bool():
+                return (1, 0, None, "yes", 1.0)
+            case int():
+                return BAD_WHOLE
+            case str():
+                return BAD_TEXT
+            case range():
+                return (None, 7, [0], "0..1", range(0, 4, 2))
+            case Lease() | Segment():
+                fields = {
+                    name: BAD_WHOLE if isinstance(getattr(value, name), int) else (None, 7, b"x")
+                    for name in type(value).__dataclass_fields__
+                    if name != "floor"
+                }
+                return (
+                    None,
+                    7,
+                    ("p", 0),
+                    *(replace(value, **{name: bad}) for name, all_bad in fields.items() for bad in all_bad),
+                )
+        raise AssertionError(value)
+
+    for verb, (positional, named) in GOOD.items():
+        for at, value in enumerate(positional):
+            for bad in wrong(value):
+                if not (verb == "list_leases" and bad is None):
+                    yield verb, (*positional[:at], bad, *positional[at + 1 :]), named
+        for name, value in named.items():
+            for bad in wrong(value):
+                yield verb, positional, {**named, name: bad}
+
+
+def test_no_verb_takes_what_it_cannot_mean_and_each_says_so_before_the_store_is_asked(store: Store) -> None:
+    codes = set()
+    for verb, positional, named in wrong_arguments():
+        with pytest.raises(MintError) as caught:
+            getattr(store, verb)(*positional, **named)
+        assert caught.value.code not in {"store.refused", "store.unavailable"}, (verb, positional, named)
+        assert len(str(caught.value)) < 300
+        codes.add(caught.value.code)
+    assert {"argument.type", "field.range", "config.name", "config.node"} <= codes
+    assert not store.list_pools()
+    assert not store.list_namespaces()
+
+
+@pytest.mark.parametrize("value", [-1, 2**53, 2**63, 2**70, -(10**5_000), 10**5_000], ids=int.bit_length)
+def test_times_beyond_all_clocks_are_refused(store: Store, value: int) -> None:
+    new_pool(store)
+    assert code_of(lambda: acquire(store, value)) == "field.range"
+    lease = acquire(store, store.now_ms())
+    assert code_of(lambda: extend(store, lease, now_ms=value)) == "field.range"
+
+
+@pytest.mark.parametrize("value", [10**5_000, -(10**5_000), 2**64], ids=int.bit_length)
+def test_numbers_of_any_length_are_refused_in_a_short_line(store: Store, value: int) -> None:
+    for call in (
+        lambda: store.reserve("n", value),
+        lambda: store.raise_floor("n", value),
+        lambda: store.create_namespace("n", start=value),
+        lambda: store.create_namespace("n", stride=value),
+        lambda: store.create_pool("p", layout=LAYOUT, span_ms=value),
+    ):
+        with pytest.raises(MintError) as caught:
+            call()
+        assert len(str(caught.value)) < 200
+    assert not store.list_namespaces()
+
+
+# --- a server that comes back ---------------------------------------------------------------------------------------
+
+
+class Switched(MemoryStore):
+    """A store on one of two servers; the one that it comes from may lose its last writes."""
+
+    def __init__(self, now_ms: int) -> None:
+        self.time_ms = now_ms
+        super().__init__(clock=lambda: self.time_ms)
+
+    def tables(self) -> dict[Any, Any]:
+        return {kind: dict(table) for kind, table in self._records.tables.items()}
+
+    def switch(self, identity: str, tables: dict[Any, Any] | None = None) -> None:
+        self._records.identity = identity
+        if tables is not None:
+            self._records.tables = tables
+
+
+def test_whatever_is_asked_first_notes_another_server_and_a_refusal_undoes_none_of_it() -> None:
+    now = 1_700_000_000_000
+    store = Switched(now)
+    store.clock_limit_ms = 60_000
+    store.switch("A")
+    new_pool(store)
+    held, segment = acquire(store, now), store.reserve("n", 7)
+    assert [(record.largest, record.identity) for record in store.list_namespaces()] == [(7, "A")]
+    store.switch("B")
+    assert not store.give_back(segment, segment.first)
+    assert code_of(lambda: acquire(store, now)) == "lease.none_free"
+    [pool] = store.list_pools()
+    # Forgotten windows end as late as the farthest clock could have had them.
+    assert (pool.identity, pool.quarantine_until_ms) == ("B", now + SPAN_MS + 60_000 + CLOCK_MARGIN_MS)
+    held = Lease("p", 0, held.floor_ms, now + 10**6, held.token)
+    extend(store, held, now_ms=now)
+    assert [record.identity for record in store.list_leases()] == ["B"]
+    store.switch("C")
+    freed = store.create_pool("p", layout=LAYOUT)
+    assert (freed.identity, freed.quarantine_until_ms, freed.changes) == ("C", 0, 2)
+    assert freed.floor_ms > pool.floor_ms
+    assert store.reserve("n", 3).first > segment.last + 7
+    assert [(record.largest, record.identity) for record in store.list_namespaces()] == [(7, "C")]
+
+
+def test_a_server_that_comes_back_without_the_others_last_writes_grants_nothing_that_was_granted_there() -> None:
+    now = 1_700_000_000_000
+    store = Switched(now)
+    store.switch("A")
+    new_pool(store)
+    held = acquire(store, now, nodes=range(1))
+    store.switch("B")
+    # An extension is the first thing that B is asked for, and arrives at A; the next one is lost.
+    held = extend(store, held, now_ms=now)
+    arrived = store.tables()
+    store.time_ms = now + 8_000
+    held = extend(store, held, now_ms=store.time_ms)
+    store.switch("A", arrived)
+    store.time_ms = now + 11_000
+    assert code_of(lambda: acquire(store, store.time_ms)) == "lease.none_free"
+    assert store.list_pools()[0].quarantine_until_ms >= held.until_ms
+    # Its holder goes on, by the token before.
+    assert extend(store, held, now_ms=store.time_ms).until_ms == store.time_ms + SPAN_MS
+
+
+def test_a_holder_that_slept_while_another_server_granted_its_node_number_has_lost_it_where_it_began() -> None:
+    now = 1_700_000_000_000
+    store = Switched(now)
+    store.switch("A")
+    new_pool(store)
+    slept = acquire(store, now)
+    store.switch("B")
+    with suppress(LeaseError):
+        acquire(store, now)
+    arrived = store.tables()
+    store.time_ms = store.list_pools()[0].quarantine_until_ms
+    taken = acquire(store, store.time_ms)
+    # That grant is lost on the way back to A, whose own record of the node number is as it was.
+    store.switch("A", arrived)
+    assert code_of(lambda: extend(store, slept, now_ms=store.time_ms)) == "lease.lost"
+    assert store.list_pools()[0].floor_ms >= taken.until_ms
 
 
 # --- the store itself -----------------------------------------------------------------------------------------------
@@ -773,7 +1091,7 @@ def test_a_closed_store_opens_again_and_has_forgotten_nothing(store: Store) -> N
     store.close()
     store.close()
     assert store.reserve("n", 1).first > 10
-    assert store.extend(lease, now_ms=now + 1).until_ms == now + 1 + SPAN_MS
+    assert extend(store, lease, now_ms=now + 1).until_ms == now + 1 + SPAN_MS
 
 
 def test_stores_of_one_url_are_one_store(url: str) -> None:
@@ -783,7 +1101,7 @@ def test_stores_of_one_url_are_one_store(url: str) -> None:
         lease = acquire(one, now)
         assert code_of(lambda: acquire(other, now)) == "lease.none_free"
         other.revoke("p", 0)
-        assert code_of(lambda: one.extend(lease, now_ms=now)) == "lease.lost"
+        assert code_of(lambda: extend(one, lease, now_ms=now)) == "lease.lost"
         segments = [store.reserve("n", 10) for store in (one, other, one, other)]
         assert not overlaps([("n", segment.first, segment.last + 1) for segment in segments])
         assert one.describe().identity == other.describe().identity
@@ -835,7 +1153,7 @@ def test_a_forked_child_and_its_parent_both_go_on(store: Store) -> None:
         segments = [mine, Segment("n", first, last), after]
         assert not overlaps([("n", segment.first, segment.last + 1) for segment in segments])
         assert node == 1 - lease.node
-    assert store.extend(lease, now_ms=now + 1).until_ms == now + 1 + SPAN_MS
+    assert extend(store, lease, now_ms=now + 1).until_ms == now + 1 + SPAN_MS
 
 
 # --- servers that fail ----------------------------------------------------------------------------------------------
@@ -858,7 +1176,7 @@ def test_what_a_verb_returned_outlives_a_kill_of_its_server(
         fails.start()
         # The connections that were cut may each fail once.
         assert eventually(lambda: store.reserve("n", 10)).first > segment.last
-        extended = eventually(lambda: store.extend(lease, now_ms=store.now_ms()))
+        extended = eventually(lambda: extend(store, lease, now_ms=store.now_ms()))
         assert extended.until_ms >= lease.until_ms
         assert code_of(lambda: acquire(store, store.now_ms())) == "lease.none_free"
 
@@ -918,20 +1236,20 @@ def test_no_two_of_a_crowd_of_clients_are_given_the_same(url: str) -> None:
     with open_store(url) as store, ExitStack() as stack:
         new_pool(store, POOL)
         store.reserve(NAMESPACE, 1)
-        command = [sys.executable, "-m", "tests.contract.clients", url, "4", str(SECONDS)]
+        command = [sys.executable, "-m", "tests.contract.clients", url, "4", str(TURNS)]
         processes = [
             stack.enter_context(subprocess.Popen([*command, str(seed)], cwd=ROOT, stdout=subprocess.PIPE, text=True))
             for seed in ([] if isinstance(store, MemoryStore) else [1, 2])
         ]
-        history = crowd(store, 32 - 4 * len(processes), SECONDS, seed=0)
+        history = crowd(store, 32 - 4 * len(processes), TURNS, seed=0)
         for process in processes:
-            printed, _ = process.communicate(timeout=SECONDS + BOUND_S)
+            printed, _ = process.communicate()
             assert process.returncode == 0
             history += [(whose, first, stop) for whose, first, stop in json.loads(printed)]
     assert overlaps(history) == []
-    # The crowd did crowd.
-    assert {whose for whose, _, _ in history} == {NAMESPACE, *map(str, range(8))}
-    assert len(history) > 50
+    # The crowd did crowd: there were more leases than there are numbers, and each client had its share.
+    assert len([whose for whose, _, _ in history if whose != NAMESPACE]) >= 32 > len(NODES)
+    assert len(history) >= 32 * TURNS
 
 
 def test_a_crowd_that_is_given_the_same_is_found_out() -> None:
@@ -975,7 +1293,10 @@ class Differential:
                 )
                 return self.seen(self.leases[-1])
             case ("extend", at, offset) if self.leases:
-                return self.seen(self.store.extend(self.leases[at % len(self.leases)], now_ms=self.base_ms + offset))
+                held = self.leases[at % len(self.leases)]
+                # The outdated one stays among them.
+                self.leases.append(extend(self.store, held, now_ms=self.base_ms + offset))
+                return self.seen(self.leases[-1])
             case ("release", at, offset) if self.leases:
                 self.store.release(self.leases[at % len(self.leases)], used_until_ms=self.base_ms + offset)
             case ("revoke", node):
@@ -1018,7 +1339,7 @@ def outcome(call: Callable[..., object], *arguments: object) -> object:
         return error.code
 
 
-@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.filter_too_much])
 @given(verbs=st.lists(lease_verbs, min_size=5, max_size=25))
 def test_every_store_grants_what_the_simplest_does(store: Store, verbs: list[tuple[Any, ...]]) -> None:
     name = f"d{next(names)}"
@@ -1026,11 +1347,12 @@ def test_every_store_grants_what_the_simplest_does(store: Store, verbs: list[tup
     pair = Differential(store, name, now), Differential(MemoryStore(clock=lambda: now), name, now)
     for one in pair:
         new_pool(one.store, name)
-    for verb in verbs:
-        mine, simplest = (outcome(one.lease_verb, verb) for one in pair)
+    seen = [[outcome(one.lease_verb, verb) for one in pair] for verb in verbs]
+    seen.append([one.records() for one in pair])
+    # The simplest's clock stands. What took the store so long that a clock may count as wrong says nothing.
+    assume(store.now_ms() - now < CLOCK_LIMIT_MS - PAST_MS)
+    for (mine, simplest), verb in zip(seen, [*verbs, "records"], strict=True):
         assert mine == simplest, verb
-    mine, simplest = (one.records() for one in pair)
-    assert mine == simplest
 
 
 @settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])

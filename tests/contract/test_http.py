@@ -18,6 +18,7 @@ import pytest
 from mintage import AsyncClient, Client, Sequence, locality, open_store, sno, snowflake
 from mintage.errors import LeaseError, MintError, RequestError, StoreError
 from mintage.lease import Segment
+from mintage.store import new_token
 from tests.servers import Proxy
 from tests.servers.server import HOST, free_port, until
 from tests.service.running import certificate, key_toml, locked
@@ -218,13 +219,13 @@ RIGHTS = {
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
     """A service with a key for each kind of right."""
     directory = tmp_path_factory.mktemp("guarded")
-    toml = "auto_create = true\n" + "\n".join(key_toml(name, f"mm_{name}-s3cr3t", RIGHTS[name]) for name in RIGHTS)
+    toml = "auto_create = true\n" + "\n".join(key_toml(name, f"mint_{name}-s3cr3t", RIGHTS[name]) for name in RIGHTS)
     with serving(directory / "service", f"sqlite:///{directory}/ids.db", toml) as service:
         yield service
 
 
 def with_key(service: Serving, name: str) -> str:
-    return service.url.replace("://", f"://:mm_{name}-s3cr3t@")
+    return service.url.replace("://", f"://:mint_{name}-s3cr3t@")
 
 
 def test_a_key_does_what_it_has_the_right_to(guarded: Serving) -> None:
@@ -236,7 +237,7 @@ def test_a_key_does_what_it_has_the_right_to(guarded: Serving) -> None:
         assert [record.name for record in store.list_namespaces()] == ["orders"]
     with open_store(with_key(guarded, "minter")) as store:
         lease = store.acquire("p", nodes=range(4), layout="test", holder="me", now_ms=now_ms, span_ms=SPAN_MS)
-        store.release(store.extend(lease, now_ms=now_ms), used_until_ms=now_ms)
+        store.release(store.extend(lease, now_ms=now_ms, next_token=new_token()), used_until_ms=now_ms)
     with Client(with_key(guarded, "counter")) as client:
         assert len(client.batch("orders", 5)) == 5
 
@@ -359,7 +360,6 @@ def test_an_asynchronous_client_asks_for_many_at_once(http: Http) -> None:
             assert (await client.mint("sno", meta=7))[0].meta == 7
             assert (await client.describe("tasks")).name == "tasks"
             assert (await client.inspect("01ARZ3NDEKTSV4RRFFQ69G5FAV"))[0]["scheme"] == "ulid"
-            await client.aclose()
             return [await client.next("tasks"), *(number for batch in numbers for number in batch)]
 
     numbers = asyncio.run(ask())
@@ -406,5 +406,5 @@ def test_a_lease_of_another_is_as_lost_as_in_any_store(http: Http) -> None:
         store.release(lease, used_until_ms=lease.floor_ms)
         acquire(store)
         with pytest.raises(LeaseError, match="lost") as caught:
-            store.extend(lease, now_ms=store.now_ms())
+            store.extend(lease, now_ms=store.now_ms(), next_token=new_token())
         assert (caught.value.code, caught.value.retry_after_ms) == ("lease.lost", None)

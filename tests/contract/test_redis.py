@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from mintage import lease as rules
 from mintage.errors import ConfigError, GenerationError, LeaseError, MintError, StoreError
 from mintage.lease import GAP, MAX_COUNT, MAX_INTEGER, MAX_STRIDE, Lease, NamespaceRecord
-from mintage.store import Store, open_store
+from mintage.store import Store, new_token, open_store
+from mintage.store.records import columns
 from tests.servers import Proxy, Redis, RedisCluster, RedisSentinel, RedisWithoutAOF
 from tests.servers.server import until
 
@@ -114,7 +115,7 @@ def test_after_a_flush_no_window_begins_before_every_forgotten_one_has_ended(sto
     forgotten = acquire(store)
     redis.ask("FLUSHALL")
     assert refusal(lambda: acquire(store)).code == "lease.none_free"
-    assert refusal(lambda: store.extend(forgotten, now_ms=store.now_ms())).code == "lease.lost"
+    assert refusal(lambda: store.extend(forgotten, now_ms=store.now_ms(), next_token=new_token())).code == "lease.lost"
     store.create_pool("p", layout="test")
     assert acquire(store).floor_ms >= forgotten.until_ms
     assert refusal(lambda: acquire(store, never_used=True)).code == "lease.none_free"
@@ -124,10 +125,10 @@ def test_after_a_flush_no_window_begins_before_every_forgotten_one_has_ended(sto
 def test_after_a_restart_only_holders_go_on(store: Store, redis: Redis, end: str) -> None:
     held = hold(store)
     getattr(redis, end)()
-    assert refusal(lambda: store.extend(held, now_ms=0)).code == "store.unavailable"
+    assert refusal(lambda: store.extend(held, now_ms=0, next_token=new_token())).code == "store.unavailable"
     redis.start()
     assert refusal(lambda: acquire(store)).code == "lease.none_free"
-    assert store.extend(held, now_ms=store.now_ms()).node == held.node
+    assert store.extend(held, now_ms=store.now_ms(), next_token=new_token()).node == held.node
 
 
 def test_after_a_restart_a_namespace_skips_what_may_be_forgotten(store: Store, redis: Redis) -> None:
@@ -172,7 +173,7 @@ def test_a_failover_of_which_nothing_is_lost_is_not_noticed_by_holders(redis_sen
     with open_store(redis_sentinel.url) as store:
         held = hold(store)
         redis_sentinel.failover()
-        assert store.extend(held, now_ms=store.now_ms()).token == held.token
+        assert store.extend(held, now_ms=store.now_ms(), next_token=new_token()).until_ms >= held.until_ms
 
 
 def test_a_server_without_an_append_only_file_is_refused_unless_the_url_says_so(
@@ -228,10 +229,13 @@ def test_a_master_cut_off_from_its_replicas_grants_nothing_where_replicas_are_wa
         held = hold(store)
         assert store.describe().warnings == ()
         redis_sentinel.replica.kill()
-        assert refusal(lambda: store.extend(held, now_ms=store.now_ms())).code == "store.unavailable"
+        token = new_token()
+        lost = refusal(lambda: store.extend(held, now_ms=store.now_ms(), next_token=token))
+        assert lost.code == "store.unavailable"
         assert refusal(lambda: store.reserve("n", 1)).code == "store.unavailable"
         redis_sentinel.start()
-        assert store.extend(held, now_ms=store.now_ms()).token == held.token
+        # It is not known whether it was done: the same token is asked for again.
+        assert store.extend(held, now_ms=store.now_ms(), next_token=token).token == token
     with open_store(redis_sentinel.url) as store:
         assert any("wait_replicas" in warning for warning in store.describe().warnings)
 
@@ -339,7 +343,7 @@ def test_lost_indexes_are_made_anew(store: Store, redis: Redis) -> None:
     held = [acquire(store), acquire(store)]
     redis.ask("DEL", "mintage:{pool:p}:until", "mintage:{pool:p}:numbers")
     assert acquire(store, never_used=True).node == 2
-    assert [store.extend(lease, now_ms=store.now_ms()).node for lease in held] == [0, 1]
+    assert [store.extend(lease, now_ms=store.now_ms(), next_token=new_token()).node for lease in held] == [0, 1]
     redis.ask("DEL", "mintage:{pool:p}")
     store.create_pool("p", layout="test")
     assert acquire(store).node == 0
@@ -379,8 +383,7 @@ def test_the_server_computes_as_the_rules_do(
 ) -> None:
     identity = store.describe().identity
     record = replace(record, largest=largest, identity="another" if moved else identity)
-    fields = ("high_water", "maximum", "stride", "largest", "identity")
-    texts = [text for field in fields for text in (field, str(getattr(record, field)))]
+    texts = [text for field in columns(NamespaceRecord) for text in (field, str(getattr(record, field)))]
     redis.ask("DEL", "mintage:{namespace:n}")
     redis.ask("HSET", "mintage:{namespace:n}", *texts)
     record = rules.note_server_of_namespace(record, identity)
@@ -399,3 +402,17 @@ def test_the_server_computes_as_the_rules_do(
     record = rules.raise_floor(record, floor)
     assert store.raise_floor("n", floor) == record
     assert store.list_namespaces() == [record]
+
+
+def test_a_server_that_is_no_cluster_is_told_from_one_that_cannot_be_reached(redis: Redis) -> None:
+    with open_store(f"redis+cluster://127.0.0.1:{redis.port}") as store:
+        refused = refusal(lambda: store.reserve("n", 1))
+    assert refused.code == "store.refused"
+    assert "begin the URL with redis:" in str(refused)
+
+
+def test_a_port_without_tls_is_suspected_where_tls_is_spoken(redis: Redis) -> None:
+    with open_store(f"{redis.url.replace('redis:', 'rediss:', 1)}?timeout_ms=300") as store:
+        refused = refusal(lambda: store.reserve("n", 1))
+    assert refused.code == "store.unavailable"
+    assert "is this its TLS port?" in str(refused)

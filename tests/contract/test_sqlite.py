@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mintage.errors import ConfigError, LeaseError, MintError, StoreError
-from mintage.store import open_store
+from mintage.store import new_token, open_store
 from mintage.store.sqlite import SqliteStore
 from tests.contract.clients import NAMESPACE, POOL, overlaps
 
@@ -131,9 +131,9 @@ def test_a_file_that_was_replaced_is_noticed_and_nothing_that_may_be_forgotten_i
     assert caught.value.code == "lease.none_free"
     assert caught.value.retry_after_ms is not None
     assert caught.value.retry_after_ms > SPAN_MS
-    assert code_of(lambda: store.extend(forgotten, now_ms=store.now_ms())) == "lease.lost"
+    assert code_of(lambda: store.extend(forgotten, now_ms=store.now_ms(), next_token=new_token())) == "lease.lost"
     # Who held on without a break goes on.
-    assert store.extend(kept, now_ms=store.now_ms() + 4_000).until_ms > kept.until_ms
+    assert store.extend(kept, now_ms=store.now_ms() + 4_000, next_token=new_token()).until_ms > kept.until_ms
     assert store.reserve("n", 100).first == segment.last + 10 * 100 + 1
     with opened(path) as other:
         assert code_of(lambda: acquire(other)) == "lease.none_free"
@@ -210,7 +210,7 @@ def test_a_database_of_an_application_can_hold_the_records_too(store: SqliteStor
     assert store.reserve("n", 1).first == 1
     with closing(sqlite3.connect(path)) as connection:
         tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-    assert tables == {"orders", "mintage_pool", "mintage_node", "mintage_namespace"}
+    assert tables == {"orders", "mintage_pool", "mintage_node", "mintage_namespace", "mintage_life"}
 
 
 def test_a_file_that_another_holds_is_unavailable_for_as_long(path: Path) -> None:
@@ -275,7 +275,8 @@ def test_a_process_killed_in_the_middle_has_written_nothing(store: SqliteStore, 
         "import sys, time; from mintage.store import open_store; store = open_store(sys.argv[1]);\n"
         "with store._begin() as t:\n"
         "    from dataclasses import replace\n"
-        "    t.put_namespace(replace(t.namespace('n'), high_water=1_000))\n"
+        "    from mintage.lease import NamespaceRecord\n"
+        "    t.put(replace(t.get(NamespaceRecord, 'n'), high_water=1_000))\n"
         "    print(flush=True); time.sleep(600)",
         f"sqlite:///{path}",
     )
@@ -301,3 +302,69 @@ def test_a_forked_child_that_ends_leaves_its_parents_store_whole(store: SqliteSt
     printed, _ = process.communicate(timeout=BOUND_S)
     assert printed.split() == ["1", "21"]
     assert store.reserve("n", 10).first == 31
+
+
+def test_a_table_of_another_program_is_not_taken_for_a_full_disk(path: Path, store: SqliteStore) -> None:
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("CREATE TABLE mintage_namespace (name TEXT)")
+    with pytest.raises(StoreError, match="its tables are not those that this mintage makes") as caught:
+        store.reserve("n", 1)
+    assert caught.value.code == "store.refused"
+
+
+def test_a_file_that_is_no_database_is_told_from_one_that_cannot_be_written(path: Path, store: SqliteStore) -> None:
+    path.write_bytes(b"no database" * 1000)
+    with pytest.raises(StoreError, match="is no SQLite database or a damaged one"):
+        store.reserve("n", 1)
+
+
+def test_a_verb_holds_the_file_from_its_first_look_on(store: SqliteStore, path: Path) -> None:
+    # Who looked first and then found that another wrote meanwhile would be refused without a wait.
+    store.reserve("n", 1)
+    with (
+        store._begin(),
+        closing(sqlite3.connect(path, timeout=0)) as other,
+        pytest.raises(sqlite3.OperationalError, match="locked"),
+    ):
+        other.execute("BEGIN IMMEDIATE")
+
+
+# --- one file, one name -----------------------------------------------------------------------------------------------
+
+
+def test_a_file_with_two_names_is_refused(store: SqliteStore, path: Path, tmp_path: Path) -> None:
+    assert store.reserve("n", 10).first == 1
+    other = tmp_path / "other.db"
+    other.hardlink_to(path)
+    for name in (path, other):
+        with opened(name) as refused:
+            assert code_of(lambda refused=refused: refused.reserve("n", 10)) == "store.refused"  # type: ignore[misc]
+    other.unlink()
+    assert store.reserve("n", 10).first == 11
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount")
+def test_a_file_that_is_mounted_by_itself_is_refused(store: SqliteStore, path: Path, tmp_path: Path) -> None:
+    assert store.reserve("n", 10).first == 1
+    other = tmp_path / "in a container" / "ids.db"
+    other.parent.mkdir()
+    other.touch()
+    mounts = 'mount --bind "$1" "$2" && shift 2 && exec "$@"'
+    code = "import sys; from mintage import open_store; open_store(sys.argv[1]).reserve('n', 10)"
+    done = subprocess.run(
+        ["unshare", "--mount", "sh", "-c", mounts, "sh", path, other, sys.executable, "-c", code, f"sqlite:///{other}"],
+        capture_output=True, text=True, check=False, timeout=BOUND_S,
+    )  # fmt: skip
+    assert "mount the directory" in done.stderr
+    assert store.reserve("n", 10).first == 11
+
+
+def test_a_file_that_was_made_anew_is_another_one_even_in_the_same_place(store: SqliteStore, path: Path) -> None:
+    def made() -> str:
+        store.reserve("n", 1)
+        return store.describe().identity
+
+    before, inode = made(), path.stat().st_ino
+    for file in path.parent.glob("ids.db*"):
+        os.truncate(file, 0)
+    assert (made() != before, path.stat().st_ino) == (True, inode)

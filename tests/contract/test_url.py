@@ -103,6 +103,47 @@ def test_a_url_is_text(url: Any) -> None:
     assert caught.value.code == "argument.type"
 
 
+@pytest.mark.parametrize(
+    ("url", "meant"),
+    [
+        ("postgres://h/d", "postgresql"),
+        ("mysql+pymysql://h/d", "mysql"),
+        ("postgresql+psycopg://h/d", "postgresql"),
+        ("sqlite3:///f", "sqlite"),
+    ],
+)
+def test_a_kind_that_others_write_is_told_what_it_is_called_here(url: str, meant: str) -> None:
+    with pytest.raises(ConfigError, match=rf"did you mean {meant}\?") as caught:
+        open_store(url)
+    assert caught.value.code == "config.store"
+
+
+@pytest.mark.parametrize(
+    ("url", "part"),
+    [
+        (f"mysql://me:{SECRET}/x@h/d", "host or its port"),
+        ("mysql://h:99999/d", "host or its port"),
+        ("mysql://[::1/d", "host, in brackets,"),
+        ("mysql://h/d?timeout_ms", "query"),
+    ],
+)
+def test_a_malformed_url_is_told_which_part_is(url: str, part: str) -> None:
+    with pytest.raises(ConfigError, match=f"the {part} of the store's URL is malformed") as caught:
+        open_store(url)
+    assert SECRET not in str(caught.value)
+
+
+@pytest.mark.parametrize("url", ["mysql:///ids", "redis:", "etcd://", "postgresql:///ids?timeout_ms=5"])
+def test_a_server_is_named_also_where_it_is_this_machine(url: str) -> None:
+    with pytest.raises(ConfigError, match=r"names no host: .* [a-z]+://127\.0\.0\.1/"):
+        open_store(url)
+
+
+def test_a_malformed_cache_is_named() -> None:
+    with pytest.raises(ConfigError, match="option cache of the store's URL: a store's URL begins with its kind"):
+        open_store("mysql://h/d?cache=foo")
+
+
 @pytest.mark.parametrize("url", [f"mongodb://me:{SECRET}@h", f"mysqls://h/{SECRET}", f"x:{SECRET}", "REDIS2://h"])
 def test_a_kind_of_store_that_is_not_known_is_refused(url: str) -> None:
     with pytest.raises(ConfigError, match="memory, sqlite") as caught:

@@ -18,9 +18,10 @@ import pytest
 
 from mintage import sno, snowflake
 from mintage.cli.pools import read_layout
-from mintage.errors import CATALOGUE
-from mintage.lease import MAX_INTEGER, Lease
-from mintage.store import open_store
+from mintage.cli.stores import advice
+from mintage.errors import CATALOGUE, LeaseError
+from mintage.lease import MAX_INTEGER, Lease, NodeRecord, PoolRecord
+from mintage.store import new_token, open_store
 from mintage.store.sqlite import SqliteStore
 from mintage.store.url import StoreUrl
 
@@ -191,6 +192,18 @@ def test_namespaces_are_listed_with_what_is_left(shell: Shell) -> None:
     assert first.split() == ["invoices", "100", "9.0%", "91", "1,000", "10"]
 
 
+def test_a_floor_raised_for_a_new_namespace_says_so_as_its_name_may_be_mistyped(shell: Shell) -> None:
+    shell.output("next", "orders")
+    assert "is new" not in shell.output("namespaces", "raise-floor", "orders", "5000")
+    assert "ordres is new: there was no namespace of that name" in shell.output(
+        "namespaces", "raise-floor", "ordres", "5000"
+    )
+    assert [shell.facts("namespaces", "raise-floor", name, "9000")[0]["new"] for name in ("orders", "odrers")] == [
+        False,
+        True,
+    ]
+
+
 def test_a_floor_is_raised_and_never_lowered(shell: Shell) -> None:
     assert shell.facts("namespaces", "raise-floor", "orders", "5000")[0]["next"] == "5000"
     assert shell.facts("namespaces", "raise-floor", "orders", "10")[0]["next"] == "5000"
@@ -267,9 +280,9 @@ def test_creating_a_pool_again_ends_its_quarantine(shell: Shell) -> None:
         store.create_pool("eu", layout=TWITTER)
         assert isinstance(store, SqliteStore)
         with store._begin() as transaction:
-            record = transaction.pool("eu")
+            record = transaction.get(PoolRecord, "eu")
             assert record is not None
-            transaction.put_pool(replace(record, quarantine_until_ms=now_ms + 3_600_000, history_lost=True))
+            transaction.put(replace(record, quarantine_until_ms=now_ms + 3_600_000, history_lost=True))
     (listed,) = shell.facts("pools", "list")
     assert listed["quarantine_until"] is not None
     assert listed["history_lost"]
@@ -310,9 +323,9 @@ def test_leases_are_listed_with_their_state(shell: Shell) -> None:
         store.release(released, used_until_ms=0)
         assert isinstance(store, SqliteStore)
         with store._begin() as transaction:
-            record = transaction.node("sno", held.node)
+            record = transaction.get(NodeRecord, "sno", held.node)
             assert record is not None
-            transaction.put_node(replace(record, node=7, until_ms=1_000_000_000_000, token="x"))
+            transaction.put(replace(record, node=7, until_ms=1_000_000_000_000, token="x"))
     states = {(each["pool"], each["node"]): each["state"] for each in shell.facts("leases", "list")}
     assert states == {
         ("eu", "0"): "held",
@@ -343,7 +356,7 @@ def test_releasing_a_lease_takes_it_from_its_holder_at_the_end_of_its_window(she
         assert "node 0 of pool sno: revoked" in printed
         assert HERE in printed
         with pytest.raises(RuntimeError, match="is lost"):
-            store.extend(held, now_ms=time.time_ns() // 10**6)
+            store.extend(held, now_ms=time.time_ns() // 10**6, next_token=new_token())
         assert lease(store).node != held.node  # not before the window ends
     (first, _) = shell.facts("leases", "list")
     assert (first["state"], first["left_ms"] > 0) == ("revoked", True)
@@ -484,6 +497,20 @@ def test_the_store_is_the_command_lines_then_the_environments_then_the_registry(
     assert list((tmp_path / "home").iterdir())
 
 
+def test_the_doctor_says_that_the_registry_reaches_one_user_and_what_it_leases(shell: Shell) -> None:
+    shell.output("new", "sno", MINTAGE_STORE="")
+    found = shell.findings(MINTAGE_STORE="")
+    assert "of this user of this host; other users start apart by chance only" in found["store", "promise"]["text"]
+    assert "0 of 57,344 node numbers held" in found["pools", "sno"]["text"]
+    assert "of this host that name this store" in shell.findings()["store", "promise"]["text"]
+
+
+def test_a_home_that_is_another_in_each_directory_is_refused(shell: Shell) -> None:
+    done = shell.run("new", "sno", MINTAGE_STORE="", MINTAGE_HOME="state")
+    assert (done.returncode, done.stdout) == (CATALOGUE["config.home"].exit, "")
+    assert "MINTAGE_HOME 'state' is not an absolute path" in done.stderr
+
+
 def test_a_home_that_cannot_be_made_is_one_sentence(shell: Shell, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     home = {"MINTAGE_STORE": "", "MINTAGE_HOME": str(tmp_path / "file" / "home")}
@@ -586,6 +613,52 @@ def test_a_store_of_a_newer_mintage_is_refused(shell: Shell, tmp_path: Path) -> 
 
 
 # --- looks ------------------------------------------------------------------------------------------------------------
+
+
+NARROW = [["pools", "list"], ["leases", "list"], ["namespaces", "list"], ["doctor"]]
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80])
+@pytest.mark.parametrize("args", NARROW, ids=" ".join)
+def test_on_a_narrow_terminal_nothing_but_a_long_word_is_wider_than_it(
+    shell: Shell, args: list[str], columns: int
+) -> None:
+    shell.output("next", "orders")
+    with open_store(shell.url) as store:
+        for pool in ("sno", "p" * 100):
+            lease(store, pool=pool, span_ms=3_600_000)
+    shown = shell.run(*args, COLUMNS=str(columns)).stdout.splitlines()
+    assert not [line for line in shown if len(line) > columns and len(line.split()[-1]) < 20]
+    # A long name does not push what is beside others to the right.
+    assert len([line for line in shown if line.startswith(" " * 50)]) == 0
+    # A file has all the room that a row needs.
+    if args != ["doctor"]:
+        assert len(shell.output(*args).splitlines()) == (2 if args[0] == "namespaces" else 3)
+
+
+def test_a_lease_lost_to_a_copy_of_its_holder_is_shown(shell: Shell) -> None:
+    with open_store(shell.url) as store:
+        held = lease(store, span_ms=3_600_000)
+        now_ms = store.now_ms()
+        store.extend(held, now_ms=now_ms, next_token="a" * len(held.token))
+        with pytest.raises(LeaseError):
+            store.extend(held, now_ms=now_ms, next_token="b" * len(held.token))
+    assert "of which a copy came" in shell.output("leases", "list")
+    assert shell.facts("leases", "list")[0]["cloned"] is not None
+    finding = shell.findings(status=1)["pools", "sno"]
+    assert finding["level"] == "attention"
+    assert "a copy of a holder lost its lease, of node number 0" in finding["text"]
+    assert "after_restore" in finding["todo"]
+
+
+@pytest.mark.parametrize("code", CATALOGUE)
+def test_what_to_do_at_a_terminal_is_no_python(code: str) -> None:
+    if not code.startswith(
+        ("generator", "fork", "config.snapshot", "config.clock", "time", "field", "parse", "argument")
+    ):
+        assert not re.search(
+            r"`|retry_after_ms|open_store|on_lease_lost|never_used|ManualClock|a new generator", advice(code)
+        )
 
 
 @needs_rich

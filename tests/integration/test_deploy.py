@@ -507,9 +507,9 @@ def test_prometheus_can_read_its_configuration(promtool: str, tmp_path: Path) ->
 
 
 def test_prometheus_can_read_the_metrics_of_a_running_service(promtool: str, tmp_path: Path) -> None:
-    toml = key_toml("app", "mm_app", {"*": ["admin"]}) + key_toml("prometheus", "mm_prometheus", {"*": ["metrics"]})
+    toml = key_toml("app", "mint_app", {"*": ["admin"]}) + key_toml("prometheus", "mint_prometheus", {"*": ["metrics"]})
     with running(tmp_path / "service", toml=toml) as service:
-        text = scrape(service.url, "mm_prometheus")
+        text = scrape(service.url, "mint_prometheus")
     assert text.count("# TYPE mintage_") == len({re.sub(r"_(bucket|count|sum)$", "", name) for name in series()})
     done = subprocess.run([promtool, "check", "metrics"], check=False, input=text, capture_output=True, text=True)
     # Days are what people plan in.

@@ -102,3 +102,15 @@ def test_snippets_of_a_docstring_run(name: str) -> None:
 def test_the_pages_have_snippets_to_run() -> None:
     found = {page: len(list(DOCUMENTS.parse(page).examples())) for page in PAGES}
     assert found[ROOT / "docs" / "tutorial.md"] > 10
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_row_of_a_table_is_in_a_table_of_as_many_columns(page: Path) -> None:
+    # A blank line ends a table, and what follows it is shown as it was typed.
+    text = re.sub(r"(?ms)^ *(`{3,}|:{3,}).*?^ *\1$", "", page.read_text(encoding="utf-8"))
+    for block in re.findall(r"(?m)(?:^ *\|.*\n?)+", text):
+        rows: list[str] = block.splitlines()
+        assert re.fullmatch(r" *\|( *:?-+:? *\|)+ *", rows[min(1, len(rows) - 1)]), block
+        # A bar within code or behind a backslash parts no cells.
+        widths = {len(re.sub(r"`[^`]*`|\\\|", "", row).strip().strip("|").split("|")) for row in rows}
+        assert len(widths) == 1, rows[0]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.integration.faults import SCENARIOS, Scenario
+from tests.integration.faults.record import TABLE, recorded, render
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,3 +29,13 @@ def test_no_id_is_minted_twice(scenario: Scenario, kind: type[Server] | None, se
     outcome = scenario.run(servers.get(kind) if kind else None, tmp_path)
     assert outcome.ids > 0
     assert outcome.duplicates == 0, outcome
+
+
+def test_the_table_of_the_documentation_is_the_record() -> None:
+    assert TABLE.read_text(encoding="utf-8") == render(recorded())
+    assert all(row.duplicates == 0 for row in recorded())
+
+
+def test_every_fault_is_in_the_record() -> None:
+    stores = [kind.name if kind else "sqlite" for scenario in SCENARIOS for kind in scenario.stores]
+    assert not Counter(stores) - Counter(row.store for row in recorded())

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ROOT = Path(__file__).parents[2]
-DURABLE = ["mariadb", "postgresql", "redis", "redis_sentinel", "redis_cluster", "valkey", "etcd"]
+DURABLE = ["mariadb", "mysql", "postgresql", "redis", "redis_sentinel", "redis_cluster", "valkey", "etcd"]
 BOUND_S = 20
 """Seconds after which a socket counts as stuck; never waited for otherwise."""
 
@@ -59,9 +59,7 @@ def put(server: Server) -> None:
 def holds(server: Server) -> bool:
     match server:
         case MariaDB():
-            return server.sql("SHOW TABLES FROM mintage") == "kept\n" and bool(
-                server.sql("SELECT * FROM mintage.kept")
-            )
+            return server.sql("SHOW TABLES FROM mintage") == "kept\n" and bool(server.sql("SELECT * FROM mintage.kept"))
         case PostgreSQL():
             return server.sql("SELECT to_regclass('kept')") == "kept\n" and bool(server.sql("SELECT * FROM kept"))
         case RedisSentinel():

@@ -8,9 +8,9 @@ from __future__ import annotations
 import os
 from typing import Final
 
-from tests.servers.etcd import Etcd
-from tests.servers.mariadb import MariaDB
-from tests.servers.postgresql import PostgreSQL
+from tests.servers.etcd import Etcd, EtcdCluster
+from tests.servers.mariadb import MariaDB, MariaDBPair, MySQL
+from tests.servers.postgresql import PostgreSQL, PostgreSQLLogical, PostgreSQLPair
 from tests.servers.proxy import Proxy
 from tests.servers.redis import Redis, RedisCluster, RedisSentinel, RedisWithoutAOF, Valkey
 from tests.servers.server import Daemon, Group, Server, ServerError, program
@@ -19,9 +19,14 @@ __all__ = [
     "KINDS",
     "Daemon",
     "Etcd",
+    "EtcdCluster",
     "Group",
     "MariaDB",
+    "MariaDBPair",
+    "MySQL",
     "PostgreSQL",
+    "PostgreSQLLogical",
+    "PostgreSQLPair",
     "Proxy",
     "Redis",
     "RedisCluster",
@@ -35,16 +40,34 @@ __all__ = [
 ]
 
 KINDS: Final[dict[str, type[Server]]] = {
-    kind.name: kind for kind in (MariaDB, PostgreSQL, Redis, RedisWithoutAOF, RedisSentinel, RedisCluster, Valkey, Etcd)
+    kind.name: kind
+    for kind in (
+        MariaDB,
+        MySQL,
+        PostgreSQL,
+        Redis,
+        RedisWithoutAOF,
+        RedisSentinel,
+        RedisCluster,
+        Valkey,
+        Etcd,
+        EtcdCluster,
+        MariaDBPair,
+        PostgreSQLPair,
+        PostgreSQLLogical,
+    )
 }
+OF_TODAY: Final = frozenset({"mysql", "valkey"})
+"""Those of Debian's unstable suite, which cannot be had everywhere or every day."""
 
 
 def missing(name: str) -> str | None:
     """Why the server cannot run here, if it cannot."""
     lacking = [needed for needed in ("setpriv", *KINDS[name].programs) if program(needed) is None]
-    return f"{name} needs {', '.join(lacking)}: run tests/servers/install.sh as root" if lacking else None
+    how = "tests/servers/unstable.sh" if name in OF_TODAY else "tests/servers/install.sh as root"
+    return f"{name} needs {', '.join(lacking)}: run {how}" if lacking else None
 
 
 def must_run(name: str) -> bool:
-    """Whether tests fail without it, as in continuous integration. Not every distribution has Valkey."""
-    return name != "valkey" and any(os.environ.get(variable) for variable in ("CI", "MINTAGE_REQUIRE_SERVERS"))
+    """Whether tests fail without it, as in continuous integration."""
+    return name not in OF_TODAY and any(os.environ.get(variable) for variable in ("CI", "MINTAGE_REQUIRE_SERVERS"))

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 from http.client import HTTPException
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.request import ProxyHandler, Request, build_opener
 
-from tests.servers.server import ANSWER_S, HOST, START_S, Daemon, free_port
+from tests.servers.server import ANSWER_S, HOST, START_S, Daemon, Group, free_port
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 # The environment may name a proxy for the outside world.
 _open = build_opener(ProxyHandler({})).open
@@ -17,26 +20,41 @@ class Etcd(Daemon):
     """A cluster of one ``etcd``, asked through its JSON gateway."""
 
     name = "etcd"
-    programs = ("etcd",)
+    programs = ("etcd", "openssl")
 
     @property
     def url(self) -> str:
         return f"etcd://{HOST}:{self.port}"
 
+    @property
+    def tls_url(self) -> str:
+        return f"etcds://{HOST}:{self._tls_port}?ca={self.certified().authority}"
+
+    @property
+    def _peers(self) -> str:
+        return f"http://{HOST}:{self._peer_port}"
+
+    @property
+    def _cluster(self) -> str:
+        return f"{self.directory.name}={self._peers}"
+
     def create(self) -> None:
-        self._peer_port = free_port()
+        self._peer_port, self._tls_port = free_port(), free_port()
 
     def command(self) -> list[str]:
-        clients, peers = f"http://{HOST}:{self.port}", f"http://{HOST}:{self._peer_port}"
+        tls = self.certified()
+        clients = f"http://{HOST}:{self.port},https://{HOST}:{self._tls_port}"
         return [
             "etcd",
-            "--name=mintage",
+            f"--name={self.directory.name}",
             f"--data-dir={self.directory / 'data'}",
             f"--listen-client-urls={clients}",
             f"--advertise-client-urls={clients}",
-            f"--listen-peer-urls={peers}",
-            f"--initial-advertise-peer-urls={peers}",
-            f"--initial-cluster=mintage={peers}",
+            f"--listen-peer-urls={self._peers}",
+            f"--initial-advertise-peer-urls={self._peers}",
+            f"--initial-cluster={self._cluster}",
+            f"--cert-file={tls.certificate}",
+            f"--key-file={tls.key}",
             "--logger=zap",
             "--log-outputs=stderr",
         ]
@@ -59,3 +77,54 @@ class Etcd(Daemon):
         with _open(Request(f"http://{HOST}:{self.port}{path}", body), timeout=seconds) as answer:
             result: dict[str, Any] = json.load(answer)
         return result
+
+
+class Member(Etcd):
+    """One of several."""
+
+    name = "etcd_member"
+
+    def __init__(self, directory: Path) -> None:
+        super().__init__(directory)
+        self._peer_port = free_port()
+        self.cluster: tuple[Member, ...] = ()
+
+    @property
+    def _cluster(self) -> str:
+        return ",".join(f"{member.directory.name}={member._peers}" for member in self.cluster)
+
+    def create(self) -> None:
+        self._tls_port = free_port()
+
+    def answers(self) -> bool:
+        """Nobody answers before a majority runs."""
+        return True
+
+    def is_up(self) -> bool:
+        return self.pid is not None and super().answers()
+
+
+class EtcdCluster(Group):
+    """Three members, of which any two decide."""
+
+    name = "etcd_cluster"
+    programs = Etcd.programs
+    members: tuple[Member, ...]
+
+    def __init__(self, directory: Path) -> None:
+        super().__init__(directory)
+        self.members = tuple(Member(directory / f"member-{number}") for number in range(3))
+        for member in self.members:
+            member.cluster = self.members
+
+    @property
+    def url(self) -> str:
+        return f"etcd://{','.join(f'{HOST}:{member.port}' for member in self.members)}"
+
+    def start(self) -> None:
+        for member in self.members:
+            member.start()
+        self.until(self.is_up, "the cluster serves")
+
+    def reset(self) -> None:
+        self.members[0].reset()

@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, TypeVar
 import pytest
 
 from tests.servers import (
+    KINDS,
     Etcd,
     MariaDB,
+    MySQL,
     PostgreSQL,
     Redis,
     RedisCluster,
@@ -33,6 +35,21 @@ if TYPE_CHECKING:
     from tests.servers.mintage import Http
 
 S = TypeVar("S", bound=Server)
+
+NAMES = frozenset({*KINDS, "http"})
+"""The fixtures, a server each."""
+SERVICE = Path(__file__).parents[1] / "service"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks what starts a server, a database's or the service's own: ``make test-quick`` leaves it out."""
+    for item in items:
+        chosen = (
+            item.callspec.params.values() if isinstance(item, pytest.Function) and hasattr(item, "callspec") else ()
+        )
+        words = {word for value in chosen if isinstance(value, str) for word in value.split("+")}
+        if "servers" in getattr(item, "fixturenames", ()) or words & NAMES or item.path.is_relative_to(SERVICE):
+            item.add_marker(pytest.mark.servers)
 
 
 class Servers:
@@ -69,6 +86,11 @@ def servers() -> Iterator[Servers]:
 @pytest.fixture
 def mariadb(servers: Servers) -> MariaDB:
     return servers.get(MariaDB)
+
+
+@pytest.fixture
+def mysql(servers: Servers) -> MySQL:
+    return servers.get(MySQL)
 
 
 @pytest.fixture

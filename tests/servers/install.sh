@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs the servers and the tools that the tests run from the distribution's packages (Debian, Ubuntu). Does nothing
-# when they are there. Without root it says what is missing, and the tests skip.
+# when they are there. Without root, or with MINTAGE_INSTALL_SERVERS=0, it says what is missing, and the tests skip.
 set -eu
 
 PATH="$PATH:/usr/sbin:/sbin"
@@ -18,10 +18,17 @@ need curl curl
 need openssl openssl
 
 [ -n "$missing" ] || exit 0
+if [ "${MINTAGE_INSTALL_SERVERS:-1}" = 0 ]; then
+    echo "Tests with real servers will be skipped, as MINTAGE_INSTALL_SERVERS is 0. Missing:$missing." >&2
+    exit 0
+fi
 if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null 2>&1; then
     echo "Tests with real servers will be skipped: install$missing, or run $0 as root on Debian or Ubuntu." >&2
     exit 0
 fi
+
+echo "apt-get installs, for the tests with real servers:$missing. No service of theirs is started or enabled; the tests" \
+    "start servers of their own, on loopback, and end them. To do without, interrupt this and set MINTAGE_INSTALL_SERVERS=0." >&2
 
 # No service of the packages' own may start, now or with the machine: the tests start servers themselves.
 policy=/usr/sbin/policy-rc.d
@@ -39,8 +46,6 @@ echo "create_main_cluster = false" >"$cluster"
 
 export DEBIAN_FRONTEND=noninteractive
 apt-get update -qq || true # with what it knew, the next may succeed
-# Not every distribution has Valkey.
-if apt-cache show valkey-server >/dev/null 2>&1; then missing="$missing valkey-server"; fi
 # shellcheck disable=SC2086 # a word is a package
 if ! apt-get install -qq --yes --no-install-recommends $missing >/dev/null; then
     echo "Tests with real servers will be skipped: apt-get could not install$missing." >&2

@@ -1,22 +1,35 @@
-"""MariaDB, the distribution's."""
+"""MariaDB, the distribution's; and MySQL of today, which is told and asked the same."""
 
 from __future__ import annotations
 
+import os
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, ClassVar
 from urllib.parse import quote
 
+from tests.servers.pair import Follower, Pair
 from tests.servers.server import ANSWER_S, HOST, PASSWORD, Daemon
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
 
 
 class MariaDB(Daemon):
     """One ``mariadbd``; a commit is on the disk before it is answered."""
 
     name = "mariadb"
-    programs = ("mariadbd", "mariadb-install-db", "mariadb")
-    account = "mysql"
+    programs: ClassVar[tuple[str, ...]] = ("mariadbd", "mariadb", "mariadb-install-db", "openssl")
+    account: ClassVar[str | None] = "mysql"
+    scheme: ClassVar[str] = "mariadb"
+    options: ClassVar[tuple[str, ...]] = ("--innodb-log-file-size=8M",)
 
     @property
     def url(self) -> str:
-        return f"mariadb://mintage:{quote(PASSWORD, safe='')}@{HOST}:{self.port}/mintage"
+        return f"{self.scheme}://mintage:{quote(PASSWORD, safe='')}@{HOST}:{self.port}/mintage"
+
+    @property
+    def tls_url(self) -> str:
+        return f"{self.url}?ssl_ca={self.certified().authority}"
 
     def create(self) -> None:
         self.run(
@@ -31,11 +44,23 @@ class MariaDB(Daemon):
         self.sql(f"CREATE USER mintage IDENTIFIED BY '{PASSWORD}'; GRANT ALL ON mintage.* TO mintage;")
         self.reset()
 
-    def command(self) -> list[str]:
-        return ["mariadbd", *self._options, f"--socket={self._socket}", f"--bind-address={HOST}", f"--port={self.port}"]
+    def command(self) -> Sequence[str]:
+        tls = self.certified()
+        return [
+            self.programs[0],
+            *self._options,
+            f"--socket={self._socket}",
+            f"--bind-address={HOST}",
+            f"--port={self.port}",
+            f"--ssl-ca={tls.authority}",
+            f"--ssl-cert={tls.certificate}",
+            f"--ssl-key={tls.key}",
+        ]
 
     def answers(self) -> bool:
-        return self.reaches("mariadb", *self._administrator, f"--connect-timeout={ANSWER_S}", "--execute=SELECT 1")
+        return self.reaches(
+            self.programs[1], *self._administrator, f"--connect-timeout={ANSWER_S}", "--execute=SELECT 1"
+        )
 
     def reset(self) -> None:
         # An open transaction is an error after a while; it would hold this up for a day.
@@ -43,7 +68,7 @@ class MariaDB(Daemon):
 
     def sql(self, statements: str) -> str:
         """What the server answers its administrator, tab-separated."""
-        return self.run("mariadb", *self._administrator, "--batch", "--skip-column-names", text=statements)
+        return self.run(self.programs[1], *self._administrator, "--batch", "--skip-column-names", text=statements)
 
     @property
     def _options(self) -> list[str]:
@@ -54,7 +79,7 @@ class MariaDB(Daemon):
             "--skip-name-resolve",
             "--innodb-flush-log-at-trx-commit=1",
             "--innodb-buffer-pool-size=16M",
-            "--innodb-log-file-size=8M",
+            *self.options,
         ]
 
     @property
@@ -64,3 +89,73 @@ class MariaDB(Daemon):
     @property
     def _administrator(self) -> list[str]:
         return ["--no-defaults", f"--socket={self._socket}", "--user=root"]
+
+
+class MySQL(MariaDB):
+    """One ``mysqld`` of version 9 (see ``unstable.sh``), whose accounts log in with ``caching_sha2_password``."""
+
+    name = "mysql"
+    programs = ("mysqld9", "mysql9", "openssl")
+    account = None
+    scheme = "mysql"
+    options = ("--innodb-redo-log-capacity=8M", "--mysqlx=OFF", "--secure-file-priv=NULL")
+
+    def create(self) -> None:
+        self.run("mysqld9", *self._options, "--initialize-insecure")
+
+    @property
+    def _options(self) -> list[str]:
+        who = ["--user=root"] if os.geteuid() == 0 else []
+        return [*super()._options, *who]
+
+    @contextmanager
+    def without_tls(self) -> Iterator[None]:
+        """As servers are that nobody gave a certificate: passwords go encrypted with the server's RSA key."""
+        self.sql("SET GLOBAL tls_version = ''; ALTER INSTANCE RELOAD TLS NO ROLLBACK ON ERROR")
+        try:
+            yield
+        finally:
+            self.sql("SET GLOBAL tls_version = DEFAULT; ALTER INSTANCE RELOAD TLS")
+
+
+class Replica(Follower, MariaDB):
+    """A primary, or a replica that hears of each transaction after its commit."""
+
+    name = "mariadb_replica"
+    follows: ClassVar = (
+        "CHANGE MASTER TO MASTER_HOST='{}', MASTER_PORT={}, MASTER_USER='replica', MASTER_PASSWORD='{}', "
+    )
+    follows_from: ClassVar = "MASTER_USE_GTID=slave_pos; START SLAVE; SET GLOBAL read_only = 1;"
+    alone: ClassVar = "STOP SLAVE; RESET SLAVE ALL; SET GLOBAL read_only = 0;"
+    place: ClassVar = "SELECT @@gtid_current_pos"
+
+    @property
+    def _options(self) -> list[str]:
+        return [
+            *super()._options,
+            f"--server-id={self.port}",
+            "--log-bin=log-bin",
+            "--sync-binlog=1",
+            "--log-slave-updates",
+        ]
+
+    def prepare(self) -> None:
+        if self.leader is None:
+            super().prepare()
+            self.sql(f"CREATE USER replica IDENTIFIED BY '{PASSWORD}'; GRANT REPLICATION SLAVE ON *.* TO replica;")
+        else:
+            self.sql((self.follows + self.follows_from).format(HOST, self.leader.port, PASSWORD))
+
+    def stand_alone(self) -> None:
+        self.sql(self.alone)
+
+    def heard(self) -> str:
+        return self.sql(self.place)
+
+
+class MariaDBPair(Pair[Replica]):
+    """A primary and a replica."""
+
+    name = "mariadb_pair"
+    programs = MariaDB.programs
+    member = Replica

@@ -15,7 +15,7 @@ from tests.service.serving import Serving
 if TYPE_CHECKING:
     from pathlib import Path
 
-KEY: Final = "mm_of-the-contract-suite"
+KEY: Final = "mint_of-the-contract-suite"
 
 
 class Http(Serving):
@@ -42,6 +42,7 @@ class Http(Serving):
     def reset(self) -> None:
         with closing(sqlite3.connect(self.file, timeout=30)) as database, database:
             tables = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+            tables.remove("mintage_life")
             for table in tables:
                 database.execute(f"DELETE FROM {table}")
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import signal
+from typing import ClassVar
 from urllib.parse import quote
 
+from tests.servers.pair import Follower, Pair
 from tests.servers.server import ANSWER_S, HOST, PASSWORD, Daemon
 
 
@@ -12,13 +14,19 @@ class PostgreSQL(Daemon):
     """One ``postgres``; a commit is on the disk before it is answered."""
 
     name = "postgresql"
-    programs = ("postgres", "initdb", "psql", "pg_isready")
+    programs: ClassVar[tuple[str, ...]] = ("postgres", "initdb", "psql", "pg_isready", "openssl")
     account = "postgres"
     stop_signal = signal.SIGINT  # does not wait until the last client has left
 
     @property
     def url(self) -> str:
         return f"postgresql://mintage:{quote(PASSWORD, safe='')}@{HOST}:{self.port}/mintage"
+
+    @property
+    def tls_url(self) -> str:
+        return f"{self.url}?sslmode=verify-full&sslrootcert={self.certified().authority}"
+
+    settings: ClassVar[dict[str, str]] = {}
 
     def create(self) -> None:
         password = self.directory / "password"
@@ -40,6 +48,7 @@ class PostgreSQL(Daemon):
         self.sql("CREATE DATABASE mintage OWNER mintage", database="postgres")
 
     def command(self) -> list[str]:
+        tls = self.certified()
         settings = {
             "listen_addresses": HOST,
             "port": str(self.port),
@@ -47,6 +56,10 @@ class PostgreSQL(Daemon):
             "fsync": "on",
             "synchronous_commit": "on",
             "shared_buffers": "16MB",
+            "ssl": "on",
+            "ssl_cert_file": str(tls.certificate),
+            "ssl_key_file": str(tls.key),
+            **self.settings,
         }
         options = [word for key, value in settings.items() for word in ("-c", f"{key}={value}")]
         return ["postgres", "-D", str(self.directory / "data"), *options]
@@ -63,3 +76,94 @@ class PostgreSQL(Daemon):
         where = [f"--host={HOST}", f"--port={self.port}", "--username=postgres", f"--dbname={database}"]
         how = ["--no-psqlrc", "--quiet", "--tuples-only", "--no-align", "--set=ON_ERROR_STOP=1", "--file=-"]
         return self.run("psql", *where, *how, text=statements, env={"PGPASSWORD": PASSWORD})
+
+
+class Standby(Follower, PostgreSQL):
+    """A primary, or a physical standby."""
+
+    name = "postgresql_standby"
+    settings: ClassVar = {"hot_standby": "on"}
+
+    def create(self) -> None:
+        if self.leader is None:
+            super().create()
+            return
+        where = [f"--host={HOST}", f"--port={self.leader.port}", "--username=postgres"]
+        how = ["--write-recovery-conf", "--checkpoint=fast", "--wal-method=stream", "--no-sync"]
+        data = self.directory / "data"
+        self.run("pg_basebackup", f"--pgdata={data}", *where, *how, env={"PGPASSWORD": PASSWORD})
+
+    def prepare(self) -> None:
+        if self.leader is None:
+            super().prepare()
+
+    def stand_alone(self) -> None:
+        self.sql("SELECT pg_promote()")
+
+    def heard(self) -> str:
+        place = "CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_lsn() END"
+        return self.sql(f"SELECT {place}")
+
+
+class PostgreSQLPair(Pair[Standby]):
+    """A primary and a physical standby."""
+
+    name = "postgresql_pair"
+    programs = (*PostgreSQL.programs, "pg_basebackup")
+    member = Standby
+
+
+class Subscriber(Follower, PostgreSQL):
+    """A server of its own that hears of each row after its commit: what is called a logical replica."""
+
+    name = "postgresql_subscriber"
+    settings: ClassVar = {"wal_level": "logical"}
+    programs = (*PostgreSQL.programs, "pg_dump")
+
+    def subscribe(self) -> None:
+        """Hear of all rows of the leader's tables; tables that it makes later are not heard of."""
+        leader = self.leader
+        assert leader
+        where = [f"--host={HOST}", f"--port={leader.port}", "--username=postgres"]
+        password = {"PGPASSWORD": PASSWORD}
+        self.sql(self.run("pg_dump", "--schema-only", *where, "mintage", env=password))
+        leader.sql("CREATE PUBLICATION all_tables FOR ALL TABLES")
+        keywords = f"host={HOST} port={leader.port} user=postgres dbname=mintage password='{PASSWORD}'".replace(
+            "'", "''"
+        )
+        self.sql(f"CREATE SUBSCRIPTION hears CONNECTION '{keywords}' PUBLICATION all_tables")
+
+    def stand_alone(self) -> None:
+        if self.sql("SELECT 1 FROM pg_subscription"):
+            self.sql("ALTER SUBSCRIPTION hears DISABLE; ALTER SUBSCRIPTION hears SET (slot_name = NONE);")
+            self.sql("DROP SUBSCRIPTION hears")
+
+    def heard(self) -> str:
+        return self.sql("SELECT pg_current_wal_lsn()").strip()
+
+
+class PostgreSQLLogical(Pair[Subscriber]):
+    """A server and one that subscribes to its rows, once it is told to."""
+
+    name = "postgresql_logical"
+    programs = Subscriber.programs
+    member = Subscriber
+
+    def subscribe(self) -> None:
+        self.follower.subscribe()
+        self._agree()
+
+    def _agree(self) -> None:
+        told = self.leader.heard()
+        behind = f"SELECT 1 FROM pg_replication_slots WHERE NOT confirmed_flush_lsn >= '{told}'"
+        copied = "SELECT 1 FROM pg_subscription_rel WHERE srsubstate <> 'r'"
+        self.until(
+            lambda: not self.leader.sql(behind) and not self.follower.sql(copied), "the subscriber has heard all"
+        )
+
+    def reset(self) -> None:
+        """Both, as what is done to tables is not heard of."""
+        self.leader.sql("DROP PUBLICATION IF EXISTS all_tables")
+        for member in (self.leader, self.follower):
+            member.stand_alone()
+            member.reset()

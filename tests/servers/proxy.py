@@ -67,6 +67,13 @@ class Proxy:
         with self._changed:
             self._refuse()
 
+    def lead_to(self, server: Daemon) -> None:
+        """Another server from now on, as when an address moves: connections to the old one are reset."""
+        with self._changed:
+            self._server = server
+            for connection in set(self._connections.values()):
+                self._drop(connection)
+
     def blackhole(self) -> None:
         """Accept, and forward nothing in either direction."""
         with self._changed:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, ClassVar
 
-from tests.servers.server import HOST, Daemon, Group, ServerError
+from tests.servers.server import HOST, Daemon, Group, ServerError, free_port
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,19 +19,29 @@ class Redis(Daemon):
     """One ``redis-server`` whose append-only file has on the disk what it answers."""
 
     name = "redis"
-    programs = ("redis-server", "redis-cli")
+    programs: ClassVar[tuple[str, ...]] = ("redis-server", "redis-cli", "openssl")
     options: ClassVar[tuple[str, ...]] = ("--appendonly", "yes", "--appendfsync", "always")
 
     @property
     def url(self) -> str:
         return f"redis://{HOST}:{self.port}/0"
 
+    @property
+    def tls_url(self) -> str:
+        return f"rediss://{HOST}:{self._tls_port}/0?ssl_ca_certs={self.certified().authority}"
+
+    def create(self) -> None:
+        self._tls_port = free_port()
+
     def command(self) -> list[str]:
-        server, _ = self.programs
-        return [server, "--bind", HOST, "--port", str(self.port), "--dir", ".", "--save", "", *self.options]
+        tls = self.certified()
+        encrypted = ["--tls-port", self._tls_port, "--tls-auth-clients", "no", "--tls-ca-cert-file", tls.authority]
+        shown = ["--tls-cert-file", tls.certificate, "--tls-key-file", tls.key]
+        plain = ["--bind", HOST, "--port", self.port, "--dir", ".", "--save", ""]
+        return [self.programs[0], *map(str, [*plain, *encrypted, *shown]), *self.options]
 
     def answers(self) -> bool:
-        _, client = self.programs
+        client = self.programs[1]
         return self.reaches(client, "-e", "-p", str(self.port), "PING")
 
     def reset(self) -> None:
@@ -40,7 +50,7 @@ class Redis(Daemon):
 
     def ask(self, *words: str) -> str:
         """What the server answers, one item a line."""
-        _, client = self.programs
+        client = self.programs[1]
         return self.run(client, "-e", "-p", str(self.port), "--raw", *words).removesuffix("\n")
 
     def info(self, section: str) -> dict[str, str]:
@@ -57,10 +67,10 @@ class RedisWithoutAOF(Redis):
 
 
 class Valkey(Redis):
-    """One ``valkey-server`` whose append-only file has on the disk what it answers."""
+    """One ``valkey-server`` of version 9 (see ``unstable.sh``); its file has on the disk what it answers."""
 
     name = "valkey"
-    programs = ("valkey-server", "valkey-cli")
+    programs = ("valkey9-server", "valkey9-cli", "openssl")
 
 
 class Replicated(Redis):

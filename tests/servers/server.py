@@ -12,6 +12,7 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -31,10 +32,16 @@ class ServerError(RuntimeError):
     """A server did not do what it was asked; the message ends with what it logged."""
 
 
+UNSTABLE = Path(__file__).parents[2] / ".cache" / "unstable" / "bin"
+"""Where ``unstable.sh`` puts the programs of Debian's unstable suite, under names of their own."""
+
+
 def program(name: str) -> str | None:
     """Where the program is; Debian keeps PostgreSQL's out of the search path, and servers out of a user's."""
     versions = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: float(path.parts[-2]), reverse=True)
-    return shutil.which(name, path=os.pathsep.join([*map(str, versions), os.environ["PATH"], "/usr/sbin"]))
+    return shutil.which(
+        name, path=os.pathsep.join([*map(str, versions), os.environ["PATH"], "/usr/sbin", str(UNSTABLE)])
+    )
 
 
 def free_port() -> int:
@@ -119,6 +126,15 @@ class Server(ABC):
         self.reset()
 
 
+@dataclass(frozen=True)
+class Certificate:
+    """Files: what a server shows for 127.0.0.1, and the private authority that vouches for it."""
+
+    authority: Path
+    certificate: Path
+    key: Path
+
+
 class Daemon(Server):
     """A server of one process."""
 
@@ -149,6 +165,28 @@ class Daemon(Server):
     @property
     def log(self) -> Path:
         return self.directory / "log"
+
+    def certified(self) -> Certificate:
+        """The server's certificate, made when it is first asked for."""
+        made = Certificate(*(self.directory / name for name in ("authority.pem", "server.pem", "server.key")))
+        if not made.key.exists():
+            for file, name, more in (
+                (made.authority, "authority", []),
+                (
+                    made.certificate,
+                    self.name,
+                    [
+                        *("-CA", str(made.authority), "-CAkey", str(made.authority.with_suffix(".key"))),
+                        *("-addext", "basicConstraints=critical,CA:FALSE", "-addext", f"subjectAltName=IP:{HOST}"),
+                    ],
+                ),
+            ):
+                self.run(
+                    *("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"),
+                    *("-days", "2", "-subj", f"/CN={name}"),
+                    *("-keyout", str(file.with_suffix(".key")), "-out", str(file), *more),
+                )
+        return made
 
     @property
     def pid(self) -> int | None:
@@ -209,7 +247,7 @@ class Daemon(Server):
 
     def pause(self) -> None:
         self._freeze()
-        until(lambda: all(_state(pid) in "TtZ" for pid in self.family()), f"{self.name} is frozen")
+        until(lambda: all(state(pid) in "TtZ" for pid in self.family()), f"{self.name} is frozen")
 
     def resume(self) -> None:
         self._signal(signal.SIGCONT)
@@ -267,11 +305,7 @@ class Daemon(Server):
 
     def family(self) -> list[int]:
         """The process and all that it started."""
-        family = [self.pid] if self.pid else []
-        for parent in family:
-            with suppress(FileNotFoundError):
-                family += map(int, Path(f"/proc/{parent}/task/{parent}/children").read_text(encoding="ascii").split())
-        return family
+        return family(self.pid) if self.pid else []
 
     def _freeze(self) -> None:
         # A second time, for what one of them forked just before it froze.
@@ -324,7 +358,16 @@ class Group(Server):
             raise ServerError("\n".join([str(error), *(member.logged() for member in self.members)])) from None
 
 
-def _state(pid: int) -> str:
+def family(pid: int) -> list[int]:
+    """A process and all that it started, the elders first."""
+    found = [pid]
+    for parent in found:
+        with suppress(FileNotFoundError, ProcessLookupError):
+            found += map(int, Path(f"/proc/{parent}/task/{parent}/children").read_text(encoding="ascii").split())
+    return found
+
+
+def state(pid: int) -> str:
     """The letter that proc(5) gives to what a process does; a process that has ended is a zombie, ``Z``."""
     try:
         return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]

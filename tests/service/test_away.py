@@ -205,7 +205,7 @@ def test_no_more_than_so_many_wait_for_the_store_and_nobody_else_is_held_up(prox
 def patched(directory: Path, proxy: Proxy, code: str) -> Iterator[Serving]:
     """A service with another limit inside, and a store that is waited for longer than the test takes."""
     service = Serving(directory / "service", f"{proxy.url}?timeout_ms=30000", min_step=STEP, max_step=STEP)
-    service.patch(f"import mintage.server.service as service; service.{code}")
+    service.patch(f"import mintage.server.threads as threads; threads.{code}")
     service.start()
     try:
         yield service

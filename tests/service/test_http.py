@@ -58,6 +58,22 @@ def keyed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Keys]:
         yield Keys(service, orders, users, admin)
 
 
+def test_a_request_has_a_hundred_headers_and_no_more(service: Running) -> None:
+    # Host, Connection, and those that count.
+    last = head("GET /healthz", "Connection: close", *["X: 1"] * 98)
+    assert b" 200 " in say(service.http, last)[:20]
+    heard = say(service.http, head("GET /healthz", *["X: 1"] * 100))
+    assert heard.startswith(b"HTTP/1.1 413 ")
+    assert b"the request has more than 100 headers" in heard
+
+
+def test_a_trailer_is_no_header(service: Running) -> None:
+    said = head("POST /alloc", "Transfer-Encoding: chunked", "Connection: close")
+    heard = say(service.http, said + b"%x\r\n%s\r\n0\r\nX-Trace-Id: mine\r\n\r\n" % (len(BODY), BODY))
+    assert b'"code":0' in heard
+    assert b"mine" not in heard
+
+
 # --- answers, in bytes --------------------------------------------------------------------------------------------
 
 
@@ -184,7 +200,7 @@ WRITTEN = {
         b"POST /alloc HTTP/1.1\r\nHost: a\r\nContent-Type: application/x-www-form-urlencoded\r\n"
         b"Content-Length: %d\r\n\r\n"
     ),
-    "many headers": b"POST /alloc HTTP/1.1\r\nHost: a\r\n" + b"X: y\r\n" * 200 + b"Content-Length: %d\r\n\r\n",
+    "many headers": b"POST /alloc HTTP/1.1\r\nHost: a\r\n" + b"X: y\r\n" * 90 + b"Content-Length: %d\r\n\r\n",
     "an absolute address": b"POST http://a/alloc HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n",
     "an empty query": b"POST /alloc? HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n",
     "an offer of HTTP/2": (
@@ -329,7 +345,8 @@ def test_the_head_of_an_answer_has_no_body(service: Running) -> None:
 def test_a_trace_id_is_kept_if_it_is_good_whichever_way_is_taken(service: Running, request_: tuple[str, bytes]) -> None:
     for sent in ("a", "order-4711", "x" * 128, "A._:/+=-9"):
         assert ask(service, post(*request_, f"X-Trace-Id: {sent}")).headers["x-trace-id"] == sent
-        assert ask(service, post(*request_, f"x-TRACE-id:   {sent}  ")).headers["x-trace-id"] == sent
+        assert ask(service, post(*request_, f"x-TRACE-id:   {sent} \t ")).headers["x-trace-id"] == sent
+        assert ask(service, get("/healthz", f"X-Trace-Id: {sent} \t")).headers["x-trace-id"] == sent
     for sent in ("", "x" * 129, "a b", 'a"b', "\x80", "ä"):
         found = ask(service, post(*request_, f"X-Trace-Id: {sent}")).headers["x-trace-id"]
         assert re.fullmatch("[0-9a-f]{32}", found)
@@ -345,7 +362,7 @@ def test_a_trace_id_is_kept_if_it_is_good_whichever_way_is_taken(service: Runnin
 def test_curl_brings_a_key_as_a_bearer_or_as_a_password(keyed: Keys) -> None:
     url, body = f"{keyed.service.url}/alloc", BODY.decode()
     assert curl("-d", body, url).status == 401
-    assert curl("-d", body, "-u", ":mm_nobody", url).status == 401
+    assert curl("-d", body, "-u", ":mint_nobody", url).status == 401
     assert curl("-d", body, "-u", f":{keyed.users}", url).status == 403
     for _ in range(2):
         assert curl("-d", body, "-u", f":{keyed.orders}", url).json["code"] == 0

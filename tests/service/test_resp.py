@@ -612,15 +612,15 @@ def test_hello_without_a_key_says_that_it_needs_one(kept: Running) -> None:
 @pytest.mark.parametrize("words", ["AUTH {}", "AUTH default {}", "HELLO 3 AUTH default {}"])
 def test_a_wrong_key_is_refused_without_being_repeated(kept: Running, words: str) -> None:
     assert talk(kept, words.format("\0")).startswith(b"-WRONGPASS ")
-    reply = talk(kept, words.format("mm_wrong"))
+    reply = talk(kept, words.format("mint_wrong"))
     assert reply.startswith(b"-WRONGPASS ")
     assert reply.endswith(b" (request.key)\r\n")
-    assert b"mm_wrong" not in reply
-    assert "mm_wrong" not in kept.logged()
+    assert b"mint_wrong" not in reply
+    assert "mint_wrong" not in kept.logged()
 
 
 def test_a_wrong_key_takes_the_right_ones_rights_away(kept: Running) -> None:
-    replies = talk(kept, f"AUTH {SHOP}", "INCR shop.b", "INCR shop.b", "AUTH mm_wrong", "INCR shop.b").split(b"\r\n")
+    replies = talk(kept, f"AUTH {SHOP}", "INCR shop.b", "INCR shop.b", "AUTH mint_wrong", "INCR shop.b").split(b"\r\n")
     assert replies[:3] == [b"+OK", b":1", b":2"]
     assert replies[3].startswith(b"-WRONGPASS")
     assert replies[4].startswith(b"-NOAUTH")
@@ -760,7 +760,7 @@ def test_redis_py_needs_nothing_else(service: Running, kept: Running, protocol: 
         with pytest.raises(redis.exceptions.NoPermissionError):
             client.incr("other")
     with (
-        redis.Redis(port=kept.redis[1], protocol=protocol, password="mm_wrong", retry=ONCE) as client,
+        redis.Redis(port=kept.redis[1], protocol=protocol, password="mint_wrong", retry=ONCE) as client,
         pytest.raises(redis.exceptions.AuthenticationError),
     ):
         client.ping()

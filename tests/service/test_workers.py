@@ -134,9 +134,7 @@ def test_a_worker_that_is_killed_is_replaced_and_counted(serving: Serving) -> No
 def test_a_worker_that_hangs_is_replaced(service: Serving) -> None:
     # Only once all have started, which may take long on a busy machine.
     watch = "lambda self: (setattr(run, '_SILENCE_S', 4.0), watch(self))[1]"
-    service.patch(
-        f"import mintage.server.run as run; watch = run._Supervisor._watch; run._Supervisor._watch = {watch}"
-    )
+    service.patch(f"import mintage.server.run as run; watch = run._Supervisor._watch; run._Supervisor._watch = {watch}")
     service.start()
     hangs = service.workers()[0]
     os.kill(hangs, signal.SIGSTOP)

@@ -26,6 +26,8 @@ def show(outcome: Outcome, seconds: float) -> None:
     print(line("faults", outcome.faults))
     print(line("verbs", outcome.verbs))
     print(line("refusals", outcome.refusals))
+    print(f"shared by copies before they were told {outcome.shared:,}")
+    print(f"below a floor that had been raised {outcome.below_floor:,}")
     print(f"duplicates {len(outcome.duplicates)}")
     for duplicate in outcome.duplicates:
         print(duplicate)
@@ -49,7 +51,7 @@ def main() -> int:
     else:
         *_, outcome = simulate(given.seed, ids=given.ids, faults=given.faults, jobs=given.jobs, **options)
     show(outcome, time.monotonic() - started)
-    return 1 if outcome.duplicates else 0
+    return 1 if outcome.duplicates or outcome.below_floor else 0
 
 
 if __name__ == "__main__":

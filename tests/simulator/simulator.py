@@ -2,32 +2,40 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import logging
 import random
+import weakref
 from bisect import bisect_right
 from collections import Counter, deque
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from multiprocessing import get_context
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
+from unittest.mock import patch
 from zlib import crc32
 
 import numpy as np
 
-from mintage import Sequence, keeper, locality, sno, snowflake
+from mintage import Sequence, _core, keeper, locality, sno, snowflake, supply, tenancy
 from mintage import lease as rules
 from mintage.errors import MintError, StoreError
 from mintage.keeper import Keeper, Task
+from mintage.lease import NamespaceRecord, NodeRecord, PoolRecord
 from mintage.store.memory import MemoryStore, Records
+from mintage.store.records import key_of
+from mintage.tenancy import Tenancy
 from mintage.testing import ManualClock
+from tests.simulator.copies import Share, memory_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from mintage.lease import Lease, NamespaceRecord, NodeRecord, PoolRecord, Segment
+    from mintage.lease import Lease, Segment
     from mintage.store.ledger import Server, Transaction
+    from mintage.store.records import Record
 
 T = TypeVar("T")
 
@@ -42,7 +50,7 @@ DEEPEST: Final = 3
 #: Few numbers a tick, so that generators run ahead of their clocks, to the end of their windows.
 NARROW: Final = snowflake.Layout("time:43 node:12 sequence:6", epoch_ms=START_MS - 86_400_000)
 
-RARE: Final = {"failover": 4, "outage": 2, "flush": 2, "sleep": 2}
+RARE: Final = {"failover": 4, "outage": 2, "flush": 2, "sleep": 2, "busy": 2, "newer schema": 1, "server comes back": 3}
 """Faults of the whole world, and how often they are drawn beside one process's."""
 OWN: Final = {
     "step back": 12,
@@ -57,8 +65,21 @@ OWN: Final = {
     "crash": 10,
     "drop": 4,
     "revoke": 3,
+    "raised floor": 2,
+    "clone": 6,
+    "told of its copies": 3,
 }
-ON_THE_WAY: Final = ("request lost", "reply lost", "request late", "reply late", "request too late", "sent twice")
+ON_THE_WAY: Final = (
+    "request lost",
+    "reply lost",
+    "request late",
+    "reply late",
+    "request too late",
+    "sent twice",
+    "garbled",
+)
+IN_A_CLOCK: Final = ("clock fails", "clock closes", "clock forks")
+"""What a clock of the user's own does while it is read."""
 
 
 class Ledgerbook(Records):
@@ -73,17 +94,9 @@ class Ledgerbook(Records):
     def _note(self, where: dict[Any, Any], key: Any) -> None:
         self._past.append((where, key, where.get(key)))
 
-    def put_pool(self, record: PoolRecord) -> None:
-        self._note(self._pools, record.name)
-        super().put_pool(record)
-
-    def put_node(self, record: NodeRecord) -> None:
-        self._note(self._nodes.setdefault(record.pool, {}), record.node)
-        super().put_node(record)
-
-    def put_namespace(self, record: NamespaceRecord) -> None:
-        self._note(self._namespaces, record.name)
-        super().put_namespace(record)
+    def put(self, record: Record) -> None:
+        self._note(self.tables[type(record)], key_of(record))
+        super().put(record)
 
     def committed(self) -> None:
         """A transaction ends here."""
@@ -91,10 +104,16 @@ class Ledgerbook(Records):
             self._past.append(None)
             self.transactions += 1
 
-    def forget(self, transactions: int, may_return_to: Callable[[NamespaceRecord | None], bool]) -> int:
+    def forget(
+        self,
+        transactions: int,
+        may_return_to: Callable[[NamespaceRecord | None], bool],
+        copied: set[tuple[str, int]],
+    ) -> int:
         """Takes the last transactions back, as many as may be; returns how many.
 
-        ``may_return_to`` says whether a namespace may fall back to a record. A pool is never forgotten altogether.
+        ``may_return_to`` says whether a namespace may fall back to a record. A pool is never forgotten altogether, nor
+        what happened to the node numbers of holders that were ``copied``.
         """
         for done in range(transactions):
             changes = []
@@ -105,9 +124,11 @@ class Ledgerbook(Records):
             if not changes:
                 return done
             for where, _, before in changes:
-                if (where is self._pools and before is None) or (
-                    where is self._namespaces and not may_return_to(before)
+                if (where is self.tables[PoolRecord] and before is None) or (
+                    where is self.tables[NamespaceRecord] and not may_return_to(before)
                 ):
+                    return done
+                if isinstance(before, NodeRecord) and (before.pool, before.node) in copied:
                     return done
             self._past.pop()
             for where, key, before in changes:
@@ -120,8 +141,8 @@ class Ledgerbook(Records):
 
     def flush(self) -> None:
         """Loses all pools and node numbers."""
-        self._pools.clear()
-        self._nodes.clear()
+        self.tables[PoolRecord].clear()
+        self.tables[NodeRecord].clear()
         self._past.clear()
 
 
@@ -136,12 +157,14 @@ class VirtualStore(MemoryStore):
         self._records = self.book = Ledgerbook()
         self._world = world
         self.forgets_pools = forgets_pools
-        self.away_until_ms = 0
+        self.away_until_ms = self.busy_until_ms = self.newer_until_ms = 0
         self.ahead_ms = 0
         self.clock_limit_ms = world.limit_ms
         self.highest: dict[str, int] = {}
         """The highest integer of each namespace that was ever reserved, whatever the store remembers."""
         self.repeats = True
+        self.identities = [self.book.identity]
+        """Of all servers that there were."""
 
     def _apply(self, verb: Callable[[Transaction], T]) -> T:
         try:
@@ -154,7 +177,14 @@ class VirtualStore(MemoryStore):
         fault = world.draw_on_the_way()
         if self.away_until_ms > world.now_ms:
             raise _away("the store is away")
-        if fault is None:
+        if self.newer_until_ms > world.now_ms:
+            raise StoreError("the store has a newer schema", code="store.schema")
+        if self.busy_until_ms > world.now_ms:
+            if world.depth < DEEPEST:
+                world.meanwhile()
+            if self.busy_until_ms > world.now_ms:
+                raise _away("the store is busy")
+        if fault is None or fault == "garbled":
             return self._apply(verb)
         world.faults[fault] += 1
         if fault == "request lost":
@@ -190,41 +220,92 @@ class VirtualStore(MemoryStore):
     def acquire(self, pool: str, **terms: Any) -> Lease:
         lease = super().acquire(pool, **terms)
         self._world.note("acquires", pool, lease)
-        return lease
+        return self._garbled(lease)
 
-    def extend(self, lease: Lease, *, now_ms: int) -> Lease:
-        extended = super().extend(lease, now_ms=now_ms)
+    def extend(self, lease: Lease, *, now_ms: int, next_token: str) -> Lease:
+        extended = super().extend(lease, now_ms=now_ms, next_token=next_token)
         self._world.note("extends", lease.pool, extended)
-        return extended
+        for share in self._world.shares:
+            if share.token == next_token:
+                share.until_ms = max(share.until_ms, extended.until_ms)
+        return self._garbled(extended)
+
+    def _garbled(self, answer: T) -> T:
+        """What a broken service makes of an answer, where the request was meant to meet one."""
+        is_garbled, self._world.is_garbled = self._world.is_garbled, False
+        if not is_garbled:
+            return answer
+        known: Any = answer
+        wrong: list[dict[str, Any]] = (
+            [{"first": known.first + 0.5}, {"last": known.last + 2**40}, {"namespace": "another"}, {"stride": 0}]
+            if isinstance(known, rules.Segment)
+            else [
+                {"until_ms": known.until_ms + 0.5},
+                {"pool": "another"},
+                {"floor_ms": known.until_ms},
+                {"token": ""},
+            ]
+        )
+        garbled: Any = replace(known, **self._world.random.choice(wrong)) if self._world.random.random() < 0.8 else None
+        return garbled  # type: ignore[no-any-return]
 
     def release(self, lease: Lease, *, used_until_ms: int) -> None:
         self._world.note("releases", lease.pool, lease, used_until_ms)
+        self._world.gives_back()
         super().release(lease, used_until_ms=used_until_ms)
 
     def reserve(self, namespace: str, count: int) -> Segment:
         segment = super().reserve(namespace, count)
         self._world.note("reserves", namespace, segment)
-        return segment
+        answer = self._garbled(segment)
+        if answer is segment and self._world.current.keeper.is_at_work:
+            self._world.current.told_floor = segment.floor
+        return answer
 
     def give_back(self, segment: Segment, first_unused: int) -> bool:
         # The one verb that must not be sent twice.
         self.repeats = False
         try:
             self._world.note("gives back", segment.namespace, segment, first_unused)
+            self._world.gives_back()
             return super().give_back(segment, first_unused)
         finally:
             self.repeats = True
 
-    def fail_over(self, transactions: int) -> None:
-        """Another server takes over that has not heard of the last transactions."""
-        for name, record in self.book._namespaces.items():
-            self.highest[name] = max(self.highest.get(name, 0), record.high_water)
-        forgotten = self.book.forget(transactions, self._may_return_to)
-        self.book.identity = f"server {self._world.serial()}"
+    def fail_over(self, transactions: int, to: str = "") -> None:
+        """Another server, or the one that is named, takes over and has not heard of the last transactions."""
+        for record in self.book.all(NamespaceRecord):
+            self.highest[record.name] = max(self.highest.get(record.name, 0), record.high_water)
+        copied = {(share.region, share.node) for share in self._world.shares if share.node is not None}
+        forgotten = self.book.forget(transactions, self._may_return_to, copied)
+        known = [identity for identity in self.identities if identity != self.book.identity]
+        if to:
+            self.book.identity = to
+        elif known and self._has_seen_all() and self._world.random.random() < 0.7:
+            self.book.identity = self._world.random.choice(known)
+            self._world.faults["server came back"] += 1
+        else:
+            self.book.identity = f"server {self._world.serial()}"
+            self.identities.append(self.book.identity)
         self.ahead_ms = self._world.random.choice(
             (0, 0, rules.CLOCK_MARGIN_MS, self._world.random.randint(0, rules.CLOCK_MARGIN_MS))
         )
         self._world.note("fails over", self.book.identity, f"and forgets {forgotten} transactions")
+
+    def _has_seen_all(self) -> bool:
+        """Whether the last server's writes left a trace in all records: then one that was before may come back."""
+        identity = self.book.identity
+        pools = all(self.has_seen(pool.name) for pool in self.book.all(PoolRecord))
+        return pools and all(namespace.identity == identity for namespace in self.book.all(NamespaceRecord))
+
+    def has_seen(self, pool: str) -> bool:
+        """Whether this server wrote anything of a pool, whether or not the rules took note of the server."""
+        records: list[Any] = [*self.book.all(PoolRecord), *self.book.all(NodeRecord)]
+        return any(
+            record.identity == self.book.identity
+            for record in records
+            if (record.name if isinstance(record, PoolRecord) else record.pool) == pool
+        )
 
     def _may_return_to(self, record: NamespaceRecord | None) -> bool:
         """Whether the gap is large enough for a record: all that stores promise of namespaces."""
@@ -232,7 +313,7 @@ class VirtualStore(MemoryStore):
             return False
         gap = rules.GAP * max(1, record.largest) * record.stride
         if self._world.promise == "each":
-            return self.book._namespaces[record.name].high_water - record.high_water <= gap
+            return bool(self.book.tables[NamespaceRecord][record.name,].high_water - record.high_water <= gap)
         return self.highest[record.name] - record.high_water <= gap
 
 
@@ -255,7 +336,16 @@ class VirtualKeeper(Keeper):
         self._world.asked += 1
         if self._world.asked > PATIENCE:
             raise _CirclesError
+        process = self._world.current
+        process.task = weakref.ref(task)
+        if process.memory is not None:
+            memory, process.memory = process.memory, None
+            memory(task)
         super().add(task)
+
+    @property
+    def is_at_work(self) -> bool:
+        return self._busy is not None
 
     def attend(self, timeout_s: float) -> None:
         self._world.waited_s += 1
@@ -270,6 +360,30 @@ class Region:
     width: int
     """Bytes of an ID."""
     make: Callable[[World, Process], Any]
+    time_ms: Callable[[bytes], int]
+    """An ID's time in milliseconds since the Unix epoch, or the integer."""
+    unit_ms: int = 1
+
+
+class _ClockError(Exception):
+    """A clock of the user's own fails."""
+
+
+class UserClock:
+    """A clock of the user's own, that does strange things while it is read."""
+
+    def __init__(self, world: World, process: Process) -> None:
+        self._world = world
+        self._process = weakref.ref(process)
+        self.generator: weakref.ref[Any] | None = None
+
+    def __call__(self) -> int:
+        world, process = self._world, self._process()
+        # Not while an inline keeper reads it: with a thread of its own, that is another's call.
+        is_called = process is not None and process is world.current and not process.keeper.is_at_work
+        if process is not None and is_called and world.random.random() < 0.02:
+            world.disturb(process)
+        return process.clock.now_ns if process is not None else 0
 
 
 class Process:
@@ -279,7 +393,7 @@ class Process:
         draw = world.random
         self.region = region
         self.serial = 0
-        self.keeper: Keeper = VirtualKeeper(world)
+        self.keeper = VirtualKeeper(world)
         self.generator: Any = None
         self.clock = ManualClock(0)
         self.offset_ms = draw.choice((0, 0, 0, draw.randint(-world.limit_ms, world.limit_ms)))
@@ -289,6 +403,16 @@ class Process:
         self.awake_at_ms = 0
         self.is_stopped = False
         """In the middle of a verb."""
+        self.epoch = world.serial()
+        self.least_ms = 0
+        """The first time that was not minted in when the real epoch moved, or when it was copied."""
+        self.told_floor = 0
+        """The floor of its namespace, by the last segment that its keeper reserved."""
+        self.task: weakref.ref[Task] | None = None
+        """The lease or the segments of its generator, once that was used."""
+        self.memory: Callable[[Task], None] | None = None
+        """What its generator's lease or segments begin with, as it is a copy."""
+        self.user_clock: UserClock | None = None
 
     def set_clock(self, world: World) -> None:
         """Has its clock show what it does at the world's present moment."""
@@ -297,9 +421,16 @@ class Process:
             shown_ms = self.since_ms + int(passed_ms * self.rate) + self.offset_ms
             self.clock.set((shown_ms - shown_ms % world.grid_ms + world.phase_ms) * MS)
 
-    def crash(self) -> None:
+    def let_reseat(self) -> None:
+        """Has its generator begin again where it is, with all that it holds: the next epoch is another's."""
+        task = self.task and self.task()
+        if isinstance(task, Tenancy) and (used_until_ms := task._unseat()) is not None:
+            self.least_ms = max(self.least_ms, used_until_ms)
+            task._serial += 1
+
+    def crash(self, world: World) -> None:
         """Ends at once: nobody releases anything."""
-        self.keeper = Keeper(inline=True)
+        self.keeper = VirtualKeeper(world)
         keeper.use(self.keeper)
         self.generator = None
         self.keeper.abandoned.clear()
@@ -339,6 +470,10 @@ class Outcome:
     faults: Counter[str] = field(default_factory=Counter)
     refusals: Counter[str] = field(default_factory=Counter)
     duplicates: list[Duplicate] = field(default_factory=list)
+    shared: int = 0
+    """IDs that copies of a process minted twice before they were told, of what they shared."""
+    below_floor: int = 0
+    """Integers that a sequence gave out although it had reserved a segment after its floor was raised above them."""
     digest: int = 0
 
     def add(self, other: Outcome) -> None:
@@ -348,6 +483,8 @@ class Outcome:
         self.faults += other.faults
         self.refusals += other.refusals
         self.duplicates += other.duplicates
+        self.shared += other.shared
+        self.below_floor += other.below_floor
         self.digest = crc32(other.digest.to_bytes(4), self.digest)
 
 
@@ -370,6 +507,9 @@ class World:
         self.event = self.events = 0
         self.depth = 0
         self._serials = itertools.count(1)
+        self.is_garbled = False
+        self.shares: list[Share] = []
+        self.below_floor = 0
         self.verbs: Counter[str] = Counter()
         self.faults: Counter[str] = Counter()
         self.refusals: Counter[str] = Counter()
@@ -381,9 +521,11 @@ class World:
         self.trouble = draw.choice((0.02, 0.1, 0.3))
         """How likely a verb goes wrong on the way."""
         self.faultiness = draw.choice((0.1, 0.3, 0.5))
-        self.span_ms = draw.choice((1000, 2000, 5000, 10_000))
+        self.span_ms = draw.choice((1000, 2000, 5000, 10_000, 30_000))
         self.steps = draw.choice((None, *STEPS))
         """How all sequences reserve; ``None`` where each has its own way."""
+        self.copies = draw.random() < 0.4
+        """Whether processes are copied here. What then happens to their node numbers, no failover forgets."""
         count = draw.choice((10, 50, 200, 300))
         made = [region for region in REGIONS if region.name.startswith(regions)]
         if not regions:
@@ -438,9 +580,12 @@ class World:
         self.diary.append((self.event, self.current.serial, what))
 
     def draw_on_the_way(self) -> str | None:
+        self.is_garbled = False
         if self.random.random() >= self.trouble:
             return None
         fault = self.random.choice(ON_THE_WAY)
+        self.is_garbled = fault == "garbled"
+        self.faults[fault] += fault == "garbled"
         return None if self.depth >= DEEPEST and fault.endswith(" late") else fault
 
     def meanwhile(self) -> None:
@@ -456,6 +601,75 @@ class World:
         self.depth -= 1
         process.is_stopped = False
         self.enter(process)
+
+    def gives_back(self) -> None:
+        """The present process gives back what copies of it may still use."""
+        for share in self.shares:
+            if self.current.serial in share.members and share.given_back is None:
+                share.given_back = self.event
+
+    def clone(self, process: Process) -> Process | None:
+        """Makes a process two, if it holds anything. The copy, returned, takes the place of one that has nothing."""
+        task, heir = process.task() if process.task else None, self.heir_of(process.region)
+        if process.generator is None or task is None or task.closed or task.epoch != process.epoch or heir is None:
+            return None
+        share = Share(process.region.name, self.event, {process.serial: None})
+        process.let_reseat()
+        memory = memory_of(task, share, process.least_ms)
+        if memory is None:
+            return None
+        self.enter(heir)
+        heir.serial, heir.epoch, heir.keeper = self.serial(), process.epoch, VirtualKeeper(self)
+        keeper.use(heir.keeper)
+        heir.least_ms, heir.told_floor = process.least_ms, process.told_floor
+        heir.offset_ms, heir.rate, heir.since_ms = process.offset_ms, process.rate, process.since_ms
+        heir.memory = memory
+        heir.generator = heir.region.make(self, heir)
+        for each in [*self.shares, share]:
+            if process.serial in each.members and each.members[process.serial] is None:
+                each.members[heir.serial] = None
+        self.shares.append(share)
+        self.note("is a copy of", process.serial)
+        self.enter(process)
+        return heir
+
+    def mint_together(self, processes: list[Process]) -> None:
+        """Has processes mint at one moment, where they can."""
+        for each in processes:
+            if each.generator is not None and not each.is_stopped and each.awake_at_ms <= self.now_ms:
+                with self.refusing(each):
+                    self.mint(each)
+
+    def begin_epoch(self) -> int:
+        """Moves the present process to a later epoch. The real one is that of all: others go on with what they hold."""
+        process = self.current
+        for each in self.processes:
+            if each is not process and each.generator is not None:
+                each.let_reseat()
+        process.epoch, process.least_ms = self.serial(), 0
+        self.store.book.epoch = _core.start_epoch()
+        for share in self.shares:
+            if share.members.get(process.serial, 0) is None:
+                share.members[process.serial] = self.event
+        return process.epoch
+
+    def disturb(self, process: Process) -> None:
+        """A clock of the user's own does something while it is read."""
+        what = self.random.choice(IN_A_CLOCK)
+        self.faults[what] += 1
+        match what:
+            case "clock fails":
+                raise _ClockError
+            case "clock closes":
+                process.generator.close()
+            case "clock forks":
+                # Who goes on here is the child; the parent is the copy that keeps all.
+                before = len(self.shares)
+                self.clone(process)
+                process.keeper = VirtualKeeper(self)
+                self.enter(process)
+                self.begin_epoch()
+                del self.shares[before:]
 
     def enter(self, process: Process) -> None:
         self.current = process
@@ -475,22 +689,40 @@ class World:
                     message = f"event {self.event}: a call asked its keeper {PATIENCE:,} times: {self.replay()}"
                     raise RuntimeError(message) from None
             for process in self.processes:
-                process.crash()
+                process.crash(self)
         return self.check()
 
     @contextmanager
     def _virtual_time(self) -> Iterator[None]:
         clock = SimpleNamespace(monotonic=lambda: self.now_ms / 1000 + self.waited_s)
-        module: Any = keeper
-        log = logging.getLogger("mintage")
-        before = module._current, module.time, module.random, log.level
-        log.setLevel(logging.CRITICAL)
-        module.time, module.random = clock, self.random
-        try:
+        log, open_window = logging.getLogger("mintage"), Tenancy._open_window
+
+        def epoch() -> int:
+            return self.current.epoch
+
+        def window(task: Tenancy) -> Any:
+            found = open_window(task)
+            return found and (*found[:2], max(found[2], self.current.least_ms), *found[3:])
+
+        before, level = keeper.current(), log.level
+        with ExitStack() as stack:
+            virtual_names: dict[Any, dict[str, Any]] = {
+                keeper: {"time": clock, "random": self.random, "epoch": epoch, "start_epoch": self.begin_epoch},
+                supply: {"time": clock, "epoch": epoch},
+                tenancy: {"epoch": epoch},
+                Tenancy: {"_open_window": window},
+            }
+            for where, names in virtual_names.items():
+                for name, virtual in names.items():
+                    stack.enter_context(patch.object(where, name, virtual))
+            # When the collector ends a generator is not of the seed.
+            if gc.isenabled():
+                stack.callback(gc.enable)
+                gc.disable()
+            stack.callback(log.setLevel, level)
+            stack.callback(keeper.use, before)
+            log.setLevel(logging.CRITICAL)
             yield
-        finally:
-            module._current, module.time, module.random = before[:3]
-            log.setLevel(before[3])
 
     def happen(self) -> None:
         """One event."""
@@ -511,7 +743,9 @@ class World:
                 self.act(process)
 
     def start(self, process: Process) -> None:
-        process.serial = self.serial()
+        process.serial, process.epoch = self.serial(), self.serial()
+        process.task = process.memory = None
+        process.least_ms = process.told_floor = 0
         process.keeper = VirtualKeeper(self)
         keeper.use(process.keeper)
         process.generator = process.region.make(self, process)
@@ -531,7 +765,7 @@ class World:
 
     def hand_over(self, process: Process) -> None:
         """Has another process start right after one that closed, to take what it gave back."""
-        heir = self.heir_of(process)
+        heir = self.heir_of(process.region)
         if heir and self.random.random() < 0.5:
             self.pass_time(self.grid_ms)
             if heir.generator is None:
@@ -539,12 +773,12 @@ class World:
                 self.start(heir)
                 self.look(heir)
 
-    def heir_of(self, process: Process) -> Process | None:
-        """Somebody who may want its node number."""
+    def heir_of(self, region: Region) -> Process | None:
+        """Somebody who may want a node number."""
         others = [
             other
             for other in self.processes
-            if other.region is process.region and other.generator is None and not other.is_stopped
+            if other.region is region and other.generator is None and not other.is_stopped
         ]
         return self.random.choice(others) if others else None
 
@@ -569,9 +803,11 @@ class World:
         clock_ms = process.clock.now_ns // MS
         kept = self.batches.setdefault(region.name, [])
         if region.make is _sequence:
+            floor = process.told_floor
             ranges = [process.generator.reserve(count)] if count % 8 == 0 else process.generator.batch(count)
             ids = np.concatenate([np.arange(r.start, r.stop, r.step, dtype=np.uint64) for r in ranges])
             kept.append(Batch(event, process.serial, clock_ms, ids))
+            self.below_floor += int(np.count_nonzero(ids < floor))
             return
         ids = np.zeros(count * width, dtype=np.uint8)
         kept.append(Batch(event, process.serial, clock_ms, ids))
@@ -584,7 +820,9 @@ class World:
         kind = draw.choices(list(kinds), list(kinds.values()))[0]
         if kind == "flush" and not self.store.forgets_pools:
             return
-        if kind in {"flush", "failover", "restored backup"}:
+        if kind in {"clone", "told of its copies"} and not self.copies:
+            return
+        if kind in {"flush", "failover", "restored backup", "server comes back"}:
             # Node numbers rest after each of them: as often as others they would leave nobody anything to mint from.
             if self.now_ms < self.calm_until_ms:
                 return
@@ -604,6 +842,29 @@ class World:
                 self.note("is flushed")
             case "sleep":
                 self.pass_time(draw.choice((span // 2, span, 2 * span + self.limit_ms)))
+            case "busy":
+                self.store.busy_until_ms = self.now_ms + draw.choice((grid, span // 2, 2 * span))
+            case "newer schema":
+                self.store.newer_until_ms = self.now_ms + draw.choice((grid, span // 2))
+            case "raised floor":
+                if process.region.make is _sequence:
+                    highest = self.store.book.tables[NamespaceRecord][process.region.name,]
+                    self.store.raise_floor(process.region.name, highest.high_water + draw.choice((-50, 0, 1, 7, 300)))
+            case "clone":
+                living = [each for each in self.processes if each.generator is not None and not each.is_stopped]
+                if living:
+                    one = draw.choice(living)
+                    heir = self.clone(one)
+                    self.mint_together([one, heir] if heir else [])
+                    self.enter(process)
+            case "told of its copies":
+                told = [each for each in self.processes if any(each.serial in share.members for share in self.shares)]
+                if told and not (one := draw.choice(told)).is_stopped:
+                    self.enter(one)
+                    one.keeper.start_over()
+                    families = [share.members for share in self.shares if one.serial in share.members]
+                    self.mint_together([each for each in told if any(each.serial in members for members in families)])
+                    self.enter(process)
             case "step back":
                 process.offset_ms -= draw.choice((1, 2, 5, 20)) * grid
             case "step forward":
@@ -626,13 +887,17 @@ class World:
                 process.awake_at_ms = self.now_ms + span + draw.choice((grid, self.limit_ms, 5 * span))
             case "restored backup":
                 self.restore_backup(process, span + draw.choice((0, 1, 3, 10)) * grid)
+            case "server comes back":
+                if process.region.make is not _sequence:
+                    draw.choice((self.extend_elsewhere, self.grant_elsewhere))(process.region)
+                    self.enter(process)
             case "crash":
-                process.crash()
+                process.crash(self)
             case "drop":
                 process.generator = None
                 process.keeper.step()
             case "revoke":
-                nodes = self.store.book.nodes(None)
+                nodes = self.store.book.all(NodeRecord)
                 if nodes:
                     taken = draw.choice(nodes)
                     self.store.revoke(taken.pool, taken.node)
@@ -644,7 +909,7 @@ class World:
         process.awake_at_ms = self.now_ms + delay_ms
 
         def wake() -> None:
-            heir = self.heir_of(process)
+            heir = self.heir_of(process.region)
             if heir:
                 with self.refusing(heir):
                     self.start(heir)
@@ -657,36 +922,107 @@ class World:
 
         self.plan(delay_ms, wake)
 
+    def extend_elsewhere(self, region: Region) -> None:
+        """A server extends windows, the one before it comes back, and has not heard of the last extensions."""
+        holders, heirs = self._gather(region)
+        with self._switching(region, self.span_ms * 4 // 5, holders):
+            self.step_all(holders)
+        self.now_ms += self.span_ms // 5 + self.grid_ms
+        self.mint_together([*heirs, *holders])
+
+    def grant_elsewhere(self, region: Region) -> None:
+        """A server grants numbers of holders that sleep, the one before it comes back, and has not heard of that."""
+        holders, heirs = self._gather(region)
+        with self._switching(region, self._rest_ms(), heirs[:1]):
+            self.mint_together(heirs)
+        self.mint_together([*holders, *heirs])
+
+    def _rest_ms(self) -> int:
+        """How long node numbers rest after a failover."""
+        rest_ms = max(self.span_ms, rules.SPAN_MS) + self.limit_ms + rules.CLOCK_MARGIN_MS
+        return rest_ms - rest_ms % self.grid_ms + 2 * self.grid_ms
+
+    def _gather(self, region: Region) -> tuple[list[Process], list[Process]]:
+        """Starts all of a region anew on a store that answers, their clocks right: those that mint, and the others."""
+        all_there = [each for each in self.processes if each.region is region and not each.is_stopped]
+        self.store.away_until_ms = self.store.busy_until_ms = self.store.newer_until_ms = 0
+        self.now_ms += self._rest_ms()
+        for each in all_there:
+            each.crash(self)
+            each.offset_ms, each.rate, each.since_ms = 0, 1.0, self.now_ms
+            each.frozen_until_ms = each.awake_at_ms = 0
+            self.enter(each)
+            self.start(each)
+        half = len(all_there) // 2
+        self.mint_together(all_there[:half])
+        return all_there[:half], all_there[half:]
+
+    @contextmanager
+    def _switching(self, region: Region, ms: int, witnesses: list[Process]) -> Iterator[None]:
+        """Another server takes over, as ``witnesses`` see; so much later the one before it is back, without the block.
+
+        It is not, if the other wrote nothing of the pool before the block: nobody would know of it.
+        """
+        book, before, usual = self.store.book, self.store.book.identity, self.trouble
+        # Only this pool is written.
+        self.trouble = 0.0
+        self.store.fail_over(0, f"server {self.serial()}")
+        self.store.identities.append(book.identity)
+        # From here on windows are extended, and most of each is left.
+        self.now_ms += self.span_ms // 3 + self.grid_ms
+        self.step_all([each for each in witnesses if each.task])
+        self.mint_together([each for each in witnesses if not each.task])
+        self.now_ms += ms
+        known, is_known = book.transactions, self.store.has_seen(region.name)
+        yield
+        self.trouble = usual
+        if is_known:
+            self.store.fail_over(book.transactions - known, before)
+
+    def step_all(self, processes: list[Process]) -> None:
+        for each in processes:
+            with self.refusing(each):
+                each.keeper.step()
+
     @contextmanager
     def refusing(self, process: Process) -> Iterator[None]:
         """A process at its turn; what it is refused is counted."""
         self.enter(process)
         try:
             yield
+        except _ClockError:
+            self.refusals["a clock failed"] += 1
         except MintError as error:
             self.refusals[error.code] += 1
             if error.code in {"lease.lost", "sequence.exhausted", "generator.closed"} and self.random.random() < 0.5:
-                process.crash()
+                process.crash(self)
 
     # --- the invariant ---
 
     def check(self) -> Outcome:
         """Counts what was minted; all of a region are compared with each other, byte for byte."""
-        outcome = Outcome(0, self.serial() - 1, self.verbs, self.faults, self.refusals)
+        outcome = Outcome(0, self.serial() - 1, self.verbs, self.faults, self.refusals, below_floor=self.below_floor)
         for region in REGIONS:
             batches = self.batches.get(region.name, [])
             if batches:
                 ids, starts = _join(batches, region.width)
                 outcome.ids += int(np.count_nonzero(ids.any(axis=1)))
                 outcome.digest = crc32(ids.tobytes(), outcome.digest)
-                if pair := find_twins(ids):
-                    outcome.duplicates.append(self._tell(region, batches, starts, ids, pair))
+                for pair in twins_of(ids):
+                    twins = [batches[bisect_right(starts, at) - 1] for at in pair]
+                    if self._is_shared(region, twins, ids[pair[0]].tobytes()):
+                        outcome.shared += 1
+                    else:
+                        outcome.duplicates.append(self._tell(region, twins, ids[pair[0]].tobytes()))
+                        break
         return outcome
 
-    def _tell(
-        self, region: Region, batches: list[Batch], starts: list[int], ids: Any, pair: tuple[int, int]
-    ) -> Duplicate:
-        twins = [batches[bisect_right(starts, at) - 1] for at in pair]
+    def _is_shared(self, region: Region, twins: list[Batch], row: bytes) -> bool:
+        one, other = ((batch.event, batch.process) for batch in twins)
+        shares = [share for share in self.shares if share.region == region.name]
+        return any(share.excuses((one, other), region.time_ms(row)) for share in shares)
+
+    def _tell(self, region: Region, twins: list[Batch], row: bytes) -> Duplicate:
         story = [
             f"process {batch.process} minted it in event {batch.event}, its clock at {batch.clock_ms - START_MS} ms"
             for batch in twins
@@ -700,8 +1036,7 @@ class World:
             entry for entry in self.diary if entry[2][0] in {"fails over", "is flushed"} and low <= entry[0] <= high
         ]
         story += [_sentence(entry) for entry in world[-4:]]
-        text = ids[pair[0]].tobytes().hex()
-        return Duplicate(self.index, region.name, text, tuple(story), self.replay())
+        return Duplicate(self.index, region.name, row.hex(), tuple(story), self.replay())
 
 
 def _sentence(entry: tuple[int, int, tuple[Any, ...]]) -> str:
@@ -717,8 +1052,8 @@ def _join(batches: list[Batch], width: int) -> tuple[Any, list[int]]:
     return np.concatenate(rows), starts
 
 
-def find_twins(ids: Any) -> tuple[int, int] | None:
-    """Two rows of bytes that are equal; rows of zeros are none. Exact: what only looks equal is compared in full."""
+def twins_of(ids: Any) -> Iterator[tuple[int, int]]:
+    """All pairs of equal rows of bytes; rows of zeros are none. Exact: what only looks equal is compared in full."""
     width = ids.shape[1]
     padded = np.zeros((len(ids), -(-width // 8) * 8), dtype=np.uint8)
     padded[:, :width] = ids
@@ -730,15 +1065,11 @@ def find_twins(ids: Any) -> tuple[int, int] | None:
     keys = keys[present]
     ordered = np.sort(keys)
     again = ordered[1:][ordered[1:] == ordered[:-1]]
-    if len(again) == 0:
-        return None
-    seen: dict[bytes, int] = {}
-    for at in present[np.isin(keys, again)]:
-        row = ids[at].tobytes()
-        if row in seen:
-            return seen[row], int(at)
-        seen[row] = int(at)
-    return None
+    seen: dict[bytes, list[int]] = {}
+    for at in present[np.isin(keys, again)] if len(again) else ():
+        before = seen.setdefault(ids[at].tobytes(), [])
+        yield from ((earlier, int(at)) for earlier in before)
+        before.append(int(at))
 
 
 # --- what is minted -----------------------------------------------------------------------------------------------
@@ -749,14 +1080,16 @@ def _terms(world: World, process: Process, size: int) -> dict[str, Any]:
     draw = world.random
     size = min(size, world.numbers)
     first = draw.randrange(size) if draw.random() < 0.2 else 0
+    process.user_clock = UserClock(world, process) if draw.random() < 0.1 else None
     return {
         "store": world.store,
         "nodes": range(first, size),
         "span_ms": world.span_ms,
         "pool": process.region.name,
         "on_lease_lost": draw.choice(("raise", "move")),
-        "clock": process.clock,
-        "max_wait_ms": draw.choice((0, 50, 5000)),
+        "clock": process.user_clock or process.clock,
+        # For a clock of the user's own, real time would have to pass.
+        "max_wait_ms": 0 if process.user_clock else draw.choice((0, 50, 5000)),
         "never_used": draw.random() < 0.02,
     }
 
@@ -795,14 +1128,32 @@ def _sequence(world: World, process: Process) -> Sequence:
 
 
 STEPS: Final = ({"step": 1}, {"step": 100}, {"step": 500}, {"min_step": 10, "max_step": 2000})
+
+
+def _time_of_sno(row: bytes) -> int:
+    return sno.ID(row).timestamp_ns // MS
+
+
+def _time_of_snowflake(layout: snowflake.Layout) -> Callable[[bytes], int]:
+    return lambda row: layout.parse(int.from_bytes(row, "little")).timestamp_ms
+
+
+def _time_of_locality(row: bytes) -> int:
+    return locality.ID(row).timestamp_ms
+
+
+def _integer(row: bytes) -> int:
+    return int.from_bytes(row, "little")
+
+
 REGIONS: Final = (
-    Region("sno", 10, _sno),
-    Region("sno.shards", 10, _sharded),
-    Region("snowflake", 8, _snowflake),
-    Region("snowflake.narrow", 8, _narrow),
-    Region("locality", 16, _locality),
-    Region("sequence.a", 8, _sequence),
-    Region("sequence.b", 8, _sequence),
+    Region("sno", 10, _sno, _time_of_sno, 4),
+    Region("sno.shards", 10, _sharded, _time_of_sno, 4),
+    Region("snowflake", 8, _snowflake, _time_of_snowflake(snowflake.DEFAULT)),
+    Region("snowflake.narrow", 8, _narrow, _time_of_snowflake(NARROW)),
+    Region("locality", 16, _locality, _time_of_locality, 2048),
+    Region("sequence.a", 8, _sequence, _integer),
+    Region("sequence.b", 8, _sequence, _integer),
 )
 
 

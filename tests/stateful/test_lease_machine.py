@@ -37,6 +37,7 @@ from mintage.lease import (
     PoolRecord,
     Segment,
 )
+from mintage.store import new_token
 from mintage.store.memory import MemoryStore
 
 if TYPE_CHECKING:
@@ -86,17 +87,13 @@ def refused(*codes: str) -> Iterator[None]:
 class Forgetful(MemoryStore):
     """A store whose server can be replaced by one that missed the last writes."""
 
-    def remember(self) -> tuple[Any, ...]:
-        records = self._records
-        nodes = {pool: dict(known) for pool, known in records._nodes.items()}
-        return dict(records._pools), nodes, dict(records._namespaces)
+    def remember(self) -> dict[Any, Any]:
+        return {kind: dict(table) for kind, table in self._records.tables.items()}
 
-    def fail_over(self, remembered: tuple[Any, ...]) -> None:
+    def fail_over(self, remembered: dict[Any, Any]) -> None:
         records = self._records
         records.identity += "'"
-        pools, nodes, namespaces = remembered
-        records._pools, records._namespaces = dict(pools), dict(namespaces)
-        records._nodes = {pool: dict(known) for pool, known in nodes.items()}
+        records.tables = {kind: dict(table) for kind, table in remembered.items()}
 
 
 class LeaseMachine(RuleBasedStateMachine):
@@ -165,7 +162,7 @@ class LeaseMachine(RuleBasedStateMachine):
         if grant.is_over:
             return
         with refused("lease.lost", "lease.clock"):
-            lease = self.store.extend(grant.lease, now_ms=self.clock_ms(grant.host))
+            lease = self.store.extend(grant.lease, now_ms=self.clock_ms(grant.host), next_token=new_token())
             if not lost:
                 grant.lease = replace(lease, until_ms=max(lease.until_ms, grant.lease.until_ms))
 
@@ -246,7 +243,7 @@ class SegmentMachine(RuleBasedStateMachine):
 
     def forgotten(self) -> int:
         """How many integers a replica has not heard of."""
-        high_waters = [state[2]["n"].high_water for state in (self.store.remember(), self.remembered)]
+        high_waters = [state[NamespaceRecord]["n",].high_water for state in (self.store.remember(), self.remembered)]
         return int(high_waters[0] - high_waters[1]) // self.stride
 
     @precondition(lambda self: self.forgotten() <= GAP * LARGEST)
@@ -277,7 +274,9 @@ def extend_without_a_token(record: NodeRecord | None, lease: Lease, **options: A
 
 
 def extend_on_whatever_server(record: NodeRecord | None, lease: Lease, **options: Any) -> NodeRecord:
-    return kept_extend(record, lease, **{**options, "identity": record.identity if record else ""})
+    return kept_extend(
+        record, lease, **(options | ({"identity": record.identity, "changes": record.changes} if record else {}))
+    )
 
 
 def release_without_a_token(record: NodeRecord | None, lease: Lease, *, used_until_ms: int) -> NodeRecord:

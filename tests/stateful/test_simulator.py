@@ -4,18 +4,24 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+from zlib import crc32
 
 import pytest
 
 from mintage import lease as rules
-from mintage.keeper import Tenancy
+from mintage import tenancy
+from mintage.lease import PoolRecord
+from mintage.store.ledger import Ledger
+from mintage.supply import Supply
+from mintage.tenancy import Tenancy
 from tests.simulator import Outcome, World
-from tests.simulator.simulator import VirtualStore, find_twins
+from tests.simulator.simulator import VirtualStore, twins_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mintage.lease import Lease, NamespaceRecord, NodeRecord, PoolRecord
+    from mintage.lease import Lease, NamespaceRecord, NodeRecord
+    from mintage.store.ledger import Server, Transaction
 
 SEEDS = range(1, 5)
 WORLDS = 60
@@ -29,6 +35,7 @@ def test_no_id_is_minted_twice_whatever_fails(seed: int) -> None:
     assert outcome.ids > 0
     assert sum(outcome.faults.values()) > 1_000
     assert not outcome.duplicates, "\n".join(map(str, outcome.duplicates))
+    assert outcome.below_floor == 0
 
 
 def test_a_seed_replays_exactly() -> None:
@@ -42,18 +49,25 @@ def test_twins_are_found_by_every_byte() -> None:
 
     for width in (8, 10, 16):
         ids = np.arange(1, 1000, dtype=np.uint64).repeat(2)[:, None].view(np.uint8).reshape(-1, 16)[:, :width].copy()
-        assert find_twins(ids) is None
+        assert not list(twins_of(ids))
         ids[700] = ids[20]
-        assert find_twins(ids) == (20, 700)
+        assert list(twins_of(ids)) == [(20, 700)]
 
 
 def hunt(seed: int, **options: Any) -> Outcome:
-    """The first world with a duplicate."""
+    """The first world with a duplicate, or an integer below a floor."""
     for index in range(WORLDS):
         outcome = World(seed, index, **options).run(EVENTS)
-        if outcome.duplicates:
+        if outcome.duplicates or outcome.below_floor:
             return outcome
     pytest.fail(f"no duplicate in {WORLDS} worlds")
+
+
+def test_an_integer_below_a_floor_that_was_told_of_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    broken_raised_floor(monkeypatch)
+    outcome = hunt(1, regions="sequence")
+    assert outcome.below_floor
+    assert not outcome.duplicates
 
 
 def broken_fence(patch: pytest.MonkeyPatch) -> None:
@@ -68,23 +82,57 @@ def broken_fence(patch: pytest.MonkeyPatch) -> None:
 
 
 def broken_token(patch: pytest.MonkeyPatch) -> None:
-    """Whoever asks extends."""
+    """Whoever asks extends; the answer is as they expect it, or the holder would refuse it."""
     extend = rules.extend
 
     def anybodys(record: NodeRecord | None, lease: Lease, **now: Any) -> NodeRecord:
         token = (record and record.token) or "anybody's"
-        return extend(record and replace(record, token=token), replace(lease, token=token), **now)
+        extended = extend(record and replace(record, token=token), replace(lease, token=token), **now)
+        return replace(extended, floor_ms=lease.floor_ms)
 
     patch.setattr(rules, "extend", anybodys)
+
+
+def broken_older_token(patch: pytest.MonkeyPatch) -> None:
+    """Any token of a grant extends it, not the last alone."""
+    extend = rules.extend
+
+    def of_the_grant(record: NodeRecord | None, lease: Lease, *, next_token: str, **now: Any) -> NodeRecord:
+        if record and record.token and record.token != next_token and record.floor_ms <= lease.floor_ms:
+            lease = replace(lease, token=record.token)
+        return extend(record, lease, next_token=next_token, **now)
+
+    patch.setattr(rules, "extend", of_the_grant)
+
+
+def broken_draw(patch: pytest.MonkeyPatch) -> None:
+    """The next token is drawn from what copies have in common."""
+    plan = Tenancy.plan
+
+    def from_memory(self: Tenancy) -> Callable[[], Callable[[], None]]:
+        known = self._lease.token if self._lease else ""
+        patch.setattr(tenancy, "new_token", lambda: f"{crc32(known.encode()):x}")
+        return plan(self)
+
+    patch.setattr(Tenancy, "plan", from_memory)
+
+
+def broken_rebirth(patch: pytest.MonkeyPatch) -> None:
+    """A process that is told of its copies goes on with the lease that it had."""
+
+    def goes_on(self: Tenancy) -> None:
+        self._serial += 1
+
+    patch.setattr(Tenancy, "reborn", goes_on)
 
 
 def broken_durability(patch: pytest.MonkeyPatch) -> None:
     """The store answers before it has written, and does not know that it lost something."""
     fail_over = VirtualStore.fail_over
 
-    def in_secret(self: VirtualStore, transactions: int) -> None:
+    def in_secret(self: VirtualStore, transactions: int, to: str = "") -> None:
         identity = self.book.identity
-        fail_over(self, transactions)
+        fail_over(self, transactions, to)
         self.book.identity = identity
 
     patch.setattr(VirtualStore, "fail_over", in_secret)
@@ -104,11 +152,32 @@ def broken_continuity(patch: pytest.MonkeyPatch) -> None:
     extend = rules.extend
 
     def anyway(record: NodeRecord | None, lease: Lease, *, identity: str, **now: Any) -> NodeRecord:
+        changes = {"changes": record.changes} if record else {}
         return replace(
-            extend(record, lease, identity=record.identity if record else identity, **now), identity=identity
+            extend(record, lease, identity=record.identity if record else identity, **now | changes), identity=identity
         )
 
     patch.setattr(rules, "extend", anyway)
+
+
+def broken_count(patch: pytest.MonkeyPatch) -> None:
+    """A window that ended is extended on the server that it was granted on, whichever was in between."""
+    extend = rules.extend
+
+    def uncounted(record: NodeRecord | None, lease: Lease, *, changes: int = 0, **now: Any) -> NodeRecord:
+        return extend(record, lease, changes=record.changes if record else changes, **now)
+
+    patch.setattr(rules, "extend", uncounted)
+
+
+def broken_note(patch: pytest.MonkeyPatch) -> None:
+    """An extension does not leave a note of its server in the pool."""
+
+    def changes(_: Ledger, t: Transaction, name: str, __: Server) -> int:
+        pool = t.look(PoolRecord, name)
+        return pool.changes if pool else 0
+
+    patch.setattr(Ledger, "_changes", changes)
 
 
 def broken_floor(patch: pytest.MonkeyPatch) -> None:
@@ -136,15 +205,26 @@ def broken_skip(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(rules, "note_server_of_namespace", goes_on)
 
 
+def broken_raised_floor(patch: pytest.MonkeyPatch) -> None:
+    """A sequence goes on with what it holds, whatever a segment says of the floor."""
+    offer = Supply._offer
+    patch.setattr(Supply, "_offer", lambda self, segment, most: offer(self, replace(segment, floor=0), most))
+
+
 # With seeds that show it soon.
 BROKEN = [
-    pytest.param(broken_fence, 4, {}, id="fence"),
+    pytest.param(broken_fence, 1, {}, id="fence"),
     pytest.param(broken_token, 1, {"regions": "sn"}, id="token"),
-    pytest.param(broken_durability, 5, {}, id="durability"),
+    pytest.param(broken_older_token, 1, {"regions": "sn"}, id="older token"),
+    pytest.param(broken_draw, 1, {"regions": "sn"}, id="draw"),
+    pytest.param(broken_rebirth, 2, {"regions": "sn"}, id="rebirth"),
+    pytest.param(broken_durability, 1, {}, id="durability"),
     pytest.param(broken_quarantine, 2, {"regions": "sn"}, id="quarantine"),
-    pytest.param(broken_continuity, 8, {"regions": "snowflake"}, id="continuity"),
+    pytest.param(broken_continuity, 1, {"regions": "snowflake"}, id="continuity"),
+    pytest.param(broken_count, 2, {"regions": "sn"}, id="count"),
+    pytest.param(broken_note, 4, {"regions": "sn"}, id="note"),
     pytest.param(broken_floor, 8, {"regions": "snowflake"}, id="floor"),
-    pytest.param(broken_release, 4, {"regions": "sn"}, id="release"),
+    pytest.param(broken_release, 1, {"regions": "sn"}, id="release"),
     pytest.param(broken_skip, 1, {"regions": "sequence"}, id="skip"),
 ]
 

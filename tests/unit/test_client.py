@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from mintage.store import Store
 
-KEY = "mm_s3cr3t-w0rd"
+KEY = "mint_s3cr3t-w0rd"
 URL = f"http://:{KEY}@a:1,b:2,c:3"
 SPAN_MS = 10_000
 NOW_MS = 1_763_719_200_000
@@ -95,8 +95,9 @@ def code_of(call: Callable[[], object]) -> str:
     return caught.value.code
 
 
-SEGMENT: dict[str, object] = {"namespace": "n", "first": "1", "last": "10", "stride": 1, "count": 10}
+SEGMENT: dict[str, object] = {"namespace": "n", "first": "1", "last": "10", "stride": 1, "count": 10, "floor": "0"}
 LEASE: dict[str, object] = {"pool": "p", "node": 3, "floor_ms": 0, "until_ms": NOW_MS + SPAN_MS, "token": "t0ken"}
+LONGER = LEASE | {"token": "next"}
 HELD = Lease("p", 3, 0, NOW_MS + SPAN_MS, "t0ken")
 NAMESPACE: dict[str, object] = {
     "namespace": "n",
@@ -105,6 +106,7 @@ NAMESPACE: dict[str, object] = {
     "stride": 1,
     "largest": 10,
     "identity": "i",
+    "floor": "0",
 }
 POOL: dict[str, object] = {
     "name": "p",
@@ -114,6 +116,7 @@ POOL: dict[str, object] = {
     "floor_ms": 0,
     "quarantine_until_ms": 0,
     "history_lost": False,
+    "changes": 0,
 }
 NODE: dict[str, object] = {
     "pool": "p",
@@ -124,6 +127,8 @@ NODE: dict[str, object] = {
     "identity": "i",
     "held": True,
     "holder": None,
+    "cloned_ms": 0,
+    "changes": 0,
 }
 STORE: dict[str, object] = {
     "url": "sqlite:",
@@ -143,7 +148,7 @@ VERBS: dict[str, tuple[Callable[[Store], object], object, bool]] = {
     "reserve": (lambda store: store.reserve("n", 10), SEGMENT, True),
     "give_back": (lambda store: store.give_back(Segment("n", 1, 10), 4), {"taken_back": True}, False),
     "acquire": (acquire, LEASE, True),
-    "extend": (lambda store: store.extend(HELD, now_ms=NOW_MS + 5), LEASE, True),
+    "extend": (lambda store: store.extend(HELD, now_ms=NOW_MS + 5, next_token="next"), LONGER, True),
     "release": (lambda store: store.release(HELD, used_until_ms=NOW_MS), None, False),
     "revoke": (lambda store: store.revoke("p", 3), NODE, True),
     "create_pool": (lambda store: store.create_pool("p", layout="test"), POOL, False),
@@ -280,11 +285,11 @@ def test_what_is_no_refusal_of_a_service_is_an_error(outcome: Answer, code: str)
 def test_what_a_service_says_is_shown_in_one_short_line_without_the_key() -> None:
     store, _ = scripted(problem("lease.lost", f"\x1b[31m{KEY}\r\n\0" + "x" * 3000))
     with pytest.raises(StoreError) as refused:
-        store.extend(HELD, now_ms=NOW_MS)
+        store.extend(HELD, now_ms=NOW_MS, next_token="next")
     assert refused.value.code == "store.refused"  # a NUL is no text
     store, _ = scripted(problem("lease.lost", f"\x1b[31m{KEY}\r\n" + "x" * 3000))
     with pytest.raises(LeaseError) as caught:
-        store.extend(HELD, now_ms=NOW_MS)
+        store.extend(HELD, now_ms=NOW_MS, next_token="next")
     assert str(caught.value).startswith("�[31m***��xxx")
     assert len(str(caught.value)) <= 1001
 
@@ -328,7 +333,7 @@ def spoilt(members: dict[str, object]) -> Iterator[dict[str, object]]:
     [
         (VERBS["reserve"][0], {name: value for name, value in SEGMENT.items() if name != "namespace"}),
         (acquire, LEASE),
-        (VERBS["extend"][0], LEASE),
+        (VERBS["extend"][0], LONGER),
         (VERBS["create_pool"][0], POOL),
         (VERBS["raise_floor"][0], NAMESPACE),
         (VERBS["revoke"][0], NODE),
@@ -425,6 +430,7 @@ def test_a_lease_may_begin_late_and_then_ends_a_span_later() -> None:
         {"node": 4},
         {"pool": "q"},
         {"token": "other"},
+        {"token": "t0ken"},
         {"until_ms": NOW_MS + SPAN_MS - 1},
         {"until_ms": 2**53 - 1},
         {"floor_ms": -1},
@@ -432,22 +438,22 @@ def test_a_lease_may_begin_late_and_then_ends_a_span_later() -> None:
     ids=str,
 )
 def test_an_extended_lease_that_is_another_or_shorter_is_refused(wrong: dict[str, object]) -> None:
-    store, _ = scripted(answer(LEASE | wrong))
-    assert code_of(lambda: store.extend(HELD, now_ms=NOW_MS)) == "store.refused"
+    store, _ = scripted(answer(LONGER | wrong))
+    assert code_of(lambda: store.extend(HELD, now_ms=NOW_MS, next_token="next")) == "store.refused"
 
 
 def test_an_extended_lease_never_begins_earlier() -> None:
     held = Lease("p", 3, 100, NOW_MS, "t0ken")
-    store, _ = scripted(answer(LEASE | {"floor_ms": 99}), answer(LEASE | {"floor_ms": 100}))
-    assert code_of(lambda: store.extend(held, now_ms=NOW_MS)) == "store.refused"
-    assert store.extend(held, now_ms=NOW_MS).floor_ms == 100
+    store, _ = scripted(answer(LONGER | {"floor_ms": 99}), answer(LONGER | {"floor_ms": 100}))
+    assert code_of(lambda: store.extend(held, now_ms=NOW_MS, next_token="next")) == "store.refused"
+    assert store.extend(held, now_ms=NOW_MS, next_token="next").floor_ms == 100
 
 
 @pytest.mark.parametrize("token", ["", "a b", "a\r\nX: y", "ü", "t" * 65])
 def test_a_token_that_nobody_was_given_is_not_sent(token: str) -> None:
     store, sender = scripted()
     lease = Lease("p", 3, 0, NOW_MS, token)
-    assert code_of(lambda: store.extend(lease, now_ms=NOW_MS)) == "lease.lost"
+    assert code_of(lambda: store.extend(lease, now_ms=NOW_MS, next_token="next")) == "lease.lost"
     assert code_of(lambda: store.release(lease, used_until_ms=NOW_MS)) == "lease.lost"
     assert sender.urls == []
 
@@ -465,8 +471,8 @@ def test_several_services_with_a_store_each_are_warned_of() -> None:
 
 
 def test_the_key_and_the_token_are_sent_as_headers_alone() -> None:
-    store, sender = scripted(answer(LEASE))
-    store.extend(HELD, now_ms=NOW_MS)
+    store, sender = scripted(answer(LONGER))
+    store.extend(HELD, now_ms=NOW_MS, next_token="next")
     (request,) = sender.requests
     assert request.headers["Authorization"] == f"Bearer {KEY}"
     assert request.headers["Lease-Token"] == HELD.token
@@ -780,6 +786,28 @@ def test_the_clients_have_the_same_methods() -> None:
 
     assert methods(Client) == methods(AsyncClient)
     assert {"next", "batch", "reserve", "mint", "describe", "inspect", "close"} <= methods(Client)
+
+
+def test_a_client_that_was_closed_says_so_and_asks_nobody() -> None:
+    client = Client("http://127.0.0.1:9")
+    client.close()
+    client.close()
+    calls: list[Callable[[], object]] = [
+        lambda: client.next("orders"),
+        lambda: client.batch("orders", 2),
+        lambda: client.reserve("orders", 2),
+        lambda: client.mint("sno"),
+        lambda: client.describe("orders"),
+        lambda: client.inspect("x"),
+    ]
+    assert {code_of(call) for call in calls} == {"generator.closed"}
+
+    async def ask() -> None:
+        async with AsyncClient("http://127.0.0.1:9") as asking:
+            pass
+        await asking.next("orders")
+
+    assert code_of(lambda: asyncio.run(ask())) == "generator.closed"
 
 
 def test_the_clients_are_mintages_own_names() -> None:

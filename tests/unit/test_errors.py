@@ -108,6 +108,12 @@ class AwayStore(MemoryStore):
         raise StoreError("the store is away", code="store.unavailable")
 
 
+def name_a_home_that_is_elsewhere_in_each_directory() -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MINTAGE_HOME", "state/mintage")
+        mintage.Sequence("orders").next()
+
+
 def open_a_file_of_a_newer_mintage() -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "ids.db"
@@ -161,6 +167,7 @@ RAISES: dict[str, Callable[[], object]] = {
     "config.snapshot": lambda: sno.Snapshot.from_json("{}"),
     "config.buffer": lambda: sno.Generator(1).fill(bytes(10)),
     "config.store": lambda: sno.Generator(store="nowhere:"),
+    "config.home": name_a_home_that_is_elsewhere_in_each_directory,
     "config.driver": lambda: load_driver("no_such_driver", "mysql"),
     "config.name": lambda: mintage.Sequence("orders!", "memory:"),
     "config.pool": mint_from_a_pool_of_another_layout,

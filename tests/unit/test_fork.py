@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import multiprocessing
 import os
+import platform
 import select
 import signal
 import subprocess
@@ -17,8 +19,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pytest
 
-from mintage import locality, sno, snowflake
-from mintage.errors import GenerationError
+from mintage import _core, forks, locality, sno, snowflake
+from mintage.errors import ArgumentError, FieldError, GenerationError
 from mintage.testing import ManualClock
 from tests.conftest import vectors
 
@@ -35,15 +37,45 @@ BOUND = 60
 Generator: TypeAlias = "sno.Generator | snowflake.Generator | locality.Generator"
 
 
+def raw_clone(flags: int = 0) -> int:
+    """A fork by the system call itself: no handler runs, the C library's or Python's."""
+    number = {"x86_64": 56, "aarch64": 220}[platform.machine()]
+    # PyDLL keeps the GIL, so that the child's only thread holds it.
+    pid: int = ctypes.PyDLL(None, use_errno=True).syscall(number, flags | signal.SIGCHLD, 0, 0, 0, 0)
+    if pid < 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    return pid
+
+
+def first_of_a_namespace() -> int:
+    """A raw clone that is pid 1 of a namespace of its own."""
+    new_user, new_pid = 0x10000000, 0x20000000
+    try:
+        return raw_clone(new_pid | (new_user if os.geteuid() else 0))
+    except PermissionError:
+        pytest.skip("this user may not make namespaces")
+
+
+def c_fork() -> int:
+    """A fork in C, of which Python learns nothing. As any other but Python's own, it is for a process without other
+    threads: one of them might wait for the GIL in this moment, and the child would wait for it for ever."""
+    pid: int = ctypes.PyDLL(None).fork()
+    return pid
+
+
+EVERY_FORK = [os.fork, c_fork, raw_clone, first_of_a_namespace]
+each_fork = pytest.mark.parametrize("fork", EVERY_FORK)
+
+
 class Child:
     """A forked process that runs a function; what that returns comes back through a pipe, as JSON."""
 
-    def __init__(self, run: Callable[[], object]) -> None:
+    def __init__(self, run: Callable[[], object], fork: Callable[[], int] = os.fork) -> None:
         self.reading, writing = os.pipe()
         with warnings.catch_warnings():
             # Python 3.12 warns of forks beside threads: to be safe there is what is tested.
             warnings.simplefilter("ignore", DeprecationWarning)
-            self.pid = os.fork()
+            self.pid = fork()
         if self.pid == 0:
             try:
                 answer = json.dumps({"result": run()})
@@ -203,6 +235,134 @@ def test_processes_of_multiprocessing_are_forks_too() -> None:
         process.join(BOUND)
         assert process.exitcode == 0
     assert len(set(minted)) == len(minted) == 50
+
+
+# -------------------------------------------------------------------------------------------------------- the one epoch
+
+
+@each_fork
+def test_every_fork_moves_the_child_to_an_epoch_that_no_ancestor_had(fork: Callable[[], int]) -> None:
+    def epochs() -> list[int]:
+        return [_core.epoch(), *Child(lambda: [_core.epoch(), _core.epoch()], fork).result()]
+
+    before = _core.epoch()
+    alone, child, grandchild, again = Child(lambda: [_core.epoch(), *Child(epochs, fork).result()]).result()
+    assert 0 < before < alone < child < grandchild == again
+    assert _core.epoch() == before
+
+
+@each_fork
+def test_no_fork_lets_a_child_mint_what_its_parent_does(fork: Callable[[], int]) -> None:
+    drawn = snowflake.Generator(layout=WIDE, clock=ManualClock(NOW), max_wait_ms=10**6)
+    given = snowflake.Generator(7)
+    given.new()
+    minted = [*drawn.batch(10)]
+
+    def mint() -> list[object]:
+        return [os.getpid(), outcome(given.new), [*islice(drawn, 3), *drawn.batch(7)]]
+
+    def mint_and_fork() -> list[object]:
+        return [mint(), Child(mint, fork).result()]
+
+    results = Child(lambda: Child(mint_and_fork, fork).result()).result()
+    if fork is first_of_a_namespace:
+        assert [pid for pid, _, _ in results] == [1, 1]
+    assert [refused for _, refused, _ in results] == ["fork.shared_node"] * 2
+    minted += [*drawn.batch(10), *chain.from_iterable(ids for _, _, ids in results)]
+    assert len(set(minted)) == len(minted) == 40
+
+
+@each_fork
+def test_threads_that_come_together_in_a_child_are_of_one_epoch(fork: Callable[[], int]) -> None:
+    def look() -> list[int]:
+        start, seen = threading.Barrier(8), []
+
+        def ask() -> None:
+            start.wait(BOUND)
+            seen.append(_core.epoch())
+
+        threads = [threading.Thread(target=ask) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(BOUND)
+        return [*seen, _core.epoch()]
+
+    def fork_often() -> bool:
+        before = _core.epoch()
+        return all(Child(look, fork).result() == [before + 1] * 9 for _ in range(20))
+
+    assert Child(fork_often).result()
+
+
+@each_fork
+def test_a_process_began_at_its_fork_whatever_epochs_it_has_been_through(fork: Callable[[], int]) -> None:
+    def look() -> list[int]:
+        return [_core.birth(), _core.start_epoch(), _core.birth()]
+
+    first, later, same = Child(look, fork).result()
+    assert _core.birth() < first == same < later
+
+
+def test_a_new_epoch_is_as_a_fork_to_every_generator() -> None:
+    def start_over() -> list[object]:
+        before = _core.epoch()
+        drawn, given = snowflake.Generator(layout=WIDE, clock=ManualClock(NOW)), snowflake.Generator(7)
+        node = drawn.node
+        given.new()
+        after = _core.start_epoch()
+        return [before < after == _core.epoch(), drawn.node != node, outcome(given.new)]
+
+    # In a child, as it is for good.
+    assert Child(start_over).result() == [True, True, "fork.shared_node"]
+
+
+@pytest.mark.parametrize("fork", [c_fork, raw_clone])
+def test_a_child_forked_in_c_finds_no_lock_of_its_parents_threads(fork: Callable[[], int]) -> None:
+    def work() -> str:
+        with forks.quiet():
+            return forks.load("json").__name__
+
+    def fork_meanwhile() -> object:
+        holds, done = threading.Event(), threading.Event()
+
+        def hold() -> None:
+            with forks.quiet():
+                holds.set()
+                done.wait(BOUND)
+
+        thread = threading.Thread(target=hold)
+        thread.start()
+        try:
+            assert holds.wait(BOUND)
+            return Child(work, fork).result()
+        finally:
+            done.set()
+            thread.join(BOUND)
+
+    assert Child(fork_meanwhile).result() == "json"
+
+
+def test_a_thread_may_fork_in_the_middle_of_a_verb_of_its_own() -> None:
+    def work() -> str:
+        with forks.quiet():
+            return "ok"
+
+    with forks.quiet():
+        child = Child(work)
+        if child.pid:
+            assert child.result() == "ok"
+
+
+def test_the_kernels_randomness_is_bytes_of_the_length_asked_for() -> None:
+    assert _core.kernel_random(0) == b""
+    assert len(_core.kernel_random(65_536)) == 65_536
+    assert len({_core.kernel_random(16) for _ in range(1000)}) == 1000
+    for count in (-1, 65_537):
+        with pytest.raises(FieldError, match=r"count .* is outside 0\.\.65536"):
+            _core.kernel_random(count)
+    with pytest.raises(ArgumentError):
+        _core.kernel_random(1.0)  # type: ignore[arg-type]
 
 
 # --------------------------------------------------------------------------------------------- generators with a number

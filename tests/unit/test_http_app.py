@@ -222,7 +222,7 @@ def test_integers_are_strings_however_large_they_are(ask: Asked) -> None:
     found = ask("POST", "/v1/sequences/large:next?count=2").json()
     assert found == {"namespace": "large", "ids": [start, str(MAX_INTEGER - 2)]}
     reserved = ask("POST", "/v1/sequences/other:reserve?count=1000").json()
-    assert reserved == {"namespace": "other", "first": "1", "last": "1000", "stride": 1, "count": 1000}
+    assert reserved == {"namespace": "other", "first": "1", "last": "1000", "stride": 1, "count": 1000, "floor": "0"}
 
 
 def test_the_tail_of_a_segment_is_taken_back_once(ask: Asked) -> None:
@@ -349,10 +349,24 @@ def test_a_lease_lives_by_its_token_alone(ask: Asked) -> None:
     full = ask("POST", "/v1/leases/mine", json=wanted)
     assert problem(full) == (503, "lease.none_free")
     assert int(full.headers["retry-after"]) * 1000 >= full.json()["retry_after_ms"] > 0
-    held = {"floor_ms": lease["floor_ms"], "until_ms": lease["until_ms"], "now_ms": now_ms}
+    held = {
+        "floor_ms": lease["floor_ms"],
+        "until_ms": lease["until_ms"],
+        "now_ms": now_ms,
+        "next_token": "next",
+        "previous_token": "",
+    }
     token = {"Lease-Token": lease["token"]}
     extended = ask("PATCH", "/v1/leases/mine/0", json=held, headers=token)
-    assert extended.json()["until_ms"] >= lease["until_ms"]
+    assert (extended.json()["token"], extended.json()["until_ms"] >= lease["until_ms"]) == ("next", True)
+    assert ask("PATCH", "/v1/leases/mine/0", json=held, headers=token).json() == extended.json()
+    copied = held | {"next_token": "another"}
+    assert problem(ask("PATCH", "/v1/leases/mine/0", json=copied, headers=token)) == (409, "lease.lost")
+    token = {"Lease-Token": "next"}
+    for wrong in ("", "a b", "t" * 65):
+        refused = ask("PATCH", "/v1/leases/mine/0", json=held | {"next_token": wrong}, headers=token)
+        assert problem(refused) == (400, "request.malformed")
+    held["next_token"] = "last"
     assert problem(ask("PATCH", "/v1/leases/mine/0", json=held, headers={"Lease-Token": "wrong"})) == (
         409,
         "lease.lost",
@@ -361,11 +375,12 @@ def test_a_lease_lives_by_its_token_alone(ask: Asked) -> None:
     listed = ask("GET", "/v1/leases?pool=mine")
     assert lease["token"] not in listed.text + ask("GET", "/v1/leases").text
     assert [(each["node"], each["holder"], each["held"]) for each in listed.json()["leases"]] == [(0, "me", True)]
+    assert abs(listed.json()["leases"][0]["cloned_ms"] - now_ms) < 60_000
     released = ask("DELETE", f"/v1/leases/mine/0?used_until_ms={now_ms}", headers=token)
     assert (released.status_code, released.content) == (204, b"")
     assert ask("GET", "/v1/leases?pool=mine").json()["leases"][0]["held"] is False
     assert [each["name"] for each in ask("GET", "/v1/pools").json()["pools"]] == ["mine"]
-    assert ask("PUT", "/v1/pools/yours", json={"layout": "yours/1"}).json()["span_ms"] == 10_000
+    assert ask("PUT", "/v1/pools/yours", json={"layout": "yours/1"}).json()["span_ms"] == 30_000
 
 
 WRONG: list[tuple[str, str, Ask, str]] = [
@@ -437,6 +452,19 @@ def test_what_is_wrong_is_named_with_its_value_and_limit(ask: Asked) -> None:
     assert detail == "count 10001 is outside 1..10000"
     detail = ask("POST", "/v1/sequences/orders:next?count=x").json()["detail"]
     assert detail == "count 'x' is not a whole number"
+
+
+@pytest.mark.parametrize("verb", ["next", "reserve", "give-back"])
+def test_a_verb_that_is_read_is_no_namespace_that_is_missing(verb: str) -> None:
+    with serving() as it:
+        for method in ("GET", "HEAD"):
+            response = it(method, f"/v1/sequences/orders:{verb}")
+            assert (response.status_code, response.headers["allow"]) == (405, "POST")
+        assert "use POST" in it("GET", f"/v1/sequences/orders:{verb}").json()["detail"]
+        # Unless there is one of that name.
+        assert it("PUT", f"/v1/sequences/orders:{verb}").status_code == 201
+        assert it("GET", f"/v1/sequences/orders:{verb}").json()["namespace"] == f"orders:{verb}"
+        assert it("GET", "/v1/sequences/users").status_code == 404
 
 
 def test_a_path_says_which_methods_it_has(ask: Asked) -> None:

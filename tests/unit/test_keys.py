@@ -24,9 +24,13 @@ PATTERNS = NAMES | NAMES.map(lambda name: f"{name}*") | st.just("*")
 EVERYWHERE = [right for right in RIGHTS if right not in {"metrics", "admin"}]
 
 
+def of(settings: Settings) -> Keys:
+    return Keys(settings.keys, settings.workers)
+
+
 def keys(**callers: str) -> Keys:
     """The keys of a service, by the name and the key of each caller."""
-    return Keys(Settings(keys={name: {"hash": digest(key)} for name, key in callers.items()}))
+    return of(Settings(keys={name: {"hash": digest(key)} for name, key in callers.items()}))
 
 
 def refusal(found: Keys, token: Any) -> RequestError:
@@ -42,11 +46,11 @@ def refusal(found: Keys, token: Any) -> RequestError:
 def test_a_key_is_256_random_bits_and_never_the_same() -> None:
     made = {new_key() for _ in range(1000)}
     assert len(made) == 1000
-    assert all(re.fullmatch(r"mm_[A-Za-z0-9_-]{43}", key) for key in made)
+    assert all(re.fullmatch(r"mint_[A-Za-z0-9_-]{43}", key) for key in made)
 
 
 def test_what_is_stored_of_a_key_is_its_sha_256() -> None:
-    assert digest("mm_x") == digest(b"mm_x") == f"sha256:{hashlib.sha256(b'mm_x').hexdigest()}"
+    assert digest("mint_x") == digest(b"mint_x") == f"sha256:{hashlib.sha256(b'mint_x').hexdigest()}"
 
 
 def test_a_key_finds_its_caller_whether_text_or_bytes() -> None:
@@ -58,7 +62,7 @@ def test_a_key_finds_its_caller_whether_text_or_bytes() -> None:
 
 @pytest.mark.parametrize("token", [None, "", b""])
 def test_without_a_key_it_is_told_how_to_send_one(token: str | bytes | None) -> None:
-    assert "Authorization: Bearer KEY" in str(refusal(keys(shop="mm_x"), token))
+    assert "Authorization: Bearer KEY" in str(refusal(keys(shop="mint_x"), token))
 
 
 @given(st.text(min_size=1, max_size=300) | st.binary(min_size=1, max_size=300))
@@ -70,7 +74,7 @@ def test_any_other_token_is_refused_and_not_repeated(token: str | bytes) -> None
     }
 
 
-@pytest.mark.parametrize("token", ["x" * 257, b"x" * 257, "x" * 10**7, "mm_\N{SNOWMAN}", b"\xff", "\ud800"])
+@pytest.mark.parametrize("token", ["x" * 257, b"x" * 257, "x" * 10**7, "mint_\N{SNOWMAN}", b"\xff", "\ud800"])
 def test_a_malformed_token_is_refused_before_it_is_hashed(token: str | bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     found = keys(shop=new_key())
     monkeypatch.setattr("mintage.server.keys.digest", pytest.fail)
@@ -104,8 +108,8 @@ def test_looking_a_key_up_is_one_hash_however_many_there_are(monkeypatch: pytest
 
 
 def test_without_keys_anybody_may_do_everything_but_what_needs_admin() -> None:
-    found = Keys(Settings())
-    for token in (None, "", "mm_whatever", b"\xff"):
+    found = of(Settings())
+    for token in (None, "", "mint_whatever", b"\xff"):
         caller = found.find(token)
         assert (caller.name, caller.bucket) == ("", None)
         assert {right for right in RIGHTS if caller.may(right, "orders")} == RIGHTS.keys() - {"admin"}
@@ -181,7 +185,7 @@ def test_what_is_no_pattern_is_refused(pattern: str) -> None:
     assert caught.value.code == "config.setting"
 
 
-@pytest.mark.parametrize("name", ["", "a b", "-a", "a\n", "a" * 65, "mm_a"])
+@pytest.mark.parametrize("name", ["", "a b", "-a", "a\n", "a" * 65, "mint_a"])
 def test_what_is_no_name_of_a_key_is_refused(name: str) -> None:
     with pytest.raises(ConfigError, match="name of a key") as caught:
         check_key_name(name)
@@ -193,8 +197,8 @@ def test_what_is_no_name_of_a_key_is_refused(name: str) -> None:
 
 def bucket_of(workers: int = 1, **rate: int) -> Any:
     """The bucket of a key."""
-    key = KeySettings(hash=digest("mm_x"), **rate)  # type: ignore[arg-type]
-    return Keys(Settings(keys={"shop": key}, workers=workers)).find("mm_x").bucket
+    key = KeySettings(hash=digest("mint_x"), **rate)  # type: ignore[arg-type]
+    return of(Settings(keys={"shop": key}, workers=workers)).find("mint_x").bucket
 
 
 def taken(bucket: Any) -> int:
@@ -229,13 +233,13 @@ def new(capsys: pytest.CaptureFixture[str], *words: str) -> str:
 
 def test_a_new_key_is_let_in_by_the_lines_that_come_with_it(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     printed = new(capsys, "shop", "--right", "orders*=next,describe", "--right", "sno=mint")
-    key, *others = re.findall(r"mm_\S+", printed)
+    key, *others = re.findall(r"mint_\S+", printed)
     assert others == []
     lines = printed.partition("for the configuration file:\n")[2]
     assert key not in lines
     (tmp_path / "mintage.toml").write_text(lines)
     settings = Settings.load(["--config", str(tmp_path / "mintage.toml")])
-    caller = Keys(settings).find(key)
+    caller = of(settings).find(key)
     assert caller.name == "shop"
     assert caller.may("describe", "orders-eu")
     assert caller.may("mint", "sno")
@@ -249,7 +253,7 @@ def test_the_lines_are_toml_whatever_the_name(name: str, capsys: pytest.CaptureF
     assert facts["hash"] == digest(facts["key"])
     assert facts["rights"] == {"*": ["next"]}
     (tmp_path / "mintage.toml").write_text(facts["toml"])
-    assert Keys(Settings.load(["--config", str(tmp_path / "mintage.toml")])).find(facts["key"]).name == name
+    assert of(Settings.load(["--config", str(tmp_path / "mintage.toml")])).find(facts["key"]).name == name
 
 
 def test_every_time_it_is_another_key(capsys: pytest.CaptureFixture[str]) -> None:
@@ -260,7 +264,7 @@ def test_every_time_it_is_another_key(capsys: pytest.CaptureFixture[str]) -> Non
     ("words", "status", "sentence"),
     [
         (["a b"], 78, "'a b' is no name of a key"),
-        (["mm_x"], 78, "the name of a key begins with mm_"),
+        (["mint_x"], 78, "the name of a key begins with mint_"),
         (["shop", "--right", "next"], 2, "argument --right: 'next' is not PATTERN=RIGHT,RIGHT"),
         (["shop", "--right", "orders=fly"], 78, "'fly' is no right: use one of next, reserve"),
         (["shop", "--right", "orders="], 78, "'' is no right"),

@@ -16,12 +16,17 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from mintage import Sequence, keeper
+from mintage._core import start_epoch
 from mintage._core.service import Bucket, HttpSession, Lane, RespSession
+from mintage.store import open_store
 from mintage.store.memory import MemoryStore
 from tests.service.wire import command, head
+from tests.unit.test_fork import Child
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from mintage.store import Store
 
 LIMIT = 4096
 MOST = 100
@@ -43,10 +48,10 @@ class Served(NamedTuple):
     orders: Sequence
 
 
-def served(*, is_open: bool = True, bucket: Bucket | None = None) -> Served:
+def served(*, is_open: bool = True, bucket: Bucket | None = None, store: Store | None = None) -> Served:
     """A lane with one namespace, of which two segments less one integer are held: 2 to 50, and 51 to 100."""
     lane = Lane(open=is_open, limit=LIMIT, most=MOST, trace_header="X-Trace-Id")
-    orders = Sequence("orders", MemoryStore(), step=STEP)
+    orders = Sequence("orders", store or MemoryStore(), step=STEP)
     lane.serve("orders", orders, bucket)
     orders.next()
     # No more is fetched after this: nobody waits.
@@ -399,6 +404,23 @@ def test_integers_are_taken_as_far_as_they_are_held() -> None:
         with pytest.raises(KeyError):
             verb("others", 1)
     assert lane.counts() == [], "only what the lane answered by itself is counted"
+
+
+def test_a_process_that_was_restored_hands_out_nothing_that_its_lane_held(tmp_path: Path) -> None:
+    def restored() -> None:
+        keeper.use(keeper.Keeper(inline=True))
+        lane, orders = served(store=open_store(f"sqlite:///{tmp_path}/ids.db"))
+        session = RespSession(lane)
+        assert session.feed(command("INCR", "orders")) == b":2\r\n"
+        start_epoch()
+        # Python fetches anew, behind all that was reserved.
+        assert session.feed(command("INCR", "orders") * 3) == (b"", [b"INCR", b"orders"])
+        assert lane.take("orders", HELD) == []
+        assert lane.row("orders", 1) is None
+        assert orders.next() > 1 + HELD
+
+    # In a child, as it would be another process to all tests that follow.
+    Child(restored).result()
 
 
 # --- rates -----------------------------------------------------------------------------------------------------------

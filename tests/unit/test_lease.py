@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from mintage import lease as rules
 from mintage.errors import ConfigError, FieldError, GenerationError, LeaseError, MintError
 from mintage.lease import (
     CLOCK_LIMIT_MS,
@@ -37,9 +38,9 @@ from mintage.lease import (
     choose,
     create_namespace,
     create_pool,
-    extend,
     give_back,
     grant,
+    is_of_a_clone,
     note_server,
     note_server_of_namespace,
     raise_floor,
@@ -52,11 +53,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 NOW = 1_700_000_000_000
-SPAN = 10_000
+SPAN = 30_000
 POOL = PoolRecord("p", "test", "here", SPAN)
 
 moments = st.integers(NOW - 200_000, NOW + 200_000)
 spans = st.integers(MIN_SPAN_MS, 100_000)
+
+
+def extend(record: NodeRecord | None, lease: Lease, *, next_token: str = "next", **options: Any) -> NodeRecord:
+    return rules.extend(record, lease, next_token=next_token, **options)
 
 
 def node(until_ms: int, number: int = 0) -> NodeRecord:
@@ -177,6 +182,28 @@ def test_no_forgotten_window_ends_after_a_quarantine(now: int, skew: int, span: 
     assert extended.until_ms <= note_server(pool, "there", now + later).floor_ms
 
 
+def test_an_earlier_floor_outlives_a_change_of_the_server() -> None:
+    pool = note_server(replace(POOL, floor_ms=NOW + 10**6, quarantine_until_ms=NOW + 2 * 10**6), "there", NOW)
+    # Windows may begin as late as the floor, and end a span later.
+    assert pool.floor_ms == NOW + 10**6 + SPAN + CLOCK_LIMIT_MS + CLOCK_MARGIN_MS
+    assert pool.quarantine_until_ms == NOW + 2 * 10**6
+
+
+def test_a_server_that_comes_back_is_another() -> None:
+    first = grant(POOL, None, 0, token="t", holder="h", now_ms=NOW, span_ms=SPAN)
+    back = note_server(note_server(POOL, "there", NOW), "here", NOW)
+    assert (back.identity, back.changes) == ("here", 2)
+    late = NOW + SPAN - CLOCK_LIMIT_MS - CLOCK_MARGIN_MS
+
+    def extended(changes: int, now_ms: int) -> NodeRecord:
+        return extend(first, first.as_lease(), identity="here", changes=changes, now_ms=now_ms, store_now_ms=now_ms)
+
+    assert extended(0, late).changes == 0
+    assert extended(back.changes, late - 1).changes == 2
+    assert code_of(lambda: extended(back.changes, late)) == "lease.lost"
+    assert not is_of_a_clone(replace(first, token="t2"), first.as_lease(), "here", back.changes)
+
+
 @given(first=moments, later=st.integers(0, 10**6))
 def test_a_second_change_of_the_server_shortens_no_quarantine(first: int, later: int) -> None:
     once = note_server(POOL, "there", first)
@@ -291,7 +318,76 @@ def test_on_another_server_a_lease_goes_on_only_if_its_window_is_unbroken(left: 
         assert (on_another().until_ms, on_another().identity) == (NOW + SPAN, "there")
 
 
-@pytest.mark.parametrize(("claimed", "believed"), [(12_000, 12_000), (16_000, 16_000), (10**15, 16_000)])
+def test_an_extension_moves_the_token_and_an_older_one_is_worth_nothing() -> None:
+    first = node(NOW + 1)
+    extended = extend(first, first.as_lease(), identity="here", now_ms=NOW, store_now_ms=NOW)
+    assert extended.token == "next"
+
+    def wrong(lease: Lease) -> NodeRecord:
+        return extend(extended, lease, next_token="n3", identity="here", now_ms=NOW, store_now_ms=NOW)
+
+    with pytest.raises(LeaseError, match="another copy of its holder") as caught:
+        wrong(first.as_lease())
+    assert caught.value.code == "lease.lost"
+    assert is_of_a_clone(extended, first.as_lease(), "here")
+    # Nor is the token before the holder's own.
+    assert code_of(lambda: wrong(Lease("p", 0, first.floor_ms, NOW, "made up", "next"))) == "lease.lost"
+
+
+def test_the_same_next_token_is_answered_again_with_the_record_as_it_is() -> None:
+    first = node(NOW + 1)
+    extended = extend(first, first.as_lease(), identity="here", now_ms=NOW, store_now_ms=NOW)
+    for identity in ("here", "there"):
+        again = extend(extended, first.as_lease(), identity=identity, now_ms=NOW + 500, store_now_ms=NOW + 500)
+        assert again is extended
+    over = replace(extended, token=None)
+    assert (
+        code_of(lambda: extend(over, first.as_lease(), identity="here", now_ms=NOW, store_now_ms=NOW)) == "lease.lost"
+    )
+
+
+@pytest.mark.parametrize("winner", [0, 1])
+def test_a_server_that_forgot_the_last_extension_lets_one_copy_go_on_by_the_token_before(winner: int) -> None:
+    first = node(NOW + 1)
+    held = extend(first, first.as_lease(), identity="here", now_ms=NOW, store_now_ms=NOW).as_lease("token")
+    copies = [held, replace(first.as_lease(), until_ms=held.until_ms)]
+
+    def there(record: NodeRecord, at: int, token: str) -> NodeRecord:
+        return extend(record, copies[at], next_token=token, identity="there", now_ms=NOW, store_now_ms=NOW)
+
+    moved = there(first, winner, "n1")
+    assert (moved.token, moved.identity) == ("n1", "there")
+    assert code_of(lambda: there(moved, 1 - winner, "n2")) == "lease.lost"
+
+
+def test_a_token_before_counts_only_on_another_server_and_only_in_an_unbroken_window() -> None:
+    first = node(NOW + 1)
+    lease = Lease("p", 0, first.floor_ms, NOW + SPAN, "forgotten", "token")
+    late = NOW + SPAN - CLOCK_LIMIT_MS - CLOCK_MARGIN_MS
+    refused = [("here", NOW), ("there", late)]
+    for identity, now in refused:
+        with pytest.raises(LeaseError):
+            extend(first, lease, identity=identity, now_ms=now, store_now_ms=now)
+    assert extend(first, lease, identity="there", now_ms=late - 1, store_now_ms=late - 1).token == "next"
+    # No token before is no token.
+    none = replace(lease, previous="")
+    for record in (first, replace(first, token="")):
+        with pytest.raises(LeaseError):
+            extend(record, none, identity="there", now_ms=NOW, store_now_ms=NOW)
+
+
+@pytest.mark.parametrize(
+    ("changes", "is_clone"),
+    [({}, False), ({"token": "t2"}, True), ({"token": None}, False), ({"token": "t2", "floor_ms": 1}, False),
+     ({"token": "t2", "identity": "there"}, False)],
+)  # fmt: skip
+def test_a_copy_of_the_holder_has_the_same_grant_and_an_older_token(changes: dict[str, Any], is_clone: bool) -> None:
+    record = node(NOW + 1)
+    assert is_of_a_clone(replace(record, **changes), record.as_lease(), "here") is is_clone
+    assert not is_of_a_clone(None, record.as_lease(), "here")
+
+
+@pytest.mark.parametrize(("claimed", "believed"), [(32_000, 32_000), (36_000, 36_000), (10**15, 36_000)])
 def test_a_holder_knows_its_window_better_than_a_server_that_forgot_but_not_beyond_what_could_be(
     claimed: int, believed: int
 ) -> None:
@@ -357,8 +453,34 @@ def test_a_floor_moves_forward_to_the_next_integer_and_never_back(namespace: Nam
     assert raised.high_water <= max(namespace.maximum, namespace.high_water)
     following = raised.high_water + raised.stride
     assert following >= value or following > raised.maximum
-    if raised != namespace and following <= raised.maximum:
+    if raised.high_water != namespace.high_water and following <= raised.maximum:
         assert following - raised.stride < value
+    assert raised.floor == value
+    assert raise_floor(raised, value - 1) == raised
+
+
+@given(namespace=namespaces(), count=counts, at=st.integers(0, MAX_COUNT), value=values)
+def test_below_a_floor_nothing_is_taken_back_or_reserved(
+    namespace: NamespaceRecord, count: int, at: int, value: int
+) -> None:
+    reserved, segment = reserve(namespace, count)
+    first_unused = segment.as_range()[at % len(segment)]
+    raised = raise_floor(reserved, value)
+    back = give_back(raised, segment, first_unused)
+    assert (back is None) == (value > segment.last)
+    try:
+        _, following = reserve(back or raised, 1)
+    except GenerationError:
+        return
+    assert following.first >= value
+    assert following.floor == value
+    if back is not None:
+        assert following.first - namespace.stride < max(value, first_unused)
+
+
+def test_a_floor_holds_whatever_a_server_that_took_over_remembers_of_the_rest() -> None:
+    namespace = replace(create_namespace("n", "here"), high_water=3, floor=50)
+    assert reserve(namespace, 2)[1] == Segment("n", 50, 51)
 
 
 @given(namespace=namespaces(), count=counts, at=st.integers(0, MAX_COUNT), other=st.integers(0, 3))
@@ -410,7 +532,7 @@ def test_a_skip_stays_on_the_integers_of_the_namespace(namespace: NamespaceRecor
     ("options", "what"),
     [
         ({"start": -1}, "-1"),
-        ({"start": MAX_INTEGER + 1}, "value"),
+        ({"start": MAX_INTEGER + 1}, "start"),
         ({"maximum": -1}, "-1"),
         ({"start": 5, "maximum": 4}, "maximum 4"),
         ({"start": 6, "maximum": 9, "stride": 5}, "maximum 9"),

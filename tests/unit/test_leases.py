@@ -17,6 +17,7 @@ from mintage.testing import ManualClock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 SECOND = 10**9
 MS = 10**6
@@ -147,7 +148,7 @@ def test_a_lease_that_ran_out_while_nobody_took_the_number_goes_on(
 
 @pytest.mark.usefixtures("inline")
 def test_a_revoked_lease_serves_to_the_end_of_its_window(store: MemoryStore, clock: ManualClock) -> None:
-    generator = snowflake.Generator(3, store=store, clock=clock)
+    generator = snowflake.Generator(3, store=store, clock=clock, span_ms=10_000)
     generator.new()
     store.revoke("snowflake", 3)
     clock.advance(9 * SECOND)
@@ -222,6 +223,39 @@ def test_old_rows_want_a_number_that_was_never_used(store: MemoryStore, clock: M
     assert caught.value.code == "lease.history"
     exclusive = sno.Generator(store=store, clock=clock, never_used=True)
     assert exclusive.new_at(past).partition != usual.new().partition
+
+
+@pytest.mark.usefixtures("inline")
+def test_a_store_that_the_environment_names_knows_of_earlier_holders_too(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("MINTAGE_STORE", f"sqlite:///{tmp_path}/store.db")
+    assert code(lambda: sno.Generator().new_at(NOW_MS * MS)) == "lease.history"
+    assert sno.Generator(never_used=True).new_at(NOW_MS * MS).timestamp_ns == NOW_MS * MS
+
+
+@pytest.mark.usefixtures("inline")
+def test_what_was_ported_is_never_minted_again(store: MemoryStore, clock: ManualClock) -> None:
+    now = clock.now_ns
+    porting = sno.Generator(store=store, clock=clock, never_used=True, nodes=range(5, 6))
+    ported = [porting.new_at(now - 4 * MS), porting.new_at(now - 10**6 * MS)]
+    for time in (now, now + 4 * MS, now + 10**6 * MS):
+        # From its lease on, times are those of new().
+        assert code(lambda: porting.new_at(time)) == "lease.history"  # noqa: B023
+    porting.close()
+    (record,) = store.list_leases()
+    assert record.token is None
+    # Where a later holder begins, whatever its clock says.
+    assert record.until_ms >= now // MS > max(one.timestamp_ns for one in ported) // MS
+
+
+@pytest.mark.usefixtures("inline")
+def test_what_was_ported_and_what_is_minted_never_meet(store: MemoryStore, clock: ManualClock) -> None:
+    generator = sno.Generator(store=store, clock=clock, never_used=True)
+    generator.new_at(clock.now_ns - 4 * MS)
+    clock.advance(-4 * MS)
+    minted = generator.new()
+    assert code(lambda: generator.new_at(minted.timestamp_ns)) == "lease.history"
 
 
 @pytest.mark.usefixtures("inline")

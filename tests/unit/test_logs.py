@@ -8,7 +8,6 @@ import json
 import logging
 import re
 import sys
-import time
 import warnings
 from pathlib import Path
 from types import SimpleNamespace
@@ -143,7 +142,7 @@ def test_secrets_are_masked_wherever_they_turn_up(start: Callable[..., io.String
     except ValueError:
         log().exception("failed")
     text = stream.getvalue()
-    assert "mm_***" in text
+    assert "mint_***" in text
     assert "mysql://ids:***@" in text
     assert "a=1" in text
     for secret in (key[3:], key[3:30], "s3cret", "s3@cret", "s3"):
@@ -151,15 +150,13 @@ def test_secrets_are_masked_wherever_they_turn_up(start: Callable[..., io.String
 
 
 def test_names_that_only_begin_like_a_key_are_not_masked() -> None:
-    assert logs.masked("mm_orders http://127.0.0.1:8080/x") == "mm_orders http://127.0.0.1:8080/x"
+    assert logs.masked("mint_orders http://127.0.0.1:8080/x") == "mint_orders http://127.0.0.1:8080/x"
 
 
-@pytest.mark.parametrize("piece", ["://:a", "token", "mm_", "://", "?token", "@:", "://a:b@"])
+@pytest.mark.parametrize("piece", ["://:a", "token", "mint_", "://", "?token", "@:", "://a:b@"])
 def test_masking_a_long_hostile_text_takes_no_time(piece: str) -> None:
-    began = time.perf_counter()
-    logs.masked("&" + piece * 40_000)
-    # Patterns that go back and forth would take minutes.
-    assert time.perf_counter() - began < 5
+    # Patterns that go back and forth would take longer than a test may.
+    logs.masked("&" + piece * 200_000)
 
 
 HOSTILE = "orders\n2026-01-01T00:00:00Z [info] forged\r\x1b[2J\x00\x9b\u2028\u202e"

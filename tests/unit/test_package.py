@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import os
+import pickle
 import re
 import subprocess
 import sys
@@ -16,6 +18,7 @@ import pytest
 
 import mintage
 from mintage import _core, anatomy, errors, locality, sno, snowflake, testing
+from mintage.extras import install_line
 
 MODULES = [mintage, anatomy, errors, locality, sno, snowflake, testing]
 each_module = pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)
@@ -49,6 +52,71 @@ PROMISED = {
 )
 def test_what_is_promised_exists(owner: object, name: str) -> None:
     assert hasattr(owner, name)
+
+
+# ----------------------------------------------------------------------------------------------------------- installing
+
+
+@pytest.mark.parametrize("name", ["mintage", "mintage-of-our-own"])
+def test_the_line_that_installs_an_extra_names_the_installed_distribution(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(metadata, "metadata", lambda _: {"Name": name})
+    assert install_line("redis") == f"pip install '{name}[redis]'"
+
+
+def test_no_index_is_asked_for_a_distribution_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(_: str) -> None:
+        raise metadata.PackageNotFoundError
+
+    monkeypatch.setattr(metadata, "metadata", missing)
+    assert install_line("redis") == "pip install '.[redis]' in the source tree"
+
+
+def test_pages_install_from_the_source_tree() -> None:
+    root = Path(__file__).parents[2]
+    pages = [root / "README.md", *(root / "docs").rglob("*.md"), *(root / "deploy").rglob("*.*")]
+    installed = re.compile(r"pip install (?:-\S+ )*'?mintage")
+    assert [page for page in pages if page.is_file() and installed.search(page.read_text("utf-8"))] == []
+
+
+def test_extras_are_installed_by_one_line() -> None:
+    sources = Path(mintage.__file__).parent.rglob("*.py")
+    assert [source.name for source in sources if "pip install" in source.read_text("utf-8")] == ["extras.py"]
+
+
+def test_the_extension_names_no_directory_of_whoever_built_it() -> None:
+    content = Path(_core.__file__).read_bytes()
+    for directory in (os.environ.get("CARGO_HOME") or Path.home() / ".cargo", Path(__file__).parents[2]):
+        assert os.fsencode(directory) + b"/" not in content, directory
+
+
+MINTERS = {
+    "mintage.sno": ["new", "new_at"],
+    "mintage.snowflake": ["new"],
+    "mintage.locality": ["new", "use_sequential_ids", "use_variable_ids"],
+}
+
+
+@pytest.mark.parametrize(("module", "name"), [(module, name) for module, names in MINTERS.items() for name in names])
+def test_a_function_of_a_module_can_be_named_pickled_and_written_into_a_migration(module: str, name: str) -> None:
+    function = getattr(sys.modules[module], name)
+    # As django.db.migrations.serializer.FunctionTypeSerializer writes a default.
+    assert (function.__module__, function.__qualname__) == (module, name)
+    assert not isinstance(getattr(function, "__self__", None), type)
+    assert pickle.loads(pickle.dumps(function)) is function
+    assert copy.deepcopy(function) is function
+
+
+def test_the_functions_of_modules_take_what_the_methods_take() -> None:
+    assert str(inspect.signature(sno.new)) == "(meta=0)"
+    assert str(inspect.signature(snowflake.new)) == str(inspect.signature(locality.new)) == "()"
+    assert (sno.new(7).meta, sno.new(meta=8).meta) == (7, 8)
+    for call in (lambda: snowflake.new(1), lambda: locality.new(meta=1), lambda: sno.new(1, 2)):  # type: ignore[call-arg]
+        with pytest.raises(TypeError):
+            call()
+    with pytest.raises(TypeError):
+        _core.as_function(len, "builtins")
 
 
 # ------------------------------------------------------------------------------------------------------------ importing
@@ -255,3 +323,21 @@ def test_every_code_is_raised_somewhere_and_no_other_is() -> None:
     families = {code.partition(".")[0] for code in errors.CATALOGUE}
     raised = set(re.findall(rf'"((?:{"|".join(families)})\.[a-z_]+)"', text))
     assert raised == set(errors.CATALOGUE)
+
+
+def test_dead_ids_are_hidden_from_whoever_asks_for_all_objects() -> None:
+    # In a process of its own, as one that died twice ends in a crash of the interpreter.
+    code = (
+        "import gc\n"
+        "from mintage import locality, sno\n"
+        "for scheme in (sno, locality):\n"
+        "    texts = [str(scheme.new()) for _ in range(1000)]\n"
+        "    for _ in range(5):\n"
+        "        sum(isinstance(each, scheme.ID) for each in gc.get_objects())\n"
+        "        ids = [scheme.ID.parse(text) for text in texts]\n"
+        "        assert [str(each) for each in ids] == texts\n"
+        "        assert len({id(each) for each in ids}) == 1000\n"
+        "        del ids\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")

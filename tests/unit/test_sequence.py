@@ -15,8 +15,8 @@ import mintage
 from mintage import Sequence, keeper
 from mintage._core.sequence import Pool
 from mintage.errors import GenerationError, StoreError
-from mintage.keeper import Supply, next_step
 from mintage.store.memory import MemoryStore
+from mintage.supply import Supply, above, next_step
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -275,7 +275,7 @@ def test_a_step_follows_the_rate() -> None:
 
 def test_the_rate_is_that_of_the_segment_that_was_used_up(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
     now_s = 0.0
-    monkeypatch.setattr("mintage.keeper.time.monotonic", lambda: now_s)
+    monkeypatch.setattr("mintage.supply.time.monotonic", lambda: now_s)
     supply, offered = (
         Supply(store, "orders", pool := Offered(), min_step=10, max_step=10_000, target_ms=1000),
         pool.sizes,
@@ -289,6 +289,29 @@ def test_the_rate_is_that_of_the_segment_that_was_used_up(store: MemoryStore, mo
             now_s += offered[current - 1] / 200
         supply.advanced()
     assert max(offered) == offered[-1] == 200, "at 200 a second, for a second"
+
+
+@given(floor=st.integers(0, 3000), first=st.integers(0, 2000), count=st.integers(1, 200), stride=st.integers(1, 50))
+def test_what_is_above_a_floor_is_all_that_is_not_below_it(floor: int, first: int, count: int, stride: int) -> None:
+    left = [each for each in range(first, first + count * stride, stride) if each >= floor]
+    part = above(floor, first, count, stride)
+    assert left == ([] if part is None else [*range(part[0], part[0] + part[1] * part[2], part[2])])
+
+
+@pytest.mark.parametrize("floor", [3, 5, 8, 11, 14, 21, 22, 1000])
+@pytest.mark.parametrize("taken", [1, 4, 10])
+def test_a_floor_that_is_raised_holds_from_the_next_answer_on(store: MemoryStore, floor: int, taken: int) -> None:
+    orders = Sequence("orders", store, step=10)
+    handed = [orders.next() for _ in range(taken)]
+    store.raise_floor("orders", floor)
+    # The segment that is fetched ahead tells of it, while integers of the one before are left.
+    assert keeper.current().step() == 0
+    later = [orders.next() for _ in range(40)]
+    assert min(later) >= floor
+    assert later == sorted({*later} - {*handed})
+    assert {*later} >= {each for each in range(floor, 11) if each not in handed}
+    orders.close()
+    assert high_water(store) == later[-1]
 
 
 class Offered:

@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "reference" / "settings.md"
-HASH = digest("mm_somebody")
-OTHER_HASH = digest("mm_somebody_else")
+HASH = digest("mint_somebody")
+OTHER_HASH = digest("mint_somebody_else")
 WORDS = [name for name in Settings.model_fields if name not in TABLES]
 
 
@@ -274,7 +274,7 @@ LINES = [
     (["--store", "frob://host"], "--store ***: there is no such kind of store: use one of memory, sqlite"),
     (["--store", "MEMORY:", "--workers", "2"], "workers is 2, and each would have a memory: store of its own"),
     (["--config", "/no/such.toml"], "--config '/no/such.toml' cannot be read: there is no such file"),
-    (["--config", "/"], "--config '/' cannot be read: there is no such file"),
+    (["--config", "/"], "--config '/' cannot be read: it is no file"),
     (["--config", ""], "--config '' is not a file that can be read"),
 ]
 
@@ -290,6 +290,9 @@ def test_a_wrong_command_line_is_one_sentence_with_the_setting_the_value_and_the
 
 VARIABLES = [
     ("MINTAGE_WORKERS", "65", "MINTAGE_WORKERS=65 is not a whole number in 1..64"),
+    ("MINTAGE_INSECURE", "yes", "MINTAGE_INSECURE='yes' is not true or false"),
+    ("MINTAGE_INSECURE", "1", "MINTAGE_INSECURE='1' is not true or false"),
+    ("MINTAGE_AUTO_CREATE", "on", "MINTAGE_AUTO_CREATE='on' is not true or false"),
     ("MINTAGE_INSECURE", "maybe", "MINTAGE_INSECURE='maybe' is not true or false"),
     ("MINTAGE_AUTO_CREATE", "none", "MINTAGE_AUTO_CREATE='none' is not true or false"),
     ("MINTAGE_STORE", "frob", "MINTAGE_STORE=***: a store's URL begins with its kind"),
@@ -478,14 +481,14 @@ def test_no_error_tells_the_stores_url(before: str, after: str) -> None:
     [
         f"store = 'redis//{SECRET}'",
         f"store = ['{SECRET}']",
-        f"keys = 'mm_{SECRET}'",
-        f"keys.web = 'mm_{SECRET}'",
-        f"keys.web.hash = 'mm_{SECRET}'",
-        f"keys.web.key = 'mm_{SECRET}'",
-        f"[keys.mm_{SECRET}]",
-        f"[keys.mm_{SECRET}]\nhash = '{HASH}'",
-        f"keys = ['mm_{SECRET}']",
-        f"mm_{SECRET} = 5",
+        f"keys = 'mint_{SECRET}'",
+        f"keys.web = 'mint_{SECRET}'",
+        f"keys.web.hash = 'mint_{SECRET}'",
+        f"keys.web.key = 'mint_{SECRET}'",
+        f"[keys.mint_{SECRET}]",
+        f"[keys.mint_{SECRET}]\nhash = '{HASH}'",
+        f"keys = ['mint_{SECRET}']",
+        f"mint_{SECRET} = 5",
     ],
 )
 def test_no_error_tells_what_is_in_the_place_of_a_secret(text: str, write: Callable[[str], str]) -> None:
@@ -576,14 +579,21 @@ def test_a_wrong_setting_ends_the_command_with_78(capsys: pytest.CaptureFixture[
     assert main(["serve", "--http", "0.0.0.0:80"]) == 78
 
 
-@pytest.mark.parametrize(("package", "words"), [("pydantic", []), ("pydantic_settings", ["--help"])], ids=str)
+@pytest.mark.parametrize(("package", "words"), [("pydantic", []), ("pydantic_settings", ["--workers", "2"])], ids=str)
 def test_without_the_extra_it_says_what_to_install(package: str, words: list[str]) -> None:
     script = f"import sys; sys.modules[{package!r}] = None; from mintage.cli import main; sys.exit(main(sys.argv[1:]))"
     done = subprocess.run([sys.executable, "-c", script, "serve", *words], capture_output=True, timeout=60, check=False)
     assert (done.returncode, done.stdout) == (78, b"")
-    assert (
-        done.stderr.decode() == f"mintage: the service needs the package {package}: pip install 'mintage[server]'\n"
-    )
+    assert done.stderr.decode() == f"mintage: the service needs the package {package}: pip install 'mintage[server]'\n"
+
+
+@pytest.mark.parametrize("word", ["--help", "-h"])
+def test_without_the_extra_there_is_help_which_says_what_to_install(word: str) -> None:
+    script = "import sys; sys.modules['pydantic'] = None; from mintage.cli import main; sys.exit(main(sys.argv[1:]))"
+    done = subprocess.run([sys.executable, "-c", script, "serve", word], capture_output=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+    for part in ("usage: mintage serve", "Serve IDs over HTTP", "mintage serve --http", "pip install"):
+        assert part in done.stdout.decode()
 
 
 def test_other_commands_do_not_load_the_service() -> None:

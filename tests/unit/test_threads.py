@@ -247,7 +247,7 @@ def test_a_wait_is_given_up_when_the_clock_goes_back_further_meanwhile() -> None
     thread.start()
     assert waiting.wait(BOUND)
     clock.advance(-3_600_000 * MS)
-    thread.join(5)
+    thread.join(BOUND)
     clock.set(NOW + 4 * MS)  # lets the thread go in any case
     thread.join(BOUND)
     assert [error.code for error in failures] == ["sequence.exhausted"]

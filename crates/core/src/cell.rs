@@ -14,6 +14,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub struct Cell(AtomicU64);
 
 impl Cell {
+    /// The word of a generator that is closed. Every scheme's step refuses on it, whatever it is asked, and nothing replaces
+    /// it.
+    pub const CLOSED: u64 = u64::MAX;
+
     /// A cell that holds `word`.
     #[must_use]
     pub fn new(word: u64) -> Self {
@@ -27,9 +31,14 @@ impl Cell {
         self.0.load(Ordering::Acquire)
     }
 
-    /// Replaces the word, whatever it was. Only for a generator that nobody mints from: at birth and after a fork.
-    pub fn reset(&self, word: u64) {
-        self.0.store(word, Ordering::Release);
+    /// Replaces the word by another one made of it, unless it is closed.
+    pub fn reset(&self, make: impl Fn(u64) -> u64) {
+        let _ = self.update(|word| if word == Self::CLOSED { Err(()) } else { Ok((make(word), ())) });
+    }
+
+    /// Ends minting for good, and returns the word as it was left: whoever is in the middle of a step finds that it moved.
+    pub fn close(&self) -> u64 {
+        self.0.swap(Self::CLOSED, Ordering::AcqRel)
     }
 
     /// Applies a pure step until it takes effect on exactly the word it saw, and returns what it made.

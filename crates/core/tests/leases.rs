@@ -28,12 +28,12 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
     prop::collection::vec(event, 1..150)
 }
 
-/// A scheme's generator: mints, and says which ticks it minted in; grows; moves; tells what it used.
+/// A scheme's generator: mints, and says which ticks it minted in; grows; moves; is closed, and tells what it used.
 struct Holder<'a> {
     mint: &'a dyn Fn(Tick, u32) -> Option<u64>,
     extend: &'a dyn Fn(Tick) -> bool,
     reset: &'a dyn Fn(Window),
-    used_until: &'a dyn Fn() -> Tick,
+    close: &'a dyn Fn() -> Tick,
 }
 
 fn live(events: &[Event], mut window: Window, holder: &Holder<'_>) -> Result<(), TestCaseError> {
@@ -61,9 +61,21 @@ fn live(events: &[Event], mut window: Window, holder: &Holder<'_>) -> Result<(),
                 highest = None;
             }
         }
-        let used = (holder.used_until)();
-        prop_assert!(highest.is_none_or(|tick| used.0 > tick), "{used:?} was used: {highest:?}");
-        prop_assert!(highest.is_some() || used <= window.floor, "nothing was used");
+    }
+    let used = (holder.close)();
+    prop_assert!(highest.is_none_or(|tick| used.0 > tick), "{used:?} was used: {highest:?}");
+    prop_assert!(highest.is_some() || used <= window.floor, "nothing was used");
+    // Closed is closed, whatever comes late.
+    let later = Window { floor: window.until, until: Tick(window.until.0 + 1000) };
+    for reset in [false, true] {
+        if reset {
+            (holder.reset)(later);
+        } else {
+            (holder.extend)(later.until);
+        }
+        for tick in [0, now as u64, later.floor.0, later.floor.0 + 1, later.until.0 - 1, 1 << 38, 1 << 42] {
+            prop_assert_eq!((holder.mint)(Tick(tick), 1), None);
+        }
     }
     Ok(())
 }
@@ -86,7 +98,7 @@ proptest! {
             },
             extend: &|until| mint.extend(until),
             reset: &|window| mint.reset(bounds, window),
-            used_until: &|| mint.used_until(),
+            close: &|| mint.close(),
         })?;
     }
 
@@ -103,7 +115,7 @@ proptest! {
             },
             extend: &|until| mint.extend(until),
             reset: &|window| mint.reset(window),
-            used_until: &|| mint.used_until(),
+            close: &|| mint.close(),
         })?;
     }
 
@@ -115,7 +127,7 @@ proptest! {
             mint: &|now, want| mint.take(now, want).ok().map(|lot| lot.time_ms),
             extend: &|until| mint.extend(until),
             reset: &|window| mint.reset(window),
-            used_until: &|| mint.used_until(),
+            close: &|| mint.close(),
         })?;
     }
 

@@ -230,3 +230,23 @@ fn no_interleaving_takes_an_integer_of_a_pool_twice() {
         assert!(taken.iter().all(|n| [10, 20, 30, 40].contains(n)));
     });
 }
+
+#[test]
+fn what_a_drain_returns_nobody_takes() {
+    loom::model(|| {
+        let pool = Arc::new(Pool::new());
+        pool.offer(Segment { first: 0, count: 2, stride: 1 }).unwrap();
+        assert!(pool.advance(1));
+        let taking = {
+            let pool = pool.clone();
+            thread::spawn(move || pool.take(1))
+        };
+        let left = pool.drain();
+        let taken = taking.join().unwrap();
+        let ids =
+            left.iter().flatten().chain(taken.iter()).flat_map(|part| part.first..part.first + u64::from(part.count));
+        let ids: Vec<_> = ids.collect();
+        assert_eq!(ids.iter().collect::<HashSet<_>>().len(), ids.len(), "{ids:?}");
+        assert_eq!(pool.take(1), None);
+    });
+}

@@ -45,6 +45,15 @@ fn a_pool_does_not_advance_past_integers_that_are_left() {
 }
 
 #[test]
+fn of_a_segment_that_is_used_up_a_drain_returns_no_tail() {
+    let pool = Pool::new();
+    pool.offer(segment(1, 2)).unwrap();
+    assert!(pool.advance(1));
+    pool.take(2).unwrap();
+    assert_eq!(pool.drain(), [None, None]);
+}
+
+#[test]
 fn a_tail_that_is_too_short_for_a_row_is_skipped_where_the_next_segment_is_long_enough() {
     let pool = Pool::new();
     pool.offer(segment(1, 5)).unwrap();

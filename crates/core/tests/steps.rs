@@ -316,6 +316,84 @@ fn a_slow_reader_of_the_clock_flips_no_timeline() {
 }
 
 #[test]
+fn a_generator_that_is_closed_while_a_call_reads_the_clock_mints_nothing() {
+    let window = Window { floor: Tick(90), until: Tick(1 << 38) };
+    let bounds = sno::Bounds { min: 0, max: 9 };
+    for now in [99, 100, 101] {
+        let mint = sno::Mint::new(bounds, window);
+        mint.take(Tick(100), 1).unwrap();
+        let run = slowly(mint.take_slowly(1, || {
+            mint.close();
+            Ok(Tick(now))
+        }));
+        assert!(run.is_err(), "{run:?} at {now}");
+    }
+    for on_rollback in [OnRollback::Advance, OnRollback::Wait, OnRollback::Raise] {
+        for on_exhausted in [OnExhausted::Advance, OnExhausted::Wait, OnExhausted::Raise] {
+            // A time and a sequence number of 63 bits together: the last tick is the word's.
+            for (sequence_bits, until) in [(2, 1 << 38), (31, 1 << 32), (0, 1 << 63)] {
+                let window = Window { floor: Tick(90), until: Tick(until) };
+                let mint = snowflake::Mint::new(Rules { sequence_bits, on_rollback, on_exhausted }, window);
+                mint.take(Tick(100), 1).unwrap();
+                for now in [99, 100, 101, until - 1] {
+                    for _ in 0..3 {
+                        let run = slowly(mint.take_slowly(1, || {
+                            mint.close();
+                            Ok(Tick(now))
+                        }));
+                        assert!(run.is_err() && mint.take(Tick(now), 1).is_err(), "{run:?} at {now}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn what_a_generator_used_is_told_to_whoever_closes_it() {
+    let window = Window { floor: Tick(90), until: Tick(1 << 38) };
+    let unused = sno::Mint::new(sno::Bounds { min: 3, max: 9 }, window);
+    assert_eq!(unused.close(), Tick(90));
+    let used = sno::Mint::new(sno::Bounds { min: 3, max: 9 }, window);
+    used.take(Tick(100), 1).unwrap();
+    assert_eq!(used.close(), Tick(101));
+    let flipped = sno::Mint::new(sno::Bounds { min: 3, max: 9 }, window);
+    flipped.take(Tick(100), 1).unwrap();
+    slowly(flipped.take_slowly(1, || Ok(Tick(95)))).unwrap();
+    assert_eq!(flipped.close(), Tick(101), "the other timeline counts");
+    let rules = Rules { sequence_bits: 2, on_rollback: OnRollback::Wait, on_exhausted: OnExhausted::Wait };
+    let unused = snowflake::Mint::new(rules.clone(), window);
+    assert_eq!(unused.close(), Tick(90));
+    let used = snowflake::Mint::new(rules, window);
+    used.take(Tick(100), 1).unwrap();
+    assert_eq!(used.close(), Tick(101));
+    let unused = locality::Mint::new(window);
+    assert_eq!(unused.close(), Tick(90));
+    let used = locality::Mint::new(window);
+    used.take(Tick(100), 1).unwrap();
+    assert_eq!(used.close(), Tick(2048));
+}
+
+#[test]
+fn a_generator_that_starts_over_is_not_ahead_of_its_clock() {
+    let rules = Rules { sequence_bits: 0, on_rollback: OnRollback::Wait, on_exhausted: OnExhausted::Advance };
+    let mint = snowflake::Mint::new(rules, Window { floor: Tick(0), until: Tick(1 << 41) });
+    for ahead in 0..3 {
+        assert_eq!(slowly(mint.take_slowly(1, || Ok(Tick(100)))).map(|run| run.tick), Ok(100 + ahead));
+    }
+    mint.reset(Window { floor: Tick(200), until: Tick(1 << 41) });
+    assert_eq!(slowly(mint.take_slowly(1, || Ok(Tick(199)))), Err(Refusal::Rollback { until: Tick(200) }));
+}
+
+#[test]
+fn a_run_of_locality_ends_where_the_lap_of_its_counter_does() {
+    let mint = locality::Mint::at(locality::State { span: 5, count: u32::MAX - 2 }, locality::WINDOW);
+    let lots = [10, 10].map(|want| mint.take(Tick(5 << 11), want).unwrap());
+    assert_eq!(lots.map(|lot| (lot.first, lot.count)), [(u32::MAX - 1, 2), (0, 1)]);
+    assert_eq!(lots.map(|lot| lot.time_ms), [5 << 11, 6 << 11], "what follows lies in a later span");
+}
+
+#[test]
 fn fields_that_do_not_fill_the_word_do_not_compile() {
     assert!(std::panic::catch_unwind(|| stack(80, [39, 1, 8, 16, 15])).is_err());
     assert!(std::panic::catch_unwind(|| stack(80, [39, 1, 8, 16, 17])).is_err());

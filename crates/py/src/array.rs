@@ -45,7 +45,9 @@ macro_rules! array {
             #[new]
             #[pyo3(signature = (data = Defaulted::OUT, /), text_signature = "(data=b'', /)")]
             fn py_new(py: Python<'_>, data: Defaulted<'_>) -> PyResult<Self> {
-                let data = data.given().map_or_else(|| Ok(Vec::new()), |data| values::bytes(data, "data"))?;
+                let data = data
+                    .given()
+                    .map_or_else(|| Ok(Vec::new()), |data| values::bytes(data, "data", hot::Items::Ids($size)))?;
                 values::whole(data.len(), $size, "data", "bytes")?;
                 Ok(Self { data: PyBytes::new(py, &data).unbind() })
             }
@@ -56,7 +58,7 @@ macro_rules! array {
             #[staticmethod]
             #[pyo3(signature = (text, /))]
             fn parse(py: Python<'_>, text: &Bound<'_, PyAny>) -> PyResult<Self> {
-                let text = values::characters(text)?;
+                let text = values::characters(text, $text)?;
                 values::whole(text.len(), $text, "text", "characters")?;
                 let data = PyBytes::new_with(py, text.len() / $text * $size, |ids| {
                     $decode(&text, ids).map_err(|position| errors::value($bad(&text, position)))

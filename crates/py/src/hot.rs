@@ -1,4 +1,4 @@
-//! The hot path: the one file of the binding with unsafe code.
+//! The hot path: nearly all of the binding's unsafe code; the rest is in `kernel`.
 //!
 //! A call that mints one ID costs less than a clock reading and an allocation do, so both are avoided here:
 //! - the **cached tick** keeps the present millisecond behind the processor's cycle counter;
@@ -10,10 +10,10 @@
 
 #![allow(unsafe_code)]
 
-use crate::{errors, fork, values};
+use crate::{errors, values};
 use mintage_core::units::UnixMs;
-use pyo3::buffer::PyBuffer;
-use pyo3::exceptions::PySystemError;
+use pyo3::buffer::PyUntypedBuffer;
+use pyo3::exceptions::{PyBufferError, PySystemError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::pyclass::boolean_struct::True;
@@ -22,7 +22,7 @@ use pyo3::{Borrowed, PyClass, PyTypeInfo};
 use std::cell::{Cell, UnsafeCell};
 use std::ffi::{CStr, c_int};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -163,6 +163,8 @@ struct Dead {
     count: usize,
     /// What really frees one.
     free: Option<ffi::destructor>,
+    /// Whether the collector knows the class's objects.
+    is_collected: bool,
 }
 
 impl Dead {
@@ -175,7 +177,12 @@ unsafe impl Sync for FreeList {}
 impl FreeList {
     /// An empty list.
     pub const fn new() -> Self {
-        Self(UnsafeCell::new(Dead { objects: [std::ptr::null_mut(); Dead::MOST], count: 0, free: None }))
+        Self(UnsafeCell::new(Dead {
+            objects: [std::ptr::null_mut(); Dead::MOST],
+            count: 0,
+            free: None,
+            is_collected: false,
+        }))
     }
 }
 
@@ -225,6 +232,10 @@ unsafe extern "C" fn dealloc<T: Reborn>(object: *mut ffi::PyObject) {
     unsafe {
         let dead = &mut *T::free_list().0.get();
         if dead.count < Dead::MOST {
+            if dead.is_collected {
+                // Or whoever asks the collector for all objects would get it, and let it die a second time.
+                ffi::PyObject_GC_UnTrack(object.cast());
+            }
             dead.objects[dead.count] = object;
             dead.count += 1;
         } else if let Some(free) = dead.free {
@@ -237,7 +248,9 @@ fn keep_dead<T: Reborn>(py: Python<'_>) {
     // SAFETY: the GIL is held, and the class has no objects yet but class attributes, which are never freed.
     unsafe {
         let class = T::type_object_raw(py);
-        (*T::free_list().0.get()).free = (*class).tp_dealloc;
+        let dead = &mut *T::free_list().0.get();
+        dead.free = (*class).tp_dealloc;
+        dead.is_collected = ffi::PyType_HasFeature(class, ffi::Py_TPFLAGS_HAVE_GC) != 0;
         (*class).tp_dealloc = Some(dealloc::<T>);
     }
 }
@@ -258,6 +271,12 @@ pub trait Mints: PyClass<Frozen = True> + PyTypeInfo + Sync {
     fn slow(generator: &Bound<'_, Self>, meta: u8) -> PyResult<Self::Minted>;
     /// The object of an ID.
     fn object(py: Python<'_>, minted: Self::Minted) -> Object;
+}
+
+/// A class of which one generator's `new` is a function of a module.
+pub trait OfModule: Mints {
+    /// That generator; null until there is one.
+    fn of_module() -> &'static AtomicPtr<ffi::PyObject>;
 }
 
 #[inline(always)]
@@ -323,6 +342,17 @@ unsafe extern "C" fn new<G: Mints>(
     })
 }
 
+unsafe extern "C" fn new_of_module<G: OfModule>(
+    _: *mut ffi::PyObject,
+    args: *const *mut ffi::PyObject,
+    count: ffi::Py_ssize_t,
+    names: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    // SAFETY: `function_of_module` has put an object of class G there, which is never freed; the rest is as the interpreter
+    // passed it.
+    unsafe { new::<G>(G::of_module().load(Ordering::Relaxed), args, count, names) }
+}
+
 /// The argument of `method(meta=0)`, or the interpreter's usual complaint.
 fn meta_argument(
     method: &str,
@@ -331,7 +361,6 @@ fn meta_argument(
     names: Option<&Bound<'_, PyAny>>,
     allowed: bool,
 ) -> PyResult<u8> {
-    use pyo3::exceptions::PyTypeError;
     if let Some(names) = names {
         for name in names.try_iter()? {
             let name = name?;
@@ -429,16 +458,6 @@ pub fn hash(bits: u128) -> isize {
 
 // ------------------------------------------------------------------------------------------------------- installation
 
-/// Has forks noticed, whoever forks: Python's own hook would miss the children of a server such as uWSGI.
-pub fn notice_forks() -> PyResult<()> {
-    #[cfg(unix)]
-    // SAFETY: the handler does nothing but add to an atomic number, and extensions are never unloaded.
-    if unsafe { libc::pthread_atfork(None, None, Some(fork::after_fork_in_child)) } != 0 {
-        return Err(PySystemError::new_err("no memory to have forks noticed"));
-    }
-    Ok(())
-}
-
 /// Puts raw methods in the place of an ID class's own, and keeps its dead.
 pub fn install_id<I: Text>(py: Python<'_>) -> PyResult<()> {
     keep_dead::<I>(py);
@@ -482,6 +501,26 @@ pub fn install_generator<G: Mints>(py: Python<'_>) -> PyResult<()> {
     Ok(())
 }
 
+/// A generator's `new` as a function of a module, which has a name of its own there: so it can be pickled, and named in a
+/// migration. The generator lives for ever.
+pub fn function_of_module<'py, G: OfModule>(generator: &Bound<'py, G>, module: &str) -> PyResult<Bound<'py, PyAny>> {
+    let py = generator.py();
+    let signature = if G::HAS_META { "(meta=0)" } else { "()" };
+    let new = ffi::PyMethodDef {
+        ml_name: G::NEW.as_ptr(),
+        ml_meth: ffi::PyMethodDefPointer { PyCFunctionFastWithKeywords: new_of_module::<G> },
+        ml_flags: ffi::METH_FASTCALL | ffi::METH_KEYWORDS,
+        ml_doc: documentation(py.get_type::<G>().as_any(), G::NEW.to_str().unwrap_or_default(), signature)?.as_ptr(),
+    };
+    G::of_module().store(generator.clone().into_ptr(), Ordering::Relaxed);
+    let module = PyString::new(py, module);
+    // SAFETY: the definition is leaked, as the interpreter requires.
+    unsafe {
+        let function = ffi::PyCFunction_NewEx(Box::leak(Box::new(new)), std::ptr::null_mut(), module.as_ptr());
+        Bound::from_owned_ptr_or_err(py, function)
+    }
+}
+
 /// The docstring of the method being replaced, in the interpreter's form with a signature.
 fn documentation(class: &Bound<'_, PyAny>, method: &str, signature: &str) -> PyResult<&'static CStr> {
     let text: Option<String> = class.getattr(method)?.getattr("__doc__")?.extract()?;
@@ -492,29 +531,98 @@ fn documentation(class: &Bound<'_, PyAny>, method: &str, signature: &str) -> PyR
 
 // ------------------------------------------------------------------------------------------------------------ buffers
 
-/// A contiguous buffer of bytes to read.
-pub struct Readable(PyBuffer<u8>);
-
-/// A contiguous buffer of bytes to write.
-pub struct Writable(PyBuffer<u8>);
-
-fn view_as_bytes(object: &Bound<'_, PyAny>, what: &str) -> PyResult<PyBuffer<u8>> {
-    if let Ok(buffer) = PyBuffer::<u8>::get(object)
-        && buffer.is_c_contiguous()
-    {
-        return Ok(buffer);
-    }
-    // Items of another type are bytes to us.
-    let view = PyMemoryView::from(object).map_err(|_| errors::argument(what, "bytes or another buffer", object))?;
-    let flat = view.call_method1("cast", ("B",));
-    flat.and_then(|view| PyBuffer::get(&view))
-        .map_err(|_| errors::config(object.py(), "config.buffer", &format!("{what} is not contiguous")))
+/// What the items of a buffer must be. Anything may be written over plain bytes; nothing but this over items of a type,
+/// or an object's address would become an ID.
+#[derive(Clone, Copy)]
+pub enum Items {
+    /// Bytes, or void items of so many, an ID each.
+    Ids(usize),
+    /// Bytes, or strings of so many, a text each.
+    Texts(usize),
+    /// Integers of 64 bits in this machine's byte order, or bytes.
+    Words {
+        /// Whether the values fit signed ones.
+        signed: bool,
+    },
 }
 
+impl Items {
+    /// The bytes of one ID or text.
+    fn size(self) -> usize {
+        match self {
+            Self::Ids(size) | Self::Texts(size) => size,
+            Self::Words { .. } => 8,
+        }
+    }
+
+    /// Whether items of a format, in the notation of Python's struct module, are these.
+    fn allow(self, format: &str, size: usize) -> bool {
+        let foreign = if cfg!(target_endian = "little") { ['>', '!'] } else { ['<', '<'] };
+        match (self, format.trim_start_matches(['@', '=', '<', '>', '!'])) {
+            (_, "B" | "b" | "c") => size == 1,
+            (Self::Ids(id), item) => size == id && item.strip_suffix('x') == Some(&id.to_string()),
+            (Self::Texts(text), item) => size == text && item.strip_suffix('s') == Some(&text.to_string()),
+            // The letters of long and size_t are as long as the platform's, so the size tells.
+            (Self::Words { .. }, "Q" | "L" | "N") => size == 8 && !format.starts_with(foreign),
+            (Self::Words { signed }, "q" | "l" | "n") => signed && size == 8 && !format.starts_with(foreign),
+            _ => false,
+        }
+    }
+
+    /// In words.
+    fn expected(self) -> String {
+        match self {
+            Self::Ids(size) => format!("bytes, or void items of {size}"),
+            Self::Texts(size) => format!("bytes, or byte strings of {size}"),
+            Self::Words { signed: false } => "unsigned 64-bit integers in native byte order, or bytes".into(),
+            Self::Words { signed: true } => "64-bit integers in native byte order, or bytes".into(),
+        }
+    }
+
+    /// The contiguous memory of an object, if it holds such items.
+    fn of(self, object: &Bound<'_, PyAny>, what: &str) -> PyResult<PyUntypedBuffer> {
+        let py = object.py();
+        let refuse = |message: String| Err(errors::config(py, "config.buffer", &message));
+        // ctypes leaves strides out; a memoryview puts them in.
+        let lent = PyUntypedBuffer::get(object).or_else(|error| match error.is_instance_of::<PyBufferError>(py) {
+            true => PyMemoryView::from(object).and_then(|view| PyUntypedBuffer::get(&view)),
+            false => Err(error),
+        });
+        let buffer = match lent {
+            Ok(buffer) => buffer,
+            Err(error) if error.is_instance_of::<PyTypeError>(py) => {
+                return Err(errors::argument(what, "bytes or another buffer", object));
+            }
+            Err(error) if error.is_instance_of::<PyBufferError>(py) || error.is_instance_of::<PyValueError>(py) => {
+                return refuse(format!("{what} cannot be used as a buffer: {}", error.value(py)));
+            }
+            Err(error) => return Err(error),
+        };
+        let format = buffer.format().to_string_lossy();
+        if !self.allow(&format, buffer.item_size()) {
+            let (format, size) = (format.chars().take(40).collect::<String>(), buffer.item_size());
+            return refuse(format!(
+                "{what} has items of format '{format}', {size} bytes each, must have {}",
+                self.expected()
+            ));
+        }
+        if !buffer.is_c_contiguous() {
+            return refuse(format!("{what} is not contiguous"));
+        }
+        Ok(buffer)
+    }
+}
+
+/// A contiguous buffer to read.
+pub struct Readable(PyUntypedBuffer);
+
+/// A contiguous buffer to write.
+pub struct Writable(PyUntypedBuffer, Items);
+
 impl Readable {
-    /// The bytes of an object with a contiguous buffer.
-    pub fn new(object: &Bound<'_, PyAny>, what: &str) -> PyResult<Self> {
-        view_as_bytes(object, what).map(Self)
+    /// The memory of an object with such items.
+    pub fn new(object: &Bound<'_, PyAny>, what: &str, items: Items) -> PyResult<Self> {
+        items.of(object, what).map(Self)
     }
 
     /// How many bytes.
@@ -523,15 +631,34 @@ impl Readable {
     }
 
     /// A copy.
-    pub fn to_vec(&self) -> Vec<u8> {
-        Python::attach(|py| self.0.to_vec(py)).unwrap_or_default()
+    pub fn to_vec(&self, _: Python<'_>) -> Vec<u8> {
+        let len = self.len();
+        if len == 0 {
+            return Vec::new();
+        }
+        // SAFETY: the view keeps its memory alive and of fixed size; the GIL is held, and no Python runs meanwhile.
+        unsafe { std::slice::from_raw_parts(self.0.buf_ptr().cast::<u8>(), len) }.to_vec()
     }
 }
 
 impl Writable {
-    /// A buffer for whole IDs of `size` bytes.
-    pub fn new(object: &Bound<'_, PyAny>, size: usize) -> PyResult<Self> {
-        let buffer = view_as_bytes(object, "buffer")?;
+    /// A buffer for whole items.
+    pub fn new(object: &Bound<'_, PyAny>, items: Items) -> PyResult<Self> {
+        Self::whole(object, items, items.size())
+    }
+
+    /// A buffer of exactly so many bytes.
+    pub fn exactly(object: &Bound<'_, PyAny>, items: Items, bytes: usize) -> PyResult<Self> {
+        let buffer = Self::whole(object, items, 1)?;
+        if buffer.0.len_bytes() != bytes {
+            let message = format!("buffer has {} bytes, needs {bytes}", buffer.0.len_bytes());
+            return Err(errors::config(object.py(), "config.buffer", &message));
+        }
+        Ok(buffer)
+    }
+
+    fn whole(object: &Bound<'_, PyAny>, items: Items, size: usize) -> PyResult<Self> {
+        let buffer = items.of(object, "buffer")?;
         let py = object.py();
         if buffer.readonly() {
             return Err(errors::config(py, "config.buffer", "buffer is read-only"));
@@ -541,26 +668,16 @@ impl Writable {
             let message = format!("buffer has {bytes} bytes, which is no multiple of an ID's {size}");
             return Err(errors::config(py, "config.buffer", &message));
         }
-        Ok(Self(buffer))
-    }
-
-    /// A buffer of exactly so many bytes.
-    pub fn exactly(object: &Bound<'_, PyAny>, bytes: usize) -> PyResult<Self> {
-        let buffer = Self::new(object, 1)?;
-        if buffer.0.len_bytes() != bytes {
-            let message = format!("buffer has {} bytes, needs {bytes}", buffer.0.len_bytes());
-            return Err(errors::config(object.py(), "config.buffer", &message));
-        }
-        Ok(buffer)
+        Ok(Self(buffer, items))
     }
 }
 
 /// Fills a buffer with IDs that `write` mints, some thousands at a time, and returns how many.
 ///
 /// Minting may wait with the GIL released, and other threads then see the buffer: so it is written only in between.
-pub fn fill(target: &Writable, size: usize, mut write: impl FnMut(&mut [u8]) -> PyResult<()>) -> PyResult<usize> {
+pub fn fill(target: &Writable, mut write: impl FnMut(&mut [u8]) -> PyResult<()>) -> PyResult<usize> {
     const IDS: usize = 2048;
-    let bytes = target.0.len_bytes();
+    let (bytes, size) = (target.0.len_bytes(), target.1.size());
     let mut chunk = vec![0; bytes.min(IDS * size)];
     let mut done = 0;
     while done < bytes {
@@ -578,7 +695,12 @@ pub fn fill(target: &Writable, size: usize, mut write: impl FnMut(&mut [u8]) -> 
 }
 
 /// Runs a codec from one buffer to another; buffers that overlap are copied first.
-pub fn transform<T>(source: &Readable, target: &Writable, run: impl FnOnce(&[u8], &mut [u8]) -> T) -> T {
+pub fn transform<T>(
+    py: Python<'_>,
+    source: &Readable,
+    target: &Writable,
+    run: impl FnOnce(&[u8], &mut [u8]) -> T,
+) -> T {
     let (from, to) = (source.0.buf_ptr().cast::<u8>().cast_const(), target.0.buf_ptr().cast::<u8>());
     let (from_len, to_len) = (source.0.len_bytes(), target.0.len_bytes());
     if from_len == 0 || to_len == 0 {
@@ -589,7 +711,7 @@ pub fn transform<T>(source: &Readable, target: &Writable, run: impl FnOnce(&[u8]
     // and the codec runs no Python, so nobody else touches them.
     unsafe {
         let target = std::slice::from_raw_parts_mut(to, to_len);
-        if apart { run(std::slice::from_raw_parts(from, from_len), target) } else { run(&source.to_vec(), target) }
+        if apart { run(std::slice::from_raw_parts(from, from_len), target) } else { run(&source.to_vec(py), target) }
     }
 }
 

@@ -1,14 +1,15 @@
-//! A generator's lease, asked of Python: `mintage.leasing` chooses the store, `mintage.keeper` talks to it.
+//! A generator's lease, asked of Python: `mintage.leasing` chooses the store, `mintage.tenancy` keeps it.
 
 use crate::clock::{Clock, Patience, Reason};
 use crate::errors;
+use crate::fork::{self, Entry, Gate};
 use mintage_core::step::Window;
 use mintage_core::units::{Timescale, UnixMs};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::cmp::Ordering as CmpOrdering;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// What a constructor was told about stores and leases, as it was given.
 pub struct Terms<'a, 'py> {
@@ -59,9 +60,12 @@ pub struct Leases {
     /// Not one of PyO3's cells: those let go of the GIL while they are filled, and a child of a fork in between would wait for
     /// ever.
     tenancy: OnceLock<Py<PyAny>>,
-    /// Whether a store was named, by the constructor.
-    explicit: bool,
-    never_used: bool,
+    /// Whether its number may have had other holders, once that was asked.
+    has_past: OnceLock<bool>,
+    /// Whether it leases only a number that nobody ever had.
+    pub never_used: bool,
+    /// Whether a grant was ever asked for, so that there may be one to give back.
+    asked: AtomicBool,
     /// The grant that the generator mints under; 0 before the first.
     serial: AtomicU64,
 }
@@ -122,8 +126,9 @@ impl Leases {
         let leases = Self {
             arguments: arguments.unbind(),
             tenancy: OnceLock::new(),
-            explicit: terms.store.is_some(),
+            has_past: OnceLock::new(),
             never_used: terms.never_used,
+            asked: AtomicBool::new(false),
             serial: AtomicU64::new(0),
         };
         if terms.is_given() {
@@ -142,12 +147,40 @@ impl Leases {
     }
 
     /// A window that the clock is not at the end of. Waits for it, with the GIL released, at most so long.
-    pub fn grant(&self, py: Python<'_>, max_wait_ms: u64) -> PyResult<Grant> {
+    fn grant(&self, py: Python<'_>, max_wait_ms: u64) -> PyResult<Grant> {
         type Times = (u64, u64, Option<i64>, Option<i64>, Option<i64>);
+        self.asked.store(true, Ordering::Relaxed);
         let (serial, node, floor, until, due): Times =
             self.tenancy(py)?.call_method1("window", (max_wait_ms,))?.extract()?;
         let times = floor.zip(until).zip(due).map(|((floor, until), due)| (UnixMs(floor), UnixMs(until), UnixMs(due)));
         Ok(Grant { serial, node, times })
+    }
+
+    /// A grant to seat a generator with, in this process; `None` where it has to look again how it stands.
+    pub fn seat(
+        &self,
+        py: Python<'_>,
+        gate: &Gate,
+        generator: &Bound<'_, PyAny>,
+        max_wait_ms: u64,
+    ) -> PyResult<Option<Grant>> {
+        let turn = (fork::epoch(), gate.turn());
+        leasing(py)?.call_method1("own", (generator, self.tenancy(py)?))?;
+        let grant = self.grant(py, max_wait_ms)?;
+        let is_new = self.is_new(&grant);
+        if gate.is_closed() && is_new {
+            // Whoever closed it did not know of the grant, and nothing was minted under it.
+            self.release(py, UnixMs(0))?;
+        }
+        // Others may have come in while this call waited: the first to be done decides. And the user's clock may have forked,
+        // or this process started over: what was granted before is the parent's, or given back.
+        let entry = gate.enter(py, None)?;
+        Ok((entry != Entry::Seated && (fork::epoch(), gate.turn()) == turn && is_new).then_some(grant))
+    }
+
+    /// Whether a grant is later than the one that the generator mints under, or that its parent minted under.
+    fn is_new(&self, grant: &Grant) -> bool {
+        grant.serial > self.serial.load(Ordering::Relaxed)
     }
 
     /// How a grant stands to the one that the generator mints under, which becomes this one where it is later.
@@ -161,31 +194,33 @@ impl Leases {
     }
 
     /// Gets a generator whose window is at an end a later end or another lease, which `settle` puts in force, and says
-    /// whether that helped. One that ran ahead of its clock has to wait until asking for more is worth it.
+    /// whether that helped. One that ran ahead of its clock has to wait until asking for more is worth it. One that lost its
+    /// seat while it waited is to be seated first: no grant is put in force here that would be new no more there.
     pub fn renew(
         &self,
         py: Python<'_>,
+        gate: &Gate,
         patience: &mut Patience,
         clock: &Clock,
         settle: impl FnOnce(&Grant) -> bool,
     ) -> PyResult<()> {
         let grant = self.grant(py, patience.max_wait_ms())?;
+        if !gate.is_seated() {
+            return Ok(());
+        }
         let Some((_, until, due)) = grant.times.filter(|_| !settle(&grant)) else { return Ok(()) };
         let what = "the generator ran ahead of its clock, to the end of its lease's window".into();
         patience.wait(py, clock, due, Reason { code: "sequence.exhausted", what })?;
         self.tenancy(py)?.call_method1("grow", (until.0, patience.max_wait_ms())).map(drop)
     }
 
-    /// Has the generator closed when the process ends.
-    pub fn own(&self, generator: &Bound<'_, PyAny>) -> PyResult<()> {
-        leasing(generator.py())?.call_method1("own", (generator,)).map(drop)
-    }
-
     /// Gives the node number back.
     pub fn release(&self, py: Python<'_>, used_until: UnixMs) -> PyResult<()> {
         match self.tenancy.get() {
-            Some(tenancy) => tenancy.call_method1(py, "release", (used_until.0,)).map(drop),
-            None => Ok(()),
+            Some(tenancy) if self.asked.load(Ordering::Relaxed) => {
+                tenancy.call_method1(py, "release", (used_until.0,)).map(drop)
+            }
+            _ => Ok(()),
         }
     }
 
@@ -208,7 +243,14 @@ impl Leases {
 
     /// Refuses IDs of the past to a generator whose node number may have had other holders then.
     pub fn check_history(&self, py: Python<'_>) -> PyResult<()> {
-        if self.explicit && !self.never_used {
+        let has_past = match self.has_past.get() {
+            Some(&known) => known,
+            None => {
+                let asked = leasing(py)?.call_method1("has_past", (self.tenancy(py)?,))?.extract()?;
+                *self.has_past.get_or_init(|| asked)
+            }
+        };
+        if has_past {
             let message = "a leased generator mints no IDs of the past, where its node number may have had other \
                            holders: make one with never_used=True for old rows";
             return Err(errors::lease(py, "lease.history", message));

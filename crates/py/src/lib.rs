@@ -1,6 +1,6 @@
 //! The binding: a thin shell of Python around `mintage-core`. Each scheme's module is one file; what they share is
 //! `clock` (reading and waiting), `fork`, `leases`, `values` (what comes in), `errors` (what goes out) and `array`. Unsafe code is in
-//! `hot` alone.
+//! `hot` and `kernel`.
 
 #![deny(unsafe_code)]
 #![allow(missing_docs, reason = "pyo3 makes undocumented items; what Python sees is documented")]
@@ -10,6 +10,7 @@ mod clock;
 mod errors;
 mod fork;
 mod hot;
+mod kernel;
 mod leases;
 mod locality;
 mod sequence;
@@ -24,7 +25,7 @@ use pyo3::prelude::*;
 #[pymodule(gil_used = true)]
 mod _core {
     use super::*;
-    use pyo3::types::PyDict;
+    use pyo3::types::{PyBytes, PyDict};
 
     #[pymodule_export]
     use clock::ManualClock;
@@ -64,7 +65,13 @@ mod _core {
     #[pymodule(gil_used = true)]
     mod service {
         #[pymodule_export]
-        use crate::service::{Bucket, HttpSession, Lane, RespSession};
+        use crate::service::{Bucket, HttpSession, Lane, RespSession, is_trace};
+        #[pymodule_export]
+        const MOST_ALLOC: u32 = mintage_wire::http::MOST_ALLOC;
+        #[pymodule_export]
+        const MOST_ALLOC_NAME: usize = mintage_wire::http::MOST_ALLOC_NAME;
+        #[pymodule_export]
+        const MOST_WORDS: usize = mintage_wire::resp::MOST_WORDS;
     }
 
     /// What the cached tick knows of this machine: cycles a second (0: nothing is cached) and the largest age in ns.
@@ -83,6 +90,54 @@ mod _core {
         hot::now().0
     }
 
+    /// Which process this is: a number above 0 that no ancestor had when it was forked, however that was done.
+    #[pyfunction]
+    fn epoch() -> u64 {
+        fork::epoch()
+    }
+
+    /// The epoch in which this process began: it changes by forks alone.
+    #[pyfunction]
+    fn birth() -> u64 {
+        fork::birth()
+    }
+
+    /// Moves this process to a later epoch, as a fork does: every generator starts over at its next ID.
+    #[pyfunction]
+    fn start_epoch() -> u64 {
+        fork::start_epoch()
+    }
+
+    /// ``count`` random bytes, 0 to 65,536, that the kernel draws now; nothing of them comes from this process's memory,
+    /// which a clone shares.
+    ///
+    /// :raises ArgumentError: ``count`` is not an int.
+    /// :raises FieldError: ``field.range``.
+    /// :raises GenerationError: ``system.random``.
+    #[pyfunction]
+    #[pyo3(signature = (count, /))]
+    fn kernel_random<'py>(count: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
+        let (py, count) = (count.py(), values::field(count, "count", 1 << 16)? as usize);
+        PyBytes::new_with(py, count, |bytes| values::draw(py, bytes))
+    }
+
+    /// A generator's bound method ``new`` as a function of the module of this name, for good: with a module and a qualified
+    /// name, so that it can be pickled, and written into a migration.
+    ///
+    /// :raises TypeError: ``method`` is not the method of a generator.
+    #[pyfunction]
+    #[pyo3(signature = (method, module, /))]
+    fn as_function<'py>(method: &Bound<'py, PyAny>, module: &str) -> PyResult<Bound<'py, PyAny>> {
+        let generator = method.getattr("__self__")?;
+        if let Ok(generator) = generator.cast::<crate::sno::Generator>() {
+            hot::function_of_module(generator, module)
+        } else if let Ok(generator) = generator.cast::<crate::snowflake::Generator>() {
+            hot::function_of_module(generator, module)
+        } else {
+            hot::function_of_module(generator.cast::<crate::locality::Generator>()?, module)
+        }
+    }
+
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         let py = module.py();
@@ -92,7 +147,7 @@ mod _core {
         for name in ["sno", "snowflake", "locality", "sequence", "service"] {
             modules.set_item(format!("mintage._core.{name}"), module.getattr(name)?)?;
         }
-        hot::notice_forks()?;
+        kernel::watch_forks()?;
         super::sno::install(py)?;
         super::snowflake::install(py)?;
         super::locality::install(py)?;

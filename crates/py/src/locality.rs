@@ -2,7 +2,7 @@
 
 use crate::array::array;
 use crate::clock::{Clock, Patience};
-use crate::fork::{Entry, Gate};
+use crate::fork::{self, Entry, Gate};
 use crate::leases::{Grant, Leases, Standing, Subject, Terms};
 use crate::values::Defaulted;
 use crate::{errors, hot, values};
@@ -14,7 +14,7 @@ use mintage_core::units::{Tick, Timescale, UnixMs};
 use pyo3::basic::CompareOp;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDateTime, PyList, PySlice, PyString, PyType};
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
 /// A UUID of version b: its first digits scatter or cluster, and its fields tell counter, process, host and time.
 ///
@@ -87,12 +87,13 @@ impl LocalityId {
 
     /// Reads 16 bytes; any 16 bytes are a UUID.
     ///
-    /// :raises ArgumentError: ``value`` has no contiguous buffer.
+    /// :raises ArgumentError: ``value`` has no buffer.
+    /// :raises ConfigError: ``config.buffer``: its items are no bytes, or it is not contiguous.
     /// :raises ParseError: ``parse.length``: not 16 bytes.
     #[staticmethod]
     #[pyo3(signature = (value, /))]
     fn from_bytes(value: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let bytes = values::bytes(value, "value")?;
+        let bytes = values::bytes(value, "value", hot::Items::Ids(scheme::SIZE))?;
         let id = bytes.as_slice().try_into().map_err(|_| {
             let expected = scheme::SIZE;
             errors::value(Error::Length { what: "locality ID", actual: bytes.len(), expected, unit: "bytes" })
@@ -285,19 +286,23 @@ const CLOCK: Timescale = Timescale { epoch_ms: 0, unit_ms: 1 };
 /// span_ms=None, on_lease_lost=None, clock=None, max_wait_ms=1000)
 ///
 /// Its node number is pid and MAC fragment together. Without a ``pid`` or ``mac`` of your own it is leased: the process's own
-/// where nobody else has it, else with another MAC fragment. No ID is waited for longer than ``max_wait_ms`` milliseconds.
+/// where nobody else has it, else with another MAC fragment. A forked child reads its own pid and starts its own counter.
 ///
-/// ``mode`` is ``"variable"`` (first digits scatter) or ``"sequential"`` (they cluster). ``pid`` is 0 to 65535 and by default the
-/// process id modulo 65536, ``mac`` 7 hex digits or a whole MAC address, by default this host's. ``counter``, 0 to 2^32 - 1,
-/// is where counting starts; by default a random number, or in sequential mode the seed of the present ten minutes. A forked
-/// child reads its own pid and starts its own counter. ``clock`` is a ManualClock or a callable that returns nanoseconds
-/// since the Unix epoch; the system's by default.
-/// ``store`` is a URL or a Store where the node number is leased; by default ``MINTAGE_STORE``, or else the registry of this
-/// machine. ``nodes`` is a range of node numbers to choose from, ``pool`` the name of another pool, ``never_used`` asks for a
-/// number that nobody ever had, ``span_ms`` (1,000 to 86,400,000) is how far ahead windows are granted. When the lease is lost
-/// the generator mints to the end of its window, and then raises (``on_lease_lost="raise"``, the default where a store is
-/// named) or moves to another lease (``"move"``).
-///
+/// :param mode: ``"variable"``: first digits scatter; ``"sequential"``: they cluster.
+/// :param pid: 0 to 65535; by default the process id modulo 65536.
+/// :param mac: 7 hex digits or a whole MAC address; by default this host's.
+/// :param counter: where counting starts, 0 to 2^32 - 1; by default a random number, or in sequential mode the seed of the
+///     present ten minutes.
+/// :param store: a URL or a Store where the node number is leased; by default ``MINTAGE_STORE``, or else the registry of this
+///     machine.
+/// :param nodes: a range of node numbers to choose from.
+/// :param never_used: whether only a number will do that nobody ever had.
+/// :param pool: the name of another pool.
+/// :param span_ms: how far ahead windows are granted, 1,000 to 86,400,000 milliseconds.
+/// :param on_lease_lost: what comes at the end of the window when the lease was lost: ``"raise"``, the default where a store
+///     is named, or ``"move"``, to another lease.
+/// :param clock: a ManualClock, or a callable that returns nanoseconds since the Unix epoch; the system's by default.
+/// :param max_wait_ms: the longest that an ID is waited for, in milliseconds.
 /// :raises ArgumentError: an argument of the wrong type.
 /// :raises FieldError: ``field.range`` or ``field.format``.
 /// :raises ConfigError: ``config.policy``, ``config.node``, ``config.store``.
@@ -326,9 +331,8 @@ impl Drop for Generator {
     fn drop(&mut self) {
         if let Some(leases) = &self.leases
             && self.gate.is_seated()
-            && !self.gate.is_closed()
         {
-            leases.abandon(CLOCK.start(self.mint.used_until()));
+            leases.abandon(CLOCK.start(self.mint.close()));
         }
     }
 }
@@ -355,6 +359,13 @@ impl hot::Mints for Generator {
     #[inline(always)]
     fn object(py: Python<'_>, minted: Self::Minted) -> hot::Object {
         hot::object(py, LocalityId(minted))
+    }
+}
+
+impl hot::OfModule for Generator {
+    fn of_module() -> &'static AtomicPtr<pyo3::ffi::PyObject> {
+        static GENERATOR: AtomicPtr<pyo3::ffi::PyObject> = AtomicPtr::new(std::ptr::null_mut());
+        &GENERATOR
     }
 }
 
@@ -385,7 +396,7 @@ impl Generator {
                 };
             match &this.leases {
                 Some(leases) if scheme::WINDOW.holds(tick) => {
-                    leases.renew(py, &mut patience, &this.clock, |grant| this.settle(leases, grant))?;
+                    leases.renew(py, &this.gate, &mut patience, &this.clock, |grant| this.settle(leases, grant))?;
                 }
                 _ => {
                     let (now, end) = (CLOCK.start(tick), CLOCK.start(scheme::WINDOW.until));
@@ -418,31 +429,31 @@ impl Generator {
             Some(_) => None,
             None => this.given_pid.map(|pid| ("pid", pid.into())),
         };
-        if this.gate.enter(py, given)? == Entry::Seated {
-            return Ok(());
-        }
-        let start = this.first_counter(py, this.mode())?;
-        if let Some(leases) = &this.leases {
-            leases.own(slf.as_any())?;
-            let grant = leases.grant(py, this.max_wait_ms)?;
-            // Others may have come in while this call waited: the first to be done decides.
+        loop {
+            let epoch = fork::epoch();
             if this.gate.enter(py, given)? == Entry::Seated {
                 return Ok(());
             }
-            this.settle(leases, &grant);
-        } else {
-            let mac = this.given_mac.map_or_else(|| host_mac(py), Ok)?;
-            match this.gate.enter(py, given)? {
-                Entry::Seated => return Ok(()),
-                Entry::Forked => this.mint.restart(),
-                Entry::First => {}
+            let start = this.first_counter(py, this.mode())?;
+            if let Some(leases) = &this.leases {
+                let Some(grant) = leases.seat(py, &this.gate, slf.as_any(), this.max_wait_ms)? else { continue };
+                this.settle(leases, &grant);
+            } else {
+                let mac = this.given_mac.map_or_else(|| host_mac(py), Ok)?;
+                // Others may have come in, and the user's clock may have forked.
+                let entry = this.gate.enter(py, given)?;
+                if entry == Entry::Seated || fork::epoch() != epoch {
+                    continue;
+                }
+                if entry == Entry::Forked {
+                    this.mint.restart();
+                }
+                this.pid.store(this.given_pid.map_or_else(std::process::id, u32::from), Ordering::Relaxed);
+                this.mac.store(mac, Ordering::Relaxed);
             }
-            this.pid.store(this.given_pid.map_or_else(std::process::id, u32::from), Ordering::Relaxed);
-            this.mac.store(mac, Ordering::Relaxed);
+            this.start.store(start, Ordering::Relaxed);
+            this.gate.seat(this.clock.is_system());
         }
-        this.start.store(start, Ordering::Relaxed);
-        this.gate.seat(this.clock.is_system());
-        Ok(())
     }
 
     fn first_counter(&self, py: Python<'_>, mode: Mode) -> PyResult<u32> {
@@ -553,15 +564,15 @@ impl Generator {
         Ok(Array { data: data.unbind() })
     }
 
-    /// Fills a writable buffer with IDs, 16 bytes each, and returns how many.
+    /// Fills a writable buffer of bytes, or of void items of 16 (numpy's ``V16``), with IDs, and returns how many.
     ///
     /// :raises ArgumentError: ``buffer`` has no buffer.
-    /// :raises ConfigError: ``config.buffer``: read-only, not contiguous, or not a whole number of IDs.
+    /// :raises ConfigError: ``config.buffer``: other items, read-only, not contiguous, or not a whole number of IDs.
     /// :raises GenerationError: as :meth:`new`; what was minted until then is in the buffer.
     #[pyo3(signature = (buffer))]
     fn fill(slf: &Bound<'_, Self>, buffer: &Bound<'_, PyAny>) -> PyResult<usize> {
-        let target = hot::Writable::new(buffer, scheme::SIZE)?;
-        hot::fill(&target, scheme::SIZE, |ids| Self::write(slf, ids))
+        let target = hot::Writable::new(buffer, hot::Items::Ids(scheme::SIZE))?;
+        hot::fill(&target, |ids| Self::write(slf, ids))
     }
 
     /// Changes to another mode with a counter of its own; the present mode again changes nothing.
@@ -586,12 +597,20 @@ impl Generator {
         Ok(())
     }
 
+    /// Has it start over with another grant at its next ID. Returns the first time, in Unix milliseconds, that it did not mint in;
+    /// None where it never minted in this process. It takes no lock, and nothing runs in between.
+    fn _unseat(&self) -> Option<i64> {
+        let seated = self.gate.is_seated();
+        self.gate.unseat();
+        seated.then(|| CLOCK.start(self.mint.used_until()).0)
+    }
+
     /// Ends minting for good; closing twice does nothing.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        let seated = self.gate.is_seated();
-        self.gate.close();
-        match &self.leases {
-            Some(leases) if seated => leases.release(py, CLOCK.start(self.mint.used_until())),
+        let stood = self.gate.close();
+        let used_until = self.mint.close();
+        match (&self.leases, stood) {
+            (Some(leases), Some(Entry::Seated | Entry::First)) => leases.release(py, CLOCK.start(used_until)),
             _ => Ok(()),
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::fork::{Entry, Gate};
 use crate::values::Defaulted;
-use crate::{errors, hot, leases, values};
+use crate::{errors, fork, hot, leases, values};
 use mintage_core::pool::{Pool as Core, Segment};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyRange};
@@ -149,14 +149,15 @@ impl Sequence {
         &self.supply
     }
 
-    /// Makes sure that what the pool holds is this process's, and no parent's.
+    /// Makes sure that what the pool holds is this process's, and no parent's: its supply empties it, once an epoch.
     fn seat(&self, py: Python<'_>) -> PyResult<()> {
-        match self.gate.enter(py, None)? {
-            Entry::Seated => return Ok(()),
-            Entry::Forked => drop(self.pool.get().0.drain()),
-            Entry::First => {}
+        while self.gate.enter(py, None)? != Entry::Seated {
+            let epoch = fork::epoch();
+            self.supply.call_method0(py, "seat")?;
+            if fork::epoch() == epoch {
+                self.gate.seat(true);
+            }
         }
-        self.gate.seat(true);
         Ok(())
     }
 }

@@ -3,6 +3,7 @@
 
 use crate::hot::{self, Mints};
 use crate::sequence::Sequence;
+use crate::values;
 use mintage_core::pool::Segment;
 use mintage_wire::bucket::Bucket as Rate;
 use mintage_wire::http::{self, Answer, Route};
@@ -168,12 +169,17 @@ fn http_date(seconds: i64) -> String {
     format!("{weekday:.3}, {:02} {month:.3} {:04} {hour:02}:{minute:02}:{second:02} GMT", at.day(), at.year())
 }
 
+/// Whether a client's trace id is one that is echoed: 1 to 128 letters, digits and ``. _ : / + = -``.
+#[pyfunction]
+pub fn is_trace(value: &[u8]) -> bool {
+    http::is_trace(value)
+}
+
 #[pymethods]
 impl Lane {
     #[new]
     #[pyo3(signature = (*, open, limit, most, trace_header))]
-    fn py_new(open: bool, limit: usize, most: u32, trace_header: String) -> PyResult<Self> {
-        let seed = getrandom::u64().map_err(|error| pyo3::exceptions::PyOSError::new_err(error.to_string()))?;
+    fn py_new(py: Python<'_>, open: bool, limit: usize, most: u32, trace_header: String) -> PyResult<Self> {
         Ok(Self {
             open,
             limit,
@@ -182,7 +188,7 @@ impl Lane {
             lines: Mutex::default(),
             version: AtomicU64::new(1),
             draining: AtomicBool::new(false),
-            traces: AtomicU64::new(seed),
+            traces: AtomicU64::new(values::random(py)?),
             date: Mutex::new((-1, String::new())),
         })
     }
@@ -222,7 +228,7 @@ impl Lane {
         Ok(self.line(namespace)?.sequence.get().has_next())
     }
 
-    /// What fetches the segments of a namespace: a mintage.keeper.Supply.
+    /// What fetches the segments of a namespace: a mintage.supply.Supply.
     fn supply(&self, py: Python<'_>, namespace: &str) -> PyResult<Py<PyAny>> {
         Ok(self.line(namespace)?.sequence.get().supply().clone_ref(py))
     }

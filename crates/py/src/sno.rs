@@ -9,12 +9,12 @@ use crate::{errors, hot, values};
 use mintage_core::codec::base32;
 use mintage_core::error::Error;
 use mintage_core::schemes::sno::{self as scheme, Bounds, Mint, Porter};
-use mintage_core::step::{Refusal, Run};
+use mintage_core::step::{Refusal, Run, Window};
 use mintage_core::units::{Tick, UnixMs, UnixNs};
 use pyo3::basic::CompareOp;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDateTime, PyList, PySlice, PyString, PyType};
-use std::sync::atomic::{AtomicU16, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU16, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A sno ID: 10 bytes that sort by time, with a metabyte of your own.
@@ -96,12 +96,13 @@ impl SnoId {
 
     /// Reads 10 bytes; any 10 bytes are an ID.
     ///
-    /// :raises ArgumentError: ``value`` has no contiguous buffer.
+    /// :raises ArgumentError: ``value`` has no buffer.
+    /// :raises ConfigError: ``config.buffer``: its items are no bytes, or it is not contiguous.
     /// :raises ParseError: ``parse.length``: not 10 bytes.
     #[staticmethod]
     #[pyo3(signature = (value, /))]
     fn from_bytes(value: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let bytes = values::bytes(value, "value")?;
+        let bytes = values::bytes(value, "value", hot::Items::Ids(scheme::SIZE))?;
         let id = bytes.as_slice().try_into().map_err(|_| {
             let expected = scheme::SIZE;
             errors::value(Error::Length { what: WHAT, actual: bytes.len(), expected, unit: "bytes" })
@@ -338,19 +339,24 @@ struct Waiting {
 /// Generator(partition=None, *, sequence_min=0, sequence_max=65535, on_overflow=None, store=None, nodes=None, shards=1,
 /// never_used=False, pool=None, span_ms=None, on_lease_lost=None, clock=None, max_wait_ms=1000)
 ///
-/// ``partition`` is 0 to 65535; without one it is leased, or drawn at random where there is a ``clock``
-/// and no store, anew in every forked child. ``sequence_min`` and
-/// ``sequence_max``, 0 to 65535 in either order and at least 6 numbers, let generators share a partition.
-/// ``on_overflow(Overflow)`` is called once per 4 ms unit while callers wait for the next one; what it raises reaches
-/// them. ``clock`` is a ManualClock or a callable that returns nanoseconds since the Unix epoch; the system's by default.
-/// No ID is waited for longer than ``max_wait_ms`` milliseconds.
-/// ``store`` is a URL or a Store where the node number is leased; by default ``MINTAGE_STORE``, or else the registry of this
-/// machine. ``nodes`` is a range of node numbers to choose from, ``shards`` (a power of two) divides each partition's sequence numbers into as
-/// many node numbers, ``pool`` the name of another pool, ``never_used`` asks for a
-/// number that nobody ever had, ``span_ms`` (1,000 to 86,400,000) is how far ahead windows are granted. When the lease is lost
-/// the generator mints to the end of its window, and then raises (``on_lease_lost="raise"``, the default where a store is
-/// named) or moves to another lease (``"move"``).
-///
+/// :param partition: 0 to 65535; without one it is leased, or drawn at random where there is a ``clock`` and no store, anew in
+///     every forked child.
+/// :param sequence_min: with ``sequence_max`` the sequence numbers to use, 0 to 65535 in either order and at least 6, so that
+///     generators can share a partition.
+/// :param sequence_max: see ``sequence_min``.
+/// :param on_overflow: is called with an Overflow once per 4 ms unit while callers wait for the next one; what it raises
+///     reaches them.
+/// :param store: a URL or a Store where the node number is leased; by default ``MINTAGE_STORE``, or else the registry of this
+///     machine.
+/// :param nodes: a range of node numbers to choose from.
+/// :param shards: a power of two: divides each partition's sequence numbers into as many node numbers.
+/// :param never_used: whether only a number will do that nobody ever had.
+/// :param pool: the name of another pool.
+/// :param span_ms: how far ahead windows are granted, 1,000 to 86,400,000 milliseconds.
+/// :param on_lease_lost: what comes at the end of the window when the lease was lost: ``"raise"``, the default where a store
+///     is named, or ``"move"``, to another lease.
+/// :param clock: a ManualClock, or a callable that returns nanoseconds since the Unix epoch; the system's by default.
+/// :param max_wait_ms: the longest that an ID is waited for, in milliseconds.
 /// :raises ArgumentError: an argument of the wrong type.
 /// :raises ConfigError: ``config.node``, ``config.bounds``, ``config.wait``, ``config.store``.
 /// :raises GenerationError: ``system.random``: there is no randomness to draw a partition from.
@@ -372,15 +378,16 @@ pub struct Generator {
     max_wait_ms: u64,
     on_overflow: Option<Py<PyAny>>,
     waiting: Mutex<Waiting>,
+    /// The times that `new_at` may mint.
+    history: Mutex<Window>,
 }
 
 impl Drop for Generator {
     fn drop(&mut self) {
         if let Some(leases) = &self.leases
             && self.gate.is_seated()
-            && !self.gate.is_closed()
         {
-            leases.abandon(scheme::TIMESCALE.start(self.mint.used_until()));
+            leases.abandon(scheme::TIMESCALE.start(self.mint.close()));
         }
     }
 }
@@ -409,6 +416,13 @@ impl hot::Mints for Generator {
     }
 }
 
+impl hot::OfModule for Generator {
+    fn of_module() -> &'static AtomicPtr<pyo3::ffi::PyObject> {
+        static GENERATOR: AtomicPtr<pyo3::ffi::PyObject> = AtomicPtr::new(std::ptr::null_mut());
+        &GENERATOR
+    }
+}
+
 impl Generator {
     /// The first ID of a run.
     #[inline(always)]
@@ -421,10 +435,13 @@ impl Generator {
         let mut patience = Patience::new(this.max_wait_ms);
         loop {
             Self::seat(slf)?;
-            match this.mint.take_slowly(want, || this.clock.tick(py, scheme::TIMESCALE))? {
-                Ok(run) if this.gate.is_seated() => return Ok(run),
-                // The user's clock forked this process.
-                Ok(_) => {}
+            let minted = this.mint.take_slowly(want, || this.clock.tick(py, scheme::TIMESCALE))?;
+            if !this.gate.is_seated() {
+                // The user's clock forked this process, or closed the generator.
+                continue;
+            }
+            match minted {
+                Ok(run) => return Ok(run),
                 Err(Refusal::Exhausted { until }) => this.overflow(py, &mut patience, until)?,
                 Err(Refusal::Rollback { until }) => {
                     let now = this.clock.now(py)?.floor_ms();
@@ -437,22 +454,22 @@ impl Generator {
                     let message = format!("the clock reads {now}, the layout ends at {end}");
                     return Err(errors::generation(py, "clock.range", &message, None));
                 }
-                Err(Refusal::Outside { .. }) => this.renew(py, &mut patience)?,
+                Err(Refusal::Outside { tick }) => this.renew(py, &mut patience, tick)?,
             }
         }
     }
 
     /// Gets a later end of the window, or another lease.
-    fn renew(&self, py: Python<'_>, patience: &mut Patience) -> PyResult<()> {
+    fn renew(&self, py: Python<'_>, patience: &mut Patience, now: Tick) -> PyResult<()> {
         if let Some(leases) = &self.leases {
-            leases.renew(py, patience, &self.clock, |grant| self.settle(leases, grant))?;
+            leases.renew(py, &self.gate, patience, &self.clock, |grant| self.settle(leases, grant, now))?;
         }
         Ok(())
     }
 
     /// Mints under a grant from now on; a new one makes it start over. Says whether the window has moved.
-    fn settle(&self, leases: &Leases, grant: &Grant) -> bool {
-        let window = grant.window(scheme::TIMESCALE, scheme::WINDOW);
+    fn settle(&self, leases: &Leases, grant: &Grant, now: Tick) -> bool {
+        let mut window = grant.window(scheme::TIMESCALE, scheme::WINDOW);
         match leases.settle(grant) {
             Standing::New => {}
             Standing::Same => return self.mint.extend(window.until),
@@ -460,6 +477,12 @@ impl Generator {
         }
         let (shards, number) = (u64::from(self.shards), grant.node);
         let bounds = if shards > 1 { Bounds::shard((number % shards) as u32, self.shards) } else { self.mint.bounds() };
+        if leases.never_used {
+            // What was before belongs to `new_at`, what comes to `new`. What is given back one day begins after both.
+            let from = now.clamp(window.floor, window.until);
+            *self.lock(&self.history) = Window { floor: window.floor, until: from };
+            window.floor = from;
+        }
         self.partition.store((number / shards) as u16, Ordering::Relaxed);
         self.mint.reset(bounds, window);
         true
@@ -468,7 +491,7 @@ impl Generator {
     fn overflow(&self, py: Python<'_>, patience: &mut Patience, until: Tick) -> PyResult<()> {
         let now = self.clock.now(py)?.floor_ms();
         let told = {
-            let mut waiting = self.lock_waiting();
+            let mut waiting = self.lock(&self.waiting);
             waiting.callers += 1;
             let began = match waiting.told {
                 Some((unit, _)) if unit == until => None,
@@ -494,39 +517,49 @@ impl Generator {
             let reason = Reason { code: "sequence.exhausted", what };
             patience.wait(py, &self.clock, scheme::TIMESCALE.start(until), reason)
         });
-        self.lock_waiting().callers -= 1;
+        self.lock(&self.waiting).callers -= 1;
         waited
     }
 
     /// Held for moments only, and never while Python may run: its holder could not get the GIL back.
-    fn lock_waiting(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock<'a, T>(&self, what: &'a Mutex<T>) -> MutexGuard<'a, T> {
+        what.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Makes sure that this process, and no parent of it, owns the partition.
     fn seat(slf: &Bound<'_, Self>) -> PyResult<()> {
         let (this, py) = (slf.get(), slf.py());
         let given = this.given.then(|| ("partition", this.partition.load(Ordering::Relaxed).into()));
-        let entry = this.gate.enter(py, given)?;
-        if entry == Entry::Seated {
-            return Ok(());
-        }
-        if let Some(leases) = &this.leases {
+        loop {
+            let entry = this.gate.enter(py, given)?;
+            if entry == Entry::Seated {
+                return Ok(());
+            }
+            let Some(leases) = &this.leases else {
+                if entry == Entry::Forked {
+                    this.mint.reset(this.mint.bounds(), scheme::WINDOW);
+                }
+                return this.draw(py);
+            };
             // A clock that cannot be is not worth a lease.
-            this.clock.tick(py, scheme::TIMESCALE)?;
-            leases.own(slf.as_any())?;
-            let grant = leases.grant(py, this.max_wait_ms)?;
-            // Others may have come in while this call waited: the first to be done decides.
-            if this.gate.enter(py, given)? != Entry::Seated {
-                this.settle(leases, &grant);
+            let now = this.clock.tick(py, scheme::TIMESCALE)?;
+            if let Some(grant) = leases.seat(py, &this.gate, slf.as_any(), this.max_wait_ms)? {
+                this.settle(leases, &grant, now);
                 this.gate.seat(this.clock.is_system());
             }
-            return Ok(());
         }
-        if entry == Entry::Forked {
-            this.mint.reset(this.mint.bounds(), scheme::WINDOW);
+    }
+
+    /// The time that it is, for a generator that has its seat and is open after that was read.
+    fn seated_now(slf: &Bound<'_, Self>) -> PyResult<Tick> {
+        let this = slf.get();
+        loop {
+            Self::seat(slf)?;
+            let now = this.clock.tick(slf.py(), scheme::TIMESCALE)?;
+            if this.gate.is_seated() {
+                return Ok(now);
+            }
         }
-        this.draw(py)
     }
 
     /// Opens the gate of a generator without leases; draws a partition where none was given.
@@ -579,17 +612,16 @@ impl Generator {
             max_wait_ms: max_wait_ms.given().map_or(Ok(1000), values::max_wait_ms)?,
             on_overflow: on_overflow.map(Bound::unbind),
             waiting: Mutex::default(),
+            history: Mutex::new(scheme::WINDOW),
         })
     }
 
     /// The sequence number handed out last and how many are used, both of the unit that it is now.
     fn position(slf: &Bound<'_, Self>) -> PyResult<(u32, u32)> {
-        let (this, py) = (slf.get(), slf.py());
-        Self::seat(slf)?;
+        let (this, now) = (slf.get(), Self::seated_now(slf)?);
         let (state, _) = this.mint.view();
         let bounds = this.mint.bounds();
         let min = u32::from(bounds.min);
-        let now = this.clock.tick(py, scheme::TIMESCALE)?;
         let used = if now == state.unit() { state.next.saturating_sub(min).min(bounds.capacity()) } else { 0 };
         Ok((min + used.saturating_sub(1), used))
     }
@@ -711,17 +743,29 @@ impl Generator {
     ///
     /// :raises ArgumentError: an argument of the wrong type.
     /// :raises FieldError: ``time.naive``, ``time.range`` outside 2010-01-01 to 2079-09-07, ``field.range``.
+    /// :raises LeaseError: ``lease.history``: it leases its partition from a store without ``never_used``, or the time is not
+    ///     before its lease.
     /// :raises GenerationError: ``fork.shared_node``, ``generator.closed``.
     #[pyo3(signature = (time, meta = Defaulted::OUT), text_signature = "($self, time, meta=0)")]
     fn new_at(slf: &Bound<'_, Self>, time: &Bound<'_, PyAny>, meta: Defaulted<'_>) -> PyResult<SnoId> {
-        Self::seat(slf)?;
-        let this = slf.get();
+        let (this, py) = (slf.get(), slf.py());
+        let (time, meta) = (values::time(time)?.floor_ms(), meta_of(&meta)?);
         if let Some(leases) = &this.leases {
-            leases.check_history(slf.py())?;
+            leases.check_history(py)?;
         }
-        let time = values::time(time)?.floor_ms();
+        Self::seat(slf)?;
+        let unit = scheme::unit(time).map_err(errors::value)?;
+        let history = *this.lock(&this.history);
+        if !history.holds(unit) {
+            let (floor, until) = (scheme::TIMESCALE.start(history.floor), scheme::TIMESCALE.start(history.until));
+            let message = format!(
+                "time {time} is outside {floor}..{until}, in which this generator is the only one that ever had its \
+                 partition and mints no IDs with new()"
+            );
+            return Err(errors::lease(py, "lease.history", &message));
+        }
         let partition = this.partition.load(Ordering::Relaxed);
-        this.porter.mint(time, meta_of(&meta)?, partition, this.mint.bounds()).map(SnoId).map_err(errors::value)
+        this.porter.mint(time, meta, partition, this.mint.bounds()).map(SnoId).map_err(errors::value)
     }
 
     /// Mints ``n`` IDs, 0 to 2^31 - 1, into one :class:`Array`.
@@ -736,34 +780,42 @@ impl Generator {
         Ok(Array { data: data.unbind() })
     }
 
-    /// Fills a writable buffer with IDs, 10 bytes each, and returns how many.
+    /// Fills a writable buffer of bytes, or of void items of 10 (numpy's ``V10``), with IDs, and returns how many.
     ///
     /// :raises ArgumentError: ``buffer`` has no buffer.
-    /// :raises ConfigError: ``config.buffer``: read-only, not contiguous, or not a whole number of IDs.
+    /// :raises ConfigError: ``config.buffer``: other items, read-only, not contiguous, or not a whole number of IDs.
     /// :raises GenerationError: as :meth:`new`; what was minted until then is in the buffer.
     #[pyo3(signature = (buffer, meta = Defaulted::OUT), text_signature = "($self, buffer, meta=0)")]
     fn fill(slf: &Bound<'_, Self>, buffer: &Bound<'_, PyAny>, meta: Defaulted<'_>) -> PyResult<usize> {
         let meta = meta_of(&meta)?;
-        let target = hot::Writable::new(buffer, scheme::SIZE)?;
-        hot::fill(&target, scheme::SIZE, |ids| Self::write(slf, ids, meta))
+        let target = hot::Writable::new(buffer, hot::Items::Ids(scheme::SIZE))?;
+        hot::fill(&target, |ids| Self::write(slf, ids, meta))
     }
 
     /// Everything that a generator needs to go on elsewhere or later; see :meth:`restore`.
     ///
     /// :raises GenerationError: ``clock.range``, ``fork.shared_node``, ``generator.closed``.
     fn snapshot(slf: &Bound<'_, Self>) -> PyResult<Snapshot> {
-        let (this, py) = (slf.get(), slf.py());
-        Self::seat(slf)?;
-        let now = this.clock.tick(py, scheme::TIMESCALE)?;
+        let (this, now) = (slf.get(), Self::seated_now(slf)?);
         Ok(Snapshot(this.mint.snapshot(this.partition.load(Ordering::Relaxed), now)))
+    }
+
+    /// Has it start over with another grant at its next ID. Returns the first time, in Unix milliseconds, that it did not mint in;
+    /// None where it never minted in this process. It takes no lock, and nothing runs in between.
+    fn _unseat(&self) -> Option<i64> {
+        let seated = self.gate.is_seated();
+        self.gate.unseat();
+        seated.then(|| scheme::TIMESCALE.start(self.mint.used_until()).0)
     }
 
     /// Ends minting for good; closing twice does nothing.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        let seated = self.gate.is_seated();
-        self.gate.close();
-        match &self.leases {
-            Some(leases) if seated => leases.release(py, scheme::TIMESCALE.start(self.mint.used_until())),
+        let stood = self.gate.close();
+        let used_until = self.mint.close();
+        match (&self.leases, stood) {
+            (Some(leases), Some(Entry::Seated | Entry::First)) => {
+                leases.release(py, scheme::TIMESCALE.start(used_until))
+            }
             _ => Ok(()),
         }
     }
@@ -1027,21 +1079,25 @@ pub fn max_at(time: &Bound<'_, PyAny>) -> PyResult<SnoId> {
 
 /// Writes the text of packed IDs, 16 characters each, into a buffer of exactly that size; returns how many IDs.
 ///
+/// Both are buffers of bytes, or of items of one ID or text: numpy's ``V10`` and ``S16``.
+///
 /// :raises ArgumentError: an argument has no buffer.
 /// :raises ParseError: ``parse.length``: ``ids`` is not a whole number of IDs.
 /// :raises ConfigError: ``config.buffer``.
 #[pyfunction]
 #[pyo3(signature = (ids, text, /))]
 pub fn encode_into(ids: &Bound<'_, PyAny>, text: &Bound<'_, PyAny>) -> PyResult<usize> {
-    let source = hot::Readable::new(ids, "ids")?;
+    let source = hot::Readable::new(ids, "ids", hot::Items::Ids(scheme::SIZE))?;
     values::whole(source.len(), scheme::SIZE, "ids", "bytes")?;
     let count = source.len() / scheme::SIZE;
-    let target = hot::Writable::exactly(text, count * scheme::TEXT)?;
-    hot::transform(&source, &target, base32::encode_many);
+    let target = hot::Writable::exactly(text, hot::Items::Texts(scheme::TEXT), count * scheme::TEXT)?;
+    hot::transform(ids.py(), &source, &target, base32::encode_many);
     Ok(count)
 }
 
 /// Reads packed text, 16 characters an ID, into a buffer of exactly 10 bytes an ID; returns how many IDs.
+///
+/// Both are buffers of bytes, or of items of one text or ID: numpy's ``S16`` and ``V10``.
 ///
 /// :raises ArgumentError: an argument has no buffer.
 /// :raises ParseError: ``parse.length``, or ``parse.character`` with the position in the whole text; the buffer's content
@@ -1050,12 +1106,12 @@ pub fn encode_into(ids: &Bound<'_, PyAny>, text: &Bound<'_, PyAny>) -> PyResult<
 #[pyfunction]
 #[pyo3(signature = (text, ids, /))]
 pub fn parse_into(text: &Bound<'_, PyAny>, ids: &Bound<'_, PyAny>) -> PyResult<usize> {
-    let source = hot::Readable::new(text, "text")?;
+    let source = hot::Readable::new(text, "text", hot::Items::Texts(scheme::TEXT))?;
     values::whole(source.len(), scheme::TEXT, "text", "characters")?;
     let count = source.len() / scheme::TEXT;
-    let target = hot::Writable::exactly(ids, count * scheme::SIZE)?;
-    hot::transform(&source, &target, base32::decode_many)
-        .map_err(|position| errors::value(bad_byte(&source.to_vec(), position)))?;
+    let target = hot::Writable::exactly(ids, hot::Items::Ids(scheme::SIZE), count * scheme::SIZE)?;
+    hot::transform(ids.py(), &source, &target, base32::decode_many)
+        .map_err(|position| errors::value(bad_byte(&source.to_vec(ids.py()), position)))?;
     Ok(count)
 }
 

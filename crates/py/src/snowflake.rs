@@ -12,7 +12,7 @@ use mintage_core::units::Timescale;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDateTime, PyDict, PyType};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 /// How the 64 bits of an ID are laid out.
 ///
@@ -219,19 +219,23 @@ impl Parts {
 /// Generator(node=None, *, layout=DEFAULT, on_rollback="advance", on_exhausted="wait", store=None, nodes=None,
 /// never_used=False, pool=None, span_ms=None, on_lease_lost=None, clock=None, max_wait_ms=1000)
 ///
-/// ``node`` is a node number that fits the layout; without one it is leased, or drawn at random where there is
-/// a ``clock`` and no store, anew in every forked child.
-/// When the clock goes back, ``on_rollback`` says to stay at the last tick and go on from there until the clock has caught up
-/// (``"advance"``), to ``"wait"`` until the clock is there again, or to ``"raise"``. When a tick's sequence numbers are used
-/// up, ``on_exhausted`` says to ``"wait"`` for the next tick, to ``"advance"`` to it ahead of the clock, or to ``"raise"``.
-/// ``clock`` is a ManualClock or a callable that returns nanoseconds since the Unix epoch; the system's by default. No ID is
-/// waited for longer than ``max_wait_ms`` milliseconds.
-/// ``store`` is a URL or a Store where the node number is leased; by default ``MINTAGE_STORE``, or else the registry of this
-/// machine. ``nodes`` is a range of node numbers to choose from, ``pool`` the name of another pool, ``never_used`` asks for a
-/// number that nobody ever had, ``span_ms`` (1,000 to 86,400,000) is how far ahead windows are granted. When the lease is lost
-/// the generator mints to the end of its window, and then raises (``on_lease_lost="raise"``, the default where a store is
-/// named) or moves to another lease (``"move"``).
-///
+/// :param node: a node number that fits the layout; without one it is leased, or drawn at random where there is a ``clock``
+///     and no store, anew in every forked child.
+/// :param layout: what the bits of an ID mean.
+/// :param on_rollback: when the clock goes back: ``"advance"`` stays at the last tick and goes on from there until the clock
+///     has caught up, ``"wait"`` waits until the clock is there again, ``"raise"`` raises.
+/// :param on_exhausted: when a tick's sequence numbers are used up: ``"wait"`` waits for the next tick, ``"advance"`` goes to it
+///     ahead of the clock, ``"raise"`` raises.
+/// :param store: a URL or a Store where the node number is leased; by default ``MINTAGE_STORE``, or else the registry of this
+///     machine.
+/// :param nodes: a range of node numbers to choose from.
+/// :param never_used: whether only a number will do that nobody ever had.
+/// :param pool: the name of another pool.
+/// :param span_ms: how far ahead windows are granted, 1,000 to 86,400,000 milliseconds.
+/// :param on_lease_lost: what comes at the end of the window when the lease was lost: ``"raise"``, the default where a store
+///     is named, or ``"move"``, to another lease.
+/// :param clock: a ManualClock, or a callable that returns nanoseconds since the Unix epoch; the system's by default.
+/// :param max_wait_ms: the longest that an ID is waited for, in milliseconds.
 /// :raises ArgumentError: an argument of the wrong type.
 /// :raises ConfigError: ``config.node``, ``config.policy``, ``config.wait``, ``config.store``.
 /// :raises GenerationError: ``system.random``: there is no randomness to draw a node number from.
@@ -259,9 +263,8 @@ impl Drop for Generator {
     fn drop(&mut self) {
         if let Some(leases) = &self.leases
             && self.gate.is_seated()
-            && !self.gate.is_closed()
         {
-            leases.abandon(self.timescale.start(self.mint.used_until()));
+            leases.abandon(self.timescale.start(self.mint.close()));
         }
     }
 }
@@ -290,6 +293,13 @@ impl hot::Mints for Generator {
     }
 }
 
+impl hot::OfModule for Generator {
+    fn of_module() -> &'static AtomicPtr<pyo3::ffi::PyObject> {
+        static GENERATOR: AtomicPtr<pyo3::ffi::PyObject> = AtomicPtr::new(std::ptr::null_mut());
+        &GENERATOR
+    }
+}
+
 impl Generator {
     /// The first ID of a run.
     #[inline(always)]
@@ -302,10 +312,13 @@ impl Generator {
         let mut patience = Patience::new(this.max_wait_ms);
         loop {
             Self::seat(slf)?;
-            let refusal = match this.mint.take_slowly(want, || this.clock.tick(py, this.timescale))? {
-                Ok(run) if this.gate.is_seated() => return Ok(run),
-                // The user's clock forked this process.
-                Ok(_) => continue,
+            let minted = this.mint.take_slowly(want, || this.clock.tick(py, this.timescale))?;
+            if !this.gate.is_seated() {
+                // The user's clock forked this process, or closed the generator.
+                continue;
+            }
+            let refusal = match minted {
+                Ok(run) => return Ok(run),
                 Err(refusal) => refusal,
             };
             let rules = this.mint.rules();
@@ -326,7 +339,7 @@ impl Generator {
                 }
                 Refusal::Outside { tick } if this.layout.0.window().holds(tick) => {
                     if let Some(leases) = &this.leases {
-                        leases.renew(py, &mut patience, &this.clock, |grant| this.settle(leases, grant))?;
+                        leases.renew(py, &this.gate, &mut patience, &this.clock, |grant| this.settle(leases, grant))?;
                     }
                     continue;
                 }
@@ -365,26 +378,24 @@ impl Generator {
     fn seat(slf: &Bound<'_, Self>) -> PyResult<()> {
         let (this, py) = (slf.get(), slf.py());
         let given = this.given.then(|| ("node", this.node.load(Ordering::Relaxed)));
-        let entry = this.gate.enter(py, given)?;
-        if entry == Entry::Seated {
-            return Ok(());
-        }
-        if let Some(leases) = &this.leases {
+        loop {
+            let entry = this.gate.enter(py, given)?;
+            if entry == Entry::Seated {
+                return Ok(());
+            }
+            let Some(leases) = &this.leases else {
+                if entry == Entry::Forked {
+                    this.mint.reset(this.layout.0.window());
+                }
+                return this.draw(py);
+            };
             // A clock that cannot be is not worth a lease.
             this.clock.tick(py, this.timescale)?;
-            leases.own(slf.as_any())?;
-            let grant = leases.grant(py, this.max_wait_ms)?;
-            // Others may have come in while this call waited: the first to be done decides.
-            if this.gate.enter(py, given)? != Entry::Seated {
+            if let Some(grant) = leases.seat(py, &this.gate, slf.as_any(), this.max_wait_ms)? {
                 this.settle(leases, &grant);
                 this.gate.seat(this.clock.is_system());
             }
-            return Ok(());
         }
-        if entry == Entry::Forked {
-            this.mint.reset(this.layout.0.window());
-        }
-        this.draw(py)
     }
 
     /// Opens the gate of a generator without leases; draws a node number where none was given.
@@ -508,24 +519,34 @@ impl Generator {
         ARRAY.import(py, "array", "array")?.call1(("Q", data))
     }
 
-    /// Fills a writable buffer with IDs, 8 bytes each in native order (``array.array("Q")``, numpy's uint64), and returns
-    /// how many.
+    /// Fills a writable buffer with IDs, 8 bytes each in native order, and returns how many.
+    ///
+    /// Its items are unsigned integers of 64 bits (``array.array("Q")``, numpy's uint64), bytes, or, for a layout of fewer than
+    /// 64 bits, signed integers of 64 bits.
     ///
     /// :raises ArgumentError: ``buffer`` has no buffer.
-    /// :raises ConfigError: ``config.buffer``: read-only, not contiguous, or not a whole number of IDs.
+    /// :raises ConfigError: ``config.buffer``: other items, read-only, not contiguous, or not a whole number of IDs.
     /// :raises GenerationError: as :meth:`new`; what was minted until then is in the buffer.
     #[pyo3(signature = (buffer))]
     fn fill(slf: &Bound<'_, Self>, buffer: &Bound<'_, PyAny>) -> PyResult<usize> {
-        let target = hot::Writable::new(buffer, 8)?;
-        hot::fill(&target, 8, |ids| Self::write(slf, ids))
+        let target = hot::Writable::new(buffer, hot::Items::Words { signed: slf.get().layout.0.bits() < 64 })?;
+        hot::fill(&target, |ids| Self::write(slf, ids))
+    }
+
+    /// Has it start over with another grant at its next ID. Returns the first time, in Unix milliseconds, that it did not mint in;
+    /// None where it never minted in this process. It takes no lock, and nothing runs in between.
+    fn _unseat(&self) -> Option<i64> {
+        let seated = self.gate.is_seated();
+        self.gate.unseat();
+        seated.then(|| self.timescale.start(self.mint.used_until()).0)
     }
 
     /// Ends minting for good; closing twice does nothing.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        let seated = self.gate.is_seated();
-        self.gate.close();
-        match &self.leases {
-            Some(leases) if seated => leases.release(py, self.timescale.start(self.mint.used_until())),
+        let stood = self.gate.close();
+        let used_until = self.mint.close();
+        match (&self.leases, stood) {
+            (Some(leases), Some(Entry::Seated | Entry::First)) => leases.release(py, self.timescale.start(used_until)),
             _ => Ok(()),
         }
     }
@@ -598,14 +619,15 @@ pub fn node_from_macs(macs: &Bound<'_, PyAny>) -> PyResult<u16> {
     scheme::node_from_macs(&texts).map_err(errors::value)
 }
 
-/// The decimal text of IDs of 8 bytes each in native order, one a line, as ASCII bytes.
+/// The decimal text of IDs of 8 bytes each in native order, one a line, as ASCII bytes; signed ones are taken as unsigned.
 ///
 /// :raises ArgumentError: ``ids`` has no buffer.
+/// :raises ConfigError: ``config.buffer``: other items than :meth:`Generator.fill` writes, or not contiguous.
 /// :raises ParseError: ``parse.length``: not a whole number of IDs.
 #[pyfunction]
 #[pyo3(signature = (ids, /))]
 pub fn to_lines<'py>(ids: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
-    let bytes = values::bytes(ids, "ids")?;
+    let bytes = values::bytes(ids, "ids", hot::Items::Words { signed: true })?;
     values::whole(bytes.len(), 8, "ids", "bytes")?;
     let mut lines = Vec::with_capacity(bytes.len() / 8 * 20);
     let mut decimal = itoa::Buffer::new();

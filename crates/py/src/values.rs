@@ -1,15 +1,13 @@
 //! Python values in, checked; Python values out.
 
-use crate::errors;
+use crate::{errors, hot, kernel};
 use mintage_core::error::Error;
 use mintage_core::units::{UnixMs, UnixNs};
 use pyo3::Borrowed;
 use pyo3::exceptions::{PyIndexError, PyOverflowError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{
-    PyByteArray, PyBytes, PyDateTime, PyDelta, PyDeltaAccess, PyInt, PyMemoryView, PyString, PyTzInfo, PyTzInfoAccess,
-};
+use pyo3::types::{PyBytes, PyDateTime, PyDelta, PyDeltaAccess, PyInt, PyString, PyTzInfo, PyTzInfoAccess};
 
 /// An argument with a default, which None does not stand for.
 pub struct Defaulted<'py>(Option<Bound<'py, PyAny>>);
@@ -120,18 +118,12 @@ pub fn text<'a>(value: &'a Bound<'_, PyAny>, what: &str) -> PyResult<std::borrow
     Ok(String::from_utf8_lossy(bytes.cast::<PyBytes>()?.as_bytes()).into_owned().into())
 }
 
-/// The bytes of any object with a contiguous buffer.
-pub fn bytes(value: &Bound<'_, PyAny>, what: &str) -> PyResult<Vec<u8>> {
+/// The bytes of an object with such items.
+pub fn bytes(value: &Bound<'_, PyAny>, what: &str, items: hot::Items) -> PyResult<Vec<u8>> {
     if let Ok(bytes) = value.cast::<PyBytes>() {
         return Ok(bytes.as_bytes().to_vec());
     }
-    if let Ok(bytes) = value.cast::<PyByteArray>() {
-        return Ok(bytes.to_vec());
-    }
-    match PyMemoryView::from(value) {
-        Ok(view) if view.getattr("c_contiguous")?.is_truthy()? => view.call_method0("tobytes")?.extract(),
-        _ => Err(errors::argument(what, "bytes or another contiguous buffer", value)),
-    }
+    hot::Readable::new(value, what, items).map(|buffer| buffer.to_vec(value.py()))
 }
 
 /// A time: an aware datetime, or an int of nanoseconds since the Unix epoch.
@@ -199,7 +191,14 @@ fn uuid_class(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
 
 /// Random bits for a node number or a counter that nobody gave.
 pub fn random(py: Python<'_>) -> PyResult<u64> {
-    getrandom::u64().map_err(|error| {
+    let mut bytes = [0; 8];
+    draw(py, &mut bytes)?;
+    Ok(u64::from_ne_bytes(bytes))
+}
+
+/// Fills `bytes` with randomness of the kernel's.
+pub fn draw(py: Python<'_>, bytes: &mut [u8]) -> PyResult<()> {
+    kernel::random(bytes).map_err(|error| {
         errors::generation(py, "system.random", &format!("the system has no randomness: {error}"), None)
     })
 }
@@ -230,11 +229,11 @@ pub fn policy<T: Copy>(value: Option<&Bound<'_, PyAny>>, what: &str, known: &[(&
     })
 }
 
-/// Packed text: a buffer of ASCII, or a str of which any other character becomes a question mark, which no alphabet has.
-pub fn characters(value: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
+/// Packed text of so many characters an ID: a buffer of ASCII, or a str of which any other character becomes a question mark, which no alphabet has.
+pub fn characters(value: &Bound<'_, PyAny>, size: usize) -> PyResult<Vec<u8>> {
     match value.cast::<PyString>() {
         Ok(_) => Ok(text(value, "text")?.chars().map(|c| if c.is_ascii() { c as u8 } else { b'?' }).collect()),
-        Err(_) => bytes(value, "text"),
+        Err(_) => bytes(value, "text", hot::Items::Texts(size)),
     }
 }
 

@@ -44,9 +44,10 @@ pub enum Route {
 const ALLOC: &str = "/alloc";
 const SEQUENCES: &str = "/v1/sequences/";
 const PREFIXES: [&[u8]; 2] = [b"POST /alloc HTTP/1.1\r\n", b"POST /v1/sequences/"];
-/// The most that idalloc gives out at once.
-const MOST_ALLOC: u32 = 100;
-const MOST_ALLOC_NAME: usize = 64;
+/// The most integers that idalloc gives out at once.
+pub const MOST_ALLOC: u32 = 100;
+/// The most bytes of a name that idalloc takes.
+pub const MOST_ALLOC_NAME: usize = 64;
 const MOST_HEADERS: usize = 32;
 
 /// Finds the first request. `limit` is the most bytes that one may have, `trace_header` the name of the header with the
@@ -137,7 +138,8 @@ impl<'a> Heads<'a> {
 }
 
 /// Whether a client's trace id is one that is echoed: 1 to 128 letters, digits and `. _ : / + = -`.
-fn is_trace(value: &[u8]) -> bool {
+#[must_use]
+pub fn is_trace(value: &[u8]) -> bool {
     let good = |byte: &u8| byte.is_ascii_alphanumeric() || b"._:/+=-".contains(byte);
     (1..=128).contains(&value.len()) && value.iter().all(good)
 }

@@ -23,12 +23,12 @@ fn hot(text: &str) -> Option<Request<'_>> {
 
 #[test]
 fn both_routes_are_hot() {
-    let alloc = post("/alloc", "X-Trace-Id: t-1\r\nAuthorization: Bearer mm_k\r\nAccept: */*\r\n", ALLOC);
+    let alloc = post("/alloc", "X-Trace-Id: t-1\r\nAuthorization: Bearer mint_k\r\nAccept: */*\r\n", ALLOC);
     let request = hot(&alloc).unwrap();
     assert_eq!((request.route, request.namespace, request.count), (Route::Alloc, "orders", 3));
     assert_eq!(
         (request.trace, request.key, request.used),
-        (Some(b"t-1".as_slice()), Some(b"mm_k".as_slice()), alloc.len())
+        (Some(b"t-1".as_slice()), Some(b"mint_k".as_slice()), alloc.len())
     );
 
     let next = "POST /v1/sequences/a.b:c:next?count=12 HTTP/1.1\r\nhost: ids\r\n\r\n";

@@ -6,6 +6,7 @@
 //! |------------------------------|---------------------------------------------------------------------------------|
 //! | [`Pool`], [`Node`]           | `PoolRecord`, `NodeRecord`                                                      |
 //! | [`Holder`]                   | the `Lease` that a process knows, and the generator that mints within it        |
+//! | [`Request`]                  | what `extend` sends: the lease, and `next_token`                                |
 //! | [`SPAN`], [`CLOCK_LIMIT`]    | `span_ms` of the pool, `CLOCK_LIMIT_MS`                                         |
 //! | `note_server`                | `note_server`                                                                   |
 //! | `acquire`                    | `check_clock`, `check_quarantine`, `choose`, `grant`                            |
@@ -13,6 +14,7 @@
 //!
 //! What happens around it, and what must be true of it, is in `world.rs`.
 
+use std::cmp::Reverse;
 use std::ops::{Range, RangeInclusive};
 
 use crate::rules::Rule;
@@ -24,9 +26,18 @@ pub const CLOCK_LIMIT: Time = 1;
 /// How many writes a failover loses at most.
 pub const LOST: usize = 2;
 
+/// Only whether two are equal counts: a token of each grant, and another for each of its extensions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Token {
+    pub grant: u8,
+    pub serial: u8,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Pool {
     pub identity: u8,
+    /// How often the server was found to be another.
+    pub changes: u8,
     pub span: Time,
     pub floor: Time,
     pub quarantine_until: Time,
@@ -35,17 +46,36 @@ pub struct Pool {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Node {
     pub until: Time,
-    pub token: Option<usize>,
+    pub token: Option<Token>,
     pub identity: u8,
+    /// The pool's, when the window was granted or extended.
+    pub changes: u8,
 }
 
-/// A process that was told of its grant.
+/// A process that was told of its grant, or a copy of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Holder {
     pub floor: Time,
     pub until: Time,
+    pub token: Token,
+    /// The token before: all that a server knows which forgot the last extension.
+    pub previous: Option<Token>,
+    /// The next token, once it is proposed and as long as the answer is not known.
+    pub asked: Option<Token>,
     /// Set once it mints no more: it minted nothing from here on, and its release says so.
     pub used_until: Option<Time>,
+    /// Where the window ends that it had, or had asked for, when it became two. Nothing in the protocol knows of it.
+    pub shared_until: Time,
+    /// Whether the answer that it waits for was asked for before it became two.
+    pub asked_together: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Request {
+    pub token: Token,
+    pub previous: Option<Token>,
+    pub until: Time,
+    pub next: Token,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -53,12 +83,14 @@ pub struct State {
     pub store_now: Time,
     pub identity: u8,
     pub failovers: u8,
+    pub copies: u8,
+    pub grants: u8,
     pub pool: Pool,
     pub node: Node,
     /// What the store kept before each of its last writes, newest last.
     pub past: Vec<(Pool, Node)>,
-    /// By token; `None` where the reply was lost.
-    pub holders: Vec<Option<Holder>>,
+    /// Those that were told of their grant.
+    pub holders: Vec<Holder>,
 }
 
 impl State {
@@ -70,8 +102,52 @@ impl State {
         }
     }
 
-    pub fn holder(&mut self, token: usize) -> &mut Holder {
-        self.holders[token].as_mut().expect("only holders act")
+    /// All that equals some token, in an order of their own.
+    fn tokens(&mut self) -> impl Iterator<Item = &mut Token> {
+        let holders = self.holders.iter_mut();
+        let held = holders.flat_map(|one| [Some(&mut one.token), one.previous.as_mut(), one.asked.as_mut()]);
+        let kept = self.past.iter_mut().map(|(_, node)| node.token.as_mut());
+        held.chain([self.node.token.as_mut()]).chain(kept).flatten()
+    }
+
+    /// Whether a record has the token, or had it before the last writes.
+    pub fn is_recorded(&self, token: Token) -> bool {
+        self.past.iter().map(|(_, node)| node).chain([&self.node]).any(|node| node.token == Some(token))
+    }
+
+    /// A token that nobody knows.
+    pub fn fresh_token(&mut self, grant: u8) -> Token {
+        let last = self.tokens().filter(|token| token.grant == grant).map(|token| token.serial).max();
+        Token { grant, serial: last.map_or(0, |serial| serial + 1) }
+    }
+
+    /// Forgets what no record can answer to, and numbers the tokens anew: states that differ in nothing else are one.
+    pub fn simplify(&mut self) {
+        let all: Vec<Token> = self.tokens().map(|token| *token).collect();
+        let is_elsewhere = |token: &Token| all.iter().filter(|&one| one == token).count() > 1;
+        for holder in &mut self.holders {
+            holder.previous = holder.previous.filter(is_elsewhere);
+            holder.asked = holder.asked.filter(is_elsewhere);
+            holder.asked_together &= holder.asked.is_some();
+        }
+        self.holders.sort_by_key(|one| {
+            (
+                one.token.grant,
+                Reverse(one.until),
+                one.used_until,
+                one.shared_until,
+                one.asked.is_some(),
+                one.asked_together,
+            )
+        });
+        let mut known: Vec<Token> = vec![];
+        for token in self.tokens() {
+            let serial = known.iter().position(|one| one == token).unwrap_or_else(|| {
+                known.push(*token);
+                known.len() - 1
+            });
+            token.serial = serial as u8;
+        }
     }
 }
 
@@ -79,8 +155,9 @@ impl State {
 #[derive(Clone, Copy)]
 pub struct Protocol {
     pub without: Option<Rule>,
-    pub grants: usize,
+    pub grants: u8,
     pub failovers: u8,
+    pub copies: u8,
     pub end: Time,
 }
 
@@ -106,6 +183,7 @@ impl Protocol {
         if pool.identity != state.identity {
             let end = state.store_now + pool.span + CLOCK_LIMIT;
             pool.identity = state.identity;
+            pool.changes += 1;
             pool.floor = if self.keeps(Rule::QuarantineFloor) { pool.floor.max(end) } else { pool.floor };
             pool.quarantine_until = if self.keeps(Rule::QuarantineWait) { end.max(pool.quarantine_until) } else { 0 };
         }
@@ -121,41 +199,63 @@ impl Protocol {
         }
         let floor = node.until.max(pool.floor);
         let until = floor.max(now) + span;
-        let token = state.holders.len();
+        let token = Token { grant: state.grants, serial: 0 };
         pool.span = pool.span.max(span);
         if kept {
-            state.write(pool, Node { until, token: Some(token), identity: state.identity });
+            let node = Node { until, token: Some(token), identity: state.identity, changes: pool.changes };
+            state.write(pool, node);
         }
-        state.holders.push(told.then_some(Holder { floor, until, used_until: None }));
+        state.grants += 1;
+        if told {
+            state.holders.push(Holder {
+                floor,
+                until,
+                token,
+                previous: None,
+                asked: None,
+                used_until: None,
+                shared_until: 0,
+                asked_together: false,
+            });
+        }
     }
 
-    pub fn extend(&self, state: &mut State, token: usize, now: Time, told: bool, kept: bool) {
-        let lease = *state.holder(token);
+    /// What the store does with a request: the end of the window that it answers with, if it does not refuse.
+    pub fn extend(&self, state: &mut State, request: Request, now: Time, kept: bool) -> Option<Time> {
+        let pool = if self.keeps(Rule::NoteInExtend) { self.note_server(state) } else { state.pool };
         let mut node = state.node;
-        if self.keeps(Rule::Token) && node.token != Some(token) {
-            return;
+        let is_again = node.token == Some(request.next);
+        if is_again && self.keeps(Rule::AnswerAgain) {
+            return Some(node.until);
+        }
+        let is_counted = self.keeps(Rule::CountServers);
+        let is_elsewhere = node.identity != state.identity || (is_counted && node.changes != pool.changes);
+        let is_known = node.token == Some(request.token)
+            || (is_elsewhere && request.previous.is_some() && node.token == request.previous)
+            || (!self.keeps(Rule::LastToken) && node.token.is_some_and(|token| token.grant == request.token.grant));
+        if self.keeps(Rule::Token) && !is_known && !is_again {
+            return None;
         }
         // If the number had been granted to another, some clock near the store's had reached the end of this window.
-        let unbroken = lease.until > state.store_now + CLOCK_LIMIT;
-        if self.keeps(Rule::Continuity) && node.identity != state.identity && !unbroken {
-            return;
+        let unbroken = request.until > state.store_now + CLOCK_LIMIT;
+        if self.keeps(Rule::Continuity) && is_elsewhere && !unbroken {
+            return None;
         }
-        let last = if self.keeps(Rule::Forward) { lease.until.max(node.until) } else { 0 };
+        let last = if self.keeps(Rule::Forward) { request.until.max(node.until) } else { 0 };
         node.until = last.max(now + SPAN);
         node.identity = state.identity;
+        node.changes = pool.changes;
+        node.token = Some(if self.keeps(Rule::TokenMoves) { request.next } else { request.token });
         if kept {
-            state.write(state.pool, node);
+            state.write(pool, node);
         }
-        if told && lease.used_until.is_none() {
-            state.holder(token).until = lease.until.max(node.until);
-        }
+        Some(node.until)
     }
 
-    pub fn release(&self, state: &mut State, token: usize) {
-        let lease = *state.holder(token);
+    pub fn release(&self, state: &mut State, holder: &Holder) {
         let mut node = state.node;
-        if node.token == Some(token) {
-            let used_until = if self.keeps(Rule::Release) { lease.used_until } else { Some(lease.floor) };
+        if node.token == Some(holder.token) {
+            let used_until = if self.keeps(Rule::Release) { holder.used_until } else { Some(holder.floor) };
             node.until = used_until.expect("it stopped").min(node.until);
             node.token = None;
             state.write(state.pool, node);

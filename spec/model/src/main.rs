@@ -11,14 +11,20 @@ use std::time::Instant;
 use lease::{Protocol, State, Time};
 use rules::{RULES, Rule};
 use stateright::{Checker, Expectation, HasDiscoveries, Model};
-use world::{Action, UNIQUE};
+use world::{Action, Fate, UNIQUE};
 
-const FAILOVERS: Protocol = Protocol { without: None, grants: 2, failovers: 2, end: 7 };
-const GRANTS: Protocol = Protocol { without: None, grants: 3, failovers: 1, end: 5 };
+/// Bounds within which every state is visited.
+const SEARCHES: [Protocol; 5] = [
+    Protocol { without: None, grants: 2, failovers: 2, copies: 0, end: 5 },
+    Protocol { without: None, grants: 3, failovers: 1, copies: 0, end: 4 },
+    Protocol { without: None, grants: 2, failovers: 0, copies: 1, end: 4 },
+    Protocol { without: None, grants: 1, failovers: 0, copies: 2, end: 3 },
+    Protocol { without: None, grants: 2, failovers: 1, copies: 1, end: 2 },
+];
 
 fn main() -> ExitCode {
-    let holds = [FAILOVERS, GRANTS].map(holds).iter().all(|&held| held);
-    let caught = RULES.map(|(rule, says)| is_needed(rule, says)).iter().all(|&caught| caught);
+    let holds = SEARCHES.map(holds).iter().all(|&held| held);
+    let caught = RULES.map(|(rule, says, bounds)| is_needed(rule, says, bounds)).iter().all(|&caught| caught);
     if holds && caught { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
@@ -27,9 +33,10 @@ fn holds(protocol: Protocol) -> bool {
     let started = Instant::now();
     let checker = protocol.checker().threads(2).finish_when(HasDiscoveries::AnyFailures).spawn_bfs().join();
     println!(
-        "at most {} grants, failovers {}, store's clock {}: {} states in {:.1} s",
+        "at most {} grants, failovers {}, copies {}, store's clock {}: {} states in {:.1} s",
         protocol.grants,
         protocol.failovers,
+        protocol.copies,
         protocol.end,
         checker.unique_state_count(),
         started.elapsed().as_secs_f64()
@@ -48,8 +55,8 @@ fn holds(protocol: Protocol) -> bool {
 }
 
 /// Looks for the shortest way to a duplicate without the rule.
-fn is_needed(rule: Rule, says: &str) -> bool {
-    let protocol = Protocol { without: Some(rule), ..FAILOVERS };
+fn is_needed(rule: Rule, says: &str, bounds: Protocol) -> bool {
+    let protocol = Protocol { without: Some(rule), ..bounds };
     println!("without {rule:?} ({says})");
     for depth in 2..=16 {
         let finish = HasDiscoveries::AnyOf([UNIQUE].into());
@@ -72,44 +79,56 @@ fn print_timeline(protocol: &Protocol, path: Vec<(State, Option<Action>)>) {
         }
     }
     let last = &path.last().expect("at least the initial state").0;
-    let holders = last.holders.iter().enumerate().filter_map(|(token, holder)| Some((token, (*holder)?)));
+    let holders = last.holders.iter().enumerate();
     let windows: Vec<_> = holders
-        .map(|(token, holder)| format!("{} may mint {}", name(token), window(protocol.may_mint(&holder))))
+        .map(|(at, holder)| format!("{} may mint {}", name(last, at), window(protocol.may_mint(holder))))
         .collect();
     println!("  => {}", windows.join(", "));
 }
 
 /// An action, its caller's clock, and what became of it.
 fn describe(action: Action, before: &State, after: &State) -> String {
-    let outcome = |told, kept| match (told, kept) {
-        (true, true) => "",
-        (false, _) => "; the reply is lost",
-        (_, false) => "; told, but the write is lost",
+    let outcome = |fate| match fate {
+        Fate::Told => "",
+        Fate::Lost => "; the request is lost",
+        Fate::Untold => "; the reply is lost",
+        Fate::Vanished => "; told, but the write is lost",
     };
     let until = after.node.until;
     match action {
         Action::Tick => "the store's clock goes on".into(),
-        Action::Acquire { now, .. } if after.holders.len() == before.holders.len() => {
+        Action::Acquire { now, .. } if after.grants == before.grants => {
             format!("acquire, clock {now}: refused until {}", after.pool.quarantine_until)
         }
-        Action::Acquire { now, told, kept, .. } => {
-            let granted = after.holders[before.holders.len()].map(|holder| window(holder.floor..holder.until));
+        Action::Acquire { now, fate, .. } => {
+            let granted = after.holders.get(before.holders.len()).map(|holder| window(holder.floor..holder.until));
             let granted = granted.unwrap_or_else(|| format!("until {until}"));
-            format!("{} acquires, clock {now}: {granted}{}", name(before.holders.len()), outcome(told, kept))
+            format!("{} acquires, clock {now}: {granted}{}", letter(before.grants), outcome(fate))
         }
-        Action::Extend { token, now, told, kept } => {
-            format!("{} extends, clock {now}: until {until}{}", name(token), outcome(told, kept))
+        Action::Extend { at, now, fate } => {
+            format!("{} extends, clock {now}: until {until}{}", name(before, at), outcome(fate))
         }
-        Action::Stop { token, used_until } => format!("{} stops, having minted below {used_until}", name(token)),
-        Action::Release { token } => format!("{} is released: until {until}", name(token)),
+        Action::Again { at, now, .. } => {
+            format!("an extension by {} arrives again, clock {now}: until {until}", name(before, at))
+        }
+        Action::Stop { at, used_until } => format!("{} stops, having minted below {used_until}", name(before, at)),
+        Action::Release { at } => format!("{} is released: until {until}", name(before, at)),
+        Action::Clone { at } => format!("{} becomes two", name(before, at)),
         Action::Failover { lost, identity, .. } => {
             format!("failover to server {identity}, its clock {}, writes lost: {lost}", after.store_now)
         }
     }
 }
 
-fn name(token: usize) -> char {
-    ['A', 'B', 'C', 'D'][token]
+/// A grant's letter, with a prime for each copy.
+fn name(state: &State, at: usize) -> String {
+    let grant = state.holders[at].token.grant;
+    let copies = state.holders[..at].iter().filter(|other| other.token.grant == grant).count();
+    format!("{}{}", letter(grant), "'".repeat(copies))
+}
+
+fn letter(grant: u8) -> char {
+    char::from(b'A' + grant)
 }
 
 fn window(times: Range<Time>) -> String {

@@ -1,5 +1,5 @@
 from collections.abc import Callable
-from typing import Final, TypeAlias, final
+from typing import Final, TypeAlias, TypeVar, final
 
 from . import locality as locality
 from . import sequence as sequence
@@ -9,20 +9,33 @@ from . import snowflake as snowflake
 
 __all__ = [
     "ManualClock",
+    "as_function",
+    "birth",
     "build_profile",
     "cached_ms",
     "clock_facts",
+    "epoch",
+    "kernel_random",
     "locality",
     "sequence",
     "service",
     "sno",
     "snowflake",
+    "start_epoch",
 ]
 
 build_profile: Final[str]
 
+def birth() -> int: ...
+
+_F = TypeVar("_F", bound=Callable[..., object])
+
+def as_function(method: _F, module: str, /) -> _F: ...
 def cached_ms() -> int: ...
 def clock_facts() -> dict[str, int]: ...
+def epoch() -> int: ...
+def kernel_random(count: int, /) -> bytes: ...
+def start_epoch() -> int: ...
 
 @final
 class ManualClock:

@@ -1,9 +1,24 @@
-from typing import final
+from typing import Final, final
 
 from mintage._core.sequence import Sequence
-from mintage.keeper import Supply
+from mintage.supply import Supply
 
-__all__ = ["Bucket", "HttpSession", "Lane", "RespSession"]
+__all__ = [
+    "MOST_ALLOC",
+    "MOST_ALLOC_NAME",
+    "MOST_WORDS",
+    "Bucket",
+    "HttpSession",
+    "Lane",
+    "RespSession",
+    "is_trace",
+]
+
+MOST_ALLOC: Final[int]
+MOST_ALLOC_NAME: Final[int]
+MOST_WORDS: Final[int]
+
+def is_trace(value: bytes) -> bool: ...
 
 @final
 class Bucket:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 import warnings
 from contextlib import suppress
@@ -52,10 +53,17 @@ EXAMPLES: Final = """
   mintage doctor"""
 
 
+_LONG: Final = re.compile(r"\S{100,}")
+
+
 class _Parser(argparse.ArgumentParser):
     """argparse, but for its errors: they are one sentence like all others."""
 
     def error(self, message: str) -> NoReturn:
+        # Nobody wants to see what they typed if it fills the screen.
+        message = _LONG.sub(lambda long: f"{long[0][:40]}\u2026", message)
+        if "arguments: -" in message or "explicit argument" in message:
+            message += "; a value that begins with - comes after --"
         raise UsageError(f"{message}; see '{self.prog} --help'")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 if TYPE_CHECKING:
@@ -59,11 +60,10 @@ def option(*flags: str, **settings: Any) -> Option:
 
 
 def whole(text: str) -> int:
-    """An argument that is a whole number."""
-    try:
-        return int(text, 0)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!a} is not a whole number") from None
+    """An argument that is a whole number, in decimal digits or after ``0x`` in hexadecimal ones."""
+    if not re.fullmatch(r"-?(0|[1-9][0-9]{0,99}|0x[0-9A-Fa-f]{1,99})", text):
+        raise argparse.ArgumentTypeError(f"{text!a} is not a whole number")
+    return int(text, 0)
 
 
 def count(text: str) -> int:

@@ -16,8 +16,9 @@ from mintage.cli.command import COLOR, JSON, command
 from mintage.cli.namespaces import left, used
 from mintage.cli.pools import known_layout
 from mintage.cli.screen import ago, open_screen, printable
-from mintage.cli.stores import REGISTRY, STORE, opened, source
-from mintage.errors import CATALOGUE, ConfigError, LeaseError, MintError
+from mintage.cli.stores import REGISTRY, STORE, advice, opened, source
+from mintage.errors import ConfigError, LeaseError, MintError
+from mintage.extras import install_line
 
 if TYPE_CHECKING:
     import argparse
@@ -31,11 +32,14 @@ __all__ = ["doctor"]
 
 PROMISES: Final = {
     "process": "IDs are unique among the generators of one process, and only until it ends",
-    "host": "IDs are unique among all processes of this host",
+    "host": "IDs are unique among all processes of this host that name this store",
     "shared": "IDs are unique among all processes of all hosts with this store",
 }
 SHORT_OF: Final = 9
 """Tenths of a pool's node numbers or a namespace's integers: with more than that used, it is time to act."""
+LONGEST_ABOUT: Final = 24
+LEAST_TEXT: Final = 40
+"""Columns for a finding's text beside what it is about; with fewer, it goes below."""
 SOON_DAYS: Final = 2 * 365
 """A layout that runs out earlier than that needs a successor."""
 
@@ -85,8 +89,7 @@ def doctor(args: argparse.Namespace) -> int:
             found += _examine(args, store)
     except MintError as error:
         trouble = error
-        advice = CATALOGUE[error.code].remedy
-        found.append(Finding("store", "url", str(error), "unusable", advice, {"code": error.code}))
+        found.append(Finding("store", "url", str(error), "unusable", advice(error.code), {"code": error.code}))
     found += [*_layouts(), *_environment(), *_installation()]
     if args.json:
         for each in found:
@@ -137,23 +140,35 @@ def _store(place: str, store: Store, description: Description) -> Iterator[Findi
         f"{description.server}, identity {description.identity}",
         facts={"server": description.server, "identity": description.identity},
     )
-    fleeting = description.promise == "process"
-    yield Finding(
-        "store",
-        "promise",
-        PROMISES[description.promise],
-        "attention" if fleeting else "ok",
-        "Use sqlite: for the processes of one host, or a shared store for several."
-        if fleeting
-        else "For several hosts, set MINTAGE_STORE to a store that they share."
-        if description.promise == "host"
-        else "",
-        {"promise": description.promise},
-    )
+    yield _promise(place, description.promise)
     for warning in description.warnings:
         yield Finding(
             "store", "warning", warning, "attention", "Repair what the warning names, or accept it knowingly."
         )
+
+
+def _promise(place: str, promise: str) -> Finding:
+    from mintage import registry
+
+    text, level, todo = PROMISES[promise], "ok", ""
+    if promise == "process":
+        level, todo = "attention", "Use sqlite: for the processes of one host, or a shared store for several."
+    elif place == REGISTRY and registry.is_outsider():
+        level = "attention"
+        text = f"IDs are unique among the processes of this user of this host, but not beside {registry.MACHINE}"
+        todo = "This process may not write there: add its user to the directory's group."
+    elif place == REGISTRY and registry.home() == registry.MACHINE:
+        text = "IDs are unique among the processes of all users of this host that may write this registry"
+        todo = "For several hosts, set MINTAGE_STORE to a store that they share."
+    elif place == REGISTRY:
+        text = "IDs are unique among the processes of this user of this host; other users start apart by chance only"
+        todo = (
+            f"For several users, have root make {registry.MACHINE}; for several hosts, set MINTAGE_STORE to a store "
+            "that they share."
+        )
+    elif promise == "host":
+        todo = "For several hosts, set MINTAGE_STORE to a store that they share."
+    return Finding("store", "promise", text, level, todo, {"promise": promise})
 
 
 def _clock(store: Store, ahead_ms: int, within_ms: int) -> Finding:
@@ -206,7 +221,8 @@ def _pool(moment: Moment, pool: PoolRecord, nodes: Sequence[NodeRecord]) -> Find
 
     host = socket.gethostname()
     held = [each for each in nodes if each.until_ms > moment.store_now_ms]
-    here = [each.node for each in held if (each.holder or "").rpartition(":")[0] == host]
+    here = [each.node for each in held if (each.holder or "").startswith(f"{host}:")]
+    cloned = [each for each in nodes if each.cloned_ms]
     layout = known_layout(pool.layout)
     facts: dict[str, object] = {
         "layout": pool.layout,
@@ -215,21 +231,31 @@ def _pool(moment: Moment, pool: PoolRecord, nodes: Sequence[NodeRecord]) -> Find
         "held": len(held),
         "held_here": [str(each) for each in here],
         "next_here": None,
+        "cloned": [str(each.node) for each in cloned],
     }
     if layout is None:
         text = f"its layout {pool.layout!r} is not known to this mintage"
         return Finding("pools", pool.name, text, "attention", "Upgrade mintage.", facts)
-    text = f"{len(held):,} of {layout.nodes:,} node numbers held; this host holds {_few(here)}"
+    count = layout.nodes if layout.text == "locality" else moment.blocks(layout.nodes)[-1].stop
+    text = f"{len(held):,} of {count:,} node numbers held; this host holds {_few(here)}"
     try:
         node = _next(moment, pool, nodes, layout.nodes)
     except LeaseError as refusal:
-        return Finding("pools", pool.name, f"{text}; {refusal}", "attention", CATALOGUE[refusal.code].remedy, facts)
+        return Finding("pools", pool.name, f"{text}; {refusal}", "attention", advice(refusal.code), facts)
     if layout.text == "locality":
         text += "; a generator here first tries that of its pid and MAC address"
     else:
         facts["next_here"] = str(node)
         text += f"; the next generator here gets {node:,}"
-    if len(held) * 10 > layout.nodes * SHORT_OF:
+    if cloned:
+        last = max(cloned, key=lambda each: each.cloned_ms)
+        text += (
+            f"; a copy of a holder lost its lease, of node number {_few([each.node for each in cloned])}, last that of "
+            f"{last.holder or 'its holder'} {ago((moment.store_now_ms - last.cloned_ms) / 1000)}"
+        )
+        todo = "Call mintage.before_snapshot() and mintage.after_restore() where processes or machines are copied."
+        return Finding("pools", pool.name, text, "attention", todo, facts)
+    if len(held) * 10 > count * SHORT_OF:
         return Finding("pools", pool.name, text, "attention", "Stop holders, or use a layout with more nodes.", facts)
     return Finding("pools", pool.name, text, facts=facts)
 
@@ -317,11 +343,10 @@ def _environment() -> Iterator[Finding]:
         try:
             yield Finding("environment", "MINTAGE_STORE", str(StoreUrl.parse(url)))
         except ConfigError as error:
-            todo = CATALOGUE[error.code].remedy
-            yield Finding("environment", "MINTAGE_STORE", f"malformed: {error}", "attention", todo)
+            yield Finding("environment", "MINTAGE_STORE", f"malformed: {error}", "attention", advice(error.code))
     else:
         yield Finding("environment", "MINTAGE_STORE", "not set: this machine's registry is the store")
-    yield Finding("environment", "MINTAGE_HOME", home or "not set: the registry is in the user's state directory")
+    yield Finding("environment", "MINTAGE_HOME", home or "not set: the registry is root's for all users, or the user's")
 
 
 def _installation() -> Iterator[Finding]:
@@ -337,7 +362,7 @@ def _installation() -> Iterator[Finding]:
     for extra, packages in _extras().items():
         missing = [name for name, version in packages.items() if version is None]
         if missing:
-            text, todo = f"{', '.join(missing)} not installed", f"To use it: pip install 'mintage[{extra}]'"
+            text, todo = f"{', '.join(missing)} not installed", f"To use it: {install_line(extra)}."
         else:
             text, todo = ", ".join(f"{name} {version}" for name, version in packages.items()), ""
         yield Finding("installation", f"[{extra}]", text, todo=todo, facts=dict(packages))
@@ -368,8 +393,12 @@ def _extras() -> dict[str, dict[str, str | None]]:
 
 
 def _draw(screen: Screen, found: Sequence[Finding]) -> None:
-    width = max(len(printable(each.about)) for each in found)
-    indent = " " * (max(map(len, screen.glyphs.marks.values())) + width + 6)
+    # A longer name has a line of its own, and so has each where the terminal is narrow.
+    width = min(LONGEST_ABOUT, max(len(printable(each.about)) for each in found))
+    margin = max(map(len, screen.glyphs.marks.values())) + 4
+    if screen.columns - margin - width < LEAST_TEXT:
+        width = 0
+    indent = " " * (margin + width + 2 * (width > 0))
     topic = ""
     for each in found:
         if each.topic != topic:
@@ -379,8 +408,12 @@ def _draw(screen: Screen, found: Sequence[Finding]) -> None:
             screen.line((topic, "title"))
         mark = screen.glyphs.marks[each.level]
         texts, advice = (_wrapped(text, screen.columns - len(indent)) for text in (each.text, each.todo))
-        screen.line(("  ", ""), (mark, each.level), (f"  {printable(each.about):<{width}}  ", "name"), (texts[0], ""))
-        for line in texts[1:]:
+        about = printable(each.about)
+        begun = [("  ", ""), (mark, each.level), (f"  {about:<{width}}  ", "name")]
+        if len(about) <= width:
+            begun.append((texts.pop(0), ""))
+        screen.line(*begun)
+        for line in texts:
             screen.line((indent + line, ""))
         for line in advice:
             screen.line((indent + line, "quiet" if each.level == "ok" else each.level))
@@ -395,4 +428,4 @@ def _draw(screen: Screen, found: Sequence[Finding]) -> None:
 def _wrapped(text: str, width: int) -> list[str]:
     import textwrap
 
-    return textwrap.wrap(printable(text), max(width, 30), break_long_words=False, break_on_hyphens=False)
+    return textwrap.wrap(printable(text), max(width, 20), break_long_words=False, break_on_hyphens=False)

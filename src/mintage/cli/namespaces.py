@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final
 from mintage.cli.command import COLOR, JSON, UsageError, command, count, group, option, whole
 from mintage.cli.screen import open_screen, progress, show_rows, write
 from mintage.cli.stores import STORE, opened
-from mintage.errors import GenerationError
 
 if TYPE_CHECKING:
     import argparse
@@ -70,15 +69,10 @@ def reserve(args: argparse.Namespace) -> int:
     They are yours for good. If fewer are left than you ask for, none is taken. In a namespace with a stride they are
     that far apart; --json says how far.
     """
+    from mintage.store import whole
+
     with opened(args) as store:
-        segment = store.reserve(args.namespace, args.count)
-        if len(segment) < args.count:
-            kept = store.give_back(segment, segment.first)
-            raise GenerationError(
-                f"namespace {args.namespace!r} has {len(segment)} integers left, not {args.count}"
-                + ("" if kept else ", and these are skipped: the server changed before they were given back"),
-                code="sequence.exhausted",
-            )
+        segment = whole(store, store.reserve(args.namespace, args.count), args.count)
     if args.json:
         facts = {"first": segment.first, "last": segment.last, "stride": segment.stride, "count": len(segment)}
         print(json.dumps({"namespace": segment.namespace, **{name: str(value) for name, value in facts.items()}}))
@@ -149,8 +143,15 @@ def _raise_floor(args: argparse.Namespace) -> int:
     goes down: where the namespace is already further, nothing changes.
     """
     with opened(args) as store:
+        is_new = all(each.name != args.namespace for each in store.list_namespaces())
         record = store.raise_floor(args.namespace, args.value)
-    _show(args, [record])
+    if args.json:
+        print(json.dumps({**_facts(record), "new": is_new}))
+        return 0
+    screen = open_screen(args.color)
+    _draw(screen, [record])
+    if is_new:
+        screen.line((f"{record.name} is new: there was no namespace of that name", "attention"))
     return 0
 
 
@@ -237,12 +238,15 @@ def _facts(record: NamespaceRecord) -> dict[str, object]:
 
 
 def _draw(screen: Screen, records: Sequence[NamespaceRecord]) -> None:
+    from mintage.lease import MAX_INTEGER
+
     if not records:
         screen.line(("no namespaces yet: 'mintage next NAMESPACE' makes one", "quiet"))
         return
     rows: list[list[Span]] = [[(word, "quiet") for word in ("namespace", "next", "used", "left", "maximum", "stride")]]
     for each in records:
         following = f"{each.high_water + each.stride:,}" if left(each) else "-"
-        numbers = [following, used(each), f"{left(each):,}", f"{each.maximum:,}", f"{each.stride:,}"]
+        maximum = "2^63 - 1" if each.maximum == MAX_INTEGER else f"{each.maximum:,}"
+        numbers = [following, used(each), f"{left(each):,}", maximum, f"{each.stride:,}"]
         rows.append([(each.name, "name"), *((number, "") for number in numbers)])
     show_rows(screen, rows, right=range(1, 6))

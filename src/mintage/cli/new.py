@@ -72,7 +72,7 @@ def _open_locality(args: argparse.Namespace) -> Iterator[Mint]:
 
 def _layout(args: argparse.Namespace) -> tuple[str, snowflake.Layout]:
     """The layout that ``--layout`` names or declares."""
-    text: str = args.layout or "default"
+    text: str = "default" if args.layout is None else args.layout
     if ":" in text:
         if args.epoch_ms is None:
             raise UsageError("a declared layout needs --epoch-ms, the Unix time in milliseconds at which it starts")

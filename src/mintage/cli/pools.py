@@ -71,7 +71,7 @@ def _wanted(args: argparse.Namespace, store: Store) -> str:
         for record in store.list_pools():
             if record.name == args.pool:
                 return record.layout
-    layout = read_layout(args.layout or args.pool)
+    layout = read_layout(args.pool if args.layout is None else args.layout)
     if layout is not None:
         return layout.text
     if args.layout is None:
@@ -278,6 +278,7 @@ def _leases(args: argparse.Namespace) -> int:
 
     Times are UTC. A lease is 'held' while its window goes on, 'ended' if its holder did not extend it, 'revoked' if its
     holder may mint to the end of the window but not extend it, and 'released' once the node number was given back.
+    Where a copy of a holder came to extend the same lease, such as of a restored snapshot, the list says when.
     """
     with opened(args) as store:
         if args.pool is not None:
@@ -304,7 +305,7 @@ def _leases(args: argparse.Namespace) -> int:
                 (moment(each.floor_ms) if each.floor_ms else "-", quiet),
                 (moment(each.until_ms), quiet),
                 (_left(each.until_ms - now_ms), quiet),
-                (each.holder or "-", quiet),
+                (_holder(each, now_ms), "attention" if each.cloned_ms else quiet),
             ]
         )
     show_rows(screen, rows, right={1})
@@ -354,6 +355,11 @@ def _state(record: NodeRecord, now_ms: int) -> str:
     return "held" if record.until_ms > now_ms else "ended"
 
 
+def _holder(record: NodeRecord, now_ms: int) -> str:
+    copied = f", of which a copy came {ago((now_ms - record.cloned_ms) / 1000)}" if record.cloned_ms else ""
+    return (record.holder or "-") + copied
+
+
 def _left(ms: int) -> str:
     return _length(ms) if ms > 0 else ago(-ms / 1000)
 
@@ -368,5 +374,6 @@ def _lease_facts(record: NodeRecord, now_ms: int) -> dict[str, object]:
         "left_ms": max(0, record.until_ms - now_ms),
         "span_ms": record.span_ms,
         "holder": record.holder,
+        "cloned": _stamp(record.cloned_ms),
         "identity": record.identity,
     }

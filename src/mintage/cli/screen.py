@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import sys
 import time
 from contextlib import contextmanager, suppress
@@ -84,6 +85,8 @@ class Screen(Protocol):
 
     glyphs: Glyphs
     columns: int
+    limit: int | None
+    """Columns that a table may have; a file has no end of them."""
 
     def line(self, *spans: Span) -> None: ...
 
@@ -94,7 +97,10 @@ class _Plain:
     """ASCII without colour, for files, pipes and terminals without rich."""
 
     glyphs = ASCII
-    columns = 80
+
+    def __init__(self) -> None:
+        self.limit = _limit()
+        self.columns = self.limit or 80
 
     def line(self, *spans: Span) -> None:
         print("".join(printable(text) for text, _ in spans).rstrip())
@@ -112,6 +118,7 @@ class _Colored:
         self._console = console
         self.glyphs = BOXES if console.encoding.lower().startswith("utf") else ASCII
         self.columns = console.width
+        self.limit = _limit()
 
     def line(self, *spans: Span) -> None:
         self._console.print(self._text(*spans), soft_wrap=True)
@@ -130,6 +137,11 @@ class _Colored:
         return Text.assemble(*((printable(text), STYLES.get(style, "")) for text, style in spans))
 
 
+def _limit() -> int | None:
+    sized = os.environ.get("COLUMNS", "").isdigit() or sys.stdout.isatty()
+    return shutil.get_terminal_size().columns if sized else None
+
+
 def open_screen(color: str) -> Screen:
     """Colours if they are wanted: ``auto`` means on a terminal, unless ``NO_COLOR`` is set (https://no-color.org)."""
     shows_colors = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
@@ -139,7 +151,9 @@ def open_screen(color: str) -> Screen:
         from rich.console import Console
     except ImportError:
         if color == "always":
-            raise UsageError("colours need rich: pip install 'mintage[cli]'") from None
+            from mintage.extras import install_line
+
+            raise UsageError(f"colours need rich: {install_line('cli')}") from None
         return _Plain()
     return _Colored(Console(force_terminal=True, color_system="standard", no_color=False, highlight=False))
 
@@ -214,8 +228,19 @@ def progress(total: int, noun: str = "IDs") -> Iterator[Callable[[int], None]]:
 
 
 def show_rows(screen: Screen, rows: Sequence[Sequence[Span]], right: Container[int] = ()) -> None:
-    """Rows in columns that are as wide as their widest cell, those in ``right`` flush right; the last may be longer."""
+    """Rows in columns that are as wide as their widest cell, those in ``right`` flush right.
+
+    Where there is no room for that, each row is a list of its own, of what the first row calls its cells.
+    """
     widths = [max(len(printable(text)) for text, _ in column) for column in zip(*rows, strict=True)]
+    if screen.limit is not None and len(widths) > 2 and sum(widths) + 2 * len(widths) - 2 > screen.limit:
+        (_, *words), *rest = rows
+        longest = max(len(word) for word, _ in words)
+        for name, *cells in rest:
+            screen.line(name)
+            for (word, _), cell in zip(words, cells, strict=True):
+                screen.line((f"  {word:<{longest}}  ", "quiet"), cell)
+        return
     for row in rows:
         cells = [(printable(text), style) for text, style in row]
         screen.line(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from mintage.cli.command import command
 from mintage.errors import ConfigError
+from mintage.extras import install_line
 
 if TYPE_CHECKING:
     import argparse
@@ -31,8 +32,14 @@ def serve(args: argparse.Namespace) -> int:
     --config names, such as max_wait_ms = 500. The command line comes first, then the environment, then
     the file. Keys are tables of the file: see 'mintage keys new --help'.
     """
-    with _needing_the_extra():
-        from mintage.server.settings import Settings
+    try:
+        with _needing_the_extra():
+            from mintage.server.settings import Settings
+    except ConfigError as error:
+        if not {"-h", "--help"} & set(args.words):
+            raise
+        print(f"usage: mintage serve [--SETTING VALUE]...\n\n{serve.about}\n\nexamples:{serve.examples}\n\n{error}")
+        return 0
     settings = Settings.load(args.words, description=serve.about, epilog=f"examples:{serve.examples}")
     with _needing_the_extra():
         from mintage.server import run
@@ -48,5 +55,5 @@ def _needing_the_extra() -> Iterator[None]:
         if (error.name or "").startswith("mintage"):
             raise
         raise ConfigError(
-            f"the service needs the package {error.name}: pip install 'mintage[server]'", code="config.driver"
+            f"the service needs the package {error.name}: {install_line('server')}", code="config.driver"
         ) from error

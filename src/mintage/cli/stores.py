@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mintage.cli.command import option
-from mintage.errors import CATALOGUE, MintError, StoreError
+from mintage.errors import CATALOGUE, MintError
 
 if TYPE_CHECKING:
     import argparse
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from mintage.store import Store
 
-__all__ = ["REGISTRY", "STORE", "Source", "advised", "opened", "source"]
+__all__ = ["REGISTRY", "STORE", "Source", "advice", "advised", "opened", "source"]
 
 STORE: Final = option(
     "--store",
@@ -37,6 +37,7 @@ def source(args: argparse.Namespace) -> Source:
     """The command line, the environment or the machine-local registry: the first that names a store.
 
     :raises StoreError: ``store.refused``: there is no place for a registry.
+    :raises ConfigError: ``config.home``: its place is a relative one.
     """
     if args.store is not None:
         return Source(args.store, "--store")
@@ -44,14 +45,7 @@ def source(args: argparse.Namespace) -> Source:
         return Source(url, "MINTAGE_STORE")
     from mintage import registry
 
-    try:
-        registry.home().mkdir(mode=0o700, parents=True, exist_ok=True)
-    except (OSError, RuntimeError) as error:
-        raise StoreError(
-            f"this machine's registry cannot be made: {error}: set MINTAGE_HOME to a directory that can be "
-            "written, or MINTAGE_STORE to a store",
-            code="store.refused",
-        ) from error
+    registry.prepare()
     return Source(registry.url(), REGISTRY)
 
 
@@ -70,5 +64,25 @@ def advised(*errors: type[MintError]) -> Iterator[None]:
     try:
         yield
     except errors as error:
-        error.add_note(CATALOGUE[error.code].remedy)
+        error.add_note(advice(error.code))
         raise
+
+
+_ADVICE: Final = {
+    "config.store": "Correct --store or MINTAGE_STORE.",
+    "clock.rollback": "Wait until the clock is there again, or repair it.",
+    "sequence.exhausted": "Make another namespace with a greater maximum: see 'mintage namespaces create --help'.",
+    "generator.closed": "Try again.",
+    "lease.none_free": "Stop a holder, see 'mintage leases list'; or use a layout with more node numbers.",
+    "lease.lost": "Try again: that takes another lease.",
+    "lease.history": "Make the pool: see 'mintage pools create --help'.",
+    "request.rate": "Wait, ask for more at once, or raise the rate.",
+    "request.busy": "Try again, or ask another instance.",
+    "store.unavailable": "Check that the server runs and can be reached, then try again.",
+}
+"""Where the remedy is one for those who write Python."""
+
+
+def advice(code: str) -> str:
+    """What to do about an error, for whoever sits at a terminal."""
+    return _ADVICE.get(code, CATALOGUE[code].remedy).replace("`", "'")

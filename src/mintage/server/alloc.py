@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from starlette.requests import Request
 
+from mintage._core.service import MOST_ALLOC, MOST_ALLOC_NAME
 from mintage.errors import CATALOGUE, FieldError, MintError, RequestError
 from mintage.lease import check_name
-from mintage.server.operation import Exchange, answered, exchange_of, read_body, read_json, token_of
+from mintage.server.keys import token_of
+from mintage.server.operation import Exchange, answered, exchange_of, read_body, read_json
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -22,10 +24,8 @@ if TYPE_CHECKING:
 
     from mintage.server.service import Service
 
-__all__ = ["MAX_COUNT", "MAX_NAME", "Alloc"]
+__all__ = ["Alloc"]
 
-MAX_COUNT: Final = 100
-MAX_NAME: Final = 64
 _INT64: Final = range(-(2**63), 2**63)
 _CODES: Final = {
     400: (400000, 200),
@@ -67,12 +67,12 @@ def read(body: bytes) -> tuple[str, int]:
     """
     name, count = _decode(body)
     name = name.strip().lower()
-    if not 1 <= len(name.encode("utf-8", "replace")) <= MAX_NAME:
-        raise RequestError("service_name is invalid. length: 1~64", code="request.malformed")
+    if not 1 <= len(name.encode("utf-8", "replace")) <= MOST_ALLOC_NAME:
+        raise RequestError(f"service_name is invalid. length: 1~{MOST_ALLOC_NAME}", code="request.malformed")
     check_name(name, "service_name")
     count = count or 1
-    if not 1 <= count <= MAX_COUNT:
-        raise FieldError(f"count is invalid. min: 1 max: {MAX_COUNT} input:{count}", code="field.range")
+    if not 1 <= count <= MOST_ALLOC:
+        raise FieldError(f"count is invalid. min: 1 max: {MOST_ALLOC} input:{count}", code="field.range")
     return name, count
 
 

@@ -6,10 +6,9 @@ Whatever happens to a request, it is answered once, in the form of its interface
 from __future__ import annotations
 
 import ipaddress
-import re
 import secrets
 import time
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import structlog
@@ -19,13 +18,12 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.routing import Route
 
+from mintage._core.service import is_trace
 from mintage.errors import MintError, RequestError
 from mintage.server.alloc import Alloc
-from mintage.server.health import routes as health_routes
-from mintage.server.metrics import routes as metrics_routes
 from mintage.server.openapi import routes as openapi_routes
 from mintage.server.operation import Exchange, exchange_of
-from mintage.server.profile import routes as profile_routes
+from mintage.server.pages import routes as page_routes
 from mintage.server.settings import is_loopback
 from mintage.server.v1 import Operations
 
@@ -38,8 +36,6 @@ if TYPE_CHECKING:
 
 __all__ = ["create_app"]
 
-_TRACE: Final = re.compile(r"[A-Za-z0-9._:/+=-]{1,128}")
-
 log: Any = structlog.get_logger("mintage.server")
 
 
@@ -50,9 +46,7 @@ def create_app(service: Service) -> Starlette:
             Route("/alloc", Alloc(service), methods=["POST"]),
             Operations(service),
             *openapi_routes(service),
-            *health_routes(service),
-            *metrics_routes(service),
-            *profile_routes(service),
+            *page_routes(service),
         ],
         middleware=[Middleware(Front, service=service)],
         exception_handlers={MintError: _refused, HTTPException: _not_found},
@@ -170,8 +164,8 @@ class Front:
 
     def _trace_id(self, scope: Scope) -> str:
         """The client's own if it is a good one, else a new one."""
-        found = [value.decode("latin-1") for name, value in scope["headers"] if name == self._trace_header]
-        return found[0] if len(found) == 1 and _TRACE.fullmatch(found[0]) else secrets.token_hex(16)
+        found = [value for name, value in scope["headers"] if name == self._trace_header]
+        return found[0].decode() if len(found) == 1 and is_trace(found[0]) else secrets.token_hex(16)
 
     def _note(self, scope: Scope, exchange: Exchange, status: int, seconds: float) -> None:
         wanted = self._service.settings.access_log

@@ -11,34 +11,32 @@ import asyncio
 import math
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import structlog
-from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
 
-from mintage import formats
-from mintage.errors import MintError, StoreError
+from mintage.errors import MintError, RequestError, StoreError
+from mintage.lease import Segment
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-    from starlette.requests import Request
+    from mintage.server.metrics import Metrics
+    from mintage.store import Store
 
-    from mintage.server.service import Service
-
-__all__ = ["Pace", "Watch", "days_left", "every", "is_ready", "next_pace", "routes"]
+__all__ = ["Pace", "Watch", "days_left", "every", "is_ready", "next_pace"]
 
 T = TypeVar("T")
 
-GATHER_S: Final = 1.0
-"""How old the counts of other workers are at most, when one of them is scraped."""
 LOOK_S: Final = 2.0
 SURVEY_S: Final = 60.0
 PATIENCE_S: Final = 2.0
 """A store that has not answered after this long is taken to be away."""
 DAY_S: Final = 86_400.0
+#: No such segment was ever reserved.
+_NOTHING: Final = Segment("mintage:ready", 1, 1, 1)
 
 log: Any = structlog.get_logger("mintage")
 
@@ -79,10 +77,17 @@ def is_ready(*, draining: bool, store_up: bool, held: Mapping[str, int]) -> bool
 
 
 class Watch:
-    """Looks at the store, keeps the gauges, and says in the log when the store goes away and comes back."""
+    """Looks at the store, keeps its gauges, and says in the log when the store goes away and comes back.
 
-    def __init__(self, service: Service, *, patience_s: float = PATIENCE_S) -> None:
-        self._service = service
+    ``ends`` has, by scheme, when its layout can hold no later time.
+    """
+
+    def __init__(
+        self, store: Store, gauges: Metrics, ends: Mapping[str, datetime | None], *, patience_s: float = PATIENCE_S
+    ) -> None:
+        self._store = store
+        self._gauges = gauges
+        self._ends = ends
         self._patience_s = patience_s
         # Threads of its own: a store that hangs must not take those that requests need.
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="mintage-watch")
@@ -98,40 +103,30 @@ class Watch:
         """Watches until it is cancelled."""
         try:
             async with asyncio.TaskGroup() as group:
-                group.create_task(every(GATHER_S, self.gather))
                 group.create_task(every(LOOK_S, self.look))
                 group.create_task(every(SURVEY_S, self.survey))
         finally:
             self._threads.shutdown(wait=False, cancel_futures=True)
 
-    async def gather(self) -> None:
-        """Brings the metrics up to date."""
-        self._service.metrics.gather(self._service)
-
     async def look(self) -> None:
-        """Asks the store for its clock."""
+        """Asks the store what it is, and whether it would serve requests."""
         try:
             offset_s = await self._ask("look", self._offset_s)
         except MintError as error:
             self._note(up=False, error=error)
         else:
-            self._service.metrics.clock_offset.set(offset_s)
+            self._gauges.clock_offset.set(offset_s)
             self._note(up=True)
 
     async def survey(self, now_s: float | None = None) -> None:
         """Looks at all namespaces. ``now_s`` is a steady clock's time, in seconds; the system's by default."""
         now_s = time.monotonic() if now_s is None else now_s
         now = datetime.now(UTC)
-        ends = {
-            "sno": formats.SNO.expires,
-            "snowflake": formats.of_layout(self._service.settings.layout, "").expires,
-            "locality": formats.LOCALITY_ENDS,
-        }
-        for scheme, end in ends.items():
+        for scheme, end in self._ends.items():
             if end is not None:
-                self._service.metrics.layout_days.labels(scheme).set((end - now).total_seconds() / DAY_S)
+                self._gauges.layout_days.labels(scheme).set((end - now).total_seconds() / DAY_S)
         try:
-            records = await self._ask("survey", self._service.store.list_namespaces)
+            records = await self._ask("survey", self._store.list_namespaces)
         except MintError:
             return  # `look` tells that the store is away
         seconds = now_s - self._surveyed_s if self._surveyed_s is not None else 0.0
@@ -143,12 +138,16 @@ class Watch:
             days = days_left(each.maximum, pace)
             # Only those in use: a store may hold many more than anybody uses.
             if days < math.inf:
-                self._service.metrics.namespace_days.labels(each.name).set(days)
+                self._gauges.namespace_days.labels(each.name).set(days)
 
     def _offset_s(self) -> float:
         before = time.time_ns()
-        store_ms = self._service.store.now_ms()
-        return (before + time.time_ns()) / 2e9 - store_ms / 1e3
+        store_ms = self._store.describe().now_ms
+        offset_s = (before + time.time_ns()) / 2e9 - store_ms / 1e3
+        # One that answers may yet refuse whatever writes: this takes the way of a reservation, and changes nothing.
+        with suppress(RequestError):  # of a service behind this one, where our key has no right to that namespace
+            self._store.give_back(_NOTHING, 1)
+        return offset_s
 
     async def _ask(self, what: str, verb: Callable[[], T]) -> T:
         """A verb's answer within the patience; one that still hangs is not joined by another."""
@@ -161,15 +160,15 @@ class Watch:
                 return _answer(asked)
             # What it says later is nobody's business, but must be fetched.
             asked.add_done_callback(lambda late: late.cancelled() or late.exception())
-        raise StoreError(f"{self._service.store.url}: no answer in {self._patience_s:g} s", code="store.unavailable")
+        raise StoreError(f"{self._store.url}: no answer in {self._patience_s:g} s", code="store.unavailable")
 
     def _note(self, *, up: bool, error: MintError | None = None) -> None:
-        self._service.metrics.store_up.set(up)
+        self._gauges.store_up.set(up)
         if up == self.store_up:
             return
         first, self.store_up = self.store_up is None, up
         was, self.since = self.since, datetime.now(UTC)
-        url = str(self._service.store.url)
+        url = str(self._store.url)
         if error is not None:
             log.warning("store away", store=url, code=error.code, reason=str(error))
         elif not first:
@@ -194,26 +193,3 @@ async def every(pause_s: float, do: Callable[[], Awaitable[None]]) -> None:
             # Not the end of it: without the watch nobody would see the next fault.
             log.exception("watch failed")
         await asyncio.sleep(pause_s)
-
-
-def routes(service: Service) -> list[Route]:
-    """``GET /healthz`` and ``GET /readyz``, for everybody; names of namespaces only where there are no keys."""
-
-    async def healthz(_: Request) -> Response:
-        return JSONResponse({"status": "ok"}, headers={"Cache-Control": "no-store"})
-
-    async def readyz(_: Request) -> Response:
-        watch = service.watch
-        held = {namespace: sequence.held for namespace, sequence in service.sequences().items()}
-        ready = is_ready(draining=service.draining, store_up=bool(watch.store_up), held=held)
-        body: dict[str, object] = {
-            "ready": ready,
-            "draining": service.draining,
-            "store": "up" if watch.store_up else "down",
-            "since": watch.since.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
-        }
-        if not service.settings.has_keys:
-            body["sequences"] = {namespace: {"held": level} for namespace, level in sorted(held.items())}
-        return JSONResponse(body, 200 if ready else 503, headers={"Cache-Control": "no-store"})
-
-    return [Route("/healthz", healthz), Route("/readyz", readyz)]

@@ -26,8 +26,10 @@ if TYPE_CHECKING:
 
     from mintage.server.service import Service
 
-__all__ = ["HttpProtocol"]
+__all__ = ["MOST_HEADERS", "HttpProtocol"]
 
+MOST_HEADERS: Final = 100
+"""Of one request."""
 #: So many bytes go to uvicorn at once: it takes note of every request in them before it answers the first.
 _SLICE: Final = 2048
 
@@ -46,7 +48,8 @@ class HttpProtocol(HttpToolsProtocol):
         # Where uvicorn's parser is.
         self._in_message = False
         self._in_head = False
-        self._head_bytes = 0
+        # Since something was heard that is neither head nor trailer.
+        self._frame_bytes = 0
         # What waits for the answers to what came before.
         self._rest = b""
         self._refusal: RequestError | None = None
@@ -75,7 +78,7 @@ class HttpProtocol(HttpToolsProtocol):
         self._is_active = True
         if self._is_between() and not self._rest:
             self._begin(data)
-        elif self._rest or self._is_waiting():
+        elif self._rest or self.is_waiting():
             self._rest += data
             self.flow.pause_reading()
         else:
@@ -85,7 +88,7 @@ class HttpProtocol(HttpToolsProtocol):
         if begun := self._session.release():
             self._pass_on(begun)
         # Who has said all that it will still gets its answers; but not over TLS, which cannot be closed by half.
-        self._is_over = self._is_waiting() or bool(self._rest)
+        self._is_over = self.is_waiting() or bool(self._rest)
         return self._is_over and self.transport.get_extra_info("sslcontext") is None
 
     def pause_writing(self) -> None:
@@ -105,7 +108,7 @@ class HttpProtocol(HttpToolsProtocol):
         """Whether all that was heard is answered, so that the next byte begins a request."""
         return not self._in_message and (self.cycle is None or self.cycle.response_complete) and not self.pipeline
 
-    def _is_waiting(self) -> bool:
+    def is_waiting(self) -> bool:
         """Whether a whole request is not answered yet."""
         cycle = self.cycle
         return bool(self.pipeline) or not (cycle is None or cycle.response_complete or cycle.more_body)
@@ -133,7 +136,7 @@ class HttpProtocol(HttpToolsProtocol):
     def _go_on(self) -> None:
         """Hears what waits, as far as nothing keeps it waiting."""
         while not self.transport.is_closing():
-            if self._is_waiting() or self.flow.write_paused:
+            if self.is_waiting() or self.flow.write_paused:
                 break
             if self._refusal is not None:
                 self._say(self._refusal)
@@ -148,6 +151,9 @@ class HttpProtocol(HttpToolsProtocol):
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
+        # Silent connections are closed by `look`. uvicorn's timer for them is not ended where a client resets its
+        # connection, and would hold all of it until then.
+        self._unset_keepalive_if_required()
         if self._rest or self._refusal is not None or self._is_over:
             self.loop.call_soon(self._go_on)
 
@@ -167,8 +173,7 @@ class HttpProtocol(HttpToolsProtocol):
 
     def _pass_on(self, data: bytes) -> None:
         """Gives bytes to uvicorn, up to the next request that it must answer."""
-        self._unset_keepalive_if_required()
-        while data and self._refusal is None and not self._is_waiting():
+        while data and self._refusal is None and not self.is_waiting():
             self._feed(data[:_SLICE])
             data = data[_SLICE:]
         if data and self._refusal is None:
@@ -182,10 +187,10 @@ class HttpProtocol(HttpToolsProtocol):
             self._stay(data[upgrade.args[0] :])
         except HttpParserError:
             self.send_400_response("the request is not one of HTTP/1.1")
-        if self._in_head:
-            self._head_bytes += len(data)
-            if self._head_bytes > self._limit:
-                self._refuse_head()
+        if self._in_message:
+            self._frame_bytes += len(data)
+            if self._frame_bytes > self._limit:
+                self._refuse_frame()
 
     def _stay(self, rest: bytes) -> None:
         """Reads a request that offers another protocol again, without the offer.
@@ -203,22 +208,33 @@ class HttpProtocol(HttpToolsProtocol):
 
     def on_message_begin(self) -> None:
         self._in_message = self._in_head = True
-        self._head_bytes = 0
+        self._frame_bytes = 0
         super().on_message_begin()
 
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if not self._in_head:
+            return  # a trailer is no header, and nothing here asks for one
+        if len(self.headers) < MOST_HEADERS:
+            # Blanks around a value are none of its own; the parser keeps those at its end.
+            super().on_header(name, value.rstrip(b" \t"))
+        else:
+            self._refuse(RequestError(f"the request has more than {MOST_HEADERS} headers", code="request.size"))
+
     def on_headers_complete(self) -> None:
-        self._in_head = False
         if self._refusal is not None or self.parser.should_upgrade():
             return
         if len(self.url) + sum(len(name) + len(value) for name, value in self.headers) > self._limit:
-            self._refuse_head()
+            self._refuse_frame()
             return
+        self._in_head = False
+        self._frame_bytes = 0
         super().on_headers_complete()
         self.cycle.transport = _Outlet(self.transport)  # type: ignore[assignment]
         if self._service.draining:
             self.cycle.keep_alive = False
 
     def on_body(self, body: bytes) -> None:
+        self._frame_bytes = 0
         if self._refusal is None:
             super().on_body(body)
 
@@ -232,8 +248,9 @@ class HttpProtocol(HttpToolsProtocol):
         """uvicorn's own refusal, in the form of all others."""
         self._refuse(RequestError(msg.rstrip("."), code="request.malformed"))
 
-    def _refuse_head(self) -> None:
-        self._refuse(RequestError(f"the head of a request is longer than {self._limit} bytes", code="request.size"))
+    def _refuse_frame(self) -> None:
+        what = "head" if self._in_head else "trailer"
+        self._refuse(RequestError(f"the {what} of a request is longer than {self._limit} bytes", code="request.size"))
 
     def _refuse(self, error: RequestError) -> None:
         """Says why, once all before is answered; then closes."""
@@ -262,7 +279,7 @@ class HttpProtocol(HttpToolsProtocol):
 
     def look(self, request_timeout_s: float, idle_timeout_s: float) -> None:
         """Closes a connection that is silent for too long, or takes too long over a request or an answer."""
-        if self._is_waiting() and not self.flow.write_paused:
+        if self.is_waiting() and not self.flow.write_paused:
             self._waits_s = 0
             return  # an answer is being made
         begun = self._in_message or self._session.held > 0 or self.flow.write_paused

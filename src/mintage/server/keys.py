@@ -1,6 +1,6 @@
 """API keys: who may ask the service for what.
 
-A key is ``mm_`` and 43 characters, 256 random bits. The service knows only its SHA-256: nobody can guess 256 bits, so
+A key is ``mint_`` and 43 characters, 256 random bits. The service knows only its SHA-256: nobody can guess 256 bits, so
 nothing slower than one hash is needed, and who reads the configuration cannot ask for anything.
 
 A **right** is what a key may do, with the names of one **pattern**: a name, the beginning of names and ``*``, or ``*``
@@ -12,19 +12,32 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
+from base64 import b64decode
 from collections import defaultdict
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from mintage.errors import ConfigError, RequestError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from mintage._core.service import Bucket
-    from mintage.server.settings import Settings
+    from starlette.requests import Request
 
-__all__ = ["RIGHTS", "Caller", "Keys", "check_key_name", "check_rights", "digest", "new_key"]
+    from mintage._core.service import Bucket
+
+__all__ = [
+    "RIGHTS",
+    "Caller",
+    "Entry",
+    "Keys",
+    "check_key_name",
+    "check_rights",
+    "digest",
+    "new_key",
+    "token_of",
+]
 
 RIGHTS: Final = {
     "next": "integers of a namespace",
@@ -48,7 +61,7 @@ _LONGEST_TOKEN: Final = 256
 
 def new_key() -> str:
     """A new key: 256 bits of the operating system's randomness."""
-    return f"mm_{secrets.token_urlsafe(32)}"
+    return f"mint_{secrets.token_urlsafe(32)}"
 
 
 def digest(key: str | bytes) -> str:
@@ -60,9 +73,9 @@ def check_key_name(name: str) -> None:
     """:raises ConfigError: ``config.setting``: 1 to 64 letters, digits and ``. _ : @ -``, beginning with one of the
     first two.
     """
-    if name.startswith("mm_"):
+    if name.startswith("mint_"):
         raise ConfigError(
-            "the name of a key begins with mm_, as keys do: name it after those who use it", code="config.setting"
+            "the name of a key begins with mint_, as keys do: name it after those who use it", code="config.setting"
         )
     if not _KEY_NAME.fullmatch(name):
         raise ConfigError(
@@ -132,18 +145,41 @@ class Caller:
             raise RequestError(f"{who} right {right!r}{f' for {name[:128]!a}' if name else ''}", code="request.rights")
 
 
-class Keys:
-    """The keys of a service. Finding one costs a hash and a look-up, however many there are."""
+class Entry(Protocol):
+    """A key as it was configured."""
 
-    def __init__(self, settings: Settings) -> None:
-        self._anybody = None if settings.keys else Caller.anybody()
+    @property
+    def hash(self) -> str:
+        """As :func:`digest` has it."""
+
+    @property
+    def rights(self) -> Mapping[str, Iterable[str]]:
+        """By pattern."""
+
+    @property
+    def rate(self) -> int:
+        """Requests a second; 0 is any number."""
+
+    @property
+    def burst(self) -> int:
+        """Of these at once; 0 is as many as in a second."""
+
+
+class Keys:
+    """The keys of a service, by name; each of its ``workers`` allows its share of a rate.
+
+    Finding one costs a hash and a look-up, however many there are.
+    """
+
+    def __init__(self, keys: Mapping[str, Entry], workers: int) -> None:
+        self._anybody = None if keys else Caller.anybody()
         self._callers: dict[str, Caller] = {}
-        for name, key in settings.keys.items():
+        for name, key in keys.items():
             bucket = None
             if key.rate:
                 from mintage._core.service import Bucket
 
-                rate = key.rate / settings.workers
+                rate = key.rate / workers
                 bucket = Bucket(rate, key.burst or max(1, round(rate)))
             self._callers[key.hash] = Caller.of(name, key.rights, bucket)
 
@@ -168,3 +204,16 @@ class Keys:
         if caller is None:
             raise RequestError("the key is not known", code="request.key")
         return caller
+
+
+def token_of(request: Request) -> str | None:
+    """The key that a request brings, if any: as a bearer, or as the password of Basic (``http://:KEY@host``)."""
+    found = request.headers.getlist("authorization")
+    scheme, _, rest = found[0].partition(" ") if len(found) == 1 else ("", "", "")
+    if scheme.lower() == "bearer":
+        return rest.strip() or None
+    if scheme.lower() == "basic":
+        # What is no Base64 is no key, which is what the service then says.
+        with suppress(ValueError):
+            return b64decode(rest, validate=True).decode().partition(":")[2] or None
+    return None

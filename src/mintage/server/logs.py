@@ -25,7 +25,7 @@ __all__ = ["configure", "is_console", "masked"]
 # Each pattern looks at a place a few times at most: what is masked may be long, and hostile.
 _SECRETS: Final = (
     # A part of a key as well, unless the rest is too long to guess.
-    (re.compile(r"\bmm_[A-Za-z0-9_-]{16,}"), "mm_***"),
+    (re.compile(r"\bmint_[A-Za-z0-9_-]{16,}"), "mint_***"),
     (re.compile(r"(?<=://)([^\s/@:]*):[^\s/]+@"), r"\1:***@"),
     (
         re.compile(r"([?&][\w.-]{0,20}(?:password|passwd|secret|token|key)[\w.-]{0,20}=)[^\s&]+", re.IGNORECASE),

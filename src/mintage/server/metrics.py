@@ -6,33 +6,24 @@ them all up. That variable must be set before this module is imported.
 
 from __future__ import annotations
 
-import asyncio
 import os
 import time
-from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
-from starlette.responses import Response
-from starlette.routing import Route
 
 from mintage import __version__
 from mintage.errors import CATALOGUE, MintError
-from mintage.server.operation import token_of
-from mintage.store import Store
+from mintage.store import Forwarding, Store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Collection, Mapping
 
-    from starlette.requests import Request
+    from mintage._core.service import Lane
 
-    from mintage.server.service import Service
-
-__all__ = ["OPERATIONS", "SCHEMES", "Metered", "Metrics", "Workers", "routes"]
-
-P = ParamSpec("P")
-T = TypeVar("T")
+__all__ = ["OPERATIONS", "SCHEMES", "Holdings", "Metered", "Metrics", "Workers"]
 
 HOT: Final = {"alloc": "http", "next": "http", "incr": "redis", "incrby": "redis"}
 """The operations of the hot path, and the interface of each."""
@@ -45,6 +36,36 @@ SECONDS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.
 
 # When a series began says nothing here, and doubles the page.
 disable_created_metrics()  # type: ignore[no-untyped-call]
+
+
+class Level(Protocol):
+    """What a namespace is served from."""
+
+    @property
+    def held(self) -> int:
+        """How many integers it has."""
+
+
+class Holdings(Protocol):
+    """What a service has in hand."""
+
+    @property
+    def lane(self) -> Lane:
+        """What counts on the hot path."""
+
+    @property
+    def connections(self) -> Mapping[str, Collection[object]]:
+        """By interface, those that are open."""
+
+    @property
+    def draining(self) -> bool:
+        """Whether it stops."""
+
+    def sequences(self) -> Mapping[str, Level]:
+        """The namespaces that are served."""
+
+    def generators(self) -> Collection[str]:
+        """The schemes whose node numbers are leased."""
 
 
 class Metrics:
@@ -132,14 +153,14 @@ class Metrics:
         """Counts a verb of the store that raised."""
         self._failures.labels(verb, code).inc()
 
-    def gather(self, service: Service) -> None:
-        """Adds what the hot path counted since the last call, and reads the gauges off the service.
+    def gather(self, held: Holdings) -> None:
+        """Adds what the hot path counted since the last call, and reads the gauges off what is held.
 
         A namespace that is closed and opened again counts from 0 in the lane: call this before it is closed, and
         nothing is lost. Never call it from two threads.
         """
         seen: dict[tuple[str, str], tuple[int, int]] = {}
-        for namespace, operation, requests, integers in service.lane.counts():
+        for namespace, operation, requests, integers in held.lane.counts():
             before = self._seen.get((namespace, operation), (0, 0))
             if requests < before[0] or integers < before[1]:
                 before = (0, 0)
@@ -150,19 +171,19 @@ class Metrics:
                 self.integers(namespace, integers - before[1])
         self._seen = seen
 
-        held = {namespace: sequence.held for namespace, sequence in service.sequences().items()}
+        levels = {namespace: sequence.held for namespace, sequence in held.sequences().items()}
         # In files that workers share, a series cannot be taken back.
-        for namespace in self._pools - held.keys():
+        for namespace in self._pools - levels.keys():
             self._pool.labels(namespace).set(0)
-        self._pools |= held.keys()
-        for namespace, level in held.items():
+        self._pools |= levels.keys()
+        for namespace, level in levels.items():
             self._pool.labels(namespace).set(level)
-        generators = service.generators()
+        generators = held.generators()
         for scheme in SCHEMES:
             self._leases.labels(scheme).set(scheme in generators)
-        for interface, connections in service.connections.items():
+        for interface, connections in held.connections.items():
             self._connections.labels(interface).set(len(connections))
-        self._draining.set(service.draining)
+        self._draining.set(held.draining)
 
     def render(self) -> tuple[bytes, str]:
         """The text of all workers' metrics, and its content type."""
@@ -195,69 +216,23 @@ class Workers:
 # --- the store ----------------------------------------------------------------------------------------------------
 
 
-def _metered(verb: Callable[P, T]) -> Callable[P, T]:
-    """The verb of the store inside, timed, with its failures counted."""
-    name = verb.__name__
-
-    def call(*args: P.args, **kwargs: P.kwargs) -> T:
-        metered = cast("Metered", args[0])
-        began = time.perf_counter()
-        try:
-            answer: T = getattr(metered.store, name)(*args[1:], **kwargs)
-            return answer
-        except MintError as error:
-            metered.metrics.failure(name, error.code)
-            raise
-        except Exception:
-            # What the keeper makes of it, too.
-            metered.metrics.failure(name, "store.refused")
-            raise
-        finally:
-            metered.metrics.verb(name, time.perf_counter() - began)
-
-    return call
-
-
-class Metered(Store):
+class Metered(Forwarding):
     """Another store, whose verbs are timed and whose failures are counted."""
 
     def __init__(self, store: Store, metrics: Metrics) -> None:
-        self.store = store
+        super().__init__(store)
         self.metrics = metrics
-        self.url = store.url
-        self.promise = store.promise  # type: ignore[misc]
-        self.clock_limit_ms = store.clock_limit_ms
 
-    acquire = _metered(Store.acquire)
-    extend = _metered(Store.extend)
-    release = _metered(Store.release)
-    revoke = _metered(Store.revoke)
-    create_pool = _metered(Store.create_pool)
-    reserve = _metered(Store.reserve)
-    give_back = _metered(Store.give_back)
-    create_namespace = _metered(Store.create_namespace)
-    raise_floor = _metered(Store.raise_floor)
-    list_pools = _metered(Store.list_pools)
-    list_leases = _metered(Store.list_leases)
-    list_namespaces = _metered(Store.list_namespaces)
-    describe = _metered(Store.describe)
-    now_ms = _metered(Store.now_ms)
-
-    def close(self) -> None:
-        self.store.close()
-
-
-# --- HTTP ---------------------------------------------------------------------------------------------------------
-
-
-def routes(service: Service) -> list[Route]:
-    """``GET /metrics``, for whoever has the right ``metrics``."""
-
-    async def metrics(request: Request) -> Response:
-        service.caller(token_of(request)).check("metrics", "")
-        service.metrics.gather(service)
-        # In a thread: a thousand namespaces make a long text, and others want to be served.
-        text, content_type = await asyncio.to_thread(service.metrics.render)
-        return Response(text, media_type=content_type, headers={"Cache-Control": "no-store"})
-
-    return [Route("/metrics", metrics)]
+    def forward(self, verb: str, *args: Any, **kwargs: Any) -> Any:
+        began = time.perf_counter()
+        try:
+            return super().forward(verb, *args, **kwargs)
+        except MintError as error:
+            self.metrics.failure(verb, error.code)
+            raise
+        except Exception:
+            # What the keeper makes of it, too.
+            self.metrics.failure(verb, "store.refused")
+            raise
+        finally:
+            self.metrics.verb(verb, time.perf_counter() - began)

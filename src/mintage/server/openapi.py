@@ -14,8 +14,8 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 from mintage import __version__
+from mintage._core.service import MOST_ALLOC, MOST_ALLOC_NAME
 from mintage.errors import CATALOGUE
-from mintage.server.alloc import MAX_COUNT, MAX_NAME
 from mintage.server.operation import Limit, Operation, Parameter, adapter
 from mintage.server.v1 import OPERATIONS
 
@@ -79,8 +79,8 @@ _ALLOC: Final = {
     "type": "object",
     "description": "Names of members in any case; others are ignored.",
     "properties": {
-        "serviceName": {"type": "string", "minLength": 1, "maxLength": MAX_NAME, "examples": ["orders"]},
-        "count": {"type": "integer", "minimum": 0, "maximum": MAX_COUNT, "default": 1, "examples": [3]},
+        "serviceName": {"type": "string", "minLength": 1, "maxLength": MOST_ALLOC_NAME, "examples": ["orders"]},
+        "count": {"type": "integer", "minimum": 0, "maximum": MOST_ALLOC, "default": 1, "examples": [3]},
     },
     "required": ["serviceName"],
 }

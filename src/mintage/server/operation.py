@@ -10,8 +10,6 @@ from __future__ import annotations
 import inspect
 import json
 import re
-from base64 import b64decode
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from http import HTTPStatus
@@ -26,7 +24,6 @@ from mintage.errors import CATALOGUE, FieldError, MintError, RequestError
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-    from starlette.requests import Request
     from starlette.types import Message, Receive, Scope
 
     from mintage.server.keys import Caller
@@ -47,7 +44,6 @@ __all__ = [
     "problem",
     "read_body",
     "read_json",
-    "token_of",
 ]
 
 
@@ -108,19 +104,6 @@ def problem(exchange: Exchange, error: MintError) -> Response:
     if retry_after_ms is not None:
         body["retry_after_ms"] = retry_after_ms
     return answered(body, entry.http, media_type="application/problem+json")
-
-
-def token_of(request: Request) -> str | None:
-    """The key that a request brings, if any: as a bearer, or as the password of Basic (``http://:KEY@host``)."""
-    found = request.headers.getlist("authorization")
-    scheme, _, rest = found[0].partition(" ") if len(found) == 1 else ("", "", "")
-    if scheme.lower() == "bearer":
-        return rest.strip() or None
-    if scheme.lower() == "basic":
-        # What is no Base64 is no key, which is what the service then says.
-        with suppress(ValueError):
-            return b64decode(rest, validate=True).decode().partition(":")[2] or None
-    return None
 
 
 async def read_body(scope: Scope, receive: Receive, limit: int) -> bytes:

@@ -1,4 +1,4 @@
-"""``GET /debug/profile``: where the time of the running service goes.
+"""Where the time of the running service goes.
 
 pyinstrument samples the thread of the event loop, which goes on serving meanwhile. With several workers, it is the
 profile of whichever was asked.
@@ -12,22 +12,15 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from starlette.responses import Response
-from starlette.routing import Route
-
 from mintage.errors import RequestError
-from mintage.server.operation import token_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pyinstrument.renderers import Renderer
     from pyinstrument.session import Session
-    from starlette.requests import Request
 
-    from mintage.server.service import Service
-
-__all__ = ["routes"]
+__all__ = ["LONGEST_S", "MOST_SAMPLES", "TYPES", "draw", "read_form", "read_seconds", "take"]
 
 LONGEST_S: Final = 60
 MOST_SAMPLES: Final = 10_000
@@ -35,50 +28,22 @@ MOST_SAMPLES: Final = 10_000
 TYPES: Final = {"html": "text/html", "text": "text/plain", "speedscope": "application/json"}
 
 
-def routes(service: Service) -> list[Route]:
-    """``GET /debug/profile?seconds=5&format=html|text|speedscope``, for whoever has the right ``admin``.
-
-    Without keys there is no such caller: a profile shows paths of the machine.
-    """
-    running = False
-
-    async def profile(request: Request) -> Response:
-        nonlocal running
-        caller = service.caller(token_of(request))
-        if not service.settings.has_keys:
-            raise RequestError(
-                "a profile needs a key with the right admin, and this service has no keys: configure one, see "
-                "'mintage keys new'",
-                code="request.rights",
-            )
-        caller.check("admin", "")
-        seconds = _seconds(request.query_params.get("seconds", "5"))
-        form = request.query_params.get("format", "html")
-        if form not in TYPES:
-            raise RequestError(f"format {form[:40]!r} is not one of {', '.join(TYPES)}", code="request.malformed")
-        if running:
-            raise RequestError(
-                "a profile is being taken: one at a time", code="request.busy", retry_after_ms=1000 * LONGEST_S
-            )
-        running = True
-        try:
-            session = await _taken(service, seconds)
-            # In a thread: drawing thousands of samples takes a while.
-            text = await asyncio.to_thread(_drawn, session, form)
-        finally:
-            running = False
-        return Response(text, media_type=TYPES[form], headers={"Cache-Control": "no-store"})
-
-    return [Route("/debug/profile", profile)]
-
-
-def _seconds(text: str) -> int:
+def read_seconds(text: str) -> int:
+    """:raises RequestError: ``request.malformed``: it is no whole number from 1 to 60."""
     if not re.fullmatch(r"[0-9]{1,3}", text) or not 1 <= int(text) <= LONGEST_S:
         raise RequestError(f"seconds {text[:40]!r} is not a whole number in 1..{LONGEST_S}", code="request.malformed")
     return int(text)
 
 
-async def _taken(service: Service, seconds: int) -> Session:
+def read_form(text: str) -> str:
+    """:raises RequestError: ``request.malformed``: it is none of ``TYPES``."""
+    if text not in TYPES:
+        raise RequestError(f"format {text[:40]!r} is not one of {', '.join(TYPES)}", code="request.malformed")
+    return text
+
+
+async def take(seconds: int, is_over: Callable[[], bool]) -> Session:
+    """Samples the loop that it runs in; ends before its time once ``is_over`` says so."""
     from pyinstrument import Profiler
 
     # Not of this one request, but of all that the loop does.
@@ -87,14 +52,15 @@ async def _taken(service: Service, seconds: int) -> Session:
     try:
         until = time.monotonic() + seconds
         # A service that stops waits for nobody's profile.
-        while not service.draining and (left := until - time.monotonic()) > 0:
+        while not is_over() and (left := until - time.monotonic()) > 0:
             await asyncio.sleep(min(left, 0.2))
     finally:
         session = profiler.stop()
     return session
 
 
-def _drawn(session: Session, form: str) -> str:
+def draw(session: Session, form: str) -> str:
+    """A profile in one of the forms of ``TYPES``."""
     from pyinstrument.renderers import ConsoleRenderer, HTMLRenderer, SpeedscopeRenderer
 
     renderers: dict[str, Callable[[], Renderer]] = {

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 import structlog
 
 from mintage import __version__
-from mintage._core.service import RespSession
+from mintage._core.service import MOST_WORDS, RespSession
 from mintage.errors import CATALOGUE, FieldError, MintError, RequestError
 
 if TYPE_CHECKING:
@@ -461,8 +461,6 @@ def _operation(words: list[bytes]) -> str:
     return _OPERATIONS.get(words[0].upper(), "other")
 
 
-#: The lane hears no command of more words.
-_MOST_WORDS: Final = 1024
 _BEFORE_AUTH: Final = frozenset({b"AUTH", b"HELLO", b"QUIT", b"PING"})
 _OF_HTTP: Final = frozenset({b"POST", b"HOST:"})
 _OPERATIONS: Final = {b"INCR": "incr", b"INCRBY": "incrby", b"GET": "get", b"MINT": "mint"}
@@ -477,9 +475,9 @@ COMMANDS: Final[dict[bytes, Command]] = {
     b"PING": Command(1, 2, RespProtocol.ping, "PING [message]"),
     b"ECHO": Command(2, 2, RespProtocol.echo, "ECHO message"),
     b"SELECT": Command(2, 2, RespProtocol.select, "SELECT 0"),
-    b"CLIENT": Command(2, _MOST_WORDS, RespProtocol.client, "CLIENT SETNAME name | GETNAME | SETINFO name value | ID"),
-    b"COMMAND": Command(1, _MOST_WORDS, RespProtocol.command, "COMMAND [COUNT | DOCS [name …]]"),
-    b"INFO": Command(1, _MOST_WORDS, RespProtocol.info, "INFO"),
+    b"CLIENT": Command(2, MOST_WORDS, RespProtocol.client, "CLIENT SETNAME name | GETNAME | SETINFO name value | ID"),
+    b"COMMAND": Command(1, MOST_WORDS, RespProtocol.command, "COMMAND [COUNT | DOCS [name …]]"),
+    b"INFO": Command(1, MOST_WORDS, RespProtocol.info, "INFO"),
     b"QUIT": Command(1, 1, RespProtocol.quit, "QUIT"),
 }
 """Every command that the service has."""

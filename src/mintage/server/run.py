@@ -31,8 +31,9 @@ import structlog
 import uvloop
 
 from mintage.errors import CATALOGUE, ConfigError, MintError
+from mintage.extras import install_line
 from mintage.server import logs
-from mintage.server.settings import is_loopback
+from mintage.server.settings import is_loopback, variable
 from mintage.store.url import StoreUrl
 
 if TYPE_CHECKING:
@@ -41,10 +42,13 @@ if TYPE_CHECKING:
 
     from uvicorn.server import ServerState
 
+    from mintage.server.handshake import TlsServer
     from mintage.server.service import Connection, Service
     from mintage.server.settings import Settings
 
-__all__ = ["serve"]
+    Server = asyncio.Server | TlsServer
+
+__all__ = ["Listeners", "listen", "serve"]
 
 _log = structlog.get_logger("mintage.server")
 
@@ -100,7 +104,7 @@ def _bind(name: str, address: tuple[str, int] | None) -> socket.socket | None:
     except OSError as error:
         raise ConfigError(
             f"{name} {address[0]}:{address[1]} cannot be listened on: {error.strerror or error}: take another address, "
-            f"with --{name}",
+            f"with --{name} or {variable(name)}",
             code="config.setting",
         ) from error
     listener.setblocking(False)
@@ -114,9 +118,12 @@ def serve(settings: Settings) -> int:
         service; ``config.driver``.
     :raises StoreError: ``store.refused``: there is no place for the registry.
     """
+    _keep_standard_error()
     for package in ("httptools", "prometheus_client", "starlette", "uvicorn"):
         if find_spec(package) is None:
-            raise ConfigError(f"the service needs {package}: pip install 'mintage[server]'", code="config.driver")
+            raise ConfigError(
+                f"the service needs the package {package}: {install_line('server')}", code="config.driver"
+            )
     logs.configure(settings)
     _tls(settings)
     settings.open_store().close()
@@ -124,10 +131,38 @@ def serve(settings: Settings) -> int:
     listeners = Listeners(_bind("http", settings.http_address), _bind("redis", settings.redis_address))
     _allow_files(len(listeners.bound()) * settings.max_connections + _OWN_FILES)
     if settings.workers > 1:
-        return _Supervisor(settings, listeners).run()
+        code = _Supervisor(settings, listeners).run()
+        _drop_unwritten_log()
+        return code
     uvloop.run(_work(settings, listeners, partial(_announce, settings, listeners)))
+    _drop_unwritten_log()
     _leave()
     return 0
+
+
+def _keep_standard_error() -> None:
+    """Opens standard error where whoever started this has closed it: the log goes nowhere.
+
+    Else the next file or connection would get its number, and whatever is written to it.
+    """
+    if sys.stderr is not None:
+        return
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+    if nowhere != 2:
+        os.close(nowhere)
+    os.set_inheritable(2, True)
+    sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115 - until the process ends
+
+
+def _drop_unwritten_log() -> None:
+    """Forgets what the disk of the log has no room for: it is no reason for the exit code of a failure."""
+    try:
+        sys.stderr.flush()
+    except OSError:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, 2)
+        os.close(nowhere)
 
 
 def _refuse_itself(settings: Settings) -> None:
@@ -201,10 +236,14 @@ async def _work(
         loop.add_signal_handler(signal.SIGTERM, stop.set)
         loop.add_signal_handler(_HURRY, hurry.set)
     service = Service(settings, settings.open_store())
-    servers, state = await _listen(service, listeners)
+    servers, state = await listen(service, listeners)
     # Whoever is told that it serves finds it ready, if the store answers.
     await service.watch.look()
-    tasks = [asyncio.create_task(service.watch.run()), asyncio.create_task(every(1.0, partial(_look, service, state)))]
+    tasks = [
+        asyncio.create_task(service.watch.run()),
+        asyncio.create_task(every(1.0, partial(_gather, service))),
+        asyncio.create_task(every(1.0, partial(_look, service, state))),
+    ]
     if parent is not None:
         tasks.append(asyncio.create_task(every(1.0, partial(_beat, parent, stop))))
     announce()
@@ -222,12 +261,13 @@ async def _work(
     _log.info("stopped", pid=os.getpid())
 
 
-async def _listen(service: Service, listeners: Listeners) -> tuple[list[asyncio.Server], ServerState]:
+async def listen(service: Service, listeners: Listeners) -> tuple[list[Server], ServerState]:
     """Accepts connections from now on. Returns what does, and what all of uvicorn's protocols share."""
     from uvicorn import Config
     from uvicorn.server import ServerState
 
     from mintage.server.app import create_app
+    from mintage.server.handshake import TlsServer
     from mintage.server.http import HttpProtocol
     from mintage.server.resp import RespProtocol
 
@@ -240,8 +280,6 @@ async def _listen(service: Service, listeners: Listeners) -> tuple[list[asyncio.
         access_log=False,
         proxy_headers=False,
         server_header=False,
-        # Silent connections are closed by `look`.
-        timeout_keep_alive=10**9,
     )
     config.load()
     state = ServerState()
@@ -249,19 +287,25 @@ async def _listen(service: Service, listeners: Listeners) -> tuple[list[asyncio.
         "http": partial(HttpProtocol, service, config, state),
         "redis": partial(RespProtocol, service),
     }
-    tls: dict[str, Any] = {}
-    if (context := _tls(service.settings)) is not None:
-        tls = {"ssl": context, "ssl_handshake_timeout": service.settings.request_timeout_ms / 1000}
+    settings, context = service.settings, _tls(service.settings)
     loop = asyncio.get_running_loop()
-    servers = [
-        await loop.create_server(makers[interface], sock=listener, backlog=BACKLOG, **tls)
-        for interface, listener in listeners.bound().items()
-    ]
+    servers: list[Server] = []
+    for name, listener in listeners.bound().items():
+        if context is None:
+            servers.append(await loop.create_server(makers[name], sock=listener, backlog=BACKLOG))
+            continue
+        most, timeout_s = settings.max_connections, settings.request_timeout_ms / 1000
+        servers.append(TlsServer(listener, service.connections[name], most, makers[name], context, timeout_s))
     return servers, state
 
 
 def _connections(service: Service) -> list[Connection]:
     return [each for connections in service.connections.values() for each in connections]
+
+
+async def _gather(service: Service) -> None:
+    """Brings the metrics up to date, for when another worker is scraped."""
+    service.metrics.gather(service)
 
 
 async def _look(service: Service, state: ServerState) -> None:
@@ -281,7 +325,7 @@ async def _beat(parent: Pipe, stop: asyncio.Event) -> None:
         pass  # it was frozen for hours
 
 
-async def _drain(service: Service, servers: list[asyncio.Server], hurry: asyncio.Event) -> None:
+async def _drain(service: Service, servers: list[Server], hurry: asyncio.Event) -> None:
     """Accepts nothing new, answers what was asked, and closes connections once they are silent."""
     _log.info("stopping", pid=os.getpid(), connections={name: len(each) for name, each in service.connections.items()})
     service.draining = True
@@ -501,4 +545,5 @@ def _run_worker(settings: Settings, listeners: Listeners, parent: Pipe) -> None:
         sys.exit(CATALOGUE[error.code].exit)
     if (supervisor := parent_process()) is not None and not supervisor.is_alive():
         shutil.rmtree(os.environ["PROMETHEUS_MULTIPROC_DIR"], ignore_errors=True)
+    _drop_unwritten_log()
     _leave()

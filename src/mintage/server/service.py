@@ -10,14 +10,13 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from collections import Counter, deque
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
 from contextlib import suppress
 from contextvars import ContextVar
 from functools import partial
 from typing import TYPE_CHECKING, Final, ParamSpec, Protocol, TypeVar
 
-from mintage import Sequence, locality, sno, snowflake
+from mintage import Sequence
 from mintage._core.service import Bucket, Lane
 from mintage.errors import FieldError, MintError, RequestError, StoreError
 from mintage.keeper import LONGEST_PAUSE_S
@@ -25,32 +24,25 @@ from mintage.lease import MAX_INTEGER, NamespaceRecord, Segment, check_name
 from mintage.server.health import Watch
 from mintage.server.keys import Caller, Keys
 from mintage.server.metrics import Metered, Metrics
+from mintage.server.minters import Minters
+from mintage.server.threads import Threads
 from mintage.server.wake import Wake
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Callable
 
+    from mintage.server.minters import Generator
     from mintage.server.settings import Settings
     from mintage.store import Store
 
-__all__ = ["FALLBACK_FLOOR", "GENERATORS", "Connection", "Generator", "Service"]
+__all__ = ["FALLBACK_FLOOR", "Connection", "Service"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
-Generator = sno.Generator | snowflake.Generator | locality.Generator
-
-GENERATORS: Final[dict[str, type[Generator]]] = {
-    "sno": sno.Generator,
-    "snowflake": snowflake.Generator,
-    "locality": locality.Generator,
-}
 FALLBACK_FLOOR: Final = 2**62
 """Integers of the last resort are not below: the upper half of the 63-bit space."""
 
 _THREADS: Final = 16
-_MINTERS: Final = 4
-#: More callers than this do not wait for a thread.
-_MOST_WAITING: Final = 4096
 #: A client holds a current and a next segment of each namespace.
 _MOST_LENT: Final = 16
 #: For how long a list of all namespaces is believed.
@@ -83,7 +75,7 @@ class Service:
         self.settings = settings
         self.metrics = Metrics()
         self.store: Store = Metered(store, self.metrics)
-        self.keys = Keys(settings)
+        self.keys = Keys(settings.keys, settings.workers)
         self.lane = Lane(
             open=not settings.has_keys,
             limit=settings.max_request_bytes,
@@ -93,24 +85,16 @@ class Service:
         self.draining = False
         self.connections: dict[str, set[Connection]] = {"http": set(), "redis": set()}
         """By interface, those that are open."""
-        self.watch = Watch(self)
+        self._minters = Minters(settings, self.store, self.metrics)
+        self.watch = Watch(self.store, self.metrics, self._minters.ends())
         self.wake = Wake()
-        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="mintage-store")
-        # Apart, as a layout that has few IDs keeps who mints waiting.
-        self._minters = ThreadPoolExecutor(_MINTERS, thread_name_prefix="mintage-mint")
-        self._minting: Counter[str] = Counter()
-        """By scheme, how many IDs are being minted."""
-        # A second's, as whoever waits for more has a thread.
-        self._most_ids = {"snowflake": max(1, settings.layout.ids_per_second)}
-        """By scheme, how many may be minted at a time, where that is bounded."""
-        self._waiting = 0
+        self._threads = Threads(_THREADS, "mintage-store")
         self._sequences: dict[str, Sequence] = {}
         self._buckets: dict[str, Bucket] = {}
         self._refills: dict[str, asyncio.Future[None]] = {}
         self._opening: dict[str, asyncio.Task[None]] = {}
         self._names: frozenset[str] = frozenset()
         self._names_at_s = -_NAMES_S
-        self._generators: dict[str, Generator] = {}
         self._lent: dict[str, deque[tuple[str, Segment]]] = {}
         """By namespace, the last segments that clients hand out by themselves, and whose key reserved them."""
 
@@ -358,46 +342,9 @@ class Service:
         :raises StoreError: as a generator's ``new``.
         :raises GenerationError: as a generator's ``new``.
         """
-        if scheme not in GENERATORS:
-            raise RequestError(f"scheme {scheme!r:.60} is none of {', '.join(GENERATORS)}", code="request.malformed")
+        self._minters.check_scheme(scheme)
         self._admit(caller, "mint", scheme)
-        most = self._most_ids.get(scheme, MAX_INTEGER)
-        self._check_count(count, min(self.settings.max_count, most))
-        if self._minting[scheme] and self._minting[scheme] + count > most:
-            raise RequestError(
-                f"{self._minting[scheme]} IDs of {scheme} are being minted already, and a second has {most}",
-                code="request.busy",
-                retry_after_ms=1000,
-            )
-        if not 0 <= meta <= (255 if scheme == "sno" else 0):
-            limit = "outside 0..255" if scheme == "sno" else f"not 0: {scheme} has no metabyte"
-            raise FieldError(f"meta {meta} is {limit}", code="field.range")
-        self._minting[scheme] += count
-        try:
-            ids = await self._within(self._minters, self._mint, scheme, count, meta)
-        finally:
-            self._minting[scheme] -= count
-        self.metrics.ids(scheme, count)
-        return ids
-
-    def _mint(self, scheme: str, count: int, meta: int) -> list[str]:
-        generator = self._generators.get(scheme)
-        if generator is None:
-            make: Callable[..., Generator] = GENERATORS[scheme]
-            if scheme == "snowflake":
-                make = partial(make, layout=self.settings.layout, nodes=self.settings.nodes)
-            made = make(
-                store=self.store,
-                span_ms=self.settings.span_ms,
-                on_lease_lost="move",
-                max_wait_ms=self.settings.max_wait_ms,
-            )
-            generator = self._generators.setdefault(scheme, made)
-            if generator is not made:
-                made.close()
-        if isinstance(generator, sno.Generator):
-            return list(map(str, generator.batch(count, meta)))
-        return list(map(str, generator.batch(count)))
+        return await self._minters.mint(scheme, count, meta)
 
     # --- the store's verbs --------------------------------------------------------------------------------------
 
@@ -413,24 +360,7 @@ class Service:
         return await self._thread(verb, *args, **kwargs)
 
     async def _thread(self, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        return await self._within(self._threads, verb, *args, **kwargs)
-
-    async def _within(self, threads: ThreadPoolExecutor, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        if self._waiting >= _MOST_WAITING:
-            raise RequestError(
-                f"{self._waiting} requests wait for the store already: try again in a second",
-                code="request.busy",
-                retry_after_ms=1000,
-            )
-        self._waiting += 1
-        try:
-            return await asyncio.get_running_loop().run_in_executor(threads, partial(verb, *args, **kwargs))
-        except StoreError as error:
-            if error.code == "store.unavailable" and error.retry_after_ms is None:
-                error.retry_after_ms = round(LONGEST_PAUSE_S * 1000)
-            raise
-        finally:
-            self._waiting -= 1
+        return await self._threads.run(verb, *args, **kwargs)
 
     # --- what is open -------------------------------------------------------------------------------------------
 
@@ -440,16 +370,15 @@ class Service:
 
     def generators(self) -> dict[str, Generator]:
         """The schemes of which IDs were minted, and their generators."""
-        return dict(self._generators)
+        return self._minters.generators()
 
     async def close(self) -> None:
         """Gives leases and the tails of segments back, as far as the store answers."""
-        loop = asyncio.get_running_loop()
-        owners: list[Sequence | Generator] = [*self._sequences.values(), *self._generators.values()]
-        closing: list[Awaitable[None]] = [loop.run_in_executor(self._threads, owner.close) for owner in owners]
+        owners: list[Sequence | Generator] = [*self._sequences.values(), *self._minters.generators().values()]
+        closing = [self._threads.run(owner.close) for owner in owners]
         for failure in await asyncio.gather(*closing, return_exceptions=True):
             if isinstance(failure, BaseException) and not isinstance(failure, MintError):
                 raise failure
-        await loop.run_in_executor(self._threads, self.store.close)
-        self._threads.shutdown(wait=False)
-        self._minters.shutdown(wait=False)
+        await self._threads.run(self.store.close)
+        self._threads.close()
+        self._minters.close()

@@ -108,6 +108,15 @@ def _whole(value: object) -> int:
     return value
 
 
+def _yes_or_no(value: object) -> object:
+    """pydantic's own reading takes a dozen words more, among them ``t``, ``1`` and ``off``."""
+    if isinstance(value, str) and value.lower() in {"true", "false"}:
+        return value.lower() == "true"
+    if value is not None and type(value) is not bool:
+        raise ValueError
+    return value
+
+
 def _address(value: str) -> str:
     if value != OFF:
         _host_and_port(value)
@@ -197,6 +206,7 @@ def _namespaces(value: dict[str, int]) -> dict[str, int]:
 
 
 Whole = Annotated[int, BeforeValidator(_whole)]
+YesOrNo = Annotated[bool, BeforeValidator(_yes_or_no)]
 Count = Annotated[Whole, Form("N")]
 Milliseconds = Annotated[Whole, Form("MS")]
 Bytes = Annotated[Whole, Form("BYTES")]
@@ -247,7 +257,7 @@ class Settings(BaseSettings):
     redis: Address = Field("127.0.0.1:6380", description="the Redis protocol, or off")
     workers: Count = Field(1, ge=1, le=64, description="processes that share the ports")
 
-    insecure: Annotated[bool, Form()] = Field(False, description="listen beyond this machine without keys")
+    insecure: Annotated[YesOrNo, Form()] = Field(False, description="listen beyond this machine without keys")
     tls_cert: File = Field(None, description="certificates of the service, PEM")
     tls_key: File = Field(None, description="its private key, PEM")
     tls_client_ca: File = Field(None, description="whose certificates clients must bring, PEM")
@@ -255,7 +265,7 @@ class Settings(BaseSettings):
         {}, description="API keys by name; without any, everybody may do everything but what needs admin"
     )
 
-    auto_create: Annotated[bool | None, Form(unset="without keys")] = Field(
+    auto_create: Annotated[YesOrNo | None, Form(unset="without keys")] = Field(
         None, description="make missing namespaces, or --no-auto-create"
     )
     max_namespaces: Count = Field(1000, ge=0, le=1_000_000, description="most namespaces to make by itself")
@@ -466,8 +476,9 @@ TABLES: Final = ("keys", "rates")
 _WORDS: Final = tuple(name for name in Settings.model_fields if name not in TABLES)
 OTHER_VARIABLES: Final = (
     "MINTAGE_HOME",
+    "MINTAGE_INSTALL_SERVERS",
     "MINTAGE_REQUIRE_SERVERS",
-    "MINTAGE_CONTRACT_SECONDS",
+    "MINTAGE_CONTRACT_TURNS",
     "MINTAGE_DEBUG_BUILD",
 )
 """What mintage reads from the environment besides settings."""
@@ -562,12 +573,7 @@ def _read_environment(cls: type[Settings]) -> dict[str, Any]:
     known = [variable(name) for name in _WORDS]
     for said, value in os.environ.items():
         name = said.upper()
-        if (
-            not name.startswith("MINTAGE_")
-            or name in known
-            or name in OTHER_VARIABLES
-            or _is_service_link(name, value)
-        ):
+        if not name.startswith("MINTAGE_") or name in known or name in OTHER_VARIABLES or _is_service_link(name, value):
             continue
         if name in map(variable, TABLES):
             raise _wrong(f"{said} belongs in the configuration file, as a table")
@@ -586,7 +592,7 @@ def _read_file(cls: type[Settings], path: str, written: str) -> dict[str, Any]:
     try:
         file = Path(path).absolute()
         if not file.is_file():  # pydantic-settings would take it for an empty one
-            raise FileNotFoundError(2, "there is no such file")
+            raise FileNotFoundError(2, "it is no file" if file.exists() else "there is no such file")
         found = TomlConfigSettingsSource(cls, file)()
     except (OSError, ValueError, RecursionError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
@@ -637,7 +643,7 @@ def _is_secret(where: tuple[int | str, ...]) -> bool:
 
 def _part(name: int | str) -> str:
     # Who takes a key for its name must not find it in the log.
-    return "mm_***" if str(name).startswith("mm_") else _shown(str(name))[1:-1]
+    return "mint_***" if str(name).startswith("mint_") else _shown(str(name))[1:-1]
 
 
 def _shown(value: object) -> str:

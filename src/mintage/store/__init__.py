@@ -6,14 +6,16 @@ Verbs are synchronous: one is needed once in thousands of IDs, so async callers 
 
 from __future__ import annotations
 
-import os
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Self, TypeVar
 
-from mintage.errors import ConfigError
+from mintage._core import epoch, kernel_random
+from mintage.errors import ConfigError, GenerationError
+from mintage.extras import install_line
 from mintage.lease import CLOCK_LIMIT_MS, SPAN_MS
+from mintage.store.checks import guard
 from mintage.store.url import StoreUrl
 
 if TYPE_CHECKING:
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 
     from mintage.lease import Lease, NamespaceRecord, NodeRecord, PoolRecord, Segment
 
-__all__ = ["Description", "PerProcess", "Store", "open_store"]
+__all__ = ["Description", "Forwarding", "PerProcess", "Store", "new_token", "open_store"]
 
 T = TypeVar("T")
 
@@ -50,13 +52,18 @@ class Store(ABC):
     Every verb is atomic and durable: once it has returned, neither a crash nor a restart of the store undoes it. Every
     verb raises StoreError: ``store.unavailable`` where the store cannot be reached (whether it took effect is then not
     known, and does no harm: what may have been reserved is skipped), ``store.refused`` where it answered with an
-    error, ``store.schema`` where its tables were made by a newer mintage.
+    error, ``store.schema`` where its tables were made by a newer mintage. Before that, every verb raises ArgumentError,
+    ``argument.type``, for an argument of another type, and FieldError, ``field.range``, for one outside its limits.
     """
 
     url: StoreUrl
     promise: ClassVar[str]
     clock_limit_ms: int = CLOCK_LIMIT_MS
     """How far a caller's clock may be from the store's."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        guard(cls)
 
     @abstractmethod
     def acquire(
@@ -80,10 +87,16 @@ class Store(ABC):
         """
 
     @abstractmethod
-    def extend(self, lease: Lease, *, now_ms: int) -> Lease:
-        """The same lease with its window until one span from now; a window never gets shorter.
+    def extend(self, lease: Lease, *, now_ms: int, next_token: str) -> Lease:
+        """The same lease with its window until one span from now, and another token; a window never gets shorter.
+
+        ``next_token`` takes the token's place: 1 to 64 letters, digits and ``. _ -``. Draw it from the kernel for each
+        extension, never from a state in memory, which a clone of this process shares: then one of them goes on at most.
+        While it is not known what came of it (``store.unavailable``), ask again with the same one; the answer is then
+        the same.
 
         :raises LeaseError: ``lease.lost``, ``lease.clock``.
+        :raises FieldError: ``field.range``: ``next_token`` is not of its form.
         """
 
     @abstractmethod
@@ -139,7 +152,8 @@ class Store(ABC):
     def raise_floor(self, namespace: str, value: int) -> NamespaceRecord:
         """Lets no integer below ``value`` be reserved any more; never moves back. Makes a missing namespace.
 
-        Whoever holds a segment from before hands it out, or gives its tail back: stop them first.
+        Nor is one taken back that a segment from before still has. Whoever holds such a segment learns of the floor
+        with its next one, and then hands out nothing below it.
 
         :raises FieldError: ``field.range``.
         :raises ConfigError: ``config.name``.
@@ -179,6 +193,51 @@ class Store(ABC):
         return f"<{type(self).__name__} {self.url}>"
 
 
+def new_token() -> str:
+    """A token of a lease: 128 bits of the kernel's, which no copy of this process draws as well."""
+    return kernel_random(16).hex()
+
+
+def _forwarded(name: str) -> Any:
+    def verb(self: Forwarding, *args: Any, **kwargs: Any) -> Any:
+        return self.forward(name, *args, **kwargs)
+
+    verb.__name__ = name
+    return verb
+
+
+class Forwarding(Store):
+    """Another store, with something added: what a subclass does not say otherwise, the store inside does."""
+
+    acquire = _forwarded("acquire")
+    extend = _forwarded("extend")
+    release = _forwarded("release")
+    revoke = _forwarded("revoke")
+    create_pool = _forwarded("create_pool")
+    reserve = _forwarded("reserve")
+    give_back = _forwarded("give_back")
+    create_namespace = _forwarded("create_namespace")
+    raise_floor = _forwarded("raise_floor")
+    list_pools = _forwarded("list_pools")
+    list_leases = _forwarded("list_leases")
+    list_namespaces = _forwarded("list_namespaces")
+    describe = _forwarded("describe")
+    now_ms = _forwarded("now_ms")
+
+    def __init__(self, inner: Store) -> None:
+        self.inner = inner
+        self.url = inner.url
+        self.promise = inner.promise  # type: ignore[misc]
+        self.clock_limit_ms = inner.clock_limit_ms
+
+    def forward(self, verb: str, *args: Any, **kwargs: Any) -> Any:
+        """Asks the store inside."""
+        return getattr(self.inner, verb)(*args, **kwargs)
+
+    def close(self) -> None:
+        self.inner.close()
+
+
 class PerProcess(Generic[T]):
     """What a forked child must not share with its parent, such as a connection: made at first use in each process."""
 
@@ -190,13 +249,13 @@ class PerProcess(Generic[T]):
     def get(self) -> T:
         """This process's own."""
         try:
-            return self._made[os.getpid()]
+            return self._made[epoch()]
         except KeyError:
-            return self._made.setdefault(os.getpid(), self._make())
+            return self._made.setdefault(epoch(), self._make())
 
     def pop(self) -> T | None:
         """Forgets this process's own and returns it, if it was made."""
-        return self._made.pop(os.getpid(), None)
+        return self._made.pop(epoch(), None)
 
 
 SCHEMES: Final[dict[str, tuple[str, str, str | None]]] = {
@@ -230,8 +289,19 @@ def open_store(url: str) -> Store:
     """
     parsed = StoreUrl.parse(url)
     if parsed.scheme not in SCHEMES:
-        known = ", ".join(SCHEMES)
-        raise ConfigError(f"no store is called {parsed.scheme!r}: use one of {known}", code="config.store")
+        from difflib import get_close_matches
+
+        plain = parsed.scheme.partition("+")[0]  # some write a driver after it
+        meant = [plain] if plain in SCHEMES else get_close_matches(plain, SCHEMES, 1)
+        hint = f"did you mean {meant[0]}? There are" if meant else "use one of"
+        raise ConfigError(
+            f"no store is called {parsed.scheme[:40]!r}: {hint} {', '.join(SCHEMES)}", code="config.store"
+        )
+    if SCHEMES[parsed.scheme][2] is not None and not parsed.hosts:
+        raise ConfigError(
+            f"the store's URL names no host: for a server on this machine, begin with {parsed.scheme}://127.0.0.1/",
+            code="config.store",
+        )
     if "cache" in parsed.options:
         from mintage.store.cached import CachedStore
 
@@ -239,6 +309,21 @@ def open_store(url: str) -> Store:
     module, name, extra = SCHEMES[parsed.scheme]
     make: Callable[[StoreUrl], Store] = getattr(load_driver(module, extra), name)
     return make(parsed)
+
+
+def whole(store: Store, segment: Segment, count: int) -> Segment:
+    """The segment, if it has as many integers as were asked for. Otherwise it is given back.
+
+    :raises GenerationError: ``sequence.exhausted``: it has fewer.
+    """
+    if len(segment) == count:
+        return segment
+    kept = store.give_back(segment, segment.first)
+    raise GenerationError(
+        f"namespace {segment.namespace!r} has {len(segment)} integers left, not {count}"
+        + ("" if kept else ", and these are skipped: the server changed before they were given back"),
+        code="sequence.exhausted",
+    )
 
 
 def load_driver(module: str, extra: str | None) -> Any:
@@ -252,5 +337,5 @@ def load_driver(module: str, extra: str | None) -> Any:
         if extra is None or (error.name or "").startswith("mintage"):
             raise
         raise ConfigError(
-            f"this needs the package {error.name}: pip install 'mintage[{extra}]'", code="config.driver"
+            f"this needs the package {error.name}: {install_line(extra)}", code="config.driver"
         ) from error

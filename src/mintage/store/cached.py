@@ -23,7 +23,6 @@ from __future__ import annotations
 
 import logging
 import platform
-import secrets
 import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
@@ -31,13 +30,11 @@ from typing import TYPE_CHECKING, Any, Final
 from mintage import lease as rules
 from mintage.errors import ConfigError, GenerationError, StoreError
 from mintage.lease import Segment
-from mintage.store import SCHEMES, Description, Store, load_driver
+from mintage.store import SCHEMES, Description, Forwarding, Store, load_driver, new_token
 from mintage.store.url import StoreUrl
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from mintage.lease import Lease, NamespaceRecord, NodeRecord, PoolRecord
+    from mintage.lease import NamespaceRecord
 
 __all__ = ["CachedStore"]
 
@@ -49,7 +46,7 @@ PAUSE_S: Final = 5.0
 log = logging.getLogger("mintage")
 
 
-class CachedStore(Store):
+class CachedStore(Forwarding):
     """A database with Redis in front of it: ``mysql://user:password@host/database?cache=redis://user:password@host:6379``.
 
     The options of the cache follow it. Option of the database: ``block``, how many segments a block has (100).
@@ -62,15 +59,18 @@ class CachedStore(Store):
             raise ConfigError(
                 f"a store of kind {url.scheme} has no cache: those of {', '.join(DATABASES)} have", code="config.store"
             )
-        cache = StoreUrl.parse(url.options["cache"])
+        try:
+            cache = StoreUrl.parse(url.options["cache"])
+        except ConfigError as error:
+            raise ConfigError(f"option cache of the store's URL: {error}", code="config.store") from None
         if cache.scheme not in CACHES:
             raise ConfigError(f"a store of kind {cache.scheme} cannot be a cache: redis can", code="config.store")
-        self.url = url
         self._segments = url.whole("block", 100, 1, 1_000_000)
         options = {name: text for name, text in url.options.items() if name not in {"cache", "block"}}
         module, name, extra = SCHEMES[url.scheme]
-        self._database: Store = getattr(load_driver(module, extra), name)(replace(url, options=options))
-        self.promise = self._database.promise  # type: ignore[misc]
+        database: Store = getattr(load_driver(module, extra), name)(replace(url, options=options))
+        super().__init__(database)
+        self.url = url
         module, _, extra = SCHEMES[cache.scheme]
         self._cache: Any = load_driver(module, extra).Scripts(cache)
         self._whose: str | None = None
@@ -79,16 +79,14 @@ class CachedStore(Store):
     # --- segments -------------------------------------------------------------------------------------------------
 
     def reserve(self, namespace: str, count: int) -> Segment:
-        rules.check_name(namespace, "namespace")
-        rules.check_count(count)
         whose = self._whose or self._meet_database()
         seen = self._ask("cut", namespace, whose, count=count)
         if seen is None:
-            return self._database.reserve(namespace, count)
+            return self.inner.reserve(namespace, count)
         if "first" in seen:
             return _segment(namespace, seen)
         try:
-            block = self._database.reserve(namespace, min(count * self._segments, rules.MAX_COUNT))
+            block = self.inner.reserve(namespace, min(count * self._segments, rules.MAX_COUNT))
         except GenerationError:
             rest = self._ask("cut_rest", namespace, whose, count=count)
             if rest is None or "first" not in rest:
@@ -96,13 +94,20 @@ class CachedStore(Store):
             return _segment(namespace, rest)
         # Another server of the database may have answered: then the block is not put in.
         whose = self._meet_database()
-        first, last, stride = str(block.first), str(block.last), str(block.stride)
         filled = self._ask(
-            "put", namespace, whose, token=seen["token"], first=first, last=last, stride=stride, count=count
+            "put",
+            namespace,
+            whose,
+            token=seen["token"],
+            first=str(block.first),
+            last=str(block.last),
+            stride=str(block.stride),
+            floor=str(block.floor),
+            count=count,
         )
         if filled is None:
             # It may have arrived.
-            return self._database.reserve(namespace, count)
+            return self.inner.reserve(namespace, count)
         if "first" in filled:
             return _segment(namespace, filled)
         return self._keep(block, count)
@@ -112,11 +117,10 @@ class CachedStore(Store):
         if len(block) <= count:
             return block
         rest = block.first + count * block.stride
-        self._database.give_back(block, rest)
+        self.inner.give_back(block, rest)
         return replace(block, last=rest - block.stride)
 
     def give_back(self, segment: Segment, first_unused: int) -> bool:
-        rules.check_name(segment.namespace, "namespace")
         if first_unused not in segment.as_range():
             return False
         whose = self._whose or self._meet_database()
@@ -131,7 +135,7 @@ class CachedStore(Store):
         return seen is not None and "done" in seen
 
     def raise_floor(self, namespace: str, value: int) -> NamespaceRecord:
-        record = self._database.raise_floor(namespace, value)
+        record = self.inner.raise_floor(namespace, value)
         whose = self._meet_database()
         try:
             self._run("raise_floor", namespace, whose, value=str(value))
@@ -145,7 +149,7 @@ class CachedStore(Store):
 
     def _meet_database(self) -> str:
         """Whose blocks are this store's: databases that share a cache must not share blocks."""
-        database = self._database.describe()
+        database = self.inner.describe()
         host = platform.node() if database.promise == "host" else ""
         self._whose = " ".join([database.identity, host, self.url.path])
         return self._whose
@@ -167,65 +171,15 @@ class CachedStore(Store):
             [self._cache.key("block", namespace)],
             verb=verb,
             database=whose,
-            fresh=secrets.token_hex(16),
+            fresh=new_token(),
             **arguments,
         )
         return seen
 
     # --- the rest is the database's -------------------------------------------------------------------------------
 
-    def create_namespace(
-        self,
-        namespace: str,
-        *,
-        start: int = 1,
-        maximum: int = rules.MAX_INTEGER,
-        stride: int = 1,
-        offset: int = 0,
-    ) -> NamespaceRecord:
-        return self._database.create_namespace(namespace, start=start, maximum=maximum, stride=stride, offset=offset)
-
-    def acquire(
-        self,
-        pool: str,
-        *,
-        nodes: range,
-        layout: str,
-        holder: str,
-        now_ms: int,
-        span_ms: int,
-        never_used: bool = False,
-    ) -> Lease:
-        return self._database.acquire(
-            pool, nodes=nodes, layout=layout, holder=holder, now_ms=now_ms, span_ms=span_ms, never_used=never_used
-        )
-
-    def extend(self, lease: Lease, *, now_ms: int) -> Lease:
-        return self._database.extend(lease, now_ms=now_ms)
-
-    def release(self, lease: Lease, *, used_until_ms: int) -> None:
-        self._database.release(lease, used_until_ms=used_until_ms)
-
-    def revoke(self, pool: str, node: int) -> NodeRecord:
-        return self._database.revoke(pool, node)
-
-    def create_pool(self, pool: str, *, layout: str, span_ms: int = rules.SPAN_MS) -> PoolRecord:
-        return self._database.create_pool(pool, layout=layout, span_ms=span_ms)
-
-    def list_pools(self) -> Sequence[PoolRecord]:
-        return self._database.list_pools()
-
-    def list_leases(self, pool: str | None = None) -> Sequence[NodeRecord]:
-        return self._database.list_leases(pool)
-
-    def list_namespaces(self) -> Sequence[NamespaceRecord]:
-        return self._database.list_namespaces()
-
-    def now_ms(self) -> int:
-        return self._database.now_ms()
-
     def describe(self) -> Description:
-        database = self._database.describe()
+        database = self.inner.describe()
         server, warnings = database.server, database.warnings
         try:
             server += f" with {self._cache.run('describe', [self._cache.key('server', '')])['server']}"
@@ -234,9 +188,9 @@ class CachedStore(Store):
         return replace(database, url=str(self.url), server=server, warnings=warnings)
 
     def close(self) -> None:
-        self._database.close()
+        self.inner.close()
         self._cache.close()
 
 
 def _segment(namespace: str, seen: dict[str, Any]) -> Segment:
-    return Segment(namespace, int(seen["first"]), int(seen["last"]), int(seen["stride"]))
+    return Segment(namespace, int(seen["first"]), int(seen["last"]), int(seen["stride"]), int(seen["floor"]))

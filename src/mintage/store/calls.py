@@ -17,12 +17,14 @@ from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 from urllib.parse import urlencode
 
 from mintage.errors import CATALOGUE, ConfigError, GenerationError, LeaseError, MintError, RequestError, StoreError
-from mintage.lease import MAX_COUNT, MAX_INTEGER, MAX_STRIDE, NamespaceRecord, Segment, check_name
+from mintage.lease import MAX_INTEGER, MAX_STRIDE, NamespaceRecord, Segment, check_name
+from mintage.store.records import name_of, read
 from mintage.store.url import TLS_OPTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
 
+    from mintage.store.records import R
     from mintage.store.url import StoreUrl
 
 __all__ = [
@@ -114,6 +116,13 @@ class Members:
         if count is not None and len(value) != count:
             raise AnswerError(f"has {len(value)} {name}, not {count}")
         return value
+
+    def record(self, kind: type[R], **others: object) -> R:
+        """A record of these members, and others."""
+        try:
+            return read(kind, {**self._members, **others})
+        except ValueError as error:
+            raise AnswerError(f"is no {name_of(kind)}: {error}") from None
 
     def _integer(self, name: str, value: object, least: int) -> int:
         if not isinstance(value, str) or not _INTEGER.fullmatch(value):
@@ -355,7 +364,9 @@ def reserve(namespace: str, count: int) -> Call[Segment]:
     def read(answer: Answer) -> Segment:
         members = answer.members()
         length, stride = members.number("count", 1, count), members.number("stride", 1, MAX_STRIDE)
-        segment = Segment(namespace, members.integer("first"), members.integer("last"), stride)
+        segment = Segment(
+            namespace, members.integer("first"), members.integer("last"), stride, members.integer("floor")
+        )
         if segment.last - segment.first != (length - 1) * stride:
             raise AnswerError(f"is no segment of {length} integers")
         return segment
@@ -377,12 +388,4 @@ def read_namespace(members: Members, namespace: str | None = None) -> NamespaceR
     name = members.text("namespace")
     if namespace not in {None, name}:
         raise AnswerError("is of another namespace")
-    return NamespaceRecord(
-        name,
-        # One stride before the first integer, where there was none yet.
-        members.integer("high_water", -MAX_STRIDE),
-        members.integer("maximum"),
-        members.number("stride", 1, MAX_STRIDE),
-        members.number("largest", 0, MAX_COUNT),
-        members.text("identity"),
-    )
+    return members.record(NamespaceRecord, name=name)

@@ -9,7 +9,7 @@ import math
 import time
 from abc import abstractmethod
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar, cast
 
@@ -18,16 +18,19 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from mintage.errors import ConfigError, StoreError
-from mintage.lease import NamespaceRecord, NodeRecord, PoolRecord
+from mintage.extras import install_line
+from mintage.lease import NodeRecord
 from mintage.store import Description, PerProcess, load_driver
 from mintage.store.ledger import ConflictError, Ledger, Server
-from mintage.store.statements import migrations, statements
+from mintage.store.records import KEYS, key_of, name_of
+from mintage.store.statements import migrations, read_row, statements
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+    from collections.abc import Generator, Iterator, Mapping, Sequence
 
     import psycopg
 
+    from mintage.store.records import R, Record
     from mintage.store.url import StoreUrl
 
 __all__ = ["Database", "MySqlStore", "PostgreSqlStore"]
@@ -36,6 +39,8 @@ T = TypeVar("T")
 
 CONNECTIONS: Final = 4
 """Of one process at once, half of them kept: threads beyond that take turns."""
+IDLE_S: Final = 15
+"""Seconds until MySQL and MariaDB end an idle connection: fewer than a lease has left when it is to be extended."""
 
 
 class MissingTableError(Exception):
@@ -52,6 +57,8 @@ class Database(Ledger):
     dialect: ClassVar[str]
     """What SQLAlchemy calls it and its statements' folder, and after the ``+`` the driver's module."""
     options: ClassVar[tuple[str, ...]]
+    forgets: ClassVar[str] = ""
+    """The setting that makes it lose what it acknowledged, where it has one."""
     advice: ClassVar[Mapping[str, str]]
     """What to do about an error that the server answers with, by the beginning of its code."""
 
@@ -64,6 +71,7 @@ class Database(Ledger):
             )
         self.url = url
         self._timeout_ms = url.whole("timeout_ms", 2000, 1, 60_000)
+        self._volatile = url.flag("volatile") if "volatile" in self.options else False
         self._seconds = math.ceil(self._timeout_ms / 1000)
         folder, _, driver = self.dialect.partition("+")
         self._driver = load_driver(driver, folder)
@@ -168,7 +176,7 @@ class Database(Ledger):
         is_made = False
         try:
             with self.transaction(self._sql["server"]) as (connection, [row], deadline):
-                identity, now_ms, is_read_only, version = row[:4]
+                identity, now_ms, is_read_only, version, forgets = row[:5]
                 if version > newest:
                     raise StoreError(
                         f"{self.url} has schema version {version}, this mintage knows {newest}: upgrade mintage",
@@ -178,6 +186,12 @@ class Database(Ledger):
                     raise StoreError(
                         f"{self.url}: the server is a replica, or set to read only: name the primary in the URL",
                         code="store.refused",
+                    )
+                if forgets and not self._volatile:
+                    raise ConfigError(
+                        f"{self.url} can lose what it acknowledged: {self.forgets}; repair that, or add volatile=1 to "
+                        "the URL if repeated IDs are acceptable",
+                        code="config.volatile",
                     )
                 if version < newest:
                     raise MissingTableError
@@ -211,7 +225,12 @@ class Database(Ledger):
         def verb(t: Any) -> Description:
             [row] = t.rows("describe")
             product, warnings = self.about(row)
+            for statement in self._sql:
+                if statement.startswith("may_"):
+                    t.does(statement)
             server = t.server()
+            if self._volatile:
+                warnings.append("volatile=1: integers may repeat once this server has crashed")
             return Description(str(self.url), self.promise, product, server.identity, server.now_ms, tuple(warnings))
 
         return self._run(verb)
@@ -255,65 +274,50 @@ class Records:
         """What a statement returns."""
         return self._execute(statement, values).all()
 
-    def _lock(self, statement: str, make: Callable[..., T], /, **values: object) -> T | None:
-        rows = self.rows(statement, **values)
-        if not rows:
-            return None
-        self._locked.add((statement, *values.values()))
-        return make(*rows[0])
-
-    def _put(self, table: str, record: PoolRecord | NodeRecord | NamespaceRecord, *key: object) -> None:
-        verb = "update" if (table, *key) in self._locked else "insert"
-        self._execute(f"{verb}_{table}", asdict(record))
-        self._locked.add((table, *key))
+    def does(self, statement: str) -> None:
+        """Executes a statement that returns nothing."""
+        self._execute(statement, {})
 
     def server(self) -> Server:
         return self._server
 
-    def pool(self, name: str) -> PoolRecord | None:
-        return self._lock("pool", _pool, name=name)
+    def _read(self, kind: type[R], rows: Sequence[Any]) -> list[R]:
+        return [read_row(self._store.url, kind, row) for row in rows]
 
-    def node(self, pool: str, node: int) -> NodeRecord | None:
-        return self._lock("node", NodeRecord, pool=pool, node=node)
+    def get(self, kind: type[R], *key: str | int) -> R | None:
+        found = self._read(kind, self.rows(f"get_{name_of(kind)}", **dict(zip(KEYS[kind], key, strict=True))))
+        if not found:
+            return None
+        self._locked.add((kind, *key))
+        return found[0]
 
-    def namespace(self, name: str) -> NamespaceRecord | None:
-        return self._lock("namespace", NamespaceRecord, name=name)
+    def look(self, kind: type[R], *key: str | int) -> R | None:
+        found = self._read(kind, self.rows(f"look_{name_of(kind)}", **dict(zip(KEYS[kind], key, strict=True))))
+        return found[0] if found else None
+
+    def put(self, record: Record) -> None:
+        key = (type(record), *key_of(record))
+        self._execute(f"{'update' if key in self._locked else 'insert'}_{name_of(type(record))}", asdict(record))
+        self._locked.add(key)
+
+    def all(self, kind: type[R]) -> Sequence[R]:
+        return self._read(kind, self.rows(f"all_{name_of(kind)}"))
+
+    def nodes(self, pool: str) -> Sequence[NodeRecord]:
+        return self._read(NodeRecord, self.rows("nodes", pool=pool))
 
     def oldest(self, pool: str, nodes: range) -> NodeRecord | None:
-        rows = self.rows("oldest", pool=pool, first=nodes.start, stop=nodes.stop)
-        if not rows:
+        found = self._read(NodeRecord, self.rows("oldest", pool=pool, first=nodes.start, stop=nodes.stop))
+        if not found:
             return None
         # Its holder does not lock the pool: once this transaction has the record, it may not be the oldest any more.
-        found = NodeRecord(*rows[0])
-        if self.node(pool, found.node) != found:
+        if self.get(NodeRecord, pool, found[0].node) != found[0]:
             raise ConflictError
-        return found
+        return found[0]
 
     def unused(self, pool: str, nodes: range) -> int | None:
         rows = self.rows("unused", pool=pool, first=nodes.start, stop=nodes.stop)
         return rows[0][0] if rows else None
-
-    def pools(self) -> Sequence[PoolRecord]:
-        return [_pool(*row) for row in self.rows("pools")]
-
-    def nodes(self, pool: str | None) -> Sequence[NodeRecord]:
-        return [NodeRecord(*row) for row in self.rows("nodes", pool=pool)]
-
-    def namespaces(self) -> Sequence[NamespaceRecord]:
-        return [NamespaceRecord(*row) for row in self.rows("namespaces")]
-
-    def put_pool(self, record: PoolRecord) -> None:
-        self._put("pool", record, record.name)
-
-    def put_node(self, record: NodeRecord) -> None:
-        self._put("node", record, record.pool, record.node)
-
-    def put_namespace(self, record: NamespaceRecord) -> None:
-        self._put("namespace", record, record.name)
-
-
-def _pool(*row: Any) -> PoolRecord:
-    return replace(PoolRecord(*row), history_lost=bool(row[-1]))
 
 
 # --- MySQL and MariaDB --------------------------------------------------------------------------------------------
@@ -349,12 +353,14 @@ def _mysql_connection() -> Any:
 class MySqlStore(Database):
     """``mysql://user:password@host:3306/database``, or ``mariadb://…``.
 
-    Option: ``ssl_ca``, the file of the authority that signed the server's certificate; the connection is then
-    encrypted, and the certificate and its host name are checked.
+    Options: ``ssl_ca``, the file of the authority that signed the server's certificate; the connection is then
+    encrypted, and the certificate and its host name are checked. ``volatile=1`` uses a server that loses transactions
+    when it crashes.
     """
 
     dialect = "mysql+pymysql"
-    options = ("ssl_ca",)
+    options = ("ssl_ca", "volatile")
+    forgets = "innodb_flush_log_at_trx_commit is 0"
     advice: ClassVar = {
         "1044": "check the account's rights on the database",
         "1045": "check user and password",
@@ -371,10 +377,11 @@ class MySqlStore(Database):
     def connect(self) -> Any:
         seconds = self._timeout_ms / 1000
         # A client that stops in the middle of a transaction must not stop all others: MariaDB ends the transaction,
-        # MySQL at least the connection. Errors for what does not fit a column; the server's default may be to cut it.
+        # MySQL the connection, before those who wait for the same record lose their leases. Errors for what does not
+        # fit a column; the server's default may be to cut it.
         session = (
             f"SET SESSION innodb_lock_wait_timeout = {self._seconds}, lock_wait_timeout = {self._seconds}, "
-            f"sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', wait_timeout = {max(60, self._seconds)} "
+            f"sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', wait_timeout = {max(IDLE_S, self._seconds)} "
             f"/*M!100300 , idle_transaction_timeout = {self._seconds} */"
         )
         authority = self.url.options.get("ssl_ca")
@@ -392,6 +399,8 @@ class MySqlStore(Database):
                 init_command=session,
                 **({"ssl_ca": authority, "ssl_verify_cert": True, "ssl_verify_identity": True} if authority else {}),
             )
+        except RuntimeError as error:  # the only one: without TLS it encrypts a password by another library
+            raise ConfigError(f"{self.url}: {error}: {install_line('mysql')}", code="config.driver") from error
         except OSError as error:
             # PyMySQL's own errors are no OSErrors: this is the file.
             raise StoreError(f"{self.url}: option ssl_ca: {error}", code="store.refused") from error
@@ -503,13 +512,13 @@ class PostgreSqlStore(Database):
         return TimeoutError if is_away else StoreError
 
     def about(self, row: Any) -> tuple[str, list[str]]:
-        version, *settings = row
+        version, schema, *settings = row
         warnings = [
             f"{name} is off: a crash of the machine loses or damages what was reserved; set it to on"
             for name, value in zip(("fsync", "full_page_writes"), settings, strict=True)
             if value == "off"
         ]
-        return f"PostgreSQL {version.partition(' ')[0]}", warnings
+        return f"PostgreSQL {version.partition(' ')[0]}, schema {schema}", warnings
 
 
 @cache

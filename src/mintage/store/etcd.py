@@ -13,24 +13,24 @@ from base64 import b64decode, b64encode
 from contextlib import contextmanager
 from dataclasses import asdict
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
 import httpx
 
 from mintage.errors import ConfigError, StoreError
-from mintage.lease import NamespaceRecord, NodeRecord, PoolRecord
+from mintage.lease import NodeRecord
 from mintage.store import Description, PerProcess
 from mintage.store.ledger import ConflictError, Ledger, Server
+from mintage.store.records import columns, key_of, name_of, read
 from mintage.store.url import TLS_OPTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
+    from mintage.store.records import R, Record
     from mintage.store.url import StoreUrl
 
 __all__ = ["EtcdStore"]
-
-R = TypeVar("R", PoolRecord, NodeRecord, NamespaceRecord)
 
 PORT: Final = 2379
 PAGE: Final = 1_000
@@ -192,39 +192,44 @@ class Keys:
             self._range(self._prefix, count_only=True)
         return cast("Server", self._server)
 
-    def _pool_key(self, name: str) -> str:
-        return f"{self._prefix}pool/{name}"
+    def _key(self, kind: type[Record], *key: str | int) -> str:
+        # Numbers of one width, in their order.
+        parts = (f"{part:014}" if isinstance(part, int) else part for part in key)
+        return self._prefix + "/".join((name_of(kind), *parts))
 
-    def _node_key(self, pool: str, node: int) -> str:
-        return f"{self._prefix}node/{pool}/{node:014}"
-
-    def _namespace_key(self, name: str) -> str:
-        return f"{self._prefix}namespace/{name}"
-
-    def _one(self, kind: Callable[..., R], answer: dict[str, Any]) -> R | None:
+    def _one(self, kind: type[R], answer: dict[str, Any]) -> R | None:
         """The one record of an answer, which must not change until the commit."""
         for pair in answer.get("kvs", []):
             self._read[_decoded(pair["key"])] = pair["mod_revision"]
             return _record(kind, pair)
         return None
 
-    def pool(self, name: str) -> PoolRecord | None:
-        return self._one(PoolRecord, self._range(self._pool_key(name)))
+    def get(self, kind: type[R], *key: str | int) -> R | None:
+        return self._one(kind, self._range(self._key(kind, *key)))
 
-    def node(self, pool: str, node: int) -> NodeRecord | None:
-        return self._one(NodeRecord, self._range(self._node_key(pool, node)))
+    look = get
 
-    def namespace(self, name: str) -> NamespaceRecord | None:
-        return self._one(NamespaceRecord, self._range(self._namespace_key(name)))
+    def put(self, record: Record) -> None:
+        values = asdict(record)
+        if isinstance(record, NodeRecord):
+            values = {"order": f"{record.until_ms:019} {record.node:014}", **values}
+        self._written[self._key(type(record), *key_of(record))] = json.dumps(values)
+
+    def all(self, kind: type[R]) -> Sequence[R]:
+        # The `/` that ends a pool's name comes after some of the characters of names.
+        return sorted(self._all(kind, self._key(kind, "")), key=key_of)
+
+    def nodes(self, pool: str) -> Sequence[NodeRecord]:
+        return self._all(NodeRecord, self._key(NodeRecord, pool, ""))
 
     def oldest(self, pool: str, nodes: range) -> NodeRecord | None:
         # A record's value begins with its `until_ms` and its number, so that etcd can sort by it.
-        first, stop = self._node_key(pool, nodes.start), self._node_key(pool, nodes.stop)
+        first, stop = self._key(NodeRecord, pool, nodes.start), self._key(NodeRecord, pool, nodes.stop)
         return self._one(NodeRecord, self._range(first, stop, sort_target="VALUE", sort_order="ASCEND", limit=1))
 
     def unused(self, pool: str, nodes: range) -> int | None:
         def used(count: int) -> int:
-            first, stop = self._node_key(pool, nodes.start), self._node_key(pool, nodes.start + count)
+            first, stop = self._key(NodeRecord, pool, nodes.start), self._key(NodeRecord, pool, nodes.start + count)
             return int(self._range(first, stop, count_only=True).get("count", 0)) if count else 0
 
         # Where a number is used in vain, all before it are: the first that is not is found by halving.
@@ -232,18 +237,7 @@ class Keys:
         at = bisect.bisect_left(range(most), 1, key=lambda at: at + 1 - used(at + 1))
         return nodes[at] if at < nodes.stop - nodes.start else None
 
-    def pools(self) -> Sequence[PoolRecord]:
-        return self._all(PoolRecord, self._pool_key(""))
-
-    def nodes(self, pool: str | None) -> Sequence[NodeRecord]:
-        records = self._all(NodeRecord, f"{self._prefix}node/" + ("" if pool is None else f"{pool}/"))
-        # The `/` that ends a pool's name comes after some of the characters of names.
-        return sorted(records, key=lambda record: (record.pool, record.node))
-
-    def namespaces(self) -> Sequence[NamespaceRecord]:
-        return self._all(NamespaceRecord, self._namespace_key(""))
-
-    def _all(self, kind: Callable[..., R], prefix: str) -> list[R]:
+    def _all(self, kind: type[R], prefix: str) -> list[R]:
         found: list[R] = []
         first, stop, more = prefix, prefix[:-1] + chr(ord("/") + 1), True
         while more:
@@ -253,16 +247,6 @@ class Keys:
             more = page.get("more", False)
             first = _decoded(pairs[-1]["key"]) + "\0" if pairs else stop
         return found
-
-    def put_pool(self, record: PoolRecord) -> None:
-        self._written[self._pool_key(record.name)] = json.dumps(asdict(record))
-
-    def put_node(self, record: NodeRecord) -> None:
-        order = f"{record.until_ms:019} {record.node:014}"
-        self._written[self._node_key(record.pool, record.node)] = json.dumps({"order": order, **asdict(record)})
-
-    def put_namespace(self, record: NamespaceRecord) -> None:
-        self._written[self._namespace_key(record.name)] = json.dumps(asdict(record))
 
     def commit(self) -> None:
         """Writes what is to be written, if nothing that was read has changed.
@@ -283,17 +267,21 @@ class Keys:
             raise ConflictError
 
 
-def _record(kind: Callable[..., R], pair: dict[str, str]) -> R:
+def _record(kind: type[R], pair: dict[str, str]) -> R:
     try:
-        fields = json.loads(_decoded(pair.get("value", "")))
-        fields.pop("order", None)
-        return kind(**fields)
-    except (ValueError, TypeError, AttributeError):
+        values = json.loads(_decoded(pair.get("value", "")))
+        record: R = read(kind, values)
+    except (ValueError, AttributeError, RecursionError) as error:
         raise StoreError(
-            f"etcd's key {_decoded(pair['key'])} holds no record that this mintage knows: upgrade mintage, or give "
-            "what else is kept there another prefix",
-            code="store.schema",
+            f"etcd's key {_decoded(pair['key'])} holds no record: {error}: give what else is kept there another prefix",
+            code="store.refused",
         ) from None
+    if values.keys() - {*columns(cast("type[Record]", kind)), "order"}:
+        raise StoreError(
+            f"etcd's key {_decoded(pair['key'])} holds more than this mintage knows: upgrade mintage",
+            code="store.schema",
+        )
+    return record
 
 
 def _encoded(text: str) -> str:

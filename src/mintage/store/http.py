@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import ssl
 import weakref
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 import httpx
@@ -40,8 +41,6 @@ __all__ = ["AsyncSender", "HttpStore", "Sender"]
 
 T = TypeVar("T")
 
-LATEST_MS: Final = 2**53 - 1
-"""The latest time that the service takes."""
 LONGEST_LIST: Final = 2**26
 """The most bytes of a list."""
 _TOKEN: Final = r"[A-Za-z0-9._-]{1,64}"  # noqa: S105 - the form of one
@@ -202,10 +201,6 @@ class HttpStore(Store):
         span_ms: int,
         never_used: bool = False,
     ) -> Lease:
-        rules.check_name(pool, "pool")
-        rules.check_nodes(nodes)
-        rules.check_span(span_ms)
-
         def read(answer: Answer) -> Lease:
             lease = _lease(answer.members(), pool)
             if lease.node not in nodes or lease.until_ms > max(lease.floor_ms, now_ms) + span_ms:
@@ -223,21 +218,28 @@ class HttpStore(Store):
         # A lease whose answer is lost ends by itself.
         return self._ask(Call("POST", f"/v1/leases/{pool}", read, body=body))
 
-    def extend(self, lease: Lease, *, now_ms: int) -> Lease:
+    def extend(self, lease: Lease, *, now_ms: int, next_token: str) -> Lease:
         def read(answer: Answer) -> Lease:
-            longer = _lease(answer.members(), lease.pool)
-            is_same = (longer.node, longer.token) == (lease.node, lease.token) and longer.floor_ms >= lease.floor_ms
+            longer = replace(_lease(answer.members(), lease.pool), previous=lease.token)
+            is_same = (longer.node, longer.token) == (lease.node, next_token) and longer.floor_ms >= lease.floor_ms
             latest_ms = max(lease.until_ms, now_ms) + rules.MAX_SPAN_MS
             if not is_same or not lease.until_ms <= longer.until_ms <= latest_ms:
                 raise AnswerError("is another lease than was held")
             return longer
 
-        body = {"floor_ms": lease.floor_ms, "until_ms": lease.until_ms, "now_ms": now_ms}
+        body = {
+            "floor_ms": lease.floor_ms,
+            "until_ms": lease.until_ms,
+            "now_ms": now_ms,
+            "next_token": next_token,
+            "previous_token": lease.previous,
+        }
+        # Asked again with the same next token, it is answered again.
         return self._ask(Call("PATCH", _path(lease), read, body=body, token=lease.token))
 
     def release(self, lease: Lease, *, used_until_ms: int) -> None:
         # No time of a window is outside, so this changes nothing but what the service would not read.
-        used_until_ms = min(max(used_until_ms, 0), LATEST_MS)
+        used_until_ms = min(max(used_until_ms, 0), rules.LATEST_MS)
         call = Call(
             "DELETE",
             _path(lease),
@@ -250,7 +252,6 @@ class HttpStore(Store):
         self._ask(call)
 
     def revoke(self, pool: str, node: int) -> NodeRecord:
-        rules.check_name(pool, "pool")
         if not 0 <= node < rules.MAX_NODES:
             raise LeaseError(f"node {node} of pool {pool!r} was never leased", code="lease.unknown")
 
@@ -263,9 +264,6 @@ class HttpStore(Store):
         return self._ask(Call("POST", f"/v1/leases/{pool}/{node}:revoke", read))
 
     def create_pool(self, pool: str, *, layout: str, span_ms: int = rules.SPAN_MS) -> PoolRecord:
-        rules.check_name(pool, "pool")
-        rules.check_span(span_ms)
-
         def read(answer: Answer) -> PoolRecord:
             record = _pool(answer.members())
             if (record.name, record.layout) != (pool, layout):
@@ -280,19 +278,14 @@ class HttpStore(Store):
         return self._list("pools", _pool)
 
     def list_leases(self, pool: str | None = None) -> Sequence[NodeRecord]:
-        if pool is not None:
-            rules.check_name(pool, "pool")
         return self._list("leases", _node, {} if pool is None else {"pool": pool})
 
     # --- segments -------------------------------------------------------------------------------------------------
 
     def reserve(self, namespace: str, count: int) -> Segment:
-        rules.check_name(namespace, "namespace")
-        rules.check_count(count)
         return self._ask(reserve(namespace, count))
 
     def give_back(self, segment: Segment, first_unused: int) -> bool:
-        rules.check_name(segment.namespace, "namespace")
         if first_unused not in segment.as_range():
             return False
         body = {
@@ -320,15 +313,12 @@ class HttpStore(Store):
         stride: int = 1,
         offset: int = 0,
     ) -> NamespaceRecord:
-        rules.check_name(namespace, "namespace")
         rules.create_namespace(namespace, "", start=start, maximum=maximum, stride=stride, offset=offset)
         body = {"start": str(start), "maximum": str(maximum), "stride": stride, "offset": offset}
         # A second time it would be there already.
         return self._ask(self._put_namespace(namespace, body, is_repeatable=False))
 
     def raise_floor(self, namespace: str, value: int) -> NamespaceRecord:
-        rules.check_name(namespace, "namespace")
-        rules.check_value(value)
         return self._ask(self._put_namespace(namespace, {"floor": str(value)}, is_repeatable=True))
 
     def _put_namespace(self, namespace: str, body: dict[str, object], *, is_repeatable: bool) -> Call[NamespaceRecord]:
@@ -366,12 +356,12 @@ class HttpStore(Store):
             promise,
             f"mintage with {members.text('server')}",
             members.text("identity"),
-            members.number("now_ms", 0, LATEST_MS),
+            members.number("now_ms", 0, rules.LATEST_MS),
             tuple(warnings),
         )
 
     def now_ms(self) -> int:
-        return self._ask(Call("GET", "/v1/store", lambda answer: answer.members().number("now_ms", 0, LATEST_MS)))
+        return self._ask(Call("GET", "/v1/store", lambda answer: answer.members().number("now_ms", 0, rules.LATEST_MS)))
 
     def close(self) -> None:
         self._sender.close()
@@ -393,8 +383,8 @@ def _lease(members: Members, pool: str) -> Lease:
     lease = Lease(
         members.text("pool"),
         members.number("node", 0, rules.MAX_NODES - 1),
-        members.number("floor_ms", 0, LATEST_MS),
-        members.number("until_ms", 0, LATEST_MS),
+        members.number("floor_ms", 0, rules.LATEST_MS),
+        members.number("until_ms", 0, rules.LATEST_MS),
         members.text("token", _TOKEN),
     )
     if lease.pool != pool:
@@ -403,25 +393,8 @@ def _lease(members: Members, pool: str) -> Lease:
 
 
 def _node(members: Members) -> NodeRecord:
-    return NodeRecord(
-        members.text("pool"),
-        members.number("node", 0, rules.MAX_NODES - 1),
-        members.number("floor_ms", 0, LATEST_MS),
-        members.number("until_ms", 0, LATEST_MS),
-        members.number("span_ms", 0, rules.MAX_SPAN_MS),
-        members.text("identity"),
-        "" if members.flag("held") else None,
-        members.text("holder") if "holder" in members else None,
-    )
+    return members.record(NodeRecord, token="" if members.flag("held") else None)
 
 
 def _pool(members: Members) -> PoolRecord:
-    return PoolRecord(
-        members.text("name"),
-        members.text("layout"),
-        members.text("identity"),
-        members.number("span_ms", 0, rules.MAX_SPAN_MS),
-        members.number("floor_ms", 0, LATEST_MS),
-        members.number("quarantine_until_ms", 0, LATEST_MS),
-        members.flag("history_lost"),
-    )
+    return members.record(PoolRecord)

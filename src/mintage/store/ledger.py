@@ -6,7 +6,6 @@ A store of this kind only says how a transaction begins and how records are read
 from __future__ import annotations
 
 import random
-import secrets
 import time
 from abc import abstractmethod
 from dataclasses import dataclass, replace
@@ -14,13 +13,15 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from mintage import lease as rules
 from mintage.errors import ConfigError, LeaseError, StoreError
-from mintage.store import Store
+from mintage.lease import NamespaceRecord, NodeRecord, PoolRecord
+from mintage.store import Store, new_token
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from contextlib import AbstractContextManager
 
-    from mintage.lease import Lease, NamespaceRecord, NodeRecord, PoolRecord, Segment
+    from mintage.lease import Lease, Segment
+    from mintage.store.records import R, Record
 
 __all__ = ["ATTEMPTS", "ConflictError", "Ledger", "Server", "Transaction"]
 
@@ -48,14 +49,17 @@ class Transaction(Protocol):
     def server(self) -> Server:
         """The server that this very transaction runs on, and its clock."""
 
-    def pool(self, name: str) -> PoolRecord | None:
-        """A pool's record, locked: acquires of one pool come one after another."""
+    def get(self, kind: type[R], *key: str | int) -> R | None:
+        """A record, locked: acquires of one pool come one after another."""
 
-    def node(self, pool: str, node: int) -> NodeRecord | None:
-        """A node number's record, locked."""
+    def look(self, kind: type[R], *key: str | int) -> R | None:
+        """A record, not locked where that would have others wait."""
 
-    def namespace(self, name: str) -> NamespaceRecord | None:
-        """A namespace's record, locked."""
+    def put(self, record: Record) -> None:
+        """Writes a record, new or not."""
+
+    def all(self, kind: type[R]) -> Sequence[R]:
+        """All records of a kind, by key."""
 
     def oldest(self, pool: str, nodes: range) -> NodeRecord | None:
         """The record in ``nodes`` with the lowest ``until_ms``, and of those the lowest number; locked."""
@@ -63,23 +67,8 @@ class Transaction(Protocol):
     def unused(self, pool: str, nodes: range) -> int | None:
         """The lowest of ``nodes`` without a record."""
 
-    def pools(self) -> Sequence[PoolRecord]:
-        """All pools, by name."""
-
-    def nodes(self, pool: str | None) -> Sequence[NodeRecord]:
-        """All node records, of one pool or of all, by pool and number."""
-
-    def namespaces(self) -> Sequence[NamespaceRecord]:
-        """All namespaces, by name."""
-
-    def put_pool(self, record: PoolRecord) -> None:
-        """Writes a pool's record, new or not."""
-
-    def put_node(self, record: NodeRecord) -> None:
-        """Writes a node number's record, new or not."""
-
-    def put_namespace(self, record: NamespaceRecord) -> None:
-        """Writes a namespace's record, new or not."""
+    def nodes(self, pool: str) -> Sequence[NodeRecord]:
+        """All node records of a pool, by number."""
 
 
 class Ledger(Store):
@@ -117,10 +106,6 @@ class Ledger(Store):
         span_ms: int,
         never_used: bool = False,
     ) -> Lease:
-        rules.check_name(pool, "pool")
-        rules.check_nodes(nodes)
-        rules.check_span(span_ms)
-
         def verb(t: Transaction) -> Lease:
             server = t.server()
             rules.check_clock(now_ms, server.now_ms, self.clock_limit_ms)
@@ -129,10 +114,8 @@ class Ledger(Store):
             oldest, unused = t.oldest(pool, nodes), t.unused(pool, nodes)
             node = rules.choose(record, nodes, oldest, unused, now_ms, never_used=never_used)
             last = oldest if oldest is not None and oldest.node == node else None
-            granted = rules.grant(
-                record, last, node, token=secrets.token_hex(16), holder=holder, now_ms=now_ms, span_ms=span_ms
-            )
-            t.put_node(granted)
+            granted = rules.grant(record, last, node, token=new_token(), holder=holder, now_ms=now_ms, span_ms=span_ms)
+            t.put(granted)
             return granted.as_lease()
 
         return self._refused_after_commit(verb)
@@ -153,98 +136,110 @@ class Ledger(Store):
 
     def _pool(self, t: Transaction, name: str, layout: str, span_ms: int, server: Server) -> PoolRecord:
         """The pool as it stands on this server, made if need be."""
-        known = t.pool(name)
+        known = t.get(PoolRecord, name)
         if known is None:
             record = self._new_pool(name, layout, span_ms, server)
         else:
             rules.check_layout(known, layout)
             record = rules.note_server(known, server.identity, server.now_ms, self.clock_limit_ms)
         if record != known:
-            t.put_pool(record)
+            t.put(record)
         return record
 
     def _new_pool(self, name: str, layout: str, span_ms: int, server: Server) -> PoolRecord:
         """A pool that was not there. In a durable store that means: it never was."""
         return rules.create_pool(name, layout, span_ms, server.identity)
 
-    def extend(self, lease: Lease, *, now_ms: int) -> Lease:
+    def extend(self, lease: Lease, *, now_ms: int, next_token: str) -> Lease:
         def verb(t: Transaction) -> Lease:
             server = t.server()
             rules.check_clock(now_ms, server.now_ms, self.clock_limit_ms)
-            extended = rules.extend(
-                t.node(lease.pool, lease.node),
-                lease,
-                identity=server.identity,
-                now_ms=now_ms,
-                store_now_ms=server.now_ms,
-                limit_ms=self.clock_limit_ms,
-            )
-            t.put_node(extended)
-            return extended.as_lease()
+            changes = self._changes(t, lease.pool, server)
+            record = t.get(NodeRecord, lease.pool, lease.node)
+            try:
+                extended = rules.extend(
+                    record,
+                    lease,
+                    next_token=next_token,
+                    identity=server.identity,
+                    changes=changes,
+                    now_ms=now_ms,
+                    store_now_ms=server.now_ms,
+                    limit_ms=self.clock_limit_ms,
+                )
+            except LeaseError:
+                if record is not None and rules.is_of_a_clone(record, lease, server.identity, changes):
+                    t.put(replace(record, cloned_ms=server.now_ms))
+                raise
+            if extended != record:
+                t.put(extended)
+            return extended.as_lease(lease.token)
 
-        return self._run(verb)
+        return self._refused_after_commit(verb)
+
+    def _changes(self, t: Transaction, name: str, server: Server) -> int:
+        """How often the pool was found on another server than before, this time included."""
+        pool = t.look(PoolRecord, name)
+        if pool is not None and pool.identity != server.identity:
+            # Locked from here on: it may have been noted meanwhile.
+            pool = t.get(PoolRecord, name)
+            if pool is not None:
+                pool = rules.note_server(pool, server.identity, server.now_ms, self.clock_limit_ms)
+                t.put(pool)
+        return 0 if pool is None else pool.changes
 
     def release(self, lease: Lease, *, used_until_ms: int) -> None:
         def verb(t: Transaction) -> None:
-            t.put_node(rules.release(t.node(lease.pool, lease.node), lease, used_until_ms=used_until_ms))
+            t.put(rules.release(t.get(NodeRecord, lease.pool, lease.node), lease, used_until_ms=used_until_ms))
 
         self._run(verb)
 
     def revoke(self, pool: str, node: int) -> NodeRecord:
-        rules.check_name(pool, "pool")
-
         def verb(t: Transaction) -> NodeRecord:
-            # A number that no pool has is not one that a database must be able to read.
-            record = t.node(pool, node) if 0 <= node < rules.MAX_NODES else None
+            record = t.get(NodeRecord, pool, node)
             if record is None:
                 raise LeaseError(
                     f"node {node} of pool {pool!r} was never leased: see mintage leases list", code="lease.unknown"
                 )
             record = rules.revoke(record)
-            t.put_node(record)
+            t.put(record)
             return record
 
         return self._run(verb)
 
     def create_pool(self, pool: str, *, layout: str, span_ms: int = rules.SPAN_MS) -> PoolRecord:
-        rules.check_name(pool, "pool")
-        rules.check_span(span_ms)
-
         def verb(t: Transaction) -> PoolRecord:
             server = t.server()
-            record = t.pool(pool)
+            record = t.get(PoolRecord, pool)
             if record is None:
                 record = rules.create_pool(pool, layout, span_ms, server.identity)
             else:
                 rules.check_layout(record, layout)
                 record = rules.note_server(record, server.identity, server.now_ms, self.clock_limit_ms)
                 record = replace(record, quarantine_until_ms=0)
-            t.put_pool(record)
+            t.put(record)
             return record
 
         return self._run(verb)
 
     def reserve(self, namespace: str, count: int) -> Segment:
-        rules.check_name(namespace, "namespace")
-        rules.check_count(count)
-
         def verb(t: Transaction) -> Segment:
             record, segment = rules.reserve(self._namespace(t, namespace), count)
-            t.put_namespace(record)
+            t.put(record)
             return segment
 
         return self._run(verb)
 
     def give_back(self, segment: Segment, first_unused: int) -> bool:
         def verb(t: Transaction) -> bool:
-            record = t.namespace(segment.namespace)
+            record = t.get(NamespaceRecord, segment.namespace)
             # Another server may have forgotten that it reserved more.
             if record is None or record.identity != t.server().identity:
                 return False
             record = rules.give_back(record, segment, first_unused)
             if record is None:
                 return False
-            t.put_namespace(record)
+            t.put(record)
             return True
 
         return self._run(verb)
@@ -258,46 +253,41 @@ class Ledger(Store):
         stride: int = 1,
         offset: int = 0,
     ) -> NamespaceRecord:
-        rules.check_name(namespace, "namespace")
-
         def verb(t: Transaction) -> NamespaceRecord:
-            if t.namespace(namespace) is not None:
+            if t.get(NamespaceRecord, namespace) is not None:
                 raise ConfigError(f"namespace {namespace!r} exists: only its floor can change", code="config.namespace")
             identity = t.server().identity
             record = rules.create_namespace(
                 namespace, identity, start=start, maximum=maximum, stride=stride, offset=offset
             )
-            t.put_namespace(record)
+            t.put(record)
             return record
 
         return self._run(verb)
 
     def raise_floor(self, namespace: str, value: int) -> NamespaceRecord:
-        rules.check_name(namespace, "namespace")
-        rules.check_value(value)
-
         def verb(t: Transaction) -> NamespaceRecord:
             record = rules.raise_floor(self._namespace(t, namespace), value)
-            t.put_namespace(record)
+            t.put(record)
             return record
 
         return self._run(verb)
 
     def _namespace(self, t: Transaction, name: str) -> NamespaceRecord:
         """The namespace as it stands on this server, made if need be."""
-        record, identity = t.namespace(name), t.server().identity
+        record, identity = t.get(NamespaceRecord, name), t.server().identity
         if record is None:
             return rules.create_namespace(name, identity)
         return rules.note_server_of_namespace(record, identity)
 
     def list_pools(self) -> Sequence[PoolRecord]:
-        return self._run(lambda t: t.pools())
+        return self._run(lambda t: t.all(PoolRecord))
 
     def list_leases(self, pool: str | None = None) -> Sequence[NodeRecord]:
-        return self._run(lambda t: t.nodes(pool))
+        return self._run(lambda t: t.all(NodeRecord) if pool is None else t.nodes(pool))
 
     def list_namespaces(self) -> Sequence[NamespaceRecord]:
-        return self._run(lambda t: t.namespaces())
+        return self._run(lambda t: t.all(NamespaceRecord))
 
     def now_ms(self) -> int:
         return self._run(lambda t: t.server().now_ms)

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import bisect
-import os
 import threading
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from mintage._core import epoch
 from mintage.errors import StoreError
+from mintage.lease import NodeRecord
 from mintage.store import Description
 from mintage.store.ledger import Ledger, Server
+from mintage.store.records import KEYS, key_of
 from mintage.store.url import StoreUrl
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from mintage.lease import NamespaceRecord, NodeRecord, PoolRecord
+    from mintage.store.records import R, Record
 
 __all__ = ["MemoryStore"]
 
@@ -40,7 +42,7 @@ class MemoryStore(Ledger):
     @contextmanager
     def _begin(self) -> Iterator[Records]:
         records = self._records
-        if records.pid != os.getpid():
+        if records.epoch != epoch():
             # A copy of it: both would grant the same.
             raise StoreError(
                 "memory: belongs to the process that forked this one: use sqlite: or a shared store",
@@ -61,54 +63,38 @@ class Records:
     """The records. Nothing is undone when a verb is refused: rules refuse before anything is written."""
 
     def __init__(self) -> None:
-        self.pid = os.getpid()
+        self.epoch = epoch()
         self.lock = threading.Lock()
         self.identity = "memory"
         self.clock: Callable[[], int] = lambda: 0
-        self._pools: dict[str, PoolRecord] = {}
-        self._nodes: dict[str, dict[int, NodeRecord]] = {}
-        self._namespaces: dict[str, NamespaceRecord] = {}
+        self.tables: dict[type[Record], dict[tuple[Any, ...], Any]] = {kind: {} for kind in KEYS}
 
     def server(self) -> Server:
         return Server(self.identity, self.clock())
 
-    def pool(self, name: str) -> PoolRecord | None:
-        return self._pools.get(name)
+    def get(self, kind: type[R], *key: str | int) -> R | None:
+        return self.tables[kind].get(key)
 
-    def node(self, pool: str, node: int) -> NodeRecord | None:
-        return self._nodes.get(pool, {}).get(node)
+    look = get
 
-    def namespace(self, name: str) -> NamespaceRecord | None:
-        return self._namespaces.get(name)
+    def put(self, record: Record) -> None:
+        self.tables[type(record)][key_of(record)] = record
+
+    def all(self, kind: type[R]) -> Sequence[R]:
+        return [record for _, record in sorted(self.tables[kind].items())]
+
+    def nodes(self, pool: str) -> Sequence[NodeRecord]:
+        return [record for record in self.all(NodeRecord) if record.pool == pool]
 
     def oldest(self, pool: str, nodes: range) -> NodeRecord | None:
-        records = [record for node, record in self._nodes.get(pool, {}).items() if node in nodes]
+        records = [record for record in self.nodes(pool) if record.node in nodes]
         return min(records, key=lambda record: (record.until_ms, record.node), default=None)
 
     def unused(self, pool: str, nodes: range) -> int | None:
-        used = sorted(node for node in self._nodes.get(pool, {}) if node in nodes)
+        used = [record.node for record in self.nodes(pool) if record.node in nodes]
         # Where a number is used in vain, all before it are: the first that is not is found by halving.
         at = bisect.bisect_left(range(len(used)), 1, key=lambda at: used[at] - nodes.start - at)
         return nodes[at] if at < len(nodes) else None
-
-    def pools(self) -> Sequence[PoolRecord]:
-        return [record for _, record in sorted(self._pools.items())]
-
-    def nodes(self, pool: str | None) -> Sequence[NodeRecord]:
-        pools = sorted(self._nodes) if pool is None else [pool]
-        return [record for name in pools for _, record in sorted(self._nodes.get(name, {}).items())]
-
-    def namespaces(self) -> Sequence[NamespaceRecord]:
-        return [record for _, record in sorted(self._namespaces.items())]
-
-    def put_pool(self, record: PoolRecord) -> None:
-        self._pools[record.name] = record
-
-    def put_node(self, record: NodeRecord) -> None:
-        self._nodes.setdefault(record.pool, {})[record.node] = record
-
-    def put_namespace(self, record: NamespaceRecord) -> None:
-        self._namespaces[record.name] = record
 
 
 _named: dict[str, Records] = {}

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import json
 import re
-import secrets
 from functools import cache
 from hashlib import sha1
 from importlib.resources import files
@@ -28,11 +27,13 @@ from redis.sentinel import Sentinel
 from mintage import lease as rules
 from mintage.errors import ConfigError, LeaseError, StoreError
 from mintage.lease import Lease, NamespaceRecord, NodeRecord, PoolRecord, Segment
-from mintage.store import Description, PerProcess, Store
+from mintage.store import Description, PerProcess, Store, new_token
+from mintage.store.records import columns, name_of, read
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from mintage.store.records import R
     from mintage.store.url import StoreUrl
 
 __all__ = ["RedisStore", "Scripts"]
@@ -66,6 +67,8 @@ _AWAY: Final = (
     exceptions.RedisClusterException,
     OSError,
 )
+#: What a script says of a record that is none.
+_LUA: Final = re.compile(r"(?:user_script:\d+: |^)((?:damaged|attempt|bad argument|Expected|WRONGTYPE)[^\n]*)")
 _AWAY_PREFIXES: Final = ("BUSY ", "LOADING ", "MASTERDOWN ", "NOREPLICAS ")
 
 
@@ -156,7 +159,7 @@ class Scripts:
             except exceptions.NoScriptError:
                 answer = self._ask(client, "EVAL", text, *rest)
         except Exception as error:
-            raise self._translate(error) from error
+            raise self._translate(error, keys[0]) from error
         seen: dict[str, Any] = json.loads(answer)
         if "volatile" in seen:
             raise ConfigError(
@@ -181,18 +184,26 @@ class Scripts:
             raise exceptions.ConnectionError(f"{replicas} of {self.wait_replicas} replicas have it")
         return answer
 
-    def _translate(self, error: Exception) -> Exception:
+    def _translate(self, error: Exception, key: str = "") -> Exception:
         away = isinstance(error, _AWAY) and not isinstance(error, _REFUSED)
         if isinstance(error, exceptions.ReadOnlyError):
             # It has been demoted: look for the master anew.
             self.close()
         if isinstance(error, exceptions.RedisClusterException):
             # Its message may repeat the command.
+            if "cluster mode is not enabled" in str(error).lower():
+                return StoreError(
+                    f"{self.url}: the server is not one of a cluster: begin the URL with redis:", code="store.refused"
+                )
             text = "the cluster cannot be reached, or has no server for this"
         else:
             text = str(error)
+        if away and self._arguments.get("ssl"):
+            text += "; a server without TLS does not answer one who speaks it: is this its TLS port?"
         if away or text.startswith(_AWAY_PREFIXES):
             return StoreError(f"{self.url}: {text}", code="store.unavailable")
+        if found := _LUA.search(text):
+            return _damaged(f"{self.url}: the key {key}"[:300], found[1][:200])
         if isinstance(error, (exceptions.RedisError, UnicodeError)):
             return StoreError(f"{self.url}: {text}", code="store.refused")
         return error
@@ -274,9 +285,6 @@ class RedisStore(Store):
         span_ms: int,
         never_used: bool = False,
     ) -> Lease:
-        rules.check_name(pool, "pool")
-        rules.check_nodes(nodes)
-        rules.check_span(span_ms)
         seen = self._leases(
             "acquire",
             pool,
@@ -284,7 +292,7 @@ class RedisStore(Store):
             stop=nodes.stop,
             layout=layout,
             holder=holder,
-            token=secrets.token_hex(16),
+            token=new_token(),
             now_ms=now_ms,
             span_ms=span_ms,
             pool_span_ms=rules.create_pool(pool, layout, span_ms, "").span_ms,
@@ -301,18 +309,27 @@ class RedisStore(Store):
             rules.grant(seen.pool, None, nodes.start, token="", holder=holder, now_ms=now_ms, span_ms=span_ms)
         raise self._disagree("acquire")
 
-    def extend(self, lease: Lease, *, now_ms: int) -> Lease:
-        rules.check_name(lease.pool, "pool")
+    def extend(self, lease: Lease, *, now_ms: int, next_token: str) -> Lease:
         seen = self._leases(
-            "extend", lease.pool, node=lease.node, token=lease.token, until_ms=lease.until_ms, now_ms=now_ms
+            "extend",
+            lease.pool,
+            node=lease.node,
+            token=lease.token,
+            previous=lease.previous,
+            next_token=next_token,
+            floor_ms=lease.floor_ms,
+            until_ms=lease.until_ms,
+            now_ms=now_ms,
         )
         if seen.done and seen.record is not None:
-            return seen.record.as_lease()
+            return seen.record.as_lease(lease.token)
         rules.check_clock(now_ms, seen.now_ms, self.clock_limit_ms)
         rules.extend(
             seen.record,
             lease,
+            next_token=next_token,
             identity=seen.identity,
+            changes=0 if seen.pool is None else seen.pool.changes,
             now_ms=now_ms,
             store_now_ms=seen.now_ms,
             limit_ms=self.clock_limit_ms,
@@ -320,14 +337,12 @@ class RedisStore(Store):
         raise self._disagree("extend")
 
     def release(self, lease: Lease, *, used_until_ms: int) -> None:
-        rules.check_name(lease.pool, "pool")
         seen = self._leases("release", lease.pool, node=lease.node, token=lease.token, used_until_ms=used_until_ms)
         if not seen.done:
             rules.release(seen.record, lease, used_until_ms=used_until_ms)
             raise self._disagree("release")
 
     def revoke(self, pool: str, node: int) -> NodeRecord:
-        rules.check_name(pool, "pool")
         record = self._leases("revoke", pool, node=node).record
         if record is None:
             raise LeaseError(
@@ -336,8 +351,6 @@ class RedisStore(Store):
         return record
 
     def create_pool(self, pool: str, *, layout: str, span_ms: int = rules.SPAN_MS) -> PoolRecord:
-        rules.check_name(pool, "pool")
-        rules.check_span(span_ms)
         longest_ms = rules.create_pool(pool, layout, span_ms, "").span_ms
         seen = self._leases("create_pool", pool, layout=layout, pool_span_ms=longest_ms)
         if seen.pool is not None:
@@ -347,13 +360,13 @@ class RedisStore(Store):
 
     def list_pools(self) -> Sequence[PoolRecord]:
         pools = ((name, self._scripts.hash(self._scripts.key("pool", name))) for name in self._scripts.scan("pool"))
-        return [_pool(name, fields["pool"]) for name, fields in pools if "pool" in fields]
+        return [_record(PoolRecord, fields["pool"], name=name) for name, fields in pools if "pool" in fields]
 
     def list_leases(self, pool: str | None = None) -> Sequence[NodeRecord]:
         names = self._scripts.scan("pool") if pool is None else [pool]
         pools = ((name, self._scripts.hash(self._scripts.key("pool", name))) for name in names)
         return [
-            _node(name, field, text)
+            _record(NodeRecord, text, pool=name, node=field)
             for name, fields in pools
             for field, text in sorted(fields.items())
             if field != "pool"
@@ -368,17 +381,14 @@ class RedisStore(Store):
         return self._scripts.run("segments", keys, verb=verb, volatile=self._volatile, gap=rules.GAP, **arguments)
 
     def reserve(self, namespace: str, count: int) -> Segment:
-        rules.check_name(namespace, "namespace")
-        rules.check_count(count)
         seen = self._segments("reserve", namespace, count=count)
         record = _namespace(namespace, seen["record"])
         if "first" in seen:
-            return Segment(namespace, int(seen["first"]), int(seen["last"]), record.stride)
+            return Segment(namespace, int(seen["first"]), int(seen["last"]), record.stride, record.floor)
         rules.reserve(record, count)
         raise self._disagree("reserve")
 
     def give_back(self, segment: Segment, first_unused: int) -> bool:
-        rules.check_name(segment.namespace, "namespace")
         if not segment.first <= first_unused <= segment.last:
             return False
         seen = self._segments("give_back", segment.namespace, last=str(segment.last), first_unused=str(first_unused))
@@ -393,7 +403,6 @@ class RedisStore(Store):
         stride: int = 1,
         offset: int = 0,
     ) -> NamespaceRecord:
-        rules.check_name(namespace, "namespace")
         record = rules.create_namespace(namespace, "", start=start, maximum=maximum, stride=stride, offset=offset)
         seen = self._segments("create_namespace", namespace, record=_texts(record))
         if "record" not in seen:
@@ -401,8 +410,6 @@ class RedisStore(Store):
         return _namespace(namespace, seen["record"])
 
     def raise_floor(self, namespace: str, value: int) -> NamespaceRecord:
-        rules.check_name(namespace, "namespace")
-        rules.check_value(value)
         return _namespace(namespace, self._segments("raise_floor", namespace, value=str(value))["record"])
 
     def list_namespaces(self) -> Sequence[NamespaceRecord]:
@@ -413,7 +420,7 @@ class RedisStore(Store):
     # --- the server -----------------------------------------------------------------------------------------------
 
     def _server(self) -> dict[str, Any]:
-        return self._scripts.run("describe", [self._scripts.key("server", "")])
+        return self._scripts.run("describe", [self._scripts.key("server", "")], volatile=self._volatile)
 
     def describe(self) -> Description:
         seen = self._server()
@@ -457,50 +464,32 @@ class Seen:
         self.done: bool = seen["done"]
         self.now_ms = int(seen["now_ms"])
         self.identity: str = seen["identity"]
-        self.pool = _pool(pool, seen["pool"]) if "pool" in seen else None
+        self.pool = _record(PoolRecord, seen["pool"], name=pool) if "pool" in seen else None
         self.node: str | None = seen.get("node")
-        self.record = _node(pool, seen["node"], seen["record"]) if "record" in seen else None
+        self.record = _record(NodeRecord, seen["record"], pool=pool, node=seen["node"]) if "record" in seen else None
 
 
-def _pool(name: str, text: str) -> PoolRecord:
-    fields = json.loads(text)
-    return PoolRecord(
-        name,
-        fields["layout"],
-        fields["identity"],
-        int(fields["span_ms"]),
-        int(fields["floor_ms"]),
-        int(fields["quarantine_until_ms"]),
-        fields["history_lost"],
-    )
-
-
-def _node(pool: str, node: str, text: str) -> NodeRecord:
-    fields = json.loads(text)
-    return NodeRecord(
-        pool,
-        int(node),
-        int(fields["floor_ms"]),
-        int(fields["until_ms"]),
-        int(fields["span_ms"]),
-        fields["identity"],
-        fields.get("token"),
-        fields["holder"],
-    )
+def _record(kind: type[R], text: str, **key: str) -> R:
+    try:
+        return read(kind, json.loads(text) | key)
+    except (ValueError, TypeError, RecursionError) as error:
+        raise _damaged(f"{name_of(kind)} {' '.join(key.values())}", error) from None
 
 
 def _namespace(name: str, fields: dict[str, str]) -> NamespaceRecord:
-    return NamespaceRecord(
-        name,
-        int(fields["high_water"]),
-        int(fields["maximum"]),
-        int(fields["stride"]),
-        int(fields["largest"]),
-        fields["identity"],
+    try:
+        return read(NamespaceRecord, {**fields, "name": name})
+    except ValueError as error:
+        raise _damaged(f"namespace {name}", error) from None
+
+
+def _damaged(key: str, why: object) -> StoreError:
+    return StoreError(
+        f"what is kept of {key} is damaged: {why}: restore it from a backup, or delete it where nothing uses it",
+        code="store.refused",
     )
 
 
 def _texts(record: NamespaceRecord) -> dict[str, str]:
     """Of 64-bit integers; JSON's numbers would not come through whole."""
-    fields = ("high_water", "maximum", "stride", "largest", "identity")
-    return {name: str(getattr(record, name)) for name in fields}
+    return {name: str(getattr(record, name)) for name in columns(NamespaceRecord) if name != "name"}

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import os
+import re
 import sqlite3
+import stat
 import time
 from contextlib import closing, contextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from mintage.errors import ConfigError, StoreError
 from mintage.forks import quiet
-from mintage.lease import NamespaceRecord, NodeRecord, PoolRecord
+from mintage.lease import NodeRecord
 from mintage.store import Description
 from mintage.store.ledger import ConflictError, Ledger, Server
-from mintage.store.statements import migrations, statements
+from mintage.store.records import KEYS, name_of
+from mintage.store.statements import migrations, read_row, statements
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from mintage.store.records import R, Record
     from mintage.store.url import StoreUrl
 
 __all__ = ["SqliteStore"]
@@ -54,12 +58,12 @@ class SqliteStore(Ledger):
     def _begin(self) -> Iterator[Records]:
         # SQLite keeps its locks on files in the process's memory. A child that inherits an open connection inherits the
         # belief that it holds them, and both may write at once. So no connection outlives its verb.
-        with quiet:
+        with quiet():
             try:
                 with closing(self._connect()) as connection:
                     connection.execute("BEGIN IMMEDIATE")
                     try:
-                        yield Records(connection, _identity(self.path))
+                        yield Records(self.url, connection, _identity(connection, self.path))
                     except BaseException:
                         connection.execute("ROLLBACK")
                         raise
@@ -68,6 +72,7 @@ class SqliteStore(Ledger):
                 raise self._translate(error) from error
 
     def _connect(self) -> sqlite3.Connection:
+        _check_names(self.url, self.path)
         connection = sqlite3.connect(self.path, timeout=self._timeout_ms / 1000, isolation_level=None)
         try:
             connection.execute("PRAGMA journal_mode = WAL")
@@ -87,10 +92,14 @@ class SqliteStore(Ledger):
             )
         if code in {sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_SCHEMA}:
             return ConflictError()
-        return StoreError(
-            f"{self.url}: {error}: check that {self.path} is a writable database on a local disk with free space",
-            code="store.refused",
-        )
+        match code:
+            case sqlite3.SQLITE_ERROR:
+                hint = "its tables are not those that this mintage makes: take another file"
+            case sqlite3.SQLITE_NOTADB | sqlite3.SQLITE_CORRUPT:
+                hint = f"{self.path} is no SQLite database or a damaged one: take another file, or a backup of it"
+            case _:
+                hint = f"check that {self.path} is a writable database on a local disk with free space"
+        return StoreError(f"{self.url}: {error}: {hint}", code="store.refused")
 
     def describe(self) -> Description:
         def verb(t: Any) -> Description:
@@ -108,7 +117,8 @@ class SqliteStore(Ledger):
 class Records:
     """The records, in a transaction."""
 
-    def __init__(self, connection: sqlite3.Connection, identity: str) -> None:
+    def __init__(self, url: StoreUrl, connection: sqlite3.Connection, identity: str) -> None:
+        self._url = url
         self._connection = connection
         self._identity = identity
 
@@ -118,56 +128,76 @@ class Records:
     def server(self) -> Server:
         return Server(self._identity, time.time_ns() // 1_000_000)
 
-    def pool(self, name: str) -> PoolRecord | None:
-        rows = self._rows("pool", name=name)
-        return _pool(rows[0]) if rows else None
+    def _read(self, kind: type[R], rows: list[Any]) -> list[R]:
+        return [read_row(self._url, kind, row) for row in rows]
 
-    def node(self, pool: str, node: int) -> NodeRecord | None:
-        rows = self._rows("node", pool=pool, node=node)
-        return NodeRecord(*rows[0]) if rows else None
+    def get(self, kind: type[R], *key: str | int) -> R | None:
+        found = self._read(kind, self._rows(f"get_{name_of(kind)}", **dict(zip(KEYS[kind], key, strict=True))))
+        return found[0] if found else None
 
-    def namespace(self, name: str) -> NamespaceRecord | None:
-        rows = self._rows("namespace", name=name)
-        return NamespaceRecord(*rows[0]) if rows else None
+    look = get
+
+    def put(self, record: Record) -> None:
+        self._rows(f"put_{name_of(type(record))}", **asdict(record))
+
+    def all(self, kind: type[R]) -> Sequence[R]:
+        return self._read(kind, self._rows(f"all_{name_of(kind)}"))
+
+    def nodes(self, pool: str) -> Sequence[NodeRecord]:
+        return self._read(NodeRecord, self._rows("nodes", pool=pool))
 
     def oldest(self, pool: str, nodes: range) -> NodeRecord | None:
-        rows = self._rows("oldest", pool=pool, first=nodes.start, stop=nodes.stop)
-        return NodeRecord(*rows[0]) if rows else None
+        found = self._read(NodeRecord, self._rows("oldest", pool=pool, first=nodes.start, stop=nodes.stop))
+        return found[0] if found else None
 
     def unused(self, pool: str, nodes: range) -> int | None:
         node: int | None = self._rows("unused", pool=pool, first=nodes.start, stop=nodes.stop)[0][0]
         return node
 
-    def pools(self) -> Sequence[PoolRecord]:
-        return [_pool(row) for row in self._rows("pools")]
 
-    def nodes(self, pool: str | None) -> Sequence[NodeRecord]:
-        return [NodeRecord(*row) for row in self._rows("nodes", pool=pool)]
-
-    def namespaces(self) -> Sequence[NamespaceRecord]:
-        return [NamespaceRecord(*row) for row in self._rows("namespaces")]
-
-    def put_pool(self, record: PoolRecord) -> None:
-        self._rows("put_pool", **asdict(record))
-
-    def put_node(self, record: NodeRecord) -> None:
-        self._rows("put_node", **asdict(record))
-
-    def put_namespace(self, record: NamespaceRecord) -> None:
-        self._rows("put_namespace", **asdict(record))
-
-
-def _pool(row: tuple[Any, ...]) -> PoolRecord:
-    return replace(PoolRecord(*row), history_lost=bool(row[-1]))
-
-
-def _identity(path: Path) -> str:
-    """A file that was restored from a copy is another file."""
+def _identity(connection: sqlite3.Connection, path: Path) -> str:
+    """A file that was restored from a copy is another file, and so is one that was made anew."""
+    [(life,)] = connection.execute("SELECT max(name) FROM mintage_life")
     try:
-        stat = os.stat(path)
+        found = os.stat(path)
     except FileNotFoundError:
         return ""
-    return f"{stat.st_dev}:{stat.st_ino}"
+    return f"{found.st_dev}:{found.st_ino}:{life}"
+
+
+def _check_names(url: StoreUrl, path: Path) -> None:
+    """SQLite keeps what it has not yet put into a file beside it, under the name by which it was opened.
+
+    :raises StoreError: ``store.refused``: others may know the file by another name, and not see what is written here.
+    """
+    try:
+        found = os.stat(path)
+    except OSError:
+        return  # It is to be made, or SQLite says what is wrong.
+    if not stat.S_ISREG(found.st_mode):
+        return
+    if found.st_nlink > 1:
+        raise StoreError(
+            f"{url}: {path} has {found.st_nlink} names (hard links), and who opens it by one does not see what is "
+            "written by another: leave it one name",
+            code="store.refused",
+        )
+    if _is_mounted(os.path.realpath(path)):
+        raise StoreError(
+            f"{url}: {path} is mounted as a file by itself, and who opens it elsewhere does not see what is written "
+            "here: mount the directory that it is in",
+            code="store.refused",
+        )
+
+
+def _is_mounted(path: str) -> bool:
+    """Whether the file itself is mounted somewhere, where the kernel tells."""
+    try:
+        mounts = Path("/proc/self/mountinfo").read_bytes()
+    except OSError:
+        return False
+    escaped = re.sub(rb"[\\ \t\n]", lambda found: b"\\%03o" % ord(found[0]), os.fsencode(path))
+    return b" %b " % escaped in mounts
 
 
 def _migrate(connection: sqlite3.Connection, path: Path) -> None:

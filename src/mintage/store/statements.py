@@ -1,6 +1,8 @@
 """The SQL of a dialect, read from its files: ``sql/<dialect>/statements.sql`` and ``sql/<dialect>/NNN_*.sql``.
 
-A line ``-- name: put_node`` begins a statement; parameters are written ``:name``. The numbered files are the schema's
+A line ``-- name: get`` begins a statement; parameters are written ``:name``. One with ``{kind}`` is there once for each
+kind of record, as ``get_pool``, ``get_node``, …, with its ``{columns}``, ``{values}``, ``{changes}``, ``{key}`` and
+``{is_key}``; ``{node}`` are the columns of a node number's record. The numbered files are the schema's
 migrations: each brings it from the version before to its own. Their statements end with a semicolon at a line's end.
 """
 
@@ -9,9 +11,19 @@ from __future__ import annotations
 import re
 from functools import cache
 from importlib.resources import files
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
-__all__ = ["migrations", "statements"]
+from mintage.errors import StoreError
+from mintage.lease import NodeRecord
+from mintage.store.records import KEYS, columns, name_of, read
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mintage.store.records import R, Record
+    from mintage.store.url import StoreUrl
+
+__all__ = ["migrations", "read_row", "statements"]
 
 _NAME: Final = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
 
@@ -21,7 +33,41 @@ def statements(dialect: str) -> dict[str, str]:
     """The statements of a dialect by name."""
     text = (files(__package__) / "sql" / dialect / "statements.sql").read_text(encoding="utf-8")
     pieces = _NAME.split(text)[1:]
-    return dict(zip(pieces[::2], (sql.strip().removesuffix(";") for sql in pieces[1::2]), strict=True))
+    found: dict[str, str] = {}
+    for name, sql in zip(pieces[::2], (sql.strip().removesuffix(";") for sql in pieces[1::2]), strict=True):
+        if "{kind}" in sql:
+            found |= {f"{name}_{name_of(kind)}": _filled(sql, kind) for kind in KEYS}
+        else:
+            found[name] = sql.replace("{node}", ", ".join(columns(NodeRecord)))
+    return found
+
+
+def _filled(sql: str, kind: type[Record]) -> str:
+    names, key = columns(kind), KEYS[kind]
+    return (
+        sql.replace("{kind}", name_of(kind))
+        .replace("{columns}", ", ".join(names))
+        .replace("{values}", ", ".join(f":{name}" for name in names))
+        .replace("{changes}", ", ".join(f"{name} = :{name}" for name in names if name not in key))
+        .replace("{key}", ", ".join(key))
+        .replace("{is_key}", " AND ".join(f"{name} = :{name}" for name in key))
+    )
+
+
+def read_row(url: StoreUrl, kind: type[R], row: Sequence[Any]) -> R:
+    """The record of a row.
+
+    :raises StoreError: ``store.refused``: it is none, as somebody else wrote it.
+    """
+    values = dict(zip(columns(kind), row, strict=True))
+    try:
+        return read(kind, values)
+    except ValueError as error:
+        key = " ".join(str(values[name])[:128] for name in KEYS[kind])
+        raise StoreError(
+            f"{url}: the row of {name_of(kind)} {key} is damaged: {error}: restore it from a backup",
+            code="store.refused",
+        ) from None
 
 
 @cache

@@ -45,17 +45,21 @@ class StoreUrl:
         url, cache = _split_cache(url)
         if not _SCHEME.match(url):
             raise ConfigError("a store's URL begins with its kind, such as redis: or sqlite:", code="config.store")
+        part = "host, in brackets,"
         try:
             parts = urlsplit(url)
             credentials, _, hosts = parts.netloc.rpartition("@")
             user, colon, password = credentials.partition(":")
+            part = "query"
             pairs = parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query))
             options = dict(pairs)
+            # What is taken for a host may be a part of a password, of which a / was not encoded.
+            part = "host or its port"
             found = tuple(_host(host) for host in hosts.split(",")) if hosts else ()
         except ValueError:
             raise ConfigError(
-                "the store's URL is malformed: kind://user:password@host:port/path?option=value, with special "
-                "characters of the password percent-encoded",
+                f"the {part} of the store's URL is malformed: kind://user:password@host:port/path?option=value, with "
+                "special characters of the password percent-encoded",
                 code="config.store",
             ) from None
         if len(options) != len(pairs):

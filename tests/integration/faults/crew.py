@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 ROOT: Final = Path(__file__).parents[3]
 WIDTHS: Final = {"sno": 10, "snowflake": 8, "locality": 16, "sequence": 8}
-PATIENCE_S: Final = 40
+PATIENCE_S: Final = 90
 
 
 class Worker:

@@ -14,9 +14,24 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 from urllib.request import ProxyHandler, build_opener
 
+from mintage import lease as rules
 from mintage import open_store
 from tests.integration.faults.crew import PATIENCE_S, ROOT, Crew
-from tests.servers import Daemon, Etcd, MariaDB, PostgreSQL, Redis, RedisSentinel, RedisWithoutAOF
+from tests.servers import (
+    Daemon,
+    Etcd,
+    EtcdCluster,
+    MariaDB,
+    MariaDBPair,
+    MySQL,
+    PostgreSQL,
+    PostgreSQLLogical,
+    PostgreSQLPair,
+    Redis,
+    RedisSentinel,
+    RedisWithoutAOF,
+    Valkey,
+)
 from tests.servers.proxy import Proxy
 from tests.servers.server import HOST, free_port, until
 
@@ -25,8 +40,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.servers import Server
+    from tests.servers.pair import Pair
 
 _open = build_opener(ProxyHandler({})).open
+RESTS: Final = f"node numbers rest for {(rules.SPAN_MS + rules.CLOCK_LIMIT_MS) // 1000 + 1} s"
+FAR: Final = 1_000_000
+"""A step that no worker comes to the end of: what is lost are as many segments as there are workers, and no more."""
 LEASES: Final = ["sno", "snowflake", "locality"]
 
 
@@ -123,7 +142,7 @@ def store_killed(server: Server, directory: Path) -> Row:
         server.start()
         crew.all_mint_on()
         crew.stop()
-        seen = "node numbers rest for 16 s: Redis may have lost writes" if isinstance(server, Redis) else ""
+        seen = f"{RESTS}: Redis may have lost writes" if isinstance(server, Redis) else ""
         return row("kill -9 of the store under load", server, crew, seen)
 
 
@@ -137,7 +156,7 @@ def store_flushed(server: Redis, directory: Path) -> Row:
             worker.wait_for("refused")
         crew.all_mint_on()
         crew.stop()
-        return row("FLUSHALL under load", server, crew, "node numbers rest for 16 s")
+        return row("FLUSHALL under load", server, crew, RESTS)
 
 
 def store_forgets_all(server: RedisWithoutAOF, directory: Path) -> Row:
@@ -151,7 +170,7 @@ def store_forgets_all(server: RedisWithoutAOF, directory: Path) -> Row:
             worker.wait_for("refused")
         crew.all_mint_on()
         crew.stop()
-        return row("the store restarts without its data", server, crew, "node numbers rest for 16 s")
+        return row("the store restarts without its data", server, crew, RESTS)
 
 
 def store_fails_over(server: RedisSentinel, directory: Path) -> Row:
@@ -162,20 +181,75 @@ def store_fails_over(server: RedisSentinel, directory: Path) -> Row:
         server.failover()
         crew.all_mint_on()
         crew.stop()
-        return row("failover to a replica that heard all", server, crew, "node numbers rest for 16 s")
+        return row("failover to a replica that heard all", server, crew, RESTS)
 
 
 def store_fails_over_and_forgets(server: RedisSentinel, directory: Path) -> Row:
     """The replica takes over, and has not heard of the last writes."""
     with Crew(directory, url_of(server, directory), nodes=8) as crew:
-        crew.start_minting(2, step=5000)
+        crew.start_minting(2, step=FAR)
         crew.all_mint_on()
         with server.failover_that_forgets():
-            crew.start_minting(2, step=5000)
+            crew.start_minting(2, step=FAR)
             crew.all_mint_on()
         crew.all_mint_on()
         crew.stop()
         return row("failover to a replica that missed the last writes", server, crew, "integers are skipped")
+
+
+def standby_promoted(server: Pair[Any], directory: Path) -> Row:
+    """The standby takes over, having heard all."""
+    with Crew(directory, url_of(server, directory)) as crew:
+        crew.start_minting(4)
+        crew.all_mint_on()
+        server.failover()
+        crew.all_mint_on()
+        crew.stop()
+        return row("failover to a standby that heard all", server, crew, RESTS)
+
+
+def standby_promoted_and_forgets(server: Pair[Any], directory: Path) -> Row:
+    """The standby takes over, and has not heard of the last writes."""
+    with Crew(directory, url_of(server, directory), nodes=8) as crew:
+        crew.start_minting(2, step=FAR)
+        crew.all_mint_on()
+        with server.failover_that_forgets():
+            crew.start_minting(2, step=FAR)
+            crew.all_mint_on()
+        crew.all_mint_on()
+        crew.stop()
+        return row("failover to a standby that missed the last writes", server, crew, f"{RESTS}; integers are skipped")
+
+
+def subscriber_takes_over(server: PostgreSQLLogical, directory: Path) -> Row:
+    """A server that heard of rows takes over: another server, with what it had heard."""
+    url_of(server, directory)
+    server.subscribe()
+    with Crew(directory, server.url, step=FAR) as crew:
+        crew.start_minting(4)
+        crew.all_mint_on()
+        with server.failover_that_forgets():
+            crew.all_mint_on()
+        crew.all_mint_on()
+        crew.stop()
+        seen = f"{RESTS}; integers are skipped"
+        return row("logical failover: a subscriber that missed the last rows takes over", server, crew, seen)
+
+
+def member_lost(server: EtcdCluster, directory: Path) -> Row:
+    """Two of three go on; one of three does not, until another is back."""
+    with Crew(directory, url_of(server, directory)) as crew:
+        crew.start_minting(4)
+        server.members[0].kill()
+        crew.all_mint_on()
+        server.members[1].kill()
+        for worker in crew.workers:
+            worker.wait_for("refused")
+        server.members[0].start()
+        crew.all_mint_on()
+        crew.stop()
+        seen = "two members go on; a minority of one does not, until another is back"
+        return row("kill -9 of a member of three, and of a second one", server, crew, seen)
 
 
 def process_stopped(server: Server | None, directory: Path) -> Row:
@@ -265,8 +339,7 @@ def store_frozen(server: Server, directory: Path) -> Row:
         assert {what["code"] for what in refused} == {"store.unavailable"}, refused
         assert all(what["retry_after_ms"] > 0 for what in refused), refused
         assert served > 0
-        assert recovered_ms < 2000
-        assert cpu < 0.05
+        assert cpu < 0.2, "it asks again and again"
         seen = f"{served:,} IDs served meanwhile; {cpu:.1%} of a processor used; back after {recovered_ms} ms"
         return row("SIGSTOP of the store", server, crew, seen)
 
@@ -331,11 +404,15 @@ SCENARIOS: Final = (
     Scenario(process_stopped_and_moves, (Etcd,)),
     Scenario(clock_stepped, (None,)),
     Scenario(preforked, (None, PostgreSQL)),
-    Scenario(store_killed, (MariaDB, PostgreSQL, Redis, Etcd)),
-    Scenario(reply_cut, (MariaDB, Redis, Etcd)),
+    Scenario(store_killed, (MariaDB, MySQL, PostgreSQL, Redis, Valkey, Etcd)),
+    Scenario(reply_cut, (MariaDB, MySQL, Redis, Etcd)),
     Scenario(store_frozen, (MariaDB, Redis)),
     Scenario(store_flushed, (Redis,)),
     Scenario(store_forgets_all, (RedisWithoutAOF,), is_quick=False),
     Scenario(store_fails_over, (RedisSentinel,), is_quick=False),
     Scenario(store_fails_over_and_forgets, (RedisSentinel,)),
+    Scenario(standby_promoted, (PostgreSQLPair, MariaDBPair), is_quick=False),
+    Scenario(standby_promoted_and_forgets, (PostgreSQLPair, MariaDBPair)),
+    Scenario(subscriber_takes_over, (PostgreSQLLogical,), is_quick=False),
+    Scenario(member_lost, (EtcdCluster,)),
 )

@@ -315,16 +315,17 @@ impl Mint {
 
     /// Starts the count anew, in a later span than any ID so far.
     pub fn restart(&self) {
-        let state = State::unpack(self.cell.load());
-        let span = if state == State::unpack(0) { 0 } else { state.span.saturating_add(1) };
-        self.cell.reset(State { span, count: 0 }.pack());
+        self.cell.reset(|word| {
+            let span = if word == 0 { 0 } else { State::unpack(word).span.saturating_add(1) };
+            State { span, count: 0 }.pack()
+        });
     }
 
     /// Starts over in another rectangle: another origin, or a later window. Nobody may mint meanwhile.
     pub fn reset(&self, window: Window) {
         self.floor.store(window.floor.0, Ordering::Relaxed);
         self.fence.reset(window.until);
-        self.cell.reset(State { span: 0, count: 0 }.pack());
+        self.cell.reset(|_| 0);
     }
 
     /// Moves the end of the window forward; says whether it moved.
@@ -332,12 +333,21 @@ impl Mint {
         self.fence.extend(until)
     }
 
-    /// A time that no ID reached. The state knows spans only, so it can be as much as one too late.
+    /// Ends minting for good, and returns a time that no ID reached. The state knows spans only, so it can be as much as
+    /// one too late.
+    pub fn close(&self) -> Tick {
+        self.used(self.cell.close())
+    }
+
+    /// What [`Mint::close`] would return.
     #[must_use]
     pub fn used_until(&self) -> Tick {
-        let state = State::unpack(self.cell.load());
+        self.used(self.cell.load())
+    }
+
+    fn used(&self, word: u64) -> Tick {
         let floor = self.floor.load(Ordering::Relaxed);
-        let end = (u64::from(state.span) + 1) << SPAN_BITS;
-        Tick(if state == State::unpack(0) { floor } else { end.max(floor + 1) }).min(self.fence.until())
+        let end = (u64::from(State::unpack(word).span) + 1) << SPAN_BITS;
+        Tick(if word == 0 { floor } else { end.max(floor + 1) }).min(self.fence.until())
     }
 }

@@ -454,6 +454,10 @@ impl Mint {
         if self.cell.load() != word {
             return Ok(None);
         }
+        // On either timeline.
+        if word == Cell::CLOSED {
+            return Err(Refusal::Rollback { until: WINDOW.until });
+        }
         let (bounds, until) = (self.bounds(), self.fence.until());
         let (next, changed, run) = tick_tock(State::unpack(word), *drift, now, want, bounds, until)?;
         if !self.cell.try_set(word, next.pack()) {
@@ -468,7 +472,7 @@ impl Mint {
         *self.lock() = Drift::first(window.floor);
         self.bounds.store(bounds.pack(), Ordering::Relaxed);
         self.fence.reset(window.until);
-        self.cell.reset(State::first(bounds, window.floor).pack());
+        self.cell.reset(|_| State::first(bounds, window.floor).pack());
     }
 
     /// Moves the end of the window forward; says whether it moved.
@@ -476,10 +480,20 @@ impl Mint {
         self.fence.extend(until)
     }
 
-    /// The first unit that was not minted in, on either timeline, and none after it was.
+    /// Ends minting for good, and returns the first unit that was not minted in, on either timeline, and none after it was.
+    pub fn close(&self) -> Tick {
+        let drift = self.lock();
+        self.used(State::unpack(self.cell.close()), *drift)
+    }
+
+    /// What [`Mint::close`] would return.
     #[must_use]
     pub fn used_until(&self) -> Tick {
         let (state, drift) = self.view();
+        self.used(state, drift)
+    }
+
+    fn used(&self, state: State, drift: Drift) -> Tick {
         let minted = state.next > u32::from(self.bounds().min);
         Tick((state.unit().0 + u64::from(minted)).max(drift.safe.0 + 1))
     }

@@ -430,7 +430,7 @@ impl Mint {
     pub fn reset(&self, window: Window) {
         self.lead.store(0, Ordering::Release);
         self.fence.reset(window.until);
-        self.cell.reset(self.pack(State { tick: window.floor, next: 0 }));
+        self.cell.reset(|_| self.pack(State { tick: window.floor, next: 0 }));
     }
 
     /// Moves the end of the window forward; says whether it moved.
@@ -438,10 +438,18 @@ impl Mint {
         self.fence.extend(until)
     }
 
-    /// The first tick that was not minted in, and none after it was.
+    /// Ends minting for good, and returns the first tick that was not minted in, and none after it was.
+    pub fn close(&self) -> Tick {
+        Self::used(self.unpack(self.cell.close()))
+    }
+
+    /// What [`Mint::close`] would return.
     #[must_use]
     pub fn used_until(&self) -> Tick {
-        let state = self.unpack(self.cell.load());
+        Self::used(self.unpack(self.cell.load()))
+    }
+
+    fn used(state: State) -> Tick {
         Tick(state.tick.0 + u64::from(state.next > 0))
     }
 }

@@ -4,6 +4,7 @@
 --   identity   the server that the block was put into. Everywhere else, and on the same server after it lost its memory
 --              or followed another, the block counts for nothing.
 --   database   whose block it is
+--   floor      the namespace's, as far as it is known here; 0 is none
 --   token      changes with every block. A new block is put in only by who reserved it after reading the token, so
 --              that none from before a raised floor or a lost key comes late.
 
@@ -14,8 +15,8 @@ local function get_block()
   end
   if block.identity ~= identity or block.database ~= a.database then
     redis.call('DEL', KEYS[1])
-    block = { identity = identity, database = a.database, token = a.fresh }
-    redis.call('HSET', KEYS[1], 'identity', identity, 'database', a.database, 'token', a.fresh)
+    block = { identity = identity, database = a.database, token = a.fresh, floor = '0' }
+    redis.call('HSET', KEYS[1], 'identity', identity, 'database', a.database, 'token', a.fresh, 'floor', '0')
   end
   return block
 end
@@ -23,6 +24,22 @@ end
 -- The integer so many strides on.
 local function ahead(from, stride, count)
   return linear(integer(from), 1, integer(stride), count)
+end
+
+-- Leaves out what lies below the floor.
+local function raise(block, floor)
+  if less(integer(block.floor), integer(floor)) then
+    block.floor = floor
+    redis.call('HSET', KEYS[1], 'floor', floor)
+  end
+  local value = integer(block.floor)
+  if block.next and less(integer(block.next), value) then
+    local stride = tonumber(whole(block.stride))
+    local behind = modulo(linear(value, 1, integer(block.next), -1), stride)
+    local wanted, ends = linear(value, 1, ONE, (stride - behind) % stride), ahead(block.last, block.stride, 1)
+    block.next = text(less(wanted, ends) and wanted or ends)
+    redis.call('HSET', KEYS[1], 'next', block.next)
+  end
 end
 
 local function cut(block, least)
@@ -33,7 +50,7 @@ local function cut(block, least)
     end
     if not less(top, last) then
       redis.call('HSET', KEYS[1], 'next', text(linear(last, 1, integer(block.stride), 1)))
-      return cjson.encode({ first = block.next, last = text(last), stride = block.stride })
+      return cjson.encode({ first = block.next, last = text(last), stride = block.stride, floor = block.floor })
     end
   end
   return cjson.encode({ token = block.token })
@@ -61,6 +78,7 @@ function verbs.put()
   end
   block.last = a.last
   redis.call('HSET', KEYS[1], 'next', block.next, 'last', block.last, 'stride', block.stride, 'token', a.fresh)
+  raise(block, a.floor)
   return cut(block, 1)
 end
 
@@ -69,20 +87,18 @@ function verbs.give_back()
   if block.stride ~= a.stride or text(ahead(a.last, a.stride, 1)) ~= block.next then
     return cjson.encode({})
   end
-  redis.call('HSET', KEYS[1], 'next', a.first_unused)
-  return cjson.encode({ done = true })
+  local before = integer(block.next)
+  block.next = a.first_unused
+  redis.call('HSET', KEYS[1], 'next', block.next)
+  raise(block, block.floor)
+  return cjson.encode({ done = less(integer(block.next), before) or nil })
 end
 
 -- After the database: what it reserves from now on lies above. What it reserved before comes too late with its token.
 function verbs.raise_floor()
-  local block, value = get_block(), integer(a.value)
+  local block = get_block()
   redis.call('HSET', KEYS[1], 'token', a.fresh)
-  if block.next and less(integer(block.next), value) then
-    local stride = tonumber(block.stride)
-    local behind = modulo(linear(value, 1, integer(block.next), -1), stride)
-    local wanted, ends = linear(value, 1, ONE, (stride - behind) % stride), ahead(block.last, block.stride, 1)
-    redis.call('HSET', KEYS[1], 'next', text(less(wanted, ends) and wanted or ends))
-  end
+  raise(block, a.value)
   return cjson.encode({})
 end
 

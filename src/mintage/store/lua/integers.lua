@@ -17,8 +17,16 @@ local function linear(x, p, y, q)
   return sum
 end
 
+-- The text of an integer, as it must be.
+local function whole(text)
+  if type(text) ~= 'string' or not string.match(text, '^%-?%d+$') or #text > 20 then
+    error('damaged: ' .. tostring(text) .. ' is no integer')
+  end
+  return text
+end
+
 local function integer(text)
-  local digits = string.match(text, '%d+')
+  local digits = string.match(whole(text), '%d+')
   digits = string.rep('0', 24 - #digits) .. digits
   local x = {}
   for i = 1, 4 do

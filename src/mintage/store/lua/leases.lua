@@ -21,7 +21,9 @@ local function decoded(text)
   end
   local record = cjson.decode(text)
   for name, value in pairs(record) do
-    record[name] = string.match(name, '_ms$') and tonumber(value) or value
+    if string.match(name, '_ms$') or name == 'changes' then
+      record[name] = string.match(tostring(value), '^%d+$') and tonumber(value) or error('damaged: ' .. name .. ' is no whole number')
+    end
   end
   return record
 end
@@ -109,6 +111,7 @@ local function note_server(pool)
     pool.floor_ms = math.max(pool.floor_ms, ends)
     pool.quarantine_until_ms = math.max(pool.quarantine_until_ms, ends)
     pool.history_lost = true
+    pool.changes = pool.changes + 1
   end
 end
 
@@ -120,6 +123,7 @@ local function create_pool(quarantine_until_ms)
     floor_ms = quarantine_until_ms,
     quarantine_until_ms = quarantine_until_ms,
     history_lost = quarantine_until_ms > 0,
+    changes = 0,
   }
 end
 
@@ -182,25 +186,44 @@ function verbs.acquire()
     identity = identity,
     token = a.token,
     holder = a.holder,
+    cloned_ms = 0,
+    changes = pool.changes,
   }
   put_node(node, record)
   return reply(pool, node, record, true)
 end
 
 function verbs.extend()
-  local record = get_node(a.node)
-  if
-    clock_is_off()
-    or not record
-    or record.token ~= a.token
-    or (record.identity ~= identity and a.until_ms <= store_now_ms + a.limit_ms + a.margin_ms)
-  then
-    return reply(nil, a.node, record)
+  local pool, record = get_pool(), get_node(a.node)
+  if pool and not clock_is_off() and pool.identity ~= identity then
+    note_server(pool)
+    put_pool(pool)
+  end
+  local changes = pool and pool.changes or 0
+  if clock_is_off() or not record or not record.token then
+    return reply(pool, a.node, record)
+  end
+  if record.token == a.next_token then
+    return reply(nil, a.node, record, true)
+  end
+  local is_elsewhere = record.identity ~= identity or record.changes ~= changes
+  if record.token ~= a.token and not (is_elsewhere and record.token == a.previous) then
+    if record.floor_ms == a.floor_ms and not is_elsewhere then
+      -- is_of_a_clone
+      record.cloned_ms = store_now_ms
+      put_node(a.node, record)
+    end
+    return reply(pool, a.node, record)
+  end
+  if is_elsewhere and a.until_ms <= store_now_ms + a.limit_ms + a.margin_ms then
+    return reply(pool, a.node, record)
   end
   -- What the server forgot of the window, but no more than it can have granted.
   local claimed_ms = math.min(a.until_ms, store_now_ms + a.limit_ms + a.margin_ms + record.span_ms)
   record.until_ms = math.max(record.until_ms, claimed_ms, a.now_ms + record.span_ms)
   record.identity = identity
+  record.token = a.next_token
+  record.changes = changes
   put_node(a.node, record)
   return reply(nil, a.node, record, true)
 end

@@ -1,15 +1,16 @@
 -- The rules of mintage/lease.py for segments, under the same names, so that one can be read beside the other.
 --
--- KEYS[1] is a hash, the namespace's record. `high_water` and `maximum` are integers of integers.lua, `stride` and
--- `largest` are below 2^31.
+-- KEYS[1] is a hash, the namespace's record. `high_water`, `maximum` and `floor` are integers of integers.lua, `stride`
+-- and `largest` are below 2^31.
 
 local function decoded(record)
   return {
     high_water = integer(record.high_water),
     maximum = integer(record.maximum),
-    stride = tonumber(record.stride),
-    largest = tonumber(record.largest),
+    stride = tonumber(whole(record.stride)),
+    largest = tonumber(whole(record.largest)),
     identity = record.identity,
+    floor = integer(record.floor),
   }
 end
 
@@ -28,6 +29,7 @@ local function texts(namespace)
     stride = string.format('%.0f', namespace.stride),
     largest = string.format('%.0f', namespace.largest),
     identity = namespace.identity,
+    floor = text(namespace.floor),
   }
 end
 
@@ -49,6 +51,15 @@ end
 local function capped(namespace, high_water)
   local top = less(high_water, namespace.maximum) and high_water or namespace.maximum
   return linear(top, 1, ONE, -modulo(linear(top, 1, namespace.high_water, -1), namespace.stride))
+end
+
+local function larger(x, y)
+  return less(x, y) and y or x
+end
+
+-- The last integer of the namespace below a value, or as far as it goes.
+local function below(namespace, value)
+  return capped(namespace, linear(value, 1, ONE, -1))
 end
 
 local function note_server_of_namespace(namespace)
@@ -78,6 +89,7 @@ local verbs = {}
 
 function verbs.reserve()
   local namespace = noted_namespace()
+  namespace.high_water = larger(namespace.high_water, below(namespace, namespace.floor))
   local first = ahead(namespace, 1)
   local last = capped(namespace, ahead(namespace, a.count))
   if less(last, first) then
@@ -95,7 +107,12 @@ function verbs.give_back()
   if not namespace or namespace.identity ~= identity or text(namespace.high_water) ~= a.last then
     return reply()
   end
-  namespace.high_water = linear(integer(a.first_unused), 1, ONE, -namespace.stride)
+  local high_water = linear(integer(a.first_unused), 1, ONE, -namespace.stride)
+  high_water = larger(high_water, below(namespace, namespace.floor))
+  if not less(high_water, namespace.high_water) then
+    return reply()
+  end
+  namespace.high_water = high_water
   put_namespace(namespace)
   return reply(namespace)
 end
@@ -111,11 +128,9 @@ end
 
 function verbs.raise_floor()
   local namespace = noted_namespace()
-  local wanted = linear(integer(a.value), 1, ONE, -1)
-  if less(namespace.high_water, wanted) then
-    -- Rounded down, to the last integer of the namespace below the value.
-    namespace.high_water = capped(namespace, wanted)
-  end
+  local value = integer(a.value)
+  namespace.high_water = larger(namespace.high_water, below(namespace, value))
+  namespace.floor = larger(namespace.floor, value)
   put_namespace(namespace)
   return reply(namespace)
 end

@@ -8,7 +8,8 @@ CREATE TABLE IF NOT EXISTS mintage_pool (
   span_ms BIGINT NOT NULL,
   floor_ms BIGINT NOT NULL,
   quarantine_until_ms BIGINT NOT NULL,
-  history_lost BOOLEAN NOT NULL
+  history_lost BOOLEAN NOT NULL,
+  changes BIGINT NOT NULL
 ) ENGINE = InnoDB CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS mintage_node (
@@ -20,6 +21,8 @@ CREATE TABLE IF NOT EXISTS mintage_node (
   identity TEXT NOT NULL,
   token VARCHAR(64),
   holder TEXT,
+  cloned_ms BIGINT NOT NULL,
+  changes BIGINT NOT NULL,
   PRIMARY KEY (pool, node),
   INDEX mintage_node_until (pool, until_ms, node)
 ) ENGINE = InnoDB CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
@@ -30,5 +33,14 @@ CREATE TABLE IF NOT EXISTS mintage_namespace (
   maximum BIGINT NOT NULL,
   stride BIGINT NOT NULL,
   largest BIGINT NOT NULL,
-  identity TEXT NOT NULL
+  identity TEXT NOT NULL,
+  floor BIGINT NOT NULL
 ) ENGINE = InnoDB CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+
+-- Tables that were dropped and made anew are not those that were.
+CREATE TABLE IF NOT EXISTS mintage_life (
+  life INTEGER NOT NULL PRIMARY KEY,
+  name VARCHAR(36) NOT NULL
+) ENGINE = InnoDB CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+
+INSERT IGNORE INTO mintage_life VALUES (1, UUID());

@@ -1,25 +1,42 @@
--- The columns are in the order of the records' fields.
+-- What stands in braces is filled in by statements.py, from the records of lease.py.
 
 -- name: server
 -- MariaDB has no server_uuid: what its administrator must make different for each server stands in. Either server skips
 -- the comment that is meant for the other. NOW() would be in a time zone whose clocks go back.
 SELECT
-  /*!50700 @@server_uuid, */ /*M! CONCAT_WS(':', @@server_id, @@hostname, @@port, @@datadir), */
+  CONCAT_WS(
+    ':', /*!50700 @@server_uuid, */ /*M! @@server_id, @@hostname, @@port, @@datadir, */ (SELECT name FROM mintage_life)
+  ),
   TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(3)) DIV 1000,
   CAST(@@GLOBAL.read_only AS CHAR) NOT IN ('0', 'OFF'),
-  (SELECT COALESCE(MAX(version), 0) FROM mintage_schema);
+  (SELECT COALESCE(MAX(version), 0) FROM mintage_schema),
+  @@GLOBAL.innodb_flush_log_at_trx_commit = 0;
+
+-- name: may_write
+-- Nothing happens, but for the account's rights to be looked at.
+UPDATE mintage_pool, mintage_node, mintage_namespace
+SET mintage_pool.span_ms = 0, mintage_node.span_ms = 0, mintage_namespace.largest = 0 WHERE 1 = 0;
+
+-- name: may_add_pools
+INSERT INTO mintage_pool SELECT * FROM mintage_pool WHERE 1 = 0;
+
+-- name: may_add_nodes
+INSERT INTO mintage_node SELECT * FROM mintage_node WHERE 1 = 0;
+
+-- name: may_add_namespaces
+INSERT INTO mintage_namespace SELECT * FROM mintage_namespace WHERE 1 = 0;
 
 -- name: describe
 SELECT
   VERSION(), @@GLOBAL.innodb_flush_log_at_trx_commit, @@GLOBAL.log_bin, @@GLOBAL.sync_binlog,
   (
     SELECT COUNT(*) FROM information_schema.tables
-    WHERE table_schema = DATABASE() AND LEFT(table_name, 9) = 'mintage_' AND engine <> 'InnoDB'
+    WHERE table_schema = DATABASE() AND LEFT(table_name, 8) = 'mintage_' AND engine <> 'InnoDB'
   );
 
 -- name: lock_schema
 -- The lock of this name ends with the connection. A name is 64 characters at most.
-SELECT GET_LOCK(CONCAT('mintage.', SHA1(DATABASE())), :seconds);
+SELECT GET_LOCK(CONCAT('mintage.', LEFT(SHA2(DATABASE(), 256), 40)), :seconds);
 
 -- name: create_schema
 CREATE TABLE IF NOT EXISTS mintage_schema (version INTEGER NOT NULL PRIMARY KEY) ENGINE = InnoDB;
@@ -30,20 +47,26 @@ SELECT COALESCE(MAX(version), 0) FROM mintage_schema;
 -- name: insert_schema
 INSERT INTO mintage_schema (version) VALUES (:version);
 
--- name: pool
-SELECT name, layout, identity, span_ms, floor_ms, quarantine_until_ms, history_lost
-FROM mintage_pool WHERE name = :name FOR UPDATE;
+-- name: get
+SELECT {columns} FROM mintage_{kind} WHERE {is_key} FOR UPDATE;
 
--- name: node
-SELECT pool, node, floor_ms, until_ms, span_ms, identity, token, holder
-FROM mintage_node WHERE pool = :pool AND node = :node FOR UPDATE;
+-- name: look
+SELECT {columns} FROM mintage_{kind} WHERE {is_key};
 
--- name: namespace
-SELECT name, high_water, maximum, stride, largest, identity
-FROM mintage_namespace WHERE name = :name FOR UPDATE;
+-- name: all
+SELECT {columns} FROM mintage_{kind} ORDER BY {key};
+
+-- name: insert
+INSERT INTO mintage_{kind} ({columns}) VALUES ({values});
+
+-- name: update
+UPDATE mintage_{kind} SET {changes} WHERE {is_key};
+
+-- name: nodes
+SELECT {node} FROM mintage_node WHERE pool = :pool ORDER BY node;
 
 -- name: oldest
-SELECT pool, node, floor_ms, until_ms, span_ms, identity, token, holder
+SELECT {node}
 FROM mintage_node WHERE pool = :pool AND node >= :first AND node < :stop
 ORDER BY until_ms, node LIMIT 1;
 
@@ -61,42 +84,3 @@ SELECT node FROM (
     ORDER BY used.node LIMIT 1
   )
 ) AS free ORDER BY node LIMIT 1;
-
--- name: pools
-SELECT name, layout, identity, span_ms, floor_ms, quarantine_until_ms, history_lost
-FROM mintage_pool ORDER BY name;
-
--- name: nodes
-SELECT pool, node, floor_ms, until_ms, span_ms, identity, token, holder
-FROM mintage_node WHERE :pool IS NULL OR pool = :pool ORDER BY pool, node;
-
--- name: namespaces
-SELECT name, high_water, maximum, stride, largest, identity
-FROM mintage_namespace ORDER BY name;
-
--- name: insert_pool
-INSERT INTO mintage_pool (name, layout, identity, span_ms, floor_ms, quarantine_until_ms, history_lost)
-VALUES (:name, :layout, :identity, :span_ms, :floor_ms, :quarantine_until_ms, :history_lost);
-
--- name: update_pool
-UPDATE mintage_pool SET
-  identity = :identity, span_ms = :span_ms, floor_ms = :floor_ms,
-  quarantine_until_ms = :quarantine_until_ms, history_lost = :history_lost
-WHERE name = :name;
-
--- name: insert_node
-INSERT INTO mintage_node (pool, node, floor_ms, until_ms, span_ms, identity, token, holder)
-VALUES (:pool, :node, :floor_ms, :until_ms, :span_ms, :identity, :token, :holder);
-
--- name: update_node
-UPDATE mintage_node SET
-  floor_ms = :floor_ms, until_ms = :until_ms, span_ms = :span_ms,
-  identity = :identity, token = :token, holder = :holder
-WHERE pool = :pool AND node = :node;
-
--- name: insert_namespace
-INSERT INTO mintage_namespace (name, high_water, maximum, stride, largest, identity)
-VALUES (:name, :high_water, :maximum, :stride, :largest, :identity);
-
--- name: update_namespace
-UPDATE mintage_namespace SET high_water = :high_water, largest = :largest, identity = :identity WHERE name = :name;

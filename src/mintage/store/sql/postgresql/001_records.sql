@@ -7,7 +7,8 @@ CREATE TABLE mintage_pool (
   span_ms BIGINT NOT NULL,
   floor_ms BIGINT NOT NULL,
   quarantine_until_ms BIGINT NOT NULL,
-  history_lost BOOLEAN NOT NULL
+  history_lost BOOLEAN NOT NULL,
+  changes BIGINT NOT NULL
 );
 
 CREATE TABLE mintage_node (
@@ -19,6 +20,8 @@ CREATE TABLE mintage_node (
   identity TEXT NOT NULL,
   token TEXT,
   holder TEXT,
+  cloned_ms BIGINT NOT NULL,
+  changes BIGINT NOT NULL,
   PRIMARY KEY (pool, node)
 );
 
@@ -30,5 +33,6 @@ CREATE TABLE mintage_namespace (
   maximum BIGINT NOT NULL,
   stride BIGINT NOT NULL,
   largest BIGINT NOT NULL,
-  identity TEXT NOT NULL
+  identity TEXT NOT NULL,
+  floor BIGINT NOT NULL
 );

@@ -1,27 +1,50 @@
--- The columns are in the order of the records' fields.
+-- What stands in braces is filled in by statements.py, from the records of lease.py.
 
 -- name: server
+-- A table's number is that of a table in a schema: those of another schema, or that were made anew, have another one.
 -- The timeline, the first eight digits of a log file's name, changes when a replica takes over or a backup is restored.
 -- The settings are the transaction's own. A client that stops in the middle of one must not stop all others.
 SELECT
   system_identifier || ':' || CASE
     WHEN pg_is_in_recovery() THEN 'replica'
     ELSE left(pg_walfile_name(pg_current_wal_lsn()), 8)
-  END,
+  END || ':' || 'mintage_schema'::regclass::oid,
   CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS BIGINT),
   current_setting('transaction_read_only') = 'on',
   (SELECT COALESCE(MAX(version), 0) FROM mintage_schema),
+  false,
   set_config('statement_timeout', :timeout, true),
   set_config('idle_in_transaction_session_timeout', :timeout, true),
   CASE WHEN current_setting('synchronous_commit') = 'off' THEN set_config('synchronous_commit', 'on', true) END
 FROM pg_control_system();
 
 -- name: describe
-SELECT current_setting('server_version'), current_setting('fsync'), current_setting('full_page_writes');
+SELECT
+  current_setting('server_version'), nspname, current_setting('fsync'), current_setting('full_page_writes')
+FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace WHERE pg_class.oid = 'mintage_schema'::regclass;
+
+-- name: may_write
+-- Nothing happens, but for the account's rights to be looked at.
+UPDATE mintage_pool SET span_ms = 0 WHERE false;
+
+-- name: may_write_nodes
+UPDATE mintage_node SET span_ms = 0 WHERE false;
+
+-- name: may_write_namespaces
+UPDATE mintage_namespace SET largest = 0 WHERE false;
+
+-- name: may_add_pools
+INSERT INTO mintage_pool SELECT * FROM mintage_pool WHERE false;
+
+-- name: may_add_nodes
+INSERT INTO mintage_node SELECT * FROM mintage_node WHERE false;
+
+-- name: may_add_namespaces
+INSERT INTO mintage_namespace SELECT * FROM mintage_namespace WHERE false;
 
 -- name: lock_schema
 -- "mintage" in ASCII. The lock ends with the transaction.
-SELECT 1, set_config('statement_timeout', :timeout, true), pg_advisory_xact_lock(x'6d696e746d61726b'::bigint);
+SELECT 1, set_config('statement_timeout', :timeout, true), pg_advisory_xact_lock(x'6d696e74616765'::bigint);
 
 -- name: create_schema
 CREATE TABLE IF NOT EXISTS mintage_schema (version INTEGER PRIMARY KEY);
@@ -32,20 +55,26 @@ SELECT COALESCE(MAX(version), 0) FROM mintage_schema;
 -- name: insert_schema
 INSERT INTO mintage_schema (version) VALUES (:version);
 
--- name: pool
-SELECT name, layout, identity, span_ms, floor_ms, quarantine_until_ms, history_lost
-FROM mintage_pool WHERE name = :name FOR UPDATE;
+-- name: get
+SELECT {columns} FROM mintage_{kind} WHERE {is_key} FOR UPDATE;
 
--- name: node
-SELECT pool, node, floor_ms, until_ms, span_ms, identity, token, holder
-FROM mintage_node WHERE pool = :pool AND node = :node FOR UPDATE;
+-- name: look
+SELECT {columns} FROM mintage_{kind} WHERE {is_key};
 
--- name: namespace
-SELECT name, high_water, maximum, stride, largest, identity
-FROM mintage_namespace WHERE name = :name FOR UPDATE;
+-- name: all
+SELECT {columns} FROM mintage_{kind} ORDER BY {key};
+
+-- name: insert
+INSERT INTO mintage_{kind} ({columns}) VALUES ({values});
+
+-- name: update
+UPDATE mintage_{kind} SET {changes} WHERE {is_key};
+
+-- name: nodes
+SELECT {node} FROM mintage_node WHERE pool = :pool ORDER BY node;
 
 -- name: oldest
-SELECT pool, node, floor_ms, until_ms, span_ms, identity, token, holder
+SELECT {node}
 FROM mintage_node WHERE pool = :pool AND node >= :first AND node < :stop
 ORDER BY until_ms, node LIMIT 1;
 
@@ -63,42 +92,3 @@ SELECT node FROM (
     ORDER BY used.node LIMIT 1
   )
 ) AS free ORDER BY node LIMIT 1;
-
--- name: pools
-SELECT name, layout, identity, span_ms, floor_ms, quarantine_until_ms, history_lost
-FROM mintage_pool ORDER BY name;
-
--- name: nodes
-SELECT pool, node, floor_ms, until_ms, span_ms, identity, token, holder
-FROM mintage_node WHERE CAST(:pool AS TEXT) IS NULL OR pool = CAST(:pool AS TEXT) ORDER BY pool, node;
-
--- name: namespaces
-SELECT name, high_water, maximum, stride, largest, identity
-FROM mintage_namespace ORDER BY name;
-
--- name: insert_pool
-INSERT INTO mintage_pool (name, layout, identity, span_ms, floor_ms, quarantine_until_ms, history_lost)
-VALUES (:name, :layout, :identity, :span_ms, :floor_ms, :quarantine_until_ms, :history_lost);
-
--- name: update_pool
-UPDATE mintage_pool SET
-  identity = :identity, span_ms = :span_ms, floor_ms = :floor_ms,
-  quarantine_until_ms = :quarantine_until_ms, history_lost = :history_lost
-WHERE name = :name;
-
--- name: insert_node
-INSERT INTO mintage_node (pool, node, floor_ms, until_ms, span_ms, identity, token, holder)
-VALUES (:pool, :node, :floor_ms, :until_ms, :span_ms, :identity, :token, :holder);
-
--- name: update_node
-UPDATE mintage_node SET
-  floor_ms = :floor_ms, until_ms = :until_ms, span_ms = :span_ms,
-  identity = :identity, token = :token, holder = :holder
-WHERE pool = :pool AND node = :node;
-
--- name: insert_namespace
-INSERT INTO mintage_namespace (name, high_water, maximum, stride, largest, identity)
-VALUES (:name, :high_water, :maximum, :stride, :largest, :identity);
-
--- name: update_namespace
-UPDATE mintage_namespace SET high_water = :high_water, largest = :largest, identity = :identity WHERE name = :name;

@@ -7,7 +7,8 @@ CREATE TABLE mintage_pool (
   span_ms INTEGER NOT NULL,
   floor_ms INTEGER NOT NULL,
   quarantine_until_ms INTEGER NOT NULL,
-  history_lost INTEGER NOT NULL
+  history_lost INTEGER NOT NULL,
+  changes INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE mintage_node (
@@ -19,6 +20,8 @@ CREATE TABLE mintage_node (
   identity TEXT NOT NULL,
   token TEXT,
   holder TEXT,
+  cloned_ms INTEGER NOT NULL,
+  changes INTEGER NOT NULL,
   PRIMARY KEY (pool, node)
 ) STRICT, WITHOUT ROWID;
 
@@ -30,5 +33,11 @@ CREATE TABLE mintage_namespace (
   maximum INTEGER NOT NULL,
   stride INTEGER NOT NULL,
   largest INTEGER NOT NULL,
-  identity TEXT NOT NULL
+  identity TEXT NOT NULL,
+  floor INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
+
+-- A file that was removed and made anew may have the inode that the old one had.
+CREATE TABLE mintage_life (name TEXT NOT NULL) STRICT;
+
+INSERT INTO mintage_life VALUES (lower(hex(randomblob(16))));

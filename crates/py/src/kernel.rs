@@ -1,0 +1,84 @@
+//! What only the kernel knows: whether this process is still the one that it was, and randomness that no copy of it shares.
+
+#![allow(unsafe_code)]
+
+use std::io;
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+
+/// Where the epoch stands if no page can be had.
+static PLAIN: AtomicU64 = AtomicU64::new(0);
+
+/// Where it stands: 0, or this process's epoch. Never changed after the module is imported.
+static EPOCH: AtomicPtr<AtomicU64> = AtomicPtr::new((&raw const PLAIN).cast_mut());
+
+/// The word that holds this process's epoch, and 0 in a process that was forked since, by whatever means.
+#[inline(always)]
+pub fn epoch_word() -> &'static AtomicU64 {
+    // SAFETY: it points to a static or to the page of `watch_forks`, which is never unmapped.
+    unsafe { &*EPOCH.load(Ordering::Relaxed) }
+}
+
+/// Whether the kernel empties the word at a fork; otherwise only forks of the C library's `fork` do.
+pub fn is_wiped() -> bool {
+    !std::ptr::eq(epoch_word(), &raw const PLAIN)
+}
+
+/// Has forks noticed, whoever forks. Handlers alone would miss a raw `clone(2)`, and Python's own any fork in C.
+#[cfg(unix)]
+pub fn watch_forks() -> io::Result<()> {
+    extern "C" fn in_child() {
+        epoch_word().store(0, Ordering::Release);
+    }
+    #[cfg(target_os = "linux")]
+    // SAFETY: the page is new and zero, its word aligned; it is handed out whole and stays for ever. A kernel that cannot
+    // wipe it gets it back at once.
+    unsafe {
+        let size = libc::sysconf(libc::_SC_PAGESIZE) as usize;
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        let page = libc::mmap(std::ptr::null_mut(), size, access, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0);
+        if page != libc::MAP_FAILED {
+            if libc::madvise(page, size, libc::MADV_WIPEONFORK) == 0 {
+                EPOCH.store(page.cast(), Ordering::Release);
+            } else {
+                libc::munmap(page, size);
+            }
+        }
+    }
+    // SAFETY: the handler does nothing but store an atomic number, and extensions are never unloaded.
+    match unsafe { libc::pthread_atfork(None, None, Some(in_child)) } {
+        0 => Ok(()),
+        error => Err(io::Error::from_raw_os_error(error)),
+    }
+}
+
+#[cfg(not(unix))]
+pub fn watch_forks() -> io::Result<()> {
+    Ok(())
+}
+
+/// Fills `bytes` with randomness of the kernel's, drawn now.
+///
+/// Never the C library's `getrandom`: the state of its generator is in this process's memory, and a copy of the process
+/// that was made by a snapshot would draw the same.
+#[cfg(target_os = "linux")]
+pub fn random(mut bytes: &mut [u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        // SAFETY: the kernel writes at most `len` bytes at the start of the slice.
+        let drawn = unsafe { libc::syscall(libc::SYS_getrandom, bytes.as_mut_ptr(), bytes.len(), 0) };
+        match usize::try_from(drawn) {
+            Ok(drawn) => bytes = &mut bytes[drawn..],
+            Err(_) => {
+                let error = io::Error::last_os_error();
+                if error.kind() != io::ErrorKind::Interrupted {
+                    return Err(error);
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(not(target_os = "linux"))]
+pub fn random(bytes: &mut [u8]) -> io::Result<()> {
+    getrandom::fill(bytes).map_err(|error| io::Error::other(error.to_string()))
+}

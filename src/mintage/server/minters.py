@@ -1,0 +1,111 @@
+"""IDs of all schemes: a generator of each, made at its first ID, with a node number that the service leases."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from mintage import formats, locality, sno, snowflake
+from mintage.errors import FieldError, RequestError
+from mintage.lease import MAX_INTEGER
+from mintage.server.threads import Threads
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+
+    from mintage.server.metrics import Metrics
+    from mintage.server.settings import Settings
+    from mintage.store import Store
+
+__all__ = ["GENERATORS", "Generator", "Minters"]
+
+Generator = sno.Generator | snowflake.Generator | locality.Generator
+
+GENERATORS: Final[dict[str, type[Generator]]] = {
+    "sno": sno.Generator,
+    "snowflake": snowflake.Generator,
+    "locality": locality.Generator,
+}
+_THREADS: Final = 4
+
+
+class Minters:
+    """The generators of a service."""
+
+    def __init__(self, settings: Settings, store: Store, metrics: Metrics) -> None:
+        self._settings = settings
+        self._store = store
+        self._metrics = metrics
+        # Apart from the store's, as a layout that has few IDs keeps who mints waiting.
+        self._threads = Threads(_THREADS, "mintage-mint")
+        self._generators: dict[str, Generator] = {}
+        self._minting: Counter[str] = Counter()
+        """By scheme, how many IDs are being minted."""
+        # A second's, as whoever waits for more has a thread.
+        self._most = {"snowflake": max(1, settings.layout.ids_per_second)}
+        """By scheme, how many may be minted at a time, where that is bounded."""
+
+    def ends(self) -> dict[str, datetime | None]:
+        """By scheme, when its layout can hold no later time."""
+        return {
+            "sno": formats.SNO.expires,
+            "snowflake": formats.of_layout(self._settings.layout, "").expires,
+            "locality": formats.LOCALITY_ENDS,
+        }
+
+    def generators(self) -> dict[str, Generator]:
+        """The schemes of which IDs were minted, and their generators."""
+        return dict(self._generators)
+
+    def check_scheme(self, scheme: str) -> None:
+        """:raises RequestError: ``request.malformed``: there is no such scheme."""
+        if scheme not in GENERATORS:
+            raise RequestError(f"scheme {scheme!r:.60} is none of {', '.join(GENERATORS)}", code="request.malformed")
+
+    async def mint(self, scheme: str, count: int, meta: int) -> list[str]:
+        """``count`` IDs of a scheme that there is; what comes of it is :meth:`Service.mint`'s."""
+        most = self._most.get(scheme, MAX_INTEGER)
+        limit = min(self._settings.max_count, most)
+        if not 1 <= count <= limit:
+            raise FieldError(f"count {count} is outside 1..{limit}", code="field.range")
+        if self._minting[scheme] and self._minting[scheme] + count > most:
+            raise RequestError(
+                f"{self._minting[scheme]} IDs of {scheme} are being minted already, and a second has {most}",
+                code="request.busy",
+                retry_after_ms=1000,
+            )
+        if not 0 <= meta <= (255 if scheme == "sno" else 0):
+            bounds = "outside 0..255" if scheme == "sno" else f"not 0: {scheme} has no metabyte"
+            raise FieldError(f"meta {meta} is {bounds}", code="field.range")
+        self._minting[scheme] += count
+        try:
+            ids = await self._threads.run(self._mint, scheme, count, meta)
+        finally:
+            self._minting[scheme] -= count
+        self._metrics.ids(scheme, count)
+        return ids
+
+    def _mint(self, scheme: str, count: int, meta: int) -> list[str]:
+        generator = self._generators.get(scheme)
+        if generator is None:
+            make: Callable[..., Generator] = GENERATORS[scheme]
+            if scheme == "snowflake":
+                make = partial(make, layout=self._settings.layout, nodes=self._settings.nodes)
+            made = make(
+                store=self._store,
+                span_ms=self._settings.span_ms,
+                on_lease_lost="move",
+                max_wait_ms=self._settings.max_wait_ms,
+            )
+            generator = self._generators.setdefault(scheme, made)
+            if generator is not made:
+                made.close()
+        if isinstance(generator, sno.Generator):
+            return list(map(str, generator.batch(count, meta)))
+        return list(map(str, generator.batch(count)))
+
+    def close(self) -> None:
+        """Mints no more; the generators are for whoever asks to close."""
+        self._threads.close()

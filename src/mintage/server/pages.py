@@ -1,0 +1,106 @@
+"""The pages for whoever looks after the service: ``/healthz``, ``/readyz``, ``/metrics`` and ``/debug/profile``."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from mintage.errors import RequestError
+from mintage.server import profile
+from mintage.server.health import is_ready
+from mintage.server.keys import token_of
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from mintage.server.service import Service
+
+__all__ = ["routes"]
+
+_FRESH = {"Cache-Control": "no-store"}
+
+
+def routes(service: Service) -> list[Route]:
+    """All of them."""
+    return [
+        Route("/healthz", _healthz),
+        _readyz(service),
+        _metrics(service),
+        _profile(service),
+    ]
+
+
+async def _healthz(_: Request) -> Response:
+    """For everybody: answers as long as the event loop turns."""
+    return JSONResponse({"status": "ok"}, headers=_FRESH)
+
+
+def _readyz(service: Service) -> Route:
+    """For everybody: 200 while requests can be served; names of namespaces only where there are no keys."""
+
+    async def readyz(_: Request) -> Response:
+        watch = service.watch
+        held = {namespace: sequence.held for namespace, sequence in service.sequences().items()}
+        ready = is_ready(draining=service.draining, store_up=bool(watch.store_up), held=held)
+        body: dict[str, object] = {
+            "ready": ready,
+            "draining": service.draining,
+            "store": "up" if watch.store_up else "down",
+            "since": watch.since.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        }
+        if not service.settings.has_keys:
+            body["sequences"] = {namespace: {"held": level} for namespace, level in sorted(held.items())}
+        return JSONResponse(body, 200 if ready else 503, headers=_FRESH)
+
+    return Route("/readyz", readyz)
+
+
+def _metrics(service: Service) -> Route:
+    """For whoever has the right ``metrics``."""
+
+    async def metrics(request: Request) -> Response:
+        service.caller(token_of(request)).check("metrics", "")
+        service.metrics.gather(service)
+        # In a thread: a thousand namespaces make a long text, and others want to be served.
+        text, content_type = await asyncio.to_thread(service.metrics.render)
+        return Response(text, media_type=content_type, headers=_FRESH)
+
+    return Route("/metrics", metrics)
+
+
+def _profile(service: Service) -> Route:
+    """``?seconds=5&format=html|text|speedscope``, for whoever has the right ``admin``.
+
+    Without keys there is no such caller: a profile shows paths of the machine.
+    """
+    running = False
+
+    async def take(request: Request) -> Response:
+        nonlocal running
+        caller = service.caller(token_of(request))
+        if not service.settings.has_keys:
+            raise RequestError(
+                "a profile needs a key with the right admin, and this service has no keys: configure one, see "
+                "'mintage keys new'",
+                code="request.rights",
+            )
+        caller.check("admin", "")
+        seconds = profile.read_seconds(request.query_params.get("seconds", "5"))
+        form = profile.read_form(request.query_params.get("format", "html"))
+        if running:
+            raise RequestError(
+                "a profile is being taken: one at a time", code="request.busy", retry_after_ms=1000 * profile.LONGEST_S
+            )
+        running = True
+        try:
+            session = await profile.take(seconds, lambda: service.draining)
+            # In a thread: drawing thousands of samples takes a while.
+            text = await asyncio.to_thread(profile.draw, session, form)
+        finally:
+            running = False
+        return Response(text, media_type=profile.TYPES[form], headers=_FRESH)
+
+    return Route("/debug/profile", take)

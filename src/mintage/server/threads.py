@@ -1,0 +1,56 @@
+"""Threads for what may wait, so that the event loop never does."""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
+
+from mintage.errors import RequestError, StoreError
+from mintage.keeper import LONGEST_PAUSE_S
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["Threads"]
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+#: More callers than this do not wait for a thread.
+_MOST_WAITING: Final = 4096
+
+
+class Threads:
+    """A bounded number of them, and of callers that wait for one."""
+
+    def __init__(self, count: int, name: str) -> None:
+        self._threads = ThreadPoolExecutor(count, thread_name_prefix=name)
+        self._waiting = 0
+
+    async def run(self, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """What the verb returns.
+
+        :raises RequestError: ``request.busy``.
+        :raises MintError: as the verb; where the store is away, with ``retry_after_ms``.
+        """
+        if self._waiting >= _MOST_WAITING:
+            raise RequestError(
+                f"{self._waiting} requests wait for the store already: try again in a second",
+                code="request.busy",
+                retry_after_ms=1000,
+            )
+        self._waiting += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._threads, partial(verb, *args, **kwargs))
+        except StoreError as error:
+            if error.code == "store.unavailable" and error.retry_after_ms is None:
+                error.retry_after_ms = round(LONGEST_PAUSE_S * 1000)
+            raise
+        finally:
+            self._waiting -= 1
+
+    def close(self) -> None:
+        """Starts nothing more."""
+        self._threads.shutdown(wait=False)

@@ -1,0 +1,73 @@
+"""mintage's own HTTP interface, a module a resource: its forms, its answers, its operations.
+
+Integers of 64 bits are strings in JSON, as in the JSON of protobuf.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.routing import BaseRoute, Match
+
+from mintage.errors import RequestError
+from mintage.server.keys import token_of
+from mintage.server.operation import Operation, exchange_of
+from mintage.server.v1 import ids, leases, sequences, store
+
+if TYPE_CHECKING:
+    from starlette.types import Receive, Scope, Send
+
+    from mintage.server.service import Service
+
+__all__ = ["OPERATIONS", "Operations"]
+
+OPERATIONS: Final[tuple[Operation, ...]] = (
+    *sequences.OPERATIONS,
+    *ids.OPERATIONS,
+    *leases.OPERATIONS,
+    *store.OPERATIONS,
+)
+
+
+class Operations(BaseRoute):
+    """All operations as one route. A name may hold a colon, so a path may be of several."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        """Which operations the path is of, by method."""
+        if scope["type"] != "http":
+            return Match.NONE, {}
+        path = scope["path"]
+        found: dict[str, Operation] = {}
+        for each in OPERATIONS:
+            if each.pattern.fullmatch(path):
+                found.setdefault(each.method, each)
+        if "GET" in found:
+            found["HEAD"] = found["GET"]
+        return (Match.FULL, {"mintage.operations": found}) if found else (Match.NONE, {})
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answers."""
+        found: dict[str, Operation] = scope["mintage.operations"]
+        exchange = exchange_of(scope)
+        chosen = found.get(scope["method"])
+        if chosen is None:
+            raise HTTPException(405, headers={"Allow": ", ".join(sorted(found))})
+        exchange.operation = chosen.name
+        caller = self._service.caller(token_of(Request(scope)))
+        exchange.caller = caller.name
+        try:
+            response = await chosen.answer_to(scope, receive, self._service, caller)
+        except RequestError as error:
+            # A name may end like the verb of another operation; where there is none of that name, the verb was meant.
+            verbs = {each.method for each in found.values() if ":" in each.path}
+            if error.code == "request.namespace" and verbs and chosen.method not in verbs:
+                raise HTTPException(405, headers={"Allow": ", ".join(sorted(verbs))}) from error
+            raise
+        if chosen.method == "GET":
+            response.headers["Cache-Control"] = "no-store"
+        await response(scope, receive, send)

@@ -1,0 +1,47 @@
+"""Forms of more than one resource."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Final
+
+from pydantic import AfterValidator, BeforeValidator, Field
+
+from mintage.lease import MAX_COUNT, check_name
+from mintage.server.operation import Limit
+
+__all__ = ["LATEST_MS", "NAME", "NAMED", "Count", "Ms", "named", "whole"]
+
+
+def whole(value: object) -> int:
+    """Python's own reading of numbers takes more than JSON and decimal digits: ``1_000``, ``5.0``, ``True``."""
+    if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,20}", value):
+        return int(value)
+    if type(value) is not int:
+        raise ValueError("is not a whole number")
+    return value
+
+
+def named(what: str) -> AfterValidator:
+    """Refuses what is no name of a namespace or pool."""
+
+    def check(name: str) -> str:
+        check_name(name, what)
+        return name
+
+    return AfterValidator(check)
+
+
+NAME: Final = {"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._:@-]{0,127}$"}
+LATEST_MS: Final = 2**53 - 1
+Count = Annotated[
+    int,
+    Field(ge=1, le=MAX_COUNT, description="How many, at most the service's `max_count`.", examples=[3]),
+    BeforeValidator(whole),
+    Limit("max_count"),
+]
+Ms = Annotated[
+    int, Field(ge=0, le=LATEST_MS, description="Milliseconds since the Unix epoch.", examples=[1763719200000])
+]
+NAMED: Final = ("config.name",)
+"""The errors of whatever has a name in its path."""

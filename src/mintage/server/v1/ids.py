@@ -1,0 +1,102 @@
+"""``/v1/ids`` and ``/v1/inspect``: IDs of all schemes."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final, Literal
+
+from pydantic import BeforeValidator, Field
+from typing_extensions import TypedDict
+
+from mintage import anatomy
+from mintage.server.operation import Ask, operation
+from mintage.server.v1.forms import Count, whole
+
+__all__ = ["OPERATIONS"]
+
+
+# --- what is taken --------------------------------------------------------------------------------------------------
+
+Scheme = Annotated[Literal["sno", "snowflake", "locality"], Field(description="The scheme.", examples=["snowflake"])]
+Meta = Annotated[
+    int, Field(ge=0, le=255, description="sno's metabyte; 0 for others.", examples=[0]), BeforeValidator(whole)
+]
+ID = Annotated[
+    str,
+    Field(min_length=1, max_length=4096, description="An ID of any scheme.", examples=["01ARZ3NDEKTSV4RRFFQ69G5FAV"]),
+]
+
+
+# --- what is answered -----------------------------------------------------------------------------------------------
+
+
+class Minted(TypedDict):
+    """The text of each ID; a snowflake's is decimal."""
+
+    scheme: Annotated[str, Field(examples=["snowflake"])]
+    ids: Annotated[list[str], Field(examples=[["175928847299117063"]])]
+
+
+class FieldFacts(TypedDict):
+    """A field of an ID."""
+
+    name: str
+    role: str
+    bits: Annotated[list[int], Field(description="Its highest and its lowest bit.", examples=[[63, 22]])]
+    value: Annotated[int | str, Field(description="A string where it may exceed 32 bits.")]
+    meaning: str
+
+
+class AnatomyFacts(TypedDict):
+    """One reading of an ID."""
+
+    scheme: Annotated[str, Field(examples=["ulid"])]
+    layout: str | None
+    text: str
+    bytes: Annotated[str, Field(description="In hexadecimal.")]
+    int: str
+    time: Annotated[str | None, Field(description="RFC 3339, in UTC.", examples=["2016-07-30T23:54:10.259Z"])]
+    likelihood: float
+    why: str
+    fields: list[FieldFacts]
+
+
+class Anatomies(TypedDict):
+    """Every scheme that the ID can be of, likeliest first."""
+
+    input: str
+    anatomies: list[AnatomyFacts]
+
+
+# --- operations -----------------------------------------------------------------------------------------------------
+
+
+@operation(
+    "POST",
+    "/v1/ids/{scheme}",
+    name="mint",
+    right="mint",
+    codes=(
+        "field.range",
+        "config.pool",
+        "config.span",
+        "clock.rollback",
+        "clock.range",
+        "sequence.exhausted",
+        "lease.none_free",
+        "lease.clock",
+        "lease.lost",
+    ),
+)
+async def _mint(ask: Ask, scheme: Scheme, count: Count = 1, meta: Meta = 0) -> Minted:
+    """Mint IDs of a scheme, with a node number that the service leases."""
+    return {"scheme": scheme, "ids": await ask.service.mint(ask.caller, scheme, count, meta)}
+
+
+@operation("GET", "/v1/inspect/{id}", name="inspect", codes=("parse.unknown",))
+async def _inspect(_ask: Ask, id: ID) -> Anatomies:
+    """Take an ID apart: every scheme that it can be, likeliest first."""
+    found: list[AnatomyFacts] = [each.as_dict() for each in anatomy.inspect(id)]  # type: ignore[misc]
+    return {"input": id, "anatomies": found}
+
+
+OPERATIONS: Final = (_mint, _inspect)

@@ -1,0 +1,335 @@
+"""``/v1/pools`` and ``/v1/leases``: node numbers, and who holds them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Final, cast
+
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
+from typing_extensions import TypedDict
+
+from mintage.lease import (
+    MAX_INTEGER,
+    MAX_NODES,
+    MAX_SPAN_MS,
+    MIN_SPAN_MS,
+    SPAN_MS,
+    Lease,
+    check_nodes,
+    check_span,
+)
+from mintage.server.operation import Ask, Body, Header, operation
+from mintage.server.v1.forms import LATEST_MS, NAME, NAMED, Ms, named, whole
+from mintage.store.records import to_json
+
+if TYPE_CHECKING:
+    from mintage.lease import NodeRecord, PoolRecord
+
+__all__ = ["OPERATIONS"]
+
+
+# --- what is taken --------------------------------------------------------------------------------------------------
+
+
+def _span(span_ms: int) -> int:
+    check_span(span_ms)
+    return span_ms
+
+
+Pool = Annotated[str, named("pool"), WithJsonSchema({**NAME, "description": "The pool.", "examples": ["sno"]})]
+Span = Annotated[
+    int,
+    AfterValidator(_span),
+    WithJsonSchema(
+        {
+            "type": "integer",
+            "minimum": MIN_SPAN_MS,
+            "maximum": MAX_SPAN_MS,
+            "description": "How long a window is, in milliseconds.",
+            "examples": [SPAN_MS],
+        }
+    ),
+]
+Layout = Annotated[
+    str,
+    Field(pattern="^[ -~]{1,500}$", description="What the pool's node numbers mean.", examples=["sno/1"]),
+]
+Holder = Annotated[
+    str,
+    Field(max_length=200, pattern=r"^[^\x00]*$", description="Who holds it, for people.", examples=["web-1:4242"]),
+]
+_TOKEN: Final = "^[A-Za-z0-9._-]{1,64}$"  # noqa: S105 - the form of one
+_NODE: Final = {"type": "integer", "minimum": 0, "maximum": MAX_NODES - 1, "examples": [0]}
+# The rules have words of their own for node numbers that no pool has.
+Number = Annotated[int, WithJsonSchema(_NODE)]
+Node = Annotated[
+    int,
+    Field(ge=-MAX_INTEGER, le=MAX_INTEGER),
+    BeforeValidator(whole),
+    WithJsonSchema({**_NODE, "description": "The node number."}),
+]
+UsedUntil = Annotated[
+    int,
+    Field(
+        ge=0,
+        le=LATEST_MS,
+        description="The first time that was not minted in, in milliseconds since the Unix epoch.",
+        examples=[1763719200000],
+    ),
+    BeforeValidator(whole),
+]
+Token = Annotated[
+    str,
+    Header("Lease-Token"),
+    Field(pattern=_TOKEN, description="The token of the lease.", examples=["0f" * 16]),
+]
+
+
+class NewPool(Body):
+    """A pool to be made, or freed from its quarantine."""
+
+    layout: Layout
+    span_ms: Span = SPAN_MS
+
+
+class Nodes(Body):
+    """Node numbers from ``first`` to ``last``, both included."""
+
+    first: Number
+    last: Annotated[int, WithJsonSchema({**_NODE, "examples": [65535]})]
+
+    @model_validator(mode="after")
+    def _fit(self) -> Nodes:
+        check_nodes(self.as_range())
+        return self
+
+    def as_range(self) -> range:
+        """The same as a range."""
+        return range(self.first, self.last + 1)
+
+
+class NewLease(Body):
+    """A lease that is wanted."""
+
+    nodes: Annotated[Nodes, Field(description="To choose from, both ends included.")]
+    layout: Layout
+    holder: Holder = ""
+    now_ms: Annotated[Ms, Field(description="The holder's clock: milliseconds since the Unix epoch.")]
+    span_ms: Span = SPAN_MS
+    never_used: Annotated[bool, Field(description="Whether the node number must never have been granted.")] = False
+
+
+class HeldLease(Body):
+    """A lease as it is held, to be extended."""
+
+    floor_ms: Ms
+    until_ms: Ms
+    now_ms: Annotated[Ms, Field(description="The holder's clock: milliseconds since the Unix epoch.")]
+    next_token: Annotated[
+        str,
+        Field(
+            pattern=_TOKEN,
+            description="The token from now on, drawn at random; the same one again if no answer came.",
+            examples=["f0" * 16],
+        ),
+    ]
+    previous_token: Annotated[
+        str,
+        Field(
+            pattern="^[A-Za-z0-9._-]{0,64}$",
+            description="The token before, if there was one: all that a replica may know that took over.",
+            examples=["1e" * 16],
+        ),
+    ] = ""
+
+
+# --- what is answered -----------------------------------------------------------------------------------------------
+
+
+class PoolFacts(TypedDict):
+    """What the store keeps of a pool."""
+
+    name: Annotated[str, Field(examples=["sno"])]
+    layout: Annotated[str, Field(examples=["sno/1"])]
+    identity: Annotated[str, Field(description="The server that it was last written on.")]
+    span_ms: Annotated[int, Field(description="The longest span that it grants.", examples=[SPAN_MS])]
+    floor_ms: Annotated[int, Field(description="No window begins before.")]
+    quarantine_until_ms: Annotated[int, Field(description="Until then, nothing is granted.")]
+    history_lost: bool
+    changes: Annotated[int, Field(description="How often it was found on another server.", examples=[0])]
+
+
+class Pools(TypedDict):
+    """All pools, by name."""
+
+    pools: list[PoolFacts]
+
+
+class NodeFacts(TypedDict):
+    """What the store keeps of a node number that was granted at least once."""
+
+    pool: Annotated[str, Field(examples=["sno"])]
+    node: int
+    floor_ms: int
+    until_ms: Annotated[int, Field(description="The end of its last window.")]
+    span_ms: Annotated[int, Field(examples=[SPAN_MS])]
+    identity: Annotated[str, Field(description="The server that it was last written on.")]
+    held: Annotated[bool, Field(description="Whether it was neither released nor revoked.")]
+    holder: str | None
+    cloned_ms: Annotated[
+        int,
+        Field(description="When a copy of the holder last came with a token of before; 0 if none did.", examples=[0]),
+    ]
+    changes: Annotated[int, Field(description="The pool's, when it was last written.", examples=[0])]
+
+
+class Leases(TypedDict):
+    """All node numbers that were granted at least once, by pool and number."""
+
+    leases: list[NodeFacts]
+
+
+class LeaseFacts(TypedDict):
+    """A lease: the right to mint IDs of a node number whose times lie in ``[floor_ms, until_ms)``."""
+
+    pool: Annotated[str, Field(examples=["sno"])]
+    node: int
+    floor_ms: int
+    until_ms: int
+    token: Annotated[str, Field(description="Proves the right to extend it: keep it secret.", examples=["0f" * 16])]
+
+
+def _pool(record: PoolRecord) -> PoolFacts:
+    return cast("PoolFacts", to_json(record))
+
+
+def _node(record: NodeRecord) -> NodeFacts:
+    values = to_json(record)
+    # Whoever has the token has the lease.
+    values["held"] = values.pop("token") is not None
+    return cast("NodeFacts", values)
+
+
+def _lease(lease: Lease) -> LeaseFacts:
+    return {
+        "pool": lease.pool,
+        "node": lease.node,
+        "floor_ms": lease.floor_ms,
+        "until_ms": lease.until_ms,
+        "token": lease.token,
+    }
+
+
+# --- operations -----------------------------------------------------------------------------------------------------
+
+
+@operation("GET", "/v1/pools", name="describe", right="describe")
+async def _list_pools(ask: Ask) -> Pools:
+    """List all pools of node numbers.
+
+    This needs the right `describe` for all names, `*`.
+    """
+    records = await ask.service.ask(ask.caller, "describe", "", ask.service.store.list_pools)
+    return {"pools": [_pool(each) for each in records]}
+
+
+@operation("PUT", "/v1/pools/{pool}", name="create", right="create", codes=(*NAMED, "config.span", "config.pool"))
+async def _put_pool(ask: Ask, pool: Pool, body: NewPool) -> PoolFacts:
+    """Make a pool of node numbers, or end the quarantine of one.
+
+    Of a pool that exists, nothing but the quarantine changes: end it only if nothing that minted from the pool still
+    runs.
+    """
+    make = ask.service.store.create_pool
+    record = await ask.service.ask(ask.caller, "create", pool, make, pool, layout=body.layout, span_ms=body.span_ms)
+    return _pool(record)
+
+
+@operation("GET", "/v1/leases", name="describe", right="describe", codes=NAMED)
+async def _list_leases(ask: Ask, pool: Pool = "") -> Leases:
+    """List who holds which node number, of one pool or of all.
+
+    Without `pool`, this needs the right `describe` for all names, `*`. Tokens are not shown.
+    """
+    records = await ask.service.ask(ask.caller, "describe", pool, ask.service.store.list_leases, pool or None)
+    return {"leases": [_node(each) for each in records]}
+
+
+@operation(
+    "POST",
+    "/v1/leases/{pool}",
+    name="lease",
+    right="lease",
+    codes=(*NAMED, "field.range", "config.node", "config.span", "config.pool", "lease.none_free", "lease.clock"),
+    statuses=(201,),
+)
+async def _acquire(ask: Ask, pool: Pool, body: NewLease) -> LeaseFacts:
+    """Lease a node number that nobody can still be using.
+
+    The holder may mint IDs of `node` whose times lie in `[floor_ms, until_ms)`, and no others. The first lease makes
+    the pool.
+    """
+    lease = await ask.service.ask(
+        ask.caller,
+        "lease",
+        pool,
+        ask.service.store.acquire,
+        pool,
+        nodes=body.nodes.as_range(),
+        layout=body.layout,
+        holder=body.holder,
+        now_ms=body.now_ms,
+        span_ms=body.span_ms,
+        never_used=body.never_used,
+    )
+    return _lease(lease)
+
+
+@operation(
+    "PATCH",
+    "/v1/leases/{pool}/{node}",
+    name="lease",
+    right="lease",
+    codes=(*NAMED, "field.range", "lease.lost", "lease.clock"),
+)
+async def _extend(ask: Ask, pool: Pool, node: Node, lease_token: Token, body: HeldLease) -> LeaseFacts:
+    """Extend a lease: its window ends a span from now, or later; it never gets shorter. Its token is another then.
+
+    Whoever comes with a token of before, such as a copy of the holder, has lost the lease.
+    """
+    held = Lease(pool, node, body.floor_ms, body.until_ms, lease_token, body.previous_token)
+    extend = ask.service.store.extend
+    asked = ask.service.ask(ask.caller, "lease", pool, extend, held, now_ms=body.now_ms, next_token=body.next_token)
+    return _lease(await asked)
+
+
+@operation(
+    "DELETE",
+    "/v1/leases/{pool}/{node}",
+    name="lease",
+    right="lease",
+    codes=(*NAMED, "field.range", "lease.lost"),
+    statuses=(204,),
+)
+async def _release(ask: Ask, pool: Pool, node: Node, lease_token: Token, used_until_ms: UsedUntil) -> None:
+    """Release a lease; the next holder may start at `used_until_ms`."""
+    held = Lease(pool, node, 0, 0, lease_token)
+    release = ask.service.store.release
+    await ask.service.ask(ask.caller, "lease", pool, release, held, used_until_ms=used_until_ms)
+
+
+@operation(
+    "POST",
+    "/v1/leases/{pool}/{node}:revoke",
+    name="lease",
+    right="admin",
+    codes=(*NAMED, "field.range", "lease.unknown"),
+)
+async def _revoke(ask: Ask, pool: Pool, node: Node) -> NodeFacts:
+    """Take a node number from its holder, at the end of the holder's window.
+
+    The holder mints to the end of its window and cannot extend it; nobody else gets the node number before that.
+    """
+    return _node(await ask.service.ask(ask.caller, "admin", pool, ask.service.store.revoke, pool, node))
+
+
+OPERATIONS: Final = (_list_pools, _put_pool, _list_leases, _acquire, _extend, _release, _revoke)

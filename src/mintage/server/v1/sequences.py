@@ -1,0 +1,254 @@
+"""``/v1/sequences``: namespaces and their integers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Final, cast
+
+from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
+from typing_extensions import TypedDict
+
+from mintage.errors import FieldError
+from mintage.lease import MAX_COUNT, MAX_INTEGER, MAX_STRIDE, Segment
+from mintage.server.operation import Ask, Body, Limit, operation
+from mintage.server.v1.forms import NAME, NAMED, Count, named, whole
+from mintage.store.records import to_json
+
+if TYPE_CHECKING:
+    from mintage.lease import NamespaceRecord
+
+__all__ = ["OPERATIONS"]
+
+
+# --- what is taken --------------------------------------------------------------------------------------------------
+
+Namespace = Annotated[
+    str, named("namespace"), WithJsonSchema({**NAME, "description": "The namespace.", "examples": ["orders"]})
+]
+Reserve = Annotated[
+    int,
+    Field(ge=1, le=MAX_COUNT, description="How many, at most the service's `max_reserve`.", examples=[1000]),
+    BeforeValidator(whole),
+    Limit("max_reserve"),
+]
+Integer = Annotated[
+    int,
+    Field(ge=0, le=MAX_INTEGER),
+    BeforeValidator(whole),
+    WithJsonSchema({"type": ["string", "integer"], "pattern": "^[0-9]{1,19}$", "minimum": 0, "maximum": MAX_INTEGER}),
+]
+Stride = Annotated[int, Field(ge=1, le=MAX_STRIDE, description="The distance of two integers.", examples=[1])]
+
+
+class Tail(Body):
+    """A segment as it was reserved, and the first of its integers that was not used."""
+
+    first: Annotated[Integer, Field(examples=["1"])]
+    last: Annotated[Integer, Field(examples=["1000"])]
+    stride: Stride = 1
+    first_unused: Annotated[Integer, Field(examples=["900"])]
+
+    @model_validator(mode="after")
+    def _fits(self) -> Tail:
+        """Whatever else came in would move the namespace to integers that it does not have."""
+        segment = range(self.first, self.last + 1, self.stride)
+        if not segment or segment[-1] != self.last or self.first_unused not in segment:
+            raise FieldError(
+                f"first_unused {self.first_unused} is none of the integers from {self.first} to {self.last} with "
+                f"stride {self.stride}",
+                code="field.range",
+            )
+        return self
+
+
+class NewNamespace(Body):
+    """A namespace to be made; or, with ``floor`` alone, the floor of one to be raised."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"start": "1"}]})
+
+    start: Annotated[Integer, Field(description="No integer is below.", examples=["1"])] = 1
+    maximum: Annotated[Integer, Field(description="No integer is above.", examples=[str(MAX_INTEGER)])] = MAX_INTEGER
+    stride: Stride = 1
+    offset: Annotated[
+        int, Field(ge=0, lt=MAX_STRIDE, description="What integers are modulo the stride.", examples=[0])
+    ] = 0
+    floor: Integer = Field(
+        default_factory=int, description="No integer below is handed out any more.", examples=["5000"]
+    )
+
+    @model_validator(mode="after")
+    def _is_one_of_two(self) -> NewNamespace:
+        if self.is_floor and len(self.model_fields_set) > 1:
+            raise ValueError("has floor and other members: a floor is raised alone")
+        return self
+
+    @property
+    def is_floor(self) -> bool:
+        """Whether a floor is to be raised."""
+        return "floor" in self.model_fields_set
+
+
+_ORDINARY: Final = NewNamespace()
+
+
+# --- what is answered -----------------------------------------------------------------------------------------------
+
+Text64 = Annotated[str, Field(pattern="^-?[0-9]{1,19}$", examples=["1"])]
+
+
+class Integers(TypedDict):
+    """Integers, in the order in which they were taken; in a row as a rule, not always."""
+
+    namespace: Annotated[str, Field(examples=["orders"])]
+    ids: Annotated[list[Text64], Field(examples=[["1", "2", "3"]])]
+
+
+class Reserved(TypedDict):
+    """A segment: the integers ``first``, ``first + stride``, … ``last``."""
+
+    namespace: Annotated[str, Field(examples=["orders"])]
+    first: Text64
+    last: Annotated[Text64, Field(examples=["1000"])]
+    stride: Annotated[int, Field(examples=[1])]
+    count: Annotated[int, Field(description="Fewer than asked for where fewer are left.", examples=[1000])]
+    floor: Annotated[
+        Text64,
+        Field(description="Hand out nothing below it any more, of earlier segments either; 0 is none.", examples=["0"]),
+    ]
+
+
+class GivenBack(TypedDict):
+    """Whether the tail was the last that was reserved, and so is reserved anew by whoever comes next."""
+
+    taken_back: bool
+
+
+class NamespaceFacts(TypedDict):
+    """What the store keeps of a namespace."""
+
+    namespace: Annotated[str, Field(examples=["orders"])]
+    high_water: Annotated[
+        Text64, Field(description="The last integer reserved; a stride before the first if there is none yet.")
+    ]
+    maximum: Annotated[Text64, Field(examples=[str(MAX_INTEGER)])]
+    stride: Annotated[int, Field(examples=[1])]
+    largest: Annotated[int, Field(description="The largest count that was ever reserved at once.", examples=[1000])]
+    identity: Annotated[str, Field(description="The server that it was last written on.")]
+    floor: Annotated[Text64, Field(description="No integer below is reserved any more; 0 is none.", examples=["0"])]
+
+
+class Namespaces(TypedDict):
+    """All namespaces, by name."""
+
+    sequences: list[NamespaceFacts]
+
+
+def _namespace(record: NamespaceRecord) -> NamespaceFacts:
+    values = to_json(record)
+    values["namespace"] = values.pop("name")
+    return cast("NamespaceFacts", values)
+
+
+# --- operations -----------------------------------------------------------------------------------------------------
+
+_COUNTED: Final = (*NAMED, "field.range", "request.namespace", "request.namespaces", "sequence.exhausted")
+
+
+@operation("POST", "/v1/sequences/{namespace}:next", name="next", right="next", codes=_COUNTED)
+async def _next(ask: Ask, namespace: Namespace, count: Count = 1) -> Integers:
+    """Take the next integers of a namespace.
+
+    They are handed out of what the service holds. In the service's last resort (`fallback = "random"`), the answer has
+    the header `X-Mintage-Fallback: random`, and its integers are not known to be unique.
+    """
+    ids = await ask.service.next(ask.caller, namespace, count)
+    return {"namespace": namespace, "ids": [str(each) for each in ids]}
+
+
+@operation("POST", "/v1/sequences/{namespace}:reserve", name="reserve", right="reserve", codes=_COUNTED)
+async def _reserve(ask: Ask, namespace: Namespace, count: Reserve = 1000) -> Reserved:
+    """Reserve a segment in the store, to be handed out by the client.
+
+    Each call is a durable write of the store's. What the client does not hand out is skipped, unless it is given back.
+    """
+    segment = await ask.service.segment(ask.caller, namespace, count)
+    return {
+        "namespace": namespace,
+        "first": str(segment.first),
+        "last": str(segment.last),
+        "stride": segment.stride,
+        "count": len(segment),
+        "floor": str(segment.floor),
+    }
+
+
+@operation(
+    "POST",
+    "/v1/sequences/{namespace}:give-back",
+    name="give_back",
+    right="reserve",
+    codes=(*NAMED, "field.range"),
+)
+async def _give_back(ask: Ask, namespace: Namespace, body: Tail) -> GivenBack:
+    """Give back the unused tail of a segment.
+
+    It is taken back if it is still the last that was reserved, and if the same worker gave it to the same key. Ask once
+    only, even if no answer comes: by then its integers may belong to somebody else.
+    """
+    segment = Segment(namespace, body.first, body.last, body.stride)
+    return {"taken_back": await ask.service.give_back(ask.caller, segment, body.first_unused)}
+
+
+@operation("GET", "/v1/sequences", name="describe", right="describe")
+async def _list_namespaces(ask: Ask) -> Namespaces:
+    """List all namespaces.
+
+    This needs the right `describe` for all names, `*`.
+    """
+    records = await ask.service.ask(ask.caller, "describe", "", ask.service.store.list_namespaces)
+    return {"sequences": [_namespace(each) for each in records]}
+
+
+@operation("GET", "/v1/sequences/{namespace}", name="describe", right="describe", codes=(*NAMED, "request.namespace"))
+async def _find_namespace(ask: Ask, namespace: Namespace) -> NamespaceFacts:
+    """Describe a namespace."""
+    return _namespace(await ask.service.find_namespace(ask.caller, namespace))
+
+
+@operation(
+    "PUT",
+    "/v1/sequences/{namespace}",
+    name="create",
+    right="create",
+    codes=(*NAMED, "field.range", "config.namespace"),
+    statuses=(201, 200),
+)
+async def _put_namespace(ask: Ask, namespace: Namespace, body: NewNamespace = _ORDINARY) -> NamespaceFacts:
+    """Make a namespace, or raise the floor of one.
+
+    A namespace has the integers from `start` to `maximum` that are `offset` modulo `stride`; without a body, all of
+    them from 1 on. With `floor` alone, the floor is raised, and the answer is 200: a floor never moves back, and makes
+    a namespace that does not exist. Nothing below it is reserved or taken back any more; whoever holds a segment from
+    before learns of it with the next.
+    """
+    store = ask.service.store
+    if body.is_floor:
+        ask.status = 200
+        record = await ask.service.ask(ask.caller, "create", namespace, store.raise_floor, namespace, body.floor)
+        ask.service.made(namespace)
+        return _namespace(record)
+    record = await ask.service.ask(
+        ask.caller,
+        "create",
+        namespace,
+        store.create_namespace,
+        namespace,
+        start=body.start,
+        maximum=body.maximum,
+        stride=body.stride,
+        offset=body.offset,
+    )
+    ask.service.made(namespace)
+    return _namespace(record)
+
+
+OPERATIONS: Final = (_next, _reserve, _give_back, _list_namespaces, _find_namespace, _put_namespace)

@@ -1,0 +1,43 @@
+"""``/v1/store``: the store that all of it is reserved in."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from mintage.server.operation import Ask, operation
+
+__all__ = ["OPERATIONS"]
+
+
+class StoreFacts(TypedDict):
+    """What the service's store says of itself."""
+
+    url: Annotated[str, Field(description="Without the password.", examples=["sqlite:////var/lib/mintage/ids.db"])]
+    promise: Annotated[str, Field(description="How far uniqueness reaches: process, host or shared.")]
+    server: str
+    identity: str
+    now_ms: Annotated[int, Field(description="The store's clock: milliseconds since the Unix epoch.")]
+    warnings: list[str]
+
+
+@operation("GET", "/v1/store", name="describe", right="describe")
+async def _describe(ask: Ask) -> StoreFacts:
+    """Describe the service's store.
+
+    This needs the right `describe` for all names, `*`.
+    """
+    found = await ask.service.ask(ask.caller, "describe", "", ask.service.store.describe)
+    return {
+        "url": found.url,
+        "promise": found.promise,
+        "server": found.server,
+        "identity": found.identity,
+        "now_ms": found.now_ms,
+        "warnings": list(found.warnings),
+    }
+
+
+OPERATIONS: Final = (_describe,)

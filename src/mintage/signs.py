@@ -1,0 +1,188 @@
+"""Whether this process was restored from a snapshot, by what a restore cannot hide.
+
+:func:`judge` is pure: two looks at the signs in, a verdict out. :class:`Watch` is the shell around it that looks.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Final
+
+__all__ = ["Signs", "Verdict", "Watch", "judge", "started_s"]
+
+JUMP_NS: Final = 200_000_000
+"""By how much clocks may come apart between two looks. Slewing changes none of the distances, as it changes the pace of
+all; so does no leap second that is smeared. A step of NTP looks like a restore, and is treated as one."""
+_TRIES: Final = 5
+_UEVENTS: Final = 15
+"""The family of netlink in which the kernel announces what happens to devices."""
+_NEW_GENERATION: Final = b"NEW_VMGENID=1"
+"""What the kernel (6.10 and newer) says where its virtual machine was restored."""
+_PROC: Final = Path("/proc")
+_DRIVER: Final = Path("/sys/bus/platform/drivers/vmgenid")
+
+
+class Verdict(Enum):
+    """What two looks say."""
+
+    SAME = "same"
+    MAYBE = "maybe"
+    """A clock jumped: a restore, or somebody set the clock, or the machine slept."""
+    RESTORED = "restored"
+
+
+@dataclass(frozen=True, slots=True)
+class Signs:
+    """One look. Times are nanoseconds of the kernel's clocks; what the platform does not show is 0 or empty."""
+
+    realtime_ns: int = 0
+    monotonic_ns: int = 0
+    boottime_ns: int = 0
+    boot_id: str = ""
+    """The kernel's, another after each start of it."""
+    pid: int = 0
+    started: int = 0
+    """When this process started, in ticks since the kernel did."""
+    generations: int = 0
+    """How often the kernel was told that its virtual machine was restored, since the first look."""
+
+
+def judge(before: Signs, now: Signs) -> Verdict:
+    """What became of a process between two looks of its own."""
+    if (
+        before.pid != now.pid
+        or _differ(before.started, now.started)
+        or _differ(before.boot_id, now.boot_id)
+        or before.generations != now.generations
+    ):
+        return Verdict.RESTORED
+    passed = now.monotonic_ns - before.monotonic_ns
+    others = [now.realtime_ns - before.realtime_ns]
+    if before.boottime_ns and now.boottime_ns:
+        others.append(now.boottime_ns - before.boottime_ns)
+    if passed < 0 or any(abs(other - passed) > JUMP_NS for other in others):
+        return Verdict.MAYBE
+    return Verdict.SAME
+
+
+def _differ(before: object, now: object) -> bool:
+    """Whether both are known, and not the same."""
+    return bool(before) and bool(now) and before != now
+
+
+def started_ticks(stat: str) -> int:
+    """When a process started, from its ``/proc/PID/stat``: the 22nd field.
+
+    The second, its name in parentheses, may hold blanks and parentheses of its own.
+
+    :raises ValueError: it is no such line.
+    """
+    _, end, fields = stat.rpartition(")")
+    numbers = fields.split()
+    if not end or len(numbers) < 20:
+        raise ValueError("not a line of /proc/PID/stat")
+    return int(numbers[19])
+
+
+def _started() -> int:
+    with suppress(OSError, ValueError):
+        return started_ticks((_PROC / "self/stat").read_bytes().decode(errors="replace"))
+    return 0
+
+
+def _boot_id() -> str:
+    with suppress(OSError):
+        # UTF-8 is there for a process that may read no more of Python's own files, too; others need not be.
+        return (_PROC / "sys/kernel/random/boot_id").read_bytes().decode(errors="replace").strip()
+    return ""
+
+
+def _clocks() -> tuple[int, int, int]:
+    """The three clocks at one moment, as nearly as can be had: of some readings the quickest."""
+    boottime = getattr(time, "CLOCK_BOOTTIME", None)
+    best, shortest = (0, 0, 0), -1
+    for _ in range(_TRIES):
+        begin = time.monotonic_ns()
+        real = time.time_ns()
+        boot = time.clock_gettime_ns(boottime) if boottime is not None else 0
+        took = time.monotonic_ns() - begin
+        if shortest < 0 or took < shortest:
+            best, shortest = (real, begin, boot), took
+        if shortest < JUMP_NS // 100:
+            break
+    return best
+
+
+def started_s() -> int:
+    """When this process started, in seconds since the Unix epoch, as far as it can be known."""
+    boottime = getattr(time, "CLOCK_BOOTTIME", None)
+    if boottime is None or not (ticks := _started()):
+        return round(time.time() - time.process_time())
+    return round(time.time() - time.clock_gettime(boottime) + ticks / os.sysconf("SC_CLK_TCK"))
+
+
+class Watch:
+    """Looks at the signs of this process, now and then. For one thread at a time."""
+
+    def __init__(self) -> None:
+        self._before: Signs | None = None
+        self._generations = 0
+        self._news: socket.socket | None = None
+        self._inode = 0
+        self._is_deaf = False
+
+    def look(self) -> Verdict:
+        """What became of this process since the last look."""
+        before, self._before = self._before, self.signs()
+        return Verdict.SAME if before is None else judge(before, self._before)
+
+    def signs(self) -> Signs:
+        """How this process stands now."""
+        self._hear()
+        real, monotonic, boot = _clocks()
+        return Signs(real, monotonic, boot, _boot_id(), os.getpid(), _started(), self._generations)
+
+    def _hear(self) -> None:
+        """Counts what the kernel announced since: only where it has a driver for it."""
+        if self._news is None:
+            if self._is_deaf or not _DRIVER.exists():
+                self._is_deaf = True
+                return
+            try:
+                self._news = socket.socket(socket.AF_NETLINK, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK, _UEVENTS)
+                self._news.bind((0, 1))
+                self._inode = os.fstat(self._news.fileno()).st_ino
+            except OSError:
+                # A sandbox may not allow it.
+                self.rest()
+                self._is_deaf = True
+                return
+        with suppress(OSError):
+            # A program may close what it does not know, and then the number is another's.
+            while os.fstat(self._news.fileno()).st_ino == self._inode:
+                self._generations += is_generation(self._news.recv(1 << 16))
+
+    def rest(self) -> None:
+        """Closes what it listens with, until the next look: a checkpoint need not keep it."""
+        news, self._news = self._news, None
+        if news is not None:
+            with suppress(OSError):
+                if os.fstat(news.fileno()).st_ino == self._inode:
+                    news.close()
+            news.detach()
+
+    __del__ = rest
+
+
+def is_generation(message: bytes) -> bool:
+    """Whether a message of the kernel's says that its virtual machine was restored.
+
+    What a user has the kernel say is marked as such, and does not.
+    """
+    return _NEW_GENERATION in message.split(b"\0")

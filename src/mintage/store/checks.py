@@ -1,0 +1,116 @@
+"""What every verb of every store takes: types and limits, looked at before the store is asked.
+
+:class:`mintage.store.Store` puts these in front of the verbs of each subclass, so that no store can forget one.
+"""
+
+from __future__ import annotations
+
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Final
+
+from mintage import lease as rules
+from mintage.errors import ArgumentError, LeaseError
+from mintage.lease import LATEST_MS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mintage.lease import Lease, Segment
+
+__all__ = ["guard"]
+
+
+def _acquire(
+    pool: str, *, nodes: range, layout: str, holder: str, now_ms: int, span_ms: int, never_used: bool = False
+) -> None:
+    rules.check_name(pool, "pool")
+    rules.check_nodes(nodes)
+    rules.check_text(layout, "layout", 1, 500)
+    rules.check_text(holder, "holder", 0, 200)
+    rules.check_whole(now_ms, "now_ms", 0, LATEST_MS)
+    rules.check_span(span_ms)
+    if not isinstance(never_used, bool):
+        raise ArgumentError(f"never_used is {type(never_used).__name__}, not bool", code="argument.type")
+
+
+def _extend(lease: Lease, *, now_ms: int, next_token: str) -> None:
+    rules.check_lease(lease)
+    rules.check_whole(now_ms, "now_ms", 0, LATEST_MS)
+    rules.check_token(next_token)
+
+
+def _release(lease: Lease, *, used_until_ms: int) -> None:
+    rules.check_lease(lease)
+    rules.check_whole(used_until_ms, "used_until_ms")
+
+
+def _revoke(pool: str, node: int) -> None:
+    rules.check_name(pool, "pool")
+    rules.check_whole(node, "node")
+    if not 0 <= node < rules.MAX_NODES:
+        raise LeaseError(
+            f"a node number outside 0..{rules.MAX_NODES - 1} of pool {pool!r} was never leased", code="lease.unknown"
+        )
+
+
+def _create_pool(pool: str, *, layout: str, span_ms: int = rules.SPAN_MS) -> None:
+    rules.check_name(pool, "pool")
+    rules.check_text(layout, "layout", 1, 500)
+    rules.check_span(span_ms)
+
+
+def _reserve(namespace: str, count: int) -> None:
+    rules.check_name(namespace, "namespace")
+    rules.check_count(count)
+
+
+def _give_back(segment: Segment, first_unused: int) -> None:
+    rules.check_segment(segment)
+    rules.check_whole(first_unused, "first_unused")
+
+
+def _create_namespace(
+    namespace: str, *, start: int = 1, maximum: int = rules.MAX_INTEGER, stride: int = 1, offset: int = 0
+) -> None:
+    rules.check_name(namespace, "namespace")
+    rules.create_namespace(namespace, "", start=start, maximum=maximum, stride=stride, offset=offset)
+
+
+def _raise_floor(namespace: str, value: int) -> None:
+    rules.check_name(namespace, "namespace")
+    rules.check_value(value)
+
+
+def _list_leases(pool: str | None = None) -> None:
+    if pool is not None:
+        rules.check_name(pool, "pool")
+
+
+_CHECKS: Final[dict[str, Callable[..., None]]] = {
+    "acquire": _acquire,
+    "extend": _extend,
+    "release": _release,
+    "revoke": _revoke,
+    "create_pool": _create_pool,
+    "reserve": _reserve,
+    "give_back": _give_back,
+    "create_namespace": _create_namespace,
+    "raise_floor": _raise_floor,
+    "list_leases": _list_leases,
+}
+
+
+def guard(store: type[Any]) -> None:
+    """Puts the checks in front of the verbs that a class defines."""
+    for name, check in _CHECKS.items():
+        if name in vars(store):
+            setattr(store, name, _guarded(vars(store)[name], check))
+
+
+def _guarded(verb: Callable[..., Any], check: Callable[..., None]) -> Callable[..., Any]:
+    @wraps(verb)
+    def checked(self: Any, *args: Any, **kwargs: Any) -> Any:
+        check(*args, **kwargs)
+        return verb(self, *args, **kwargs)
+
+    return checked

@@ -1,0 +1,274 @@
+"""The segments of a sequence: how its pool is kept filled. The keeper does the work.
+
+All that a supply holds changes under the keeper's condition, as :mod:`mintage.keeper` says. Threads that mint take from
+the pool without it; only offering and draining is the supply's, under the condition.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from mintage._core import birth, epoch
+from mintage.errors import FieldError, GenerationError, MintError, StoreError
+from mintage.forks import quiet
+from mintage.keeper import Task, renewed
+from mintage.lease import MAX_INTEGER, MAX_STRIDE, Segment
+from mintage.store import whole
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeAlias
+
+    from mintage.store import Store
+
+    #: Integers in a row: the first, how many, and how far apart.
+    Part: TypeAlias = tuple[int, int, int]
+
+__all__ = ["Supply", "above", "next_step"]
+
+
+def above(floor: int, first: int, count: int, stride: int) -> Part | None:
+    """What of integers in a row is not below a floor; ``None`` where nothing is."""
+    below = min(count, max(0, -((first - floor) // stride)))
+    return (first + below * stride, count - below, stride) if below < count else None
+
+
+def next_step(step: int, rate: float, target_s: float, least: int, most: int) -> int:
+    """How many integers to reserve next, after ``step`` and at so many a second: enough for the target time.
+
+    It grows at most eightfold and shrinks at most by half at a time, so that one burst or pause does not decide.
+    """
+    wanted = rate * target_s
+    return round(min(max(wanted, step / 2, least), step * 8, most))
+
+
+class Supply(Task):
+    """The segments of a sequence: keeps a pool filled.
+
+    ``pool`` is the extension's: ``offer(first, count, stride)``, ``has_next()``, ``drain()``.
+    """
+
+    def __init__(
+        self, store: Store, namespace: str, pool: Any, *, min_step: int, max_step: int, target_ms: int
+    ) -> None:
+        super().__init__(store)
+        self._namespace = namespace
+        self._pool = pool
+        self._least, self._most = min_step, max_step
+        self._target_s = target_ms / 1000
+        self._step = min_step
+        self._began_s: float | None = None
+        self._sizes: deque[int] = deque()
+        """Of the segments that the pool was offered and has not used up, the current one first."""
+        self._waiting: deque[Part] = deque()
+        """What goes to the pool when that has room again."""
+        self._floor = 0
+        """The highest floor of the namespace that a segment told of."""
+        self._asked = False
+        self._used_up: GenerationError | None = None
+        self._told: list[Callable[[], None]] = []
+
+    def seat(self) -> None:
+        """Makes sure that what the pool holds belongs to this epoch."""
+        self._seat()
+
+    def advanced(self) -> None:
+        """The next segment has become the current one: time to fetch another."""
+        keeper = self._seat()
+        now = time.monotonic()
+        with keeper.condition:
+            if self._began_s is not None and len(self._sizes) > 1:
+                rate = self._sizes.popleft() / max(now - self._began_s, 1e-6)
+                self._step = next_step(self._step, rate, self._target_s, self._least, self._most)
+            self._began_s = now
+            self._asked = True
+            self._fill()
+        # Without a thread to fetch the next segment, the present one can be used nevertheless.
+        with suppress(StoreError):
+            keeper.wake()
+
+    def wait(self, max_wait_ms: int) -> None:
+        """Waits until the pool has a next segment.
+
+        :raises StoreError: as :meth:`Store.reserve`, where there is none after ``max_wait_ms``.
+        :raises GenerationError: ``sequence.exhausted``, ``generator.closed``.
+        """
+        self._wait(lambda: self._has_next() or None, max_wait_ms)
+
+    def ask(self, want: int, told: Callable[[], None]) -> None:
+        """Wants a segment, of at least ``want`` integers if the largest step allows, and does not wait.
+
+        ``told`` is called, in the keeper's thread as a rule, once there is one or the store has refused: it must not
+        block. :meth:`refusal` then says why.
+
+        :raises GenerationError: ``sequence.exhausted``, ``generator.closed``.
+        """
+        keeper = self._seat()
+        with keeper.condition:
+            self._check_open()
+            if self._has_next():
+                told()
+                return
+            self._step = max(self._step, min(want, self._most))
+            self._told.append(told)
+            self.wanted = True
+        keeper.wake()
+
+    def refusal(self) -> MintError | None:
+        """Why the last try failed, as an error of the caller's own; ``None`` if it did not."""
+        keeper = self._seat()
+        with keeper.condition:
+            return None if self.failure is None else renewed(self.failure, keeper.pause_s(self.store))
+
+    def settled(self) -> None:
+        told, self._told = self._told, []
+        failed: BaseException | None = None
+        for tell in told:
+            try:
+                tell()
+            except BaseException as error:  # noqa: BLE001 - the others are told all the same
+                failed = error
+        if failed is not None:
+            raise failed
+
+    def _has_next(self) -> bool:
+        if self._pool.has_next():
+            return True
+        if self._used_up is not None:
+            raise renewed(self._used_up, 0.0)
+        return False
+
+    def due_s(self) -> float | None:
+        wants = (self.wanted or self._asked) and self._used_up is None
+        return 0.0 if wants and not self._pool.has_next() else None
+
+    def plan(self) -> Callable[[], Callable[[], None]]:
+        wanted, most = self._step, self._most
+
+        def reserve() -> Callable[[], None]:
+            step = wanted
+            while True:
+                try:
+                    segment = self._checked(self.store.reserve(self._namespace, step), step)
+                    break
+                except FieldError:
+                    # A service may give less at a time than we would take.
+                    if step == 1:
+                        raise
+                    step //= 2
+            return lambda: self._offer(segment, step if step < wanted else most)
+
+        return reserve
+
+    def _checked(self, segment: Segment, count: int) -> Segment:
+        """What the store answered, if it can be: at most ``count`` integers of the namespace.
+
+        :raises StoreError: ``store.refused``.
+        """
+        if not (
+            isinstance(segment, Segment)
+            and all(type(number) is int for number in (segment.first, segment.last, segment.stride))
+            and segment.namespace == self._namespace
+            and 0 <= segment.first <= segment.last <= MAX_INTEGER
+            and 1 <= segment.stride <= MAX_STRIDE
+            and (segment.last - segment.first) % segment.stride == 0
+            and (segment.last - segment.first) // segment.stride < count
+            and type(segment.floor) is int
+            and 0 <= segment.floor <= MAX_INTEGER
+        ):
+            raise StoreError(
+                f"{self.store.url}: asked for {count} integers of {self._namespace!r}, it answered {segment!r:.200}, "
+                "which cannot be",
+                code="store.refused",
+            )
+        return segment
+
+    def _offer(self, segment: Segment, most: int) -> None:
+        self._most, self._step = most, min(self._step, most)
+        self._asked = False
+        parts: list[Part] = [(segment.first, len(segment), segment.stride)]
+        if segment.floor > self._floor:
+            # Whoever takes meanwhile finds nothing, and waits for the condition.
+            self._floor, self._began_s = segment.floor, None
+            parts = [part for part in (above(self._floor, *each) for each in [*self._drain(), *parts]) if part]
+        # Also while it closes: `close` waits for this, and gives it back.
+        self._waiting.extend(parts)
+        self._sizes.extend(count for _, count, _ in parts)
+        self._fill()
+
+    def _fill(self) -> None:
+        """Puts what waits into the pool, as far as there is room."""
+        while self._waiting and not self._pool.has_next():
+            self._pool.offer(*self._waiting.popleft())
+
+    def _drain(self) -> list[Part]:
+        """Takes back what the pool and this hold, in order."""
+        rest = [*self._pool.drain(), *self._waiting]
+        self._waiting.clear()
+        self._sizes.clear()
+        return rest
+
+    def refused(self, error: MintError) -> None:
+        if isinstance(error, GenerationError):
+            self._used_up = error
+
+    def reserve(self, count: int) -> Segment:
+        """Reserves integers in a row beside the pool, in the caller's own thread.
+
+        :raises StoreError: as the store's verbs.
+        :raises GenerationError: ``sequence.exhausted``: fewer are left; they are given back.
+        """
+        while True:
+            self._seat()
+            self._check_open()
+            life = self.life
+            with quiet():
+                segment = self._checked(self.store.reserve(self._namespace, count), count)
+                # Else another copy of this process may have been answered as well.
+                if self.life == life and self.epoch == epoch():
+                    return whole(self.store, segment, count)
+
+    def holds(self) -> bool:
+        return bool(self._sizes)
+
+    def rest(self) -> Callable[[], None]:
+        rest = self._drain()
+        self._began_s, self._asked = None, False
+        return lambda: self._give_back(rest)
+
+    def _give_back(self, rest: list[Part]) -> None:
+        # From the end: what lies right before a tail that was taken back is a tail now.
+        for first, count, stride in reversed(rest):
+            end = first + (count - 1) * stride
+            if not self.store.give_back(Segment(self._namespace, first, end, stride), first):
+                return
+
+    def reborn(self) -> None:
+        self.rest()
+        if self.birth != birth():
+            self._told = []
+        self._step = self._least
+
+    def close(self) -> None:
+        """Gives the unused tail back where it is still the last that was reserved.
+
+        A store that is away does not matter: the tail is skipped.
+        """
+        keeper = self._seat()
+        with keeper.condition:
+            if self.closed:
+                return
+            self.closed = True
+            keeper.wait_for(self)
+            with suppress(Exception):
+                self.settled()
+            rest = self._drain()
+            away = keeper.pause_s(self.store) > 0
+            keeper.condition.notify_all()
+        if away:
+            return
+        with suppress(Exception), quiet():
+            self._give_back(rest)

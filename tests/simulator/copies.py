@@ -1,0 +1,84 @@
+"""Processes that exist twice: what copies share, and so what may be minted twice until they are told.
+
+A copy begins where its original stands: with its lease, its token and a proposal whose answer is awaited, or with the
+rest of its segments. It never gets an ID that the original had minted before.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from mintage.supply import Supply
+from mintage.tenancy import Tenancy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mintage.keeper import Task
+
+__all__ = ["Share", "memory_of"]
+
+
+@dataclass
+class Share:
+    """What copies of one process had, or had asked for, when it became two."""
+
+    region: str
+    born: int
+    """The event."""
+    members: dict[int, int | None]
+    """Processes, and the event in which each was told that it is a copy."""
+    node: int | None = None
+    until_ms: int = 0
+    """End of the window, for those who lease node numbers."""
+    token: str = ""
+    """The one that was proposed: its answer is for all copies."""
+    segments: list[range] = field(default_factory=list)
+    given_back: int | None = None
+    """The event in which a copy gave back what others still have; from then on it may be a stranger's."""
+
+    def excuses(self, twins: tuple[tuple[int, int], tuple[int, int]], place: int) -> bool:
+        """Whether an ID, of that time or an integer, may have been minted in these events by these processes."""
+        if not (any(place in segment for segment in self.segments) if self.segments else place < self.until_ms):
+            return False
+        members = 0
+        for event, process in twins:
+            if process in self.members:
+                told = self.members[process]
+                if event < self.born or (told is not None and event > told):
+                    return False
+                members += 1
+            elif self.given_back is None or event < self.given_back:
+                return False
+        # Two copies may give the same integers back, and so to two strangers.
+        return members > 0 or bool(self.segments)
+
+
+def memory_of(task: Task, share: Share, least_ms: int) -> Callable[[Any], None] | None:
+    """What makes another task a copy of this one, and what they share; ``None`` where it holds nothing.
+
+    ``least_ms`` is the first time that the original did not mint in.
+    """
+    match task:
+        case Tenancy(_lease=lease, _lost=None) if lease is not None and least_ms < lease.until_ms:
+            share.node, share.until_ms, share.token = lease.node, lease.until_ms, task._next_token
+            state = {
+                "_lease": lease,
+                "_serial": task._serial,
+                "_next_token": task._next_token,
+            }
+            return lambda copy: vars(copy).update(state)
+        case Supply():
+            rest, floor = task._drain(), task._floor
+
+            def hold(supply: Supply) -> None:
+                supply._floor = floor
+                supply._waiting.extend(rest)
+                supply._sizes.extend(count for _, count, _ in rest)
+                supply._fill()
+
+            hold(task)
+            share.segments = [range(first, first + count * stride, stride) for first, count, stride in rest]
+            return hold if rest else None
+    return None

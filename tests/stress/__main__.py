@@ -1,0 +1,29 @@
+"""``python -m tests.stress --scale 10``: all of it, at ten times the size at which each hole was first seen."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from tests.stress import holes, prefork, registry
+
+WORKERS = 1500
+"""Of a prefork server, of which one repeated its parent."""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.stress", description=__doc__)
+    parser.add_argument("--scale", type=int, default=1)
+    scale = parser.parse_args().scale
+    is_clean = holes.measure(holes.HOLES, scale)
+    is_clean &= registry.measure(registry.cases(Path()), registry.INTERVALS_S, scale)
+    for interval_s in prefork.INTERVALS_S:
+        tally = prefork.run(WORKERS * scale, interval_s)
+        print(f"prefork, switch interval {interval_s:g} s: {tally}", *tally.failed[:10], sep="\n  ", flush=True)
+        is_clean &= tally.is_clean()
+    return not is_clean
+
+
+if __name__ == "__main__":
+    sys.exit(main())

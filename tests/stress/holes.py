@@ -1,0 +1,596 @@
+"""Holes through which IDs once came twice, on the stores and servers that they were found with.
+
+``python -m tests.stress.holes --scale 10`` tries each at ten times the size at which it first showed equal IDs. Names
+of holes try these only.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import json
+import os
+import sys
+import tempfile
+import threading
+import time
+from array import array
+from collections import Counter
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from itertools import cycle, islice, product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+import numpy as np
+
+from mintage import Sequence, keeper, locality, sno, snowflake
+from mintage.errors import MintError
+from mintage.store import open_store
+from tests.servers import MariaDB, MariaDBPair, PostgreSQL, Redis, missing
+from tests.servers.server import HOST, PASSWORD, ServerError, until
+from tests.stress.registry import BOUND_S, MS_BIND, answers, forked, mount, unshare
+from tests.unit.test_fork import first_of_a_namespace, raw_clone
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+MS: Final = 1_000_000
+WAIT_MS: Final = 120_000
+LONG_S: Final = 1800
+"""After which all that is tried of one hole counts as stuck; never waited for otherwise."""
+UNIT_MS: Final = 4
+"""What a timestamp of sno counts in."""
+AT_A_TICK: Final = 4096
+"""Snowflakes of a millisecond."""
+
+
+@dataclass
+class Tally:
+    """What was minted, and what went wrong."""
+
+    ids: int = 0
+    equal: int = 0
+    refused: dict[str, int] = field(default_factory=dict)
+    """How often, by the code of the error."""
+    failed: int = 0
+
+    def count(self, minted: Iterable[object]) -> None:
+        """All that one store's, one scheme's holders minted."""
+        every = list(minted)
+        self.ids += len(every)
+        self.equal += len(every) - len(set(every))
+
+    def is_clean(self) -> bool:
+        """Whether nothing repeated, and nobody was stuck."""
+        return not (self.equal or self.failed)
+
+    @contextmanager
+    def refusals(self) -> Iterator[None]:
+        """A block that an error of ours ends, which is counted."""
+        try:
+            yield
+        except MintError as error:
+            self.note({error.code: 1})
+
+    def note(self, refused: dict[str, int]) -> None:
+        """Counts refusals elsewhere as well."""
+        self.refused = dict(Counter(self.refused) + Counter(refused))
+
+    def __str__(self) -> str:
+        refused = "".join(f", {count:,} refused with {code}" for code, count in self.refused.items())
+        return f"{self.ids:,} IDs: {self.equal:,} equal{refused}{f', {self.failed} failed' if self.failed else ''}"
+
+
+def integers_of(tally: Tally, children: list[tuple[int, int]]) -> list[array[int]]:
+    """What processes minted that answer with integers of 64 bits, and before those with a line of their refusals."""
+    found = []
+    for answer in answers(children):
+        refused, _, integers = answer.partition(b"\n")
+        if not answer:
+            tally.failed += 1
+            continue
+        tally.note(json.loads(refused))
+        found.append(array("Q", integers))
+    return found
+
+
+def answering(work: Callable[[Tally], array[int]]) -> bytes:
+    """In a process: what :func:`integers_of` reads."""
+    tally = Tally()
+    integers = work(tally)
+    return json.dumps(tally.refused).encode() + b"\n" + integers.tobytes()
+
+
+# --- stores ---------------------------------------------------------------------------------------------------------
+
+
+GRANTED_S: Final = 4
+
+
+def switched_and_back(folder: Path, size: int) -> Tally:
+    """A pool on A; its holder goes on at B; what B grants after that is lost when A is in charge again."""
+    tally, each = Tally(), size // 2
+    span_ms = 24_000 + each // AT_A_TICK
+    begin = [os.pipe() for _ in range(3)]
+
+    def hold(number: int) -> bytes:
+        reading, _ = begin[number]
+
+        def minted(tally: Tally) -> array[int]:
+            with os.fdopen(reading) as told:
+                url = told.readline().strip()
+                generator = snowflake.Generator(
+                    store=url, nodes=range(2), span_ms=span_ms, on_lease_lost="raise", max_wait_ms=WAIT_MS
+                )
+                ids = array("Q", [generator.new()])
+                at_s = float(told.readline())
+            time.sleep(max(0.0, at_s - time.time()))
+            with tally.refusals():
+                while len(ids) < (each if number else 1):
+                    ids.extend(generator.batch(min(each - len(ids), 50 * AT_A_TICK)))
+            return ids
+
+        return answering(minted)
+
+    def tell(number: int, word: object) -> None:
+        os.write(begin[number][1], f"{word}\n".encode())
+
+    # Before there are connections, which processes would inherit.
+    children = [forked(partial(hold, number)) for number in range(3)]
+    pair = MariaDBPair(folder)
+    with ExitStack() as stack:
+        stack.callback(pair.kill)
+        pair.start()
+        store = stack.enter_context(open_store(pair.url))
+
+        def windows() -> list[int]:
+            try:
+                return [record.until_ms for record in store.list_leases() if record.token]
+            except MintError:
+                return []
+
+        def granted(count: int) -> None:
+            until(lambda: len(windows()) == count, f"{count} are leased")
+
+        tell(0, pair.url)
+        granted(1)
+        [first] = windows()
+        pair.failover()
+        came = pair.follower
+        came.start()
+        came.leader = pair.leader
+        came.sql("SET GLOBAL gtid_slave_pos = @@gtid_binlog_pos;")
+        came.sql((came.follows + came.follows_from).format(HOST, pair.leader.port, PASSWORD))
+        until(lambda: max(windows(), default=0) > first, "its holder goes on")
+        with pair.failover_that_forgets():
+            tell(1, pair.url)
+            granted(2)
+        tell(2, pair.url)
+        # Before its number is granted again, or it is not for so long.
+        with suppress(ServerError):
+            until(lambda: len(windows()) == 2, "it is granted again", seconds=GRANTED_S)
+        for number in range(3):
+            tell(number, time.time() + 1)
+        minted = integers_of(tally, children)
+    # Sorted in place: numpy.unique takes a minute for as many.
+    every = np.concatenate([np.frombuffer(ids, dtype=np.uint64) for ids in minted])
+    every.sort()
+    tally.ids, tally.equal = len(every), int((every[1:] == every[:-1]).sum())
+    return tally
+
+
+ORDER: Final = (0, 0, 1, 1, 1, 1)
+"""In which two of them reserve: the second one needs a block of its own, and gets to the end of it."""
+
+
+def schemas_with_one_cache(folder: Path, size: int) -> Tally:
+    """Two roles of one database, each with a schema of its own, and one Redis before both."""
+    tally = Tally()
+    with ExitStack() as stack:
+        postgresql, redis = PostgreSQL(folder / "postgresql"), Redis(folder / "redis")
+        for server in (postgresql, redis):
+            stack.callback(server.kill)
+            server.start()
+        roles = ("red", "blue")
+        for name in roles:
+            postgresql.sql(f"CREATE ROLE {name} LOGIN PASSWORD 'x'; CREATE SCHEMA {name} AUTHORIZATION {name};")
+        rest = postgresql.url.rpartition("@")[2]
+        # With three segments a block each of them soon needs another from its own tables.
+        stores = [
+            stack.enter_context(open_store(f"postgresql://{name}:x@{rest}?block=3&cache={redis.url}")) for name in roles
+        ]
+        reserved: list[list[int]] = [[], []]
+        for _ in range(size // len(ORDER)):
+            for role in ORDER:
+                reserved[role] += stores[role].reserve("n", 10).as_range()
+        for integers in reserved:
+            tally.count(integers)
+    return tally
+
+
+BEFORE_A_DROP: Final = 800
+"""Integers, of blocks of 300."""
+
+
+def dropped_tables(folder: Path, size: int) -> Tally:
+    """Tables that are dropped to begin anew, while Redis before them keeps a block of the old ones."""
+    tally = Tally()
+    with ExitStack() as stack:
+        postgresql, redis = PostgreSQL(folder / "postgresql"), Redis(folder / "redis")
+        for server in (postgresql, redis):
+            stack.callback(server.kill)
+            server.start()
+        url = f"{postgresql.url}?block=30&cache={redis.url}"
+        for _ in range(max(1, size // BEFORE_A_DROP)):
+            with open_store(url) as store:
+                store.reserve("n", 10)
+            postgresql.reset()
+            with open_store(url) as store:
+                tally.count(i for _ in range(BEFORE_A_DROP // 10) for i in store.reserve("n", 10).as_range())
+            postgresql.reset()
+    return tally
+
+
+def two_names(folder: Path, size: int, *, mounted: bool) -> Tally:
+    """One SQLite file, which two processes know by a name each."""
+    tally = Tally()
+    names = [folder / "here" / "ids.db", folder / "there" / "ids.db"]
+    for name in names:
+        name.parent.mkdir()
+    with open_store(f"sqlite:///{names[0]}") as store:
+        store.create_namespace("n")
+    if mounted:
+        names[1].touch()
+    else:
+        names[1].hardlink_to(names[0])
+
+    def reserve(number: int) -> bytes:
+        if mounted and number:
+            unshare()
+            mount(names[0], names[1], MS_BIND)
+
+        def reserved(tally: Tally) -> array[int]:
+            integers = array("Q")
+            with tally.refusals(), open_store(f"sqlite:///{names[number]}?timeout_ms=60000") as store:
+                while len(integers) < size // 2:
+                    integers.extend(store.reserve("n", 2).as_range())
+            return integers
+
+        return answering(reserved)
+
+    children = [forked(partial(reserve, number)) for number in range(2)]
+    tally.count(integer for integers in integers_of(tally, children) for integer in integers)
+    return tally
+
+
+class Careless(MariaDB):
+    """Its log is flushed once a second, whatever was committed."""
+
+    name = "mariadb_careless"
+    options: ClassVar = (*MariaDB.options, "--innodb-flush-log-at-trx-commit=0")
+
+
+BEFORE_A_KILL: Final = 300
+"""Integers that are reserved, in less than a second."""
+
+
+def flushed_once_a_second(folder: Path, size: int) -> Tally:
+    """A server that answers before its log is written, and is killed."""
+    tally, server, reserved = Tally(), Careless(folder), list[int]()
+    with ExitStack() as stack:
+        stack.callback(server.kill)
+        for _ in range(size // BEFORE_A_KILL + 1):
+            server.start()
+            with tally.refusals(), open_store(server.url) as store:
+                for _ in range(BEFORE_A_KILL // 10):
+                    reserved += store.reserve("n", 10).as_range()
+            server.kill()
+    tally.count(reserved)
+    return tally
+
+
+# --- times that were given back --------------------------------------------------------------------------------------
+
+
+def earlier_holders_times(folder: Path, size: int) -> Tally:
+    """``new_at`` where the environment names the store: an earlier holder minted at that time."""
+    tally = Tally()
+    os.environ["MINTAGE_STORE"] = f"sqlite:///{folder}/ids.db"
+
+    def hold() -> bytes:
+        with sno.Generator(nodes=range(1), max_wait_ms=WAIT_MS) as generator:
+            return bytes(generator.new())
+
+    def port(time_ns: int) -> bytes:
+        def ported(tally: Tally) -> array[int]:
+            minted = array("Q")
+            with tally.refusals(), sno.Generator(nodes=range(1), max_wait_ms=WAIT_MS) as generator:
+                minted.frombytes(bytes(6) + bytes(generator.new_at(time_ns)))
+            return minted
+
+        return answering(ported)
+
+    for _ in range(size):
+        [first] = answers([forked(hold)])
+        minted = [first]
+        for answer in integers_of(tally, [forked(partial(port, sno.ID(first).timestamp_ns))]):
+            minted += [answer.tobytes()[6:]] if answer else []
+        tally.count(minted)
+    return tally
+
+
+AT_A_TIME: Final = 100
+"""IDs that are ported under one lease, each at a time of its own."""
+
+
+def ported_and_given_back(folder: Path, size: int) -> Tally:
+    """IDs are ported to times before and after now; the number is given back; its next holder mints in all of them."""
+    tally = Tally()
+
+    def port(url: str, start_ms: int) -> bytes:
+        refused, ported = Tally(), b""
+        with sno.Generator(store=url, nodes=range(1), never_used=True, span_ms=1000, max_wait_ms=WAIT_MS) as generator:
+            for number in range(AT_A_TIME):
+                with refused.refusals():
+                    ported += bytes(generator.new_at((start_ms + number * UNIT_MS) * MS))
+        return json.dumps(refused.refused).encode() + b"\n" + ported
+
+    def hold(url: str, start_ms: int) -> bytes:
+        behind_ns, minted = time.time_ns() - (start_ms - UNIT_MS) * MS, b""
+
+        def clock() -> int:
+            return time.time_ns() - behind_ns
+
+        with sno.Generator(store=url, nodes=range(1), clock=clock, span_ms=1000, max_wait_ms=WAIT_MS) as generator:
+            while not minted or clock() < (start_ms + AT_A_TIME * UNIT_MS) * MS:
+                # As many as were ported, so that every sequence number is met.
+                minted += generator.batch(AT_A_TIME).tobytes()
+        return minted
+
+    for number in range(max(1, size // AT_A_TIME)):
+        url = f"sqlite:///{folder}/{number}.db"
+        with open_store(url) as store:
+            start_ms = store.now_ms() - AT_A_TIME // 2 * UNIT_MS
+        [told] = answers([forked(partial(port, url, start_ms))])
+        [minted] = answers([forked(partial(hold, url, start_ms))])
+        refused, _, ported = told.partition(b"\n")
+        tally.failed += not told or not minted
+        tally.note(json.loads(refused or b"{}"))
+        every = ported + minted
+        tally.count(every[at : at + 10] for at in range(0, len(every), 10))
+    return tally
+
+
+def closed_in_a_clock(folder: Path, size: int) -> Tally:
+    """A thread mints and is in the user's clock, another closes; the number's next holder mints in the same time."""
+    tally = Tally()
+    schemes: list[Any] = [sno.Generator, snowflake.Generator]
+
+    def close(make: Any, reading: int, url: str) -> list[object]:
+        with open_store(url) as store:
+            now_ms = store.now_ms()
+        minted: list[object] = []
+        left, came, goes_on = 0, threading.Event(), threading.Event()
+
+        def clock() -> int:
+            nonlocal left
+            if threading.current_thread() is minting:
+                left -= 1
+                if left == 0:
+                    came.set()
+                    goes_on.wait(BOUND_S)
+            return now_ms * MS
+
+        def mint(generator: Any) -> None:
+            nonlocal now_ms
+            with tally.refusals():
+                for _ in range(20):
+                    minted.append(generator.new())
+                    now_ms += 10
+
+        old, new = (make(store=url, nodes=range(1), clock=clock, max_wait_ms=1000) for _ in range(2))
+        minting, closing = threading.Thread(target=mint, args=[old]), threading.Thread(target=old.close)
+        minted.append(old.new())
+        left = reading
+        minting.start()
+        came.wait(BOUND_S)
+        closing.start()
+        # It may have to wait for the other thread; then nobody else gets the number before that goes on.
+        closing.join(0.2)
+        if not closing.is_alive():
+            then = now_ms = now_ms + 10
+            mint(new)
+            now_ms = then
+        goes_on.set()
+        for thread in (minting, closing):
+            thread.join(BOUND_S)
+            tally.failed += thread.is_alive()
+        new.close()
+        return minted
+
+    for number, (make, reading) in enumerate(islice(cycle(product(schemes, range(1, 6))), size)):
+        tally.count(close(make, reading, f"sqlite:///{folder}/{number}.db"))
+    return tally
+
+
+# --- forks -----------------------------------------------------------------------------------------------------------
+
+
+def fork_without_handlers() -> int:
+    """The C library's own, since its version 2.34."""
+    pid: int = ctypes.PyDLL(None)._Fork()
+    return pid
+
+
+def unseen_fork(folder: Path, size: int, *, fork: Callable[[], int], of_a_namespace: bool) -> Tally:
+    """A fork of which no handler learns, of a process that holds a lease and a segment; both go on."""
+    tally, integers = Tally(), size // 400
+    url = f"sqlite:///{folder}/ids.db"
+
+    def work() -> bytes:
+        # Python cannot go on after such a fork beside a thread that waits for the GIL, so the keeper is none.
+        keeper.use(keeper.Keeper(inline=True))
+        generator = snowflake.Generator(store=url, max_wait_ms=WAIT_MS)
+        orders = Sequence("orders", url, step=2 * integers, max_wait_ms=WAIT_MS)
+        generator.new()
+        orders.next()
+        met = [os.pipe() for _ in range(2)]
+
+        def mint(number: int) -> bytes:
+            # Neither begins before the other has come.
+            os.write(met[number][1], b".")
+            os.read(met[1 - number][0], 1)
+            ids = array("Q")
+            while len(ids) < size // 2:
+                ids.extend(generator.batch(500))
+                time.sleep(0.0005)
+            return ids.tobytes() + array("Q", [orders.next() for _ in range(integers // 2)]).tobytes()
+
+        child = forked(partial(mint, 1), fork)
+        mine = mint(0)
+        [theirs] = answers([child])
+        return mine + theirs
+
+    [answer] = answers([forked(work, first_of_a_namespace if of_a_namespace else os.fork)])
+    each = size // 2 + integers // 2
+    every = array("Q", answer)
+    tally.failed += len(every) != 2 * each
+    halves = [every[:each], every[each:]]
+    tally.count(integer for half in halves for integer in half[: size // 2])
+    tally.count(integer for half in halves for integer in half[size // 2 :])
+    return tally
+
+
+def forked_in_a_clock(folder: Path, size: int) -> Tally:
+    """A user's clock that forks at one of its readings; both sides mint on."""
+    tally = Tally()
+    schemes: list[Any] = [sno.Generator, snowflake.Generator, locality.Generator]
+
+    def mint_on_both_sides(make: Any, reading: int, url: str) -> bytes:
+        keeper.use(keeper.Keeper(inline=True))
+        with open_store(url) as store:
+            now_ms = store.now_ms()
+        readings = 0
+        answer, answering = os.pipe()
+        pids: list[int] = []
+
+        def clock() -> int:
+            nonlocal readings, now_ms
+            readings, now_ms = readings + 1, now_ms + 10
+            if readings == reading:
+                pids.append(os.fork())
+            return now_ms * MS
+
+        generator = make(store=url, clock=clock, max_wait_ms=WAIT_MS)
+        ids: list[str] = []
+        while not pids:
+            ids.append(str(generator.new()))
+        since = max(0, len(ids) - 1)
+        ids += map(str, generator.batch(20))
+        if pids == [0]:
+            # The first call may have returned before the fork.
+            os.write(answering, "\n".join(ids[since:]).encode())
+            os._exit(0)
+        os.close(answering)
+        with os.fdopen(answer) as theirs:
+            ids += theirs.read().split()
+        os.waitpid(pids[0], 0)
+        return "\n".join(ids).encode()
+
+    for number, (make, reading) in enumerate(islice(cycle(product(schemes, range(1, 9))), size)):
+        url = f"sqlite:///{folder}/{number}.db"
+        [answer] = answers([forked(partial(mint_on_both_sides, make, reading, url))])
+        minted = answer.decode().split()
+        tally.failed += len(minted) < 40
+        tally.count(minted)
+    return tally
+
+
+# --- all of them -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Hole:
+    """What is tried."""
+
+    size: int
+    """How much was minted, or how often it was tried, when it first showed equal IDs."""
+    run: Callable[[Path, int], Tally]
+    servers: tuple[str, ...] = ()
+    refusal: str | None = None
+    """The code of the error that ends what cannot be had."""
+    for_root: bool = False
+
+
+HOLES: Final = {
+    "a server that comes back": Hole(4_000_000, switched_and_back, ("mariadb_pair",)),
+    "two schemas with one cache": Hole(6, schemas_with_one_cache, ("postgresql", "redis")),
+    "dropped tables behind a cache": Hole(BEFORE_A_DROP, dropped_tables, ("postgresql", "redis")),
+    "new_at with a store of the environment": Hole(3, earlier_holders_times, refusal="lease.history"),
+    "ported, then given back": Hole(AT_A_TIME, ported_and_given_back, refusal="lease.history"),
+    "closed in a user's clock": Hole(10, closed_in_a_clock),
+    "a child with its parent's pid": Hole(
+        20_000, partial(unseen_fork, fork=first_of_a_namespace, of_a_namespace=True), for_root=True
+    ),
+    "a raw clone": Hole(20_000, partial(unseen_fork, fork=raw_clone, of_a_namespace=False)),
+    "a fork without handlers": Hole(20_000, partial(unseen_fork, fork=fork_without_handlers, of_a_namespace=False)),
+    "a fork in a user's clock": Hole(24, forked_in_a_clock),
+    "a file with two names": Hole(600, partial(two_names, mounted=False), refusal="store.refused"),
+    "a file that is mounted by itself": Hole(
+        600, partial(two_names, mounted=True), refusal="store.refused", for_root=True
+    ),
+    "a log that is flushed once a second": Hole(
+        BEFORE_A_KILL, flushed_once_a_second, ("mariadb",), refusal="config.volatile"
+    ),
+}
+
+
+def why_not(name: str) -> str | None:
+    """Why it cannot be tried here, if it cannot."""
+    hole = HOLES[name]
+    lacking = [reason for server in hole.servers if (reason := missing(server))]
+    if hole.for_root and os.geteuid():
+        lacking.append("only root can")
+    return "; ".join(lacking) or None
+
+
+def run(name: str, size: int) -> Tally:
+    """Tries one, in a process of its own."""
+    with tempfile.TemporaryDirectory(prefix="mintage-") as folder:
+        # Servers' accounts enter it.
+        Path(folder).chmod(0o755)
+
+        def inside() -> bytes:
+            return json.dumps(asdict(HOLES[name].run(Path(folder) / "it", size))).encode()
+
+        (Path(folder) / "it").mkdir(mode=0o755)
+        [answer] = answers([forked(inside)], LONG_S)
+    return Tally(**json.loads(answer)) if answer else Tally(failed=1)
+
+
+def measure(names: Iterable[str], scale: int) -> bool:
+    """Tries them at so many times their size, says what came of each, and whether nothing repeated."""
+    is_clean = True
+    for name in names:
+        if reason := why_not(name):
+            print(f"{name}: {reason}", flush=True)
+            continue
+        began = time.monotonic()
+        tally = run(name, HOLES[name].size * scale)
+        print(f"{name}, {HOLES[name].size:,} x {scale}, {time.monotonic() - began:.0f} s: {tally}", flush=True)
+        is_clean &= tally.is_clean()
+    return is_clean
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.stress.holes", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="hole", help="these only")
+    parser.add_argument("--scale", type=int, default=1)
+    options = parser.parse_args()
+    return not measure(options.names or HOLES, options.scale)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,36 @@
+"""A small part of the stress, at every run of the tests: `make deep` does the rest."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from tests.servers import must_run
+from tests.stress import holes
+
+SMALL = {"a fork in a user's clock": 8}
+"""Where the size at which it was found takes too long."""
+LONG = "a server that comes back"
+"""It waits for leases to be extended and to rest: the contract suite has it with a clock of its own."""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="mounts and raw clones are Linux's")
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.servers] if hole.servers else [])
+        for name, hole in holes.HOLES.items()
+        if name != LONG
+    ],
+)
+def test_nothing_comes_twice_where_it_once_did(name: str) -> None:
+    hole = holes.HOLES[name]
+    if reason := holes.why_not(name):
+        (pytest.fail if any(map(must_run, hole.servers)) else pytest.skip)(reason)
+    tally = holes.run(name, SMALL.get(name, hole.size))
+    assert (tally.equal, tally.failed) == (0, 0)
+    if hole.refusal:
+        assert set(tally.refused) == {hole.refusal}
+    else:
+        assert tally.ids

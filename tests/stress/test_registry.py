@@ -1,0 +1,23 @@
+"""A small part of the stress, at every run of the tests: `make deep` does the rest."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.stress import registry
+
+CASES = registry.cases(Path())
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="users, mounts and forks beside threads are Linux's")
+@pytest.mark.parametrize("name", CASES)
+def test_processes_that_get_their_numbers_together_mint_nothing_twice(name: str) -> None:
+    if not registry.is_possible(name):
+        pytest.skip("only root can")
+    tally = registry.run(name, 1e-4, min(6, CASES[name].processes))
+    assert (tally.equal, tally.failed) == (0, 0)
+    refusal = CASES[name].refusal
+    assert tally.refused == ({refusal: tally.processes} if refusal else {})

@@ -1,0 +1,169 @@
+"""What may be lent to the functions that read or write memory, and what not: the type of the items decides."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from array import array
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from mintage import locality, sno, snowflake
+from mintage.errors import MintError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+np: Any = pytest.importorskip("numpy")
+
+COUNT = 80
+"""Items of each buffer: whole IDs and texts of every scheme, whatever the size of an item."""
+
+NATIVE, FOREIGN = ("<", ">") if sys.byteorder == "little" else (">", "<")
+
+
+def of_numpy() -> Iterator[tuple[str, Callable[[], Any]]]:
+    kinds = {np.dtype(code) for code in np.typecodes["All"] if code not in "SUV"}
+    for kind in [*kinds, *(kind.newbyteorder(FOREIGN) for kind in kinds)]:
+        yield kind.str, partial(np.zeros, COUNT, kind)
+    for kind in ("S1", "S8", "S10", "S16", "U1", "V1", "V8", "V10", "V16"):
+        yield kind, partial(np.zeros, COUNT, kind)
+    for kind in ("u8", "O", "u1"):
+        yield f"struct of {kind}", partial(np.zeros, COUNT, [("a", kind)])
+    for kind in ("u8", "u1"):
+        yield f"grid of {kind}", partial(np.zeros, (COUNT, 80), kind)
+
+
+class Pair(ctypes.Structure):
+    _fields_ = (("high", ctypes.c_uint32), ("low", ctypes.c_uint32))
+
+
+def of_ctypes() -> Iterator[tuple[str, Callable[[], Any]]]:
+    simple = "bool byte ubyte char short ushort int uint long ulong longlong ulonglong size_t float double void_p wchar"
+    for name in simple.split():
+        yield name, getattr(ctypes, f"c_{name}") * COUNT
+    yield "py_object", ctypes.py_object * COUNT
+    yield "pointer", ctypes.POINTER(ctypes.c_int) * COUNT
+    yield "struct", Pair * COUNT
+    yield "foreign uint64", (ctypes.c_uint64.__ctype_be__ if NATIVE == "<" else ctypes.c_uint64.__ctype_le__) * COUNT
+    yield "grid of char", ctypes.c_char * 80 * COUNT
+
+
+BUFFERS: dict[str, Callable[[], Any]] = {
+    "bytearray": lambda: bytearray(COUNT * 80),
+    **{f"numpy {name}": make for name, make in of_numpy()},
+    **{f"ctypes {name}": make for name, make in of_ctypes()},
+    **{f"array {code}": partial(array, code, [0] * COUNT) for code in "bBhHiIlLqQfd"},
+    "array u": partial(array, "u", "x" * COUNT),
+    **{f"cast {code}": partial(memoryview(bytearray(COUNT * 80)).cast, code) for code in "cbB?hHiIlLqQnNfdP"},
+}
+
+BYTES = {
+    *("bytearray", "array b", "array B", "cast c", "cast b", "cast B", "numpy |i1", "numpy |u1", "numpy grid of u1"),
+    *("ctypes byte", "ctypes ubyte", "ctypes char", "ctypes grid of char"),
+}
+UNSIGNED = {
+    *("array Q", "cast Q", "cast N", "ctypes ulonglong", "ctypes size_t", f"numpy {NATIVE}u8", "numpy grid of u8"),
+    *(("array L", "cast L", "ctypes ulong") if ctypes.sizeof(ctypes.c_long) == 8 else ()),
+}
+SIGNED = {
+    *("array q", "cast q", "cast n", "ctypes longlong", f"numpy {NATIVE}i8"),
+    *(("array l", "cast l", "ctypes long") if ctypes.sizeof(ctypes.c_long) == 8 else ()),
+}
+
+NARROW = snowflake.Generator(1, on_exhausted="advance")
+WIDE = snowflake.Generator(1, layout=snowflake.DISCORD, on_exhausted="advance")
+
+
+def size_of(buffer: object) -> int:
+    try:
+        return memoryview(buffer).nbytes  # type: ignore[arg-type]
+    except ValueError:  # numpy lends no times
+        return 0
+
+
+CALLS: dict[str, tuple[Callable[[Any], object], set[str], str]] = {
+    # The call, what it takes, and how it ends with a buffer of zeros that it takes.
+    "sno.Generator.fill": (sno.Generator(1).fill, BYTES | {"numpy V10"}, "ok"),
+    "locality.Generator.fill": (locality.Generator(pid=1).fill, BYTES | {"numpy V16"}, "ok"),
+    "snowflake.Generator.fill": (NARROW.fill, BYTES | UNSIGNED | SIGNED, "ok"),
+    "snowflake.Generator.fill of 64 bits": (WIDE.fill, BYTES | UNSIGNED, "ok"),
+    "encode_into": (lambda b: sno.encode_into(bytes(size_of(b) // 16 * 10), b), BYTES | {"numpy S16"}, "ok"),
+    "parse_into": (lambda b: sno.parse_into(b"2" * (size_of(b) // 10 * 16), b), BYTES | {"numpy V10"}, "ok"),
+    "encode_into's IDs": (lambda b: sno.encode_into(b, bytearray(size_of(b) // 10 * 16)), BYTES | {"numpy V10"}, "ok"),
+    "parse_into's text": (
+        lambda b: sno.parse_into(b, bytearray(size_of(b) // 16 * 10)),
+        BYTES | {"numpy S16"},
+        "parse.character",
+    ),
+    "sno.Array": (sno.Array, BYTES | {"numpy V10"}, "ok"),
+    "sno.Array.parse": (sno.Array.parse, BYTES | {"numpy S16"}, "parse.character"),
+    "sno.ID": (sno.ID, BYTES | {"numpy V10"}, "parse.length"),
+    "locality.Array": (locality.Array, BYTES | {"numpy V16"}, "ok"),
+    "locality.ID": (locality.ID, BYTES | {"numpy V16"}, "parse.length"),
+    "to_lines": (snowflake.to_lines, BYTES | UNSIGNED | SIGNED, "ok"),
+}
+
+
+def outcome(call: Callable[[Any], object], buffer: object) -> str:
+    try:
+        call(buffer)
+    except MintError as error:
+        return error.code
+    return "ok"
+
+
+@pytest.mark.parametrize("buffer", BUFFERS)
+@pytest.mark.parametrize("name", CALLS)
+def test_a_buffer_is_used_where_its_items_are_what_is_written_or_read_and_no_other(name: str, buffer: str) -> None:
+    call, takes, ends = CALLS[name]
+    lent = BUFFERS[buffer]()
+    before = b"" if buffer in takes or not size_of(lent) else memoryview(lent).tobytes()
+    assert outcome(call, lent) == (ends if buffer in takes else "config.buffer")
+    if before:
+        assert memoryview(lent).tobytes() == before
+
+
+def test_what_a_buffer_was_and_what_it_must_be_is_said() -> None:
+    said = {
+        WIDE.fill: "buffer has items of format 'd', 8 bytes each, must have unsigned 64-bit integers in native byte"
+        " order, or bytes",
+        NARROW.fill: "buffer has items of format 'd', 8 bytes each, must have 64-bit integers in native byte order, or"
+        " bytes",
+        sno.Generator(1).fill: "buffer has items of format 'd', 8 bytes each, must have bytes, or void items of 10",
+    }
+    for call, message in said.items():
+        with pytest.raises(MintError) as refused:
+            call(np.zeros(80))
+        assert str(refused.value).startswith(message)
+
+
+@pytest.mark.parametrize("kind", ["u8", "i8", "V8"])
+def test_memory_that_cannot_be_written_in_one_go_is_refused_by_every_way_to_fill(kind: str) -> None:
+    gaps, rows = np.zeros(160, kind)[::2], np.zeros((80, 80), kind, order="F")
+    sealed, alone = np.zeros(80, kind), np.zeros((), kind)
+    sealed.flags.writeable = False
+    for call in (NARROW.fill, sno.Generator(1).fill, locality.Generator(pid=1).fill):
+        for lent in (gaps, rows, sealed, alone):
+            assert outcome(call, lent) == "config.buffer"
+
+
+def test_what_is_written_into_numbers_is_what_a_batch_holds() -> None:
+    for kind in ("u8", "i8"):
+        ids = np.zeros(5000, kind)
+        assert NARROW.fill(ids) == 5000
+        assert (np.diff(ids) > 0).all()
+        assert snowflake.DEFAULT.parse(int(ids[0])).node == 1
+
+
+def test_void_items_and_strings_hold_one_id_each() -> None:
+    ids = np.zeros(100, "V10")
+    assert sno.Generator(1).fill(ids) == 100
+    texts = np.zeros(100, "S16")
+    assert sno.encode_into(ids, texts) == 100
+    assert [text.decode() for text in texts] == [str(one) for one in sno.Array(ids)]
+    again = np.zeros(100, "V10")
+    assert sno.parse_into(texts, again) == 100
+    assert (again == ids).all()

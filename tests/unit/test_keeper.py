@@ -1,0 +1,392 @@
+"""Nothing that a store, a clock or a callback does ends the keeper: what fails for one task is that task's alone."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from mintage import Sequence, keeper, snowflake
+from mintage._core.sequence import Pool
+from mintage.errors import MintError, StoreError
+from mintage.store.memory import MemoryStore
+from mintage.supply import Supply
+from mintage.testing import ManualClock
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from mintage.lease import Lease, Segment
+
+BOUND = 60
+"""Seconds after which something counts as stuck; never waited for otherwise."""
+NOW_MS = 1_700_000_000_000
+MS = 1_000_000
+
+
+@pytest.fixture(params=["thread", "inline"])
+def any_keeper(request: pytest.FixtureRequest) -> Iterator[keeper.Keeper]:
+    before = keeper.current()
+    mine = keeper.Keeper(inline=request.param == "inline")
+    keeper.use(mine)
+    yield mine
+    mine.close()
+    keeper.use(before)
+
+
+@pytest.fixture
+def inline() -> Iterator[keeper.Keeper]:
+    before = keeper.current()
+    mine = keeper.Keeper(inline=True)
+    keeper.use(mine)
+    yield mine
+    keeper.use(before)
+
+
+class Faulty(MemoryStore):
+    """A store whose verbs can be made to do something else; namespace "well" is not affected."""
+
+    def __init__(self, clock: ManualClock | None = None, **faults: Callable[..., Any]) -> None:
+        super().__init__(clock=None if clock is None else lambda: clock.now_ns // MS)
+        self.faults = faults
+
+    def _do(self, verb: str, answer: Callable[[], Any]) -> Any:
+        fault = self.faults.get(verb)
+        return answer() if fault is None else fault(answer)
+
+    def acquire(self, *args: Any, **options: Any) -> Lease:
+        lease: Lease = self._do("acquire", lambda: super(Faulty, self).acquire(*args, **options))
+        return lease
+
+    def extend(self, *args: Any, **options: Any) -> Lease:
+        lease: Lease = self._do("extend", lambda: super(Faulty, self).extend(*args, **options))
+        return lease
+
+    def reserve(self, *args: Any, **options: Any) -> Segment:
+        verb = "" if args[0] == "well" else "reserve"
+        segment: Segment = self._do(verb, lambda: super(Faulty, self).reserve(*args, **options))
+        return segment
+
+
+def raising(error: BaseException) -> Callable[..., Any]:
+    def fault(_: Any) -> Any:
+        raise error
+
+    return fault
+
+
+def changing(**fields: Any) -> Callable[..., Any]:
+    return lambda answer: replace(answer(), **fields)
+
+
+class OwnError(StoreError):
+    """An error of a user's own store, made in its own way."""
+
+    def __init__(self) -> None:
+        super().__init__("mine", code="store.refused")
+
+
+class UnshowableError(Exception):
+    def __repr__(self) -> str:
+        raise RuntimeError("no repr")
+
+
+FAULTS: dict[str, Callable[..., Any]] = {
+    "TypeError": raising(TypeError("an int is required")),
+    "SystemExit": raising(SystemExit(1)),
+    "GeneratorExit": raising(GeneratorExit()),
+    "no repr": raising(UnshowableError()),
+    "own error": raising(OwnError()),
+    "nothing": lambda _: None,
+    "a tuple": lambda _: (1, 2, 3),
+}
+SEGMENTS: dict[str, Callable[..., Any]] = {
+    "a float": changing(first=1.0),
+    "a float at the end": changing(last=100.0),
+    "a float as the stride": changing(stride=1.0),
+    "a bool": changing(first=True),
+    "text": changing(first="1"),
+    "nothing in it": changing(last=0),
+    "below 0": changing(first=-5),
+    "above 2^63": changing(first=2**63, last=2**63 + 5),
+    "no stride": changing(stride=0),
+    "a stride too long": changing(stride=2**31, last=1),
+    "an end between": changing(stride=2, last=4),
+    "too many": changing(last=10**6),
+    "another namespace": changing(namespace="others"),
+}
+LEASES: dict[str, Callable[..., Any]] = {
+    "a float": changing(node=1.5),
+    "a bool": changing(node=True),
+    "text": changing(until_ms="tomorrow"),
+    "no token": changing(token=""),
+    "bytes as the token": changing(token=b"token"),
+    "a number that was not asked for": changing(node=999),
+    "another pool": changing(pool="others"),
+    "no window": changing(floor_ms=10**15, until_ms=10**15),
+    "a window before the epoch": changing(floor_ms=-1),
+    "a window past 2^63": changing(until_ms=2**63),
+}
+
+
+def refusal(call: Callable[[], object]) -> str:
+    with pytest.raises(MintError) as caught:
+        call()
+    assert isinstance(caught.value, StoreError), repr(caught.value)
+    return caught.value.code
+
+
+def in_the_end(call: Callable[[], Any]) -> Any:
+    """What it returns once the keeper has let some time pass after a failure."""
+    deadline = time.monotonic() + BOUND
+    while True:
+        try:
+            return call()
+        except StoreError:
+            if time.monotonic() > deadline:
+                raise
+
+
+@pytest.mark.parametrize("fault", [*FAULTS, *SEGMENTS])
+def test_a_segment_that_cannot_be_is_a_refusal_to_its_sequence_alone(any_keeper: keeper.Keeper, fault: str) -> None:
+    if any_keeper.inline and fault in {"SystemExit", "GeneratorExit"}:
+        pytest.skip("the caller's own thread: that is the caller's")
+    store = Faulty()
+    well, ill = Sequence("well", store, step=5), Sequence("ill", store, step=5)
+    assert well.next() == 1
+    store.faults["reserve"] = {**FAULTS, **SEGMENTS}[fault]
+    assert refusal(ill.next) == "store.refused"
+    assert ill.held == 0
+    del store.faults["reserve"]
+    # It goes on with the next answer that can be.
+    assert in_the_end(ill.next) > 0
+    assert [*range(2, 30)] == [well.next() for _ in range(2, 30)]
+
+
+@pytest.mark.parametrize("fault", [*SEGMENTS])
+def test_a_row_that_cannot_be_is_refused_in_the_callers_thread(fault: str) -> None:
+    store = Faulty(reserve=SEGMENTS[fault])
+    assert refusal(lambda: Sequence("ill", store, step=5).reserve(100)) == "store.refused"
+
+
+@pytest.mark.parametrize("fault", [*FAULTS, *LEASES])
+def test_a_lease_that_cannot_be_is_a_refusal_to_its_generator_alone(any_keeper: keeper.Keeper, fault: str) -> None:
+    if any_keeper.inline and fault in {"SystemExit", "GeneratorExit"}:
+        pytest.skip("the caller's own thread: that is the caller's")
+    store = Faulty()
+    orders = Sequence("well", store, step=5)
+    orders.next()
+    store.faults["acquire"] = {**FAULTS, **LEASES}[fault]
+    generator = snowflake.Generator(store=store, nodes=range(5, 10))
+    assert refusal(generator.new) == "store.refused"
+    del store.faults["acquire"]
+    in_the_end(generator.new)
+    assert [*range(2, 30)] == [orders.next() for _ in range(2, 30)]
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        *(fault for fault in FAULTS if "Exit" not in fault),
+        *LEASES,
+        pytest.param(changing(until_ms=NOW_MS), id="an earlier end"),
+        pytest.param(changing(floor_ms=5), id="another floor"),
+        pytest.param(changing(token="another"), id="another token"),
+    ],
+)
+def test_an_extension_that_cannot_be_leaves_the_window_as_it_is(inline: keeper.Keeper, fault: Any) -> None:
+    clock = ManualClock(NOW_MS * MS)
+    store = Faulty(clock)
+    generator = snowflake.Generator(store=store, clock=clock, nodes=range(1), span_ms=1_000, max_wait_ms=0)
+    first = generator.new()
+    (before,) = store.list_leases()
+    store.faults["extend"] = LEASES.get(fault) or FAULTS.get(fault) or fault
+    clock.advance(900 * MS)
+    assert inline.step() == 0
+    assert generator.new() > first
+    clock.advance(200 * MS)
+    assert refusal(generator.new) == "store.refused"
+    del store.faults["extend"]
+    # Whatever came of the extensions that were not understood, the holder goes on with the same proposal.
+    assert snowflake.DEFAULT.parse(generator.new()).timestamp_ms >= before.until_ms
+    assert [record.node for record in store.list_leases()] == [0]
+
+
+def test_a_callback_that_fails_keeps_nobody_else_from_being_told(any_keeper: keeper.Keeper) -> None:
+    store = Faulty()
+    supply = Supply(store, "orders", Pool(), min_step=5, max_step=5, target_ms=1000)
+    told = threading.Event()
+
+    def fail() -> None:
+        raise SystemExit
+
+    supply._told += [fail, fail]
+    supply.ask(1, told.set)
+    while any_keeper.inline and not told.is_set():
+        any_keeper.step()
+    assert told.wait(BOUND)
+    assert Sequence("orders", store).next() == 6
+
+
+def test_a_clock_that_fails_is_its_own_generators_fault(any_keeper: keeper.Keeper) -> None:
+    is_broken = False
+
+    def broken() -> int:
+        if is_broken:
+            raise SystemExit
+        return NOW_MS * MS
+
+    clock = ManualClock(NOW_MS * MS)
+    store = Faulty(clock)
+    ill = snowflake.Generator(store=store, clock=broken)
+    ill.new()
+    is_broken = True
+    well = snowflake.Generator(store=store, clock=clock, span_ms=1_000)
+    first = well.new()
+    clock.advance(3600 * 1000 * MS)
+    assert well.new() > first
+    with pytest.raises(SystemExit):
+        ill.new()
+
+
+def test_a_failure_in_the_log_is_no_failure_of_the_keeper(any_keeper: keeper.Keeper) -> None:
+    class Broken(logging.Handler):
+        def emit(self, _: logging.LogRecord) -> None:
+            raise RuntimeError("the disk is full")
+
+    log, handler = logging.getLogger("mintage"), Broken()
+    log.addHandler(handler)
+    try:
+        store = Faulty(reserve=raising(StoreError("no", code="store.refused")))
+        orders = Sequence("orders", store)
+        assert refusal(orders.next) == "store.refused"
+        store.faults.clear()
+        assert in_the_end(orders.next) == 1
+    finally:
+        log.removeHandler(handler)
+
+
+def test_a_store_that_cannot_be_hashed_is_a_store(any_keeper: keeper.Keeper) -> None:
+    class Equal(Faulty):
+        def __eq__(self, _: object) -> bool:
+            return True
+
+        __hash__ = None  # type: ignore[assignment]
+
+    away = StoreError("it is away", code="store.unavailable")
+    store = Equal(reserve=raising(away))
+    orders = Sequence("orders", store, max_wait_ms=0)
+    assert refusal(orders.next) == "store.unavailable"
+    store.faults.clear()
+    patient = Sequence("orders", store, max_wait_ms=BOUND * 1000)
+    assert patient.next() > 0
+
+
+def test_a_generator_that_cannot_be_given_back_takes_nobody_with_it(any_keeper: keeper.Keeper) -> None:
+    class Ill(Faulty):
+        def release(self, *_: Any, **__: Any) -> None:
+            raise SystemExit
+
+    store = Ill()
+    snowflake.Generator(store=store).new()
+    if not any_keeper.inline:
+        any_keeper.wake()
+    orders = Sequence("orders", store, step=3, max_wait_ms=BOUND * 1000)
+    if any_keeper.inline:
+        with pytest.raises(SystemExit):
+            orders.next()
+    assert [orders.next() for _ in range(29)] == [*range(1, 30)]
+
+
+def test_a_keeper_whose_thread_ended_starts_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    before, mine = keeper.current(), keeper.Keeper()
+    keeper.use(mine)
+    try:
+        store = Faulty()
+        orders = Sequence("orders", store, step=2, max_wait_ms=BOUND * 1000)
+        with monkeypatch.context() as patch:
+            patch.setattr(mine, "_run", lambda: None)
+            mine.wake()
+            assert mine._thread is not None
+            mine._thread.join(BOUND)
+        assert [orders.next() for _ in range(20)] == [*range(1, 21)]
+    finally:
+        mine.close()
+        keeper.use(before)
+
+
+def test_where_no_thread_can_be_started_a_caller_is_told_and_may_try_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    before, mine = keeper.current(), keeper.Keeper()
+    keeper.use(mine)
+    try:
+        orders = Sequence("orders", Faulty(), max_wait_ms=BOUND * 1000)
+
+        def fail(_: threading.Thread) -> None:
+            raise RuntimeError("can't start new thread")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(threading.Thread, "start", fail)
+            assert refusal(orders.next) == "store.unavailable"
+        assert orders.next() == 1
+    finally:
+        mine.close()
+        keeper.use(before)
+
+
+def test_threads_that_come_together_find_one_keeper() -> None:
+    before = keeper.current()
+    for _ in range(100):
+        keeper._keepers.clear()
+        start = threading.Barrier(8)
+        found: list[keeper.Keeper] = []
+
+        def find(start: threading.Barrier = start, found: list[keeper.Keeper] = found) -> None:
+            start.wait(BOUND)
+            found.append(keeper.current())
+
+        threads = [threading.Thread(target=find) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(BOUND)
+        assert len({id(each) for each in found}) == 1
+    keeper.use(before)
+
+
+def test_a_lease_is_given_back_when_the_extension_in_flight_is_over(any_keeper: keeper.Keeper) -> None:
+    if any_keeper.inline:
+        pytest.skip("one thread does all")
+    clock, asked, go = ManualClock(NOW_MS * MS), threading.Event(), threading.Event()
+    said: list[str] = []
+
+    class Slow(Faulty):
+        def extend(self, *args: Any, **options: Any) -> Lease:
+            asked.set()
+            assert go.wait(BOUND)
+            lease = super().extend(*args, **options)
+            said.append("extended")
+            return lease
+
+        def release(self, *args: Any, **options: Any) -> None:
+            said.append("released")
+            super().release(*args, **options)
+
+    store = Slow(clock)
+    generator = snowflake.Generator(store=store, clock=clock, span_ms=3_000, max_wait_ms=BOUND * 1000)
+    generator.new()
+    clock.advance(2_000 * MS)
+    any_keeper.wake()
+    assert asked.wait(BOUND)
+    closing = threading.Thread(target=generator.close)
+    closing.start()
+    # It either waits for the keeper now, or is done already.
+    while closing.is_alive() and not any_keeper.condition._waiters:  # type: ignore[attr-defined]
+        pass
+    go.set()
+    closing.join(BOUND)
+    assert said == ["extended", "released"]
+    assert [record.token for record in store.list_leases()] == [None]

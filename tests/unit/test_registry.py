@@ -1,0 +1,634 @@
+"""The machine-local registry: where it is, what it leases, and what holds a node number where it cannot be written."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import socket
+import sqlite3
+import stat
+import subprocess
+import sys
+import threading
+import time
+import uuid
+import warnings
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from mintage import leasing, locality, registry, sno, snowflake
+from mintage._core import start_epoch
+from mintage.errors import ConfigError, GenerationError, LeaseError, MintError, StoreError, UniquenessWarning
+from mintage.registry import LockedNode
+from mintage.store.memory import MemoryStore
+from mintage.tenancy import Tenancy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="locks and users are those of Linux here")
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user")
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A registry of the test's own."""
+    monkeypatch.setenv("MINTAGE_HOME", str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A registry that can never be written, as there is a file where its directory should be."""
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("MINTAGE_HOME", str(tmp_path / "file" / "home"))
+    return tmp_path / "file" / "home"
+
+
+@pytest.fixture
+def pool() -> str:
+    """A name that no other process of this machine locks."""
+    return f"test-{uuid.uuid4().hex}"
+
+
+def code(call: Callable[[], object]) -> str:
+    with pytest.raises(MintError) as caught:
+        call()
+    return caught.value.code
+
+
+def locked_node(pool: str, numbers: range = range(896, 1024)) -> LockedNode:
+    return LockedNode(pool, lambda: numbers)
+
+
+def node_of(holder: LockedNode) -> int:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UniquenessWarning)
+        return holder.window(0)[1]
+
+
+def in_child(run: Callable[[], object]) -> Any:
+    """What a function returns in a forked child."""
+    reading, writing = os.pipe()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        pid = os.fork()
+    if pid == 0:
+        status = 1
+        with suppress(BaseException), open(writing, "w") as answer:
+            json.dump(run(), answer)
+            status = 0
+        os._exit(status)
+    os.close(writing)
+    with open(reading) as answer:
+        text = answer.read()
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    return json.loads(text)
+
+
+# --- what falls back, and what does not -----------------------------------------------------------------------------
+
+
+@contextmanager
+def busy(place: Path) -> Iterator[sqlite3.Connection]:
+    """A transaction that is open in the registry, as a backup's."""
+    snowflake.Generator().new()
+    with closing(sqlite3.connect(place / "registry.db", isolation_level=None)) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        yield connection
+
+
+def test_a_registry_that_is_busy_is_waited_for_and_then_named(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(leasing, "_PATIENCE_MS", 1)
+    with busy(place) as connection, warnings.catch_warnings():
+        warnings.simplefilter("error", UniquenessWarning)
+        assert registry.is_writable()
+        generator = snowflake.Generator(max_wait_ms=1)
+        assert code(generator.new) == "store.unavailable"
+        connection.execute("ROLLBACK")
+        monkeypatch.undo()
+        assert snowflake.DEFAULT.parse(snowflake.Generator().new()).node in registry.leased(1024)
+
+
+class Trying(MemoryStore):
+    """A store whose first verbs end in an error."""
+
+    def __init__(self, *errors: MintError) -> None:
+        super().__init__()
+        self.errors = list(errors)
+
+    def acquire(self, *args: Any, **options: Any) -> Any:
+        if self.errors:
+            raise self.errors.pop(0)
+        return super().acquire(*args, **options)
+
+
+def patient(store: Trying) -> Tenancy:
+    return Tenancy(
+        store,
+        pool="ids",
+        nodes=lambda: [range(4)],
+        layout="sno/1",
+        never_used=False,
+        span_ms=10_000,
+        moves=True,
+        holder=lambda: "me",
+        clock=time.time_ns,
+        patience_ms=120_000,
+    )
+
+
+def test_a_registry_is_waited_for_longer_than_a_number_that_comes_free() -> None:
+    away = StoreError("busy", code="store.unavailable")
+    assert patient(Trying(away, away)).window(0)[1] == 0
+    full = Trying(*(LeaseError("all held", code="lease.none_free", retry_after_ms=1) for _ in range(9)))
+    assert code(lambda: patient(full).window(0)) == "lease.none_free"
+    assert len(full.errors) == 8
+
+
+def test_a_registry_of_a_newer_mintage_is_an_error(place: Path) -> None:
+    place.mkdir()
+    with closing(sqlite3.connect(place / "registry.db")) as connection:
+        connection.execute("PRAGMA user_version = 999")
+    assert code(sno.Generator().new) == "store.schema"
+
+
+def test_a_registry_that_is_broken_is_an_error_that_says_so(place: Path) -> None:
+    place.mkdir()
+    (place / "registry.db").write_bytes(b"not SQLite's " * 1000)
+    with pytest.raises(StoreError, match="not a database"):
+        sno.Generator().new()
+
+
+@pytest.mark.parametrize("error", [errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOSPC, errno.EDQUOT])
+def test_a_process_without_descriptors_or_room_is_asked_to_come_back(
+    place: Path, monkeypatch: pytest.MonkeyPatch, error: int
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(error, os.strerror(error))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "mkdir", refuse)
+        assert code(registry.is_writable) == "store.unavailable"
+    place.mkdir()
+    (place / "registry.db").mkdir()
+    assert not registry.is_writable()
+    monkeypatch.setattr(os, "open", refuse)
+    assert code(registry.is_writable) == "store.unavailable"
+
+
+def test_a_lock_is_not_given_up_for_a_lack_of_descriptors(pool: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    monkeypatch.setattr(registry, "_flocked", refuse)
+    holder = locked_node(pool)
+    assert code(lambda: holder.window(0)) == "store.unavailable"
+    monkeypatch.undo()
+    assert node_of(holder) == node_of_first(pool)
+
+
+def node_of_first(pool: str) -> int:
+    """The number that a host begins with; nothing is held under this name."""
+    fresh = locked_node(f"{pool}-fresh")
+    try:
+        return node_of(fresh)
+    finally:
+        fresh.release(0)
+
+
+@pytest.mark.parametrize("kind", ["directory", "no permission", "closed", "no write-ahead log"])
+@as_root
+def test_what_cannot_be_written_is_held_by_a_lock(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = tmp_path / "home"
+    tmp_path.chmod(0o755)
+    for parent in tmp_path.parents[:2]:
+        parent.chmod(parent.stat().st_mode | 0o055)
+    home.mkdir()
+    monkeypatch.setenv("MINTAGE_HOME", str(home))
+    if kind == "directory":
+        (home / "registry.db").mkdir()
+    elif kind == "closed":
+        home.chmod(0o700)
+    elif kind == "no write-ahead log":
+        sno.Generator().new()
+        (home / "registry.db").chmod(0o666)
+
+    def other_user() -> bool:
+        os.setgroups([])
+        os.setgid(54321)
+        os.setuid(54321)
+        return registry.is_writable()
+
+    assert in_child(other_user) is False
+
+
+def test_numbers_that_were_asked_for_are_leased_or_refused(nowhere: Path) -> None:
+    for refused in (
+        lambda: snowflake.Generator(nodes=range(4)).new(),
+        lambda: snowflake.Generator(7, span_ms=5000).new(),
+        lambda: sno.Generator(never_used=True).new(),
+        lambda: locality.Generator(mac="1234567", span_ms=5000).new(),
+    ):
+        assert code(refused) == "store.refused"
+
+
+def test_a_layout_with_few_node_numbers_has_none_for_locks(nowhere: Path) -> None:
+    few = snowflake.Layout("time:41 node:2 sequence:20", epoch_ms=0)
+    assert code(snowflake.Generator(layout=few).new) == "store.refused"
+    assert registry.leased(4) == range(4)
+    assert (registry.leased(8), registry.locked(8)) == (range(7), range(7, 8))
+
+
+@pytest.mark.parametrize("size", [1, 7, 8, 31, 32, 33, 64, 1024, 65_536, 2**44])
+def test_every_number_of_a_layout_is_either_leased_or_locked(size: int) -> None:
+    leased, locked = registry.leased(size), registry.locked(size)
+    assert (leased.start, leased.stop, locked.stop) == (0, locked.start, size)
+    assert all(block.stop <= leased.stop for block in registry.blocks(size))
+    assert registry.blocks(size)[-1] == leased
+
+
+def test_a_number_with_a_lease_and_one_with_a_lock_never_meet(place: Path, pool: str) -> None:
+    tiny = snowflake.Layout("time:41 node:3 sequence:19", epoch_ms=0)
+    holders = [snowflake.Generator(layout=tiny, pool=pool) for _ in range(7)]
+    leased = {tiny.parse(each.new()).node for each in holders}
+    assert leased == set(range(7))
+    assert code(snowflake.Generator(layout=tiny, pool=pool, max_wait_ms=0).new) == "lease.none_free"
+    place.rename(place.with_name("moved"))
+    place.write_text("")
+    with pytest.warns(UniquenessWarning, match="node 7 is held by a lock"):
+        assert tiny.parse(snowflake.Generator(layout=tiny, pool=pool).new()).node == 7
+
+
+def test_the_registry_under_its_own_url_leases_as_it_does_by_default(place: Path) -> None:
+    tiny = snowflake.Layout("time:41 node:3 sequence:19", epoch_ms=0)
+    store = leasing.registry_store()
+    holders = [snowflake.Generator(layout=tiny, store=store) for _ in range(7)]
+    assert {tiny.parse(each.new()).node for each in holders} == set(range(7))
+    assert code(snowflake.Generator(layout=tiny, store=registry.url(), max_wait_ms=0).new) == "lease.none_free"
+
+
+def test_locality_keeps_its_process_id_and_has_fragments_for_locks(pool: str) -> None:
+    own = 4711 << 28 | 12345
+    assert registry.fragments(own) == [range(own, own + 1), range(4711 << 28, (4712 << 28) - 2**20)]
+    assert registry.locked_fragments(own) == range((4712 << 28) - 2**20, 4712 << 28)
+    # A host whose own fragment is one of those leases another.
+    assert registry.fragments((4712 << 28) - 1) == [range(4711 << 28, (4712 << 28) - 2**20)]
+
+
+@pytest.mark.parametrize("make", [sno.Generator, snowflake.Generator, locality.Generator])
+def test_a_generator_without_a_registry_mints_under_a_locked_number(make: Any, nowhere: Path, pool: str) -> None:
+    with make(pool=pool) as one, make(pool=pool) as two:
+        with pytest.warns(UniquenessWarning, match="cannot write its registry in .*/file/home: node .* by a lock"):
+            ids = [one.new(), two.new()]
+        if make is locality.Generator:
+            nodes = [each.pid << 28 | int(each.mac.replace("-", ""), 16) for each in ids]
+            assert all(node in registry.locked_fragments(os.getpid() % 65536 << 28) for node in nodes)
+        else:
+            nodes = [each.partition if make is sno.Generator else snowflake.DEFAULT.parse(each).node for each in ids]
+            assert all(node in registry.locked(65_536 if make is sno.Generator else 1024) for node in nodes)
+        assert nodes[0] != nodes[1]
+
+
+# --- locks ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_number_is_free_again_when_its_holder_lets_go(pool: str) -> None:
+    first, second = locked_node(pool, range(3, 4)), locked_node(pool, range(3, 4))
+    assert node_of(first) == 3
+    assert code(lambda: second.window(0)) == "lease.none_free"
+    first.release(0)
+    assert node_of(second) == 3
+    second.abandon(0)
+    assert node_of(locked_node(pool, range(3, 4))) == 3
+
+
+def test_who_was_closed_holds_no_number(pool: str) -> None:
+    holder = locked_node(pool, range(3, 4))
+    holder.release(0)
+    with pytest.raises(GenerationError) as caught:
+        holder.window(0)
+    assert caught.value.code == "generator.closed"
+    assert node_of(locked_node(pool, range(3, 4))) == 3
+
+
+def test_threads_that_mint_first_together_have_one_number(pool: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    inside, go_on = threading.Event(), threading.Event()
+
+    class Slow(LockedNode):
+        def _hold(self, node: int) -> Any:
+            inside.set()
+            go_on.wait(60)
+            return super()._hold(node)
+
+    holder, found = Slow(pool, lambda: range(896, 1024)), []
+    first, *others = [threading.Thread(target=lambda: found.append(node_of(holder))) for _ in range(8)]
+    first.start()
+    assert inside.wait(60)
+    for each in others:
+        each.start()
+    go_on.set()
+    for each in (first, *others):
+        each.join()
+    assert found == 8 * [node_of_first(pool)]
+
+
+def test_a_child_has_a_number_of_its_own_and_frees_none_of_its_parents(pool: str) -> None:
+    numbers = range(10, 12)
+    parent = locked_node(pool, numbers)
+    first = node_of(parent)
+
+    def child() -> tuple[int, int]:
+        own = node_of(parent)
+        parent.release(0)
+        return own, node_of(locked_node(pool, numbers))
+
+    own, again = in_child(child)
+    assert own == again == sum(numbers) - first
+    assert in_child(lambda: parent.release(0)) is None
+    assert node_of(locked_node(pool, numbers)) == own
+
+
+def test_a_process_in_a_later_epoch_chooses_anew(pool: str) -> None:
+    holder = locked_node(pool, range(10, 30))
+
+    def restored() -> list[int]:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UniquenessWarning)
+            before = holder.window(0)[0]
+            start_epoch()
+            return [before, holder.window(0)[0]]
+
+    node_of(holder)
+    before, after = in_child(restored)
+    assert after > before
+
+
+def test_a_number_is_one_processs_whatever_its_tmpdir_says(pool: str, tmp_path: Path) -> None:
+    program = (
+        "import sys, warnings; warnings.simplefilter('ignore')\n"
+        "from mintage.registry import LockedNode\n"
+        "print(LockedNode(sys.argv[1], lambda: range(100, 108)).window(0)[1], flush=True); input()"
+    )
+    running = []
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        command = [sys.executable, "-c", program, pool]
+        environment = {**os.environ, "TMPDIR": str(tmp_path / name)}
+        running.append(subprocess.Popen(command, stdin=-1, stdout=-1, env=environment, text=True))
+    with running[0], running[1]:
+        nodes = {each.stdout.readline() for each in running if each.stdout}
+        for each in running:
+            each.communicate("\n")
+    assert len(nodes) == 2
+
+
+@pytest.mark.parametrize("missing", ["_bound", "_flocked"])
+def test_either_kind_of_lock_is_enough(missing: str, pool: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError(errno.EACCES, "a sandbox")
+
+    monkeypatch.setattr(registry, missing, refuse)
+    numbers = range(2)
+    first, second = locked_node(pool, numbers), locked_node(pool, numbers)
+    assert {node_of(first), node_of(second)} == {0, 1}
+    assert code(lambda: locked_node(pool, numbers).window(0)) == "lease.none_free"
+
+
+def test_a_number_held_in_one_place_is_let_go_in_the_others(pool: str) -> None:
+    elsewhere = registry._flocked(Path("/tmp"), f"{pool}-5")
+    assert code(lambda: locked_node(pool, range(5, 6)).window(0)) == "lease.none_free"
+    os.close(elsewhere)
+    assert node_of(locked_node(pool, range(5, 6))) == 5
+
+
+def test_without_any_lock_the_number_is_random_and_that_is_said(pool: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError(errno.EACCES, "a sandbox")
+
+    monkeypatch.setattr(registry, "_bound", refuse)
+    monkeypatch.setattr(registry, "_flocked", refuse)
+    with pytest.warns(UniquenessWarning, match="drawn at random from 128"):
+        drawn = {locked_node(pool).window(0)[1] for _ in range(64)}
+    assert len(drawn) > 8
+    assert drawn <= set(registry.locked(1024))
+
+
+def test_a_warning_that_is_made_an_error_leaves_nothing_held(pool: str) -> None:
+    holder = locked_node(pool, range(3, 4))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UniquenessWarning)
+        for _ in range(2):
+            with pytest.raises(UniquenessWarning):
+                holder.window(0)
+    assert node_of(holder) == 3
+
+
+@pytest.mark.parametrize("trap", ["a link", "a file", "a stranger's"])
+def test_a_folder_that_is_not_the_users_own_is_not_used(trap: str, tmp_path: Path) -> None:
+    own = tmp_path / f"mintage-{os.geteuid()}"
+    if trap == "a link":
+        (tmp_path / "elsewhere").mkdir()
+        own.symlink_to(tmp_path / "elsewhere")
+    elif trap == "a file":
+        own.write_text("")
+    elif os.geteuid() == 0:
+        own.mkdir()
+        os.chown(own, 54321, 54321)
+    else:
+        pytest.skip("only root can give a directory away")
+    with pytest.raises(OSError, match=r"exists|another user"):
+        registry._flocked(tmp_path, "name")
+    assert not any(own.rglob("*.lock"))
+
+
+def test_a_descriptor_that_a_daemon_closed_and_another_uses_stays_open(pool: str) -> None:
+    holder = locked_node(pool, range(3, 4))
+    node_of(holder)
+    seat = holder._seat
+    assert seat is not None
+    for lock in seat.locks:
+        os.close(lock.descriptor)
+    others = [os.open(os.devnull, os.O_RDONLY) for _ in seat.locks]
+    holder.release(0)
+    for each in others:
+        os.close(each)
+
+
+def test_a_long_name_fits_a_socket(pool: str) -> None:
+    long = pool + "x" * (128 - len(pool))
+    assert (
+        node_of(locked_node(long, range(2**44 - 2, 2**44))) == node_of(locked_node(long, range(2**44 - 2, 2**44))) ^ 1
+    )
+
+
+def test_another_users_socket_holds_a_number_for_all(pool: str) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as other:
+        other.bind(f"\0mintage/{pool}-0".encode())
+        assert node_of(locked_node(pool, range(2))) == 1
+
+
+def test_a_process_restored_from_a_snapshot_begins_elsewhere_and_so_do_its_children() -> None:
+    origin = 4711 << 28 | 12345
+
+    def starts() -> list[int]:
+        return [registry.blocks(65_536)[0].start, registry.fragments(origin)[0].start, registry._own(8192)]
+
+    def restored() -> list[list[int]]:
+        start_epoch()
+        return [starts(), in_child(starts)]
+
+    before = starts()
+    assert in_child(starts) == before
+    found = [before, *in_child(restored), *in_child(restored)]
+    # Three numbers of 2^13 and more: alike by chance less than once in 2^50.
+    assert len({tuple(each) for each in found}) == 5
+    assert found[1][1] >> 28 == 4711
+
+
+# --- where it is ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("relative", ["state", "./state", "~/state", "../state"])
+def test_a_relative_home_of_mintages_own_is_refused(relative: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MINTAGE_HOME", relative)
+    with pytest.raises(ConfigError, match=r"MINTAGE_HOME '.*state' is not an absolute path"):
+        snowflake.Generator().new()
+
+
+@pytest.fixture
+def no_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A user of a machine without a registry for all."""
+    monkeypatch.delenv("MINTAGE_HOME")
+    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
+    monkeypatch.setattr(registry, "MACHINE", tmp_path / "none")
+
+
+@pytest.mark.usefixtures("no_machine")
+def test_other_relative_directories_count_as_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    import pwd
+
+    monkeypatch.setenv("HOME", "/somewhere")
+    monkeypatch.setenv("XDG_STATE_HOME", "/state")
+    assert registry.home() == Path("/state/mintage")
+    for relative in ("state", "", "./state"):
+        monkeypatch.setenv("XDG_STATE_HOME", relative)
+        assert registry.home() == Path("/somewhere/.local/state/mintage")
+    home = pwd.getpwuid(os.geteuid()).pw_dir
+    for relative in ("home", ""):
+        monkeypatch.setenv("HOME", relative)
+        assert registry.home() == Path(home, ".local/state/mintage")
+    monkeypatch.delenv("HOME")
+    assert registry.home() == Path(home, ".local/state/mintage")
+
+
+@pytest.mark.usefixtures("no_machine")
+def test_a_user_without_a_home_has_a_lock(monkeypatch: pytest.MonkeyPatch, pool: str) -> None:
+    monkeypatch.delenv("HOME", raising=False)
+    monkeypatch.setattr(os, "geteuid", lambda: 4_000_000)
+    assert not registry.is_writable()
+    with pytest.warns(UniquenessWarning, match="in a home directory: node"):
+        snowflake.Generator(pool=pool).new()
+
+
+def test_each_user_and_each_directory_begins_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = {registry.identity()}
+    monkeypatch.setattr(os, "geteuid", lambda: 4_000_000)
+    found.add(registry.identity())
+    monkeypatch.setenv("MINTAGE_HOME", "/somewhere/else")
+    found.add(registry.identity())
+    monkeypatch.setattr(socket, "gethostname", lambda: "another")
+    found.add(registry.identity())
+    assert len(found) == 4
+
+
+# --- the registry of a machine --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A registry that root has made for a group of users."""
+    group = 54_300
+    for parent in [tmp_path, *tmp_path.parents[:2]]:
+        parent.chmod(parent.stat().st_mode | 0o055)
+    made = tmp_path / "machine"
+    made.mkdir()
+    os.chown(made, 0, group)
+    made.chmod(0o2770)
+    monkeypatch.delenv("MINTAGE_HOME")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setattr(registry, "MACHINE", made)
+    return made
+
+
+def as_user(user: int, run: Callable[[], object], *, groups: tuple[int, ...] = (54_300,)) -> Any:
+    def other() -> object:
+        os.umask(0o077)
+        os.setgroups(groups)
+        os.setgid(user)
+        os.setuid(user)
+        return run()
+
+    return in_child(other)
+
+
+@as_root
+def test_users_of_one_machine_lease_from_its_registry(machine: Path) -> None:
+    def mint() -> tuple[str, int]:
+        return str(registry.home()), snowflake.DEFAULT.parse(snowflake.new()).node
+
+    found = [as_user(user, mint) for user in (54_321, 54_322, 54_323)]
+    assert {home for home, _ in found} == {str(machine)}
+    assert len({node for _, node in found}) == 3
+    file = (machine / "registry.db").stat()
+    assert (stat.S_IMODE(file.st_mode), file.st_gid, file.st_nlink) == (0o660, 54_300, 1)
+
+
+@as_root
+def test_who_is_not_in_the_group_is_told_that_another_registry_is_its(machine: Path, tmp_path: Path) -> None:
+    tmp_path.chmod(0o777)
+
+    def mint() -> list[str]:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", UniquenessWarning)
+            snowflake.new()
+        return [str(registry.home()), *(str(each.message) for each in caught)]
+
+    home, warning = as_user(54_321, mint, groups=())
+    assert home == str(tmp_path / "state" / "mintage")
+    assert "add the user to the directory's group" in warning
+
+
+@as_root
+@pytest.mark.parametrize("wrong", ["a stranger's", "anybody's", "a link", "a file"])
+def test_a_directory_that_root_did_not_make_for_a_group_is_no_registry(wrong: str, machine: Path) -> None:
+    if wrong == "a stranger's":
+        os.chown(machine, 54_321, 54_300)
+    elif wrong == "anybody's":
+        machine.chmod(0o2777)
+    else:
+        machine.rmdir()
+        if wrong == "a link":
+            machine.symlink_to("/root")
+        else:
+            machine.write_text("")
+    assert registry.home() != machine
+    assert not registry.is_outsider()
+
+
+@as_root
+def test_what_names_a_home_of_its_own_leaves_the_machines_registry(machine: Path, monkeypatch: Any) -> None:
+    assert registry.home() == machine
+    monkeypatch.setenv("MINTAGE_HOME", "/somewhere")
+    assert registry.home() == Path("/somewhere")
+
+
+def test_a_lease_error_of_locks_says_what_to_do(pool: str) -> None:
+    held = locked_node(pool, range(1))
+    node_of(held)
+    with pytest.raises(LeaseError, match="set MINTAGE_HOME"):
+        locked_node(pool, range(1)).window(0)
