@@ -235,7 +235,8 @@ class Keeper:
         self._work = threading.Condition(lock)
         """What the keeper waits on for callers."""
         # No WeakSet: its own callbacks may change it, in any thread, while it is walked through.
-        self._tasks: set[weakref.ref[Task]] = set()
+        self._tasks: dict[weakref.ref[Task], None] = {}
+        """In turn: whoever was worked on comes last, so that none who always has work keeps the others waiting."""
         self._owners: set[weakref.ref[Any]] = set()
         self._pauses: dict[int, tuple[weakref.ref[Store | Task], float, float]] = {}
         """By identity, as a store of the user's own may not be hashable: the last pause, and when it ends."""
@@ -253,7 +254,7 @@ class Keeper:
     def add(self, task: Task) -> None:
         """Keeps a task, as long as somebody else refers to it."""
         with self.condition:
-            self._tasks.add(weakref.ref(task))
+            self._tasks.setdefault(weakref.ref(task))
 
     def own(self, owner: Any) -> None:
         """Closes an owner of leases when the process ends."""
@@ -329,7 +330,7 @@ class Keeper:
         for kept in list(self._tasks):
             task = kept()
             if task is None:
-                self._tasks.discard(kept)
+                self._tasks.pop(kept, None)
             else:
                 alive.append(task)
         return alive
@@ -398,7 +399,8 @@ class Keeper:
         soonest: tuple[float, Task | None] = (_IDLE_S, None)
         for task in self._kept():
             try:
-                due = None if task.closed else task.due_s()
+                # What belongs to an earlier epoch waits for somebody to seat it again.
+                due = None if task.closed or task.epoch != epoch() else task.due_s()
             except BaseException:  # noqa: BLE001 - a clock of the user's own that fails now fails its caller as well
                 due = None
             if due is not None:
@@ -417,6 +419,7 @@ class Keeper:
             if task is None or delay > 0:
                 return delay
             self._busy, self._worker, life = task, threading.current_thread(), task.life
+            self._tasks[weakref.ref(task)] = self._tasks.pop(weakref.ref(task))
         error: BaseException | None = None
         try:
             with self.condition:

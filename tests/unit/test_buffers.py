@@ -73,8 +73,21 @@ SIGNED = {
     *(("array l", "cast l", "ctypes long") if ctypes.sizeof(ctypes.c_long) == 8 else ()),
 }
 
-NARROW = snowflake.Generator(1, on_exhausted="advance")
-WIDE = snowflake.Generator(1, layout=snowflake.DISCORD, on_exhausted="advance")
+
+def narrow(buffer: Any) -> object:
+    return snowflake.Generator(1, on_exhausted="advance").fill(buffer)
+
+
+def wide(buffer: Any) -> object:
+    return snowflake.Generator(1, layout=snowflake.DISCORD, on_exhausted="advance").fill(buffer)
+
+
+def fill_sno(buffer: Any) -> object:
+    return sno.Generator(1).fill(buffer)
+
+
+def fill_locality(buffer: Any) -> object:
+    return locality.Generator(pid=1).fill(buffer)
 
 
 def size_of(buffer: object) -> int:
@@ -86,10 +99,10 @@ def size_of(buffer: object) -> int:
 
 CALLS: dict[str, tuple[Callable[[Any], object], set[str], str]] = {
     # The call, what it takes, and how it ends with a buffer of zeros that it takes.
-    "sno.Generator.fill": (sno.Generator(1).fill, BYTES | {"numpy V10"}, "ok"),
-    "locality.Generator.fill": (locality.Generator(pid=1).fill, BYTES | {"numpy V16"}, "ok"),
-    "snowflake.Generator.fill": (NARROW.fill, BYTES | UNSIGNED | SIGNED, "ok"),
-    "snowflake.Generator.fill of 64 bits": (WIDE.fill, BYTES | UNSIGNED, "ok"),
+    "sno.Generator.fill": (fill_sno, BYTES | {"numpy V10"}, "ok"),
+    "locality.Generator.fill": (fill_locality, BYTES | {"numpy V16"}, "ok"),
+    "snowflake.Generator.fill": (narrow, BYTES | UNSIGNED | SIGNED, "ok"),
+    "snowflake.Generator.fill of 64 bits": (wide, BYTES | UNSIGNED, "ok"),
     "encode_into": (lambda b: sno.encode_into(bytes(size_of(b) // 16 * 10), b), BYTES | {"numpy S16"}, "ok"),
     "parse_into": (lambda b: sno.parse_into(b"2" * (size_of(b) // 10 * 16), b), BYTES | {"numpy V10"}, "ok"),
     "encode_into's IDs": (lambda b: sno.encode_into(b, bytearray(size_of(b) // 10 * 16)), BYTES | {"numpy V10"}, "ok"),
@@ -128,11 +141,11 @@ def test_a_buffer_is_used_where_its_items_are_what_is_written_or_read_and_no_oth
 
 def test_what_a_buffer_was_and_what_it_must_be_is_said() -> None:
     said = {
-        WIDE.fill: "buffer has items of format 'd', 8 bytes each, must have unsigned 64-bit integers in native byte"
+        wide: "buffer has items of format 'd', 8 bytes each, must have unsigned 64-bit integers in native byte"
         " order, or bytes",
-        NARROW.fill: "buffer has items of format 'd', 8 bytes each, must have 64-bit integers in native byte order, or"
+        narrow: "buffer has items of format 'd', 8 bytes each, must have 64-bit integers in native byte order, or"
         " bytes",
-        sno.Generator(1).fill: "buffer has items of format 'd', 8 bytes each, must have bytes, or void items of 10",
+        fill_sno: "buffer has items of format 'd', 8 bytes each, must have bytes, or void items of 10",
     }
     for call, message in said.items():
         with pytest.raises(MintError) as refused:
@@ -145,7 +158,7 @@ def test_memory_that_cannot_be_written_in_one_go_is_refused_by_every_way_to_fill
     gaps, rows = np.zeros(160, kind)[::2], np.zeros((80, 80), kind, order="F")
     sealed, alone = np.zeros(80, kind), np.zeros((), kind)
     sealed.flags.writeable = False
-    for call in (NARROW.fill, sno.Generator(1).fill, locality.Generator(pid=1).fill):
+    for call in (narrow, fill_sno, fill_locality):
         for lent in (gaps, rows, sealed, alone):
             assert outcome(call, lent) == "config.buffer"
 
@@ -153,14 +166,14 @@ def test_memory_that_cannot_be_written_in_one_go_is_refused_by_every_way_to_fill
 def test_what_is_written_into_numbers_is_what_a_batch_holds() -> None:
     for kind in ("u8", "i8"):
         ids = np.zeros(5000, kind)
-        assert NARROW.fill(ids) == 5000
+        assert narrow(ids) == 5000
         assert (np.diff(ids) > 0).all()
         assert snowflake.DEFAULT.parse(int(ids[0])).node == 1
 
 
 def test_void_items_and_strings_hold_one_id_each() -> None:
     ids = np.zeros(100, "V10")
-    assert sno.Generator(1).fill(ids) == 100
+    assert fill_sno(ids) == 100
     texts = np.zeros(100, "S16")
     assert sno.encode_into(ids, texts) == 100
     assert [text.decode() for text in texts] == [str(one) for one in sno.Array(ids)]

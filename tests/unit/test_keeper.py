@@ -390,3 +390,57 @@ def test_a_lease_is_given_back_when_the_extension_in_flight_is_over(any_keeper: 
     closing.join(BOUND)
     assert said == ["extended", "released"]
     assert [record.token for record in store.list_leases()] == [None]
+
+
+class Eager(keeper.Task):
+    """Has always something to do, and tells what it was asked for."""
+
+    def __init__(self, name: str, asked: list[str]) -> None:
+        super().__init__(MemoryStore())
+        self.name, self.asked = name, asked
+
+    def due_s(self) -> float:
+        return 0.0
+
+    def plan(self) -> Callable[[], Callable[[], None]]:
+        self.asked.append(self.name)
+        return lambda: lambda: None
+
+    def refused(self, error: BaseException) -> None:
+        raise AssertionError(error)
+
+    def holds(self) -> bool:
+        return True
+
+    def rest(self) -> Callable[[], None]:
+        return lambda: None
+
+    def reborn(self) -> None:
+        pass
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def test_who_always_has_work_keeps_nobody_else_waiting(inline: keeper.Keeper) -> None:
+    asked: list[str] = []
+    tasks = [Eager(name, asked) for name in "abc"]
+    for task in tasks:
+        inline.add(task)
+    for _ in range(7):
+        assert inline.step() == 0
+    assert "".join(asked) == "abcabca"
+
+
+def test_what_belongs_to_an_earlier_epoch_has_no_work_until_it_is_seated_again(inline: keeper.Keeper) -> None:
+    asked: list[str] = []
+    left, present = Eager("left", asked), Eager("present", asked)
+    for task in (left, present):
+        inline.add(task)
+    left.epoch -= 1
+    inline.step()
+    inline.step()
+    assert asked == ["present", "present"]
+    left._seat()
+    inline.step()
+    assert asked[-1] == "left"
