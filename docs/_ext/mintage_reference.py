@@ -18,6 +18,7 @@ from sphinx import addnodes
 from sphinx.util.docutils import SphinxDirective
 
 from mintage import errors, snowflake
+from mintage.schemes import NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -184,7 +185,7 @@ def _stubs() -> tuple[dict[str, tuple[str, str]], dict[str, str]]:
     for stem, tree in trees.items():
         visit(Spelled().visit(tree).body, "mintage.testing" if stem == "__init__" else f"mintage.{stem}")
     # The default generators' bound methods.
-    for scheme in ("sno", "snowflake", "locality"):
+    for scheme in NAMES:
         for method in ("new", "new_at"):
             if method_signature := found.get(f"mintage.{scheme}.Generator.{method}"):
                 found[f"mintage.{scheme}.{method}"] = method_signature

@@ -9,19 +9,18 @@ What is asked and how answers are read is a :class:`~mintage.store.calls.Call`, 
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, overload
 from urllib.parse import quote
 
-from mintage import locality, sno
 from mintage.errors import ArgumentError, ConfigError, GenerationError, ParseError, RequestError, UniquenessWarning
 from mintage.lease import NamespaceRecord, Segment, check_count, check_name
+from mintage.schemes import NAMES, SCHEMES
 from mintage.store import load_driver
 from mintage.store.calls import Answer, AnswerError, Call, Service, describe_namespace, reserve
 from mintage.store.url import StoreUrl
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
+    from mintage import locality, sno
     from mintage.store.http import AsyncSender, Sender
 
 __all__ = ["AsyncClient", "Client"]
@@ -201,19 +200,6 @@ def _refuse_if(is_closed: bool) -> None:
 # --- calls --------------------------------------------------------------------------------------------------------
 
 
-def _decimal(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and int(text[:20]) < 2**63):
-        raise AnswerError("has an ID that is no integer of 63 bits")
-    return int(text)
-
-
-_PARSERS: Final[dict[str, Callable[[str], Any]]] = {
-    "sno": sno.ID.parse,
-    "snowflake": _decimal,
-    "locality": locality.ID.parse,
-}
-
-
 def _most_bytes(count: int) -> int:
     return 65_536 + 64 * count
 
@@ -250,14 +236,14 @@ def _reserve(namespace: str, count: int) -> Call[Segment]:
 
 
 def _mint(scheme: str, count: int, meta: int) -> Call[list[Any]]:
-    parse = _PARSERS.get(scheme)
-    if parse is None:
-        raise RequestError(f"scheme {scheme!r:.60} is none of {', '.join(_PARSERS)}", code="request.malformed")
+    minted = SCHEMES.get(scheme)
+    if minted is None:
+        raise RequestError(f"scheme {scheme!r:.60} is none of {', '.join(NAMES)}", code="request.malformed")
     _check(count)
 
     def read(answer: Answer) -> list[Any]:
         try:
-            ids = [parse(text) for text in answer.members().texts("ids", count)]
+            ids = [minted.parse(text) for text in answer.members().texts("ids", count)]
         except ParseError as error:
             raise AnswerError(f"has no good ID: {error}") from None
         if len(set(ids)) < count:

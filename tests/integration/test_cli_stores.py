@@ -252,13 +252,26 @@ def test_the_ends_of_layouts_are_those_of_their_generators() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "sno/0", "sno/10923", "sno/08", "sno/-1", "snowflake time:41", "ulid", "LOCALITY"]
+    "text",
+    ["", "sno/0", "sno/3", "sno/16384", "sno/10923", "sno/08", "sno/-1", "snowflake time:41", "ulid", "LOCALITY"],
 )
 def test_a_text_that_is_no_layout_is_refused(text: str, shell: Shell) -> None:
     assert read_layout(text) is None
     done = shell.run("pools", "create", "mine", f"--layout={text}")
     assert (done.returncode, done.stdout) == (2, "")
     assert shell.facts("pools", "list") == []
+
+
+@pytest.mark.parametrize("shards", [1 << bits for bits in range(14)])
+def test_every_sno_layout_that_a_pool_can_be_made_with_has_generators_that_take_it(shards: int) -> None:
+    layout = read_layout(f"sno/{shards}")
+    assert layout is not None
+    with open_store("memory:") as store:
+        store.create_pool(f"of-{shards}", layout=layout.text)
+        with sno.Generator(store=store, pool=f"of-{shards}", shards=shards) as generator:
+            generator.new()
+        (taken,) = store.list_leases(f"of-{shards}")
+        assert taken.node < layout.nodes
 
 
 def test_pools_are_made_with_their_name_for_a_layout_or_with_a_layout(shell: Shell) -> None:

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["PoolLayout", "known_layout", "leases", "pools", "read_layout"]
 
-SHARDS: Final = range(1, 65_536 // 6 + 1)
-"""Into how many parts sno's sequence numbers can be cut, of 6 at least."""
+SHARDS: Final = [1 << bits for bits in range(14)]
+"""Into how many parts a generator can cut sno's sequence numbers."""
 
 
 # --- what a pool's node numbers mean ------------------------------------------------------------------------------
@@ -77,7 +77,7 @@ def _wanted(args: argparse.Namespace, store: Store) -> str:
     if args.layout is None:
         raise UsageError(f"a new pool called {args.pool!a} needs --layout, such as --layout sno")
     raise UsageError(
-        f"{args.layout!a} is no layout: use locality, sno, sno/N with N in 1..{SHARDS[-1]}, snowflake, "
+        f"{args.layout!a} is no layout: use locality, sno, sno/N with a power of two N up to {SHARDS[-1]}, snowflake, "
         f"{', '.join(formats.LAYOUTS)}, or 'snowflake time:41 node:10 sequence:12 @1735689600000 1ms'"
     )
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from mintage import formats
 from mintage.cli.command import COLOR, JSON, command
-from mintage.cli.new import SCHEMES
 from mintage.cli.screen import open_screen, styles_of
+from mintage.schemes import SCHEMES
 
 if TYPE_CHECKING:
     import argparse

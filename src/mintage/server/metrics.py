@@ -16,6 +16,7 @@ from prometheus_client.multiprocess import MultiProcessCollector, mark_process_d
 
 from mintage import __version__
 from mintage.errors import CATALOGUE, MintError
+from mintage.schemes import NAMES
 from mintage.store import Forwarding, Store
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from mintage._core.service import Lane
 
-__all__ = ["OPERATIONS", "SCHEMES", "Holdings", "Metered", "Metrics", "Workers"]
+__all__ = ["OPERATIONS", "Holdings", "Metered", "Metrics", "Workers"]
 
 HOT: Final = {"alloc": "http", "next": "http", "incr": "redis", "incrby": "redis"}
 """The operations of the hot path, and the interface of each."""
@@ -31,7 +32,6 @@ OPERATIONS: Final = frozenset(
     {*HOT, "reserve", "give_back", "mint", "describe", "create", "lease", "inspect", "get", "other"}
 )
 """What a request can be; whatever else somebody sends is ``other``, so that nobody outside can make series."""
-SCHEMES: Final = ("sno", "snowflake", "locality")
 SECONDS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
 # When a series began says nothing here, and doubles the page.
@@ -179,7 +179,7 @@ class Metrics:
         for namespace, level in levels.items():
             self._pool.labels(namespace).set(level)
         generators = held.generators()
-        for scheme in SCHEMES:
+        for scheme in NAMES:
             self._leases.labels(scheme).set(scheme in generators)
         for interface, connections in held.connections.items():
             self._connections.labels(interface).set(len(connections))

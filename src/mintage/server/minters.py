@@ -3,31 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
-from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from mintage import formats, locality, sno, snowflake
+from mintage import formats
 from mintage.errors import FieldError, RequestError
 from mintage.lease import MAX_INTEGER
+from mintage.schemes import NAMES, SCHEMES
 from mintage.server.threads import Threads
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from datetime import datetime
 
+    from mintage.schemes import Generator
     from mintage.server.metrics import Metrics
     from mintage.server.settings import Settings
     from mintage.store import Store
 
-__all__ = ["GENERATORS", "Generator", "Minters"]
+__all__ = ["Minters"]
 
-Generator = sno.Generator | snowflake.Generator | locality.Generator
-
-GENERATORS: Final[dict[str, type[Generator]]] = {
-    "sno": sno.Generator,
-    "snowflake": snowflake.Generator,
-    "locality": locality.Generator,
-}
 _THREADS: Final = 4
 
 
@@ -44,7 +37,8 @@ class Minters:
         self._minting: Counter[str] = Counter()
         """By scheme, how many IDs are being minted."""
         # A second's, as whoever waits for more has a thread.
-        self._most = {"snowflake": max(1, settings.layout.ids_per_second)}
+        a_second = max(1, settings.layout.ids_per_second)
+        self._most = {each.name: a_second for each in SCHEMES.values() if each.has_layouts}
         """By scheme, how many may be minted at a time, where that is bounded."""
 
     def ends(self) -> dict[str, datetime | None]:
@@ -61,8 +55,8 @@ class Minters:
 
     def check_scheme(self, scheme: str) -> None:
         """:raises RequestError: ``request.malformed``: there is no such scheme."""
-        if scheme not in GENERATORS:
-            raise RequestError(f"scheme {scheme!r:.60} is none of {', '.join(GENERATORS)}", code="request.malformed")
+        if scheme not in SCHEMES:
+            raise RequestError(f"scheme {scheme!r:.60} is none of {', '.join(NAMES)}", code="request.malformed")
 
     async def mint(self, scheme: str, count: int, meta: int) -> list[str]:
         """``count`` IDs of a scheme that there is; what comes of it is :meth:`Service.mint`'s."""
@@ -76,8 +70,9 @@ class Minters:
                 code="request.busy",
                 retry_after_ms=1000,
             )
-        if not 0 <= meta <= (255 if scheme == "sno" else 0):
-            bounds = "outside 0..255" if scheme == "sno" else f"not 0: {scheme} has no metabyte"
+        max_meta = SCHEMES[scheme].max_meta
+        if not 0 <= meta <= max_meta:
+            bounds = f"outside 0..{max_meta}" if max_meta else f"not 0: {scheme} has no metabyte"
             raise FieldError(f"meta {meta} is {bounds}", code="field.range")
         self._minting[scheme] += count
         try:
@@ -88,23 +83,21 @@ class Minters:
         return ids
 
     def _mint(self, scheme: str, count: int, meta: int) -> list[str]:
+        minted = SCHEMES[scheme]
         generator = self._generators.get(scheme)
         if generator is None:
-            make: Callable[..., Generator] = GENERATORS[scheme]
-            if scheme == "snowflake":
-                make = partial(make, layout=self._settings.layout, nodes=self._settings.nodes)
-            made = make(
+            settings = self._settings
+            made = minted.generator(
                 store=self._store,
-                span_ms=self._settings.span_ms,
+                span_ms=settings.span_ms,
                 on_lease_lost="move",
-                max_wait_ms=self._settings.max_wait_ms,
+                max_wait_ms=settings.max_wait_ms,
+                **({"layout": settings.layout, "nodes": settings.nodes} if minted.has_layouts else {}),
             )
             generator = self._generators.setdefault(scheme, made)
             if generator is not made:
                 made.close()
-        if isinstance(generator, sno.Generator):
-            return list(map(str, generator.batch(count, meta)))
-        return list(map(str, generator.batch(count)))
+        return list(map(str, minted.mint(generator, count, meta)))
 
     def close(self) -> None:
         """Mints no more; the generators are for whoever asks to close."""

@@ -31,7 +31,7 @@ from mintage.server.wake import Wake
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mintage.server.minters import Generator
+    from mintage.schemes import Generator
     from mintage.server.settings import Settings
     from mintage.store import Store
 

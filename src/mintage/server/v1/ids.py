@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from pydantic import BeforeValidator, Field
 from typing_extensions import TypedDict
 
 from mintage import anatomy
+from mintage.schemes import NAMES
 from mintage.server.operation import Ask, operation
 from mintage.server.v1.forms import Count, whole
 
@@ -16,7 +17,12 @@ __all__ = ["OPERATIONS"]
 
 # --- what is taken --------------------------------------------------------------------------------------------------
 
-Scheme = Annotated[Literal["sno", "snowflake", "locality"], Field(description="The scheme.", examples=["snowflake"])]
+# To pydantic a name of the list; a type checker cannot read the list.
+if TYPE_CHECKING:
+    Name = str
+else:
+    Name = Literal[*NAMES]
+Scheme = Annotated[Name, Field(description="The scheme.", examples=["snowflake"])]
 Meta = Annotated[
     int, Field(ge=0, le=255, description="sno's metabyte; 0 for others.", examples=[0]), BeforeValidator(whole)
 ]

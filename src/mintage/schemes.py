@@ -1,0 +1,112 @@
+"""The one list of schemes, from which command line, client, service, metrics, documentation and tests take theirs.
+
+One more scheme is one more row. Its module is imported at first use, so the list itself costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+
+from mintage.errors import ParseError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from types import ModuleType
+
+__all__ = ["NAMES", "SCHEMES", "Generator", "Option", "Scheme"]
+
+
+class Generator(Protocol):
+    """What a generator of any scheme can do."""
+
+    def batch(self, n: int, /) -> Iterable[Any]:
+        """``n`` IDs."""
+
+    def close(self) -> None:
+        """Mints no more, and gives its lease back."""
+
+
+class Option(NamedTuple):
+    """One option of a scheme's generator, as the command line takes it."""
+
+    name: str
+    help: str
+    metavar: str | None = None
+    choices: tuple[str, ...] | None = None
+    """The words that it can be; any text if there are none, and a whole number where this is ``None``."""
+
+
+class Scheme(NamedTuple):
+    """One row: what is asked of a scheme by name."""
+
+    name: str
+    """As in ``mintage.NAME``, ``mintage new NAME``, ``/v1/ids/NAME`` and ``MINT NAME``."""
+    options: tuple[Option, ...] = ()
+    max_meta: int = 0
+    """The largest metabyte that ``batch`` takes for its IDs, or 0 where they have none."""
+    has_layouts: bool = False
+    """Whether its IDs are plain integers of 63 bits at most, in a layout that the user chooses."""
+
+    @property
+    def module(self) -> ModuleType:
+        """The scheme's own module."""
+        return import_module(f"mintage.{self.name}")
+
+    def generator(self, **options: object) -> Generator:
+        """A new generator.
+
+        :raises MintError: as the scheme's ``Generator``.
+        """
+        made: Generator = self.module.Generator(**options)
+        return made
+
+    def mint(self, generator: Generator, count: int, meta: int = 0) -> Any:
+        """``count`` IDs of a generator of this scheme, with a metabyte where they have one."""
+        return generator.batch(count, meta) if self.max_meta else generator.batch(count)  # type: ignore[call-arg]
+
+    def lines(self, minted: Any) -> bytes:
+        """The text of what :meth:`mint` returned, one ID a line."""
+        written: bytes = self.module.to_lines(minted) if self.has_layouts else minted.to_lines()
+        return written
+
+    def parse(self, text: str) -> Any:
+        """One ID of its text.
+
+        :raises ParseError: it is none.
+        """
+        if not self.has_layouts:
+            return self.module.ID.parse(text)
+        if not (text.isascii() and text.isdigit() and int(text[:20]) < 2**63):
+            raise ParseError(f"{text[:40]!a} is no integer of 63 bits", code="parse.unknown")
+        return int(text)
+
+
+SCHEMES: Final = {
+    each.name: each
+    for each in (
+        Scheme(
+            "sno",
+            (
+                Option("meta", "the metabyte", "0..255"),
+                Option("partition", "where they are minted", "0..65535"),
+            ),
+            max_meta=255,
+        ),
+        Scheme(
+            "snowflake",
+            (
+                Option("node", "the node number", "N"),
+                Option("layout", "one of 'mintage schemes', or name:bits pairs, high to low", "LAYOUT", ()),
+                Option("epoch_ms", "of a declared layout: Unix time of its start", "MS"),
+                Option("unit_ms", "of a declared layout: length of a tick (default: 1)", "MS"),
+            ),
+            has_layouts=True,
+        ),
+        Scheme(
+            "locality",
+            (Option("mode", "how counters are written (default: variable)", None, ("variable", "sequential")),),
+        ),
+    )
+}
+NAMES: Final = tuple(SCHEMES)
