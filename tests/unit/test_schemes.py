@@ -39,6 +39,6 @@ def test_the_options_of_a_scheme_are_its_own(scheme: Scheme) -> None:
 
 
 def test_the_list_imports_no_scheme() -> None:
-    script = "import sys, mintage.errors; before = set(sys.modules); import mintage.schemes; print(*set(sys.modules) - before)"
+    script = "import sys, mintage; before = set(sys.modules); import mintage.schemes; print(*set(sys.modules) - before)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["mintage.schemes"]
+    assert [name for name in done.stdout.split() if name.startswith("mintage")] == ["mintage.schemes"]
