@@ -4,10 +4,7 @@
 //! taking from the other stamps an old tick on a new tick's number. Here a mint is a single compare-and-set of the
 //! whole state: it either happened on exactly the state that the step saw, or not at all.
 
-#[cfg(loom)]
-use loom::sync::atomic::{AtomicU64, Ordering};
-#[cfg(not(loom))]
-use std::sync::atomic::{AtomicU64, Ordering};
+use crate::sync::{AtomicU64, Ordering};
 
 /// One generator's state, packed by its scheme into 64 bits.
 #[derive(Debug)]

@@ -42,6 +42,16 @@ pub enum Error {
         /// Largest value allowed.
         max: u128,
     },
+    /// A whole number of more bits than fit.
+    #[error("{field} {value} is outside 0..2^{bits} - 1")]
+    Wide {
+        /// The field.
+        field: String,
+        /// The value, in decimal.
+        value: String,
+        /// How many bits fit.
+        bits: u32,
+    },
     /// A field's text is malformed.
     #[error("{field} {value:?} is not {expected}")]
     Format {
@@ -122,7 +132,7 @@ impl Error {
         match self {
             Self::Length { .. } => "parse.length",
             Self::Character { .. } => "parse.character",
-            Self::Range { .. } => "field.range",
+            Self::Range { .. } | Self::Wide { .. } => "field.range",
             Self::Format { .. } => "field.format",
             Self::Time { .. } => "time.range",
             Self::Version { .. } => "field.version",

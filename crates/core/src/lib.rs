@@ -10,10 +10,16 @@
 
 pub mod cell;
 pub mod codec;
+pub mod counting;
 pub mod error;
 pub mod fence;
+pub mod id;
+pub mod keyed;
 pub mod layout;
+pub mod mint;
 pub mod pool;
 pub mod schemes;
 pub mod step;
+mod sync;
+pub mod ticked;
 pub mod units;

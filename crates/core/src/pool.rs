@@ -5,10 +5,7 @@
 //! generation, whether the slot still holds the segment that it counted in. If not, what it took is skipped: an integer
 //! may be lost so, never handed out twice.
 
-#[cfg(loom)]
-use loom::sync::atomic::{AtomicU64, Ordering, fence};
-#[cfg(not(loom))]
-use std::sync::atomic::{AtomicU64, Ordering, fence};
+use crate::sync::{AtomicU64, Ordering, fence};
 
 /// Integers in a row, each `stride` after the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,8 +1,9 @@
 //! Whatever the clock does, and however a lease grows or ends: no time outside its windows, and what it gives back was not used.
 #![cfg(not(loom))]
 
-use mintage_core::schemes::snowflake::{OnExhausted, OnRollback, Rules};
-use mintage_core::schemes::{locality, sno, snowflake};
+use mintage_core::counting::{Counting, OnExhausted, OnRollback, Rules};
+use mintage_core::mint::Mint as _;
+use mintage_core::schemes::{locality, sno};
 use mintage_core::step::{Refusal, Window};
 use mintage_core::units::{Tick, Timescale, UnixMs};
 use proptest::prelude::*;
@@ -97,7 +98,7 @@ proptest! {
                 quick.or_else(|| run(mint.take_slowly(want, || Ok(now)))).map(|run| run.tick >> 1)
             },
             extend: &|until| mint.extend(until),
-            reset: &|window| mint.reset(bounds, window),
+            reset: &|window| mint.reset(window),
             close: &|| mint.close(),
         })?;
     }
@@ -105,9 +106,14 @@ proptest! {
     #[test]
     fn a_lease_of_snowflake_is_never_overstepped(events in events(), floor in 0_u64..2000, length in 1_u64..60) {
         let window = Window { floor: Tick(floor), until: Tick(floor + length) };
-        let rules =
-            Rules { sequence_bits: 2, on_rollback: OnRollback::Advance, on_exhausted: OnExhausted::Advance };
-        let mint = snowflake::Mint::new(rules, window);
+        let rules = Rules {
+            scale: locality::SCALE,
+            whole: Window { floor: Tick(0), until: Tick(1 << 41) },
+            sequence_bits: 2,
+            on_rollback: OnRollback::Advance,
+            on_exhausted: OnExhausted::Advance,
+        };
+        let mint = Counting::new(rules, window);
         live(&events, window, &Holder {
             mint: &|now, want| {
                 let quick = mint.take(now, want).ok();
@@ -124,7 +130,7 @@ proptest! {
         let window = Window { floor: Tick(floor), until: Tick(floor + length) };
         let mint = locality::Mint::new(window);
         live(&events, window, &Holder {
-            mint: &|now, want| mint.take(now, want).ok().map(|lot| lot.time_ms),
+            mint: &|now, want| mint.take(now, want).ok().map(|run| run.tick),
             extend: &|until| mint.extend(until),
             reset: &|window| mint.reset(window),
             close: &|| mint.close(),

@@ -6,8 +6,10 @@
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU64, Ordering};
 use loom::thread;
+use mintage_core::counting::{Counting, OnExhausted, OnRollback, Rules};
+use mintage_core::mint::Mint as _;
 use mintage_core::pool::{Pool, Segment};
-use mintage_core::schemes::{locality, sno, snowflake};
+use mintage_core::schemes::{locality, sno};
 use mintage_core::step::{Refusal, Window};
 use mintage_core::units::Tick;
 use std::collections::HashSet;
@@ -51,7 +53,7 @@ fn mint_sno(mint: &sno::Mint, clock: &Clock) -> Option<SnoId> {
     Some((run.tick, run.first))
 }
 
-fn mint_snowflake(mint: &snowflake::Mint, clock: &Clock) -> Option<(u64, u32)> {
+fn mint_snowflake(mint: &Counting, clock: &Clock) -> Option<(u64, u32)> {
     let run = match mint.take(clock.now(), 1) {
         Ok(run) => run,
         Err(_) => {
@@ -127,17 +129,16 @@ fn sno_mints_no_id_twice_when_a_unit_is_used_up() {
     });
 }
 
-fn rules(on_rollback: snowflake::OnRollback, on_exhausted: snowflake::OnExhausted) -> snowflake::Rules {
-    snowflake::Rules { sequence_bits: 1, on_rollback, on_exhausted }
+fn rules(on_rollback: OnRollback, on_exhausted: OnExhausted) -> Rules {
+    Rules { scale: locality::SCALE, whole: WINDOW, sequence_bits: 1, on_rollback, on_exhausted }
 }
 
 #[test]
 fn snowflake_mints_no_id_twice_and_never_goes_back_under_any_policy() {
-    use snowflake::{OnExhausted, OnRollback};
     for on_rollback in [OnRollback::Advance, OnRollback::Wait] {
         for on_exhausted in [OnExhausted::Wait, OnExhausted::Advance] {
             model(move |each| {
-                let mint = snowflake::Mint::new(rules(on_rollback, on_exhausted), WINDOW);
+                let mint = Counting::new(rules(on_rollback, on_exhausted), WINDOW);
                 let minted = race(each, mint, 10, &[9], mint_snowflake);
                 assert_no_id_twice(&minted);
                 for ids in &minted {
@@ -154,7 +155,7 @@ fn locality_mints_no_counter_and_time_twice_while_its_counter_laps() {
         // Three IDs before the end of a lap, at a clock that stands still.
         let mint = locality::Mint::at(locality::State { span: 0, count: u32::MAX - 2 }, locality::WINDOW);
         let minted =
-            race(each, mint, 5, &[], |mint, clock| mint.take(clock.now(), 1).ok().map(|lot| (lot.time_ms, lot.first)));
+            race(each, mint, 5, &[], |mint, clock| mint.take(clock.now(), 1).ok().map(|run| (run.tick, run.first)));
         assert_no_id_twice(&minted);
         assert_eq!(minted.iter().flatten().count(), 2 * each);
     });

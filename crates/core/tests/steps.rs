@@ -1,15 +1,21 @@
 //! What every step promises, whatever the clock does.
 #![cfg(not(loom))]
 
+use mintage_core::counting::{Counting, OnExhausted, OnRollback, Rules};
+use mintage_core::id::Id as _;
 use mintage_core::layout::stack;
+use mintage_core::mint::Mint as _;
 use mintage_core::schemes::locality::{self, Mode};
 use mintage_core::schemes::sno;
-use mintage_core::schemes::snowflake::{self, Layout, OnExhausted, OnRollback, Rules};
+use mintage_core::schemes::snowflake::{self, Layout};
 use mintage_core::step::{Refusal, Run, Window};
 use mintage_core::units::{Tick, Timescale, UnixMs, UnixNs};
 use proptest::prelude::*;
 use std::collections::HashSet;
 use std::convert::Infallible;
+
+const MS: Timescale = Timescale { epoch_ms: 0, unit_ms: 1 };
+const WHOLE: Window = Window { floor: Tick(0), until: Tick(1 << 41) };
 
 /// A clock that wanders: small steps both ways, now and then a leap.
 fn wandering_clock() -> impl Strategy<Value = Vec<u64>> {
@@ -80,7 +86,7 @@ proptest! {
         let on_rollback = [OnRollback::Advance, OnRollback::Wait, OnRollback::Raise][rollback];
         let on_exhausted = [OnExhausted::Wait, OnExhausted::Advance, OnExhausted::Raise][exhausted];
         let window = Window { floor: Tick(0), until: Tick(1 << 41) };
-        let mint = snowflake::Mint::new(Rules { sequence_bits: 2, on_rollback, on_exhausted }, window);
+        let mint = Counting::new(Rules { scale: MS, whole: WHOLE, sequence_bits: 2, on_rollback, on_exhausted }, window);
         let mut last = None;
         for (&now, &want) in clock.iter().zip(&wants) {
             let quick = mint.take(Tick(now), want);
@@ -115,8 +121,8 @@ proptest! {
         let on_rollback = [OnRollback::Advance, OnRollback::Wait, OnRollback::Raise][rollback];
         let on_exhausted = [OnExhausted::Wait, OnExhausted::Advance, OnExhausted::Raise][exhausted];
         let window = Window { floor: Tick(0), until: Tick(1 << 41) };
-        let rules = Rules { sequence_bits: 2, on_rollback, on_exhausted };
-        let (quick, whole) = (snowflake::Mint::new(rules.clone(), window), snowflake::Mint::new(rules, window));
+        let rules = Rules { scale: MS, whole: WHOLE, sequence_bits: 2, on_rollback, on_exhausted };
+        let (quick, whole) = (Counting::new(rules.clone(), window), Counting::new(rules, window));
         for (&now, &want) in clock.iter().zip(&wants) {
             let either = quick.take(Tick(now), want).or_else(|_| slowly(quick.take_slowly(want, || Ok(Tick(now)))));
             prop_assert_eq!(either, slowly(whole.take_slowly(want, || Ok(Tick(now)))));
@@ -127,7 +133,7 @@ proptest! {
     fn a_lease_that_runs_out_is_never_overstepped(clock in wandering_clock(), floor in 990_u64..1010, length in 1_u64..40) {
         let window = Window { floor: Tick(floor), until: Tick(floor + length) };
         let (on_rollback, on_exhausted) = (OnRollback::Advance, OnExhausted::Advance);
-        let mint = snowflake::Mint::new(Rules { sequence_bits: 1, on_rollback, on_exhausted }, window);
+        let mint = Counting::new(Rules { scale: MS, whole: WHOLE, sequence_bits: 1, on_rollback, on_exhausted }, window);
         for &now in &clock {
             if let Ok(run) = slowly(mint.take_slowly(3, || Ok(Tick(now)))) {
                 prop_assert!((floor..floor + length).contains(&run.tick));
@@ -150,12 +156,12 @@ proptest! {
             let mut highest = 0;
             for (&now, &want) in clock.iter().zip(&wants) {
                 let now = now * scale;
-                let lot = mint.take(Tick(now), want).unwrap();
+                let run = mint.take(Tick(now), want).unwrap();
                 highest = highest.max(now);
-                prop_assert!(now <= lot.time_ms && lot.time_ms <= highest + 2 * 2048, "two spans ahead at most");
-                for index in 0..lot.count {
-                    let counter = mode.advance(start, lot.first.wrapping_add(index));
-                    prop_assert!(seen.insert((counter, lot.time_ms)), "{counter} at {} again", lot.time_ms);
+                prop_assert!(now <= run.tick && run.tick <= highest + 2 * 2048, "two spans ahead at most");
+                for index in 0..run.count {
+                    let counter = mode.advance(start, run.first.wrapping_add(index));
+                    prop_assert!(seen.insert((counter, run.tick)), "{counter} at {} again", run.tick);
                 }
             }
         }
@@ -230,7 +236,7 @@ fn a_run_becomes_the_ids_that_the_layout_composes() {
 fn a_rollback_is_told_from_a_clock_that_has_not_caught_up_yet() {
     let window = Window { floor: Tick(0), until: Tick(1 << 41) };
     let (on_rollback, on_exhausted) = (OnRollback::Raise, OnExhausted::Advance);
-    let mint = snowflake::Mint::new(Rules { sequence_bits: 1, on_rollback, on_exhausted }, window);
+    let mint = Counting::new(Rules { scale: MS, whole: WHOLE, sequence_bits: 1, on_rollback, on_exhausted }, window);
     let at = |now| slowly(mint.take_slowly(2, || Ok(Tick(now)))).map(|run| run.tick);
     assert_eq!([at(100), at(100), at(100)], [Ok(100), Ok(101), Ok(102)], "ahead of the clock by choice");
     assert_eq!(at(101), Ok(103), "the clock goes on, the ticks go on");
@@ -245,7 +251,8 @@ fn a_tick_holds_as_many_ids_as_its_sequence_numbers() {
     assert_eq!(mint.take(Tick(5), u32::MAX).unwrap().count, 65_536);
     assert_eq!(mint.take(Tick(5), 1), Err(Refusal::Exhausted { until: Tick(6) }));
     assert_eq!(mint.take(Tick(6), 1).unwrap().first, 0);
-    mint.reset(sno::Bounds { min: 0, max: 65_535 }, sno::WINDOW);
+    mint.bind(sno::Bounds { min: 0, max: 65_535 });
+    mint.reset(sno::WINDOW);
     assert_eq!(mint.take(Tick(5), 1).unwrap().first, 0, "a child with a partition of its own starts over");
 }
 
@@ -253,10 +260,10 @@ fn a_tick_holds_as_many_ids_as_its_sequence_numbers() {
 fn ids_after_a_change_of_mode_are_of_later_times() {
     let mint = locality::Mint::new(locality::WINDOW);
     mint.restart();
-    assert_eq!(mint.take(Tick(0), 1).unwrap().time_ms, 0, "nothing was minted: nothing is later");
+    assert_eq!(mint.take(Tick(0), 1).unwrap().tick, 0, "nothing was minted: nothing is later");
     mint.restart();
-    let lot = mint.take(Tick(0), 1).unwrap();
-    assert_eq!((lot.first, lot.time_ms), (1, 2048));
+    let run = mint.take(Tick(0), 1).unwrap();
+    assert_eq!((run.first, run.tick), (1, 2048));
 }
 
 #[test]
@@ -291,7 +298,7 @@ fn a_stalled_caller_takes_no_number_of_another_unit() {
 fn java_s_equal_test_would_repeat_ids_where_the_clock_steps_back_during_exhaustion() {
     let window = Window { floor: Tick(0), until: Tick(1 << 41) };
     let (on_rollback, on_exhausted) = (OnRollback::Wait, OnExhausted::Wait);
-    let mint = snowflake::Mint::new(Rules { sequence_bits: 12, on_rollback, on_exhausted }, window);
+    let mint = Counting::new(Rules { scale: MS, whole: WHOLE, sequence_bits: 12, on_rollback, on_exhausted }, window);
     mint.take(Tick(98), 4096).unwrap();
     mint.take(Tick(100), 4096).unwrap();
     let refused = slowly(mint.take_slowly(1, || Ok(Tick(98))));
@@ -333,7 +340,8 @@ fn a_generator_that_is_closed_while_a_call_reads_the_clock_mints_nothing() {
             // A time and a sequence number of 63 bits together: the last tick is the word's.
             for (sequence_bits, until) in [(2, 1 << 38), (31, 1 << 32), (0, 1 << 63)] {
                 let window = Window { floor: Tick(90), until: Tick(until) };
-                let mint = snowflake::Mint::new(Rules { sequence_bits, on_rollback, on_exhausted }, window);
+                let mint =
+                    Counting::new(Rules { scale: MS, whole: WHOLE, sequence_bits, on_rollback, on_exhausted }, window);
                 mint.take(Tick(100), 1).unwrap();
                 for now in [99, 100, 101, until - 1] {
                     for _ in 0..3 {
@@ -361,10 +369,16 @@ fn what_a_generator_used_is_told_to_whoever_closes_it() {
     flipped.take(Tick(100), 1).unwrap();
     slowly(flipped.take_slowly(1, || Ok(Tick(95)))).unwrap();
     assert_eq!(flipped.close(), Tick(101), "the other timeline counts");
-    let rules = Rules { sequence_bits: 2, on_rollback: OnRollback::Wait, on_exhausted: OnExhausted::Wait };
-    let unused = snowflake::Mint::new(rules.clone(), window);
+    let rules = Rules {
+        scale: MS,
+        whole: WHOLE,
+        sequence_bits: 2,
+        on_rollback: OnRollback::Wait,
+        on_exhausted: OnExhausted::Wait,
+    };
+    let unused = Counting::new(rules.clone(), window);
     assert_eq!(unused.close(), Tick(90));
-    let used = snowflake::Mint::new(rules, window);
+    let used = Counting::new(rules, window);
     used.take(Tick(100), 1).unwrap();
     assert_eq!(used.close(), Tick(101));
     let unused = locality::Mint::new(window);
@@ -376,8 +390,14 @@ fn what_a_generator_used_is_told_to_whoever_closes_it() {
 
 #[test]
 fn a_generator_that_starts_over_is_not_ahead_of_its_clock() {
-    let rules = Rules { sequence_bits: 0, on_rollback: OnRollback::Wait, on_exhausted: OnExhausted::Advance };
-    let mint = snowflake::Mint::new(rules, Window { floor: Tick(0), until: Tick(1 << 41) });
+    let rules = Rules {
+        scale: MS,
+        whole: WHOLE,
+        sequence_bits: 0,
+        on_rollback: OnRollback::Wait,
+        on_exhausted: OnExhausted::Advance,
+    };
+    let mint = Counting::new(rules, Window { floor: Tick(0), until: Tick(1 << 41) });
     for ahead in 0..3 {
         assert_eq!(slowly(mint.take_slowly(1, || Ok(Tick(100)))).map(|run| run.tick), Ok(100 + ahead));
     }
@@ -388,9 +408,9 @@ fn a_generator_that_starts_over_is_not_ahead_of_its_clock() {
 #[test]
 fn a_run_of_locality_ends_where_the_lap_of_its_counter_does() {
     let mint = locality::Mint::at(locality::State { span: 5, count: u32::MAX - 2 }, locality::WINDOW);
-    let lots = [10, 10].map(|want| mint.take(Tick(5 << 11), want).unwrap());
-    assert_eq!(lots.map(|lot| (lot.first, lot.count)), [(u32::MAX - 1, 2), (0, 1)]);
-    assert_eq!(lots.map(|lot| lot.time_ms), [5 << 11, 6 << 11], "what follows lies in a later span");
+    let runs = [10, 10].map(|want| mint.take(Tick(5 << 11), want).unwrap());
+    assert_eq!(runs.map(|run| (run.first, run.count)), [(u32::MAX - 1, 2), (0, 1)]);
+    assert_eq!(runs.map(|run| run.tick), [5 << 11, 6 << 11], "what follows lies in a later span");
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! The core against what the original implementations do, as recorded in `spec/vectors`.
 #![cfg(not(loom))]
 
+use mintage_core::id::Id as _;
+use mintage_core::mint::Mint as _;
 use mintage_core::schemes::locality::{self, Mode, Origin};
 use mintage_core::schemes::{sno, snowflake};
 use mintage_core::step::Refusal;

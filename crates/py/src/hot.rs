@@ -10,7 +10,9 @@
 
 #![allow(unsafe_code)]
 
+use crate::id::Class;
 use crate::{errors, values};
+use mintage_core::id::Id as _;
 use mintage_core::units::UnixMs;
 use pyo3::buffer::PyUntypedBuffer;
 use pyo3::exceptions::{PyBufferError, PySystemError, PyTypeError, PyValueError};
@@ -273,6 +275,13 @@ pub trait Mints: PyClass<Frozen = True> + PyTypeInfo + Sync {
     fn object(py: Python<'_>, minted: Self::Minted) -> Object;
 }
 
+/// The next ID of a generator, as Python gets it from the methods that PyO3 makes.
+pub fn minted<G: Mints>(generator: &Bound<'_, G>, meta: u8) -> PyResult<Py<PyAny>> {
+    let minted = G::slow(generator, meta)?;
+    // SAFETY: a new object of ours, or null with an exception set.
+    unsafe { Bound::from_owned_ptr_or_err(generator.py(), G::object(generator.py(), minted)).map(Bound::unbind) }
+}
+
 /// A class of which one generator's `new` is a function of a module.
 pub trait OfModule: Mints {
     /// That generator; null until there is one.
@@ -384,42 +393,37 @@ fn meta_argument(
 
 // ------------------------------------------------------------------------------------------------ parse() and __str__
 
-/// An ID with a text of fixed length, as its raw methods see it.
-pub trait Text: Reborn {
-    /// The text, an array of ASCII.
-    type Characters: AsRef<[u8]>;
-    /// The text of the ID.
-    fn characters(&self) -> Self::Characters;
-    /// The ID of well-formed text.
-    fn quick(text: &[u8]) -> Option<Self>;
-    /// The ID of any text, or the error.
-    fn read(text: &str) -> PyResult<Self>;
+/// The ID of any text, or the error.
+pub fn read_text<C: Class>(text: &Bound<'_, PyAny>) -> PyResult<C> {
+    C::Id::parse(&values::text(text, "text")?).map(C::of).map_err(errors::value)
 }
 
-unsafe extern "C" fn parse<I: Text>(_: *mut ffi::PyObject, text: *mut ffi::PyObject) -> *mut ffi::PyObject {
+unsafe extern "C" fn parse<C: Class>(_: *mut ffi::PyObject, text: *mut ffi::PyObject) -> *mut ffi::PyObject {
     // SAFETY: called by the interpreter with the GIL held and one object; the text's bytes are read at once.
     unsafe {
         if ffi::PyUnicode_CheckExact(text) != 0 && ffi::PyUnicode_IS_COMPACT_ASCII(text) != 0 {
             let length = ffi::PyUnicode_GET_LENGTH(text) as usize;
             let characters = std::slice::from_raw_parts(ffi::PyUnicode_DATA(text).cast(), length);
-            if let Some(id) = I::quick(characters) {
-                return object(Python::assume_attached(), id);
+            if characters.len() == C::Id::TEXT
+                && let Ok(id) = C::Id::decode(characters)
+            {
+                return object(Python::assume_attached(), C::of(id));
             }
         }
     }
     guarded(|py| {
         // SAFETY: as above.
         let text = unsafe { Bound::from_borrowed_ptr(py, text) };
-        Ok(object(py, I::read(&values::text(&text, "text")?)?))
+        Ok(object(py, read_text::<C>(&text)?))
     })
 }
 
-unsafe extern "C" fn str<I: Text>(id: *mut ffi::PyObject) -> *mut ffi::PyObject {
-    // SAFETY: the slot of class I, called with the GIL held.
+unsafe extern "C" fn str<C: Class>(id: *mut ffi::PyObject) -> *mut ffi::PyObject {
+    // SAFETY: the slot of class C, called with the GIL held.
     unsafe {
         let py = Python::assume_attached();
-        let id = Borrowed::from_ptr(py, id).cast_unchecked::<I>();
-        new_ascii(id.get().characters().as_ref())
+        let id = Borrowed::from_ptr(py, id).cast_unchecked::<C>();
+        new_ascii(id.get().id().to_text().as_ref())
     }
 }
 
@@ -448,9 +452,12 @@ pub fn ascii<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyString>
 
 /// A hash that spreads the bits of an ID; -1 means an error to the interpreter.
 #[inline(always)]
-pub fn hash(bits: u128) -> isize {
+pub fn hash(id: &[u8]) -> isize {
     const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
-    let mixed = (bits as u64).wrapping_mul(ODD) ^ (bits >> 64) as u64;
+    let (rest, words) = id.as_rchunks::<8>();
+    let first = rest.iter().fold(0, |word, &byte| word << 8 | u64::from(byte));
+    let mixed =
+        words.iter().fold(first, |mixed, word| mixed ^ u64::from_be_bytes(*word).wrapping_mul(ODD).rotate_left(23));
     let mixed = (mixed ^ mixed >> 32).wrapping_mul(ODD);
     let hash = (mixed ^ mixed >> 29) as isize;
     if hash == -1 { -2 } else { hash }
@@ -459,12 +466,12 @@ pub fn hash(bits: u128) -> isize {
 // ------------------------------------------------------------------------------------------------------- installation
 
 /// Puts raw methods in the place of an ID class's own, and keeps its dead.
-pub fn install_id<I: Text>(py: Python<'_>) -> PyResult<()> {
-    keep_dead::<I>(py);
-    let class = py.get_type::<I>();
+pub fn install_id<C: Class>(py: Python<'_>) -> PyResult<()> {
+    keep_dead::<C>(py);
+    let class = py.get_type::<C>();
     let parse = ffi::PyMethodDef {
         ml_name: c"parse".as_ptr(),
-        ml_meth: ffi::PyMethodDefPointer { PyCFunction: parse::<I> },
+        ml_meth: ffi::PyMethodDefPointer { PyCFunction: parse::<C> },
         ml_flags: ffi::METH_O,
         ml_doc: documentation(class.as_any(), "parse", "(text, /)")?.as_ptr(),
     };
@@ -474,7 +481,7 @@ pub fn install_id<I: Text>(py: Python<'_>) -> PyResult<()> {
         let function = Bound::from_owned_ptr_or_err(py, function)?;
         let function = Bound::from_owned_ptr_or_err(py, ffi::PyStaticMethod_New(function.as_ptr()))?;
         class.setattr("parse", function)?;
-        (*class.as_type_ptr()).tp_str = Some(str::<I>);
+        (*class.as_type_ptr()).tp_str = Some(str::<C>);
         ffi::PyType_Modified(class.as_type_ptr());
     }
     Ok(())

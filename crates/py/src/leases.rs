@@ -1,40 +1,56 @@
 //! A generator's lease, asked of Python: `mintage.leasing` chooses the store, `mintage.tenancy` keeps it.
 
 use crate::clock::{Clock, Patience, Reason};
-use crate::errors;
 use crate::fork::{self, Entry, Gate};
+use crate::{errors, values};
 use mintage_core::step::Window;
 use mintage_core::units::{Timescale, UnixMs};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::cmp::Ordering as CmpOrdering;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// What a constructor was told about stores and leases, as it was given.
-pub struct Terms<'a, 'py> {
-    /// A URL or a Store.
-    pub store: Option<&'a Bound<'py, PyAny>>,
-    /// Node numbers to choose from.
-    pub nodes: Option<&'a Bound<'py, PyAny>>,
+/// What a constructor was told about its clock, and about stores and leases: the keywords that all generators have.
+pub struct Terms<'py> {
+    /// Where a generator reads the time.
+    pub clock: Clock,
+    /// The longest that an ID is waited for.
+    pub max_wait_ms: u64,
     /// Only a number that was never leased.
-    pub never_used: bool,
-    /// The pool's name.
-    pub pool: Option<&'a Bound<'py, PyAny>>,
-    /// How far ahead windows are granted.
-    pub span_ms: Option<&'a Bound<'py, PyAny>>,
-    /// What to do when the lease is lost.
-    pub on_lease_lost: Option<&'a Bound<'py, PyAny>>,
+    never_used: bool,
+    /// The others of [`OPTIONS`] that were given, as they were.
+    given: Bound<'py, PyDict>,
 }
 
-impl Terms<'_, '_> {
+/// What `mintage.leasing.tenancy` takes of them, as it was given.
+const OPTIONS: [&str; 5] = ["store", "nodes", "pool", "span_ms", "on_lease_lost"];
+
+impl<'py> Terms<'py> {
+    /// Reads the keywords of a constructor that are not its scheme's own.
+    pub fn read(py: Python<'py>, keywords: Option<&Bound<'py, PyDict>>) -> PyResult<Self> {
+        let given = PyDict::new(py);
+        let mut terms = Self { clock: Clock::System, max_wait_ms: 1000, never_used: false, given };
+        for (name, value) in keywords.into_iter().flatten() {
+            let name: String = name.extract()?;
+            match name.as_str() {
+                "max_wait_ms" => terms.max_wait_ms = values::max_wait_ms(&value)?,
+                "never_used" => terms.never_used = value.extract()?,
+                "clock" => terms.clock = Clock::from_argument((!value.is_none()).then_some(&value))?,
+                option if !OPTIONS.contains(&option) => {
+                    let message = format!("Generator.__new__() got an unexpected keyword argument '{option}'");
+                    return Err(PyTypeError::new_err(message));
+                }
+                option if !value.is_none() => terms.given.set_item(option, value)?,
+                _ => {}
+            }
+        }
+        Ok(terms)
+    }
+
     fn is_given(&self) -> bool {
-        self.store.is_some()
-            || self.nodes.is_some()
-            || self.never_used
-            || self.pool.is_some()
-            || self.span_ms.is_some()
-            || self.on_lease_lost.is_some()
+        self.never_used || !self.given.is_empty()
     }
 }
 
@@ -105,8 +121,8 @@ pub fn leasing(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
 
 impl Leases {
     /// The leases of a generator; `None` for one that was given a node number or a clock of its own, and no store.
-    pub fn new(py: Python<'_>, terms: &Terms<'_, '_>, subject: &Subject<'_>, clock: &Clock) -> PyResult<Option<Self>> {
-        if !terms.is_given() && (subject.node.is_some() || subject.own_mac.is_some() || !clock.is_system()) {
+    pub fn new(py: Python<'_>, terms: &Terms<'_>, subject: &Subject<'_>) -> PyResult<Option<Self>> {
+        if !terms.is_given() && (subject.node.is_some() || subject.own_mac.is_some() || !terms.clock.is_system()) {
             return Ok(None);
         }
         let arguments = PyDict::new(py);
@@ -116,13 +132,11 @@ impl Leases {
         arguments.set_item("node", subject.node)?;
         arguments.set_item("choices", subject.choices)?;
         arguments.set_item("own_mac", subject.own_mac)?;
-        arguments.set_item("store", terms.store)?;
-        arguments.set_item("nodes", terms.nodes)?;
         arguments.set_item("never_used", terms.never_used)?;
-        arguments.set_item("pool", terms.pool)?;
-        arguments.set_item("span_ms", terms.span_ms)?;
-        arguments.set_item("on_lease_lost", terms.on_lease_lost)?;
-        arguments.set_item("clock", clock.as_callable(py))?;
+        for option in OPTIONS {
+            arguments.set_item(option, terms.given.get_item(option)?)?;
+        }
+        arguments.set_item("clock", terms.clock.as_callable(py))?;
         let leases = Self {
             arguments: arguments.unbind(),
             tenancy: OnceLock::new(),

@@ -5,11 +5,12 @@
 #![deny(unsafe_code)]
 #![allow(missing_docs, reason = "pyo3 makes undocumented items; what Python sees is documented")]
 
-mod array;
 mod clock;
 mod errors;
 mod fork;
+mod generator;
 mod hot;
+mod id;
 mod kernel;
 mod leases;
 mod locality;

@@ -1,306 +1,171 @@
 //! `mintage.sno`: IDs, generators, snapshots.
 
-use crate::array::array;
 use crate::clock::{Clock, Patience, Reason};
-use crate::fork::{Entry, Gate};
-use crate::leases::{Grant, Leases, Standing, Subject, Terms};
+use crate::generator::{self, Seat, Seated, generator};
+use crate::id::{self, id};
+use crate::leases::{Subject, Terms};
 use crate::values::Defaulted;
 use crate::{errors, hot, values};
 use mintage_core::codec::base32;
 use mintage_core::error::Error;
 use mintage_core::schemes::sno::{self as scheme, Bounds, Mint, Porter};
-use mintage_core::step::{Refusal, Run, Window};
+use mintage_core::step::{Refusal, Run};
 use mintage_core::units::{Tick, UnixMs, UnixNs};
 use pyo3::basic::CompareOp;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDateTime, PyList, PySlice, PyString, PyType};
-use std::sync::atomic::{AtomicPtr, AtomicU16, AtomicUsize, Ordering};
+use pyo3::types::{PyBytes, PyDateTime, PyDict, PyType};
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// A sno ID: 10 bytes that sort by time, with a metabyte of your own.
-///
-/// ID(value)
-///
-/// ``value`` is 10 bytes. IDs order as their bytes, their text and their integers do; they hash, pickle and copy.
-///
-/// :raises ArgumentError: ``value`` has no contiguous buffer.
-/// :raises ParseError: ``parse.length``: not 10 bytes.
-#[pyclass(frozen, name = "ID", module = "mintage.sno")]
-#[derive(Clone, Copy)]
-pub struct SnoId(pub scheme::Id);
-
-impl SnoId {
-    fn from_slice(bytes: &[u8]) -> Self {
-        let mut id = [0; scheme::SIZE];
-        id.copy_from_slice(bytes);
-        Self(scheme::Id::from_bytes(id))
-    }
-
-    fn to_array(self) -> [u8; scheme::SIZE] {
-        self.0.to_bytes()
-    }
-}
-
-const WHAT: &str = "sno ID";
-const MAX_INT: u128 = (1 << 80) - 1;
-
-impl hot::Reborn for SnoId {
-    fn free_list() -> &'static hot::FreeList {
-        static LIST: hot::FreeList = hot::FreeList::new();
-        &LIST
-    }
-}
-
-impl hot::Text for SnoId {
-    type Characters = [u8; scheme::TEXT];
-
-    #[inline(always)]
-    fn characters(&self) -> Self::Characters {
-        self.0.encode()
-    }
-
-    #[inline(always)]
-    fn quick(text: &[u8]) -> Option<Self> {
-        base32::decode(text.try_into().ok()?).ok().map(|bytes| Self(scheme::Id::from_bytes(bytes)))
-    }
-
-    fn read(text: &str) -> PyResult<Self> {
-        scheme::Id::parse(text).map(Self).map_err(errors::value)
-    }
-}
-
-#[pymethods]
-impl SnoId {
-    /// The ID of all zero bits.
-    #[classattr]
-    const ZERO: Self = Self(scheme::Id::ZERO);
-    /// The ID of all one bits.
-    #[classattr]
-    const MAX: Self = Self(scheme::Id::MAX);
-
-    #[new]
-    #[pyo3(signature = (value, /))]
-    fn py_new(value: &Bound<'_, PyAny>) -> PyResult<Self> {
-        Self::from_bytes(value)
-    }
-
-    /// Reads canonical text strictly: 16 characters of ``23456789abcdefghijklmnopqrstuvwx``, lower case.
+id! {
+    /// A sno ID: 10 bytes that sort by time, with a metabyte of your own.
     ///
-    /// :raises ArgumentError: ``text`` is not str.
-    /// :raises ParseError: ``parse.length``, or ``parse.character`` with its ``position``.
-    #[staticmethod]
-    #[pyo3(signature = (text, /))]
-    fn parse(text: &Bound<'_, PyAny>) -> PyResult<Self> {
-        hot::Text::read(&values::text(text, "text")?)
-    }
-
-    /// Reads 10 bytes; any 10 bytes are an ID.
+    /// ID(value)
     ///
-    /// :raises ArgumentError: ``value`` has no buffer.
-    /// :raises ConfigError: ``config.buffer``: its items are no bytes, or it is not contiguous.
-    /// :raises ParseError: ``parse.length``: not 10 bytes.
-    #[staticmethod]
-    #[pyo3(signature = (value, /))]
-    fn from_bytes(value: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let bytes = values::bytes(value, "value", hot::Items::Ids(scheme::SIZE))?;
-        let id = bytes.as_slice().try_into().map_err(|_| {
-            let expected = scheme::SIZE;
-            errors::value(Error::Length { what: WHAT, actual: bytes.len(), expected, unit: "bytes" })
-        })?;
-        Ok(Self(scheme::Id::from_bytes(id)))
-    }
+    /// ``value`` is 10 bytes.
+    SnoId(scheme::Id) in "mintage.sno", "sno", 10 bytes, 16 characters:
+    "Reads canonical text strictly: 16 characters of ``23456789abcdefghijklmnopqrstuvwx``, lower case."
+    {
+        /// The ID of all zero bits.
+        #[classattr]
+        const ZERO: Self = Self(scheme::Id::ZERO);
+        /// The ID of all one bits.
+        #[classattr]
+        const MAX: Self = Self(scheme::Id::MAX);
 
-    /// The ID whose 80 bits are this integer, 0 to 2^80 - 1.
-    ///
-    /// :raises ArgumentError: ``value`` is not an int.
-    /// :raises FieldError: ``field.range``.
-    #[staticmethod]
-    #[pyo3(signature = (value, /))]
-    fn from_int(value: &Bound<'_, PyAny>) -> PyResult<Self> {
-        values::field(value, "int", MAX_INT).map(|n| Self(scheme::Id::from_u128(n)))
-    }
-
-    /// Reads the ID back from a UUID made by :meth:`as_uuid`: its 16 bytes are the 16 characters of the text.
-    ///
-    /// :raises ArgumentError: ``value`` is not a uuid.UUID.
-    /// :raises ParseError: ``parse.character``: a byte is outside the alphabet.
-    #[staticmethod]
-    #[pyo3(signature = (value, /))]
-    fn from_uuid(value: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let text = values::uuid_bytes(value)?;
-        base32::decode(&text)
-            .map(|bytes| Self(scheme::Id::from_bytes(bytes)))
-            .map_err(|position| errors::value(bad_byte(&text, position)))
-    }
-
-    /// Reads what :meth:`as_json` gives: the text, or None for the zero ID.
-    ///
-    /// :raises ArgumentError: ``value`` is neither str nor None.
-    /// :raises ParseError: as :meth:`parse`.
-    #[staticmethod]
-    #[pyo3(signature = (value, /))]
-    fn from_json(value: &Bound<'_, PyAny>) -> PyResult<Self> {
-        if value.is_none() { Ok(Self::ZERO) } else { Self::parse(value) }
-    }
-
-    /// Composes an ID from its fields.
-    ///
-    /// ``timestamp_ns`` is in nanoseconds since the Unix epoch, 2010-01-01 to 2079-09-07, floored to 4 ms. ``tick`` is 0 or
-    /// 1, ``meta`` 0 to 255, ``partition`` and ``sequence`` 0 to 65535.
-    ///
-    /// :raises ArgumentError: a value is not an int.
-    /// :raises FieldError: ``time.range`` or ``field.range``.
-    #[staticmethod]
-    #[pyo3(signature = (*, timestamp_ns, tick = Defaulted::OUT, meta = Defaulted::OUT, partition = Defaulted::OUT, sequence = Defaulted::OUT))]
-    #[pyo3(text_signature = "(*, timestamp_ns, tick=0, meta=0, partition=0, sequence=0)")]
-    fn from_parts(
-        timestamp_ns: &Bound<'_, PyAny>,
-        tick: Defaulted<'_>,
-        meta: Defaulted<'_>,
-        partition: Defaulted<'_>,
-        sequence: Defaulted<'_>,
-    ) -> PyResult<Self> {
-        let time = UnixNs(values::saturated(timestamp_ns, "timestamp_ns")?).floor_ms();
-        scheme::Id::from_parts(
-            time,
-            bit(tick.given())?,
-            values::field_or(meta.given(), "meta", u8::MAX, 0)?,
-            values::field_or(partition.given(), "partition", u16::MAX, 0)?,
-            values::field_or(sequence.given(), "sequence", u16::MAX, 0)?,
-        )
-        .map(Self)
-        .map_err(errors::value)
-    }
-
-    /// When the ID's 4 ms unit began: an aware UTC datetime.
-    #[getter]
-    fn time<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDateTime>> {
-        values::datetime(py, self.0.time())
-    }
-
-    /// When the ID's 4 ms unit began, in nanoseconds since the Unix epoch.
-    #[getter]
-    fn timestamp_ns(&self) -> i128 {
-        self.0.time().start_ns().0
-    }
-
-    /// The tick-tock bit, 0 or 1: which of two timelines.
-    #[getter]
-    fn tick(&self) -> u8 {
-        self.0.tick().into()
-    }
-
-    /// The user's byte, 0 to 255.
-    #[getter]
-    fn meta(&self) -> u8 {
-        self.0.meta()
-    }
-
-    /// Where it was minted, 0 to 65535.
-    #[getter]
-    fn partition(&self) -> u16 {
-        self.0.partition()
-    }
-
-    /// Which of its unit it is, 0 to 65535.
-    #[getter]
-    fn sequence(&self) -> u16 {
-        self.0.sequence()
-    }
-
-    /// Whether all bits are zero.
-    #[getter]
-    fn is_zero(&self) -> bool {
-        self.0 == scheme::Id::ZERO
-    }
-
-    /// A UUID whose 16 bytes are the 16 characters of the text, for databases that have a UUID type.
-    ///
-    /// It sorts as the ID does, but is not an RFC 9562 UUID.
-    fn as_uuid<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        values::uuid(py, self.0.encode())
-    }
-
-    /// The text, or None for the zero ID: what JSON holds.
-    fn as_json(&self) -> Option<String> {
-        (!self.is_zero()).then(|| self.0.to_string())
-    }
-
-    /// The same ID with other fields: ``meta`` 0 to 255, ``partition`` and ``sequence`` 0 to 65535, ``tick`` 0 or 1.
-    ///
-    /// :raises ArgumentError: a value is not an int.
-    /// :raises FieldError: ``field.range``.
-    #[pyo3(signature = (*, meta = None, partition = None, sequence = None, tick = None))]
-    fn replace(
-        &self,
-        meta: Option<&Bound<'_, PyAny>>,
-        partition: Option<&Bound<'_, PyAny>>,
-        sequence: Option<&Bound<'_, PyAny>>,
-        tick: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<Self> {
-        let id = self.0;
-        let tick = if tick.is_some() { bit(tick)? } else { id.tick() };
-        Ok(Self(scheme::Id::new(
-            id.unit().0 << 1 | u64::from(tick),
-            values::field_or(meta, "meta", u8::MAX, id.meta())?,
-            values::field_or(partition, "partition", u16::MAX, id.partition())?,
-            values::field_or(sequence, "sequence", u16::MAX, id.sequence())?,
-        )))
-    }
-
-    fn __str__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyString>> {
-        hot::ascii(py, &self.0.encode())
-    }
-
-    fn __repr__(&self) -> String {
-        format!("sno.ID.parse('{}')", self.0)
-    }
-
-    fn __bytes__<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, &self.to_array())
-    }
-
-    fn __int__(&self) -> u128 {
-        self.0.to_u128()
-    }
-
-    fn __hash__(&self) -> isize {
-        hot::hash(self.0.to_u128())
-    }
-
-    fn __richcmp__(&self, other: &Bound<'_, PyAny>, op: CompareOp) -> PyResult<Py<PyAny>> {
-        let py = other.py();
-        match other.cast::<Self>() {
-            Ok(other) => Ok(op.matches(self.0.cmp(&other.get().0)).into_pyobject(py)?.to_owned().into_any().unbind()),
-            Err(_) => Ok(py.NotImplemented()),
+        /// Reads the ID back from a UUID made by :meth:`as_uuid`: its 16 bytes are the 16 characters of the text.
+        ///
+        /// :raises ArgumentError: ``value`` is not a uuid.UUID.
+        /// :raises ParseError: ``parse.character``: a byte is outside the alphabet.
+        #[staticmethod]
+        #[pyo3(signature = (value, /))]
+        fn from_uuid(value: &Bound<'_, PyAny>) -> PyResult<Self> {
+            let text = values::uuid_bytes(value)?;
+            base32::decode(&text)
+                .map(|bytes| Self(scheme::Id::from_bytes(bytes)))
+                .map_err(|position| id::wrong_byte::<Self>(&text, position))
         }
-    }
 
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> (Bound<'py, PyType>, (Bound<'py, PyBytes>,)) {
-        (slf.get_type(), (slf.get().__bytes__(slf.py()),))
-    }
+        /// Reads what :meth:`as_json` gives: the text, or None for the zero ID.
+        ///
+        /// :raises ArgumentError: ``value`` is neither str nor None.
+        /// :raises ParseError: as :meth:`parse`.
+        #[staticmethod]
+        #[pyo3(signature = (value, /))]
+        fn from_json(value: &Bound<'_, PyAny>) -> PyResult<Self> {
+            if value.is_none() { Ok(Self::ZERO) } else { hot::read_text(value) }
+        }
 
-    fn __copy__(slf: Py<Self>) -> Py<Self> {
-        slf
-    }
+        /// Composes an ID from its fields.
+        ///
+        /// ``timestamp_ns`` is in nanoseconds since the Unix epoch, 2010-01-01 to 2079-09-07, floored to 4 ms. ``tick`` is 0 or
+        /// 1, ``meta`` 0 to 255, ``partition`` and ``sequence`` 0 to 65535.
+        ///
+        /// :raises ArgumentError: a value is not an int.
+        /// :raises FieldError: ``time.range`` or ``field.range``.
+        #[staticmethod]
+        #[pyo3(signature = (*, timestamp_ns, tick = Defaulted::OUT, meta = Defaulted::OUT, partition = Defaulted::OUT, sequence = Defaulted::OUT))]
+        #[pyo3(text_signature = "(*, timestamp_ns, tick=0, meta=0, partition=0, sequence=0)")]
+        fn from_parts(
+            timestamp_ns: &Bound<'_, PyAny>,
+            tick: Defaulted<'_>,
+            meta: Defaulted<'_>,
+            partition: Defaulted<'_>,
+            sequence: Defaulted<'_>,
+        ) -> PyResult<Self> {
+            let time = UnixNs(values::saturated(timestamp_ns, "timestamp_ns")?).floor_ms();
+            scheme::Id::from_parts(
+                time,
+                bit(tick.given())?,
+                values::field_or(meta.given(), "meta", u8::MAX, 0)?,
+                values::field_or(partition.given(), "partition", u16::MAX, 0)?,
+                values::field_or(sequence.given(), "sequence", u16::MAX, 0)?,
+            )
+            .map(Self)
+            .map_err(errors::value)
+        }
 
-    #[pyo3(signature = (memo, /))]
-    fn __deepcopy__(slf: Py<Self>, memo: &Bound<'_, PyAny>) -> Py<Self> {
-        let _ = memo;
-        slf
+        /// When the ID's 4 ms unit began: an aware UTC datetime.
+        #[getter]
+        fn time<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDateTime>> {
+            values::datetime(py, self.0.time())
+        }
+
+        /// When the ID's 4 ms unit began, in nanoseconds since the Unix epoch.
+        #[getter]
+        fn timestamp_ns(&self) -> i128 {
+            self.0.time().start_ns().0
+        }
+
+        /// The tick-tock bit, 0 or 1: which of two timelines.
+        #[getter]
+        fn tick(&self) -> u8 {
+            self.0.tick().into()
+        }
+
+        /// The user's byte, 0 to 255.
+        #[getter]
+        fn meta(&self) -> u8 {
+            self.0.meta()
+        }
+
+        /// Where it was minted, 0 to 65535.
+        #[getter]
+        fn partition(&self) -> u16 {
+            self.0.partition()
+        }
+
+        /// Which of its unit it is, 0 to 65535.
+        #[getter]
+        fn sequence(&self) -> u16 {
+            self.0.sequence()
+        }
+
+        /// Whether all bits are zero.
+        #[getter]
+        fn is_zero(&self) -> bool {
+            self.0 == scheme::Id::ZERO
+        }
+
+        /// A UUID whose 16 bytes are the 16 characters of the text, for databases that have a UUID type.
+        ///
+        /// It sorts as the ID does, but is not an RFC 9562 UUID.
+        fn as_uuid<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+            values::uuid(py, self.0.encode())
+        }
+
+        /// The text, or None for the zero ID: what JSON holds.
+        fn as_json(&self) -> Option<String> {
+            (!self.is_zero()).then(|| self.0.to_string())
+        }
+
+        /// The same ID with other fields: ``meta`` 0 to 255, ``partition`` and ``sequence`` 0 to 65535, ``tick`` 0 or 1.
+        ///
+        /// :raises ArgumentError: a value is not an int.
+        /// :raises FieldError: ``field.range``.
+        #[pyo3(signature = (*, meta = None, partition = None, sequence = None, tick = None))]
+        fn replace(
+            &self,
+            meta: Option<&Bound<'_, PyAny>>,
+            partition: Option<&Bound<'_, PyAny>>,
+            sequence: Option<&Bound<'_, PyAny>>,
+            tick: Option<&Bound<'_, PyAny>>,
+        ) -> PyResult<Self> {
+            let id = self.0;
+            let tick = if tick.is_some() { bit(tick)? } else { id.tick() };
+            Ok(Self(scheme::Id::new(
+                id.unit().0 << 1 | u64::from(tick),
+                values::field_or(meta, "meta", u8::MAX, id.meta())?,
+                values::field_or(partition, "partition", u16::MAX, id.partition())?,
+                values::field_or(sequence, "sequence", u16::MAX, id.sequence())?,
+            )))
+        }
     }
 }
 
 fn bit(value: Option<&Bound<'_, PyAny>>) -> PyResult<bool> {
     value.map_or(Ok(false), |value| values::field(value, "tick", 1).map(|n| n == 1))
 }
-
-/// The error for a byte of text that is not in the alphabet.
-pub fn bad_byte(text: &[u8], position: usize) -> Error {
-    scheme::bad_character(text.iter().map(|&b| char::from(b)), position)
-}
-
-array!("mintage.sno", SnoId, scheme::SIZE, scheme::TEXT, base32::encode_many, base32::decode_many, "sno", bad_byte);
 
 /// What ``on_overflow`` receives while callers wait because a unit's sequence numbers are used up.
 #[pyclass(frozen, module = "mintage.sno")]
@@ -334,164 +199,70 @@ struct Waiting {
     told: Option<(Tick, UnixMs)>,
 }
 
-/// Mints sno IDs; safe to share between threads.
-///
-/// Generator(partition=None, *, sequence_min=0, sequence_max=65535, on_overflow=None, store=None, nodes=None, shards=1,
-/// never_used=False, pool=None, span_ms=None, on_lease_lost=None, clock=None, max_wait_ms=1000)
-///
-/// :param partition: 0 to 65535; without one it is leased, or drawn at random where there is a ``clock`` and no store, anew in
-///     every forked child.
-/// :param sequence_min: with ``sequence_max`` the sequence numbers to use, 0 to 65535 in either order and at least 6, so that
-///     generators can share a partition.
-/// :param sequence_max: see ``sequence_min``.
-/// :param on_overflow: is called with an Overflow once per 4 ms unit while callers wait for the next one; what it raises
-///     reaches them.
-/// :param store: a URL or a Store where the node number is leased; by default ``MINTAGE_STORE``, or else the registry of this
-///     machine.
-/// :param nodes: a range of node numbers to choose from.
-/// :param shards: a power of two: divides each partition's sequence numbers into as many node numbers.
-/// :param never_used: whether only a number will do that nobody ever had.
-/// :param pool: the name of another pool.
-/// :param span_ms: how far ahead windows are granted, 1,000 to 86,400,000 milliseconds.
-/// :param on_lease_lost: what comes at the end of the window when the lease was lost: ``"raise"``, the default where a store
-///     is named, or ``"move"``, to another lease.
-/// :param clock: a ManualClock, or a callable that returns nanoseconds since the Unix epoch; the system's by default.
-/// :param max_wait_ms: the longest that an ID is waited for, in milliseconds.
-/// :raises ArgumentError: an argument of the wrong type.
-/// :raises ConfigError: ``config.node``, ``config.bounds``, ``config.wait``, ``config.store``.
-/// :raises GenerationError: ``system.random``: there is no randomness to draw a partition from.
-///
-/// Where it has a lease, any call that mints raises LeaseError ``lease.none_free``, ``lease.lost`` or ``lease.clock``, and
-/// StoreError ``store.unavailable`` or ``store.refused``.
-///
-/// Any call that reads ``clock`` raises ConfigError ``config.clock`` where what it returned is no int.
-#[pyclass(frozen, weakref, module = "mintage.sno")]
-pub struct Generator {
-    gate: Gate,
-    mint: Mint,
-    leases: Option<Leases>,
-    shards: u32,
-    partition: AtomicU16,
-    porter: Porter,
-    given: bool,
-    clock: Clock,
-    max_wait_ms: u64,
-    on_overflow: Option<Py<PyAny>>,
-    waiting: Mutex<Waiting>,
-    /// The times that `new_at` may mint.
-    history: Mutex<Window>,
-}
-
-impl Drop for Generator {
-    fn drop(&mut self) {
-        if let Some(leases) = &self.leases
-            && self.gate.is_seated()
-        {
-            leases.abandon(scheme::TIMESCALE.start(self.mint.close()));
-        }
-    }
-}
-
-impl hot::Mints for Generator {
+impl Seated for Generator {
+    type Mint = Mint;
     type Minted = scheme::Id;
+    type Origin = ();
+    const TERM: &'static str = "partition";
+    const SIZE: usize = scheme::SIZE;
     const HAS_META: bool = true;
 
     #[inline(always)]
-    fn quick(&self, meta: u8) -> Option<Self::Minted> {
-        if !self.gate.is_fast() {
-            return None;
-        }
-        let unit = scheme::TIMESCALE.tick(hot::now())?;
-        Some(self.id(self.mint.take(unit, 1).ok()?, meta))
+    fn seat(&self) -> &Seat<Mint> {
+        &self.seat
     }
 
-    fn slow(slf: &Bound<'_, Self>, meta: u8) -> PyResult<Self::Minted> {
-        let run = Self::take(slf, 1)?;
-        Ok(slf.get().id(run, meta))
+    fn origin(&self, _: Python<'_>) -> PyResult<()> {
+        Ok(())
+    }
+
+    fn own_node(&self, py: Python<'_>) -> PyResult<u64> {
+        self.seat.given.map_or_else(|| values::random(py).map(|drawn| drawn & scheme::PARTITION.max()), Ok)
+    }
+
+    fn occupy(&self, node: u64, _: Option<()>) {
+        let shards = u64::from(if self.seat.leases.is_some() { self.shards } else { 1 });
+        if shards > 1 {
+            self.seat.mint.bind(Bounds::shard((node % shards) as u32, self.shards));
+        }
+        self.partition.store((node / shards) as u16, Ordering::Relaxed);
+    }
+
+    fn refused(&self, py: Python<'_>, patience: &mut Patience, why: Refusal) -> PyResult<()> {
+        match why {
+            Refusal::Rollback { until } => {
+                let now = self.seat.clock.now(py)?.floor_ms();
+                let safe = scheme::TIMESCALE.start(until);
+                let what = format!("the clock went back to {now}, where both timelines may be used up to {safe}");
+                patience.wait(py, &self.seat.clock, safe, Reason { code: "clock.rollback", what })
+            }
+            Refusal::Exhausted { until } | Refusal::Outside { tick: until } => self.overflow(py, patience, until),
+        }
     }
 
     #[inline(always)]
-    fn object(py: Python<'_>, minted: Self::Minted) -> hot::Object {
+    fn first(&self, run: Run, meta: u8) -> scheme::Id {
+        scheme::Id::new(run.tick, meta, self.partition.load(Ordering::Relaxed), run.first as u16)
+    }
+
+    #[inline(always)]
+    fn object(py: Python<'_>, minted: scheme::Id) -> hot::Object {
         hot::object(py, SnoId(minted))
     }
-}
 
-impl hot::OfModule for Generator {
-    fn of_module() -> &'static AtomicPtr<pyo3::ffi::PyObject> {
-        static GENERATOR: AtomicPtr<pyo3::ffi::PyObject> = AtomicPtr::new(std::ptr::null_mut());
-        &GENERATOR
+    fn write(&self, run: Run, meta: u8, ids: &mut [u8]) {
+        let partition = self.partition.load(Ordering::Relaxed);
+        for (sequence, id) in (run.first..).zip(ids.chunks_exact_mut(scheme::SIZE)) {
+            id.copy_from_slice(&scheme::Id::new(run.tick, meta, partition, sequence as u16).to_bytes());
+        }
     }
 }
 
 impl Generator {
-    /// The first ID of a run.
-    #[inline(always)]
-    fn id(&self, run: Run, meta: u8) -> scheme::Id {
-        scheme::Id::new(run.tick, meta, self.partition.load(Ordering::Relaxed), run.first as u16)
-    }
-
-    fn take(slf: &Bound<'_, Self>, want: u32) -> PyResult<Run> {
-        let (this, py) = (slf.get(), slf.py());
-        let mut patience = Patience::new(this.max_wait_ms);
-        loop {
-            Self::seat(slf)?;
-            let minted = this.mint.take_slowly(want, || this.clock.tick(py, scheme::TIMESCALE))?;
-            if !this.gate.is_seated() {
-                // The user's clock forked this process, or closed the generator.
-                continue;
-            }
-            match minted {
-                Ok(run) => return Ok(run),
-                Err(Refusal::Exhausted { until }) => this.overflow(py, &mut patience, until)?,
-                Err(Refusal::Rollback { until }) => {
-                    let now = this.clock.now(py)?.floor_ms();
-                    let safe = scheme::TIMESCALE.start(until);
-                    let what = format!("the clock went back to {now}, where both timelines may be used up to {safe}");
-                    patience.wait(py, &this.clock, safe, Reason { code: "clock.rollback", what })?;
-                }
-                Err(Refusal::Outside { tick }) if !scheme::WINDOW.holds(tick) => {
-                    let (now, end) = (scheme::TIMESCALE.start(tick), scheme::TIMESCALE.start(scheme::WINDOW.until));
-                    let message = format!("the clock reads {now}, the layout ends at {end}");
-                    return Err(errors::generation(py, "clock.range", &message, None));
-                }
-                Err(Refusal::Outside { tick }) => this.renew(py, &mut patience, tick)?,
-            }
-        }
-    }
-
-    /// Gets a later end of the window, or another lease.
-    fn renew(&self, py: Python<'_>, patience: &mut Patience, now: Tick) -> PyResult<()> {
-        if let Some(leases) = &self.leases {
-            leases.renew(py, &self.gate, patience, &self.clock, |grant| self.settle(leases, grant, now))?;
-        }
-        Ok(())
-    }
-
-    /// Mints under a grant from now on; a new one makes it start over. Says whether the window has moved.
-    fn settle(&self, leases: &Leases, grant: &Grant, now: Tick) -> bool {
-        let mut window = grant.window(scheme::TIMESCALE, scheme::WINDOW);
-        match leases.settle(grant) {
-            Standing::New => {}
-            Standing::Same => return self.mint.extend(window.until),
-            Standing::Stale => return true,
-        }
-        let (shards, number) = (u64::from(self.shards), grant.node);
-        let bounds = if shards > 1 { Bounds::shard((number % shards) as u32, self.shards) } else { self.mint.bounds() };
-        if leases.never_used {
-            // What was before belongs to `new_at`, what comes to `new`. What is given back one day begins after both.
-            let from = now.clamp(window.floor, window.until);
-            *self.lock(&self.history) = Window { floor: window.floor, until: from };
-            window.floor = from;
-        }
-        self.partition.store((number / shards) as u16, Ordering::Relaxed);
-        self.mint.reset(bounds, window);
-        true
-    }
-
     fn overflow(&self, py: Python<'_>, patience: &mut Patience, until: Tick) -> PyResult<()> {
-        let now = self.clock.now(py)?.floor_ms();
+        let now = self.seat.clock.now(py)?.floor_ms();
         let told = {
-            let mut waiting = self.lock(&self.waiting);
+            let mut waiting = lock(&self.waiting);
             waiting.callers += 1;
             let began = match waiting.told {
                 Some((unit, _)) if unit == until => None,
@@ -512,119 +283,48 @@ impl Generator {
             (Some(overflow), Some(callback)) => callback.call1(py, (Bound::new(py, overflow)?,)).map(drop),
             _ => Ok(()),
         };
-        let what = format!("all {} sequence numbers of this 4 ms are used", self.mint.bounds().capacity());
+        let what = format!("all {} sequence numbers of this 4 ms are used", self.seat.mint.bounds().capacity());
         let waited = tell().and_then(|()| {
             let reason = Reason { code: "sequence.exhausted", what };
-            patience.wait(py, &self.clock, scheme::TIMESCALE.start(until), reason)
+            patience.wait(py, &self.seat.clock, scheme::TIMESCALE.start(until), reason)
         });
-        self.lock(&self.waiting).callers -= 1;
+        lock(&self.waiting).callers -= 1;
         waited
     }
 
-    /// Held for moments only, and never while Python may run: its holder could not get the GIL back.
-    fn lock<'a, T>(&self, what: &'a Mutex<T>) -> MutexGuard<'a, T> {
-        what.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Makes sure that this process, and no parent of it, owns the partition.
-    fn seat(slf: &Bound<'_, Self>) -> PyResult<()> {
-        let (this, py) = (slf.get(), slf.py());
-        let given = this.given.then(|| ("partition", this.partition.load(Ordering::Relaxed).into()));
-        loop {
-            let entry = this.gate.enter(py, given)?;
-            if entry == Entry::Seated {
-                return Ok(());
-            }
-            let Some(leases) = &this.leases else {
-                if entry == Entry::Forked {
-                    this.mint.reset(this.mint.bounds(), scheme::WINDOW);
-                }
-                return this.draw(py);
-            };
-            // A clock that cannot be is not worth a lease.
-            let now = this.clock.tick(py, scheme::TIMESCALE)?;
-            if let Some(grant) = leases.seat(py, &this.gate, slf.as_any(), this.max_wait_ms)? {
-                this.settle(leases, &grant, now);
-                this.gate.seat(this.clock.is_system());
-            }
-        }
-    }
-
-    /// The time that it is, for a generator that has its seat and is open after that was read.
-    fn seated_now(slf: &Bound<'_, Self>) -> PyResult<Tick> {
-        let this = slf.get();
-        loop {
-            Self::seat(slf)?;
-            let now = this.clock.tick(slf.py(), scheme::TIMESCALE)?;
-            if this.gate.is_seated() {
-                return Ok(now);
-            }
-        }
-    }
-
-    /// Opens the gate of a generator without leases; draws a partition where none was given.
-    fn draw(&self, py: Python<'_>) -> PyResult<()> {
-        if self.leases.is_some() {
-            return Ok(());
-        }
-        if !self.given {
-            self.partition.store(values::random(py)? as u16, Ordering::Relaxed);
-        }
-        self.gate.seat(self.clock.is_system());
-        Ok(())
-    }
-
-    fn write(slf: &Bound<'_, Self>, ids: &mut [u8], meta: u8) -> PyResult<()> {
-        let (this, py) = (slf.get(), slf.py());
-        let mut rest = ids.chunks_exact_mut(scheme::SIZE);
-        while rest.len() > 0 {
-            let want = u32::try_from(rest.len()).unwrap_or(u32::MAX);
-            let run = Self::take(slf, want)?;
-            let partition = this.partition.load(Ordering::Relaxed);
-            for (sequence, id) in (run.first..run.first + run.count).zip(&mut rest) {
-                id.copy_from_slice(&scheme::Id::new(run.tick, meta, partition, sequence as u16).to_bytes());
-            }
-            py.check_signals()?;
-        }
-        Ok(())
-    }
-
-    fn make(
-        mint: Mint,
-        porter: Porter,
+    fn with(
+        seat: Seat<Mint>,
         partition: Option<u16>,
+        shards: u32,
         on_overflow: Option<Bound<'_, PyAny>>,
-        clock: Option<&Bound<'_, PyAny>>,
-        max_wait_ms: &Defaulted<'_>,
     ) -> PyResult<Self> {
         if let Some(callback) = on_overflow.as_ref().filter(|callback| !callback.is_callable()) {
             return Err(errors::argument("on_overflow", "a callable", callback));
         }
         Ok(Self {
-            gate: Gate::new(),
-            porter,
-            mint,
-            leases: None,
-            shards: 1,
+            porter: Porter::new(seat.mint.bounds()),
+            seat,
+            shards,
             partition: AtomicU16::new(partition.unwrap_or(0)),
-            given: partition.is_some(),
-            clock: Clock::from_argument(clock)?,
-            max_wait_ms: max_wait_ms.given().map_or(Ok(1000), values::max_wait_ms)?,
             on_overflow: on_overflow.map(Bound::unbind),
             waiting: Mutex::default(),
-            history: Mutex::new(scheme::WINDOW),
         })
     }
 
     /// The sequence number handed out last and how many are used, both of the unit that it is now.
     fn position(slf: &Bound<'_, Self>) -> PyResult<(u32, u32)> {
-        let (this, now) = (slf.get(), Self::seated_now(slf)?);
-        let (state, _) = this.mint.view();
-        let bounds = this.mint.bounds();
+        let (mint, now) = (&slf.get().seat.mint, generator::seated_now(slf)?);
+        let (state, _) = mint.view();
+        let bounds = mint.bounds();
         let min = u32::from(bounds.min);
         let used = if now == state.unit() { state.next.saturating_sub(min).min(bounds.capacity()) } else { 0 };
         Ok((min + used.saturating_sub(1), used))
     }
+}
+
+/// Held for moments only, and never while Python may run: its holder could not get the GIL back.
+fn lock<T>(what: &Mutex<T>) -> MutexGuard<'_, T> {
+    what.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn shards_of(shards: Option<&Bound<'_, PyAny>>) -> PyResult<u32> {
@@ -641,33 +341,45 @@ fn meta_of(meta: &Defaulted<'_>) -> PyResult<u8> {
     values::field_or(meta.given(), "meta", u8::MAX, 0)
 }
 
-#[pymethods]
-impl Generator {
+generator! {
+    /// Mints sno IDs; safe to share between threads.
+    ///
+    /// Generator(partition=None, *, sequence_min=0, sequence_max=65535, on_overflow=None, store=None, nodes=None, shards=1,
+    /// never_used=False, pool=None, span_ms=None, on_lease_lost=None, clock=None, max_wait_ms=1000)
+    ///
+    /// :param partition: 0 to 65535; without one it is leased, or drawn at random where there is a ``clock`` and no store, anew in
+    ///     every forked child.
+    /// :param sequence_min: with ``sequence_max`` the sequence numbers to use, 0 to 65535 in either order and at least 6, so that
+    ///     generators can share a partition.
+    /// :param sequence_max: see ``sequence_min``.
+    /// :param on_overflow: is called with an Overflow once per 4 ms unit while callers wait for the next one; what it raises
+    ///     reaches them.
+    /// :param shards: a power of two: divides each partition's sequence numbers into as many node numbers.
+    pub struct Generator in "mintage.sno" {
+        seat: Seat<Mint>,
+        shards: u32,
+        partition: AtomicU16,
+        porter: Porter,
+        on_overflow: Option<Py<PyAny>>,
+        waiting: Mutex<Waiting>,
+    }
+
     #[new]
-    #[pyo3(signature = (partition = None, *, sequence_min = Defaulted::OUT, sequence_max = Defaulted::OUT, on_overflow = None, store = None,
-                        nodes = None, shards = None, never_used = false, pool = None, span_ms = None, on_lease_lost = None, clock = None,
-                        max_wait_ms = Defaulted::OUT))]
+    #[pyo3(signature = (partition = None, *, sequence_min = Defaulted::OUT, sequence_max = Defaulted::OUT, on_overflow = None,
+                        shards = None, **keywords))]
     #[pyo3(
         text_signature = "(partition=None, *, sequence_min=0, sequence_max=65535, on_overflow=None, store=None, nodes=None, \
                              shards=1, never_used=False, pool=None, span_ms=None, on_lease_lost=None, clock=None, \
                              max_wait_ms=1000)"
     )]
-    #[expect(clippy::too_many_arguments, reason = "keywords of the public constructor")]
     fn py_new(
         py: Python<'_>,
         partition: Option<&Bound<'_, PyAny>>,
         sequence_min: Defaulted<'_>,
         sequence_max: Defaulted<'_>,
         on_overflow: Option<Bound<'_, PyAny>>,
-        store: Option<&Bound<'_, PyAny>>,
-        nodes: Option<&Bound<'_, PyAny>>,
         shards: Option<&Bound<'_, PyAny>>,
-        never_used: bool,
-        pool: Option<&Bound<'_, PyAny>>,
-        span_ms: Option<&Bound<'_, PyAny>>,
-        on_lease_lost: Option<&Bound<'_, PyAny>>,
-        clock: Option<&Bound<'_, PyAny>>,
-        max_wait_ms: Defaulted<'_>,
+        keywords: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
         let partition = partition.map(|p| values::node(p, "partition", u16::MAX.into())).transpose()?;
         let bounds = Bounds::new(
@@ -680,22 +392,18 @@ impl Generator {
             let message = "sequence bounds and shards cannot both be given: shards divide the whole range";
             return Err(errors::config(py, "config.bounds", message));
         }
-        let mint = Mint::new(bounds, scheme::WINDOW);
-        let partition = partition.map(|p| p as u16);
-        let mut made = Self::make(mint, Porter::new(bounds), partition, on_overflow, clock, &max_wait_ms)?;
-        let terms = Terms { store, nodes, never_used, pool, span_ms, on_lease_lost };
         let subject = Subject {
             scheme: "sno",
             layout: &format!("sno/{shards}"),
             size: (1 << 16) * u64::from(shards),
-            node: partition.map(|partition| u64::from(partition) * u64::from(shards)),
+            node: partition.map(|partition| partition * u64::from(shards)),
             choices: shards,
             own_mac: None,
         };
-        made.leases = Leases::new(py, &terms, &subject, &made.clock)?;
-        made.shards = shards;
-        made.given = made.given && made.leases.is_none();
-        made.draw(py)?;
+        let mint = Mint::new(bounds, scheme::WINDOW);
+        let seat = Seat::new(py, mint, Terms::read(py, keywords)?, &subject, partition)?;
+        let made = Self::with(seat, partition.map(|p| p as u16), shards, on_overflow)?;
+        generator::draw(&made, py)?;
         Ok(made)
     }
 
@@ -718,9 +426,11 @@ impl Generator {
             snapshot.cast::<Snapshot>().map_err(|_| errors::argument("snapshot", "a sno.Snapshot", snapshot))?;
         let snapshot = &snapshot.get().0;
         let mint = Mint::restore(snapshot).map_err(errors::value)?;
-        let porter = Porter::new(mint.bounds());
-        let made = Self::make(mint, porter, Some(snapshot.partition), on_overflow, clock, &max_wait_ms)?;
-        made.gate.seat(made.clock.is_system());
+        let max_wait_ms = max_wait_ms.given().map_or(Ok(1000), values::max_wait_ms)?;
+        let mut seat = Seat::free(mint, Clock::from_argument(clock)?, max_wait_ms);
+        seat.given = Some(snapshot.partition.into());
+        let made = Self::with(seat, Some(snapshot.partition), 1, on_overflow)?;
+        made.seat.open();
         Ok(made)
     }
 
@@ -732,8 +442,8 @@ impl Generator {
     ///     ``max_wait_ms``; ``clock.range``, ``fork.shared_node``, ``generator.closed``.
     #[pyo3(signature = (meta = Defaulted::OUT), text_signature = "($self, meta=0)")]
     #[pyo3(name = "new")]
-    fn mint_one(slf: &Bound<'_, Self>, meta: Defaulted<'_>) -> PyResult<SnoId> {
-        hot::Mints::slow(slf, meta_of(&meta)?).map(SnoId)
+    fn mint_one(slf: &Bound<'_, Self>, meta: Defaulted<'_>) -> PyResult<Py<PyAny>> {
+        hot::minted(slf, meta_of(&meta)?)
     }
 
     /// Mints the ID of a given time, for porting old rows: an aware datetime, or nanoseconds since the Unix epoch.
@@ -748,24 +458,12 @@ impl Generator {
     /// :raises GenerationError: ``fork.shared_node``, ``generator.closed``.
     #[pyo3(signature = (time, meta = Defaulted::OUT), text_signature = "($self, time, meta=0)")]
     fn new_at(slf: &Bound<'_, Self>, time: &Bound<'_, PyAny>, meta: Defaulted<'_>) -> PyResult<SnoId> {
-        let (this, py) = (slf.get(), slf.py());
-        let (time, meta) = (values::time(time)?.floor_ms(), meta_of(&meta)?);
-        if let Some(leases) = &this.leases {
-            leases.check_history(py)?;
-        }
-        Self::seat(slf)?;
-        let unit = scheme::unit(time).map_err(errors::value)?;
-        let history = *this.lock(&this.history);
-        if !history.holds(unit) {
-            let (floor, until) = (scheme::TIMESCALE.start(history.floor), scheme::TIMESCALE.start(history.until));
-            let message = format!(
-                "time {time} is outside {floor}..{until}, in which this generator is the only one that ever had its \
-                 partition and mints no IDs with new()"
-            );
-            return Err(errors::lease(py, "lease.history", &message));
-        }
+        let this = slf.get();
+        let (time, meta) = (values::time(time)?, meta_of(&meta)?);
+        generator::seat_at(slf, time, scheme::unit(time.floor_ms()).map_err(errors::value)?)?;
         let partition = this.partition.load(Ordering::Relaxed);
-        this.porter.mint(time, meta, partition, this.mint.bounds()).map(SnoId).map_err(errors::value)
+        let bounds = this.seat.mint.bounds();
+        this.porter.mint(time.floor_ms(), meta, partition, bounds).map(SnoId).map_err(errors::value)
     }
 
     /// Mints ``n`` IDs, 0 to 2^31 - 1, into one :class:`Array`.
@@ -775,9 +473,7 @@ impl Generator {
     /// :raises GenerationError: as :meth:`new`.
     #[pyo3(signature = (n, meta = Defaulted::OUT), text_signature = "($self, n, meta=0)")]
     fn batch(slf: &Bound<'_, Self>, n: &Bound<'_, PyAny>, meta: Defaulted<'_>) -> PyResult<Array> {
-        let (n, meta) = (values::count(n)?, meta_of(&meta)?);
-        let data = PyBytes::new_with(slf.py(), n * scheme::SIZE, |ids| Self::write(slf, ids, meta))?;
-        Ok(Array { data: data.unbind() })
+        Ok(Array { data: generator::batch(slf, n, meta_of(&meta)?)?.unbind() })
     }
 
     /// Fills a writable buffer of bytes, or of void items of 10 (numpy's ``V10``), with IDs, and returns how many.
@@ -787,47 +483,22 @@ impl Generator {
     /// :raises GenerationError: as :meth:`new`; what was minted until then is in the buffer.
     #[pyo3(signature = (buffer, meta = Defaulted::OUT), text_signature = "($self, buffer, meta=0)")]
     fn fill(slf: &Bound<'_, Self>, buffer: &Bound<'_, PyAny>, meta: Defaulted<'_>) -> PyResult<usize> {
-        let meta = meta_of(&meta)?;
-        let target = hot::Writable::new(buffer, hot::Items::Ids(scheme::SIZE))?;
-        hot::fill(&target, |ids| Self::write(slf, ids, meta))
+        generator::fill(slf, buffer, meta_of(&meta)?)
     }
 
     /// Everything that a generator needs to go on elsewhere or later; see :meth:`restore`.
     ///
     /// :raises GenerationError: ``clock.range``, ``fork.shared_node``, ``generator.closed``.
     fn snapshot(slf: &Bound<'_, Self>) -> PyResult<Snapshot> {
-        let (this, now) = (slf.get(), Self::seated_now(slf)?);
-        Ok(Snapshot(this.mint.snapshot(this.partition.load(Ordering::Relaxed), now)))
-    }
-
-    /// Has it start over with another grant at its next ID. Returns the first time, in Unix milliseconds, that it did not mint in;
-    /// None where it never minted in this process. It takes no lock, and nothing runs in between.
-    fn _unseat(&self) -> Option<i64> {
-        let seated = self.gate.is_seated();
-        self.gate.unseat();
-        seated.then(|| scheme::TIMESCALE.start(self.mint.used_until()).0)
-    }
-
-    /// Ends minting for good; closing twice does nothing.
-    fn close(&self, py: Python<'_>) -> PyResult<()> {
-        let stood = self.gate.close();
-        let used_until = self.mint.close();
-        match (&self.leases, stood) {
-            (Some(leases), Some(Entry::Seated | Entry::First)) => {
-                leases.release(py, scheme::TIMESCALE.start(used_until))
-            }
-            _ => Ok(()),
-        }
+        let (this, now) = (slf.get(), generator::seated_now(slf)?);
+        Ok(Snapshot(this.seat.mint.snapshot(this.partition.load(Ordering::Relaxed), now)))
     }
 
     /// Where it mints, 0 to 65535.
     #[getter]
     fn partition(slf: &Bound<'_, Self>) -> PyResult<u16> {
-        let this = slf.get();
-        if !this.given && !this.gate.is_closed() {
-            Self::seat(slf)?;
-        }
-        Ok(this.partition.load(Ordering::Relaxed))
+        generator::seat_to_look(slf)?;
+        Ok(slf.get().partition.load(Ordering::Relaxed))
     }
 
     /// The sequence number handed out last in the present unit; the lower bound where there is none.
@@ -841,13 +512,13 @@ impl Generator {
     /// The lower sequence bound.
     #[getter]
     fn sequence_min(&self) -> u16 {
-        self.mint.bounds().min
+        self.seat.mint.bounds().min
     }
 
     /// The upper sequence bound.
     #[getter]
     fn sequence_max(&self) -> u16 {
-        self.mint.bounds().max
+        self.seat.mint.bounds().max
     }
 
     /// How many sequence numbers of the present unit are used.
@@ -861,34 +532,17 @@ impl Generator {
     /// How many IDs fit in a unit.
     #[getter]
     fn capacity(&self) -> u32 {
-        self.mint.bounds().capacity()
+        self.seat.mint.bounds().capacity()
     }
 
     /// How often the clock went back; the lowest bit is the timeline.
     #[getter]
     fn drifts(&self) -> u32 {
-        self.mint.view().1.count
-    }
-
-    fn __iter__(slf: Py<Self>) -> Py<Self> {
-        slf
-    }
-
-    fn __next__(slf: &Bound<'_, Self>) -> PyResult<SnoId> {
-        hot::Mints::slow(slf, 0).map(SnoId)
-    }
-
-    fn __enter__(slf: Py<Self>) -> Py<Self> {
-        slf
-    }
-
-    #[pyo3(signature = (*exc))]
-    fn __exit__(&self, exc: &Bound<'_, PyAny>) -> PyResult<()> {
-        self.close(exc.py())
+        self.seat.mint.view().1.count
     }
 
     fn __repr__(&self) -> String {
-        let bounds = self.mint.bounds();
+        let bounds = self.seat.mint.bounds();
         let partition = self.partition.load(Ordering::Relaxed);
         format!("<sno.Generator partition={partition} sequence={}..{}>", bounds.min, bounds.max)
     }
@@ -1111,7 +765,7 @@ pub fn parse_into(text: &Bound<'_, PyAny>, ids: &Bound<'_, PyAny>) -> PyResult<u
     let count = source.len() / scheme::TEXT;
     let target = hot::Writable::exactly(ids, hot::Items::Ids(scheme::SIZE), count * scheme::SIZE)?;
     hot::transform(ids.py(), &source, &target, base32::decode_many)
-        .map_err(|position| errors::value(bad_byte(&source.to_vec(ids.py()), position)))?;
+        .map_err(|position| id::wrong_byte::<SnoId>(&source.to_vec(ids.py()), position))?;
     Ok(count)
 }
 

@@ -1,18 +1,18 @@
 //! `mintage.snowflake`: layouts and generators. IDs are plain ints.
 
-use crate::clock::{Clock, Patience, Reason};
-use crate::fork::{Entry, Gate};
-use crate::leases::{Grant, Leases, Standing, Subject, Terms};
+use crate::clock::Patience;
+use crate::generator::{self, Seat, Seated, generator};
+use crate::leases::{Subject, Terms};
 use crate::values::Defaulted;
 use crate::{errors, hot, values};
+use mintage_core::counting::{Counting, OnExhausted, OnRollback, Rules};
 use mintage_core::error::Error;
-use mintage_core::schemes::snowflake::{self as scheme, Mint, OnExhausted, OnRollback, Rules, Stamp};
+use mintage_core::schemes::snowflake::{self as scheme, Stamp};
 use mintage_core::step::{Refusal, Run};
-use mintage_core::units::Timescale;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDateTime, PyDict, PyType};
-use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// How the 64 bits of an ID are laid out.
 ///
@@ -214,243 +214,87 @@ impl Parts {
     }
 }
 
-/// Mints snowflakes; safe to share between threads.
-///
-/// Generator(node=None, *, layout=DEFAULT, on_rollback="advance", on_exhausted="wait", store=None, nodes=None,
-/// never_used=False, pool=None, span_ms=None, on_lease_lost=None, clock=None, max_wait_ms=1000)
-///
-/// :param node: a node number that fits the layout; without one it is leased, or drawn at random where there is a ``clock``
-///     and no store, anew in every forked child.
-/// :param layout: what the bits of an ID mean.
-/// :param on_rollback: when the clock goes back: ``"advance"`` stays at the last tick and goes on from there until the clock
-///     has caught up, ``"wait"`` waits until the clock is there again, ``"raise"`` raises.
-/// :param on_exhausted: when a tick's sequence numbers are used up: ``"wait"`` waits for the next tick, ``"advance"`` goes to it
-///     ahead of the clock, ``"raise"`` raises.
-/// :param store: a URL or a Store where the node number is leased; by default ``MINTAGE_STORE``, or else the registry of this
-///     machine.
-/// :param nodes: a range of node numbers to choose from.
-/// :param never_used: whether only a number will do that nobody ever had.
-/// :param pool: the name of another pool.
-/// :param span_ms: how far ahead windows are granted, 1,000 to 86,400,000 milliseconds.
-/// :param on_lease_lost: what comes at the end of the window when the lease was lost: ``"raise"``, the default where a store
-///     is named, or ``"move"``, to another lease.
-/// :param clock: a ManualClock, or a callable that returns nanoseconds since the Unix epoch; the system's by default.
-/// :param max_wait_ms: the longest that an ID is waited for, in milliseconds.
-/// :raises ArgumentError: an argument of the wrong type.
-/// :raises ConfigError: ``config.node``, ``config.policy``, ``config.wait``, ``config.store``.
-/// :raises GenerationError: ``system.random``: there is no randomness to draw a node number from.
-///
-/// Where it has a lease, any call that mints raises LeaseError ``lease.none_free``, ``lease.lost`` or ``lease.clock``, and
-/// StoreError ``store.unavailable`` or ``store.refused``.
-///
-/// Any call that reads ``clock`` raises ConfigError ``config.clock`` where what it returned is no int.
-#[pyclass(frozen, weakref, module = "mintage.snowflake")]
-pub struct Generator {
-    gate: Gate,
-    mint: Mint,
-    leases: Option<Leases>,
-    layout: Layout,
-    timescale: Timescale,
-    stamp: Stamp,
-    node: AtomicU64,
-    placed: AtomicU64,
-    given: bool,
-    clock: Clock,
-    max_wait_ms: u64,
-}
-
-impl Drop for Generator {
-    fn drop(&mut self) {
-        if let Some(leases) = &self.leases
-            && self.gate.is_seated()
-        {
-            leases.abandon(self.timescale.start(self.mint.close()));
-        }
-    }
-}
-
-impl hot::Mints for Generator {
+impl Seated for Generator {
+    type Mint = Counting;
     type Minted = u64;
-    const HAS_META: bool = false;
+    type Origin = ();
+    const TERM: &'static str = "node";
+    const SIZE: usize = 8;
 
     #[inline(always)]
-    fn quick(&self, _: u8) -> Option<Self::Minted> {
-        if !self.gate.is_fast() {
-            return None;
-        }
-        let run = self.mint.take(self.timescale.tick(hot::now())?, 1).ok()?;
-        Some(self.first(run))
+    fn seat(&self) -> &Seat<Counting> {
+        &self.seat
     }
 
-    fn slow(slf: &Bound<'_, Self>, _: u8) -> PyResult<Self::Minted> {
-        let run = Self::take(slf, 1)?;
-        Ok(slf.get().first(run))
+    fn origin(&self, _: Python<'_>) -> PyResult<()> {
+        Ok(())
     }
 
-    #[inline(always)]
-    fn object(py: Python<'_>, minted: Self::Minted) -> hot::Object {
-        hot::int(py, minted)
-    }
-}
-
-impl hot::OfModule for Generator {
-    fn of_module() -> &'static AtomicPtr<pyo3::ffi::PyObject> {
-        static GENERATOR: AtomicPtr<pyo3::ffi::PyObject> = AtomicPtr::new(std::ptr::null_mut());
-        &GENERATOR
-    }
-}
-
-impl Generator {
-    /// The first ID of a run.
-    #[inline(always)]
-    fn first(&self, run: Run) -> u64 {
-        self.stamp.first(run, self.placed.load(Ordering::Relaxed))
+    fn own_node(&self, py: Python<'_>) -> PyResult<u64> {
+        self.seat.given.map_or_else(|| values::random(py).map(|drawn| drawn & self.layout.0.max_node()), Ok)
     }
 
-    fn take(slf: &Bound<'_, Self>, want: u32) -> PyResult<Run> {
-        let (this, py) = (slf.get(), slf.py());
-        let mut patience = Patience::new(this.max_wait_ms);
-        loop {
-            Self::seat(slf)?;
-            let minted = this.mint.take_slowly(want, || this.clock.tick(py, this.timescale))?;
-            if !this.gate.is_seated() {
-                // The user's clock forked this process, or closed the generator.
-                continue;
-            }
-            let refusal = match minted {
-                Ok(run) => return Ok(run),
-                Err(refusal) => refusal,
-            };
-            let rules = this.mint.rules();
-            let now = || this.clock.now(py).map(|now| now.floor_ms());
-            let (until, raises, reason) = match refusal {
-                Refusal::Exhausted { until } => {
-                    let what = format!("all {} sequence numbers of this tick are used", this.layout.0.ids_per_tick());
-                    let raises = rules.on_exhausted == OnExhausted::Raise;
-                    (until, raises, Reason { code: "sequence.exhausted", what })
-                }
-                Refusal::Rollback { until } => {
-                    let what = format!(
-                        "the clock went back to {}, before the last ID's {}",
-                        now()?,
-                        this.timescale.start(until)
-                    );
-                    (until, rules.on_rollback == OnRollback::Raise, Reason { code: "clock.rollback", what })
-                }
-                Refusal::Outside { tick } if this.layout.0.window().holds(tick) => {
-                    if let Some(leases) = &this.leases {
-                        leases.renew(py, &this.gate, &mut patience, &this.clock, |grant| this.settle(leases, grant))?;
-                    }
-                    continue;
-                }
-                Refusal::Outside { tick } => {
-                    let (at, end) = (this.timescale.start(tick), this.layout.0.expires());
-                    let message = format!("the next ID would be of {at}, the layout ends at {end}");
-                    return Err(errors::generation(py, "clock.range", &message, None));
-                }
-            };
-            let until = this.timescale.start(until);
-            if raises {
-                return Err(reason.refuse(py, &this.clock, until));
-            }
-            patience.wait(py, &this.clock, until, reason)?;
-        }
-    }
-
-    /// Mints under a grant from now on; a new one makes it start over. Says whether the window has moved.
-    fn settle(&self, leases: &Leases, grant: &Grant) -> bool {
-        let window = grant.window(self.timescale, self.layout.0.window());
-        match leases.settle(grant) {
-            Standing::New => self.use_node(grant.node),
-            Standing::Same => return self.mint.extend(window.until),
-            Standing::Stale => return true,
-        }
-        self.mint.reset(window);
-        true
-    }
-
-    fn use_node(&self, node: u64) {
+    fn occupy(&self, node: u64, _: Option<()>) {
         self.node.store(node, Ordering::Relaxed);
         self.placed.store(self.layout.0.place_node(node), Ordering::Relaxed);
     }
 
-    /// Makes sure that this process, and no parent of it, owns the node number.
-    fn seat(slf: &Bound<'_, Self>) -> PyResult<()> {
-        let (this, py) = (slf.get(), slf.py());
-        let given = this.given.then(|| ("node", this.node.load(Ordering::Relaxed)));
-        loop {
-            let entry = this.gate.enter(py, given)?;
-            if entry == Entry::Seated {
-                return Ok(());
-            }
-            let Some(leases) = &this.leases else {
-                if entry == Entry::Forked {
-                    this.mint.reset(this.layout.0.window());
-                }
-                return this.draw(py);
-            };
-            // A clock that cannot be is not worth a lease.
-            this.clock.tick(py, this.timescale)?;
-            if let Some(grant) = leases.seat(py, &this.gate, slf.as_any(), this.max_wait_ms)? {
-                this.settle(leases, &grant);
-                this.gate.seat(this.clock.is_system());
-            }
-        }
+    fn refused(&self, py: Python<'_>, patience: &mut Patience, why: Refusal) -> PyResult<()> {
+        self.seat.wait(py, patience, why)
     }
 
-    /// Opens the gate of a generator without leases; draws a node number where none was given.
-    fn draw(&self, py: Python<'_>) -> PyResult<()> {
-        if self.leases.is_some() {
-            return Ok(());
-        }
-        let given = self.node.load(Ordering::Relaxed);
-        self.use_node(if self.given { given } else { values::random(py)? & self.layout.0.max_node() });
-        self.gate.seat(self.clock.is_system());
-        Ok(())
+    #[inline(always)]
+    fn first(&self, run: Run, _: u8) -> u64 {
+        self.stamp.first(run, self.placed.load(Ordering::Relaxed))
     }
 
-    fn write(slf: &Bound<'_, Self>, ids: &mut [u8]) -> PyResult<()> {
-        let (this, py) = (slf.get(), slf.py());
-        let (mut rest, _) = ids.as_chunks_mut::<8>();
-        while !rest.is_empty() {
-            let run = Self::take(slf, u32::try_from(rest.len()).unwrap_or(u32::MAX))?;
-            let (now, later) = rest.split_at_mut(run.count as usize);
-            let mut id = this.first(run);
-            for place in now {
-                *place = id.to_ne_bytes();
-                id = id.wrapping_add(this.stamp.stride());
-            }
-            rest = later;
-            py.check_signals()?;
+    #[inline(always)]
+    fn object(py: Python<'_>, minted: u64) -> hot::Object {
+        hot::int(py, minted)
+    }
+
+    fn write(&self, run: Run, _: u8, ids: &mut [u8]) {
+        let mut id = self.first(run, 0);
+        for place in ids.as_chunks_mut::<8>().0 {
+            *place = id.to_ne_bytes();
+            id = id.wrapping_add(self.stamp.stride());
         }
-        Ok(())
     }
 }
 
-#[pymethods]
-impl Generator {
+generator! {
+    /// Mints snowflakes; safe to share between threads.
+    ///
+    /// Generator(node=None, *, layout=DEFAULT, on_rollback="advance", on_exhausted="wait", store=None, nodes=None,
+    /// never_used=False, pool=None, span_ms=None, on_lease_lost=None, clock=None, max_wait_ms=1000)
+    ///
+    /// :param node: a node number that fits the layout; without one it is leased, or drawn at random where there is a ``clock``
+    ///     and no store, anew in every forked child.
+    /// :param layout: what the bits of an ID mean.
+    /// :param on_rollback: when the clock goes back: ``"advance"`` stays at the last tick and goes on from there until the clock
+    ///     has caught up, ``"wait"`` waits until the clock is there again, ``"raise"`` raises.
+    /// :param on_exhausted: when a tick's sequence numbers are used up: ``"wait"`` waits for the next tick, ``"advance"`` goes to it
+    ///     ahead of the clock, ``"raise"`` raises.
+    pub struct Generator in "mintage.snowflake" {
+        seat: Seat<Counting>,
+        layout: Layout,
+        stamp: Stamp,
+        node: AtomicU64,
+        placed: AtomicU64,
+    }
+
     #[new]
-    #[pyo3(signature = (node = None, *, layout = None, on_rollback = Defaulted::OUT, on_exhausted = Defaulted::OUT, store = None, nodes = None,
-                        never_used = false, pool = None, span_ms = None, on_lease_lost = None, clock = None,
-                        max_wait_ms = Defaulted::OUT))]
+    #[pyo3(signature = (node = None, *, layout = None, on_rollback = Defaulted::OUT, on_exhausted = Defaulted::OUT, **keywords))]
     #[pyo3(text_signature = "(node=None, *, layout=..., on_rollback='advance', on_exhausted='wait', store=None, \
                              nodes=None, never_used=False, pool=None, span_ms=None, on_lease_lost=None, clock=None, \
                              max_wait_ms=1000)")]
-    #[expect(clippy::too_many_arguments, reason = "keywords of the public constructor")]
     fn py_new(
         py: Python<'_>,
         node: Option<&Bound<'_, PyAny>>,
         layout: Option<&Bound<'_, PyAny>>,
         on_rollback: Defaulted<'_>,
         on_exhausted: Defaulted<'_>,
-        store: Option<&Bound<'_, PyAny>>,
-        nodes: Option<&Bound<'_, PyAny>>,
-        never_used: bool,
-        pool: Option<&Bound<'_, PyAny>>,
-        span_ms: Option<&Bound<'_, PyAny>>,
-        on_lease_lost: Option<&Bound<'_, PyAny>>,
-        clock: Option<&Bound<'_, PyAny>>,
-        max_wait_ms: Defaulted<'_>,
+        keywords: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
         let layout = match layout {
             Some(layout) => {
@@ -464,12 +308,12 @@ impl Generator {
         let exhaustions =
             [("wait", OnExhausted::Wait), ("advance", OnExhausted::Advance), ("raise", OnExhausted::Raise)];
         let rules = Rules {
+            scale: layout.0.timescale,
+            whole: layout.0.window(),
             sequence_bits: layout.0.ids_per_tick().ilog2(),
             on_rollback: values::policy(on_rollback.given(), "on_rollback", &rollbacks)?,
             on_exhausted: values::policy(on_exhausted.given(), "on_exhausted", &exhaustions)?,
         };
-        let clock = Clock::from_argument(clock)?;
-        let terms = Terms { store, nodes, never_used, pool, span_ms, on_lease_lost };
         let subject = Subject {
             scheme: "snowflake",
             layout: &layout.meaning(),
@@ -478,21 +322,15 @@ impl Generator {
             choices: 1,
             own_mac: None,
         };
-        let leases = Leases::new(py, &terms, &subject, &clock)?;
+        let mint = Counting::new(rules, layout.0.window());
         let made = Self {
-            gate: Gate::new(),
-            mint: Mint::new(rules, layout.0.window()),
-            timescale: layout.0.timescale,
+            seat: Seat::new(py, mint, Terms::read(py, keywords)?, &subject, given)?,
             stamp: Stamp::new(&layout.0),
             layout,
             node: AtomicU64::new(given.unwrap_or(0)),
             placed: AtomicU64::new(0),
-            given: given.is_some() && leases.is_none(),
-            leases,
-            clock,
-            max_wait_ms: max_wait_ms.given().map_or(Ok(1000), values::max_wait_ms)?,
         };
-        made.draw(py)?;
+        generator::draw(&made, py)?;
         Ok(made)
     }
 
@@ -501,8 +339,8 @@ impl Generator {
     /// :raises GenerationError: ``clock.rollback`` or ``sequence.exhausted`` where the policy says so or it would wait longer
     ///     than ``max_wait_ms``; ``clock.range``, ``fork.shared_node``, ``generator.closed``.
     #[pyo3(name = "new")]
-    fn mint_one(slf: &Bound<'_, Self>) -> PyResult<u64> {
-        hot::Mints::slow(slf, 0)
+    fn mint_one(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+        hot::minted(slf, 0)
     }
 
     /// Mints ``n`` IDs, 0 to 2^31 - 1, into one ``array.array("Q")``.
@@ -514,9 +352,7 @@ impl Generator {
     fn batch<'py>(slf: &Bound<'py, Self>, n: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         static ARRAY: PyOnceLock<Py<PyType>> = PyOnceLock::new();
         let py = slf.py();
-        let n = values::count(n)?;
-        let data = PyBytes::new_with(py, n * 8, |ids| Self::write(slf, ids))?;
-        ARRAY.import(py, "array", "array")?.call1(("Q", data))
+        ARRAY.import(py, "array", "array")?.call1(("Q", generator::batch(slf, n, 0)?))
     }
 
     /// Fills a writable buffer with IDs, 8 bytes each in native order, and returns how many.
@@ -530,58 +366,20 @@ impl Generator {
     #[pyo3(signature = (buffer))]
     fn fill(slf: &Bound<'_, Self>, buffer: &Bound<'_, PyAny>) -> PyResult<usize> {
         let target = hot::Writable::new(buffer, hot::Items::Words { signed: slf.get().layout.0.bits() < 64 })?;
-        hot::fill(&target, |ids| Self::write(slf, ids))
-    }
-
-    /// Has it start over with another grant at its next ID. Returns the first time, in Unix milliseconds, that it did not mint in;
-    /// None where it never minted in this process. It takes no lock, and nothing runs in between.
-    fn _unseat(&self) -> Option<i64> {
-        let seated = self.gate.is_seated();
-        self.gate.unseat();
-        seated.then(|| self.timescale.start(self.mint.used_until()).0)
-    }
-
-    /// Ends minting for good; closing twice does nothing.
-    fn close(&self, py: Python<'_>) -> PyResult<()> {
-        let stood = self.gate.close();
-        let used_until = self.mint.close();
-        match (&self.leases, stood) {
-            (Some(leases), Some(Entry::Seated | Entry::First)) => leases.release(py, self.timescale.start(used_until)),
-            _ => Ok(()),
-        }
+        hot::fill(&target, |ids| generator::write(slf, ids, 0))
     }
 
     /// The node number.
     #[getter]
     fn node(slf: &Bound<'_, Self>) -> PyResult<u64> {
-        let this = slf.get();
-        if !this.given && !this.gate.is_closed() {
-            Self::seat(slf)?;
-        }
-        Ok(this.node.load(Ordering::Relaxed))
+        generator::seat_to_look(slf)?;
+        Ok(slf.get().node.load(Ordering::Relaxed))
     }
 
     /// The layout.
     #[getter]
     fn layout(&self) -> Layout {
         self.layout.clone()
-    }
-
-    fn __iter__(slf: Py<Self>) -> Py<Self> {
-        slf
-    }
-
-    fn __next__(slf: &Bound<'_, Self>) -> PyResult<u64> {
-        hot::Mints::slow(slf, 0)
-    }
-
-    fn __enter__(slf: Py<Self>) -> Py<Self> {
-        slf
-    }
-
-    #[pyo3(signature = (*exc))]
-    fn __exit__(&self, exc: &Bound<'_, PyAny>) -> PyResult<()> {
-        self.close(exc.py())
     }
 
     fn __repr__(&self) -> String {

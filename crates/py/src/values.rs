@@ -101,6 +101,38 @@ pub fn saturated(value: &Bound<'_, PyAny>, name: &str) -> PyResult<i128> {
     }
 }
 
+/// A whole number of 0 or more as so many bytes, 20 at most, big-endian.
+pub fn unsigned_bytes(value: &Bound<'_, PyAny>, name: &str, size: usize) -> PyResult<Vec<u8>> {
+    if size > 16 {
+        let (py, wrong) = (value.py(), |value| Error::Wide { field: name.into(), value, bits: 8 * size as u32 });
+        if value.cast::<PyInt>().is_err() && !value.hasattr("__index__")? {
+            return Err(errors::argument(name, "an int", value));
+        }
+        let number = py.import("operator")?.call_method1("index", (value,))?;
+        return match number.call_method1("to_bytes", (size, "big")) {
+            Ok(bytes) => Ok(bytes.cast::<PyBytes>()?.as_bytes().to_vec()),
+            Err(error) if error.is_instance_of::<PyOverflowError>(py) => Err(errors::value(wrong(large(value)?))),
+            Err(error) => Err(error),
+        };
+    }
+    let max = u128::MAX >> (128 - 8 * size);
+    // No int of 128 bits is one of the machine's, as it has no sign to spare.
+    let number = match value.extract::<u128>() {
+        Ok(number) if number <= max => number,
+        _ => field(value, name, max)?,
+    };
+    Ok(number.to_be_bytes()[16 - size..].to_vec())
+}
+
+/// The int of big-endian bytes.
+pub fn int<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+    if bytes.len() > 16 {
+        return py.get_type::<PyInt>().call_method1("from_bytes", (PyBytes::new(py, bytes), "big"));
+    }
+    let number = bytes.iter().fold(0_u128, |number, &byte| number << 8 | u128::from(byte));
+    Ok(number.into_pyobject(py)?.into_any())
+}
+
 /// How many milliseconds a generator may wait.
 pub fn max_wait_ms(value: &Bound<'_, PyAny>) -> PyResult<u64> {
     let wrong = |value| Error::Wait { value, max: u32::MAX };

@@ -33,6 +33,12 @@ pub fn decode(text: &[u8; 36]) -> Result<[u8; 16], usize> {
     Ok(id)
 }
 
+/// What must be at a place of the text, in words.
+#[must_use]
+pub fn expected(at: usize) -> &'static str {
+    if HYPHENS.contains(&at) { "a hyphen" } else { "a hex digit" }
+}
+
 /// Where in the text each of the eight digits' two halves are, which hyphens may part.
 const QUARTERS: [[usize; 2]; 4] = [[0, 4], [9, 14], [19, 24], [28, 32]];
 

@@ -19,16 +19,14 @@ use crate::cell::Cell;
 use crate::codec::hex;
 use crate::error::Error;
 use crate::fence::Fence;
+use crate::id;
 use crate::layout::{Field, stack};
-use crate::step::{Refusal, Window};
-use crate::units::{Tick, UnixMs};
+use crate::mint;
+use crate::step::{Refusal, Run, Window};
+use crate::sync::{AtomicU64, Ordering};
+use crate::units::{Tick, Timescale, UnixMs};
 use md5::{Digest, Md5};
 use std::fmt;
-
-#[cfg(loom)]
-use loom::sync::atomic::{AtomicU64, Ordering};
-#[cfg(not(loom))]
-use std::sync::atomic::{AtomicU64, Ordering};
 
 const FIELDS: [Field; 5] = stack(128, [32, 16, 4, 28, 48]);
 /// The counter, as its mode writes it.
@@ -108,23 +106,6 @@ impl Id {
         Self(COUNTER.put(counter_written.into()) | origin.0 | TIME.put(time_ms))
     }
 
-    /// Reads text strictly: hex digits of either case, hyphens where they belong.
-    ///
-    /// # Errors
-    /// [`Error::Length`], [`Error::Character`].
-    pub fn parse(text: &str) -> Result<Self, Error> {
-        let wrong = |at| bad_character(text.chars().nth(at).unwrap_or('\0'), at, at);
-        let Ok(characters) = <&[u8; TEXT]>::try_from(text.as_bytes()) else {
-            let actual = text.chars().count();
-            return Err(if actual == TEXT {
-                wrong(text.chars().position(|c| !c.is_ascii()).unwrap_or(0))
-            } else {
-                Error::Length { what: "UUID text", actual, expected: TEXT, unit: "characters" }
-            });
-        };
-        hex::decode(characters).map(|bytes| Self(u128::from_be_bytes(bytes))).map_err(wrong)
-    }
-
     /// The canonical text, lower case.
     #[must_use]
     pub fn encode(self) -> [u8; TEXT] {
@@ -155,11 +136,48 @@ impl fmt::Display for Id {
     }
 }
 
-/// The error for a character of malformed text, `at` which place of its ID.
-#[must_use]
-pub fn bad_character(found: char, position: usize, at: usize) -> Error {
-    let expected = if [8, 13, 18, 23].contains(&at) { "a hyphen" } else { "a hex digit" };
-    Error::Character { what: "UUID text", found, position, expected }
+impl id::Id for Id {
+    const WHAT: &'static str = "locality ID";
+    const TEXT_WHAT: &'static str = "UUID text";
+    const SIZE: usize = SIZE;
+    const TEXT: usize = TEXT;
+    type Bytes = [u8; SIZE];
+    type Text = [u8; TEXT];
+
+    #[inline(always)]
+    fn from_slice(bytes: &[u8]) -> Self {
+        let mut id = [0; SIZE];
+        id.copy_from_slice(bytes);
+        Self(u128::from_be_bytes(id))
+    }
+
+    #[inline(always)]
+    fn to_array(self) -> Self::Bytes {
+        self.0.to_be_bytes()
+    }
+
+    #[inline(always)]
+    fn to_text(self) -> Self::Text {
+        self.encode()
+    }
+
+    /// Hex digits of either case, hyphens where they belong.
+    #[inline(always)]
+    fn decode(text: &[u8]) -> Result<Self, usize> {
+        hex::decode(text.try_into().map_err(|_| text.len())?).map(|bytes| Self(u128::from_be_bytes(bytes)))
+    }
+
+    fn expected(at: usize) -> &'static str {
+        hex::expected(at)
+    }
+
+    fn encode_many(ids: &[u8], text: &mut [u8]) {
+        hex::encode_many(ids, text);
+    }
+
+    fn decode_many(text: &[u8], ids: &mut [u8]) -> Result<(), usize> {
+        hex::decode_many(text, ids)
+    }
 }
 
 /// pid, version and MAC fragment, in their places.
@@ -221,7 +239,9 @@ pub fn mac_fragment(mac: &str) -> Result<u32, Error> {
 /// A span of time that a lap of the counter is compared by: 2048 ms, so that 32 bits of them last until 2248.
 const SPAN_BITS: u32 = 11;
 
-/// The ticks (Unix ms) that a generator can mint in.
+/// Ticks are Unix ms.
+pub const SCALE: Timescale = Timescale { epoch_ms: 0, unit_ms: 1 };
+/// The ticks that a generator can mint in.
 pub const WINDOW: Window = Window { floor: Tick(0), until: Tick(1 << (32 + SPAN_BITS)) };
 
 /// What the hot path needs to agree on, packed as `span 32 | count 32`.
@@ -249,24 +269,15 @@ impl State {
     }
 }
 
-/// A run of consecutive counts with one time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Lot {
-    /// Which ID of the generator is the first, counted from 1 and modulo 2^32.
-    pub first: u32,
-    /// How many.
-    pub count: u32,
-    /// Their time in Unix ms.
-    pub time_ms: u64,
-}
-
 /// Mints up to `want` IDs. Pure. A clock that went back out of the highest span is held at that span's start, and one that
 /// went back below the window at its floor.
+///
+/// A run's first number says which ID of the generator it is, counted from 1 and modulo 2^32; its tick is in Unix ms.
 ///
 /// # Errors
 /// [`Refusal::Outside`].
 #[inline(always)]
-pub fn step(state: State, now: Tick, want: u32, window: Window) -> Result<(State, Lot), Refusal> {
+pub fn step(state: State, now: Tick, want: u32, window: Window) -> Result<(State, Run), Refusal> {
     let now = now.max(window.floor);
     // A run ends where the lap does: what follows must lie in a later span.
     let count = want.min(u32::MAX - state.count).max(1);
@@ -279,7 +290,7 @@ pub fn step(state: State, now: Tick, want: u32, window: Window) -> Result<(State
     if time_ms >= window.until.0 {
         return Err(Refusal::Outside { tick: Tick(time_ms) });
     }
-    Ok((next, Lot { first: state.count.wrapping_add(1), count, time_ms }))
+    Ok((next, Run { tick: time_ms, first: state.count.wrapping_add(1), count }))
 }
 
 /// A generator's state between calls.
@@ -303,16 +314,6 @@ impl Mint {
         Self { cell: Cell::new(state.pack()), floor: AtomicU64::new(window.floor.0), fence: Fence::new(window.until) }
     }
 
-    /// Mints up to `want` IDs.
-    ///
-    /// # Errors
-    /// As [`step`].
-    #[inline(always)]
-    pub fn take(&self, now: Tick, want: u32) -> Result<Lot, Refusal> {
-        let window = Window { floor: Tick(self.floor.load(Ordering::Relaxed)), until: self.fence.until() };
-        self.cell.update(|word| step(State::unpack(word), now, want, window).map(|(state, lot)| (state.pack(), lot)))
-    }
-
     /// Starts the count anew, in a later span than any ID so far.
     pub fn restart(&self) {
         self.cell.reset(|word| {
@@ -321,33 +322,48 @@ impl Mint {
         });
     }
 
-    /// Starts over in another rectangle: another origin, or a later window. Nobody may mint meanwhile.
-    pub fn reset(&self, window: Window) {
+    fn used(&self, word: u64) -> Tick {
+        let floor = self.floor.load(Ordering::Relaxed);
+        let end = (u64::from(State::unpack(word).span) + 1) << SPAN_BITS;
+        Tick(if word == 0 { floor } else { end.max(floor + 1) }).min(self.fence.until())
+    }
+}
+
+impl mint::Mint for Mint {
+    fn scale(&self) -> Timescale {
+        SCALE
+    }
+
+    fn whole(&self) -> Window {
+        WINDOW
+    }
+
+    #[inline(always)]
+    fn take(&self, now: Tick, want: u32) -> Result<Run, Refusal> {
+        let window = Window { floor: Tick(self.floor.load(Ordering::Relaxed)), until: self.fence.until() };
+        self.cell.update(|word| step(State::unpack(word), now, want, window).map(|(state, run)| (state.pack(), run)))
+    }
+
+    fn take_slowly<E>(&self, want: u32, mut clock: impl FnMut() -> Result<Tick, E>) -> Result<Result<Run, Refusal>, E> {
+        Ok(self.take(clock()?, want))
+    }
+
+    fn reset(&self, window: Window) {
         self.floor.store(window.floor.0, Ordering::Relaxed);
         self.fence.reset(window.until);
         self.cell.reset(|_| 0);
     }
 
-    /// Moves the end of the window forward; says whether it moved.
-    pub fn extend(&self, until: Tick) -> bool {
+    fn extend(&self, until: Tick) -> bool {
         self.fence.extend(until)
     }
 
-    /// Ends minting for good, and returns a time that no ID reached. The state knows spans only, so it can be as much as
-    /// one too late.
-    pub fn close(&self) -> Tick {
+    /// The state knows spans only, so it can be as much as one too late.
+    fn close(&self) -> Tick {
         self.used(self.cell.close())
     }
 
-    /// What [`Mint::close`] would return.
-    #[must_use]
-    pub fn used_until(&self) -> Tick {
+    fn used_until(&self) -> Tick {
         self.used(self.cell.load())
-    }
-
-    fn used(&self, word: u64) -> Tick {
-        let floor = self.floor.load(Ordering::Relaxed);
-        let end = (u64::from(State::unpack(word).span) + 1) << SPAN_BITS;
-        Tick(if word == 0 { floor } else { end.max(floor + 1) }).min(self.fence.until())
     }
 }

@@ -18,19 +18,13 @@ use crate::cell::Cell;
 use crate::codec::base32;
 use crate::error::Error;
 use crate::fence::Fence;
+use crate::id;
 use crate::layout::{Field, stack};
+use crate::mint;
 use crate::step::{Refusal, Run, Window};
+use crate::sync::{AtomicU32, Mutex, Ordering, lock};
 use crate::units::{Tick, Timescale, UnixMs, UnixNs};
 use std::fmt;
-
-#[cfg(loom)]
-use loom::sync::atomic::{AtomicU32, Ordering};
-#[cfg(loom)]
-use loom::sync::{Mutex, MutexGuard};
-#[cfg(not(loom))]
-use std::sync::atomic::{AtomicU32, Ordering};
-#[cfg(not(loom))]
-use std::sync::{Mutex, MutexGuard};
 
 const FIELDS: [Field; 5] = stack(80, [39, 1, 8, 16, 16]);
 /// Units of 4 ms since the epoch.
@@ -101,26 +95,6 @@ impl Id {
         bytes
     }
 
-    /// Reads text strictly: 16 characters of the alphabet, nothing else.
-    ///
-    /// # Errors
-    /// [`Error::Length`]; [`Error::Character`] with the position of the first character outside the alphabet.
-    pub fn parse(text: &str) -> Result<Self, Error> {
-        let Ok(characters) = <&[u8; TEXT]>::try_from(text.as_bytes()) else {
-            let actual = text.chars().count();
-            // Sixteen characters of more than sixteen bytes: one of them is not ASCII.
-            return Err(if actual == TEXT {
-                bad_character(text.chars(), text.chars().position(|c| !c.is_ascii()).unwrap_or(0))
-            } else {
-                Error::Length { what: "sno text", actual, expected: TEXT, unit: "characters" }
-            });
-        };
-        match base32::decode(characters) {
-            Ok(bytes) => Ok(Self::from_bytes(bytes)),
-            Err(position) => Err(bad_character(text.chars(), position)),
-        }
-    }
-
     /// The canonical text.
     #[inline(always)]
     #[must_use]
@@ -183,14 +157,46 @@ impl fmt::Display for Id {
     }
 }
 
-/// The error for the character at a position of malformed text.
-#[must_use]
-pub fn bad_character(mut text: impl Iterator<Item = char>, position: usize) -> Error {
-    Error::Character {
-        what: "sno text",
-        found: text.nth(position).unwrap_or('\0'),
-        position,
-        expected: "one of 23456789abcdefghijklmnopqrstuvwx",
+impl id::Id for Id {
+    const WHAT: &'static str = "sno ID";
+    const TEXT_WHAT: &'static str = "sno text";
+    const SIZE: usize = SIZE;
+    const TEXT: usize = TEXT;
+    type Bytes = [u8; SIZE];
+    type Text = [u8; TEXT];
+
+    #[inline(always)]
+    fn from_slice(bytes: &[u8]) -> Self {
+        let mut id = [0; SIZE];
+        id.copy_from_slice(bytes);
+        Self::from_bytes(id)
+    }
+
+    #[inline(always)]
+    fn to_array(self) -> Self::Bytes {
+        self.to_bytes()
+    }
+
+    #[inline(always)]
+    fn to_text(self) -> Self::Text {
+        self.encode()
+    }
+
+    #[inline(always)]
+    fn decode(text: &[u8]) -> Result<Self, usize> {
+        base32::decode(text.try_into().map_err(|_| text.len())?).map(Self::from_bytes)
+    }
+
+    fn expected(_: usize) -> &'static str {
+        "one of 23456789abcdefghijklmnopqrstuvwx"
+    }
+
+    fn encode_many(ids: &[u8], text: &mut [u8]) {
+        base32::encode_many(ids, text);
+    }
+
+    fn decode_many(text: &[u8], ids: &mut [u8]) -> Result<(), usize> {
+        base32::decode_many(text, ids)
     }
 }
 
@@ -407,50 +413,10 @@ impl Mint {
         Ok(Self::at(State { timeline, next }, drift, bounds, WINDOW.until))
     }
 
-    /// Mints up to `want` IDs, unless the clock is below the highest unit seen.
-    ///
-    /// # Errors
-    /// As [`step`].
-    #[inline(always)]
-    pub fn take(&self, now: Tick, want: u32) -> Result<Run, Refusal> {
-        self.cell.update(|word| {
-            step(State::unpack(word), now, want, self.bounds(), self.fence.until())
-                .map(|(state, run)| (state.pack(), run))
-        })
-    }
-
-    /// Mints up to `want` IDs also when the clock went back.
-    ///
-    /// `clock` is read after the state is: only so is a reading below it a clock that went back, and not a caller that
-    /// was slow (the original confuses the two, and flips its timeline for nothing).
-    ///
-    /// # Errors
-    /// As [`tick_tock`], or what the clock fails with.
-    pub fn take_slowly<E>(
-        &self,
-        want: u32,
-        mut clock: impl FnMut() -> Result<Tick, E>,
-    ) -> Result<Result<Run, Refusal>, E> {
-        loop {
-            let word = self.cell.load();
-            let now = clock()?;
-            let state = State::unpack(word);
-            let minted = match step(state, now, want, self.bounds(), self.fence.until()) {
-                Err(Refusal::Rollback { .. }) => self.flip(word, now, want),
-                other => other.map(|(next, run)| self.cell.try_set(word, next.pack()).then_some(run)),
-            };
-            match minted {
-                Ok(Some(run)) => return Ok(Ok(run)),
-                Ok(None) => {}
-                Err(refusal) => return Ok(Err(refusal)),
-            }
-        }
-    }
-
     /// Applies [`tick_tock`]; `None` when the state has moved on since it was read.
     fn flip(&self, word: u64, now: Tick, want: u32) -> Result<Option<Run>, Refusal> {
         // The drift changes only under this lock, together with the word.
-        let mut drift = self.lock();
+        let mut drift = lock(&self.drift);
         if self.cell.load() != word {
             return Ok(None);
         }
@@ -467,30 +433,9 @@ impl Mint {
         Ok(Some(run))
     }
 
-    /// Starts over in another rectangle: another partition, other bounds, or a later window. Nobody may mint meanwhile.
-    pub fn reset(&self, bounds: Bounds, window: Window) {
-        *self.lock() = Drift::first(window.floor);
+    /// Uses other sequence numbers from the next [`mint::Mint::reset`] on.
+    pub fn bind(&self, bounds: Bounds) {
         self.bounds.store(bounds.pack(), Ordering::Relaxed);
-        self.fence.reset(window.until);
-        self.cell.reset(|_| State::first(bounds, window.floor).pack());
-    }
-
-    /// Moves the end of the window forward; says whether it moved.
-    pub fn extend(&self, until: Tick) -> bool {
-        self.fence.extend(until)
-    }
-
-    /// Ends minting for good, and returns the first unit that was not minted in, on either timeline, and none after it was.
-    pub fn close(&self) -> Tick {
-        let drift = self.lock();
-        self.used(State::unpack(self.cell.close()), *drift)
-    }
-
-    /// What [`Mint::close`] would return.
-    #[must_use]
-    pub fn used_until(&self) -> Tick {
-        let (state, drift) = self.view();
-        self.used(state, drift)
     }
 
     fn used(&self, state: State, drift: Drift) -> Tick {
@@ -508,7 +453,7 @@ impl Mint {
     /// State and drift as they agree with each other.
     #[must_use]
     pub fn view(&self) -> (State, Drift) {
-        let drift = self.lock();
+        let drift = lock(&self.drift);
         (State::unpack(self.cell.load()), *drift)
     }
 
@@ -528,9 +473,62 @@ impl Mint {
             drifts: drift.count,
         }
     }
+}
 
-    fn lock(&self) -> MutexGuard<'_, Drift> {
-        self.drift.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+impl mint::Mint for Mint {
+    #[inline(always)]
+    fn scale(&self) -> Timescale {
+        TIMESCALE
+    }
+
+    fn whole(&self) -> Window {
+        WINDOW
+    }
+
+    #[inline(always)]
+    fn take(&self, now: Tick, want: u32) -> Result<Run, Refusal> {
+        self.cell.update(|word| {
+            step(State::unpack(word), now, want, self.bounds(), self.fence.until())
+                .map(|(state, run)| (state.pack(), run))
+        })
+    }
+
+    fn take_slowly<E>(&self, want: u32, mut clock: impl FnMut() -> Result<Tick, E>) -> Result<Result<Run, Refusal>, E> {
+        loop {
+            let word = self.cell.load();
+            let now = clock()?;
+            let state = State::unpack(word);
+            let minted = match step(state, now, want, self.bounds(), self.fence.until()) {
+                Err(Refusal::Rollback { .. }) => self.flip(word, now, want),
+                other => other.map(|(next, run)| self.cell.try_set(word, next.pack()).then_some(run)),
+            };
+            match minted {
+                Ok(Some(run)) => return Ok(Ok(run)),
+                Ok(None) => {}
+                Err(refusal) => return Ok(Err(refusal)),
+            }
+        }
+    }
+
+    fn reset(&self, window: Window) {
+        *lock(&self.drift) = Drift::first(window.floor);
+        self.fence.reset(window.until);
+        self.cell.reset(|_| State::first(self.bounds(), window.floor).pack());
+    }
+
+    fn extend(&self, until: Tick) -> bool {
+        self.fence.extend(until)
+    }
+
+    /// On either timeline.
+    fn close(&self) -> Tick {
+        let drift = lock(&self.drift);
+        self.used(State::unpack(self.cell.close()), *drift)
+    }
+
+    fn used_until(&self) -> Tick {
+        let (state, drift) = self.view();
+        self.used(state, drift)
     }
 }
 

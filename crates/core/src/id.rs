@@ -1,0 +1,81 @@
+//! What every ID of fixed size is: bytes that sort, and a text.
+
+use crate::error::Error;
+use std::fmt::{Debug, Display};
+use std::hash::Hash;
+
+/// An ID. Ordered as its bytes, its text and its integer are.
+pub trait Id: Copy + Ord + Hash + Debug + Display + Send + Sync + 'static {
+    /// The name in messages: `sno ID`.
+    const WHAT: &'static str;
+    /// The name of the text in messages: `sno text`.
+    const TEXT_WHAT: &'static str;
+    /// Bytes of an ID.
+    const SIZE: usize;
+    /// Characters of an ID's text.
+    const TEXT: usize;
+    /// The bytes, an array.
+    type Bytes: AsRef<[u8]>;
+    /// The text, an array of ASCII.
+    type Text: AsRef<[u8]>;
+
+    /// Reads [`Id::SIZE`] bytes; any are an ID.
+    fn from_slice(bytes: &[u8]) -> Self;
+
+    /// The bytes, big-endian.
+    fn to_array(self) -> Self::Bytes;
+
+    /// The canonical text.
+    fn to_text(self) -> Self::Text;
+
+    /// Reads [`Id::TEXT`] characters, or says which is the first that cannot be.
+    ///
+    /// # Errors
+    /// Its position.
+    fn decode(text: &[u8]) -> Result<Self, usize>;
+
+    /// What must be at a place of the text, in words.
+    fn expected(at: usize) -> &'static str;
+
+    /// The error for what stands at a position of malformed text: one text, or many without separators.
+    fn bad_character(found: char, position: usize) -> Error {
+        Error::Character { what: Self::TEXT_WHAT, found, position, expected: Self::expected(position % Self::TEXT) }
+    }
+
+    /// Reads text strictly.
+    ///
+    /// # Errors
+    /// [`Error::Length`]; [`Error::Character`] with the position of the first character that cannot be.
+    fn parse(text: &str) -> Result<Self, Error> {
+        let wrong = |position| Self::bad_character(text.chars().nth(position).unwrap_or('\0'), position);
+        if text.len() == Self::TEXT {
+            return Self::decode(text.as_bytes()).map_err(wrong);
+        }
+        let actual = text.chars().count();
+        Err(if actual == Self::TEXT {
+            // As many characters of more bytes: one of them is not ASCII.
+            wrong(text.chars().position(|c| !c.is_ascii()).unwrap_or(0))
+        } else {
+            Error::Length { what: Self::TEXT_WHAT, actual, expected: Self::TEXT, unit: "characters" }
+        })
+    }
+
+    /// Writes the text of packed IDs; `text` has room for just so many.
+    fn encode_many(ids: &[u8], text: &mut [u8]) {
+        for (id, text) in ids.chunks_exact(Self::SIZE).zip(text.chunks_exact_mut(Self::TEXT)) {
+            text.copy_from_slice(Self::from_slice(id).to_text().as_ref());
+        }
+    }
+
+    /// Reads packed text; `ids` has room for just so many.
+    ///
+    /// # Errors
+    /// The position of the first character that cannot be.
+    fn decode_many(text: &[u8], ids: &mut [u8]) -> Result<(), usize> {
+        for ((at, text), id) in (0..).zip(text.chunks_exact(Self::TEXT)).zip(ids.chunks_exact_mut(Self::SIZE)) {
+            let read = Self::decode(text).map_err(|position| at * Self::TEXT + position)?;
+            id.copy_from_slice(read.to_array().as_ref());
+        }
+        Ok(())
+    }
+}
