@@ -67,10 +67,12 @@ def whole(text: str) -> int:
 
 
 def count(text: str) -> int:
-    """An argument that says how many."""
+    """An argument that says how many: no more than a generator mints, or a store reserves, at once."""
+    from mintage.lease import MAX_COUNT
+
     number = whole(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text!a} is less than 1")
+    if not 1 <= number <= MAX_COUNT:
+        raise argparse.ArgumentTypeError(f"{text!a} is outside 1..{MAX_COUNT}")
     return number
 
 
