@@ -16,6 +16,7 @@ __all__ = [
     "LeaseError",
     "MintError",
     "ParseError",
+    "PassingError",
     "RequestError",
     "StoreError",
     "UniquenessWarning",
@@ -71,59 +72,34 @@ class ConfigError(MintError, ValueError):
     """A generator, layout or store was configured with something that cannot work: correct the configuration."""
 
 
-class GenerationError(MintError, RuntimeError):
-    """An ID cannot be minted now: wait, or repair what the message names.
+class PassingError(MintError, RuntimeError):
+    """The base of errors that may pass by themselves.
 
     ``retry_after_ms`` is how many milliseconds to wait before another try can succeed, or ``None`` where waiting does
-    not help.
+    not help, or nobody knows how long.
     """
 
-    retry_after_ms: int | None
+    retry_after_ms: int | None = None
 
     def __init__(self, message: str, *, code: str, retry_after_ms: int | None = None) -> None:
         super().__init__(message, code=code)
         self.retry_after_ms = retry_after_ms
 
 
-class LeaseError(MintError, RuntimeError):
-    """A node number cannot be leased, or was lost.
-
-    ``retry_after_ms`` is how many milliseconds to wait before another try can succeed, or ``None`` where waiting does
-    not help.
-    """
-
-    retry_after_ms: int | None
-
-    def __init__(self, message: str, *, code: str, retry_after_ms: int | None = None) -> None:
-        super().__init__(message, code=code)
-        self.retry_after_ms = retry_after_ms
+class GenerationError(PassingError):
+    """An ID cannot be minted now: wait, or repair what the message names."""
 
 
-class StoreError(MintError, RuntimeError):
-    """A store cannot be reached or answered with an error; the driver's error is the ``__cause__``.
-
-    ``retry_after_ms`` is when to try again, in milliseconds from now, or ``None`` where nobody knows.
-    """
-
-    retry_after_ms: int | None
-
-    def __init__(self, message: str, *, code: str, retry_after_ms: int | None = None) -> None:
-        super().__init__(message, code=code)
-        self.retry_after_ms = retry_after_ms
+class LeaseError(PassingError):
+    """A node number cannot be leased, or was lost."""
 
 
-class RequestError(MintError, RuntimeError):
-    """The service refuses a request: correct it, bring the right key, or come back later.
+class StoreError(PassingError):
+    """A store cannot be reached or answered with an error; the driver's error is the ``__cause__``."""
 
-    ``retry_after_ms`` is how many milliseconds to wait before another try can succeed, or ``None`` where waiting does
-    not help.
-    """
 
-    retry_after_ms: int | None
-
-    def __init__(self, message: str, *, code: str, retry_after_ms: int | None = None) -> None:
-        super().__init__(message, code=code)
-        self.retry_after_ms = retry_after_ms
+class RequestError(PassingError):
+    """The service refuses a request: correct it, bring the right key, or come back later."""
 
 
 class UniquenessWarning(RuntimeWarning):

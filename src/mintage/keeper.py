@@ -30,11 +30,12 @@ import weakref
 from abc import ABC, abstractmethod
 from collections import deque
 from contextlib import suppress
+from copy import copy
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from mintage._core import birth, epoch, start_epoch
-from mintage.errors import GenerationError, LeaseError, MintError, StoreError
+from mintage.errors import GenerationError, MintError, PassingError, StoreError
 from mintage.forks import quiet
 from mintage.signs import Verdict, Watch
 
@@ -177,32 +178,19 @@ class Task(ABC):
             raise GenerationError("it is closed: make a new one", code="generator.closed")
 
 
-def _retry_ms(failure: MintError) -> float | None:
-    """When to try again, as far as the failure says so."""
-    said = getattr(failure, "retry_after_ms", None)
-    return said if isinstance(said, (int, float)) else None
-
-
 def _passes(failure: MintError, within_s: float) -> bool:
     """Whether waiting may help."""
     if failure.code == "store.unavailable":
         return True
-    retry_after_ms = _retry_ms(failure)
-    return retry_after_ms is not None and retry_after_ms <= within_s * 1000
+    wait_ms = failure.retry_after_ms if isinstance(failure, PassingError) else None
+    return wait_ms is not None and wait_ms <= within_s * 1000
 
 
 def renewed(failure: MintError, pause_s: float) -> MintError:
     """The failure as an error of its own for each caller, with the time that is left of the keeper's pause."""
-    try:
-        error = type(failure)(*failure.args, code=failure.code)
-    except TypeError:
-        # A store's own kind of error, made in its own way.
-        error = StoreError(str(failure), code=failure.code)
-    retry_after_ms = _retry_ms(failure)
-    if failure.code == "store.unavailable":
-        retry_after_ms = max(1, round(pause_s * 1000))
-    if isinstance(error, (StoreError, LeaseError, GenerationError)):
-        error.retry_after_ms = None if retry_after_ms is None else round(retry_after_ms)
+    error = copy(failure)
+    if isinstance(error, PassingError) and error.code == "store.unavailable":
+        error.retry_after_ms = max(1, round(pause_s * 1000))
     error.__cause__ = failure.__cause__
     return error
 
@@ -250,6 +238,8 @@ class Keeper:
         self.watch = Watch()
         """The keeper's alone, or under the condition."""
         self._look_s = 0.0
+        self._is_blind = False
+        """Whether the last look failed, which is said once. The keeper's thread's alone."""
 
     def add(self, task: Task) -> None:
         """Keeps a task, as long as somebody else refers to it."""
@@ -341,8 +331,11 @@ class Keeper:
     def _try_to_look(self) -> None:
         try:
             self.look()
+            self._is_blind = False
         except BaseException as error:  # noqa: BLE001 - who cannot look can work
-            _say("the look for signs of a restore failed", error)
+            if not self._is_blind:
+                _say("the look for signs of a restore failed", error)
+            self._is_blind = True
 
     def look(self) -> None:
         """Starts over if this process was restored from a snapshot since the last look, or may have been."""

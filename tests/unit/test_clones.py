@@ -442,6 +442,39 @@ def test_a_keeper_that_cannot_look_works_nevertheless(store: Memory, monkeypatch
         keeper.use(before)
 
 
+def test_a_keeper_that_cannot_look_says_so_once_until_it_can_again(
+    store: Memory, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(keeper, "LOOK_S", 0.001)
+    before, mine = keeper.current(), keeper.Keeper()
+    mine.watch = watch = Seen()
+    looks, enough = 0, threading.Event()
+
+    def look() -> Signs:
+        nonlocal looks
+        looks += 1
+        if looks > 20:
+            enough.set()
+        if looks == 10:
+            return watch.now
+        raise LookupError("unknown encoding")
+
+    monkeypatch.setattr(watch, "signs", look)
+    keeper.use(mine)
+    try:
+        orders = Sequence("orders", store, step=10, max_wait_ms=BOUND * 1000)
+        orders.next()
+        assert enough.wait(BOUND)
+        orders.close()
+    finally:
+        mine.close()
+        keeper.use(before)
+    assert [record.exc_info is not None for record in caplog.records if "signs of a restore" in record.message] == [
+        True,
+        True,
+    ]
+
+
 # ------------------------------------------------------------------------------------------------------------ the hooks
 
 

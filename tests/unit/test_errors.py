@@ -245,6 +245,7 @@ def test_errors_of_the_caller_are_400_and_those_worth_another_try_429_or_503(cod
     if issubclass(entry.error, (errors.ArgumentError, errors.ParseError, errors.FieldError)):
         assert entry.http == 400
     assert (entry.http in {429, 503}) == (entry.resp == "TRYAGAIN") == (entry.exit == 75)
+    assert entry.exit != 75 or issubclass(entry.error, errors.PassingError)
 
 
 SOURCES = [
@@ -288,6 +289,7 @@ def test_every_error_is_a_mint_error() -> None:
         (errors.ParseError, ValueError),
         (errors.FieldError, ValueError),
         (errors.ConfigError, ValueError),
+        (errors.PassingError, RuntimeError),
         (errors.GenerationError, RuntimeError),
         (errors.LeaseError, RuntimeError),
         (errors.StoreError, RuntimeError),
@@ -333,6 +335,14 @@ def test_an_error_that_no_waiting_mends_does_not_say_so(code: str) -> None:
     error = raised(code)
     assert isinstance(error, errors.GenerationError)
     assert error.retry_after_ms is None
+
+
+@pytest.mark.parametrize("error", errors.PassingError.__subclasses__())
+def test_an_error_that_may_pass_says_so_or_that_nobody_knows(error: type[errors.PassingError]) -> None:
+    assert error("later", code="request.busy", retry_after_ms=5).retry_after_ms == 5
+    assert error("never", code="request.busy").retry_after_ms is None
+    # One of a user's own may be made in another way.
+    assert error.__new__(error).retry_after_ms is None
 
 
 def test_an_error_can_be_raised_by_users_too() -> None:

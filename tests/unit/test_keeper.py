@@ -12,7 +12,7 @@ import pytest
 
 from mintage import Sequence, keeper, snowflake
 from mintage._core.sequence import Pool
-from mintage.errors import MintError, StoreError
+from mintage.errors import ConfigError, LeaseError, MintError, StoreError
 from mintage.store.memory import MemoryStore
 from mintage.supply import Supply
 from mintage.testing import ManualClock
@@ -230,6 +230,31 @@ def test_a_callback_that_fails_keeps_nobody_else_from_being_told(any_keeper: kee
         any_keeper.step()
     assert told.wait(BOUND)
     assert Sequence("orders", store).next() == 6
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        OwnError(),
+        LeaseError("later", code="lease.none_free", retry_after_ms=7),
+        ConfigError("no", code="config.pool"),
+    ],
+    ids=lambda failure: type(failure).__name__,
+)
+def test_each_caller_is_told_of_a_failure_by_an_error_of_its_own(failure: MintError) -> None:
+    failure.__cause__ = OSError("the driver's")
+    one, other = keeper.renewed(failure, 1.0), keeper.renewed(failure, 1.0)
+    assert len({id(failure), id(one), id(other)}) == 3
+    for error in (one, other):
+        assert (type(error), error.args, error.__dict__) == (type(failure), failure.args, failure.__dict__)
+        assert error.__cause__ is failure.__cause__
+
+
+@pytest.mark.parametrize(("pause_s", "wait_ms"), [(0.0, 1), (0.0001, 1), (0.25, 250)])
+def test_a_store_that_is_away_is_tried_again_when_the_keepers_pause_ends(pause_s: float, wait_ms: int) -> None:
+    error = keeper.renewed(StoreError("away", code="store.unavailable", retry_after_ms=9), pause_s)
+    assert isinstance(error, StoreError)
+    assert error.retry_after_ms == wait_ms
 
 
 def test_a_clock_that_fails_is_its_own_generators_fault(any_keeper: keeper.Keeper) -> None:

@@ -19,7 +19,7 @@ from urllib.parse import parse_qsl
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from starlette.responses import Response
 
-from mintage.errors import CATALOGUE, FieldError, MintError, RequestError
+from mintage.errors import CATALOGUE, FieldError, MintError, PassingError, RequestError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -70,9 +70,8 @@ class Exchange:
     def refused(self, error: MintError) -> Response:
         """The answer that says no."""
         self.code, self.reason = error.code, str(error)
-        retry_after_ms = getattr(error, "retry_after_ms", None)
-        if retry_after_ms is not None:
-            self.headers["Retry-After"] = str(-(-retry_after_ms // 1000))
+        if isinstance(error, PassingError) and error.retry_after_ms is not None:
+            self.headers["Retry-After"] = str(-(-error.retry_after_ms // 1000))
         if CATALOGUE[error.code].http == HTTPStatus.UNAUTHORIZED:
             self.headers["WWW-Authenticate"] = 'Bearer realm="mintage"'
         return (self.refuse or problem)(self, error)
@@ -100,9 +99,8 @@ def problem(exchange: Exchange, error: MintError) -> Response:
         "code": error.code,
         "trace_id": exchange.trace_id,
     }
-    retry_after_ms = getattr(error, "retry_after_ms", None)
-    if retry_after_ms is not None:
-        body["retry_after_ms"] = retry_after_ms
+    if isinstance(error, PassingError) and error.retry_after_ms is not None:
+        body["retry_after_ms"] = error.retry_after_ms
     return answered(body, entry.http, media_type="application/problem+json")
 
 

@@ -18,7 +18,7 @@ import structlog
 
 from mintage import __version__
 from mintage._core.service import MOST_WORDS, RespSession
-from mintage.errors import CATALOGUE, FieldError, MintError, RequestError
+from mintage.errors import CATALOGUE, FieldError, MintError, PassingError, RequestError
 from mintage.schemes import NAMES
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def encode_error(error: MintError) -> bytes:
     """An error reply: the catalogue's prefix, the message on one line, when to try again if that is known, the code."""
     prefix = error.prefix if isinstance(error, _ProtocolError) else CATALOGUE[error.code].resp
     message = "".join(letter if letter.isprintable() else "?" for letter in str(error))
-    wait_ms = getattr(error, "retry_after_ms", None)
+    wait_ms = error.retry_after_ms if isinstance(error, PassingError) else None
     retry = "" if wait_ms is None else f" [retry_after_ms={wait_ms}]"
     return f"-{prefix} {message}{retry} ({error.code})\r\n".encode()
 

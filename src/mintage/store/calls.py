@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 from urllib.parse import urlencode
 
-from mintage.errors import CATALOGUE, ConfigError, GenerationError, LeaseError, MintError, RequestError, StoreError
+from mintage.errors import CATALOGUE, ConfigError, MintError, PassingError, RequestError, StoreError
 from mintage.lease import MAX_INTEGER, MAX_STRIDE, NamespaceRecord, Segment, check_name
 from mintage.store.records import name_of, read
 from mintage.store.url import TLS_OPTIONS
@@ -50,7 +50,6 @@ _KEY: Final = re.compile(r"[!-~]{1,512}")
 _INTEGER: Final = re.compile(r"-?[0-9]{1,19}")
 #: What proxies say of a service that is away.
 _AWAY: Final = frozenset({408, 429, 502, 503, 504})
-_CAN_WAIT: Final = (GenerationError, LeaseError, StoreError, RequestError)
 
 
 class AnswerError(ValueError):
@@ -340,7 +339,7 @@ class Service:
         if issubclass(entry.error, (StoreError, RequestError)):
             detail = f"{self.url}: {detail}"
         error = entry.error(detail, code=code)
-        if isinstance(error, _CAN_WAIT):
+        if isinstance(error, PassingError):
             error.retry_after_ms = wait_ms
         # A service that is busy has not begun.
         is_busy = code == "request.busy"
