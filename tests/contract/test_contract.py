@@ -1084,14 +1084,25 @@ def test_a_store_says_what_it_is(store: Store) -> None:
 
 
 def test_a_closed_store_opens_again_and_has_forgotten_nothing(store: Store) -> None:
-    new_pool(store)
-    now = store.now_ms()
-    lease = acquire(store, now)
-    store.reserve("n", 10)
-    store.close()
-    store.close()
-    assert store.reserve("n", 1).first > 10
-    assert extend(store, lease, now_ms=now + 1).until_ms == now + 1 + SPAN_MS
+    def closed() -> Store:
+        store.close()
+        store.close()
+        return store
+
+    new_pool(closed())
+    now = closed().now_ms()
+    lease = acquire(closed(), now)
+    first = closed().reserve("n", 10)
+    second = closed().reserve("n", 10)
+    assert second.first > first.last
+    lease = extend(closed(), lease, now_ms=now + 1)
+    assert lease.until_ms == now + 1 + SPAN_MS
+    assert closed().give_back(second, second.first + 4)
+    assert closed().raise_floor("n", 100).floor == 100
+    assert closed().reserve("n", 1).first == 100
+    closed().release(lease, used_until_ms=now)
+    assert [record.token for record in closed().list_leases()] == [None]
+    assert closed().describe().url == str(store.url)
 
 
 def test_stores_of_one_url_are_one_store(url: str) -> None:

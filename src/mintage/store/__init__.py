@@ -181,7 +181,11 @@ class Store(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Closes the connections; closing twice does nothing. A verb opens them again."""
+        """Closes this process's connections; closing twice does nothing.
+
+        It is no end: the next verb opens what it needs again, and finds all as it was. A process that was restored from
+        a snapshot goes on with the stores that were closed before it, and so does whoever shares one with the closer.
+        """
 
     def __enter__(self) -> Self:
         return self
