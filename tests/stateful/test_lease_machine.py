@@ -1,4 +1,5 @@
-"""Holders with wrong clocks, a server that forgets, replies that get lost: nothing is ever given to two.
+"""Holders with wrong clocks, holders that become two, a server that forgets, replies that get lost: nothing is ever
+given to two.
 
 The machines know only what was given, and what its holders may have used of it. That they would notice is shown with
 rules that are broken on purpose.
@@ -59,6 +60,12 @@ class Grant:
 
     lease: Lease
     host: int
+    serial: int
+    """Of the grant: that of all copies of its holder."""
+    own_from_ms: int = 0
+    """A copy has to itself what it was granted after it became one; the rest of the window is the other's as well."""
+    shared_until_ms: int = 0
+    """The end of the window that it last shared with a copy."""
     is_over: bool = False
     """Released by its holder, which uses no more of it."""
 
@@ -107,6 +114,7 @@ class LeaseMachine(RuleBasedStateMachine):
         self.store = Forgetful(clock=lambda: self.now_ms + self.server_skew_ms)
         self.skews_ms = [0] * 3
         self.grants: list[Grant] = []
+        self.granted = 0
         # The span is known before anything can be forgotten.
         self.acquire(0, range(1), never_used=False, lost=False)
         self.remembered = self.store.remember()
@@ -152,8 +160,9 @@ class LeaseMachine(RuleBasedStateMachine):
             assert lease.node in nodes
             assert lease.floor_ms < lease.until_ms
             assert not never_used or lease.node not in {grant.lease.node for grant in self.grants}
+            self.granted += 1
             if not lost:
-                self.grants.append(Grant(lease, host))
+                self.grants.append(Grant(lease, host, self.granted))
 
     @rule(at=anyone, lost=is_lost)
     def extend(self, at: int, lost: bool) -> None:
@@ -187,6 +196,18 @@ class LeaseMachine(RuleBasedStateMachine):
     def a_replica_catches_up(self) -> None:
         self.remembered = self.store.remember()
 
+    def forgets_a_copy(self) -> bool:
+        """Whether a replica has not heard what a copy did, and another does not know of it: then both may go on."""
+        now, then = (state[NodeRecord] for state in (self.store.remember(), self.remembered))
+        copied = {grant.lease.node for grant in self.grants if grant.own_from_ms}
+        return any(
+            key not in then or then[key].token != record.token
+            for key, record in now.items()
+            if record.node in copied
+            and any(grant.lease.token != record.token for grant in self.grants if grant.lease.node == record.node)
+        )
+
+    @precondition(lambda self: not self.forgets_a_copy())
     @rule(skew_ms=st.integers(-CLOCK_MARGIN_MS // 2, CLOCK_MARGIN_MS // 2))
     def a_replica_takes_over(self, skew_ms: int) -> None:
         self.server_skew_ms = skew_ms
@@ -194,13 +215,29 @@ class LeaseMachine(RuleBasedStateMachine):
 
     @invariant()
     def no_two_windows_of_a_node_number_overlap(self) -> None:
+        # What copies share, a stranger may be granted once one of them gave it back.
+        given_back = {grant.serial for grant in self.grants if grant.is_over}
         by_node = defaultdict(list)
         for grant in self.grants:
-            if grant.lease.floor_ms < grant.lease.until_ms:
-                by_node[grant.lease.node].append((grant.lease.floor_ms, grant.lease.until_ms))
+            begin = max(grant.lease.floor_ms, grant.own_from_ms)
+            if grant.serial in given_back:
+                begin = max(begin, grant.shared_until_ms)
+            if begin < grant.lease.until_ms:
+                by_node[grant.lease.node].append((begin, grant.lease.until_ms))
         for windows in by_node.values():
             for (_, end), (begin, _) in pairwise(sorted(windows)):
                 assert end <= begin, "two windows overlap"
+
+
+class CopyMachine(LeaseMachine):
+    """The same, and holders become two."""
+
+    @rule(at=anyone, host=hosts)
+    def a_holder_becomes_two(self, at: int, host: int) -> None:
+        grant = self.grants[at % len(self.grants)]
+        if not grant.is_over:
+            grant.shared_until_ms = grant.lease.until_ms
+            self.grants.append(replace(grant, host=host, own_from_ms=grant.lease.until_ms))
 
 
 class SegmentMachine(RuleBasedStateMachine):
@@ -212,6 +249,7 @@ class SegmentMachine(RuleBasedStateMachine):
         self.store = Forgetful()
         self.store.create_namespace("n", stride=stride)
         self.segments: list[Reserved] = []
+        self.floor = self.remembered_floor = 0
         # The largest count is known before anything can be forgotten.
         self.reserve(LARGEST, lost=False)
         self.remembered = self.store.remember()
@@ -220,6 +258,8 @@ class SegmentMachine(RuleBasedStateMachine):
     def reserve(self, count: int, lost: bool) -> None:
         segment = self.store.reserve("n", count)
         assert (len(segment), segment.stride) == (count, self.stride)
+        assert segment.first >= self.floor, "it begins below the floor"
+        assert segment.floor == self.floor, "it tells of another floor"
         if not lost:
             self.segments.append(Reserved(segment, segment.last + 1))
 
@@ -235,11 +275,13 @@ class SegmentMachine(RuleBasedStateMachine):
 
     @rule(ahead=st.integers(-10, 10))
     def raise_floor(self, ahead: int) -> None:
-        self.store.raise_floor("n", max(0, self.segments[-1].segment.last + ahead))
+        value = max(0, self.segments[-1].segment.last + ahead)
+        self.floor = max(self.floor, value)
+        assert self.store.raise_floor("n", value).floor == self.floor, "it tells of another floor"
 
     @rule()
     def a_replica_catches_up(self) -> None:
-        self.remembered = self.store.remember()
+        self.remembered, self.remembered_floor = self.store.remember(), self.floor
 
     def forgotten(self) -> int:
         """How many integers a replica has not heard of."""
@@ -250,6 +292,7 @@ class SegmentMachine(RuleBasedStateMachine):
     @rule()
     def a_replica_takes_over(self) -> None:
         self.store.fail_over(self.remembered)
+        self.floor = self.remembered_floor
 
     @invariant()
     def no_two_segments_overlap(self) -> None:
@@ -259,18 +302,24 @@ class SegmentMachine(RuleBasedStateMachine):
 
 
 TestLeasesKeepTheirRules = LeaseMachine.TestCase
+TestCopiesKeepTheirRules = CopyMachine.TestCase
 TestSegmentsKeepTheirRules = SegmentMachine.TestCase
 
 
 # --- rules that are broken on purpose -------------------------------------------------------------------------------
 
 kept_extend, kept_release, kept_grant = rules.extend, rules.release, rules.grant
+kept_raise_floor = rules.raise_floor
 
 
 def extend_without_a_token(record: NodeRecord | None, lease: Lease, **options: Any) -> NodeRecord:
     if record is None:
         return kept_extend(record, lease, **options)
     return kept_extend(replace(record, token=lease.token), lease, **options)
+
+
+def extend_and_keep_the_token(record: NodeRecord | None, lease: Lease, **options: Any) -> NodeRecord:
+    return replace(kept_extend(record, lease, **options), token=lease.token)
 
 
 def extend_on_whatever_server(record: NodeRecord | None, lease: Lease, **options: Any) -> NodeRecord:
@@ -315,6 +364,14 @@ def take_any_tail_back(namespace: NamespaceRecord, segment: Segment, first_unuse
     return replace(namespace, high_water=min(namespace.high_water, first_unused - namespace.stride))
 
 
+def raise_no_floor_of_what_is_held(namespace: NamespaceRecord, value: int) -> NamespaceRecord:
+    return replace(kept_raise_floor(namespace, value), floor=namespace.floor)
+
+
+def move_the_floor_back(namespace: NamespaceRecord, value: int) -> NamespaceRecord:
+    return replace(kept_raise_floor(namespace, value), floor=value)
+
+
 def reserve_what_was_reserved(namespace: NamespaceRecord, count: int) -> tuple[NamespaceRecord, Segment]:
     first = namespace.high_water
     last = first + (count - 1) * namespace.stride
@@ -325,6 +382,7 @@ def reserve_what_was_reserved(namespace: NamespaceRecord, count: int) -> tuple[N
     ("machine", "name", "broken"),
     [
         (LeaseMachine, "extend", extend_without_a_token),
+        (CopyMachine, "extend", extend_and_keep_the_token),
         (LeaseMachine, "extend", extend_on_whatever_server),
         (LeaseMachine, "release", release_without_a_token),
         (LeaseMachine, "release", release_below_the_floor),
@@ -333,6 +391,8 @@ def reserve_what_was_reserved(namespace: NamespaceRecord, count: int) -> tuple[N
         (LeaseMachine, "note_server", note_a_server_for_half_a_span),
         (SegmentMachine, "note_server_of_namespace", note_no_server_of_namespace),
         (SegmentMachine, "give_back", take_any_tail_back),
+        (SegmentMachine, "raise_floor", raise_no_floor_of_what_is_held),
+        (SegmentMachine, "raise_floor", move_the_floor_back),
         (SegmentMachine, "reserve", reserve_what_was_reserved),
     ],
     ids=lambda value: getattr(value, "__name__", None),
@@ -348,5 +408,5 @@ def test_a_broken_rule_is_found_out(
     search = settings(
         max_examples=5_000, stateful_step_count=80, phases=[Phase.generate], database=None, derandomize=True
     )
-    with pytest.raises(AssertionError, match="overlap"):
+    with pytest.raises(AssertionError, match="overlap|floor"):
         run_state_machine_as_test(machine, settings=search)
