@@ -408,5 +408,5 @@ def test_a_broken_rule_is_found_out(
     search = settings(
         max_examples=5_000, stateful_step_count=80, phases=[Phase.generate], database=None, derandomize=True
     )
-    with pytest.raises(AssertionError, match="overlap|floor"):
+    with pytest.raises(AssertionError, match=r"overlap|floor"):
         run_state_machine_as_test(machine, settings=search)
