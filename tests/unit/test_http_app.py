@@ -234,17 +234,19 @@ def test_the_tail_of_a_segment_is_taken_back_once(ask: Asked) -> None:
 
 
 def test_only_what_was_lent_is_taken_back(ask: Asked) -> None:
-    def taken_back(**tail: str | int) -> bool:
-        return bool(ask("POST", "/v1/sequences/orders:give-back", json=tail).json()["taken_back"])
+    def taken_back(namespace: str = "lent", **tail: str | int) -> bool:
+        return bool(ask("POST", f"/v1/sequences/{namespace}:give-back", json=tail).json()["taken_back"])
 
     assert ask("POST", "/v1/sequences/orders:next?count=3").json()["ids"] == ["1", "2", "3"]
-    assert not taken_back(first="1", last="1000", first_unused="1"), "the service hands these out itself"
-    reserved = ask("POST", "/v1/sequences/orders:reserve?count=10").json()
+    assert not taken_back("orders", first="1", last="1000", first_unused="1"), "the service hands these out itself"
+    # Of another namespace, of which the service fetches nothing ahead meanwhile.
+    ask("POST", "/v1/sequences/lent:reserve?count=1000")
+    reserved = ask("POST", "/v1/sequences/lent:reserve?count=10").json()
     first, last = int(reserved["first"]), int(reserved["last"])
     assert not taken_back(first="1", last=str(last), first_unused=str(first - 1)), "it is longer"
     assert not taken_back(first=str(first - 1), last=str(last - 1), first_unused=str(first)), "it is another"
     assert taken_back(first=str(first), last=str(last), first_unused=str(first))
-    assert ask("POST", "/v1/sequences/orders:reserve?count=1").json()["first"] == str(first)
+    assert ask("POST", "/v1/sequences/lent:reserve?count=1").json()["first"] == str(first)
     ask("PUT", "/v1/sequences/even", json={"start": "2", "stride": 2})
     ask("POST", "/v1/sequences/even:reserve?count=5")
     tail = {"first": "9", "last": "10", "stride": 1, "first_unused": "9"}
