@@ -628,9 +628,9 @@ def test_wrong_input_is_one_sentence_and_the_exit_code_of_its_kind(args: list[st
 # --- pipes, signals, full disks ---------------------------------------------------------------------------------------
 
 ENDLESS = [
-    ["new", "sno", "-n", "10000000000"],
-    ["new", "snowflake", "-n", "10000000000"],
-    ["new", "locality", "-n", "10000000000", "--json"],
+    ["new", "sno", "-n", "2147483647"],
+    ["new", "snowflake", "-n", "2147483647"],
+    ["new", "locality", "-n", "2147483647", "--json"],
 ]
 
 
