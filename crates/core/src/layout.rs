@@ -1,4 +1,4 @@
-//! A layout: bit fields declared from high to low, which must add up.
+//! A bit field: its width and its place; [`crate::format::Format::field`] declares them.
 
 /// One field's place in a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -30,24 +30,4 @@ impl Field {
         debug_assert!(value <= self.max());
         (value as u128) << self.shift
     }
-}
-
-/// Places fields of the given widths one below the other, the first at the top of a word of `total` bits.
-///
-/// # Panics
-/// When the widths do not add up to `total`; used for constants, so at compile time.
-#[must_use]
-pub const fn stack<const N: usize>(total: u32, widths: [u32; N]) -> [Field; N] {
-    let mut fields = [Field { bits: 1, shift: 0 }; N];
-    let mut left = total;
-    let mut i = 0;
-    while i < N {
-        assert!(widths[i] >= 1 && widths[i] <= 64, "a field is 1 to 64 bits wide");
-        assert!(widths[i] <= left, "the fields are wider than the word");
-        left -= widths[i];
-        fields[i] = Field { bits: widths[i], shift: left };
-        i += 1;
-    }
-    assert!(left == 0, "the fields do not fill the word");
-    fields
 }

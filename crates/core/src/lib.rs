@@ -1,10 +1,10 @@
 //! mintage's pure core: layouts, codecs and the minting step.
 //!
-//! Nothing here reads a clock, sleeps, does I/O or knows of Python. A scheme is one file in [`schemes`]: its layout, its
-//! ID and its `step`, a pure function of state and now. [`cell`] keeps a state in one atomic word, [`fence`] the end of a
+//! Nothing here reads a clock, sleeps, does I/O or knows of Python. A scheme is one file in [`schemes`]: its [`format`],
+//! its ID and its `step`, a pure function of state and now. [`cell`] keeps a state in one atomic word, [`fence`] the end of a
 //! generator's window, [`pool`] the segments of a sequence.
 //!
-//! Dependencies point one way: `units` → `layout` → `codec` → `schemes`; `step` → `cell`, `fence` → `schemes`.
+//! Dependencies point one way: `units` → `layout`, `codec` → `format` → `schemes`; `step` → `cell`, `fence` → `schemes`.
 
 #![deny(unsafe_code)]
 
@@ -13,6 +13,7 @@ pub mod codec;
 pub mod counting;
 pub mod error;
 pub mod fence;
+pub mod format;
 pub mod id;
 pub mod keyed;
 pub mod layout;

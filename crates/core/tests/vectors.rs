@@ -102,8 +102,8 @@ fn sno_accepts_the_bounds_that_go_accepts() {
 fn snowflakes_are_composed_and_read_as_the_java_class_does() {
     let recorded = vectors("callicoder_snowflake");
     for case in list(&recorded["generate"]) {
-        let (_, fields, ..) = snowflake::LAYOUTS[0];
-        let layout = snowflake::Layout::declare(fields, int(&case["custom_epoch_ms"]), 1).unwrap();
+        let fields = snowflake::Layout::of(&snowflake::FORMATS[0]).declaration();
+        let layout = snowflake::Layout::declare(&fields, int(&case["custom_epoch_ms"]), 1).unwrap();
         let time = UnixMs(int(&case["time_ms"]));
         let id = layout.compose(time, int(&case["node"]) as u64, int(&case["sequence"]) as u64).unwrap();
         assert_eq!(id.to_string(), case["id"].as_str().unwrap());

@@ -394,8 +394,8 @@ generator! {
         }
         let subject = Subject {
             scheme: "sno",
-            layout: &format!("sno/{shards}"),
-            size: (1 << 16) * u64::from(shards),
+            layout: &scheme::pool_layout(shards).text,
+            size: scheme::pool_layout(shards).nodes,
             node: partition.map(|partition| partition * u64::from(shards)),
             choices: shards,
             own_mac: None,

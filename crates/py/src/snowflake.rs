@@ -26,16 +26,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// :raises ConfigError: ``config.layout``.
 #[pyclass(frozen, eq, hash, module = "mintage.snowflake")]
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub struct Layout(scheme::Layout);
+pub struct Layout(pub(crate) scheme::Layout);
 
 impl Layout {
     fn declaration(&self) -> String {
-        self.0.fields.iter().map(|(name, field)| format!("{name}:{}", field.bits)).collect::<Vec<_>>().join(" ")
-    }
-
-    /// What node numbers of this layout mean, for a pool of them.
-    fn meaning(&self) -> String {
-        format!("snowflake {} @{} {}ms", self.declaration(), self.epoch_ms(), self.unit_ms())
+        self.0.declaration()
     }
 }
 
@@ -316,7 +311,7 @@ generator! {
         };
         let subject = Subject {
             scheme: "snowflake",
-            layout: &layout.meaning(),
+            layout: &layout.0.pool_layout().text,
             size: layout.0.max_node() + 1,
             node: given,
             choices: 1,
@@ -388,13 +383,14 @@ generator! {
 }
 
 fn declared(index: usize) -> PyResult<Layout> {
-    let (_, fields, epoch_ms, unit_ms) = scheme::LAYOUTS[index];
-    scheme::Layout::declare(fields, epoch_ms, unit_ms).map(Layout).map_err(errors::value)
+    Ok(Layout(scheme::Layout::of(&scheme::FORMATS[index])))
 }
 
 /// Adds the declared layouts to the module.
 pub fn add_layouts(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    (0..scheme::LAYOUTS.len()).try_for_each(|index| module.add(scheme::LAYOUTS[index].0, declared(index)?))
+    (scheme::FORMATS.iter().enumerate()).try_for_each(|(index, format)| {
+        module.add(format.layout.unwrap_or_default().to_ascii_uppercase(), declared(index)?)
+    })
 }
 
 /// The node number that the Java class of the callicoder article derives from a host's MAC addresses, 0 to 1023.

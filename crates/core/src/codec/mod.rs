@@ -9,6 +9,7 @@
 
 pub mod base32;
 pub mod hex;
+pub mod positional;
 mod simd;
 
 pub use simd::Path;

@@ -2,8 +2,13 @@
 //!
 //! ```text
 //! wwwwwwww-xxxx-byyy-yyyy-zzzzzzzzzzzz
-//! w counter 32   x pid modulo 65536 16   b version 4   y last 28 bits of a MAC   z Unix ms 48
+//!   32 bits   16    4         28    48
+//! ┌─────────┬─────┬─────────┬─────┬──────┐
+//! │ counter │ pid │ version │ mac │ time │
+//! └─────────┴─────┴─────────┴─────┴──────┘
 //! ```
+//!
+//! - **text**: a UUID's; **version** b, **pid** modulo 65,536, **mac** the last 28 bits of a MAC address, **time** Unix ms.
 //!
 //! - **variable** mode: the counter grows by 198491317 modulo 2^32 and is written with its nibbles reversed, so that
 //!   neighbouring IDs differ in their first characters and scatter over shards;
@@ -15,12 +20,14 @@
 //! shift makes the seventh digit `f` for every counter from 2^31 on; Ruby wraps at 2^32 − 1; both fix pid and counter when
 //! they are loaded, so that forked children repeat each other.
 
+use super::{PoolLayout, uuid};
 use crate::cell::Cell;
 use crate::codec::hex;
 use crate::error::Error;
 use crate::fence::Fence;
+use crate::format::{Clock, Format, Part, Role, Says, Show};
 use crate::id;
-use crate::layout::{Field, stack};
+use crate::layout::Field;
 use crate::mint;
 use crate::step::{Refusal, Run, Window};
 use crate::sync::{AtomicU64, Ordering};
@@ -28,24 +35,46 @@ use crate::units::{Tick, Timescale, UnixMs};
 use md5::{Digest, Md5};
 use std::fmt;
 
-const FIELDS: [Field; 5] = stack(128, [32, 16, 4, 28, 48]);
-/// The counter, as its mode writes it.
-pub const COUNTER: Field = FIELDS[0];
-/// Process id modulo 65536.
-pub const PID: Field = FIELDS[1];
-/// The version digit.
-pub const VERSION: Field = FIELDS[2];
-/// The last 28 bits of a MAC address.
-pub const MAC: Field = FIELDS[3];
-/// Milliseconds since the Unix epoch.
-pub const TIME: Field = FIELDS[4];
-
-/// Bytes of an ID.
-pub const SIZE: usize = 16;
-/// Characters of an ID's text.
-pub const TEXT: usize = 36;
 /// The version digit of this scheme.
 pub const VERSION_B: u64 = 0xb;
+
+/// The format.
+pub const FORMAT: Format = Format::new(
+    "locality",
+    &[
+        Part::new(Role::Sequence, "counter", 32, "").shown(Show::Reversed).says(Says::By(in_sequential_mode)),
+        Part::new(Role::Node, "pid", 16, "process id modulo 65,536"),
+        Part::fixed("version", 4, VERSION_B as u128, "version b").shown(Show::Hex),
+        Part::new(Role::Node, "mac", 28, "the end of a MAC address").shown(Show::Hex),
+        Part::time("time", 48),
+    ],
+    1.0,
+    "https://github.com/groupon/locality-uuid.java",
+)
+.timed(Clock::UNIX_MS)
+.written(uuid::TEXTS)
+.integer()
+.ending(UnixMs(WINDOW.until.0 as i64));
+
+fn in_sequential_mode(counter: u64) -> String {
+    format!("in variable mode; {counter} in sequential mode")
+}
+
+/// The counter, as its mode writes it.
+pub const COUNTER: Field = FORMAT.field("counter");
+/// Process id modulo 65536.
+pub const PID: Field = FORMAT.field("pid");
+/// The version digit.
+pub const VERSION: Field = FORMAT.field("version");
+/// The last 28 bits of a MAC address.
+pub const MAC: Field = FORMAT.field("mac");
+/// Milliseconds since the Unix epoch.
+pub const TIME: Field = FORMAT.field("time");
+
+/// Bytes of an ID.
+pub const SIZE: usize = FORMAT.size();
+/// Characters of an ID's text.
+pub const TEXT: usize = FORMAT.length();
 /// What variable mode adds to the counter: odd, so that it visits all 2^32.
 pub const STRIDE: u32 = 198_491_317;
 
@@ -206,6 +235,15 @@ impl Origin {
 
 /// How many node numbers there are: pid and MAC fragment together.
 pub const NODES: u64 = 1 << (PID.bits + MAC.bits);
+
+/// What a pool of them is called, and its layout.
+pub const POOL: &str = FORMAT.scheme;
+
+/// The layout of a pool whose node numbers are those of [`node_of`].
+#[must_use]
+pub fn pool_layout() -> PoolLayout {
+    PoolLayout { text: POOL.into(), nodes: NODES, ends: UnixMs(WINDOW.until.0 as i64) }
+}
 
 /// The node number of a process and a MAC fragment.
 #[must_use]

@@ -1,11 +1,13 @@
 //! **sno**: 10 bytes, sortable, with a metabyte of the user's own.
 //!
 //! ```text
-//!  39 bits          1     8      16          16
-//! ┌────────────────┬────┬──────┬───────────┬──────────┐
-//! │ time           │tick│ meta │ partition │ sequence │   big-endian: bytes, text and integer sort alike
-//! └────────────────┴────┴──────┴───────────┴──────────┘
+//!   39 bits   1      8      16          16
+//! ┌─────────┬──────┬──────┬───────────┬──────────┐
+//! │ time    │ tick │ meta │ partition │ sequence │
+//! └─────────┴──────┴──────┴───────────┴──────────┘
 //! ```
+//!
+//! Big-endian: bytes, text and integer sort alike.
 //!
 //! - **time**: units of 4 ms since 2010-01-01T00:00:00Z, floored; the last one begins at 2079-09-07T15:47:35.548Z.
 //! - **tick**: the tick-tock bit, which of two timelines. A clock that goes back once flips it and goes on at once.
@@ -14,38 +16,88 @@
 //!
 //! Format and behaviour after the Go library `muyo/sno` 1.1; what is different here says so.
 
+use super::{PoolLayout, uuid};
 use crate::cell::Cell;
 use crate::codec::base32;
+use crate::codec::positional::{BASE32_SNO, Digits};
 use crate::error::Error;
 use crate::fence::Fence;
+use crate::format::{Clock, Format, Part, Role, Says, Text};
 use crate::id;
-use crate::layout::{Field, stack};
+use crate::layout::Field;
 use crate::mint;
 use crate::step::{Refusal, Run, Window};
 use crate::sync::{AtomicU32, Mutex, Ordering, lock};
 use crate::units::{Tick, Timescale, UnixMs, UnixNs};
 use std::fmt;
 
-const FIELDS: [Field; 5] = stack(80, [39, 1, 8, 16, 16]);
+/// The text.
+pub const DIGITS: &Digits = &Digits::new(BASE32_SNO, 16);
+
+/// The format. Its text is also kept as the bytes of a UUID.
+pub const FORMAT: Format = Format::new(
+    "sno",
+    &[
+        Part::time("time", 39),
+        Part::new(Role::Meta, "tick", 1, "").says(Says::By(timeline)),
+        Part::new(Role::Meta, "meta", 8, "the user's byte"),
+        Part::new(Role::Node, "partition", 16, "where it was minted"),
+        Part::new(Role::Sequence, "sequence", 16, "counts within a tick"),
+    ],
+    1.0,
+    "https://github.com/muyo/sno",
+)
+.timed(Clock::of_ms(1_262_304_000_000, 4))
+.written(&[
+    Text::Digits(DIGITS),
+    Text::Held(uuid::DIGITS[0], DIGITS),
+    Text::Held(uuid::DIGITS[1], DIGITS),
+    Text::Held(uuid::DIGITS[2], DIGITS),
+    Text::Held(uuid::DIGITS[3], DIGITS),
+])
+.integer();
+
+fn timeline(tick: u64) -> String {
+    if tick == 1 { "timeline 1, after the clock went back" } else { "timeline 0" }.into()
+}
+
 /// Units of 4 ms since the epoch.
-pub const TIME: Field = FIELDS[0];
+pub const TIME: Field = FORMAT.field("time");
 /// The tick-tock bit.
-pub const TICK: Field = FIELDS[1];
+pub const TICK: Field = FORMAT.field("tick");
 /// The user's byte.
-pub const META: Field = FIELDS[2];
+pub const META: Field = FORMAT.field("meta");
 /// Where.
-pub const PARTITION: Field = FIELDS[3];
+pub const PARTITION: Field = FORMAT.field("partition");
 /// Which of this unit.
-pub const SEQUENCE: Field = FIELDS[4];
+pub const SEQUENCE: Field = FORMAT.field("sequence");
 
 /// Bytes of an ID.
-pub const SIZE: usize = 10;
+pub const SIZE: usize = FORMAT.size();
 /// Characters of an ID's text.
-pub const TEXT: usize = 16;
+pub const TEXT: usize = FORMAT.length();
 /// 2010-01-01T00:00:00Z in units of 4 ms.
-pub const TIMESCALE: Timescale = Timescale { epoch_ms: 1_262_304_000_000, unit_ms: 4 };
+pub const TIMESCALE: Timescale = FORMAT.timescale();
 /// The whole layout, which is every generator's window as long as no lease narrows it.
 pub const WINDOW: Window = Window { floor: Tick(0), until: Tick(TIME.max() + 1) };
+
+/// Into how many parts at most a generator divides a partition's sequence numbers.
+pub const MAX_SHARDS: u32 = 1 << 13;
+
+/// The layout of a pool whose node numbers are partitions, each divided by a number of shards that generators take.
+#[must_use]
+pub fn pool_layout(shards: u32) -> PoolLayout {
+    let nodes = (PARTITION.max() + 1) * u64::from(shards);
+    PoolLayout { text: format!("sno/{shards}"), nodes, ends: TIMESCALE.start(WINDOW.until) }
+}
+
+/// The shards of a pool's layout, as [`pool_layout`] writes it; `sno` alone is one. `None` if no generator takes them.
+#[must_use]
+pub fn read_shards(text: &str) -> Option<u32> {
+    let shards = if text == "sno" { 1 } else { text.strip_prefix("sno/")?.parse().ok()? };
+    let is_canonical = text == "sno" || pool_layout(shards).text == text;
+    (is_canonical && shards.is_power_of_two() && shards <= MAX_SHARDS).then_some(shards)
+}
 
 /// An ID. Ordered as its bytes, its text and its integer are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

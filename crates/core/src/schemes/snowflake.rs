@@ -1,10 +1,31 @@
 //! **snowflake**: one 64-bit integer.
 //!
 //! ```text
-//!   1    41 bits                                     10         12
-//! ┌───┬─────────────────────────────────────────┬──────────┬────────────┐
-//! │ 0 │ time, ms since 2015-01-01T00:00:00Z     │ node     │ sequence   │   the default layout
-//! └───┴─────────────────────────────────────────┴──────────┴────────────┘
+//!   1 bits   41     10     12
+//! ┌────────┬──────┬──────┬──────────┐
+//! │ unused │ time │ node │ sequence │
+//! └────────┴──────┴──────┴──────────┘
+//! ```
+//!
+//! This is the default layout, of milliseconds since 2015. The others that have a name are Twitter's, Discord's, Instagram's
+//! and Sonyflake's:
+//! ```text
+//!   1 bits   41     5            5        12
+//! ┌────────┬──────┬────────────┬────────┬──────────┐
+//! │ unused │ time │ datacenter │ worker │ sequence │
+//! └────────┴──────┴────────────┴────────┴──────────┘
+//!   42 bits   5        5         12
+//! ┌─────────┬────────┬─────────┬───────────┐
+//! │ time    │ worker │ process │ increment │
+//! └─────────┴────────┴─────────┴───────────┘
+//!   41 bits   13      10
+//! ┌─────────┬───────┬──────────┐
+//! │ time    │ shard │ sequence │
+//! └─────────┴───────┴──────────┘
+//!   1 bits   39     8          16
+//! ┌────────┬──────┬──────────┬─────────┐
+//! │ unused │ time │ sequence │ machine │
+//! └────────┴──────┴──────────┴─────────┘
 //! ```
 //!
 //! Every width, the order, the epoch and the length of a tick are the user's: a [`Layout`] is declared as
@@ -15,22 +36,112 @@
 //! the callicoder article (the default; its `waitNextMillis` waits while the clock is *equal*, so that a clock which steps
 //! back meanwhile repeats IDs: here a step compares order, never equality).
 
+use super::PoolLayout;
 use crate::error::Error;
+use crate::format::{Clock, Format, Part, Role, same};
 use crate::layout::Field;
 use crate::step::{Run, Window};
 use crate::units::{Tick, Timescale, UnixMs};
 
-/// The declared layouts: name, fields, epoch in Unix ms, tick in ms.
-pub const LAYOUTS: [(&str, &str, i64, u32); 5] = [
-    ("DEFAULT", "time:41 node:10 sequence:12", 1_420_070_400_000, 1),
-    ("TWITTER", "time:41 datacenter:5 worker:5 sequence:12", 1_288_834_974_657, 1),
-    ("DISCORD", "time:42 worker:5 process:5 increment:12", 1_420_070_400_000, 1),
-    ("INSTAGRAM", "time:41 shard:13 sequence:10", 1_314_220_021_721, 1),
-    ("SONYFLAKE", "time:39 sequence:8 machine:16", 1_409_529_600_000, 10),
+/// What the fields of a layout are called, and mean; any other name is part of the node number.
+const TERMS: [(&str, Role, &str); 8] = [
+    ("sequence", Role::Sequence, "counts within a tick"),
+    ("increment", Role::Sequence, "counts within a tick"),
+    ("node", Role::Node, "which node minted it"),
+    ("datacenter", Role::Node, "which data centre"),
+    ("worker", Role::Node, "which worker"),
+    ("process", Role::Node, "which process of the worker"),
+    ("shard", Role::Node, "which logical shard"),
+    ("machine", Role::Node, "which machine"),
+];
+
+/// A field as a part of a format.
+const fn part(name: &str, bits: u32) -> Part<'_> {
+    let mut i = 0;
+    while i < TERMS.len() {
+        if same(TERMS[i].0, name) {
+            return Part::new(TERMS[i].1, name, bits, TERMS[i].2);
+        }
+        i += 1;
+    }
+    if same(name, "time") {
+        Part::time(name, bits)
+    } else {
+        Part::new(Role::Node, name, bits, "part of the node number")
+    }
+}
+
+/// What lies above the fields.
+const fn unused<'a>(bits: u32) -> Part<'a> {
+    Part::fixed("unused", bits, 0, "always 0, so that signed integers hold it")
+}
+
+const fn named(
+    name: &'static str,
+    parts: &'static [Part<'static>],
+    epoch_ms: i64,
+    unit_ms: u32,
+    weight: f64,
+    source: &'static str,
+) -> Format<'static> {
+    Format::new("snowflake", parts, weight, source).of_layout(name).timed(Clock::of_ms(epoch_ms, unit_ms)).integer()
+}
+
+/// The layouts that have a name, the default one first.
+pub const FORMATS: [Format; 5] = [
+    named(
+        "default",
+        &[unused(1), part("time", 41), part("node", 10), part("sequence", 12)],
+        1_420_070_400_000,
+        1,
+        1.0,
+        "https://www.callicoder.com/distributed-unique-id-sequence-number-generator/",
+    ),
+    named(
+        "twitter",
+        &[unused(1), part("time", 41), part("datacenter", 5), part("worker", 5), part("sequence", 12)],
+        1_288_834_974_657,
+        1,
+        0.7,
+        "https://github.com/twitter-archive/snowflake",
+    ),
+    named(
+        "discord",
+        &[part("time", 42), part("worker", 5), part("process", 5), part("increment", 12)],
+        1_420_070_400_000,
+        1,
+        0.7,
+        "https://discord.com/developers/docs/reference#snowflakes",
+    ),
+    named(
+        "instagram",
+        &[part("time", 41), part("shard", 13), part("sequence", 10)],
+        1_314_220_021_721,
+        1,
+        0.5,
+        "https://instagram-engineering.com/sharding-ids-at-instagram-1cf5a71e5a5c",
+    ),
+    named(
+        "sonyflake",
+        &[unused(1), part("time", 39), part("sequence", 8), part("machine", 16)],
+        1_409_529_600_000,
+        10,
+        0.5,
+        "https://github.com/sony/sonyflake",
+    ),
 ];
 
 /// Names that a layout may call its sequence number.
 const SEQUENCE_TERMS: [&str; 2] = ["sequence", "increment"];
+
+/// A million years: no epoch is farther from 1970, so that no sum overflows.
+pub const FAR_MS: i64 = 1 << 55;
+/// The longest text of a layout's fields that is read back.
+const LONGEST: usize = 1000;
+
+fn is_of_name(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_'
+}
 
 /// A layout of bit fields in at most 64 bits.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -52,6 +163,9 @@ impl Layout {
     pub fn declare(text: &str, epoch_ms: i64, unit_ms: u32) -> Result<Self, Error> {
         let shown = |text: &str| format!("{:?}", text.chars().take(40).collect::<String>());
         let wrong = |reason: String| Error::Layout { layout: text.chars().take(100).collect(), reason };
+        if epoch_ms.unsigned_abs() > FAR_MS.unsigned_abs() {
+            return Err(wrong(format!("epoch_ms {epoch_ms} is outside -{FAR_MS}..{FAR_MS}")));
+        }
         if unit_ms == 0 {
             return Err(wrong("unit_ms 0 is outside 1..4294967295".into()));
         }
@@ -59,8 +173,7 @@ impl Layout {
         for part in text.split_whitespace() {
             let (name, bits) =
                 part.split_once(':').ok_or_else(|| wrong(format!("{} is not name:bits", shown(part))))?;
-            let identifier = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-            if !identifier || !name.starts_with(|c: char| c.is_ascii_alphabetic()) {
+            if !name.chars().all(is_of_name) || !name.starts_with(|c: char| c.is_ascii_alphabetic()) {
                 return Err(wrong(format!("{} is not a name", shown(name))));
             }
             let bits = match bits.parse() {
@@ -99,6 +212,86 @@ impl Layout {
             )));
         }
         Ok(Self { fields, timescale: Timescale { epoch_ms, unit_ms }, time, sequence })
+    }
+
+    /// The layout of a format of [`FORMATS`].
+    #[must_use]
+    pub fn of(format: &Format<'_>) -> Self {
+        let parts = format.placed().filter(|(part, _)| part.role != Role::Fixed);
+        let fields = parts.map(|(part, shift)| (part.name.into(), Field { bits: part.bits, shift })).collect();
+        let sequence = format.parts.iter().find(|part| part.role == Role::Sequence);
+        let sequence = sequence.map(|part| format.field(part.name));
+        Self { fields, timescale: format.timescale(), time: format.field("time"), sequence }
+    }
+
+    /// The layout of a name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        FORMATS.iter().find(|format| format.layout == Some(name)).map(Self::of)
+    }
+
+    /// The layout as a format of 64 bits, of which those above the layout's are 0.
+    pub fn with_format<R>(&self, name: &str, then: impl FnOnce(&Format<'_>) -> R) -> R {
+        let unused = [64 - self.bits()].into_iter().filter(|&bits| bits > 0).map(unused);
+        let fields = self.fields.iter().map(|(name, field)| part(name, field.bits));
+        let parts: Vec<_> = unused.chain(fields).collect();
+        let Timescale { epoch_ms, unit_ms } = self.timescale;
+        let format = Format::new("snowflake", &parts, 1.0, "").of_layout(name).integer();
+        then(&format.timed(Clock::of_ms(epoch_ms, unit_ms)))
+    }
+
+    /// The fields as they are declared: `time:41 node:10 sequence:12`.
+    #[must_use]
+    pub fn declaration(&self) -> String {
+        self.fields.iter().map(|(name, field)| format!("{name}:{}", field.bits)).collect::<Vec<_>>().join(" ")
+    }
+
+    /// All of the layout as text, which stores keep: `time:41 node:10 sequence:12 @1420070400000 1ms`.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let Timescale { epoch_ms, unit_ms } = self.timescale;
+        format!("{} @{epoch_ms} {unit_ms}ms", self.declaration())
+    }
+
+    /// Reads a layout's [`Self::text`] or its name; `None` if it is neither.
+    ///
+    /// # Errors
+    /// [`Error::Layout`]: it declares fields that do not fit.
+    pub fn read(text: &str) -> Result<Option<Self>, Error> {
+        if let Some(named) = Self::named(text) {
+            return Ok(Some(named));
+        }
+        let parts = text.rsplit_once(" @").and_then(|(fields, rest)| {
+            let (epoch, unit) = rest.strip_suffix("ms")?.split_once(' ')?;
+            let is_whole = |text: &str| (1..=18).contains(&text.len()) && text.bytes().all(|c| c.is_ascii_digit());
+            let is_text = is_whole(epoch.strip_prefix('-').unwrap_or(epoch)) && is_whole(unit);
+            let is_short = fields.len() <= LONGEST && fields.chars().all(|c| c == ' ' || c == ':' || is_of_name(c));
+            (is_text && is_short && !fields.is_empty()).then_some((fields, epoch.parse().ok()?, unit.parse().ok()?))
+        });
+        let Some((fields, epoch_ms, unit_ms)) = parts else { return Ok(None) };
+        let wrong = |reason| Error::Layout { layout: text.chars().take(100).collect(), reason };
+        let unit_ms: u64 = unit_ms;
+        let unit_ms =
+            u32::try_from(unit_ms).map_err(|_| wrong(format!("unit_ms {unit_ms} is outside 1..{}", u32::MAX)))?;
+        Self::declare(fields, epoch_ms, unit_ms).map(Some)
+    }
+
+    /// The layout of a pool of its node numbers.
+    #[must_use]
+    pub fn pool_layout(&self) -> PoolLayout {
+        PoolLayout { text: format!("snowflake {}", self.text()), nodes: self.max_node() + 1, ends: self.expires() }
+    }
+
+    /// Reads a pool's layout as [`Self::pool_layout`] writes it, or the name of a layout; `snowflake` alone is the default.
+    ///
+    /// # Errors
+    /// [`Error::Layout`]: it declares fields that do not fit.
+    pub fn of_pool(text: &str) -> Result<Option<Self>, Error> {
+        match text.strip_prefix("snowflake") {
+            Some("") => Ok(Some(Self::of(&FORMATS[0]))),
+            Some(rest) => rest.strip_prefix(' ').map_or(Ok(None), Self::read),
+            None => Ok(Self::named(text)),
+        }
     }
 
     /// All bits of the layout.

@@ -1,0 +1,427 @@
+//! Numbers as digits of any alphabet, most significant first and of fixed width, so that texts sort as their bytes do
+//! wherever the alphabet is in ASCII's order.
+//!
+//! [`Digits`] says how one format is written; the same two functions serve all of them, and, inlined with a constant of it,
+//! become code for that format alone. Bases that are powers of two take shifts, others divisions of 32-bit limbs.
+//!
+//! Reading is strict, and every error is the position of the first wrong character: the first with which no text begins
+//! that this format writes. That is a character outside the alphabet, one with which the number would be too large, or one
+//! with bits beyond the number's last.
+
+#![forbid(unsafe_code)]
+
+/// The digits of a base, zero first.
+#[derive(Clone, Copy, Debug)]
+pub struct Alphabet {
+    characters: [u8; 64],
+    values: [u8; 256],
+    base: u32,
+}
+
+/// What stands for a character that is no digit: no base has a digit of this bit.
+const NONE: u8 = 0x80;
+
+impl Alphabet {
+    /// The alphabet of these characters: 2 to 64, ASCII, each once.
+    ///
+    /// # Panics
+    /// When they are not; used for constants, so at compile time.
+    #[must_use]
+    pub const fn new(characters: &str) -> Self {
+        let given = characters.as_bytes();
+        assert!(given.len() >= 2 && given.len() <= 64, "an alphabet has 2 to 64 characters");
+        let mut made = Self { characters: [0; 64], values: [NONE; 256], base: given.len() as u32 };
+        let mut i = 0;
+        while i < given.len() {
+            made.characters[i] = given[i];
+            made = made.read(given[i], i as u8);
+            i += 1;
+        }
+        made
+    }
+
+    /// The same, where readers take letters of either case.
+    ///
+    /// # Panics
+    /// When a letter occurs in both.
+    #[must_use]
+    pub const fn any_case(mut self) -> Self {
+        let mut i = 0;
+        while i < self.base as usize {
+            let character = self.characters[i];
+            if character.is_ascii_alphabetic() {
+                self = self.read(character ^ 0x20, i as u8);
+            }
+            i += 1;
+        }
+        self
+    }
+
+    /// The same, where readers take each of `others` for `character`: Crockford's `i` and `l` for 1.
+    ///
+    /// # Panics
+    /// When `character` is no digit, or one of the others is.
+    #[must_use]
+    pub const fn alias(mut self, others: &str, character: char) -> Self {
+        let value = self.values[character as usize];
+        assert!(value != NONE, "an alias is another character for a digit");
+        let mut i = 0;
+        while i < others.len() {
+            self = self.read(others.as_bytes()[i], value);
+            i += 1;
+        }
+        self
+    }
+
+    const fn read(mut self, character: u8, value: u8) -> Self {
+        assert!(character.is_ascii() && self.values[character as usize] == NONE, "a character has one value");
+        self.values[character as usize] = value;
+        self
+    }
+
+    /// How many digits there are.
+    #[must_use]
+    pub const fn base(&self) -> u32 {
+        self.base
+    }
+
+    /// The value of a character, if it is a digit.
+    #[must_use]
+    pub const fn value(&self, character: u8) -> Option<u8> {
+        match self.values[character as usize] {
+            NONE => None,
+            value => Some(value),
+        }
+    }
+
+    /// The characters, zero first.
+    #[must_use]
+    pub fn characters(&self) -> &[u8] {
+        &self.characters[..self.base as usize]
+    }
+
+    /// How many bits a digit has, if the base is a power of two.
+    const fn bits(&self) -> Option<u32> {
+        if self.base.is_power_of_two() { Some(self.base.ilog2()) } else { None }
+    }
+
+    /// How many digits are read or written in one step, and how many values these have: at most 64 bits of a power of
+    /// two, 32 of any other.
+    const fn step(&self) -> (usize, u64) {
+        let (mut digits, mut values) = (1, self.base as u64);
+        while values * (self.base as u64) <= 1 << 32 {
+            digits += 1;
+            values *= self.base as u64;
+        }
+        (digits, values)
+    }
+}
+
+/// Hexadecimal, lower case; readers take either.
+pub const BASE16: Alphabet = Alphabet::new("0123456789abcdef").any_case();
+/// sno's.
+pub const BASE32_SNO: Alphabet = Alphabet::new("23456789abcdefghijklmnopqrstuvwx");
+/// The extended hexadecimal alphabet of RFC 4648, lower case.
+pub const BASE32_HEX: Alphabet = Alphabet::new("0123456789abcdefghijklmnopqrstuv");
+/// Crockford's, upper case.
+pub const BASE32_CROCKFORD: Alphabet = Alphabet::new("0123456789ABCDEFGHJKMNPQRSTVWXYZ");
+/// Digits and lower-case letters.
+pub const BASE36: Alphabet = Alphabet::new("0123456789abcdefghijklmnopqrstuvwxyz");
+/// Bitcoin's: without 0, O, I and l.
+pub const BASE58: Alphabet = Alphabet::new("123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz");
+/// Digits, upper-case letters, lower-case letters.
+pub const BASE62: Alphabet = Alphabet::new("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz");
+/// The URL-safe alphabet of RFC 4648, with its values.
+pub const BASE64_URL: Alphabet = Alphabet::new("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_");
+
+/// The longest text that [`Digits`] describe.
+pub const LONGEST: usize = 48;
+/// The most bytes of a number.
+pub const MOST_BYTES: usize = 32;
+/// Limbs for them, and for what overflows.
+const LIMBS: usize = MOST_BYTES / 4 + 1;
+
+/// How a number of fixed width is written.
+#[derive(Clone, Copy, Debug)]
+pub struct Digits {
+    alphabet: Alphabet,
+    /// Where the digits stand.
+    places: [u8; LONGEST],
+    /// How many digits there are.
+    count: usize,
+    /// The characters that are no digits, where they stand; 0 elsewhere.
+    frame: [u8; LONGEST],
+    /// Characters in all.
+    length: usize,
+    /// How many zero bits follow the number in its last digit.
+    pad: u32,
+}
+
+impl Digits {
+    /// Digits alone.
+    #[must_use]
+    pub const fn new(alphabet: Alphabet, count: usize) -> Self {
+        assert!(count <= LONGEST, "a text is too long");
+        let mut made = Self { alphabet, places: [0; LONGEST], count, frame: [0; LONGEST], length: count, pad: 0 };
+        let mut i = 0;
+        while i < count {
+            made.places[i] = i as u8;
+            i += 1;
+        }
+        made
+    }
+
+    /// Digits where the template has `x`; each other character stands for itself.
+    #[must_use]
+    pub const fn template(alphabet: Alphabet, template: &str) -> Self {
+        let template = template.as_bytes();
+        let mut made = Self::new(alphabet, template.len());
+        made.count = 0;
+        let mut i = 0;
+        while i < template.len() {
+            if template[i] == b'x' {
+                made.places[made.count] = i as u8;
+                made.count += 1;
+            } else {
+                made.frame[i] = template[i];
+            }
+            i += 1;
+        }
+        made
+    }
+
+    /// The same, with the number moved up by so many zero bits: fewer than a digit's, of a base that is a power of two.
+    #[must_use]
+    pub const fn padded(mut self, bits: u32) -> Self {
+        assert!(matches!(self.alphabet.bits(), Some(width) if bits < width), "padding is less than a digit");
+        self.pad = bits;
+        self
+    }
+
+    /// How many characters a text has.
+    #[must_use]
+    pub const fn length(&self) -> usize {
+        self.length
+    }
+
+    /// Writes a number of `N` bytes, which `T` characters must be enough for.
+    #[inline(always)]
+    #[must_use]
+    pub fn encode<const N: usize, const T: usize>(&self, number: [u8; N]) -> [u8; T] {
+        let mut text = [0; T];
+        self.write(&number, &mut text);
+        text
+    }
+
+    /// Reads a number of `N` bytes.
+    ///
+    /// # Errors
+    /// The position of the first wrong character.
+    #[inline(always)]
+    pub fn decode<const N: usize, const T: usize>(&self, text: &[u8; T]) -> Result<[u8; N], usize> {
+        let mut number = [0; N];
+        self.read(text, &mut number)?;
+        Ok(number)
+    }
+
+    /// [`Self::encode`] of lengths that are known only when it runs.
+    ///
+    /// # Panics
+    /// Unless `text` is as long as [`Self::length`] says.
+    #[inline(always)]
+    pub fn write(&self, number: &[u8], text: &mut [u8]) {
+        assert!(text.len() == self.length, "a text of {} characters, not {}", self.length, text.len());
+        if self.count < self.length {
+            text.copy_from_slice(&self.frame[..self.length]);
+        }
+        match self.alphabet.bits() {
+            Some(width) if number.len() <= 16 => self.write_shifted(width, number, text),
+            _ => self.write_divided(number, text),
+        }
+    }
+
+    /// [`Self::decode`] of lengths that are known only when it runs; after an error, what `number` holds is unspecified.
+    ///
+    /// # Errors
+    /// The position of the first wrong character; that of the end where the text is not as long as it must be.
+    #[inline(always)]
+    pub fn read(&self, text: &[u8], number: &mut [u8]) -> Result<(), usize> {
+        if text.len() != self.length {
+            return Err(text.len().min(self.length));
+        }
+        let framed =
+            self.count == self.length || (0..self.length).all(|i| self.frame[i] == 0 || self.frame[i] == text[i]);
+        let good = framed
+            & match self.alphabet.bits() {
+                Some(width) if number.len() <= 16 => self.read_shifted(width, text, number),
+                _ => self.read_divided(text, number),
+            };
+        if good { Ok(()) } else { Err(self.first_bad(text, number.len())) }
+    }
+
+    /// Digits in groups that a word holds, so that no group waits for another: (first digit, digits) of each.
+    #[inline(always)]
+    fn groups(&self, width: u32) -> impl Iterator<Item = (usize, usize)> {
+        let most = (64 / width) as usize;
+        let count = self.count;
+        (0..count.div_ceil(most)).map(move |group| (group * most, most.min(count - group * most)))
+    }
+
+    /// How many bits of the number lie below the last digit of a group; negative by the padding in the last one.
+    #[inline(always)]
+    fn below(&self, width: u32, first: usize, digits: usize) -> i32 {
+        ((self.count - first - digits) as u32 * width) as i32 - self.pad as i32
+    }
+
+    #[inline(always)]
+    fn write_shifted(&self, width: u32, number: &[u8], text: &mut [u8]) {
+        let mut word = 0_u128;
+        for &byte in number {
+            word = word << 8 | u128::from(byte);
+        }
+        for (first, digits) in self.groups(width) {
+            let group = match self.below(width, first, digits) {
+                down @ 128.. => word >> (down - 1) >> 1,
+                down @ 0.. => word >> down,
+                up => word << -up,
+            } as u64;
+            for digit in 0..digits {
+                let value = group >> (width * (digits - 1 - digit) as u32) & ((1 << width) - 1);
+                text[self.places[first + digit] as usize] = self.alphabet.characters[value as usize];
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn read_shifted(&self, width: u32, text: &[u8], number: &mut [u8]) -> bool {
+        let (mut word, mut wrong, mut over) = (0_u128, 0, 0);
+        let bits = number.len() as u32 * 8;
+        for (first, digits) in self.groups(width) {
+            let mut group = 0_u64;
+            for digit in 0..digits {
+                let value = self.alphabet.values[text[self.places[first + digit] as usize] as usize];
+                wrong |= value;
+                group |= u64::from(value & !NONE) << (width * (digits - 1 - digit) as u32);
+            }
+            match self.below(width, first, digits) {
+                up @ 0.. => {
+                    // What lies above the number must be nothing.
+                    over |= if up as u32 >= bits { group } else { group.checked_shr(bits - up as u32).unwrap_or(0) };
+                    word |= u128::from(group).checked_shl(up as u32).unwrap_or(0);
+                }
+                down => {
+                    over |= group & ((1 << -down) - 1);
+                    over |= (group >> -down).checked_shr(bits).unwrap_or(0);
+                    word |= u128::from(group >> -down);
+                }
+            }
+        }
+        let bytes = word.to_be_bytes();
+        number.copy_from_slice(&bytes[16 - number.len()..]);
+        wrong & NONE == 0 && over == 0
+    }
+
+    /// The number as limbs of 32 bits, the least significant first.
+    #[inline(always)]
+    fn limbs(number: &[u8]) -> [u32; LIMBS] {
+        let mut limbs = [0; LIMBS];
+        for (i, &byte) in number.iter().rev().enumerate() {
+            limbs[i / 4] |= u32::from(byte) << (8 * (i % 4));
+        }
+        limbs
+    }
+
+    #[inline(always)]
+    fn write_divided(&self, number: &[u8], text: &mut [u8]) {
+        let mut limbs = Self::limbs(number);
+        if self.pad > 0 {
+            let mut carry = 0;
+            for limb in &mut limbs {
+                (*limb, carry) = (*limb << self.pad | carry, *limb >> (32 - self.pad));
+            }
+        }
+        let (most, values) = self.alphabet.step();
+        let (mut left, mut bits) = (self.count, number.len() * 8 + self.pad as usize);
+        while left > 0 {
+            let mut rest = 0_u64;
+            for limb in limbs[..bits.div_ceil(32)].iter_mut().rev() {
+                let value = rest << 32 | u64::from(*limb);
+                *limb = (value / values) as u32;
+                rest = value % values;
+            }
+            bits = bits.saturating_sub(values.ilog2() as usize);
+            for _ in 0..most.min(left) {
+                left -= 1;
+                let base = u64::from(self.alphabet.base);
+                text[self.places[left] as usize] = self.alphabet.characters[(rest % base) as usize];
+                rest /= base;
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn read_divided(&self, text: &[u8], number: &mut [u8]) -> bool {
+        let (most, values) = self.alphabet.step();
+        let mut limbs = [0_u32; LIMBS];
+        let limbs = &mut limbs[..(number.len() + 4) / 4];
+        let (mut wrong, mut over) = (0, 0);
+        let mut at = 0;
+        while at < self.count {
+            // The first step has what is left over, so that all others are whole.
+            let digits = if at == 0 && !self.count.is_multiple_of(most) { self.count % most } else { most };
+            let (mut rest, mut factor) = (0_u64, 1);
+            for _ in 0..digits {
+                let value = self.alphabet.values[text[self.places[at] as usize] as usize];
+                wrong |= value;
+                rest = rest * u64::from(self.alphabet.base) + u64::from(value & !NONE);
+                factor *= u64::from(self.alphabet.base);
+                at += 1;
+            }
+            let factor = if digits == most { values } else { factor };
+            for limb in limbs.iter_mut() {
+                let value = u64::from(*limb) * factor + rest;
+                *limb = value as u32;
+                rest = value >> 32;
+            }
+            over |= rest;
+        }
+        if self.pad > 0 {
+            over |= u64::from(limbs[0] & ((1 << self.pad) - 1));
+            let mut carry = 0;
+            for limb in limbs.iter_mut().rev() {
+                (*limb, carry) = (*limb >> self.pad | carry, *limb << (32 - self.pad));
+            }
+        }
+        let bytes = number.len();
+        for (i, byte) in number.iter_mut().rev().enumerate() {
+            *byte = (limbs[i / 4] >> (8 * (i % 4))) as u8;
+        }
+        // Above the number's bytes there is as yet room for 1 to 4 more.
+        let above = limbs[bytes / 4] >> (8 * (bytes % 4));
+        wrong & NONE == 0 && over == 0 && above == 0
+    }
+
+    /// Where a text that cannot be read is wrong: how far it is the beginning of a text that is written.
+    #[cold]
+    fn first_bad(&self, text: &[u8], bytes: usize) -> usize {
+        let mut largest = [0; LONGEST];
+        let largest = &mut largest[..self.length];
+        self.write(&[0xff; MOST_BYTES][..bytes], largest);
+        let mut is_largest = true;
+        for (at, &character) in text.iter().enumerate() {
+            if self.frame[at] != 0 {
+                if character != self.frame[at] {
+                    return at;
+                }
+                continue;
+            }
+            let Some(value) = self.alphabet.value(character) else { return at };
+            let limit = self.alphabet.value(largest[at]).unwrap_or_default();
+            if is_largest && value > limit {
+                return at;
+            }
+            is_largest &= value == limit;
+        }
+        self.places[self.count - 1] as usize
+    }
+}

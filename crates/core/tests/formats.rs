@@ -1,0 +1,176 @@
+//! What formats declare of themselves, and that what is written beside it is the same.
+#![cfg(not(loom))]
+
+use mintage_core::format::{Clock, Form, Format, Only, Part, Role, SECOND, Says, Show, Value};
+use mintage_core::layout::Field;
+use mintage_core::schemes::{FORMATS, LAST_RESORTS, PoolLayout, locality, sno, snowflake, ulid, uuid, xid};
+use mintage_core::units::UnixMs;
+use proptest::prelude::*;
+use std::collections::HashSet;
+use std::panic::catch_unwind;
+
+fn all() -> impl Iterator<Item = &'static Format<'static>> {
+    FORMATS.iter().chain(&LAST_RESORTS).copied().flatten()
+}
+
+fn source(format: &Format<'_>) -> String {
+    let file = format.scheme.trim_end_matches('2');
+    std::fs::read_to_string(format!("{}/src/schemes/{file}.rs", env!("CARGO_MANIFEST_DIR"))).unwrap()
+}
+
+#[test]
+fn the_head_of_each_file_draws_the_bits_of_its_formats() {
+    for format in all() {
+        let drawn: String = format.diagram().lines().map(|line| format!("//! {line}\n")).collect();
+        assert!(source(format).contains(&drawn), "{} should have\n{drawn}", format.name());
+    }
+}
+
+#[test]
+fn every_format_is_well_declared() {
+    for format in all() {
+        let name = format.name();
+        assert_eq!(format.size() * 8, format.bits() as usize, "{name}");
+        assert!(0.0 < format.weight && format.weight <= 1.0 && !format.source.is_empty(), "{name}");
+        let names: HashSet<_> = format.parts.iter().map(|part| part.name).collect();
+        assert_eq!(names.len(), format.parts.len(), "{name}");
+        for part in format.parts {
+            assert!(!matches!(part.says, Says::Text("")), "{name} {}", part.name);
+            assert!(format.says(part).is_none_or(|says| !says.is_empty()), "{name} {}", part.name);
+        }
+        for counted in format.clock.iter().flat_map(|clock| clock.parts) {
+            assert!(format.parts.iter().any(|part| part.name == *counted && part.role == Role::Time), "{name}");
+        }
+        let lengths: HashSet<_> = format.texts.iter().map(|text| text.length()).collect();
+        assert_eq!(lengths.len(), format.texts.len(), "{name}: the length tells which of its texts it is");
+    }
+}
+
+#[test]
+fn a_part_that_is_not_there_or_too_wide_has_no_field() {
+    assert_eq!(sno::FORMAT.field("meta"), Field { bits: 8, shift: 32 });
+    assert!(catch_unwind(|| sno::FORMAT.field("metabyte")).is_err());
+    assert!(catch_unwind(|| sno::FORMAT.field("met")).is_err());
+    assert!(catch_unwind(|| ulid::FORMAT.field("random")).is_err(), "80 bits");
+}
+
+#[test]
+fn a_clock_says_what_it_counts_with_no_more_digits_than_needed() {
+    for (epoch_ns, tick_ns, says) in [
+        (0, SECOND, "seconds since 1970-01-01"),
+        (1_400_000_000 * SECOND as i128, SECOND, "seconds since 2014-05-13T16:53:20Z"),
+        (1_288_834_974_657_000_000, 1_000_000, "milliseconds since 2010-11-04T01:42:54.657Z"),
+        (1_262_304_000_000_000_000, 4_000_000, "ticks of 4 ms since 2010-01-01"),
+        (-12_219_292_800 * SECOND as i128, 100, "ticks of 100 ns since 1582-10-15"),
+        (1_000, 1_000_000, "milliseconds since 1970-01-01T00:00:00.000001Z"),
+        (i128::from(i64::MIN) * 1_000_000, 1_000_000, "milliseconds since -9223372036854775808000000 ns from 1970"),
+    ] {
+        assert_eq!(Clock::new(epoch_ns, tick_ns).to_string(), says);
+    }
+}
+
+#[test]
+fn a_part_is_shown_as_it_is_declared_and_holds_only_what_is_allowed() {
+    let parts = [
+        Part::time("time", 16).shown(Show::Base36).only(Only::Within(36, 36 * 36)),
+        Part::new(Role::Sequence, "counter", 32, "c").shown(Show::Reversed),
+        Part::random("random", 12, "r"),
+        Part::fixed("fixed", 4, 0xb, "f"),
+        Part::random("letters", 16, "l").shown(Show::Letters),
+    ];
+    let format = Format::new("mine", &parts, 1.0, "here").timed(Clock::UNIX_S);
+    let id = *b"z1\x12\x34\x56\x78\xab\xcbok";
+    assert!(format.fits(&id));
+    let values: Vec<_> = format.placed().map(|(part, low)| format.explain(part, low, &id).0).collect();
+    let text = |text: &str| Value::Text(text.into());
+    let expected =
+        [Value::Number(35 * 36 + 1), Value::Number(0x8765_4321), text("abc"), Value::Number(0xb), text("ok")];
+    assert_eq!(values, expected);
+    assert_eq!(format.time_ns(&id), Some(1_261 * SECOND as i128));
+    assert_eq!(format.expires_ns(), Some(1_296 * SECOND as i128));
+    for wrong in [*b"01\x12\x34\x56\x78\xab\xcbok", *b"{1\x12\x34\x56\x78\xab\xcbok", *b"z1\x12\x34\x56\x78\xab\xccok"]
+    {
+        assert!(!format.fits(&wrong));
+    }
+}
+
+#[test]
+fn a_text_is_read_in_every_form_and_the_form_is_told() {
+    let id = [0xab; 16];
+    let text = ulid::FORMAT.write(&id);
+    assert_eq!(ulid::FORMAT.read(&text), Some((id.to_vec(), Form::Text)));
+    assert_eq!(ulid::FORMAT.read(&text.to_lowercase()), Some((id.to_vec(), Form::Variant)));
+    assert_eq!(ulid::FORMAT.read(&uuid::V1.write(&id)), Some((id.to_vec(), Form::Borrowed)));
+    let held = uuid::V1.write(b"brpk4q72xwf2m63l");
+    assert_eq!(
+        sno::FORMAT.read(&held).map(|(id, form)| (sno::FORMAT.write(&id), form)),
+        Some(("brpk4q72xwf2m63l".into(), Form::Held))
+    );
+    assert_eq!(xid::FORMAT.read(&text), None);
+}
+
+#[test]
+fn a_pools_layout_is_read_as_it_is_written() {
+    for (text, written, nodes) in [
+        ("sno", "sno/1", 65_536),
+        ("sno/8192", "sno/8192", 65_536 << 13),
+        ("locality", "locality", 1 << 44),
+        ("snowflake", "snowflake time:41 node:10 sequence:12 @1420070400000 1ms", 1_024),
+        ("twitter", "snowflake time:41 datacenter:5 worker:5 sequence:12 @1288834974657 1ms", 1_024),
+        ("snowflake time:40 Rack_1:3 @-5 20ms", "snowflake time:40 Rack_1:3 @-5 20ms", 8),
+    ] {
+        let layout = PoolLayout::read(text).unwrap().unwrap();
+        assert_eq!((layout.text.as_str(), layout.nodes), (written, nodes));
+        assert_eq!(PoolLayout::read(written), Ok(Some(layout)));
+    }
+}
+
+#[test]
+fn what_is_no_layout_of_a_pool_is_none() {
+    for text in ["", "sno/0", "sno/3", "sno/08", "sno/+8", "sno/16384", "sno/", "snow", "LOCALITY", "locality ", "ulid"]
+    {
+        assert_eq!(PoolLayout::read(text), Ok(None), "{text:?}");
+    }
+    for text in
+        ["time:41 @0 1ms", "snowflake ", "snowflake time:41", "snowflake time:41 @0", "snowflake time:41 @+1 1ms"]
+    {
+        assert_eq!(PoolLayout::read(text), Ok(None), "{text:?}");
+    }
+    for text in
+        ["time:41 node:40 @0 1ms", "time:41 @0 0ms", "time:41 @0 4294967296ms", "time:41 @99999999999999999 1ms"]
+    {
+        assert_eq!(PoolLayout::read(&format!("snowflake {text}")).unwrap_err().code(), "config.layout", "{text:?}");
+    }
+}
+
+#[test]
+fn generators_of_locality_end_where_their_format_says() {
+    assert_eq!(locality::FORMAT.ends, Some(UnixMs(1 << 43)));
+    assert_eq!(locality::FORMAT.expires_ns(), Some((1 << 48) * 1_000_000));
+}
+
+proptest! {
+    #[test]
+    fn a_layout_and_its_format_have_the_same_fields(time in 1_u32..41, node in 1_u32..12, id: u64) {
+        let layout = snowflake::Layout::declare(&format!("time:{time} node:{node} sequence:10"), 1_000, 3).unwrap();
+        let id = id >> (64 - layout.bits());
+        layout.with_format("mine", |format| {
+            let parts = layout.parse(id).unwrap();
+            prop_assert_eq!(format.bits(), 64);
+            prop_assert_eq!(format.time_ns(&id.to_be_bytes()), Some(parts.time.start_ns().0));
+            prop_assert_eq!(format.nodes(), Some(layout.max_node() + 1));
+            for (name, value) in parts.fields {
+                let (part, low) = format.placed().find(|(part, _)| part.name == name).unwrap();
+                prop_assert_eq!(format.explain(part, low, &id.to_be_bytes()).0, Value::Number(value.into()));
+            }
+            prop_assert_eq!(snowflake::Layout::read(&layout.text()).unwrap().unwrap(), layout.clone());
+            Ok(())
+        })?;
+    }
+
+    #[test]
+    fn bits_beyond_a_layout_are_not_of_its_format(id: u64) {
+        let format = snowflake::FORMATS[0];
+        prop_assert_eq!(format.fits(&id.to_be_bytes()), id >> 63 == 0);
+    }
+}
