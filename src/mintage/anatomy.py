@@ -144,11 +144,11 @@ def dissect(fmt: Format, number: int) -> Anatomy:
 def _judge(fmt: Format, number: int, form: str, now_ns: int) -> tuple[float, str]:
     """The likelihood of a reading, and why."""
     form_weight, form_says = FORMS[form]
-    time_weight, time_says = TIMES[_kind_of_time(fmt, fmt.time_ns(number), now_ns)]
+    time_weight, time_says = TIMES[_kind_of_time(fmt.epoch_ns, fmt.time_ns(number), now_ns)]
     likelihood = round(fmt.weight * form_weight * time_weight, 4)
     if fmt in formats.LAST_RESORTS:
         return likelihood, "Nothing else fits, though nearly any text of this length would."
-    checked = [part.name for part in fmt.parts if part.only is not None and part.name != "unused"]
+    checked = [part.name for part in fmt.parts if part.is_checked and part.name != "unused"]
     structure = f"; {' and '.join(checked)} {'fit' if len(checked) > 1 else 'fits'}" if checked else ""
     return likelihood, f"{form_says[0].upper()}{form_says[1:]}{structure}; {time_says}."
 
@@ -162,26 +162,16 @@ def _dissect(fmt: Format, number: int, verdict: tuple[float, str]) -> Anatomy:
         bytes=number.to_bytes(fmt.bits // 8, "big"),
         int=number,
         time=None if when_ns is None else formats.utc(when_ns),
-        fields=tuple(_fields(fmt, number)),
+        fields=tuple(Field(*each) for each in fmt.fields(number)),
         likelihood=verdict[0],
         why=verdict[1],
     )
 
 
-def _fields(fmt: Format, number: int) -> Iterator[Field]:
-    for part, low in fmt.placed:
-        raw = number >> low & (1 << part.bits) - 1
-        value = part.kind(raw, part.bits)
-        meaning = part.meaning if isinstance(part.meaning, str) else part.meaning(raw)
-        if not meaning and part.role == "time":
-            meaning = str(fmt.clock)
-        yield Field(part.name, part.role, (low + part.bits - 1, low), value, meaning)
-
-
-def _kind_of_time(fmt: Format, when_ns: int | None, now_ns: int) -> str:
-    if fmt.clock is None or when_ns is None:
+def _kind_of_time(epoch_ns: int | None, when_ns: int | None, now_ns: int) -> str:
+    if epoch_ns is None or when_ns is None:
         return "none"
-    if when_ns < fmt.clock.epoch_ns + _DAY_NS:
+    if when_ns < epoch_ns + _DAY_NS:
         return "epoch"
     if when_ns < _2005_NS:
         return "ancient"
@@ -197,12 +187,12 @@ class _Table:
     """Formats by the form and the size that they come in, so that a value meets only those that it can be."""
 
     def __init__(self, known: tuple[Format, ...]) -> None:
-        self.texts: dict[int, dict[formats.Spelling, list[Format]]] = {}
+        self.texts: dict[int, list[Format]] = {}
         self.bytes: dict[int, list[Format]] = {}
         self.integers: dict[int, list[Format]] = {}
         for fmt in known:
-            for spelling in fmt.spellings:
-                self.texts.setdefault(spelling.length, {}).setdefault(spelling, []).append(fmt)
+            for length in fmt.lengths:
+                self.texts.setdefault(length, []).append(fmt)
             if fmt.raw:
                 self.bytes.setdefault(fmt.bits // 8, []).append(fmt)
             if fmt.integer:
@@ -222,7 +212,7 @@ def _readings(table: _Table, value: object) -> Iterator[_Reading]:
     if isinstance(value, (bytes, bytearray, memoryview)):
         return _of_bytes(table, value)
     if isinstance(value, sno.ID):
-        return iter([(formats.SNO, int(value), "text")])
+        return iter([(formats.of_scheme("sno"), int(value), "text")])
     if isinstance(value, locality.ID):
         return _of_text(table, str(value))
     number = _as_integer(value)
@@ -241,14 +231,9 @@ def _readings(table: _Table, value: object) -> Iterator[_Reading]:
 def _of_text(table: _Table, text: str) -> Iterator[_Reading]:
     if len(text) > _LONGEST or not text.isascii():
         return
-    for spelling, known in table.texts.get(len(text), {}).items():
-        number = spelling.read(text)
-        if number is None:
-            continue
-        for fmt in known:
-            if fmt.fits(number):
-                form = spelling.form
-                yield fmt, number, "variant" if form == "text" and fmt.write(number) != text else form
+    for fmt in table.texts.get(len(text), ()):
+        if found := fmt.read(text):
+            yield fmt, *found
     if text.isdigit() and (text[0] != "0" or text == "0"):
         yield from _of_integer(table, int(text))
 

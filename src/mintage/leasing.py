@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from mintage import clones, registry
 from mintage import lease as rules
 from mintage._core import epoch
+from mintage._core.formats import locality_node, read_pool_layout
 from mintage.errors import ArgumentError, ConfigError
 from mintage.forks import quiet
 from mintage.keeper import current
@@ -35,7 +36,6 @@ _PATIENCE_MS: Final = 30_000
 #: Longer names are cut, so that services take them.
 _LONGEST_HOST: Final = 128
 _LOST: Final = {"raise": False, "move": True}
-_SNOWFLAKE: Final = "snowflake time:41 node:10 sequence:12 @1420070400000 1ms"
 
 
 def holder() -> str:
@@ -177,7 +177,8 @@ def supply(namespace: str, store: object, pool: Any, *, min_step: int, max_step:
 
 def _pool(scheme: str, layout: str) -> str:
     """The pool of a scheme's node numbers; other layouts of snowflake than the default have one each."""
-    if scheme != "snowflake" or layout == _SNOWFLAKE:
+    default = read_pool_layout(scheme)
+    if scheme != "snowflake" or (default and layout == default[0]):
         return scheme
     name = layout.replace(":", "").replace(" ", ".")
     return name if len(name) <= 128 else f"snowflake.{hashlib.sha256(layout.encode()).hexdigest()[:16]}"
@@ -185,7 +186,7 @@ def _pool(scheme: str, layout: str) -> str:
 
 def _origin(mac: int | None) -> int:
     """locality's own node number: process id modulo 65536 above a MAC fragment."""
-    return (os.getpid() & 0xFFFF) << 28 | ((uuid.getnode() if mac is None else mac) & 0xFFFFFFF)
+    return locality_node(os.getpid(), uuid.getnode() if mac is None else mac)
 
 
 def _nodes(nodes: object, size: int) -> range:

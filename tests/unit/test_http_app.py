@@ -16,7 +16,7 @@ import structlog
 
 from mintage import snowflake
 from mintage.errors import CATALOGUE, MintError, StoreError
-from mintage.formats import LAYOUTS, write_declaration
+from mintage.formats import LAYOUTS, write_layout
 from mintage.lease import MAX_INTEGER
 from mintage.server.app import create_app
 from mintage.server.keys import digest, new_key
@@ -307,11 +307,11 @@ def test_ids_are_minted_and_taken_apart(ask: Asked, scheme: str) -> None:
 @pytest.mark.parametrize("layout", [snowflake.TWITTER, snowflake.SONYFLAKE, SLOW])
 def test_snowflakes_are_minted_in_the_layout_that_was_set(layout: snowflake.Layout) -> None:
     names = {each: name for name, each in LAYOUTS.items()}
-    with serving("--snowflake-layout", names.get(layout, write_declaration(layout))) as ask:
+    with serving("--snowflake-layout", names.get(layout, write_layout(layout))) as ask:
         before_ns = time.time_ns() - layout.unit_ms * 1_000_000
         first, *_, last = map(int, ask("POST", "/v1/ids/snowflake?count=500").json()["ids"])
         (pool,) = ask.service.store.list_pools()
-        assert pool.layout == f"snowflake {write_declaration(layout)}"
+        assert pool.layout == f"snowflake {write_layout(layout)}"
         assert first < last
         assert layout.min_at(before_ns) < first
         assert last < layout.max_at(time.time_ns())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import string
 import sys
 import time
 from array import array
@@ -389,7 +390,7 @@ def test_a_cuid2_of_the_default_length_is_a_last_resort(case: dict[str, Any]) ->
 @pytest.mark.parametrize("case", recorded("nanoid.python.vectors") + recorded("nanoid.js.custom_random"), ids=named)
 def test_a_nanoid_of_the_default_length_is_the_last_resort(case: dict[str, Any]) -> None:
     found = readings(case["id"])
-    if len(case["id"]) != 21 or not set(case["id"]) <= set(formats.BASE64_URL):
+    if len(case["id"]) != 21 or not set(case["id"]) <= set(string.ascii_letters + string.digits + "-_"):
         assert "nanoid" not in found
     elif set(found) == {"nanoid"}:
         assert found["nanoid"].likelihood < 0.1
@@ -766,43 +767,3 @@ def test_what_stands_for_an_integer_is_one() -> None:
         ONE = 175928847299117063
 
     assert readings(Item()) == readings(Member.ONE) == readings(175928847299117063)
-
-
-# --- formats ----------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", formats.LAYOUTS)
-def test_a_format_and_its_layout_agree(name: str) -> None:
-    layout = formats.LAYOUTS[name]
-    each = formats.of_layout(layout, name)
-    assert (each.nodes, each.ids_per_second, each.expires) == (layout.nodes, layout.ids_per_second, layout.expires)
-    assert each.bits == 64
-
-
-def test_sno_runs_out_a_tick_after_its_last_one() -> None:
-    assert formats.SNO.expires == datetime(2079, 9, 7, 15, 47, 35, 552000, UTC)
-    assert (formats.SNO.nodes, formats.SNO.ids_per_second) == (65_536, 16_384_000)
-
-
-def test_what_never_runs_out_or_does_not_count_says_so() -> None:
-    known = {each.name: each for each in (*formats.FORMATS, *formats.LAST_RESORTS)}
-    assert known["ulid"].expires is None  # later than year 9999
-    assert known["uuid v4"].expires is None
-    assert known["ulid"].ids_per_second is None
-    assert known["sandflake"].ids_per_second is None
-    assert known["uuid v4"].nodes is None
-    assert known["cuid"].nodes is None
-    assert known["cuid"].expires == datetime(5188, 4, 22, 11, 4, 28, 416000, UTC)
-    assert known["objectid"].expires == datetime(2106, 2, 7, 6, 28, 16, tzinfo=UTC)
-
-
-@pytest.mark.parametrize("each", [*formats.FORMATS, *formats.LAST_RESORTS], ids=lambda each: f"{each.name}-{each.bits}")
-def test_every_format_is_well_declared(each: formats.Format) -> None:
-    assert each.bits % 8 == 0
-    assert 0 < each.weight <= 1
-    assert each.source
-    assert len({part.name for part in each.parts}) == len(each.parts)
-    for part in each.parts:
-        assert part.meaning or (part.role == "time" and each.clock)
-    if each.clock:
-        assert set(each.clock.parts) <= {part.name for part in each.parts if part.role == "time"}

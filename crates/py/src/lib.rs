@@ -8,6 +8,7 @@
 mod clock;
 mod errors;
 mod fork;
+mod formats;
 mod generator;
 mod hot;
 mod id;
@@ -55,6 +56,18 @@ mod _core {
     mod locality {
         #[pymodule_export]
         use crate::locality::{Array, ArrayIterator, Generator, LocalityId};
+    }
+
+    #[pymodule(gil_used = true)]
+    mod formats {
+        #[pymodule_export]
+        use crate::formats::{Format, Part, locality_node, of_layout, read_layout, read_pool_layout, write_layout};
+        use pyo3::prelude::*;
+
+        #[pymodule_init]
+        fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+            crate::formats::add(module)
+        }
     }
 
     #[pymodule(gil_used = true)]
@@ -145,7 +158,7 @@ mod _core {
         module.add("build_profile", if cfg!(debug_assertions) { "debug" } else { "release" })?;
         // Submodules of an extension are importable by name only where they are registered.
         let modules = py.import("sys")?.getattr("modules")?;
-        for name in ["sno", "snowflake", "locality", "sequence", "service"] {
+        for name in ["sno", "snowflake", "locality", "formats", "sequence", "service"] {
             modules.set_item(format!("mintage._core.{name}"), module.getattr(name)?)?;
         }
         kernel::watch_forks()?;

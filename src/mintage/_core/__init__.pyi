@@ -1,6 +1,7 @@
 from collections.abc import Callable
 from typing import Final, TypeAlias, TypeVar, final
 
+from . import formats as formats
 from . import locality as locality
 from . import sequence as sequence
 from . import service as service
@@ -15,6 +16,7 @@ __all__ = [
     "cached_ms",
     "clock_facts",
     "epoch",
+    "formats",
     "kernel_random",
     "locality",
     "sequence",

@@ -317,14 +317,9 @@ def _namespaces(records: Sequence[NamespaceRecord], identity: str) -> Iterator[F
 
 
 def _layouts() -> Iterator[Finding]:
-    ends = {
-        "sno": formats.SNO.expires,
-        **{f"snowflake {name}": layout.expires for name, layout in formats.LAYOUTS.items()},
-        "locality": formats.LOCALITY_ENDS,
-    }
-    for name, end in ends.items():
-        if end is not None:
-            yield _end("layouts", name, end)
+    for each in formats.MINTED:
+        if each.ends is not None:
+            yield _end("layouts", each.name, each.ends)
 
 
 def _end(topic: str, about: str, end: datetime) -> Finding:

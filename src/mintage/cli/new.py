@@ -48,7 +48,7 @@ def _opened(args: argparse.Namespace) -> Iterator[Mint]:
         given |= {"layout": layout, "max_wait_ms": max(1000, 2 * layout.unit_ms)}
         minted = formats.of_layout(layout, name)
     else:
-        minted = next(each for each in formats.FORMATS if each.scheme == scheme.name)
+        minted = formats.of_scheme(scheme.name)
     with closing(scheme.generator(store=args.store, **given)) as generator:
         yield Mint(
             minted,

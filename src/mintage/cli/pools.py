@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import re
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from mintage import formats
+from mintage._core.formats import MAX_SHARDS
 from mintage.cli.command import COLOR, JSON, UsageError, command, group, option, whole
 from mintage.cli.screen import ago, moment, open_screen, show_rows
 from mintage.cli.stores import STORE, opened
@@ -22,10 +22,6 @@ if TYPE_CHECKING:
     from mintage.store import Store
 
 __all__ = ["PoolLayout", "known_layout", "leases", "pools", "read_layout"]
-
-SHARDS: Final = [1 << bits for bits in range(14)]
-"""Into how many parts a generator can cut sno's sequence numbers."""
-
 
 # --- what a pool's node numbers mean ------------------------------------------------------------------------------
 
@@ -43,18 +39,8 @@ def read_layout(text: str) -> PoolLayout | None:
 
     :raises ConfigError: ``config.layout``: it declares fields that do not fit.
     """
-    if text == "locality":
-        return PoolLayout(text, 2**44, formats.LOCALITY_ENDS)
-    if match := re.fullmatch(r"sno(?:/([1-9][0-9]{0,4}))?", text):
-        shards = int(match[1] or 1)
-        return PoolLayout(f"sno/{shards}", 65_536 * shards, formats.SNO.expires) if shards in SHARDS else None
-    layout = formats.LAYOUTS.get("default" if text == "snowflake" else text)
-    if layout is None and text.startswith("snowflake "):
-        layout = formats.read_declaration(text.removeprefix("snowflake "))
-    if layout is None:
-        return None
-    written = f"snowflake {formats.write_declaration(layout)}"
-    return PoolLayout(written, layout.nodes, formats.of_layout(layout, "").expires)
+    layout = formats.read_pool_layout(text)
+    return layout and PoolLayout(*layout)
 
 
 def known_layout(text: str) -> PoolLayout | None:
@@ -77,7 +63,7 @@ def _wanted(args: argparse.Namespace, store: Store) -> str:
     if args.layout is None:
         raise UsageError(f"a new pool called {args.pool!a} needs --layout, such as --layout sno")
     raise UsageError(
-        f"{args.layout!a} is no layout: use locality, sno, sno/N with a power of two N up to {SHARDS[-1]}, snowflake, "
+        f"{args.layout!a} is no layout: use locality, sno, sno/N with a power of two N up to {MAX_SHARDS}, snowflake, "
         f"{', '.join(formats.LAYOUTS)}, or 'snowflake time:41 node:10 sequence:12 @1735689600000 1ms'"
     )
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from mintage import formats
 from mintage.cli.command import COLOR, JSON, command
 from mintage.cli.screen import open_screen, styles_of
-from mintage.schemes import SCHEMES
 
 if TYPE_CHECKING:
     import argparse
@@ -33,13 +32,12 @@ def schemes(args: argparse.Namespace) -> int:
             print(json.dumps(_facts(each)))
         return 0
     screen = open_screen(args.color)
-    minted = [each for each in known.values() if each.scheme in SCHEMES]
     explained: dict[str, list[str]] = {}
     for each in known.values():
-        if each not in minted:
+        if each not in formats.MINTED:
             explained.setdefault(each.scheme, []).extend([each.layout] if each.layout else [])
     rows = [("scheme", "bits", "nodes", "IDs/s per node", "runs out")]
-    for each in minted:
+    for each in formats.MINTED:
         nodes, rate = (_short(number) for number in (each.nodes, each.ids_per_second))
         rows.append((each.name, str(_used_bits(each)), nodes, rate, _until(each)))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -51,7 +49,7 @@ def schemes(args: argparse.Namespace) -> int:
         for row in rows
     ]
     screen.line(*((text, "quiet") for text in lines[0]))
-    for (name, numbers), each in zip(lines[1:], minted, strict=True):
+    for (name, numbers), each in zip(lines[1:], formats.MINTED, strict=True):
         parts = [part for part in each.parts if part.name != "unused"]
         spans = zip(parts, styles_of(parts), strict=True)
         screen.line((name, "name"), (numbers, ""))
@@ -88,7 +86,7 @@ def _facts(each: formats.Format) -> dict[str, object]:
         "name": each.name,
         "scheme": each.scheme,
         "layout": each.layout,
-        "mints": each.scheme in SCHEMES,
+        "mints": each in formats.MINTED,
         "bits": _used_bits(each),
         "fields": [{"name": part.name, "bits": part.bits, "role": part.role} for part in parts],
         "nodes": _number(each.nodes),

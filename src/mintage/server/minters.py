@@ -43,10 +43,9 @@ class Minters:
 
     def ends(self) -> dict[str, datetime | None]:
         """By scheme, when its layout can hold no later time."""
+        chosen = formats.of_layout(self._settings.layout, "")
         return {
-            "sno": formats.SNO.expires,
-            "snowflake": formats.of_layout(self._settings.layout, "").expires,
-            "locality": formats.LOCALITY_ENDS,
+            each.name: (chosen if each.has_layouts else formats.of_scheme(each.name)).ends for each in SCHEMES.values()
         }
 
     def generators(self) -> dict[str, Generator]:

@@ -167,12 +167,8 @@ def _trace_header(value: str) -> str:
     return value
 
 
-def _read_layout(text: str) -> snowflake.Layout | None:
-    return formats.LAYOUTS.get(text) or formats.read_declaration(text)
-
-
 def _layout(value: str) -> str:
-    if _read_layout(value) is None:
+    if formats.read_layout(value) is None:
         raise ValueError
     return value
 
@@ -397,7 +393,7 @@ class Settings(BaseSettings):
     @property
     def layout(self) -> snowflake.Layout:
         """The layout of the snowflakes that it mints."""
-        layout = _read_layout(self.snowflake_layout)
+        layout = formats.read_layout(self.snowflake_layout)
         assert layout is not None  # noqa: S101 - or it would have been refused
         return layout
 
