@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import time
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,9 +15,12 @@ from hypothesis import strategies as st
 
 from mintage import lease as rules
 from mintage.errors import ConfigError, GenerationError, LeaseError, MintError, StoreError
-from mintage.lease import GAP, MAX_COUNT, MAX_INTEGER, MAX_STRIDE, Lease, NamespaceRecord
+from mintage.lease import GAP, MAX_COUNT, MAX_INTEGER, MAX_STRIDE, Lease, NamespaceRecord, NodeRecord, PoolRecord
 from mintage.store import Store, new_token, open_store
-from mintage.store.records import columns
+from mintage.store.memory import MemoryStore
+from mintage.store.records import KEYS, columns
+from mintage.store.redis import RedisStore
+from mintage.store.url import StoreUrl
 from tests.servers import Proxy, Redis, RedisCluster, RedisSentinel, RedisWithoutAOF
 from tests.servers.server import until
 
@@ -23,9 +28,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from mintage.store.ledger import Server
+
 SPAN_MS = rules.SPAN_MS
 LONG_MS = 60_000
 """Longer than any failover here takes."""
+FAR_MS = rules.CLOCK_LIMIT_MS + 3_000
 QUARANTINE_MS = SPAN_MS + rules.CLOCK_LIMIT_MS + rules.CLOCK_MARGIN_MS
 
 
@@ -402,6 +410,168 @@ def test_the_server_computes_as_the_rules_do(
     record = rules.raise_floor(record, floor)
     assert store.raise_floor("n", floor) == record
     assert store.list_namespaces() == [record]
+
+
+# --- leases, by the server and by the rules -------------------------------------------------------------------------
+
+TOKENS = ["one", "two", "three"]
+NODES = range(4)
+#: About the store's clock and about the ends of rests, windows and quarantines.
+OFFSETS = [-200_000, *[-60_000] * 3, -59_999, -30_000, -6_000, -1, 0, 1, 5_500, 6_500, 30_000, *[61_000] * 2]
+ABOUT = st.sampled_from(OFFSETS)
+CLOCKS = st.sampled_from([0] * 8 + [-4_000, 4_000, -FAR_MS, FAR_MS])
+SPANS = st.sampled_from([rules.MIN_SPAN_MS, SPAN_MS, SPAN_MS, SPAN_MS + 1, LONG_MS])
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A pool and its node numbers, with times from the store's now on."""
+
+    pool: PoolRecord | None
+    nodes: tuple[NodeRecord, ...]
+
+    def at(self, now_ms: int, identity: str) -> tuple[PoolRecord | None, list[NodeRecord]]:
+        """As they are kept at that time; what was written on the server ``here`` was on the one of that identity."""
+
+        def settled(record: Any) -> Any:
+            here = identity if record.identity == "here" else record.identity
+            times = [name for name in columns(type(record)) if name.endswith("_ms") and name != "span_ms"]
+            return replace(record, identity=here, **{name: max(0, now_ms + getattr(record, name)) for name in times})
+
+        return self.pool and settled(self.pool), [settled(node) for node in self.nodes]
+
+
+@st.composite
+def kept(draw: st.DrawFn) -> Kept:
+    where, changes = st.sampled_from(["here", "here", "here", "there"]), st.integers(0, 1)
+    pool = PoolRecord(
+        "p",
+        draw(st.sampled_from(["test"] * 19 + ["other"])),
+        draw(where),
+        draw(st.sampled_from([SPAN_MS, LONG_MS])),
+        draw(ABOUT),
+        draw(st.sampled_from([-SPAN_MS] * 9 + [2_000])),
+        draw(st.booleans()),
+        draw(changes),
+    )
+    nodes = []
+    for node in sorted(draw(st.sets(st.sampled_from(NODES)))):
+        until, token = draw(ABOUT), draw(st.sampled_from([*TOKENS, None]))
+        holder = draw(st.sampled_from(["me", "größe", None]))
+        floor = until - draw(st.sampled_from([0, 1, SPAN_MS]))
+        nodes.append(
+            NodeRecord("p", node, floor, until, draw(SPANS), draw(where), token, holder, draw(ABOUT), draw(changes))
+        )
+    return Kept(draw(st.sampled_from([pool] * 9 + [None])), tuple(nodes))
+
+
+@st.composite
+def verbs(draw: st.DrawFn) -> Callable[[Store, int, list[NodeRecord]], object]:
+    """A verb of a store, at a time of the store's, on what it keeps."""
+    node, used, clock, span_ms = draw(st.sampled_from(NODES)), draw(ABOUT), draw(CLOCKS), draw(SPANS)
+    nodes = draw(st.sampled_from([NODES, range(2), range(2, 4), range(1)]))
+    layout, never_used = draw(st.sampled_from(["test"] * 19 + ["other"])), draw(st.sampled_from([False] * 3 + [True]))
+    own, previous, following = (draw(st.sampled_from([*TOKENS, extra])) for extra in ("of nobody", "", "of-nobody"))
+    until, is_known, is_current = draw(ABOUT | st.just(61_000)), draw(st.booleans()), draw(st.booleans())
+
+    def lease(now_ms: int, records: list[NodeRecord]) -> Lease:
+        known = next((record for record in records if record.node == node), None)
+        floor_ms = known.floor_ms if known is not None and is_known else now_ms - SPAN_MS
+        token = known.token if known is not None and is_current and known.token else own
+        return Lease("p", node, floor_ms, now_ms + until, token, previous)
+
+    choices: list[Callable[[Store, int, list[NodeRecord]], object]] = [
+        lambda store, now_ms, _: store.acquire(
+            "p",
+            nodes=nodes,
+            layout=layout,
+            holder="me",
+            now_ms=now_ms + clock,
+            span_ms=span_ms,
+            never_used=never_used,
+        ),
+        lambda store, now_ms, records: store.extend(
+            lease(now_ms, records), now_ms=now_ms + clock, next_token=following
+        ),
+        lambda store, now_ms, records: store.release(lease(now_ms, records), used_until_ms=now_ms + used),
+        lambda store, *_: store.revoke("p", node),
+        lambda store, *_: store.create_pool("p", layout=layout, span_ms=span_ms),
+    ]
+    return draw(st.sampled_from([*choices[:2] * 2, *choices]))
+
+
+class Telling(RedisStore):
+    """Tells by what time of its own the server decided."""
+
+    decided_ms = 0
+
+    @property
+    def client(self) -> Any:
+        return self._scripts._client.get()
+
+    def _leases(self, verb: str, pool: str, **arguments: Any) -> Any:
+        seen = super()._leases(verb, pool, **arguments)
+        self.decided_ms = seen.now_ms
+        return seen
+
+
+@pytest.fixture
+def telling(redis: Redis) -> Iterator[Telling]:
+    with Telling(StoreUrl.parse(redis.url)) as opened:
+        yield opened
+
+
+class ByTheRules(MemoryStore):
+    """The same records, by the rules of lease.py; like Redis it cannot tell a new pool from one that it lost."""
+
+    def __init__(
+        self, clock: Callable[[], int], identity: str, pool: PoolRecord | None, nodes: list[NodeRecord]
+    ) -> None:
+        super().__init__(clock=clock)
+        self._records.identity = identity
+        for record in [pool, *nodes]:
+            if record is not None:
+                self._records.put(record)
+
+    def _new_pool(self, name: str, layout: str, span_ms: int, server: Server) -> PoolRecord:
+        longest_ms = rules.create_pool(name, layout, span_ms, "").span_ms
+        end = server.now_ms + longest_ms + rules.CLOCK_LIMIT_MS + rules.CLOCK_MARGIN_MS
+        return rules.create_pool(name, layout, span_ms, server.identity, quarantine_until_ms=end)
+
+
+def outcome(store: Store, verb: Callable[[], object]) -> object:
+    """What came of it, and what is kept then; drawn tokens aside."""
+
+    def shown(value: Any) -> Any:
+        is_drawn = isinstance(value, (Lease, NodeRecord)) and value.token not in {*TOKENS, "of-nobody", None}
+        return replace(value, token="drawn") if is_drawn else value
+
+    try:
+        came = shown(verb())
+    except MintError as error:
+        came = type(error), str(error), error.__dict__
+    return came, store.list_pools(), [shown(record) for record in store.list_leases("p")]
+
+
+@given(before=kept(), asked=st.lists(verbs(), min_size=1, max_size=6))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300)
+def test_the_server_leases_as_the_rules_do(
+    telling: Telling, before: Kept, asked: list[Callable[[Store, int, list[NodeRecord]], object]]
+) -> None:
+    store, ask = telling, telling.client.execute_command
+    known = store.describe()
+    pool, nodes = before.at(known.now_ms, known.identity)
+    key = "mintage:{pool:p}"
+    ask("DEL", key, f"{key}:until", f"{key}:numbers")
+    for field, record in [("pool", pool), *((f"{node.node:014}", node) for node in nodes)]:
+        if record is not None:
+            values = {name: getattr(record, name) for name in columns(type(record)) if name not in KEYS[type(record)]}
+            texts = {name: str(value) if type(value) is int else value for name, value in values.items()}
+            ask("HSET", key, field, json.dumps({name: text for name, text in texts.items() if text is not None}))
+    rule = ByTheRules(lambda: store.decided_ms, known.identity, pool, nodes)
+    for verb in asked:
+        by_the_server = outcome(store, partial(verb, store, known.now_ms, nodes))
+        assert by_the_server == outcome(rule, partial(verb, rule, known.now_ms, nodes))
 
 
 def test_a_server_that_is_no_cluster_is_told_from_one_that_cannot_be_reached(redis: Redis) -> None:
