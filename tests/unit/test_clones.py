@@ -10,6 +10,7 @@ import threading
 import time
 from dataclasses import replace
 from pathlib import Path
+from shutil import which
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -473,6 +474,37 @@ def test_a_keeper_that_cannot_look_says_so_once_until_it_can_again(
         True,
         True,
     ]
+
+
+# ----------------------------------------------------------------------------------------------------------- randomness
+
+#: A newer C library, which draws from a page of its own process where the kernel's vDSO offers that.
+NEWER = Path(__file__).parents[2] / ".cache/unstable/root/usr"
+
+
+@pytest.mark.skipif(
+    not (NEWER / "lib64/ld-linux-x86-64.so.2").exists() or which("strace") is None,
+    reason="needs strace, and what tests/servers/unstable.sh unpacks",
+)
+def test_a_token_is_drawn_by_the_kernel_even_where_the_c_library_draws_by_itself(tmp_path: Path) -> None:
+    def asked(draw: str) -> int:
+        head = f"import os, sys; sys.path[:] = {sys.path!r}; from mintage.store import new_token"
+        code = f"{head}\nfor _ in range(9): {draw}"
+        calls = tmp_path / "calls"
+        subprocess.run(
+            [
+                *("strace", "-f", "-qq", "-e", "trace=getrandom", "-o", calls),
+                *(NEWER / "lib64/ld-linux-x86-64.so.2", "--library-path", NEWER / "lib/x86_64-linux-gnu"),
+                *(os.path.realpath(sys.executable), "-c", code),
+            ],
+            check=True,
+            timeout=BOUND,
+        )
+        return calls.read_text(encoding="ascii").count(" 16, ")
+
+    if asked("os.urandom(16)"):
+        pytest.skip("this kernel's vDSO offers no randomness, or this C library does not take it")
+    assert asked("new_token()") == 9
 
 
 # ------------------------------------------------------------------------------------------------------------ the hooks
