@@ -196,11 +196,16 @@ def test_the_package_says_that_it_is_typed() -> None:
     assert {path.name for path in (package / "_core").glob("*.pyi")} == {
         "__init__.pyi",
         "formats.pyi",
+        "ksuid.pyi",
         "locality.pyi",
+        "objectid.pyi",
+        "sandflake.pyi",
         "sequence.pyi",
         "service.pyi",
         "sno.pyi",
         "snowflake.pyi",
+        "ulid.pyi",
+        "xid.pyi",
     }
 
 

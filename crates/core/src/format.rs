@@ -424,6 +424,22 @@ impl<'a> Format<'a> {
         self.texts[0].length()
     }
 
+    /// The width of a part.
+    ///
+    /// # Panics
+    /// Where there is no such part; used for constants, so at compile time.
+    #[must_use]
+    pub const fn width_of(&self, name: &str) -> u32 {
+        let mut i = 0;
+        while i < self.parts.len() {
+            if same(self.parts[i].name, name) {
+                return self.parts[i].bits;
+            }
+            i += 1;
+        }
+        panic!("the format has no such part")
+    }
+
     /// A part's place in a word of 128 bits.
     ///
     /// # Panics
@@ -593,6 +609,15 @@ impl<'a> Format<'a> {
             }
         }
         rows.map(|row| row.trim_end().to_owned() + "\n").concat()
+    }
+}
+
+/// Sets up to 128 bits of a big-endian number, from bit `low` on, which were 0.
+pub fn put_bits(id: &mut [u8], low: u32, value: u128) {
+    let (skip, shift) = (low as usize / 8, low % 8);
+    for (i, byte) in id.iter_mut().rev().skip(skip).take(17).enumerate() {
+        let at = 8 * i as u32;
+        *byte |= if at < shift { value << shift } else { value.checked_shr(at - shift).unwrap_or(0) } as u8;
     }
 }
 

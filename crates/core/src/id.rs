@@ -1,11 +1,14 @@
 //! What every ID of fixed size is: bytes that sort, and a text.
 
 use crate::error::Error;
+use crate::format::Format;
 use std::fmt::{Debug, Display};
 use std::hash::Hash;
 
 /// An ID. Ordered as its bytes, its text and its integer are.
 pub trait Id: Copy + Ord + Hash + Debug + Display + Send + Sync + 'static {
+    /// What its bits mean; of several layouts, the one that its generators use.
+    const FORMAT: Format<'static>;
     /// The name in messages: `sno ID`.
     const WHAT: &'static str;
     /// The name of the text in messages: `sno text`.
@@ -18,6 +21,11 @@ pub trait Id: Copy + Ord + Hash + Debug + Display + Send + Sync + 'static {
     type Bytes: AsRef<[u8]>;
     /// The text, an array of ASCII.
     type Text: AsRef<[u8]>;
+
+    /// What the bits of this very ID mean.
+    fn format(&self) -> Format<'static> {
+        Self::FORMAT
+    }
 
     /// Reads [`Id::SIZE`] bytes; any are an ID.
     fn from_slice(bytes: &[u8]) -> Self;
@@ -79,3 +87,59 @@ pub trait Id: Copy + Ord + Hash + Debug + Display + Send + Sync + 'static {
         Ok(())
     }
 }
+
+/// Makes the ID of a format: its bytes, and the first text of its declaration.
+macro_rules! bytes_id {
+    ($what:literal, $size:literal, $text:literal, $digits:expr, $expected:literal) => {
+        #[doc = concat!("A ", $what, " ID, as its bytes.")]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct Id(pub [u8; $size]);
+
+        impl std::fmt::Display for Id {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                let text = $crate::id::Id::to_text(*self);
+                text.iter().try_for_each(|&c| std::fmt::Write::write_char(f, char::from(c)))
+            }
+        }
+
+        impl $crate::id::Id for Id {
+            const FORMAT: $crate::format::Format<'static> = FORMAT;
+            const WHAT: &'static str = concat!($what, " ID");
+            const TEXT_WHAT: &'static str = concat!($what, " text");
+            const SIZE: usize = $size;
+            const TEXT: usize = $text;
+            type Bytes = [u8; $size];
+            type Text = [u8; $text];
+
+            #[inline(always)]
+            fn from_slice(bytes: &[u8]) -> Self {
+                let mut id = [0; $size];
+                id.copy_from_slice(bytes);
+                Self(id)
+            }
+
+            #[inline(always)]
+            fn to_array(self) -> Self::Bytes {
+                self.0
+            }
+
+            #[inline(always)]
+            fn to_text(self) -> Self::Text {
+                $digits.encode(self.0)
+            }
+
+            #[inline(always)]
+            fn decode(text: &[u8]) -> Result<Self, usize> {
+                let text: &[u8; $text] = text.try_into().map_err(|_| text.len())?;
+                $digits.decode(text).map(Self)
+            }
+
+            fn expected(_: usize) -> &'static str {
+                $expected
+            }
+        }
+
+        const _: () = assert!(FORMAT.size() == $size && FORMAT.length() == $text);
+    };
+}
+pub(crate) use bytes_id;

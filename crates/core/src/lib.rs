@@ -11,6 +11,7 @@
 pub mod cell;
 pub mod codec;
 pub mod counting;
+pub mod entropy;
 pub mod error;
 pub mod fence;
 pub mod format;

@@ -6,30 +6,73 @@
 //! lock, and no two IDs of a generator are the same whatever the key.
 
 use crate::counting::{Counting, OnExhausted, OnRollback, Rules};
+use crate::error::Error;
 use crate::id::Id;
 use crate::keyed::Keyed;
 use crate::step::{Run, Window};
-use crate::units::{Tick, Timescale};
+use crate::units::{Tick, Timescale, UnixMs, UnixNs};
 
 /// A format whose IDs hold a tick and bits that count.
 pub trait Ticked: Id {
-    /// What its ticks are, counted from where its generators begin: not before 2010, so that a state fits one word.
-    const SCALE: Timescale;
-    /// How many ticks its generators have.
-    const TICKS: u64;
+    /// The name of the pool that its node numbers are leased from, and of their layout.
+    const POOL: &'static str;
+    /// The format's word for a node number.
+    const TERM: &'static str;
+    /// The bits of a node number.
+    const NODE_BITS: u32;
+    /// Whether every ID has one. Without, the bits are random that it would take the place of.
+    const HAS_NODE: bool;
     /// The bits that count within a tick: `2^SEQUENCE_BITS` IDs at most.
     const SEQUENCE_BITS: u32;
-    /// The bits of its node number.
-    const NODE_BITS: u32;
 
-    /// The `n`-th ID of a tick. `random` are the tick's random bits; `node` is the node number, without which a format that need
-    /// not have one is random in its place. IDs of one tick that differ in `node` or in `n` differ, whatever `random` is.
-    fn mint(tick: Tick, random: u128, node: Option<u64>, n: u32) -> Self;
+    /// The `n`-th ID of a time, in the format's own count. `random` are the tick's random bits. IDs of one time that differ in
+    /// `node` or in `n` differ, whatever `random` is.
+    fn mint(units: u64, random: u128, node: Option<u64>, n: u32) -> Self;
 
-    /// The ticks of its generators.
+    /// The smallest or the largest ID of a time, in the format's own count.
+    fn bound(units: u64, is_high: bool) -> Self;
+
+    /// What a generator's state counts: from 2010 on where the format begins earlier, so that it fits one word.
+    const SCALE: Timescale = {
+        let Timescale { epoch_ms, unit_ms } = Self::FORMAT.timescale();
+        Timescale { epoch_ms: if epoch_ms > YEAR_2010_MS { epoch_ms } else { YEAR_2010_MS }, unit_ms }
+    };
+    /// By how much the format's own count is ahead of that.
+    const AHEAD: u64 = {
+        let Timescale { epoch_ms, unit_ms } = Self::FORMAT.timescale();
+        (Self::SCALE.epoch_ms - epoch_ms) as u64 / unit_ms as u64
+    };
+    /// The ticks that generators have: all that are left to the format, and fit beside the count.
+    const WHOLE: Window = {
+        let (format, state) = ((1 << Self::FORMAT.width_of("time")) - Self::AHEAD, 1 << (63 - Self::SEQUENCE_BITS));
+        Window { floor: Tick(0), until: Tick(if format < state { format } else { state }) }
+    };
+
+    /// A tick in the format's own count.
+    #[inline(always)]
     #[must_use]
-    fn whole() -> Window {
-        Window { floor: Tick(0), until: Tick(Self::TICKS) }
+    fn units(tick: Tick) -> u64 {
+        tick.0 + Self::AHEAD
+    }
+
+    /// The tick of a time in the format's own count; the first one for those before it.
+    #[must_use]
+    fn tick(units: u64) -> Tick {
+        Tick(units.saturating_sub(Self::AHEAD))
+    }
+
+    /// An instant in the format's own count.
+    ///
+    /// # Errors
+    /// [`Error::Time`]: the format cannot hold it.
+    fn units_at(time: UnixNs) -> Result<u64, Error> {
+        let (scale, max) = (Self::FORMAT.timescale(), (1 << Self::FORMAT.width_of("time")) - 1);
+        let time = time.floor_ms();
+        scale.tick(time).map(|tick| tick.0).filter(|&units| units <= max).ok_or_else(|| Error::Time {
+            time,
+            first: scale.start(Tick(0)),
+            last: UnixMs(scale.start(Tick(max + 1)).0 - 1),
+        })
     }
 
     /// The state of a generator that has minted nothing. A clock that goes back is waited for by going on in the last tick,
@@ -38,13 +81,23 @@ pub trait Ticked: Id {
     fn counting() -> Counting {
         let rules = Rules {
             scale: Self::SCALE,
-            whole: Self::whole(),
+            whole: Self::WHOLE,
             sequence_bits: Self::SEQUENCE_BITS,
             on_rollback: OnRollback::Advance,
             on_exhausted: OnExhausted::Wait,
         };
-        Counting::new(rules, Self::whole())
+        Counting::new(rules, Self::WHOLE)
     }
+}
+
+/// 2010-01-01T00:00:00Z.
+const YEAR_2010_MS: i64 = 1_262_304_000_000;
+
+/// The lower bits of a number.
+#[inline(always)]
+#[must_use]
+pub const fn low(number: u128, bits: u32) -> u128 {
+    number & (u128::MAX >> (128 - bits))
 }
 
 /// The bits of a tick that were asked for last, with the function that they come from.

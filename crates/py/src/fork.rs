@@ -29,6 +29,13 @@ pub fn epoch() -> u64 {
     }
 }
 
+/// Whether it still is that epoch, for a hot call.
+#[inline(always)]
+pub fn is_in(epoch: u64) -> bool {
+    epoch == kernel::epoch_word().load(Ordering::Acquire)
+        && (kernel::is_wiped() || DRAWN_BY.load(Ordering::Relaxed) == std::process::id())
+}
+
 /// The epoch in which this process began: unlike [`epoch`], it changes by a fork alone, and so do those whom a lock may keep
 /// out for good because its holder stayed behind.
 pub fn birth() -> u64 {

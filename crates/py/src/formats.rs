@@ -203,8 +203,15 @@ fn here(py: Python<'_>, lists: &[&'static [format::Format<'static>]]) -> PyResul
     Ok(PyTuple::new(py, formats.collect::<Vec<_>>())?.unbind())
 }
 
-/// Adds what is declared to the module.
+/// Puts the classes and functions into the module, and what is declared.
 pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Format>()?;
+    module.add_class::<Part>()?;
+    module.add_function(wrap_pyfunction!(locality_node, module)?)?;
+    module.add_function(wrap_pyfunction!(of_layout, module)?)?;
+    module.add_function(wrap_pyfunction!(read_layout, module)?)?;
+    module.add_function(wrap_pyfunction!(read_pool_layout, module)?)?;
+    module.add_function(wrap_pyfunction!(write_layout, module)?)?;
     module.add("FORMATS", here(module.py(), &schemes::FORMATS)?)?;
     module.add("MAX_SHARDS", sno::MAX_SHARDS)?;
     module.add("LAST_RESORTS", here(module.py(), &schemes::LAST_RESORTS)?)

@@ -6,7 +6,7 @@
 
 use crate::clock::{Clock, Patience, Reason};
 use crate::fork::{self, Entry, Gate};
-use crate::leases::{Grant, Leases, Standing, Subject, Terms};
+use crate::leases::{Grant, KEYWORDS, Leases, Standing, Subject, Terms};
 use crate::{errors, hot, values};
 use mintage_core::counting::{Counting, OnExhausted, OnRollback};
 use mintage_core::mint::Mint;
@@ -35,6 +35,22 @@ impl<M: Mint> Seat<M> {
     /// A generator's state without a seat yet. It leases a number, or keeps the one that it was given.
     pub fn new(py: Python<'_>, mint: M, terms: Terms<'_>, subject: &Subject<'_>, given: Option<u64>) -> PyResult<Self> {
         let leases = Leases::new(py, &terms, subject)?;
+        Self::with(mint, terms, leases, given)
+    }
+
+    /// The same, of a scheme that leases only where it was told so.
+    pub fn on_request(
+        py: Python<'_>,
+        mint: M,
+        terms: Terms<'_>,
+        subject: &Subject<'_>,
+        given: Option<u64>,
+    ) -> PyResult<Self> {
+        let leases = if terms.is_given() { Leases::new(py, &terms, subject)? } else { None };
+        Self::with(mint, terms, leases, given)
+    }
+
+    fn with(mint: M, terms: Terms<'_>, leases: Option<Leases>, given: Option<u64>) -> PyResult<Self> {
         let given = given.filter(|_| leases.is_none());
         let mut seat = Self::free(mint, terms.clock, terms.max_wait_ms);
         (seat.leases, seat.given) = (leases, given);
@@ -148,7 +164,7 @@ pub trait Seated: PyClass<Frozen = True> + PyTypeInfo + Sync {
     fn own_node(&self, py: Python<'_>) -> PyResult<u64>;
 
     /// Puts a number in force, before the state is reset; without an origin that stays as it is.
-    fn occupy(&self, node: u64, origin: Option<Self::Origin>);
+    fn occupy(&self, py: Python<'_>, node: u64, origin: Option<Self::Origin>);
 
     /// Has the state start over in a forked child without a lease.
     fn forked(&self) {
@@ -159,13 +175,13 @@ pub trait Seated: PyClass<Frozen = True> + PyTypeInfo + Sync {
     fn refused(&self, py: Python<'_>, patience: &mut Patience, why: Refusal) -> PyResult<()>;
 
     /// The first ID of a run.
-    fn first(&self, run: Run, meta: u8) -> Self::Minted;
+    fn first(&self, py: Python<'_>, run: Run, meta: u8) -> Self::Minted;
 
     /// The object of an ID.
     fn object(py: Python<'_>, minted: Self::Minted) -> hot::Object;
 
     /// The IDs of a run, packed; `ids` has room for just so many.
-    fn write(&self, run: Run, meta: u8, ids: &mut [u8]);
+    fn write(&self, py: Python<'_>, run: Run, meta: u8, ids: &mut [u8]);
 }
 
 impl<G: Seated> hot::Mints for G {
@@ -173,13 +189,13 @@ impl<G: Seated> hot::Mints for G {
     const HAS_META: bool = G::HAS_META;
 
     #[inline(always)]
-    fn quick(&self, meta: u8) -> Option<Self::Minted> {
-        Some(self.first(self.seat().quick()?, meta))
+    fn quick(&self, py: Python<'_>, meta: u8) -> Option<Self::Minted> {
+        Some(self.first(py, self.seat().quick()?, meta))
     }
 
     fn slow(generator: &Bound<'_, Self>, meta: u8) -> PyResult<Self::Minted> {
         let run = take(generator, 1)?;
-        Ok(generator.get().first(run, meta))
+        Ok(generator.get().first(generator.py(), run, meta))
     }
 
     #[inline(always)]
@@ -203,7 +219,7 @@ pub fn seat<G: Seated>(slf: &Bound<'_, G>) -> PyResult<()> {
             let (node, origin) = (this.own_node(py)?, this.origin(py)?);
             let is_same = (fork::epoch(), seat.gate.turn()) == turn;
             if is_same && seat.gate.enter(py, given)? != Entry::Seated {
-                this.occupy(node, Some(origin));
+                this.occupy(py, node, Some(origin));
                 if entry == Entry::Forked {
                     this.forked();
                 }
@@ -214,7 +230,7 @@ pub fn seat<G: Seated>(slf: &Bound<'_, G>) -> PyResult<()> {
         // A clock that cannot be is not worth a lease.
         let (now, origin) = (seat.now(py)?, this.origin(py)?);
         if let Some(grant) = leases.seat(py, &seat.gate, slf.as_any(), seat.max_wait_ms)? {
-            settle(this, leases, &grant, now, Some(origin));
+            settle(this, py, leases, &grant, now, Some(origin));
             seat.open();
         }
     }
@@ -224,14 +240,21 @@ pub fn seat<G: Seated>(slf: &Bound<'_, G>) -> PyResult<()> {
 pub fn draw<G: Seated>(this: &G, py: Python<'_>) -> PyResult<()> {
     if this.seat().leases.is_none() {
         let (node, origin) = (this.own_node(py)?, this.origin(py)?);
-        this.occupy(node, Some(origin));
+        this.occupy(py, node, Some(origin));
         this.seat().open();
     }
     Ok(())
 }
 
 /// Mints under a grant from now on; a new one makes it start over. Says whether the window has moved.
-fn settle<G: Seated>(this: &G, leases: &Leases, grant: &Grant, now: Tick, origin: Option<G::Origin>) -> bool {
+fn settle<G: Seated>(
+    this: &G,
+    py: Python<'_>,
+    leases: &Leases,
+    grant: &Grant,
+    now: Tick,
+    origin: Option<G::Origin>,
+) -> bool {
     let seat = this.seat();
     let mut window = grant.window(seat.mint.scale(), seat.mint.whole());
     match leases.settle(grant) {
@@ -245,7 +268,7 @@ fn settle<G: Seated>(this: &G, leases: &Leases, grant: &Grant, now: Tick, origin
         *seat.history() = Window { floor: window.floor, until: from };
         window.floor = from;
     }
-    this.occupy(grant.node, origin);
+    this.occupy(py, grant.node, origin);
     seat.mint.reset(window);
     true
 }
@@ -271,7 +294,7 @@ pub fn take<G: Seated>(slf: &Bound<'_, G>, want: u32) -> PyResult<Run> {
             }
             Err(Refusal::Outside { tick }) => {
                 if let Some(leases) = &seat.leases {
-                    let settle = |grant: &Grant| settle(this, leases, grant, tick, None);
+                    let settle = |grant: &Grant| settle(this, py, leases, grant, tick, None);
                     leases.renew(py, &seat.gate, &mut patience, &seat.clock, settle)?;
                 }
             }
@@ -287,7 +310,7 @@ pub fn write<G: Seated>(slf: &Bound<'_, G>, ids: &mut [u8], meta: u8) -> PyResul
         let want = u32::try_from(rest.len() / G::SIZE).unwrap_or(u32::MAX).min(G::AT_ONCE);
         let run = take(slf, want)?;
         let (now, later) = rest.split_at_mut(run.count as usize * G::SIZE);
-        slf.get().write(run, meta, now);
+        slf.get().write(slf.py(), run, meta, now);
         rest = later;
         slf.py().check_signals()?;
     }
@@ -343,13 +366,31 @@ pub fn fill<G: Seated>(slf: &Bound<'_, G>, buffer: &Bound<'_, PyAny>, meta: u8) 
     hot::fill(&target, |ids| write(slf, ids, meta))
 }
 
-/// Makes the class of a scheme's generators, with a field `seat`: what all of them have in common is written here, its own
+/// Puts the raw methods in place, and the signature: what is the scheme's own, and the keywords of all.
+pub fn install<G: Seated>(py: Python<'_>, own: &str) -> PyResult<()> {
+    hot::sign::<G>(py, &format!("({own}, {KEYWORDS})"))?;
+    hot::install_generator::<G>(py)
+}
+
+/// Makes the class of a scheme's generators: what all of them have in common is written here, its own
 /// methods (among them its constructor and `new`) by the scheme.
 macro_rules! generator {
     (
         $(#[$doc:meta])*
+        pub struct $generator:ident in $module:literal ($field:ty)
+        $($own:tt)*
+    ) => {
+        generator! { @class $(#[$doc])* $generator $module [($field);] $($own)* }
+    };
+    (
+        $(#[$doc:meta])*
         pub struct $generator:ident in $module:literal { $($fields:tt)* }
         $($own:tt)*
+    ) => {
+        generator! { @class $(#[$doc])* $generator $module [{ $($fields)* }] $($own)* }
+    };
+    (
+        @class $(#[$doc:meta])* $generator:ident $module:literal [$($body:tt)*] $($own:tt)*
     ) => {
         $(#[$doc])*
         /// :param store: a URL or a Store where the node number is leased; by default ``MINTAGE_STORE``, or else the registry of
@@ -372,7 +413,7 @@ macro_rules! generator {
         ///
         /// Any call that reads ``clock`` raises ConfigError ``config.clock`` where what it returned is no int.
         #[pyclass(frozen, weakref, module = $module)]
-        pub struct $generator { $($fields)* }
+        pub struct $generator $($body)*
 
         impl $crate::hot::OfModule for $generator {
             fn of_module() -> &'static std::sync::atomic::AtomicPtr<pyo3::ffi::PyObject> {
@@ -389,12 +430,12 @@ macro_rules! generator {
             /// Has it start over with another grant at its next ID. Returns the first time, in Unix milliseconds, that it did
             /// not mint in; None where it never minted in this process. It takes no lock, and nothing runs in between.
             fn _unseat(&self) -> Option<i64> {
-                self.seat.unseat()
+                $crate::generator::Seated::seat(self).unseat()
             }
 
             /// Ends minting for good; closing twice does nothing.
             fn close(&self, py: Python<'_>) -> PyResult<()> {
-                self.seat.close(py)
+                $crate::generator::Seated::seat(self).close(py)
             }
 
             fn __iter__(slf: Py<Self>) -> Py<Self> {
@@ -411,7 +452,7 @@ macro_rules! generator {
 
             #[pyo3(signature = (*exc))]
             fn __exit__(&self, exc: &Bound<'_, PyAny>) -> PyResult<()> {
-                self.seat.close(exc.py())
+                $crate::generator::Seated::seat(self).close(exc.py())
             }
         }
     };

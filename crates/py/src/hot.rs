@@ -10,8 +10,9 @@
 
 #![allow(unsafe_code)]
 
+use crate::fields::Field;
 use crate::id::Class;
-use crate::{errors, values};
+use crate::{errors, fields, values};
 use mintage_core::id::Id as _;
 use mintage_core::units::UnixMs;
 use pyo3::buffer::PyUntypedBuffer;
@@ -22,7 +23,7 @@ use pyo3::pyclass::boolean_struct::True;
 use pyo3::types::{PyBytes, PyMemoryView, PyString};
 use pyo3::{Borrowed, PyClass, PyTypeInfo};
 use std::cell::{Cell, UnsafeCell};
-use std::ffi::{CStr, c_int};
+use std::ffi::{CStr, CString, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -155,6 +156,28 @@ pub fn clock_facts() -> (u64, u64) {
     (cycles_per_second(), MAX_AGE_NS)
 }
 
+// ---------------------------------------------------------------------------------------------------- under the GIL
+
+/// A value that whoever holds the GIL may change.
+pub struct Held<T>(UnsafeCell<T>);
+
+// SAFETY: touched only with the GIL held.
+unsafe impl<T: Send> Sync for Held<T> {}
+
+impl<T> Held<T> {
+    /// Holds a value.
+    pub const fn new(value: T) -> Self {
+        Self(UnsafeCell::new(value))
+    }
+
+    /// Lends the value; `use_it` must neither run Python nor ask for the value again.
+    #[inline(always)]
+    pub fn with<R>(&self, _: Python<'_>, use_it: impl FnOnce(&mut T) -> R) -> R {
+        // SAFETY: the token says that the GIL is held, and no Python runs that another could take it by.
+        use_it(unsafe { &mut *self.0.get() })
+    }
+}
+
 // ------------------------------------------------------------------------------------------------------ the free list
 
 /// Dead objects of one class, each with its type still referenced, to be born again.
@@ -266,7 +289,7 @@ pub trait Mints: PyClass<Frozen = True> + PyTypeInfo + Sync {
     /// Whether `new` takes a metabyte.
     const HAS_META: bool;
     /// The ID for a hot call: `None` sends it the slow way.
-    fn quick(&self, meta: u8) -> Option<Self::Minted>;
+    fn quick(&self, py: Python<'_>, meta: u8) -> Option<Self::Minted>;
     /// The name of the method that mints one.
     const NEW: &'static CStr = c"new";
     /// The ID for any other call: waits, advances, refuses.
@@ -295,7 +318,7 @@ unsafe fn mint<G: Mints>(generator: *mut ffi::PyObject, meta: u8) -> *mut ffi::P
         let py = Python::assume_attached();
         (py, Borrowed::from_ptr(py, generator).cast_unchecked::<G>())
     };
-    match generator.get().quick(meta) {
+    match generator.get().quick(py, meta) {
         Some(minted) => G::object(py, minted),
         None => mint_slowly(&generator, meta),
     }
@@ -484,6 +507,44 @@ pub fn install_id<C: Class>(py: Python<'_>) -> PyResult<()> {
         (*class.as_type_ptr()).tp_str = Some(str::<C>);
         ffi::PyType_Modified(class.as_type_ptr());
     }
+    Ok(())
+}
+
+/// Gives an ID class a property.
+pub fn install_field<C: Class>(py: Python<'_>, name: &str, field: Field, says: &str) -> PyResult<()> {
+    let class = py.get_type::<C>();
+    let [text, doc] = [name, says].map(|text| CString::new(text).unwrap_or_default().into_raw());
+    let property = ffi::PyGetSetDef {
+        name: text,
+        get: Some(get_field::<C>),
+        set: None,
+        doc,
+        closure: Box::into_raw(Box::new(field)).cast(),
+    };
+    // SAFETY: the definition and what it points to are leaked, as the interpreter requires; the class is ours and not in use
+    // yet.
+    unsafe {
+        let descriptor = ffi::PyDescr_NewGetSet(class.as_type_ptr(), Box::leak(Box::new(property)));
+        class.setattr(name, Bound::from_owned_ptr_or_err(py, descriptor)?)
+    }
+}
+
+unsafe extern "C" fn get_field<C: Class>(id: *mut ffi::PyObject, field: *mut c_void) -> *mut ffi::PyObject {
+    guarded(|py| {
+        // SAFETY: the descriptor has checked that this is an object of class C; the closure is what `install_field` leaked.
+        let (id, field) =
+            unsafe { (Borrowed::from_ptr(py, id).cast_unchecked::<C>(), *field.cast::<Field>().cast_const()) };
+        fields::get(py, id.get(), field).map(Py::into_ptr)
+    })
+}
+
+/// Gives a class the signature that `inspect.signature` finds.
+pub fn sign<T: PyTypeInfo>(py: Python<'_>, signature: &str) -> PyResult<()> {
+    let class = py.get_type::<T>();
+    let text = format!("{}{signature}\n--\n\n", class.name()?);
+    let text = CString::new(text).map_err(|_| PySystemError::new_err("a signature holds a NUL"))?;
+    // SAFETY: the text is leaked, as the class is never freed; that is ours and not in use yet. Its docstring is elsewhere.
+    unsafe { (*class.as_type_ptr()).tp_doc = text.into_raw() };
     Ok(())
 }
 

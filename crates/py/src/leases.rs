@@ -24,6 +24,10 @@ pub struct Terms<'py> {
     given: Bound<'py, PyDict>,
 }
 
+/// How they stand in the signature of every generator.
+pub const KEYWORDS: &str = "store=None, nodes=None, never_used=False, pool=None, span_ms=None, on_lease_lost=None, \
+                            clock=None, max_wait_ms=1000";
+
 /// What `mintage.leasing.tenancy` takes of them, as it was given.
 const OPTIONS: [&str; 5] = ["store", "nodes", "pool", "span_ms", "on_lease_lost"];
 
@@ -49,7 +53,8 @@ impl<'py> Terms<'py> {
         Ok(terms)
     }
 
-    fn is_given(&self) -> bool {
+    /// Whether anything was said about a lease.
+    pub fn is_given(&self) -> bool {
         self.never_used || !self.given.is_empty()
     }
 }

@@ -6,7 +6,9 @@
 #![allow(missing_docs, reason = "pyo3 makes undocumented items; what Python sees is documented")]
 
 mod clock;
+mod entropy;
 mod errors;
+mod fields;
 mod fork;
 mod formats;
 mod generator;
@@ -15,10 +17,12 @@ mod id;
 mod kernel;
 mod leases;
 mod locality;
+mod schemes;
 mod sequence;
 mod service;
 mod sno;
 mod snowflake;
+mod ticked;
 mod values;
 
 use pyo3::prelude::*;
@@ -27,66 +31,11 @@ use pyo3::prelude::*;
 #[pymodule(gil_used = true)]
 mod _core {
     use super::*;
+    use pyo3::exceptions::PyTypeError;
     use pyo3::types::{PyBytes, PyDict};
 
     #[pymodule_export]
     use clock::ManualClock;
-
-    #[pymodule(gil_used = true)]
-    mod sno {
-        #[pymodule_export]
-        use crate::sno::{
-            Array, ArrayIterator, Generator, Overflow, Snapshot, SnoId, encode_into, max_at, min_at, parse_into,
-        };
-    }
-
-    #[pymodule(gil_used = true)]
-    mod snowflake {
-        #[pymodule_export]
-        use crate::snowflake::{Generator, Layout, Parts, node_from_macs, to_lines};
-        use pyo3::prelude::*;
-
-        #[pymodule_init]
-        fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-            crate::snowflake::add_layouts(module)
-        }
-    }
-
-    #[pymodule(gil_used = true)]
-    mod locality {
-        #[pymodule_export]
-        use crate::locality::{Array, ArrayIterator, Generator, LocalityId};
-    }
-
-    #[pymodule(gil_used = true)]
-    mod formats {
-        #[pymodule_export]
-        use crate::formats::{Format, Part, locality_node, of_layout, read_layout, read_pool_layout, write_layout};
-        use pyo3::prelude::*;
-
-        #[pymodule_init]
-        fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-            crate::formats::add(module)
-        }
-    }
-
-    #[pymodule(gil_used = true)]
-    mod sequence {
-        #[pymodule_export]
-        use crate::sequence::{Pool, Sequence};
-    }
-
-    #[pymodule(gil_used = true)]
-    mod service {
-        #[pymodule_export]
-        use crate::service::{Bucket, HttpSession, Lane, RespSession, is_trace};
-        #[pymodule_export]
-        const MOST_ALLOC: u32 = mintage_wire::http::MOST_ALLOC;
-        #[pymodule_export]
-        const MOST_ALLOC_NAME: usize = mintage_wire::http::MOST_ALLOC_NAME;
-        #[pymodule_export]
-        const MOST_WORDS: usize = mintage_wire::resp::MOST_WORDS;
-    }
 
     /// What the cached tick knows of this machine: cycles a second (0: nothing is cached) and the largest age in ns.
     #[pyfunction]
@@ -143,28 +92,14 @@ mod _core {
     #[pyo3(signature = (method, module, /))]
     fn as_function<'py>(method: &Bound<'py, PyAny>, module: &str) -> PyResult<Bound<'py, PyAny>> {
         let generator = method.getattr("__self__")?;
-        if let Ok(generator) = generator.cast::<crate::sno::Generator>() {
-            hot::function_of_module(generator, module)
-        } else if let Ok(generator) = generator.cast::<crate::snowflake::Generator>() {
-            hot::function_of_module(generator, module)
-        } else {
-            hot::function_of_module(generator.cast::<crate::locality::Generator>()?, module)
-        }
+        let other = || PyTypeError::new_err("method is not the method of a generator");
+        schemes::function_of(&generator, module).unwrap_or_else(|| Err(other()))
     }
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-        let py = module.py();
         module.add("build_profile", if cfg!(debug_assertions) { "debug" } else { "release" })?;
-        // Submodules of an extension are importable by name only where they are registered.
-        let modules = py.import("sys")?.getattr("modules")?;
-        for name in ["sno", "snowflake", "locality", "formats", "sequence", "service"] {
-            modules.set_item(format!("mintage._core.{name}"), module.getattr(name)?)?;
-        }
         kernel::watch_forks()?;
-        super::sno::install(py)?;
-        super::snowflake::install(py)?;
-        super::locality::install(py)?;
-        super::sequence::install(py)
+        schemes::add_modules(module)
     }
 }

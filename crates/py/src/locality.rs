@@ -156,7 +156,7 @@ impl Seated for Generator {
         Ok(scheme::node_of(self.given_pid.unwrap_or_else(|| std::process::id() as u16), mac))
     }
 
-    fn occupy(&self, node: u64, start: Option<u32>) {
+    fn occupy(&self, _: Python<'_>, node: u64, start: Option<u32>) {
         self.origin.store(node, Ordering::Relaxed);
         if let Some(start) = start {
             self.start.store(start, Ordering::Relaxed);
@@ -172,7 +172,7 @@ impl Seated for Generator {
     }
 
     #[inline(always)]
-    fn first(&self, run: Run, _: u8) -> scheme::Id {
+    fn first(&self, _: Python<'_>, run: Run, _: u8) -> scheme::Id {
         self.id(run, 0)
     }
 
@@ -181,7 +181,7 @@ impl Seated for Generator {
         hot::object(py, LocalityId(minted))
     }
 
-    fn write(&self, run: Run, _: u8, ids: &mut [u8]) {
+    fn write(&self, _: Python<'_>, run: Run, _: u8, ids: &mut [u8]) {
         for (index, place) in (0..).zip(ids.as_chunks_mut::<{ scheme::SIZE }>().0) {
             *place = self.id(run, index).0.to_be_bytes();
         }
@@ -244,9 +244,6 @@ generator! {
 
     #[new]
     #[pyo3(signature = (mode = Defaulted::OUT, *, pid = None, mac = None, counter = None, **keywords))]
-    #[pyo3(text_signature = "(mode='variable', *, pid=None, mac=None, counter=None, store=None, nodes=None, \
-                             never_used=False, pool=None, span_ms=None, on_lease_lost=None, clock=None, \
-                             max_wait_ms=1000)")]
     fn py_new(
         py: Python<'_>,
         mode: Defaulted<'_>,
@@ -371,9 +368,14 @@ generator! {
     }
 }
 
-/// Puts the raw methods in place.
-pub fn install(py: Python<'_>) -> PyResult<()> {
+/// Puts the classes and functions into the module.
+pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    module.add_class::<LocalityId>()?;
+    module.add_class::<Array>()?;
+    module.add_class::<ArrayIterator>()?;
+    module.add_class::<Generator>()?;
     hot::install_id::<LocalityId>(py)?;
     hot::install_array::<Array>(py);
-    hot::install_generator::<Generator>(py)
+    generator::install::<Generator>(py, "mode='variable', *, pid=None, mac=None, counter=None")
 }

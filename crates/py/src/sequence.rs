@@ -67,7 +67,7 @@ impl hot::Mints for Sequence {
     const NEW: &'static std::ffi::CStr = c"next";
 
     #[inline(always)]
-    fn quick(&self, _: u8) -> Option<u64> {
+    fn quick(&self, _: Python<'_>, _: u8) -> Option<u64> {
         if !self.gate.is_fast() {
             return None;
         }
@@ -319,7 +319,9 @@ impl Sequence {
     }
 }
 
-/// Puts the raw methods in place.
-pub fn install(py: Python<'_>) -> PyResult<()> {
-    hot::install_generator::<Sequence>(py)
+/// Puts the classes and functions into the module.
+pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Pool>()?;
+    module.add_class::<Sequence>()?;
+    hot::install_generator::<Sequence>(module.py())
 }

@@ -128,7 +128,7 @@ impl Lane {
         let mut parts: Vec<Segment> = Vec::with_capacity(1);
         let sequence = line.sequence.get();
         if left == 1 {
-            parts.extend(sequence.quick(0).map(|first| Segment { first, count: 1, stride: 1 }));
+            parts.extend(sequence.quick(py, 0).map(|first| Segment { first, count: 1, stride: 1 }));
             left -= parts.len() as u32;
         }
         if left > 0 && sequence.level() < u64::from(left) {
@@ -371,7 +371,7 @@ fn command(py: Python<'_>, lane: &Lane, access: &mut Access, words: &[&[u8]], re
         Some(Hot::Incr(namespace)) => {
             let Some(line) = access.line(lane, namespace) else { return Ok(false) };
             let sequence = line.sequence.get();
-            let taken = match sequence.quick(0) {
+            let taken = match sequence.quick(py, 0) {
                 Some(taken) => taken,
                 None => match sequence.take_held(py, 1)? {
                     Some(taken) => taken.first,
@@ -562,4 +562,16 @@ impl HttpSession {
         }
         self.access.allow(self.lane.get(), namespace);
     }
+}
+
+/// Puts the classes and functions into the module.
+pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Bucket>()?;
+    module.add_class::<HttpSession>()?;
+    module.add_class::<Lane>()?;
+    module.add_class::<RespSession>()?;
+    module.add_function(wrap_pyfunction!(is_trace, module)?)?;
+    module.add("MOST_ALLOC", mintage_wire::http::MOST_ALLOC)?;
+    module.add("MOST_ALLOC_NAME", mintage_wire::http::MOST_ALLOC_NAME)?;
+    module.add("MOST_WORDS", mintage_wire::resp::MOST_WORDS)
 }

@@ -220,7 +220,7 @@ impl Seated for Generator {
         self.seat.given.map_or_else(|| values::random(py).map(|drawn| drawn & scheme::PARTITION.max()), Ok)
     }
 
-    fn occupy(&self, node: u64, _: Option<()>) {
+    fn occupy(&self, _: Python<'_>, node: u64, _: Option<()>) {
         let shards = u64::from(if self.seat.leases.is_some() { self.shards } else { 1 });
         if shards > 1 {
             self.seat.mint.bind(Bounds::shard((node % shards) as u32, self.shards));
@@ -241,7 +241,7 @@ impl Seated for Generator {
     }
 
     #[inline(always)]
-    fn first(&self, run: Run, meta: u8) -> scheme::Id {
+    fn first(&self, _: Python<'_>, run: Run, meta: u8) -> scheme::Id {
         scheme::Id::new(run.tick, meta, self.partition.load(Ordering::Relaxed), run.first as u16)
     }
 
@@ -250,7 +250,7 @@ impl Seated for Generator {
         hot::object(py, SnoId(minted))
     }
 
-    fn write(&self, run: Run, meta: u8, ids: &mut [u8]) {
+    fn write(&self, _: Python<'_>, run: Run, meta: u8, ids: &mut [u8]) {
         let partition = self.partition.load(Ordering::Relaxed);
         for (sequence, id) in (run.first..).zip(ids.chunks_exact_mut(scheme::SIZE)) {
             id.copy_from_slice(&scheme::Id::new(run.tick, meta, partition, sequence as u16).to_bytes());
@@ -367,11 +367,6 @@ generator! {
     #[new]
     #[pyo3(signature = (partition = None, *, sequence_min = Defaulted::OUT, sequence_max = Defaulted::OUT, on_overflow = None,
                         shards = None, **keywords))]
-    #[pyo3(
-        text_signature = "(partition=None, *, sequence_min=0, sequence_max=65535, on_overflow=None, store=None, nodes=None, \
-                             shards=1, never_used=False, pool=None, span_ms=None, on_lease_lost=None, clock=None, \
-                             max_wait_ms=1000)"
-    )]
     fn py_new(
         py: Python<'_>,
         partition: Option<&Bound<'_, PyAny>>,
@@ -769,9 +764,23 @@ pub fn parse_into(text: &Bound<'_, PyAny>, ids: &Bound<'_, PyAny>) -> PyResult<u
     Ok(count)
 }
 
-/// Puts the raw methods in place.
-pub fn install(py: Python<'_>) -> PyResult<()> {
+/// Puts the classes and functions into the module.
+pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    module.add_class::<SnoId>()?;
+    module.add_class::<Array>()?;
+    module.add_class::<ArrayIterator>()?;
+    module.add_class::<Generator>()?;
+    module.add_class::<Overflow>()?;
+    module.add_class::<Snapshot>()?;
+    module.add_function(wrap_pyfunction!(min_at, module)?)?;
+    module.add_function(wrap_pyfunction!(max_at, module)?)?;
+    module.add_function(wrap_pyfunction!(encode_into, module)?)?;
+    module.add_function(wrap_pyfunction!(parse_into, module)?)?;
     hot::install_id::<SnoId>(py)?;
     hot::install_array::<Array>(py);
-    hot::install_generator::<Generator>(py)
+    generator::install::<Generator>(
+        py,
+        "partition=None, *, sequence_min=0, sequence_max=65535, on_overflow=None, shards=1",
+    )
 }

@@ -229,7 +229,7 @@ impl Seated for Generator {
         self.seat.given.map_or_else(|| values::random(py).map(|drawn| drawn & self.layout.0.max_node()), Ok)
     }
 
-    fn occupy(&self, node: u64, _: Option<()>) {
+    fn occupy(&self, _: Python<'_>, node: u64, _: Option<()>) {
         self.node.store(node, Ordering::Relaxed);
         self.placed.store(self.layout.0.place_node(node), Ordering::Relaxed);
     }
@@ -239,7 +239,7 @@ impl Seated for Generator {
     }
 
     #[inline(always)]
-    fn first(&self, run: Run, _: u8) -> u64 {
+    fn first(&self, _: Python<'_>, run: Run, _: u8) -> u64 {
         self.stamp.first(run, self.placed.load(Ordering::Relaxed))
     }
 
@@ -248,8 +248,8 @@ impl Seated for Generator {
         hot::int(py, minted)
     }
 
-    fn write(&self, run: Run, _: u8, ids: &mut [u8]) {
-        let mut id = self.first(run, 0);
+    fn write(&self, _: Python<'_>, run: Run, _: u8, ids: &mut [u8]) {
+        let mut id = self.stamp.first(run, self.placed.load(Ordering::Relaxed));
         for place in ids.as_chunks_mut::<8>().0 {
             *place = id.to_ne_bytes();
             id = id.wrapping_add(self.stamp.stride());
@@ -280,9 +280,6 @@ generator! {
 
     #[new]
     #[pyo3(signature = (node = None, *, layout = None, on_rollback = Defaulted::OUT, on_exhausted = Defaulted::OUT, **keywords))]
-    #[pyo3(text_signature = "(node=None, *, layout=..., on_rollback='advance', on_exhausted='wait', store=None, \
-                             nodes=None, never_used=False, pool=None, span_ms=None, on_lease_lost=None, clock=None, \
-                             max_wait_ms=1000)")]
     fn py_new(
         py: Python<'_>,
         node: Option<&Bound<'_, PyAny>>,
@@ -386,13 +383,6 @@ fn declared(index: usize) -> PyResult<Layout> {
     Ok(Layout(scheme::Layout::of(&scheme::FORMATS[index])))
 }
 
-/// Adds the declared layouts to the module.
-pub fn add_layouts(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    (scheme::FORMATS.iter().enumerate()).try_for_each(|(index, format)| {
-        module.add(format.layout.unwrap_or_default().to_ascii_uppercase(), declared(index)?)
-    })
-}
-
 /// The node number that the Java class of the callicoder article derives from a host's MAC addresses, 0 to 1023.
 ///
 /// Each is 12 hex digits, optionally in pairs joined by ``:`` or ``-``, in the order of the interfaces. For reading a
@@ -432,7 +422,15 @@ pub fn to_lines<'py>(ids: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
     Ok(PyBytes::new(ids.py(), &lines))
 }
 
-/// Puts the raw methods in place.
-pub fn install(py: Python<'_>) -> PyResult<()> {
-    hot::install_generator::<Generator>(py)
+/// Puts the classes and functions into the module.
+pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Layout>()?;
+    module.add_class::<Parts>()?;
+    module.add_class::<Generator>()?;
+    module.add_function(wrap_pyfunction!(node_from_macs, module)?)?;
+    module.add_function(wrap_pyfunction!(to_lines, module)?)?;
+    for (index, format) in scheme::FORMATS.iter().enumerate() {
+        module.add(format.layout.unwrap_or_default().to_ascii_uppercase(), declared(index)?)?;
+    }
+    generator::install::<Generator>(module.py(), "node=None, *, layout=..., on_rollback='advance', on_exhausted='wait'")
 }

@@ -1,12 +1,34 @@
-from collections.abc import Callable
-from typing import Final, TypeAlias, TypeVar, final
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from typing import (
+    Final,
+    Generic,
+    Literal,
+    Self,
+    SupportsIndex,
+    TypeAlias,
+    TypedDict,
+    TypeVar,
+    final,
+    overload,
+    type_check_only,
+)
+
+from typing_extensions import Buffer
+
+from mintage.store import Store
 
 from . import formats as formats
+from . import ksuid as ksuid
 from . import locality as locality
+from . import objectid as objectid
+from . import sandflake as sandflake
 from . import sequence as sequence
 from . import service as service
 from . import sno as sno
 from . import snowflake as snowflake
+from . import ulid as ulid
+from . import xid as xid
 
 __all__ = [
     "ManualClock",
@@ -18,12 +40,17 @@ __all__ = [
     "epoch",
     "formats",
     "kernel_random",
+    "ksuid",
     "locality",
+    "objectid",
+    "sandflake",
     "sequence",
     "service",
     "sno",
     "snowflake",
     "start_epoch",
+    "ulid",
+    "xid",
 ]
 
 build_profile: Final[str]
@@ -51,3 +78,76 @@ class ManualClock:
     def __call__(self) -> int: ...
 
 _Clock: TypeAlias = ManualClock | Callable[[], int]
+
+# What all IDs, arrays and generators have; a scheme's stub adds its own.
+
+@type_check_only
+class _ID:
+    def __new__(cls, value: Buffer, /) -> Self: ...
+    def __bytes__(self) -> bytes: ...
+    def __int__(self) -> int: ...
+    def __hash__(self) -> int: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __lt__(self, other: Self, /) -> bool: ...
+    def __le__(self, other: Self, /) -> bool: ...
+    def __gt__(self, other: Self, /) -> bool: ...
+    def __ge__(self, other: Self, /) -> bool: ...
+    def __reduce__(self) -> tuple[type[Self], tuple[bytes]]: ...
+    def __copy__(self) -> Self: ...
+    def __deepcopy__(self, memo: object, /) -> Self: ...
+
+@type_check_only
+class _TimedID(_ID):
+    @property
+    def time(self) -> datetime: ...
+    @property
+    def timestamp_ms(self) -> int: ...
+    @property
+    def timestamp_ns(self) -> int: ...
+
+_I = TypeVar("_I")
+
+@type_check_only
+class _Array(Generic[_I]):
+    SIZE: Final[int]
+    def __new__(cls, data: Buffer = b"", /) -> Self: ...
+    def encode(self) -> bytes: ...
+    def to_lines(self) -> bytes: ...
+    def tolist(self) -> list[_I]: ...
+    def tobytes(self) -> bytes: ...
+    def __len__(self) -> int: ...
+    @overload
+    def __getitem__(self, index: SupportsIndex, /) -> _I: ...
+    @overload
+    def __getitem__(self, index: slice, /) -> Self: ...
+    def __contains__(self, value: object, /) -> bool: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __reduce__(self) -> tuple[type[Self], tuple[bytes]]: ...
+    def __buffer__(self, flags: int, /) -> memoryview: ...
+
+@type_check_only
+class _ArrayIterator(Iterator[_I]):
+    def __iter__(self) -> Self: ...
+    def __next__(self) -> _I: ...
+
+@type_check_only
+class _Generator(Iterator[_I]):
+    def new(self) -> _I: ...
+    def fill(self, buffer: Buffer) -> int: ...
+    def close(self) -> None: ...
+    def __iter__(self) -> Self: ...
+    def __next__(self) -> _I: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(self, *exc: object) -> None: ...
+
+@type_check_only
+class _Lease(TypedDict, total=False):  # noqa: PYI049 - the schemes use it
+    store: str | Store | None
+    nodes: range | None
+    never_used: bool
+    pool: str | None
+    span_ms: int | None
+    on_lease_lost: Literal["raise", "move"] | None
+    clock: _Clock | None
+    max_wait_ms: int

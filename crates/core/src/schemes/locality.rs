@@ -166,6 +166,7 @@ impl fmt::Display for Id {
 }
 
 impl id::Id for Id {
+    const FORMAT: Format<'static> = FORMAT;
     const WHAT: &'static str = "locality ID";
     const TEXT_WHAT: &'static str = "UUID text";
     const SIZE: usize = SIZE;

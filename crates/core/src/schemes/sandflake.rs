@@ -16,6 +16,9 @@
 
 use crate::codec::positional::{BASE32_CROCKFORD, Digits};
 use crate::format::{Clock, Format, Part, Role, Show, Text};
+use crate::id::bytes_id;
+use crate::layout::Field;
+use crate::ticked::{Ticked, low};
 
 /// The text.
 pub const DIGITS: &Digits = &Digits::new(BASE32_CROCKFORD, 26).padded(2);
@@ -34,3 +37,31 @@ pub const FORMAT: Format = Format::new(
 )
 .timed(Clock::UNIX_MS)
 .written(&[Text::Digits(DIGITS)]);
+
+bytes_id!("sandflake", 16, 26, DIGITS, "one of 0123456789ABCDEFGHJKMNPQRSTVWXYZ, the last one of 048CGMRW");
+
+const TIME: Field = FORMAT.field("time");
+const WORKER: Field = FORMAT.field("worker");
+const SEQUENCE: Field = FORMAT.field("sequence");
+const RANDOM: Field = FORMAT.field("random");
+
+/// The original begins each millisecond's sequence at 0, and so after a clock that went back repeats times and numbers of which
+/// only 24 random bits are another. Here the sequence goes on in the last millisecond.
+impl Ticked for Id {
+    const POOL: &'static str = "sandflake";
+    const TERM: &'static str = "worker";
+    const NODE_BITS: u32 = WORKER.bits;
+    const HAS_NODE: bool = true;
+    const SEQUENCE_BITS: u32 = 21;
+
+    #[inline(always)]
+    fn mint(units: u64, random: u128, node: Option<u64>, n: u32) -> Self {
+        let random = low(random.wrapping_add(u128::from(n)), RANDOM.bits) as u64;
+        let place = TIME.put(units) | WORKER.put(node.unwrap_or(0));
+        Self((place | SEQUENCE.put(n.into()) | RANDOM.put(random)).to_be_bytes())
+    }
+
+    fn bound(units: u64, is_high: bool) -> Self {
+        Self((TIME.put(units) | if is_high { low(u128::MAX, TIME.shift) } else { 0 }).to_be_bytes())
+    }
+}

@@ -210,6 +210,7 @@ impl fmt::Display for Id {
 }
 
 impl id::Id for Id {
+    const FORMAT: Format<'static> = FORMAT;
     const WHAT: &'static str = "sno ID";
     const TEXT_WHAT: &'static str = "sno text";
     const SIZE: usize = SIZE;

@@ -1,0 +1,56 @@
+//! Random bytes for IDs and keys: one generator a process, which all threads share under the GIL.
+//!
+//! It is seeded by the kernel at first use and again in a later epoch (a fork, or `mintage.after_restore()`), after so many
+//! bytes, and after a second: a copy of the process that nobody tells of draws the same for no longer than that. The vDSO's
+//! `getrandom` is no way around it: its state is in this memory as well, and nobody can tell it of a restore.
+
+use crate::{fork, hot, values};
+use mintage_core::entropy::Entropy;
+use mintage_core::units::UnixMs;
+use pyo3::prelude::*;
+
+const LONGEST_MS: i64 = 1000;
+
+struct Source {
+    entropy: Entropy,
+    epoch: u64,
+    seeded: UnixMs,
+}
+
+static SOURCE: hot::Held<Source> = hot::Held::new(Source { entropy: Entropy::new(), epoch: 0, seeded: UnixMs(0) });
+
+/// Fills `bytes`; `false` where the kernel has to be asked first.
+#[inline(always)]
+pub fn quick(py: Python<'_>, bytes: &mut [u8]) -> bool {
+    SOURCE.with(py, |source| {
+        let age_ms = hot::now().0 - source.seeded.0;
+        fork::is_in(source.epoch) && (0..LONGEST_MS).contains(&age_ms) && source.entropy.fill(bytes)
+    })
+}
+
+/// Fills `bytes`.
+///
+/// `GenerationError`: `system.random`.
+pub fn fill(py: Python<'_>, bytes: &mut [u8]) -> PyResult<()> {
+    for part in bytes.chunks_mut(1 << 16) {
+        if !quick(py, part) {
+            let mut seed = [0; 32];
+            values::draw(py, &mut seed)?;
+            SOURCE.with(py, |source| {
+                source.entropy.seed(seed);
+                (source.epoch, source.seeded) = (fork::epoch(), hot::now());
+            });
+            // The clock may have been stepped in between: that ends no seed that is as new as this one.
+            let is_filled = SOURCE.with(py, |source| source.entropy.fill(part));
+            debug_assert!(is_filled, "a seed is good for more than that");
+        }
+    }
+    Ok(())
+}
+
+/// So many random bytes.
+pub fn bytes<const N: usize>(py: Python<'_>) -> PyResult<[u8; N]> {
+    let mut bytes = [0; N];
+    fill(py, &mut bytes)?;
+    Ok(bytes)
+}

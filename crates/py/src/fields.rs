@@ -1,0 +1,186 @@
+//! The fields of IDs, as their format declares them: read, composed, replaced.
+
+use crate::id::Class;
+use crate::{errors, hot, values};
+use mintage_core::error::Error;
+use mintage_core::format::{self, Format, MS, Part, Role, Show, Value};
+use mintage_core::id::Id;
+use mintage_core::units::{UnixMs, UnixNs};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString};
+
+/// What Python reads of an ID by name.
+#[derive(Clone, Copy)]
+pub enum Field {
+    /// A part's value.
+    Part(&'static str),
+    /// When it was minted, as an aware datetime.
+    Time,
+    /// The same in milliseconds since the Unix epoch.
+    TimestampMs,
+    /// The same in nanoseconds.
+    TimestampNs,
+}
+
+/// The fields of a format, with what is said of each: its parts in their order, and its time in three units.
+pub fn of(format: &Format<'static>) -> Vec<(&'static str, Field, String)> {
+    let mut fields = Vec::new();
+    if format.clock.is_some() {
+        fields.push((
+            "time",
+            Field::Time,
+            "When it was minted: an aware UTC datetime, floored to milliseconds.".into(),
+        ));
+        let said = |unit| format!("When it was minted, in {unit} since the Unix epoch.");
+        fields.push(("timestamp_ms", Field::TimestampMs, said("milliseconds")));
+        fields.push(("timestamp_ns", Field::TimestampNs, said("nanoseconds")));
+    }
+    for part in format.parts.iter().filter(|part| !(format.clock.is_some() && part.name == "time")) {
+        let says = format.says(part).unwrap_or_default();
+        let unit = if part.show == Show::Hex { "as hexadecimal digits" } else { "as a number" };
+        fields.push((part.name, Field::Part(part.name), format!("{} bits, {unit}: {says}.", part.bits)));
+    }
+    fields
+}
+
+fn placed(format: &Format<'static>, name: &str) -> Option<(&'static Part<'static>, u32)> {
+    format.placed().find(|(part, _)| part.name == name)
+}
+
+/// A field of an ID.
+pub fn get<C: Class>(py: Python<'_>, id: &C, field: Field) -> PyResult<Py<PyAny>> {
+    let (format, bytes) = (id.id().format(), id.id().to_array());
+    let missing = |name: &str| {
+        let message = format!("{} {} is a {}, which has no {name}", C::Id::WHAT, id.id(), format.name());
+        errors::field(py, "field.version", &message)
+    };
+    let ns = |name| format.time_ns(bytes.as_ref()).ok_or_else(|| missing(name));
+    Ok(match field {
+        Field::Time => values::datetime(py, UnixNs(ns("time")?).floor_ms())?.into_any().unbind(),
+        Field::TimestampMs => ns("timestamp_ms")?.div_euclid(MS.into()).into_pyobject(py)?.into_any().unbind(),
+        Field::TimestampNs => ns("timestamp_ns")?.into_pyobject(py)?.into_any().unbind(),
+        Field::Part(name) => {
+            let (part, low) = placed(&format, name).ok_or_else(|| missing(name))?;
+            match format.explain(part, low, bytes.as_ref()).0 {
+                Value::Number(number) => number.into_pyobject(py)?.into_any().unbind(),
+                Value::Text(text) => PyString::new(py, &text).into_any().unbind(),
+            }
+        }
+    })
+}
+
+/// Gives an ID class its fields, of all the formats that its IDs can have.
+pub fn install<C: Class>(py: Python<'_>, formats: &[Format<'static>]) -> PyResult<()> {
+    let mut known = Vec::new();
+    for (name, field, says) in formats.iter().flat_map(of) {
+        if !known.contains(&name) {
+            known.push(name);
+            hot::install_field::<C>(py, name, field, &says)?;
+        }
+    }
+    Ok(())
+}
+
+/// The ID of a format that has these fields.
+pub fn from_parts<C: Class>(
+    py: Python<'_>,
+    fields: Option<&Bound<'_, PyDict>>,
+    format: Format<'static>,
+) -> PyResult<C> {
+    let mut bytes = vec![0; format.size()];
+    for (part, low) in format.placed() {
+        if let format::Only::Is(value) = part.only {
+            format::put_bits(&mut bytes, low, value);
+        }
+    }
+    let is_timed = put(py, &format, &mut bytes, fields)?;
+    if format.clock.is_some() && !is_timed {
+        let message = "from_parts() needs timestamp_ms or timestamp_ns";
+        return Err(PyTypeError::new_err(message));
+    }
+    Ok(C::of(C::Id::from_slice(&bytes)))
+}
+
+/// The same ID with these fields.
+pub fn replace<C: Class>(py: Python<'_>, id: C, fields: Option<&Bound<'_, PyDict>>) -> PyResult<C> {
+    let mut bytes = id.id().to_array().as_ref().to_vec();
+    put(py, &id.id().format(), &mut bytes, fields)?;
+    Ok(C::of(C::Id::from_slice(&bytes)))
+}
+
+/// Puts fields in their places; says whether a time was among them.
+fn put(
+    py: Python<'_>,
+    format: &Format<'static>,
+    bytes: &mut [u8],
+    fields: Option<&Bound<'_, PyDict>>,
+) -> PyResult<bool> {
+    let mut is_timed = false;
+    for (name, value) in fields.into_iter().flatten() {
+        let name: String = name.extract()?;
+        match (name.as_str(), format.clock) {
+            ("timestamp_ms" | "timestamp_ns", Some(_)) if is_timed => {
+                return Err(PyTypeError::new_err("timestamp_ms and timestamp_ns are the same field: give one of them"));
+            }
+            ("timestamp_ms" | "timestamp_ns", Some(_)) => {
+                let unit = if name == "timestamp_ms" { i128::from(MS) } else { 1 };
+                put_time(format, bytes, values::saturated(&value, &name)?.saturating_mul(unit))?;
+                is_timed = true;
+            }
+            (name, clock) => {
+                let settable =
+                    |part: &Part<'_>| part.role != Role::Fixed && !(clock.is_some() && part.role == Role::Time);
+                let Some((part, low)) = placed(format, name).filter(|(part, _)| settable(part)) else {
+                    return Err(PyTypeError::new_err(format!("there is no field '{name}' to give")));
+                };
+                clear_bits(bytes, low, part.bits);
+                format::put_bits(bytes, low, number(py, part, &value)?);
+            }
+        }
+    }
+    Ok(is_timed)
+}
+
+fn clear_bits(bytes: &mut [u8], low: u32, bits: u32) {
+    let size = bytes.len() * 8;
+    for bit in low..low + bits {
+        bytes[(size - 1 - bit as usize) / 8] &= !(1 << (bit % 8));
+    }
+}
+
+fn put_time(format: &Format<'static>, bytes: &mut [u8], ns: i128) -> PyResult<()> {
+    let Some(clock) = format.clock else { return Ok(()) };
+    let bits: u32 = clock.parts.iter().filter_map(|name| placed(format, name)).map(|(part, _)| part.bits).sum();
+    let ticks = ns.saturating_sub(clock.epoch_ns).div_euclid(clock.tick_ns.into());
+    let ms_at = |tick: i128| UnixNs(clock.epoch_ns + tick * i128::from(clock.tick_ns)).floor_ms();
+    if !(0..1_i128 << bits).contains(&ticks) {
+        let last = UnixMs(ms_at(1 << bits).0.saturating_sub(1));
+        return Err(errors::value(Error::Time { time: UnixNs(ns).floor_ms(), first: ms_at(0), last }));
+    }
+    let mut left = bits;
+    for (part, low) in clock.parts.iter().filter_map(|name| placed(format, name)) {
+        left -= part.bits;
+        clear_bits(bytes, low, part.bits);
+        format::put_bits(bytes, low, (ticks as u128 >> left) & (u128::MAX >> (128 - part.bits)));
+    }
+    Ok(())
+}
+
+/// A part's bits: a number, or hexadecimal digits for what is shown as such.
+fn number(py: Python<'_>, part: &Part<'_>, value: &Bound<'_, PyAny>) -> PyResult<u128> {
+    let max = u128::MAX >> (128 - part.bits);
+    if part.show != Show::Hex || value.cast::<PyString>().is_err() {
+        return match value.extract::<u128>() {
+            Ok(number) if number <= max => Ok(number),
+            _ => values::field(value, part.name, max),
+        };
+    }
+    let (text, digits) = (values::text(value, part.name)?, part.bits.div_ceil(4) as usize);
+    let is_hex = text.len() == digits && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    u128::from_str_radix(&text, 16).ok().filter(|&number| is_hex && number <= max).ok_or_else(|| {
+        let shown: String = text.chars().take(40).collect();
+        let message = format!("{} {shown:?} is not {digits} hex digits of {} bits", part.name, part.bits);
+        errors::field(py, "field.format", &message)
+    })
+}

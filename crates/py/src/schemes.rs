@@ -1,0 +1,115 @@
+//! One row a scheme: its module, and what its default generator's `new` is made of.
+
+use crate::ticked::ticked;
+use crate::{formats, hot, locality, sequence, service, sno, snowflake};
+use pyo3::prelude::*;
+
+type Add = fn(&Bound<'_, PyModule>) -> PyResult<()>;
+type AsFunction = for<'py> fn(&Bound<'py, PyAny>, &str) -> Option<PyResult<Bound<'py, PyAny>>>;
+
+/// Every submodule of the extension, and how a generator of it becomes a function of a Python module.
+const MODULES: &[(&str, Add, Option<AsFunction>)] = &[
+    ("sno", sno::add, Some(as_function::<sno::Generator>)),
+    ("snowflake", snowflake::add, Some(as_function::<snowflake::Generator>)),
+    ("locality", locality::add, Some(as_function::<locality::Generator>)),
+    ("ulid", ulid::add, Some(as_function::<ulid::Generator>)),
+    ("ksuid", ksuid::add, Some(as_function::<ksuid::Generator>)),
+    ("xid", xid::add, Some(as_function::<xid::Generator>)),
+    ("objectid", objectid::add, Some(as_function::<objectid::Generator>)),
+    ("sandflake", sandflake::add, Some(as_function::<sandflake::Generator>)),
+    ("formats", formats::add, None),
+    ("sequence", sequence::add, None),
+    ("service", service::add, None),
+];
+
+mod ulid {
+    super::ticked! {
+        /// A ULID: 16 bytes, of which the first 48 bits are milliseconds, and 26 characters.
+        Ulid(mintage_core::schemes::ulid::Id) in "mintage.ulid", "ulid", 16 bytes, 26 characters:
+        "Reads 26 characters of Crockford's base 32, in either case; the first is 7 at most."
+        /// Mints ULIDs; safe to share between threads.
+        ///
+        /// Within a millisecond, and while the clock is behind, each is 1 more than the one before it.
+        ///
+        /// :param node: 0 to 2^24 - 1, in place of the upper 24 of the 80 random bits; without one, and without a lease, all 80 are
+        ///     random.
+        node
+    }
+}
+
+mod ksuid {
+    super::ticked! {
+        /// A KSUID: 20 bytes, of which the first 32 bits are seconds since 2014-05-13T16:53:20Z, and 27 characters.
+        Ksuid(mintage_core::schemes::ksuid::Id) in "mintage.ksuid", "ksuid", 20 bytes, 27 characters:
+        "Reads 27 characters of ``0-9A-Za-z``, ``aWgEPTl1tmebfsQzFP4bxwgy80V`` at most."
+        /// Mints KSUIDs; safe to share between threads.
+        ///
+        /// Within a second, and while the clock is behind, each is 1 more than the one before it.
+        ///
+        /// :param node: 0 to 2^32 - 1, in place of the upper 32 of the 128 random bits; without one, and without a lease, all 128 are
+        ///     random.
+        node
+    }
+}
+
+mod xid {
+    super::ticked! {
+        /// An xid: 12 bytes, of which the first 32 bits are seconds, and 20 characters.
+        Xid(mintage_core::schemes::xid::Id) in "mintage.xid", "xid", 12 bytes, 20 characters:
+        "Reads 20 characters of ``0-9a-v``, lower case; the last is 0 or g."
+        /// Mints xids; safe to share between threads.
+        ///
+        /// :param node: 0 to 2^40 - 1, machine above pid; without one, and without a lease, it is drawn at random, anew in every
+        ///     forked child.
+        node
+    }
+}
+
+mod objectid {
+    super::ticked! {
+        /// An ObjectId of MongoDB's: 12 bytes, of which the first 32 bits are seconds, and 24 characters.
+        ObjectId(mintage_core::schemes::objectid::Id) in "mintage.objectid", "objectid", 12 bytes, 24 characters:
+        "Reads 24 hex digits of either case."
+        /// Mints ObjectIds; safe to share between threads.
+        ///
+        /// :param process: 0 to 2^40 - 1; without one, and without a lease, it is drawn at random, anew in every forked child.
+        process
+    }
+}
+
+mod sandflake {
+    super::ticked! {
+        /// A Sandflake: 16 bytes, of which the first 48 bits are milliseconds, and 26 characters.
+        Sandflake(mintage_core::schemes::sandflake::Id) in "mintage.sandflake", "sandflake", 16 bytes, 26 characters:
+        "Reads 26 characters of Crockford's base 32, upper case; the last 2 of their 130 bits are 0."
+        /// Mints Sandflakes; safe to share between threads.
+        ///
+        /// :param worker: 0 to 2^32 - 1; without one, and without a lease, it is drawn at random, anew in every forked child.
+        worker
+    }
+}
+
+fn as_function<'py, G: hot::OfModule>(
+    generator: &Bound<'py, PyAny>,
+    module: &str,
+) -> Option<PyResult<Bound<'py, PyAny>>> {
+    generator.cast::<G>().ok().map(|generator| hot::function_of_module(generator, module))
+}
+
+/// Adds the submodules, importable by name as only what is registered is.
+pub fn add_modules(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    let modules = py.import("sys")?.getattr("modules")?;
+    for (name, add, _) in MODULES {
+        let submodule = PyModule::new(py, &format!("mintage._core.{name}"))?;
+        add(&submodule)?;
+        module.add(*name, &submodule)?;
+        modules.set_item(format!("mintage._core.{name}"), submodule)?;
+    }
+    Ok(())
+}
+
+/// A generator's bound method `new` as a function of the module of this name; `None` where it is no generator.
+pub fn function_of<'py>(generator: &Bound<'py, PyAny>, module: &str) -> Option<PyResult<Bound<'py, PyAny>>> {
+    MODULES.iter().find_map(|(_, _, as_function)| as_function.and_then(|make| make(generator, module)))
+}

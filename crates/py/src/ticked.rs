@@ -1,0 +1,318 @@
+//! Generators of formats that hold a tick and, below it, bits that count on from a random start.
+
+use crate::clock::Patience;
+use crate::generator::{self, Seat, Seated};
+use crate::leases::{Subject, Terms};
+use crate::{entropy, errors, hot, id, values};
+use mintage_core::counting::Counting;
+use mintage_core::id::Id as _;
+use mintage_core::step::{Refusal, Run};
+use mintage_core::ticked::{Drawn, Ticked};
+use mintage_core::units::Tick;
+use pyo3::prelude::*;
+use pyo3::pyclass::boolean_struct::True;
+use pyo3::types::PyDict;
+use pyo3::{PyClass, PyTypeInfo};
+use std::marker::PhantomData;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What stands for no node number.
+const NONE: u64 = u64::MAX;
+
+/// A generator of such IDs.
+pub struct Ticking<T: Ticked> {
+    pub seat: Seat<Counting>,
+    node: AtomicU64,
+    /// Anew for each seat: so no two processes count on from the same bits.
+    drawn: hot::Held<Drawn>,
+    of: PhantomData<fn() -> T>,
+}
+
+impl<T: Ticked> Ticking<T> {
+    /// A generator with the node number that it was given, or leases because it was told so, or draws.
+    pub fn new(
+        py: Python<'_>,
+        node: Option<&Bound<'_, PyAny>>,
+        keywords: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Self> {
+        let size = 1_u64 << T::NODE_BITS;
+        let given = node.map(|node| values::node(node, T::TERM, size - 1)).transpose()?;
+        let subject = Subject { scheme: T::POOL, layout: T::POOL, size, node: given, choices: 1, own_mac: None };
+        let seat = Seat::on_request(py, T::counting(), Terms::read(py, keywords)?, &subject, given)?;
+        let drawn = hot::Held::new(Drawn::new([0; 16]));
+        Ok(Self { seat, node: AtomicU64::new(given.unwrap_or(NONE)), drawn, of: PhantomData })
+    }
+
+    /// The node number, where it has one.
+    #[inline(always)]
+    pub fn node(&self) -> Option<u64> {
+        Some(self.node.load(Ordering::Relaxed)).filter(|&node| node != NONE)
+    }
+}
+
+/// A class of such generators.
+pub trait Class: PyClass<Frozen = True> + PyTypeInfo + Sync {
+    /// The class of its IDs.
+    type Id: id::Class;
+    fn ticking(&self) -> &Ticking<<Self::Id as id::Class>::Id>
+    where
+        <Self::Id as id::Class>::Id: Ticked;
+}
+
+impl<G: Class> Seated for G
+where
+    <G::Id as id::Class>::Id: Ticked,
+{
+    type Mint = Counting;
+    type Minted = <G::Id as id::Class>::Id;
+    /// A key for the bits that a seat draws.
+    type Origin = [u8; 16];
+    const TERM: &'static str = Self::Minted::TERM;
+    const SIZE: usize = Self::Minted::SIZE;
+
+    #[inline(always)]
+    fn seat(&self) -> &Seat<Counting> {
+        &self.ticking().seat
+    }
+
+    fn origin(&self, py: Python<'_>) -> PyResult<[u8; 16]> {
+        entropy::bytes(py)
+    }
+
+    fn own_node(&self, py: Python<'_>) -> PyResult<u64> {
+        match self.seat().given {
+            Some(node) => Ok(node),
+            None if Self::Minted::HAS_NODE => {
+                Ok(u64::from_ne_bytes(entropy::bytes(py)?) & ((1 << Self::Minted::NODE_BITS) - 1))
+            }
+            None => Ok(NONE),
+        }
+    }
+
+    fn occupy(&self, py: Python<'_>, node: u64, key: Option<[u8; 16]>) {
+        let ticking = self.ticking();
+        ticking.node.store(node, Ordering::Relaxed);
+        if let Some(key) = key {
+            ticking.drawn.with(py, |drawn| *drawn = Drawn::new(key));
+        }
+    }
+
+    fn refused(&self, py: Python<'_>, patience: &mut Patience, why: Refusal) -> PyResult<()> {
+        self.seat().wait(py, patience, why)
+    }
+
+    #[inline(always)]
+    fn first(&self, py: Python<'_>, run: Run, _: u8) -> Self::Minted {
+        let ticking = self.ticking();
+        let random = ticking.drawn.with(py, |drawn| drawn.of(run));
+        Self::Minted::mint(Self::Minted::units(Tick(run.tick)), random, ticking.node(), run.first)
+    }
+
+    #[inline(always)]
+    fn object(py: Python<'_>, minted: Self::Minted) -> hot::Object {
+        hot::object(py, <G::Id as id::Class>::of(minted))
+    }
+
+    fn write(&self, py: Python<'_>, run: Run, _: u8, ids: &mut [u8]) {
+        let ticking = self.ticking();
+        let random = ticking.drawn.with(py, |drawn| drawn.of(run));
+        let (units, node) = (Self::Minted::units(Tick(run.tick)), ticking.node());
+        for (n, id) in (run.first..).zip(ids.chunks_exact_mut(Self::SIZE)) {
+            id.copy_from_slice(Self::Minted::mint(units, random, node, n).to_array().as_ref());
+        }
+    }
+}
+
+/// The ID of a given time, random in all that its format leaves to chance.
+pub fn new_at<G: Class>(slf: &Bound<'_, G>, time: &Bound<'_, PyAny>) -> PyResult<G::Id>
+where
+    <G::Id as id::Class>::Id: Ticked,
+{
+    type Id<G> = <<G as Class>::Id as id::Class>::Id;
+    let (this, py, time) = (slf.get(), slf.py(), values::time(time)?);
+    let units = Id::<G>::units_at(time).map_err(errors::value)?;
+    generator::seat_at(slf, time, Id::<G>::tick(units))?;
+    let random = u128::from_ne_bytes(entropy::bytes(py)?);
+    let n = u32::from_ne_bytes(entropy::bytes(py)?) & ((1 << Id::<G>::SEQUENCE_BITS) - 1);
+    Ok(<G::Id as id::Class>::of(Id::<G>::mint(units, random, this.ticking().node(), n)))
+}
+
+/// The smallest or the largest ID of a time's tick.
+pub fn bound<C: id::Class>(time: &Bound<'_, PyAny>, is_high: bool) -> PyResult<C>
+where
+    C::Id: Ticked,
+{
+    let units = C::Id::units_at(values::time(time)?).map_err(errors::value)?;
+    Ok(C::of(C::Id::bound(units, is_high)))
+}
+
+/// Makes the classes and functions of such a format's module.
+///
+/// `ticked! { /// of the ID; Name(core::Id) in module, word, bytes, characters: "what parse reads"; /// of the generator; "node" }`
+macro_rules! ticked {
+    (
+        $(#[$doc:meta])*
+        $class:ident($core:ty) in $module:literal, $word:literal, $size:literal bytes, $text:literal characters: $reads:literal
+        $(#[$about:meta])*
+        $term:ident
+        $({ $($own:tt)* })?
+    ) => {
+        use pyo3::basic::CompareOp;
+        use pyo3::prelude::*;
+        use pyo3::types::{PyBytes, PyDict, PyType};
+        use $crate::generator::{self, generator};
+        use $crate::id::id;
+        use $crate::ticked::{self, Ticking};
+        use $crate::values::Defaulted;
+        use $crate::{fields, hot};
+
+        id! {
+            $(#[$doc])*
+            ///
+            /// ID(value)
+            ///
+            #[doc = concat!("``value`` is ", $size, " bytes.")]
+            $class($core) in $module, $word, $size bytes, $text characters: $reads
+            {
+                $($($own)*)?
+
+                /// Composes an ID from its fields, by their names: its time as ``timestamp_ms`` or ``timestamp_ns``, since the Unix
+                /// epoch, and the others, 0 where they are left out. Hexadecimal digits stand for what is no number.
+                ///
+                /// :raises ArgumentError: a value of the wrong type.
+                /// :raises FieldError: ``time.range``, ``field.range`` or ``field.format``.
+                #[staticmethod]
+                #[pyo3(signature = (**fields))]
+                fn from_parts(py: Python<'_>, fields: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+                    fields::from_parts(py, fields, <$core as mintage_core::id::Id>::FORMAT)
+                }
+
+                /// The same ID with other fields, as :meth:`from_parts` takes them.
+                ///
+                /// :raises ArgumentError: a value of the wrong type.
+                /// :raises FieldError: ``time.range``, ``field.range`` or ``field.format``.
+                #[pyo3(signature = (**fields))]
+                fn replace(&self, py: Python<'_>, fields: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+                    fields::replace(py, *self, fields)
+                }
+            }
+        }
+
+        impl ticked::Class for Generator {
+            type Id = $class;
+
+            #[inline(always)]
+            fn ticking(&self) -> &Ticking<$core> {
+                &self.0
+            }
+        }
+
+        generator! {
+            $(#[$about])*
+            pub struct Generator in $module (Ticking<$core>)
+
+            #[new]
+            #[pyo3(signature = ($term = None, **keywords))]
+            fn py_new(
+                py: Python<'_>,
+                $term: Option<&Bound<'_, PyAny>>,
+                keywords: Option<&Bound<'_, PyDict>>,
+            ) -> PyResult<Self> {
+                let made = Self(Ticking::new(py, $term, keywords)?);
+                generator::draw(&made, py)?;
+                Ok(made)
+            }
+
+            /// Mints an ID.
+            ///
+            /// :raises GenerationError: ``sequence.exhausted`` when it would wait longer than ``max_wait_ms``; ``clock.range``,
+            ///     ``fork.shared_node``, ``generator.closed``, ``system.random``.
+            #[pyo3(name = "new")]
+            fn mint_one(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+                hot::minted(slf, 0)
+            }
+
+            /// Mints an ID of a given time, for old rows: an aware datetime, or nanoseconds since the Unix epoch. All that the
+            /// format leaves to chance is random.
+            ///
+            /// :raises ArgumentError: ``time`` is neither.
+            /// :raises FieldError: ``time.naive``, ``time.range``.
+            /// :raises LeaseError: ``lease.history``: it leases its number from a store without ``never_used``, or the time is not
+            ///     before its lease.
+            /// :raises GenerationError: ``fork.shared_node``, ``generator.closed``, ``system.random``.
+            #[pyo3(signature = (time))]
+            fn new_at(slf: &Bound<'_, Self>, time: &Bound<'_, PyAny>) -> PyResult<$class> {
+                ticked::new_at(slf, time)
+            }
+
+            /// Mints ``n`` IDs, 0 to 2^31 - 1, into one :class:`Array`.
+            ///
+            /// :raises ArgumentError: ``n`` is not an int.
+            /// :raises FieldError: ``field.range``.
+            /// :raises GenerationError: as :meth:`new`.
+            #[pyo3(signature = (n))]
+            fn batch(slf: &Bound<'_, Self>, n: &Bound<'_, PyAny>) -> PyResult<Array> {
+                Ok(Array { data: generator::batch(slf, n, 0)?.unbind() })
+            }
+
+            #[doc = concat!("Fills a writable buffer of bytes, or of void items of ", $size, " (numpy's ``V", $size, "``), with IDs, and returns how many.")]
+            ///
+            /// :raises ArgumentError: ``buffer`` has no buffer.
+            /// :raises ConfigError: ``config.buffer``: other items, read-only, not contiguous, or not a whole number of IDs.
+            /// :raises GenerationError: as :meth:`new`; what was minted until then is in the buffer.
+            #[pyo3(signature = (buffer))]
+            fn fill(slf: &Bound<'_, Self>, buffer: &Bound<'_, PyAny>) -> PyResult<usize> {
+                generator::fill(slf, buffer, 0)
+            }
+
+            /// The number that its IDs hold in place of random bits; None where it was neither given nor leased one.
+            ///
+            /// :raises GenerationError: ``fork.shared_node``.
+            #[getter]
+            fn $term(slf: &Bound<'_, Self>) -> PyResult<Option<u64>> {
+                generator::seat_to_look(slf)?;
+                Ok(slf.get().0.node())
+            }
+
+            fn __repr__(&self) -> String {
+                concat!("<", $word, ".Generator>").into()
+            }
+        }
+
+        /// The smallest ID of the tick that a time lies in: the lower bound of a range query.
+        ///
+        /// :raises ArgumentError: ``time`` is neither an aware datetime nor an int of nanoseconds.
+        /// :raises FieldError: ``time.naive`` or ``time.range``.
+        #[pyfunction]
+        #[pyo3(signature = (time, /))]
+        fn min_at(time: &Bound<'_, PyAny>) -> PyResult<$class> {
+            ticked::bound(time, false)
+        }
+
+        /// The largest ID of the tick that a time lies in: the upper bound of a range query.
+        ///
+        /// :raises ArgumentError: ``time`` is neither an aware datetime nor an int of nanoseconds.
+        /// :raises FieldError: ``time.naive`` or ``time.range``.
+        #[pyfunction]
+        #[pyo3(signature = (time, /))]
+        fn max_at(time: &Bound<'_, PyAny>) -> PyResult<$class> {
+            ticked::bound(time, true)
+        }
+
+        /// Puts the classes and functions into the format's module.
+        pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
+            let py = module.py();
+            module.add_class::<$class>()?;
+            module.add_class::<Array>()?;
+            module.add_class::<ArrayIterator>()?;
+            module.add_class::<Generator>()?;
+            module.add_function(wrap_pyfunction!(min_at, module)?)?;
+            module.add_function(wrap_pyfunction!(max_at, module)?)?;
+            hot::install_id::<$class>(py)?;
+            fields::install::<$class>(py, &[<$core as mintage_core::id::Id>::FORMAT])?;
+            hot::install_array::<Array>(py);
+            generator::install::<Generator>(py, concat!(stringify!($term), "=None, *"))
+        }
+    };
+}
+pub(crate) use ticked;

@@ -1,0 +1,61 @@
+from datetime import datetime
+from typing import final
+
+from typing_extensions import Buffer, Unpack
+
+from . import _Array, _ArrayIterator, _Generator, _Lease, _TimedID
+
+__all__ = ["ID", "Array", "ArrayIterator", "Generator", "max_at", "min_at"]
+
+@final
+class ID(_TimedID):
+    @staticmethod
+    def parse(text: str, /) -> ID: ...
+    @staticmethod
+    def from_bytes(value: Buffer, /) -> ID: ...
+    @staticmethod
+    def from_int(value: int, /) -> ID: ...
+    @staticmethod
+    def from_parts(
+        *,
+        timestamp_ms: int = ...,
+        timestamp_ns: int = ...,
+        machine: str | int = ...,
+        pid: int = ...,
+        counter: int = ...,
+    ) -> ID: ...
+    def replace(
+        self,
+        *,
+        timestamp_ms: int = ...,
+        timestamp_ns: int = ...,
+        machine: str | int = ...,
+        pid: int = ...,
+        counter: int = ...,
+    ) -> ID: ...
+    @property
+    def machine(self) -> str: ...
+    @property
+    def pid(self) -> int: ...
+    @property
+    def counter(self) -> int: ...
+
+@final
+class Array(_Array[ID]):
+    @staticmethod
+    def parse(text: str | Buffer, /) -> Array: ...
+    def __iter__(self) -> ArrayIterator: ...
+
+@final
+class ArrayIterator(_ArrayIterator[ID]): ...
+
+@final
+class Generator(_Generator[ID]):
+    def __new__(cls, node: int | None = None, **lease: Unpack[_Lease]) -> Generator: ...
+    def batch(self, n: int) -> Array: ...
+    def new_at(self, time: datetime | int) -> ID: ...
+    @property
+    def node(self) -> int | None: ...
+
+def max_at(time: datetime | int, /) -> ID: ...
+def min_at(time: datetime | int, /) -> ID: ...

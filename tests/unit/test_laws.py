@@ -1,0 +1,349 @@
+"""What every ID and every generator promises, whatever the scheme; a scheme's own tests have only what is its own."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import threading
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mintage import ksuid, locality, objectid, sandflake, sno, ulid, xid
+from mintage.errors import FieldError, GenerationError, LeaseError, MintError, ParseError
+from mintage.store.memory import MemoryStore
+from mintage.testing import ManualClock
+from tests.unit.test_fork import Child
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+TICKED = [ulid, ksuid, xid, objectid, sandflake]
+"""Formats of a tick and bits that count, which lease only where they are told to."""
+SCHEMES = [sno, locality, *TICKED]
+NOW_NS = 1_700_000_000_123_456_789
+MS, SECOND = 1_000_000, 1_000_000_000
+
+each = pytest.mark.parametrize("scheme", SCHEMES, ids=lambda scheme: scheme.__name__.split(".")[-1])
+each_ticked = pytest.mark.parametrize("scheme", TICKED, ids=lambda scheme: scheme.__name__.split(".")[-1])
+
+
+def size_of(scheme: ModuleType) -> int:
+    size: int = scheme.Array.SIZE
+    return size
+
+
+def unit_ns(scheme: ModuleType) -> int:
+    """How long a tick is."""
+    return SECOND if scheme in (ksuid, xid, objectid) else MS
+
+
+# --- IDs -------------------------------------------------------------------------------------------------------------
+
+
+@each
+@given(data=st.data())
+def test_an_id_is_its_bytes_its_text_and_its_integer(scheme: Any, data: st.DataObject) -> None:
+    raw = data.draw(st.binary(min_size=size_of(scheme), max_size=size_of(scheme)))
+    one = scheme.ID(raw)
+    assert bytes(one) == raw
+    assert int(one) == int.from_bytes(raw, "big")
+    for again in (scheme.ID.from_bytes(raw), scheme.ID.parse(str(one)), scheme.ID.from_int(int(one))):
+        assert again == one
+        assert hash(again) == hash(one)
+    assert eval(repr(one), {one.__class__.__module__.split(".")[-1]: scheme}) == one
+    assert pickle.loads(pickle.dumps(one)) == copy.copy(one) == copy.deepcopy(one) == one
+    assert one != raw
+    assert one != str(one)
+
+
+@each
+@given(data=st.data())
+def test_ids_sort_as_their_bytes_and_their_texts_do(scheme: Any, data: st.DataObject) -> None:
+    raw = st.binary(min_size=size_of(scheme), max_size=size_of(scheme))
+    few = data.draw(st.lists(raw, min_size=2, max_size=6))
+    ids = sorted(scheme.ID(each) for each in few)
+    assert [bytes(each) for each in ids] == sorted(few)
+    assert [str(each) for each in ids] == sorted(str(scheme.ID(each)) for each in few)
+    with pytest.raises(TypeError):
+        assert ids[0] < bytes(ids[1])
+
+
+@each
+@given(text=st.text(max_size=60))
+def test_text_is_an_id_or_an_error_that_says_where(scheme: Any, text: str) -> None:
+    try:
+        one = scheme.ID.parse(text)
+    except ParseError as error:
+        refused = error
+    else:
+        assert len(str(one)) == len(text)
+        return
+    assert refused.code in {"parse.length", "parse.character"}
+    assert refused.code == "parse.length" or 0 <= (refused.position or 0) < len(text)
+
+
+@each
+@given(data=st.data())
+def test_a_wrong_character_is_named_by_its_position(scheme: Any, data: st.DataObject) -> None:
+    text = list(str(scheme.new()))
+    at = data.draw(st.integers(0, len(text) - 1))
+    text[at] = data.draw(st.sampled_from("!~ é_"))
+    with pytest.raises(ParseError) as refused:
+        scheme.ID.parse("".join(text))
+    assert (refused.value.code, refused.value.position) == ("parse.character", at)
+
+
+@each
+def test_integers_outside_the_bits_are_refused(scheme: Any) -> None:
+    top = 1 << 8 * size_of(scheme)
+    assert bytes(scheme.ID.from_int(top - 1)) == b"\xff" * size_of(scheme)
+    for wrong in (-1, top, top << 200):
+        with pytest.raises(FieldError) as refused:
+            scheme.ID.from_int(wrong)
+        assert refused.value.code == "field.range"
+    for unfit in ("7", 1.0, None):
+        with pytest.raises(MintError) as refused_type:
+            scheme.ID.from_int(unfit)
+        assert refused_type.value.code == "argument.type"
+
+
+@each
+@pytest.mark.parametrize("length", [0, 1, 200])
+def test_other_lengths_are_no_id(scheme: Any, length: int) -> None:
+    for read, wrong in ((scheme.ID, b"x" * length), (scheme.ID.parse, "0" * length)):
+        with pytest.raises(ParseError) as refused:
+            read(wrong)
+        assert refused.value.code == "parse.length"
+
+
+# --- arrays ----------------------------------------------------------------------------------------------------------
+
+
+@each
+def test_an_array_is_its_ids_in_order(scheme: Any) -> None:
+    array = scheme.Generator().batch(50)
+    ids = array.tolist()
+    assert len(array) == len(set(ids)) == 50
+    assert list(array) == ids == [array[i] for i in range(50)]
+    assert array.tobytes() == bytes(memoryview(array)) == b"".join(map(bytes, ids))
+    assert array.encode() == "".join(map(str, ids)).encode()
+    assert array.to_lines() == "".join(f"{each}\n" for each in ids).encode()
+    assert scheme.Array(array) == scheme.Array.parse(array.encode()) == pickle.loads(pickle.dumps(array)) == array
+    assert array[3:40:5].tolist() == ids[3:40:5]
+    assert array[::-1].tolist() == ids[::-1]
+    assert ids[7] in array
+    assert scheme.ID(b"\0" * size_of(scheme)) not in array
+    assert "x" not in array
+    for wrong in (50, -51):
+        with pytest.raises(IndexError):
+            array[wrong]
+
+
+@each
+def test_packed_text_is_wrong_at_a_position(scheme: Any) -> None:
+    text = bytearray(scheme.Generator().batch(9).encode())
+    at = len(text) - 3
+    text[at : at + 1] = b"!"
+    with pytest.raises(ParseError) as refused:
+        scheme.Array.parse(text)
+    assert refused.value.position == at
+
+
+# --- generators ------------------------------------------------------------------------------------------------------
+
+
+@each
+def test_ids_minted_one_by_one_in_batches_and_into_buffers_are_all_different(scheme: Any) -> None:
+    with scheme.Generator() as generator:
+        ids = [generator.new() for _ in range(1000)] + list(generator.batch(1000))
+        buffer = bytearray(1000 * size_of(scheme))
+        assert generator.fill(buffer) == 1000
+        ids += [*scheme.Array(buffer), *(one for one, _ in zip(generator, range(1000), strict=False))]
+        assert len(set(ids)) == 4000
+    with pytest.raises(GenerationError) as refused:
+        generator.new()
+    assert refused.value.code == "generator.closed"
+
+
+@each
+def test_threads_that_share_a_generator_mint_no_id_twice(scheme: Any) -> None:
+    generator, ids = scheme.Generator(), []
+
+    def mint() -> None:
+        ids.extend([generator.new() for _ in range(3000)])
+
+    threads = [threading.Thread(target=mint) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(set(ids)) == 12_000
+
+
+@each
+def test_forked_children_mint_nothing_that_their_parent_or_another_does(scheme: Any) -> None:
+    generator = scheme.Generator()
+    generator.new()
+
+    def mint() -> list[str]:
+        return [str(generator.new()) for _ in range(200)] + [str(scheme.new()) for _ in range(200)]
+
+    children = [Child(mint) for _ in range(4)]
+    ids = mint() + [one for child in children for one in child.result()]
+    assert len(set(ids)) == 2000
+
+
+# --- formats of a tick and bits that count ----------------------------------------------------------------------------
+
+
+@each_ticked
+def test_ids_of_a_generator_grow_also_while_the_clock_stands_or_goes_back(scheme: Any) -> None:
+    clock = ManualClock(NOW_NS)
+    generator = scheme.Generator(1, clock=clock)
+    counts = scheme in (xid, objectid)
+    last = generator.new()
+    for step_ns in (0, 0, 3 * SECOND, 0, -2 * SECOND, 0, -3600 * SECOND, 0, 7200 * SECOND, 0):
+        clock.advance(step_ns)
+        one = generator.new()
+        # A second's counter starts anywhere in the lower half: what sorts is the time, and the count within it.
+        assert one > last or (counts and one.timestamp_ns == last.timestamp_ns)
+        assert one.timestamp_ns >= last.timestamp_ns
+        last = one
+
+
+@each_ticked
+def test_a_time_in_every_unit_is_the_tick_that_the_clock_read(scheme: Any) -> None:
+    one = scheme.Generator(clock=ManualClock(NOW_NS)).new()
+    begin = NOW_NS - NOW_NS % unit_ns(scheme)
+    assert (one.timestamp_ns, one.timestamp_ms) == (begin, begin // MS)
+    assert one.time == datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=begin // MS)
+
+
+@each_ticked
+def test_a_batch_is_of_one_count(scheme: Any) -> None:
+    clock = ManualClock(NOW_NS)
+    generator = scheme.Generator(clock=clock)
+    ids = [generator.new(), *generator.batch(500), generator.new()]
+    assert len(set(ids)) == 502
+    assert len({one.timestamp_ns for one in ids}) == 1
+
+
+@each_ticked
+def test_two_generators_of_one_tick_have_nothing_in_common_without_a_number(scheme: Any) -> None:
+    clock = ManualClock(NOW_NS)
+    ids = [one for _ in range(50) for one in scheme.Generator(clock=clock).batch(20)]
+    assert len(set(ids)) == 1000
+
+
+@each_ticked
+def test_a_number_of_its_own_is_held_by_every_id_and_refused_to_a_fork(scheme: Any) -> None:
+    clock = ManualClock(NOW_NS)
+    first, second = scheme.Generator(0, clock=clock), scheme.Generator(1, clock=clock)
+    tops = {(int(one) - int(scheme.min_at(NOW_NS))).bit_length() for one in first.batch(5)}
+    assert max(tops) < max((int(one) - int(scheme.min_at(NOW_NS))).bit_length() for one in second.batch(5))
+    term = "process" if scheme is objectid else "worker" if scheme is sandflake else "node"
+    assert getattr(second, term) == 1
+
+    def mint() -> str:
+        try:
+            return str(second.new())
+        except GenerationError as error:
+            return error.code
+
+    assert Child(mint).result() == "fork.shared_node"
+    with pytest.raises(MintError) as refused:
+        scheme.Generator(1 << 60)
+    assert refused.value.code == "config.node"
+
+
+@each_ticked
+def test_bounds_hold_all_ids_of_their_tick_and_no_others(scheme: Any) -> None:
+    low, high = scheme.min_at(NOW_NS), scheme.max_at(NOW_NS)
+    for one in scheme.Generator(clock=ManualClock(NOW_NS)).batch(100):
+        assert low <= one <= high
+    later = scheme.min_at(NOW_NS + unit_ns(scheme))
+    assert high < later
+    assert int(later) - int(high) == 1
+    assert scheme.min_at(datetime.fromtimestamp(NOW_NS // SECOND, UTC)).time == datetime.fromtimestamp(
+        NOW_NS // SECOND, UTC
+    )
+    for wrong in (-1, 1 << 90):
+        with pytest.raises(FieldError) as refused:
+            scheme.min_at(wrong)
+        assert refused.value.code == "time.range"
+
+
+@each_ticked
+def test_an_id_of_a_given_time_is_of_that_time_and_random(scheme: Any) -> None:
+    generator = scheme.Generator()
+    old = 1_420_000_000 * SECOND
+    ids = {generator.new_at(old) for _ in range(100)}
+    assert {one.timestamp_ns for one in ids} == {old}
+    assert len(ids) == 100
+
+
+@each_ticked
+def test_fields_compose_an_id_and_replace_others_of_it(scheme: Any) -> None:
+    one = scheme.new()
+    names = ["random", "payload", "machine", "pid", "counter", "process", "worker", "sequence"]
+    fields = {name: getattr(one, name) for name in names if hasattr(one, name)}
+    assert scheme.ID.from_parts(timestamp_ns=one.timestamp_ns, **fields) == one
+    assert scheme.ID.from_parts(timestamp_ms=one.timestamp_ms, **fields) == one
+    for name, value in fields.items():
+        zero = "0" * len(value) if isinstance(value, str) else 0
+        other = one.replace(**{name: zero})
+        assert getattr(other, name) == zero
+        assert other.replace(**{name: value}) == one
+        assert one.replace(**{name: 0}) == other
+        width = 4 * len(value) if isinstance(value, str) else 24
+        for wrong in (-1, 1 << width):
+            with pytest.raises(FieldError) as refused:
+                one.replace(**{name: wrong})
+            assert refused.value.code == "field.range"
+        if isinstance(value, str):
+            for text in ("", "x" * len(value), value + "0"):
+                with pytest.raises(FieldError) as refused:
+                    one.replace(**{name: text})
+                assert refused.value.code == "field.format"
+    later = one.replace(timestamp_ns=one.timestamp_ns + unit_ns(scheme))
+    assert later > one
+    assert {name: getattr(later, name) for name in fields} == fields
+    for call in (
+        scheme.ID.from_parts,
+        lambda: scheme.ID.from_parts(timestamp_ms=1_500_000_000_000, timestamp_ns=1),
+        lambda: one.replace(colour=1),
+        lambda: one.replace(time=1),
+    ):
+        with pytest.raises(TypeError):
+            call()
+
+
+@each_ticked
+def test_leased_generators_of_one_tick_hold_numbers_of_their_own(scheme: Any) -> None:
+    clock = ManualClock(NOW_NS)
+    store = MemoryStore(clock=lambda: clock.now_ns // MS)
+    generators = [scheme.Generator(store=store, clock=clock) for _ in range(4)]
+    ids = [one for generator in generators for one in generator.batch(50)]
+    assert len(set(ids)) == 200
+    term = "process" if scheme is objectid else "worker" if scheme is sandflake else "node"
+    assert len({getattr(generator, term) for generator in generators}) == 4
+    [pool] = store.list_pools()
+    assert pool.name == scheme.__name__.split(".")[-1]
+
+
+@each_ticked
+def test_a_leased_generator_mints_nothing_outside_its_windows_nor_of_the_past(scheme: Any) -> None:
+    clock = ManualClock(NOW_NS)
+    store = MemoryStore(clock=lambda: clock.now_ns // MS)
+    with scheme.Generator(store=store, clock=clock, span_ms=5_000) as generator:
+        one = generator.new()
+        [lease] = list(store.list_leases(scheme.__name__.split(".")[-1]))
+        assert lease.floor_ms <= one.timestamp_ms + unit_ns(scheme) // MS
+        assert one.timestamp_ms < lease.until_ms
+        with pytest.raises(LeaseError) as refused:
+            generator.new_at(NOW_NS - 3600 * SECOND)
+        assert refused.value.code == "lease.history"
