@@ -54,7 +54,7 @@ impl Alphabet {
     /// Several at a time, since compilers make code for whole vectors of that.
     #[inline(always)]
     fn write<const N: usize>(self, mut numbers: [u64; N]) -> [u64; N] {
-        for (half, width, lane) in self.halvings() {
+        for (half, width, lane) in halvings(self.bits) {
             numbers = numbers.map(|n| (n >> width) & half | (n & half) << lane);
         }
         numbers.map(|values| self.characters(values))
@@ -73,7 +73,7 @@ impl Alphabet {
             wrong |= text ^ self.characters(values);
             values
         });
-        for (half, width, lane) in self.halvings().into_iter().rev() {
+        for (half, width, lane) in halvings(self.bits).into_iter().rev() {
             numbers = numbers.map(|n| (n & half) << width | (n >> lane) & half);
         }
         (wrong == 0).then_some(numbers)
@@ -85,18 +85,19 @@ impl Alphabet {
         let letters = masks(values + each(0x80 - self.digits));
         values + each(self.zero) + (letters & each(self.gap()))
     }
+}
 
-    /// The steps from a number to one value in each byte, the first lowest. Each puts the upper halves of what it finds
-    /// into lower lanes of their own, and the lower halves into upper ones: (mask of halves, their width, the lanes').
-    #[inline(always)]
-    const fn halvings(self) -> [(u64, u32, u32); 3] {
-        const fn halving(bits: u32, bytes: u32) -> (u64, u32, u32) {
-            let every_other_lane = u64::MAX / (u64::MAX >> (64 - 16 * bytes));
-            let width = bits * bytes;
-            (every_other_lane * ((1 << width) - 1), width, 8 * bytes)
-        }
-        [halving(self.bits, 4), halving(self.bits, 2), halving(self.bits, 1)]
+/// The steps from a number of 8 × `bits` bits to one value in each byte, the first lowest. Each puts the upper halves of
+/// what it finds into lower lanes of their own, and the lower halves into upper ones: (mask of halves, their width, the
+/// lanes').
+#[inline(always)]
+const fn halvings(bits: u32) -> [(u64, u32, u32); 3] {
+    const fn halving(bits: u32, bytes: u32) -> (u64, u32, u32) {
+        let every_other_lane = u64::MAX / (u64::MAX >> (64 - 16 * bytes));
+        let width = bits * bytes;
+        (every_other_lane * ((1 << width) - 1), width, 8 * bytes)
     }
+    [halving(bits, 4), halving(bits, 2), halving(bits, 1)]
 }
 
 /// The byte, eight times.

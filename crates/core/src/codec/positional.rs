@@ -2,7 +2,9 @@
 //! wherever the alphabet is in ASCII's order.
 //!
 //! [`Digits`] says how one format is written; the same two functions serve all of them, and, inlined with a constant of it,
-//! become code for that format alone. Bases that are powers of two take shifts, others divisions of 32-bit limbs.
+//! become code for that format alone. Bases that are powers of two take shifts, others divisions of 32-bit limbs. Digits of
+//! an alphabet that is a few runs of ASCII are written without a table: compilers make code for whole vectors of comparing
+//! with where a run begins.
 //!
 //! Reading is strict, and every error is the position of the first wrong character: the first with which no text begins
 //! that this format writes. That is a character outside the alphabet, one with which the number would be too large, or one
@@ -10,16 +12,25 @@
 
 #![forbid(unsafe_code)]
 
+use super::{each, halvings, masks};
+use std::iter::zip;
+
 /// The digits of a base, zero first.
 #[derive(Clone, Copy, Debug)]
 pub struct Alphabet {
     characters: [u8; 64],
     values: [u8; 256],
     base: u32,
+    /// Where runs of characters begin after the first: the value there, and how many characters are left out before.
+    runs: [(u8, u8); MOST_RUNS],
+    /// How many of these there are; more than the array holds where only a table will do.
+    run_count: usize,
 }
 
 /// What stands for a character that is no digit: no base has a digit of this bit.
 const NONE: u8 = 0x80;
+/// With more runs than that, a table is quicker.
+const MOST_RUNS: usize = 6;
 
 impl Alphabet {
     /// The alphabet of these characters: 2 to 64, ASCII, each once.
@@ -30,11 +41,20 @@ impl Alphabet {
     pub const fn new(characters: &str) -> Self {
         let given = characters.as_bytes();
         assert!(given.len() >= 2 && given.len() <= 64, "an alphabet has 2 to 64 characters");
-        let mut made = Self { characters: [0; 64], values: [NONE; 256], base: given.len() as u32 };
+        let (characters, values, base) = ([0; 64], [NONE; 256], given.len() as u32);
+        let mut made = Self { characters, values, base, runs: [(0, 0); MOST_RUNS], run_count: 0 };
         let mut i = 0;
         while i < given.len() {
             made.characters[i] = given[i];
             made = made.read(given[i], i as u8);
+            if i > 0 && given[i] != given[i - 1] + 1 {
+                if given[i] < given[i - 1] || made.run_count >= MOST_RUNS {
+                    made.run_count = usize::MAX;
+                } else {
+                    made.runs[made.run_count] = (i as u8, given[i] - given[i - 1] - 1);
+                    made.run_count += 1;
+                }
+            }
             i += 1;
         }
         made
@@ -98,6 +118,37 @@ impl Alphabet {
     #[must_use]
     pub fn characters(&self) -> &[u8] {
         &self.characters[..self.base as usize]
+    }
+
+    /// The character of a value.
+    #[inline(always)]
+    fn character(&self, value: u8) -> u8 {
+        if self.run_count > MOST_RUNS {
+            return self.characters[value as usize & 63];
+        }
+        let mut character = value + self.characters[0];
+        for &(first, left_out) in &self.runs[..self.run_count] {
+            character += if value >= first { left_out } else { 0 };
+        }
+        character
+    }
+
+    /// The characters of the eight values in each word, the first lowest.
+    #[inline(always)]
+    fn write<const N: usize>(&self, values: [u64; N]) -> [[u8; 8]; N] {
+        if self.run_count > 1 {
+            // Compilers make this whole vectors of bytes, but not where it is as short as the other.
+            let mut characters = values.map(u64::to_le_bytes);
+            for character in characters.as_flattened_mut() {
+                *character = self.character(*character);
+            }
+            return characters;
+        }
+        let (first, left_out) = self.runs[0];
+        values.map(|values| {
+            let after = masks(values + each(0x80 - first)) & each(left_out);
+            (values + each(self.characters[0]) + after).to_le_bytes()
+        })
     }
 
     /// How many bits a digit has, if the base is a power of two.
@@ -273,21 +324,40 @@ impl Digits {
         ((self.count - first - digits) as u32 * width) as i32 - self.pad as i32
     }
 
+    /// Spreads eight digits at a time over the bytes of a word, from the text's end on; what is too much lies before the text.
     #[inline(always)]
     fn write_shifted(&self, width: u32, number: &[u8], text: &mut [u8]) {
-        let mut word = 0_u128;
-        for &byte in number {
-            word = word << 8 | u128::from(byte);
+        match self.count {
+            ..=16 => self.write_words::<2>(width, number, text),
+            17..=24 => self.write_words::<3>(width, number, text),
+            25..=32 => self.write_words::<4>(width, number, text),
+            _ => self.write_words::<{ LONGEST / 8 }>(width, number, text),
         }
-        for (first, digits) in self.groups(width) {
-            let group = match self.below(width, first, digits) {
-                down @ 128.. => word >> (down - 1) >> 1,
+    }
+
+    #[inline(always)]
+    fn write_words<const N: usize>(&self, width: u32, number: &[u8], text: &mut [u8]) {
+        let mut word = [0; 16];
+        word[16 - number.len()..].copy_from_slice(number);
+        let word = u128::from_be_bytes(word);
+        let mut values: [u64; N] = std::array::from_fn(|i| {
+            let digits = match (8 * width) as i32 * (N - 1 - i) as i32 - self.pad as i32 {
+                128.. => 0,
                 down @ 0.. => word >> down,
                 up => word << -up,
-            } as u64;
-            for digit in 0..digits {
-                let value = group >> (width * (digits - 1 - digit) as u32) & ((1 << width) - 1);
-                text[self.places[first + digit] as usize] = self.alphabet.characters[value as usize];
+            };
+            digits as u64 & (u64::MAX >> (64 - 8 * width))
+        });
+        for (half, width, lane) in halvings(width) {
+            values = values.map(|n| (n >> width) & half | (n & half) << lane);
+        }
+        let characters = self.alphabet.write(values);
+        let characters = &characters.as_flattened()[8 * N - self.count..];
+        if self.count == self.length {
+            text.copy_from_slice(characters);
+        } else {
+            for (&place, &character) in zip(&self.places, characters) {
+                text[place as usize] = character;
             }
         }
     }
