@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import quote
 
 from mintage._core import epoch, kernel_random
+from mintage._core.formats import MAC_FRAGMENTS
 from mintage.errors import ConfigError, GenerationError, LeaseError, StoreError, UniquenessWarning
 from mintage.forks import quiet
 
@@ -63,7 +64,6 @@ LOCKED_FRAGMENTS: Final = 2**20
 MACHINE: Final = Path("/var/lib/mintage-registry")
 """The registry of all users of a machine: used where root owns it and this process may write it."""
 
-_FRAGMENTS: Final = 2**28
 _FOLDERS: Final = ("/dev/shm", "/tmp")  # noqa: S108 - whatever TMPDIR says, and only a folder that is this user's own
 _TRIES: Final = 4096
 #: What gets better by waiting, and says nothing about a directory.
@@ -329,8 +329,8 @@ def blocks(size: int) -> Sequence[range]:
 
 def all_fragments(origin: int) -> range:
     """locality's node numbers of the process id that ``origin`` tells, with any MAC fragment."""
-    first = origin // _FRAGMENTS * _FRAGMENTS
-    return range(first, first + _FRAGMENTS)
+    first = origin // MAC_FRAGMENTS * MAC_FRAGMENTS
+    return range(first, first + MAC_FRAGMENTS)
 
 
 def fragments(origin: int) -> Sequence[range]:

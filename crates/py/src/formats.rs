@@ -214,6 +214,7 @@ pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(write_layout, module)?)?;
     module.add("FORMATS", here(module.py(), &schemes::FORMATS)?)?;
     module.add("MAX_SHARDS", sno::MAX_SHARDS)?;
+    module.add("MAC_FRAGMENTS", locality::MAC.max() + 1)?;
     module.add("LAST_RESORTS", here(module.py(), &schemes::LAST_RESORTS)?)
 }
 

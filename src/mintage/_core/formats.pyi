@@ -6,6 +6,7 @@ from .snowflake import Layout
 __all__ = [
     "FORMATS",
     "LAST_RESORTS",
+    "MAC_FRAGMENTS",
     "MAX_SHARDS",
     "Format",
     "Part",
@@ -70,6 +71,7 @@ class Format:
 FORMATS: Final[tuple[Format, ...]]
 LAST_RESORTS: Final[tuple[Format, ...]]
 MAX_SHARDS: Final[int]
+MAC_FRAGMENTS: Final[int]
 
 def of_layout(layout: Layout, name: str) -> Format: ...
 def read_layout(text: str) -> Layout | None: ...

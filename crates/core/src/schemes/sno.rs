@@ -118,7 +118,9 @@ impl Id {
     #[inline(always)]
     #[must_use]
     pub const fn new(timeline: u64, meta: u8, partition: u16, sequence: u16) -> Self {
-        Self { head: timeline << 24 | (meta as u64) << 16 | partition as u64, sequence }
+        let [timeline, meta] =
+            [timeline << (TICK.shift - SEQUENCE.bits), (meta as u64) << (META.shift - SEQUENCE.bits)];
+        Self { head: timeline | meta | partition as u64, sequence }
     }
 
     /// Composes an ID from a time and the rest.
@@ -157,13 +159,13 @@ impl Id {
     /// All 80 bits.
     #[must_use]
     pub fn to_u128(self) -> u128 {
-        u128::from(self.head) << 16 | u128::from(self.sequence)
+        u128::from(self.head) << SEQUENCE.bits | u128::from(self.sequence)
     }
 
     /// The ID with these 80 bits; the upper 48 are ignored.
     #[must_use]
     pub fn from_u128(value: u128) -> Self {
-        Self { head: (value >> 16) as u64, sequence: value as u16 }
+        Self { head: (value >> SEQUENCE.bits) as u64, sequence: value as u16 }
     }
 
     /// Units of 4 ms since the epoch.
