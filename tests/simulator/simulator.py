@@ -720,8 +720,6 @@ class World:
                 stack.callback(gc.enable)
                 gc.disable()
             stack.callback(log.setLevel, level)
-            # The real epoch has moved on, and with it whoever leases outside of this world.
-            stack.callback(before.start_over, is_sure=False)
             stack.callback(keeper.use, before)
             log.setLevel(logging.CRITICAL)
             yield
