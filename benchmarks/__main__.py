@@ -12,7 +12,8 @@ from subprocess import PIPE
 from benchmarks import render
 from benchmarks.facts import facts, slug, stolen_s
 from benchmarks.record import HEADINGS, Record, Result
-from benchmarks.rows import Row, selected
+from benchmarks.row import Row
+from benchmarks.rows import selected
 from benchmarks.timing import Rounds
 
 ROUNDS = 5

@@ -10,6 +10,7 @@ need() { command -v "$1" >/dev/null 2>&1 || missing="$missing $2"; }
 need wrk wrk
 need redis-benchmark redis-tools
 need taskset util-linux
+need faketime faketime
 
 command -v go >/dev/null 2>&1 || echo "Rows beside Go programs will be skipped: Go is not installed." >&2
 [ -n "$missing" ] || exit 0

@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks.rows import Bar, Row
+from benchmarks.row import Bar, Row
 from benchmarks.timing import Rounds
 
 DIRECTORY = Path(__file__).parent / "record"

@@ -4,13 +4,14 @@ import re
 from array import array
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import repeat
 from pathlib import Path
 from pkgutil import resolve_name
 from tempfile import TemporaryDirectory
-from typing import Any, Literal
+from typing import Any
 
+from benchmarks.formats import FORMATS
+from benchmarks.row import UUID7, UUID7_NAME, Bar, Row, Unit, at_least, at_most, beside_uuid7, call, each, new
 from benchmarks.servers import (
     DurableRedis,
     GoConstant,
@@ -41,57 +42,11 @@ from benchmarks.timing import (
     calls,
     go_threads,
     importing,
-    iterates,
     saturation,
     side_by_side,
     tail,
     threads,
 )
-
-Unit = Literal["ns", "µs", "ms", "k/s", "M/s", "MB", "%"]
-
-
-@dataclass(frozen=True)
-class Bar:
-    """What a row's median has to reach: that of the ratio to the other side, or of the figure in the row's unit."""
-
-    of: Literal["ratio", "figure"]
-    sense: Literal["≤", "≥"]
-    limit: float
-    zero: str | None = None
-    """A count of the row that has to be 0 as well."""
-
-
-@dataclass(frozen=True)
-class Row:
-    """One line of the table: `what` with its figure in `unit`, and what it stands beside."""
-
-    what: str
-    beside: str
-    measure: Measure
-    bar: Bar | None = None
-    unit: Unit = "ns"
-    note: str = ""
-    pinned: bool = True
-    """Whether one processor is all that the row needs."""
-    processes: int = 5
-    """Fresh processes of a full run. The service's rows start servers of their own in one, which is as fresh."""
-
-    @property
-    def key(self) -> str:
-        """Names the row; `--rows` searches in it."""
-        return f"{self.what} beside {self.beside}"
-
-
-def at_most(limit: float, of: Literal["ratio", "figure"] = "ratio", zero: str | None = None) -> Bar:
-    """A bar that is met from below."""
-    return Bar(of, "≤", limit, zero)
-
-
-def at_least(limit: float) -> Bar:
-    """A bar that the ratio meets from above."""
-    return Bar("ratio", "≥", limit)
-
 
 # Our sides.
 
@@ -145,30 +100,6 @@ def sequence_of_mariadb() -> Iterator[Callable[[], int]]:
                 yield ours.next
         finally:
             server.stop()
-
-
-def new(generator: Callable[[], Any]) -> Side:
-    return Side(lambda: calls(generator().new))
-
-
-def each(generator: Callable[[], Iterator[object]]) -> Side:
-    return Side(lambda: iterates(generator()))
-
-
-# Sides of peers and floors.
-
-
-def call(name: str, *arguments: object, repeats: int = 50_000) -> Side:
-    """A peer's function by its `module:name`."""
-    return Side(lambda: calls(resolve_name(name), *arguments), repeats)
-
-
-UUID7 = call("c_uuid_v7:uuid7")
-UUID7_NAME = "c_uuid_v7.uuid7()"
-
-
-def beside_uuid7(what: str, ours: Side, limit: float, note: str = "") -> Row:
-    return Row(what, UUID7_NAME, side_by_side(ours, UUID7), at_most(limit), note=note)
 
 
 def _uuid_to_text() -> Loop:
@@ -470,6 +401,7 @@ ROWS: tuple[Row, ...] = (
         unit="ms",
         note="Added to `python -c pass`.",
     ),
+    *FORMATS,
     *SERVICE,
     # Without a bar: other peers, and the floors under any function that Python calls.
     *(

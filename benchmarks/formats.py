@@ -1,0 +1,91 @@
+"""The rows of the formats: each beside the fastest library of its own, and beside the one that most people use.
+
+A peer that takes more than 300 ns has to be five times slower; another no faster than ours.
+"""
+
+from collections.abc import Callable
+from pkgutil import resolve_name
+from typing import Any
+
+from benchmarks.row import Row, at_most, beside_uuid7, call
+from benchmarks.timing import Loop, Side, calls, side_by_side
+
+SLOW = 5_000
+"""Calls of a loop of a peer that takes a microsecond or more."""
+BLOCK = 65_536
+AFTER = "Like the others, it counts on from a tick's random bits: a key drawn for each generator makes these."
+
+
+def beside(what: str, ours: str, name: str, peer: Side, limit: float | None, note: str = "") -> Row:
+    return Row(what, name, side_by_side(call(ours), peer), at_most(limit) if limit else None, note=note)
+
+
+def minted_text(module: str) -> Side:
+    """An ID and its text, as the peers give text alone."""
+
+    def prepare() -> Loop:
+        new, write = resolve_name(f"{module}:new"), str
+        return lambda n: [write(new()) for _ in range(n)]
+
+    return Side(prepare)
+
+
+def peer_text(name: str) -> Side:
+    """A peer's text, kept in the same way."""
+
+    def prepare() -> Loop:
+        new = resolve_name(name)
+        return lambda n: [new() for _ in range(n)]
+
+    return Side(prepare)
+
+
+def text_of(module: str) -> Side:
+    return Side(lambda: calls(str, resolve_name(f"{module}:new")()))
+
+
+def parsed(module: str) -> Side:
+    def prepare() -> Loop:
+        scheme = resolve_name(module)
+        return calls(scheme.ID.parse, str(scheme.new()))
+
+    return Side(prepare)
+
+
+def filled(make: Callable[[], Any], size: int) -> Side:
+    """IDs written into one reused buffer."""
+    return Side(lambda: calls(make().fill, bytearray(size * BLOCK)), repeats=16, ids=BLOCK)
+
+
+def v7() -> Any:
+    return resolve_name("mintage.uuid:Generator")(version=7)
+
+
+def _clickhouse_v7() -> Loop:
+    query = resolve_name("chdb.session:Session")().query
+    return lambda n: query(f"SELECT max(generateUUIDv7()) FROM zeros({n}) SETTINGS max_threads = 1")
+
+
+FORMATS: tuple[Row, ...] = (
+    beside(
+        "ulid.new()", "mintage.ulid:new", "ulid_transform.ulid_now(), text", call("ulid_transform:ulid_now"), 0.7, AFTER
+    ),
+    Row(
+        "str(ulid.new())",
+        "ulid_transform.ulid_now(), text",
+        side_by_side(minted_text("mintage.ulid"), peer_text("ulid_transform:ulid_now")),
+        at_most(1.0),
+        note="Both in a list comprehension, whose price is in the figures.",
+    ),
+    beside("ulid.new()", "mintage.ulid:new", "ulid.ULID() of python-ulid", call("ulid:ULID", repeats=SLOW), 0.2),
+    beside("ksuid.new()", "mintage.ksuid:new", "cyksuid.v2.ksuid()", call("cyksuid.v2:ksuid", repeats=SLOW), 0.2),
+    beside("ksuid.new()", "mintage.ksuid:new", "ksuid.Ksuid() of svix-ksuid", call("ksuid:Ksuid", repeats=SLOW), 0.2),
+    beside("xid.new()", "mintage.xid:new", "epyxid.XID()", call("epyxid:XID"), 1.0),
+    beside("objectid.new()", "mintage.objectid:new", "bson.ObjectId()", call("bson:ObjectId", repeats=SLOW), 0.2),
+    beside_uuid7("sandflake.new()", call("mintage.sandflake:new"), 1.0, "No library of Python's mints these."),
+    *(
+        Row(f"{what} of {scheme}", "the same of sno", side_by_side(side(f"mintage.{scheme}"), side("mintage.sno")))
+        for scheme in ("ulid", "ksuid", "xid", "objectid", "sandflake")
+        for what, side in (("str(id)", text_of), ("ID.parse(text)", parsed))
+    ),
+)

@@ -1,0 +1,73 @@
+"""What a row is, and the sides that rows of several kinds have."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pkgutil import resolve_name
+from typing import Any, Literal
+
+from benchmarks.timing import Measure, Side, calls, iterates, side_by_side
+
+Unit = Literal["ns", "µs", "ms", "k/s", "M/s", "MB", "%"]
+
+
+@dataclass(frozen=True)
+class Bar:
+    """What a row's median has to reach: that of the ratio to the other side, or of the figure in the row's unit."""
+
+    of: Literal["ratio", "figure"]
+    sense: Literal["≤", "≥"]
+    limit: float
+    zero: str | None = None
+    """A count of the row that has to be 0 as well."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table: `what` with its figure in `unit`, and what it stands beside."""
+
+    what: str
+    beside: str
+    measure: Measure
+    bar: Bar | None = None
+    unit: Unit = "ns"
+    note: str = ""
+    pinned: bool = True
+    """Whether one processor is all that the row needs."""
+    processes: int = 5
+    """Fresh processes of a full run. The service's rows start servers of their own in one, which is as fresh."""
+
+    @property
+    def key(self) -> str:
+        """Names the row; `--rows` searches in it."""
+        return f"{self.what} beside {self.beside}"
+
+
+def at_most(limit: float, of: Literal["ratio", "figure"] = "ratio", zero: str | None = None) -> Bar:
+    """A bar that is met from below."""
+    return Bar(of, "≤", limit, zero)
+
+
+def at_least(limit: float) -> Bar:
+    """A bar that the ratio meets from above."""
+    return Bar("ratio", "≥", limit)
+
+
+def new(generator: Callable[[], Any]) -> Side:
+    return Side(lambda: calls(generator().new))
+
+
+def each(generator: Callable[[], Iterator[object]]) -> Side:
+    return Side(lambda: iterates(generator()))
+
+
+def call(name: str, *arguments: object, repeats: int = 50_000) -> Side:
+    """A peer's function by its `module:name`."""
+    return Side(lambda: calls(resolve_name(name), *arguments), repeats)
+
+
+UUID7 = call("c_uuid_v7:uuid7")
+UUID7_NAME = "c_uuid_v7.uuid7()"
+
+
+def beside_uuid7(what: str, ours: Side, limit: float, note: str = "") -> Row:
+    return Row(what, UUID7_NAME, side_by_side(ours, UUID7), at_most(limit), note=note)
