@@ -6,9 +6,10 @@ use std::iter::zip;
 use std::time::Instant;
 
 use mintage_core::codec::{Path, base32, hex};
+use mintage_core::schemes;
 
 const IDS: usize = 2_000;
-const ROUNDS: usize = 20_000;
+const ROUNDS: usize = 5_000;
 
 /// ns an ID of the best round.
 fn best(mut round: impl FnMut()) -> f64 {
@@ -52,8 +53,33 @@ macro_rules! report {
     }};
 }
 
+macro_rules! report_digits {
+    ($scheme:ident, $id_len:literal, $text_len:literal) => {{
+        let mut ids: Vec<[u8; $id_len]> = (0..IDS as u32)
+            .map(|i| std::array::from_fn(|at| ((i * $id_len + at as u32).wrapping_mul(0x9e37_79b9) >> 24) as u8))
+            .collect();
+        let mut texts = vec![[0; $text_len]; IDS];
+        let encode = best(|| {
+            for (id, text) in zip(black_box(&ids), &mut texts) {
+                *black_box(text) = schemes::$scheme::DIGITS.encode(*id);
+            }
+        });
+        let decode = best(|| {
+            for (text, id) in zip(black_box(&texts), &mut ids) {
+                *black_box(id) = schemes::$scheme::DIGITS.decode(text).expect("encoded before");
+            }
+        });
+        println!("{:8} {:16} {encode:6.2} {decode:6.2}", stringify!($scheme), "one at a time");
+    }};
+}
+
 fn main() {
     println!("{:25} encode decode", "ns an ID");
     report!(base32, 10, 16);
     report!(hex, 16, 36);
+    report_digits!(ulid, 16, 26);
+    report_digits!(ksuid, 20, 27);
+    report_digits!(xid, 12, 20);
+    report_digits!(objectid, 12, 24);
+    report_digits!(sandflake, 16, 26);
 }

@@ -3,8 +3,7 @@
 //!
 //! [`Digits`] says how one format is written; the same two functions serve all of them, and, inlined with a constant of it,
 //! become code for that format alone. Bases that are powers of two take shifts, others divisions of 32-bit limbs. Digits of
-//! an alphabet that is a few runs of ASCII are written without a table: compilers make code for whole vectors of comparing
-//! with where a run begins.
+//! an alphabet that is a few runs of ASCII are written eight at a time, by comparing with where a run begins.
 //!
 //! Reading is strict, and every error is the position of the first wrong character: the first with which no text begins
 //! that this format writes. That is a character outside the alphabet, one with which the number would be too large, or one
@@ -120,35 +119,19 @@ impl Alphabet {
         &self.characters[..self.base as usize]
     }
 
-    /// The character of a value.
-    #[inline(always)]
-    fn character(&self, value: u8) -> u8 {
-        if self.run_count > MOST_RUNS {
-            return self.characters[value as usize & 63];
-        }
-        let mut character = value + self.characters[0];
-        for &(first, left_out) in &self.runs[..self.run_count] {
-            character += if value >= first { left_out } else { 0 };
-        }
-        character
-    }
-
     /// The characters of the eight values in each word, the first lowest.
     #[inline(always)]
     fn write<const N: usize>(&self, values: [u64; N]) -> [[u8; 8]; N] {
-        if self.run_count > 1 {
-            // Compilers make this whole vectors of bytes, but not where it is as short as the other.
-            let mut characters = values.map(u64::to_le_bytes);
-            for character in characters.as_flattened_mut() {
-                *character = self.character(*character);
-            }
-            return characters;
+        if self.run_count > MOST_RUNS {
+            return values.map(|values| values.to_le_bytes().map(|value| self.characters[value as usize & 63]));
         }
-        let (first, left_out) = self.runs[0];
-        values.map(|values| {
-            let after = masks(values + each(0x80 - first)) & each(left_out);
-            (values + each(self.characters[0]) + after).to_le_bytes()
-        })
+        let mut characters = values.map(|values| values + each(self.characters[0]));
+        for &(first, left_out) in &self.runs[..self.run_count] {
+            for (characters, values) in zip(&mut characters, values) {
+                *characters += masks(values + each(0x80 - first)) & each(left_out);
+            }
+        }
+        characters.map(u64::to_le_bytes)
     }
 
     /// How many bits a digit has, if the base is a power of two.
