@@ -1,7 +1,8 @@
 """What the reference takes from the code itself, so that no table is copied by hand.
 
-Directives: ``error-catalogue``, ``command-line``, ``layouts``. Autodoc gets the signatures of the extension's classes
-from their stubs, and links the errors in ``:raises:``.
+Directives of reStructuredText: ``error-catalogue``, ``command-line``, ``layouts``; of Markdown: ``layout`` and
+``scheme-reference``. Autodoc gets the signatures of the extension's classes from their stubs, and links the errors in
+``:raises:``.
 """
 
 from __future__ import annotations
@@ -9,19 +10,21 @@ from __future__ import annotations
 import argparse
 import ast
 import builtins
+import copy
 import inspect
 import re
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sphinx import addnodes
 from sphinx.util.docutils import SphinxDirective
 
-from mintage import errors, snowflake
-from mintage.schemes import NAMES
+from mintage import errors, formats, snowflake
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
+    from types import ModuleType
 
     from docutils import nodes
     from sphinx.application import Sphinx
@@ -30,7 +33,7 @@ STUBS = Path(__file__).parents[2] / "src" / "mintage" / "_core"
 
 
 class Generated(SphinxDirective):
-    """A directive whose content is reStructuredText made from the code."""
+    """A directive whose content is made from the code, in the language of the page."""
 
     def lines(self) -> Iterator[str]:
         raise NotImplementedError
@@ -76,12 +79,11 @@ class Layouts(Generated):
 
     def lines(self) -> Iterator[str]:
         rows = []
-        for name in ("DEFAULT", "TWITTER", "DISCORD", "INSTAGRAM", "SONYFLAKE"):
-            layout = getattr(snowflake, name)
+        for name, layout in formats.LAYOUTS.items():
             fields = " ".join(f"{field}:{bits}" for field, bits, _ in layout.fields)
             rows.append(
                 (
-                    f"| :py:data:`~mintage.snowflake.{name}`, {layout.bits} bits\n       | ``{fields}``",
+                    f"| :py:data:`~mintage.snowflake.{name.upper()}`, {layout.bits} bits\n       | ``{fields}``",
                     f"| {layout.epoch_ms}\n       | {layout.unit_ms} ms",
                     f"{layout.nodes:,}",
                     f"{layout.ids_per_second:,}",
@@ -93,6 +95,90 @@ class Layouts(Generated):
             ("name, and fields from high to low", "epoch_ms, and tick", "nodes", "IDs/s a node", "expires"),
             *rows,
         )
+
+
+class Layout(Generated):
+    """The bits of a format, drawn, and its fields: ``{layout} sno``, ``{layout} uuid v7``."""
+
+    required_arguments = 1
+    final_argument_whitespace = True
+
+    def lines(self) -> Iterator[str]:
+        [shown] = [each for each in formats.FORMATS if each.name == self.arguments[0]]
+        yield from ("```text", shown.diagram().rstrip("\n"), "```", "")
+        size = f"{shown.bits} bits" + (f" in {shown.bits // 8} bytes, big-endian" if shown.raw else "")
+        expires = f" Its last time is in {shown.expires:%Y}." if shown.expires else ""
+        yield from (f"{size}.{expires}", "", "| field | bits | places | what it is |", "| --- | --- | --- | --- |")
+        low = shown.bits
+        for part in shown.parts:
+            high, low = low - 1, low - part.bits
+            places = f"{high}–{low}" if high > low else str(low)
+            says = part.says or self.doc(shown.scheme, part.name)
+            yield f"| `{part.name}` | {part.bits} | {places} | {says} |"
+        yield ""
+
+    def doc(self, scheme: str, name: str) -> str:
+        """What a property says, where the declaration's words depend on the bits."""
+        first, *_ = getattr(import_module(f"mintage.{scheme}").ID, name).__doc__.splitlines()
+        return str(first[:1].lower() + first[1:].rstrip("."))
+
+
+class SchemeReference(Generated):
+    """The reference of a scheme's module, a whole page: ``{scheme-reference} sno``."""
+
+    required_arguments = 1
+
+    def lines(self) -> Iterator[str]:
+        scheme = self.arguments[0]
+        module = import_module(f"mintage.{scheme}")
+        left = list(module.__all__)
+
+        def taken(*names: str) -> list[str]:
+            here = [name for name in names if name in left]
+            left[:] = [name for name in left if name not in here]
+            return here
+
+        made = taken(*(name for name in left if name.startswith("new")))
+        sections = {
+            "Minting": [*made, *taken("Generator", "Overflow")],
+            "IDs": taken("ID"),
+            "Range queries": taken("min_at", "max_at"),
+            "Many IDs": taken("Array", "encode_into", "parse_into", "to_lines"),
+        }
+        constants = taken(*(name for name in left if name.isupper()))
+        sections["Other names"] = left
+        size = module.Array.SIZE if hasattr(module, "Array") else None
+        after = {
+            "Minting": f"{' and '.join(f'`{name}`' for name in made)}: by a generator that the module has. Any "
+            "generator is an iterator of IDs, and a context manager that closes itself.",
+            "IDs": f"`str(id)` is the text, `bytes(id)` the {size} bytes, and `int(id)` the integer that they are.",
+            "Many IDs": f"`Array.SIZE`, the bytes of one ID, is {size}." if size else "",
+        }
+        yield f"# {module.__name__}"
+        yield from _rst_in_markdown(f".. automodule:: {module.__name__}", "   :no-members:")
+        yield f"[The page of {scheme}](../schemes/{scheme}.md) explains its bits and its behaviour."
+        for title, names in sections.items():
+            if names:
+                yield from ("", f"## {title}", "")
+                yield from _rst_in_markdown(*(line for name in names for line in self.entry(module, name)))
+                yield after.get(title, "")
+        if constants:
+            kinds = [(name, type(getattr(module, name)).__name__) for name in constants]
+            yield from ("", "## Constants", "")
+            yield from _rst_in_markdown(
+                *(line for name, kind in kinds for line in (f".. py:data:: {name}", f"   :type: {kind}"))
+            )
+
+    def entry(self, module: ModuleType, name: str) -> Iterator[str]:
+        """The lines of autodoc for one name."""
+        is_class = isinstance(getattr(module, name), type)
+        yield from ("", f".. auto{'class' if is_class else 'function'}:: {module.__name__}.{name}")
+        if is_class:
+            yield from ("   :members:", "   :exclude-members: MAX, SIZE, ZERO")
+
+
+def _rst_in_markdown(*lines: str) -> Iterator[str]:
+    yield from ("```{eval-rst}", *lines, "```", "")
 
 
 class CommandLine(Generated):
@@ -157,38 +243,64 @@ def _stubs() -> tuple[dict[str, tuple[str, str]], dict[str, str]]:
         for node in tree.body
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and "TypeAlias" in ast.unparse(node)
     }
+    bases = {node.name: node for node in trees["__init__"].body if isinstance(node, ast.ClassDef)}
 
     class Spelled(ast.NodeTransformer):
-        """Annotations without the stubs' private aliases."""
+        """Annotations without the stubs' private aliases, and with what stands for a type variable or for ``Self``."""
+
+        def __init__(self, **known: ast.expr) -> None:
+            private = {name: value for name, value in aliases.items() if value and name.startswith("_")}
+            self.known = private | known
 
         def visit_Name(self, node: ast.Name) -> ast.expr:
-            return self.visit(aliases[node.id]) if node.id in aliases and node.id.startswith("_") else node
+            known = self.known.get(node.id)
+            return node if known is None else self.visit(copy.deepcopy(known))
 
-    def visit(body: list[ast.stmt], prefix: str) -> None:
+        def visit_arguments(self, node: ast.arguments) -> ast.AST:
+            match node.kwarg:
+                case ast.arg(annotation=ast.Subscript(value=ast.Name(id="Unpack"), slice=ast.Name(id=name))):
+                    options = [each for each in bases[name].body if isinstance(each, ast.AnnAssign)]
+                    node.kwarg = None
+                    node.kwonlyargs += [ast.arg(ast.unparse(each.target), each.annotation) for each in options]
+                    node.kw_defaults += [ast.Constant(...) for _ in options]
+            return self.generic_visit(node)
+
+    def members(node: ast.ClassDef) -> Iterator[ast.stmt]:
+        """Its own and, behind them, those of its bases in the stubs, for this class."""
+        yield from node.body
+        for base in node.bases:
+            name, item = (base.value, base.slice) if isinstance(base, ast.Subscript) else (base, None)
+            if isinstance(name, ast.Name) and name.id in bases:
+                spelled = Spelled(Self=ast.Name(node.name), **({"_I": item} if item else {}))
+                for each in members(copy.deepcopy(bases[name.id])):
+                    yield spelled.visit(each)
+
+    def visit(body: Iterable[ast.stmt], prefix: str) -> None:
         for node in body:
             if isinstance(node, ast.ClassDef):
-                visit(node.body, f"{prefix}.{node.name}")
+                visit(members(node), f"{prefix}.{node.name}")
             elif isinstance(node, ast.FunctionDef):
                 arguments = node.args
                 marks = {d.id for d in node.decorator_list if isinstance(d, ast.Name)}
                 if "property" in marks:
-                    types[f"{prefix}.{node.name}"] = ast.unparse(node.returns) if node.returns else ""
+                    types.setdefault(f"{prefix}.{node.name}", ast.unparse(node.returns) if node.returns else "")
                     continue
                 static = "staticmethod" in marks
                 if prefix.count(".") > 1 and not static:
                     (arguments.posonlyargs or arguments.args).pop(0)
                 returns = ast.unparse(node.returns) if node.returns else ""
                 name = prefix if node.name == "__new__" else f"{prefix}.{node.name}"
-                written = ast.unparse(arguments).replace("Layout = ...", "Layout = DEFAULT")
+                written = ast.unparse(arguments).replace("Layout=...", "Layout=DEFAULT")
                 found.setdefault(name, (f"({written})", "" if node.name == "__new__" else returns))
 
     for stem, tree in trees.items():
-        visit(Spelled().visit(tree).body, "mintage.testing" if stem == "__init__" else f"mintage.{stem}")
+        spelled = Spelled().visit(copy.deepcopy(tree))
+        visit(spelled.body, "mintage.testing" if stem == "__init__" else f"mintage.{stem}")
     # The default generators' bound methods.
-    for scheme in NAMES:
+    for stem in trees:
         for method in ("new", "new_at"):
-            if method_signature := found.get(f"mintage.{scheme}.Generator.{method}"):
-                found[f"mintage.{scheme}.{method}"] = method_signature
+            if method_signature := found.get(f"mintage.{stem}.Generator.{method}"):
+                found[f"mintage.{stem}.{method}"] = method_signature
     return found, types
 
 
@@ -223,6 +335,8 @@ def unlink_builtins(_app: Sphinx, doctree: nodes.document) -> None:
 def setup(app: Sphinx) -> dict[str, object]:
     app.add_directive("error-catalogue", ErrorCatalogue)
     app.add_directive("layouts", Layouts)
+    app.add_directive("layout", Layout)
+    app.add_directive("scheme-reference", SchemeReference)
     app.add_directive("command-line", CommandLine)
     app.connect("autodoc-process-signature", signature)
     app.connect("autodoc-process-docstring", docstring)

@@ -29,6 +29,8 @@ pub struct Part {
     role: &'static str,
     /// Whether the format allows some values only.
     is_checked: bool,
+    /// What it says of any ID; ``None`` where that depends on its bits.
+    says: Option<String>,
 }
 
 impl Format {
@@ -73,13 +75,16 @@ impl Format {
     /// Its fields, the most significant first.
     #[getter]
     fn parts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let part = |part: &format::Part<'_>| Part {
-            name: part.name.into(),
-            bits: part.bits,
-            role: part.role.word(),
-            is_checked: part.only != Only::Any,
-        };
-        PyTuple::new(py, self.with(|format| format.parts.iter().map(part).collect::<Vec<_>>()))
+        self.with(|format| {
+            let part = |part: &format::Part<'_>| Part {
+                name: part.name.into(),
+                bits: part.bits,
+                role: part.role.word(),
+                is_checked: part.only != Only::Any,
+                says: format.says(part),
+            };
+            PyTuple::new(py, format.parts.iter().map(part).collect::<Vec<_>>())
+        })
     }
 
     #[getter]
@@ -152,6 +157,11 @@ impl Format {
     fn ends<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyDateTime>> {
         let ends = self.with(|format| format.ends.map(|ends| ends.start_ns().0).or_else(|| format.expires_ns()));
         datetime(py, ends)
+    }
+
+    /// Its bits, drawn.
+    fn diagram(&self) -> String {
+        self.with(|format| format.diagram())
     }
 
     /// An ID of its text, and how that is written: ``text``, ``variant``, ``held`` or ``borrowed``; ``None`` if it is none.
