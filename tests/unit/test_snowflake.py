@@ -1015,3 +1015,46 @@ def test_the_module_mints_increasing_numbers_of_now() -> None:
     minted = [snowflake.new() for _ in range(1000)]
     assert minted == sorted(set(minted))
     assert abs(DEFAULT.parse(minted[-1]).time - datetime.now(UTC)) < timedelta(minutes=1)
+
+
+# --- advice ----------------------------------------------------------------------------------------------------------
+
+
+@given(
+    ids_per_second=st.integers(1, 10**7), nodes=st.integers(1, 10**6), years=st.integers(1, 200), js_safe=st.booleans()
+)
+def test_an_advised_layout_is_enough_for_what_was_asked(
+    ids_per_second: int, nodes: int, years: int, js_safe: bool
+) -> None:
+    try:
+        advice = Layout.advise(ids_per_second=ids_per_second, nodes=nodes, years=years, js_safe=js_safe)
+    except errors.ConfigError as error:
+        refused = error
+    else:
+        layout = advice.layout
+        assert layout.nodes >= nodes
+        assert layout.ids_per_second >= ids_per_second
+        assert layout.expires.year >= 2025 + years or layout.expires.year == 9999
+        assert layout.bits <= (53 if js_safe else 63)
+        assert {name for name, _, _ in advice.widths} == {name for name, _, _ in layout.fields}
+        assert len(str(advice).splitlines()) == len(advice.widths)
+        return
+    assert refused.code == "config.layout"
+    assert f"an ID has {53 if js_safe else 63}" in str(refused)
+
+
+def test_ids_that_javascript_holds_exactly_have_53_bits() -> None:
+    assert snowflake.JS_SAFE.bits == 53
+    one = Generator(63, layout=snowflake.JS_SAFE).new()
+    assert int(float(one)) == one < 2**53
+    assert snowflake.JS_SAFE.parse(one).node == 63
+
+
+@pytest.mark.parametrize(
+    ("wrong", "code"),
+    [({"nodes": 0}, "field.range"), ({"years": 10_001}, "field.range"), ({"ids_per_second": 1.5}, "argument.type")],
+)
+def test_a_need_that_cannot_be_is_refused(wrong: dict[str, Any], code: str) -> None:
+    with pytest.raises(errors.MintError) as refused:
+        Layout.advise(**{"nodes": 1, "years": 1, "ids_per_second": 1, **wrong})
+    assert refused.value.code == code

@@ -8,6 +8,7 @@
 
 #![deny(unsafe_code)]
 
+pub mod advice;
 pub mod cell;
 pub mod codec;
 pub mod counting;

@@ -5,6 +5,7 @@ use crate::generator::{self, Seat, Seated, generator};
 use crate::leases::{Subject, Terms};
 use crate::values::Defaulted;
 use crate::{errors, hot, values};
+use mintage_core::advice;
 use mintage_core::counting::{Counting, OnExhausted, OnRollback, Rules};
 use mintage_core::error::Error;
 use mintage_core::schemes::snowflake::{self as scheme, Stamp};
@@ -53,6 +54,44 @@ impl Layout {
             values::bounded(unit, "unit_ms", 1, u32::MAX.into(), outside).map(|n| n as u32)
         })?;
         scheme::Layout::declare(&text, epoch, unit).map(Self).map_err(errors::value)
+    }
+
+    /// A layout that is enough for a need, and what each of its widths buys: the finest tick that fits, and what is left of the
+    /// bits for the sequence number.
+    ///
+    /// ``ids_per_second`` is how many IDs one node mints in a second at most, ``nodes`` how many mint at the same time, 1 to 2^63 - 1
+    /// each; ``years``, 1 to 10,000, count from ``epoch_ms``, by default 2025-01-01. With ``js_safe`` an ID has 53 bits, which
+    /// JavaScript's numbers hold exactly, else 63.
+    ///
+    /// :raises ArgumentError: a value is not an int.
+    /// :raises FieldError: ``field.range``.
+    /// :raises ConfigError: ``config.layout``: no layout of so many bits is enough.
+    #[staticmethod]
+    #[pyo3(signature = (*, ids_per_second, nodes, years, js_safe = false, epoch_ms = Defaulted::OUT))]
+    #[pyo3(text_signature = "(*, ids_per_second, nodes, years, js_safe=False, epoch_ms=1735689600000)")]
+    fn advise(
+        ids_per_second: &Bound<'_, PyAny>,
+        nodes: &Bound<'_, PyAny>,
+        years: &Bound<'_, PyAny>,
+        js_safe: bool,
+        epoch_ms: Defaulted<'_>,
+    ) -> PyResult<Advice> {
+        let at_least_1 = |value: &Bound<'_, PyAny>, name: &str, max: u64| {
+            let outside = |value| Error::Range { field: name.into(), value, min: 1, max: max.into() };
+            values::bounded(value, name, 1, max.into(), outside).map(|n| n as u64)
+        };
+        let epoch_ms = match epoch_ms.given() {
+            Some(epoch) => values::saturated(epoch, "epoch_ms")?.clamp(i64::MIN.into(), i64::MAX.into()) as i64,
+            None => scheme::JS_SAFE.timescale().epoch_ms,
+        };
+        let need = advice::Need {
+            ids_per_second: at_least_1(ids_per_second, "ids_per_second", i64::MAX as u64)?,
+            nodes: at_least_1(nodes, "nodes", i64::MAX as u64)?,
+            years: at_least_1(years, "years", 10_000)? as u32,
+            bits: if js_safe { 53 } else { 63 },
+            epoch_ms,
+        };
+        advice::advise(&need).map(Advice).map_err(errors::value)
     }
 
     /// Every field, high to low: its name, its bits, and how many bits lie below it.
@@ -159,6 +198,35 @@ impl Layout {
     fn __repr__(&self) -> String {
         let (epoch, unit) = (self.epoch_ms(), self.unit_ms());
         format!("Layout('{}', epoch_ms={epoch}, unit_ms={unit})", self.declaration())
+    }
+}
+
+/// A layout that is enough for a need, as :meth:`Layout.advise` finds it.
+#[pyclass(frozen, module = "mintage.snowflake")]
+pub struct Advice(advice::Advice);
+
+#[pymethods]
+impl Advice {
+    /// The layout.
+    #[getter]
+    fn layout(&self) -> Layout {
+        Layout(self.0.layout.clone())
+    }
+
+    /// Every field, high to low: its name, its bits, and what they buy.
+    #[getter]
+    fn widths(&self) -> Vec<(&'static str, u32, String)> {
+        self.0.widths.iter().map(|width| (width.field, width.bits, width.buys.clone())).collect()
+    }
+
+    fn __str__(&self) -> String {
+        let lines =
+            self.0.widths.iter().map(|width| format!("{:8} {:>2} bits: {}", width.field, width.bits, width.buys));
+        lines.collect::<Vec<_>>().join("\n")
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<snowflake.Advice {}>", self.layout().__repr__())
     }
 }
 
@@ -424,6 +492,7 @@ pub fn to_lines<'py>(ids: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
 
 /// Puts the classes and functions into the module.
 pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Advice>()?;
     module.add_class::<Layout>()?;
     module.add_class::<Parts>()?;
     module.add_class::<Generator>()?;
@@ -432,5 +501,6 @@ pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     for (index, format) in scheme::FORMATS.iter().enumerate() {
         module.add(format.layout.unwrap_or_default().to_ascii_uppercase(), declared(index)?)?;
     }
+    module.add("JS_SAFE", Layout(scheme::Layout::of(&scheme::JS_SAFE)))?;
     generator::install::<Generator>(module.py(), "node=None, *, layout=..., on_rollback='advance', on_exhausted='wait'")
 }

@@ -13,8 +13,10 @@ __all__ = [
     "DEFAULT",
     "DISCORD",
     "INSTAGRAM",
+    "JS_SAFE",
     "SONYFLAKE",
     "TWITTER",
+    "Advice",
     "Generator",
     "Layout",
     "Parts",
@@ -38,8 +40,19 @@ class Parts:
     def __hash__(self) -> int: ...
 
 @final
+class Advice:
+    @property
+    def layout(self) -> Layout: ...
+    @property
+    def widths(self) -> list[tuple[str, int, str]]: ...
+
+@final
 class Layout:
     def __new__(cls, fields: str, *, epoch_ms: int, unit_ms: int = 1) -> Layout: ...
+    @staticmethod
+    def advise(
+        *, ids_per_second: int, nodes: int, years: int, js_safe: bool = False, epoch_ms: int = ...
+    ) -> Advice: ...
     @property
     def fields(self) -> list[tuple[str, int, int]]: ...
     @property
@@ -68,6 +81,7 @@ DEFAULT: Final[Layout]
 TWITTER: Final[Layout]
 DISCORD: Final[Layout]
 INSTAGRAM: Final[Layout]
+JS_SAFE: Final[Layout]
 SONYFLAKE: Final[Layout]
 
 _OnRollback: TypeAlias = Literal["advance", "wait", "raise"]

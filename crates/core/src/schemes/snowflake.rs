@@ -131,6 +131,17 @@ pub const FORMATS: [Format; 5] = [
     ),
 ];
 
+/// 53 bits, which JavaScript's numbers hold exactly: 64 nodes, and 64,000 IDs a second on each, until 2094. Any small number
+/// would be one, so nothing is taken for such an ID that is not said to be.
+pub const JS_SAFE: Format = named(
+    "js_safe",
+    &[unused(11), part("time", 41), part("node", 6), part("sequence", 6)],
+    1_735_689_600_000,
+    1,
+    0.0,
+    "https://developer.mozilla.org/docs/Web/JavaScript/Reference/Global_Objects/Number/MAX_SAFE_INTEGER",
+);
+
 /// Names that a layout may call its sequence number.
 const SEQUENCE_TERMS: [&str; 2] = ["sequence", "increment"];
 
@@ -227,7 +238,7 @@ impl Layout {
     /// The layout of a name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
-        FORMATS.iter().find(|format| format.layout == Some(name)).map(Self::of)
+        FORMATS.iter().chain([&JS_SAFE]).find(|format| format.layout == Some(name)).map(Self::of)
     }
 
     /// The layout as a format of 64 bits, of which those above the layout's are 0.
