@@ -305,6 +305,14 @@ pub fn minted<G: Mints>(generator: &Bound<'_, G>, meta: u8) -> PyResult<Py<PyAny
     unsafe { Bound::from_owned_ptr_or_err(generator.py(), G::object(generator.py(), minted)).map(Bound::unbind) }
 }
 
+/// The same, in the quick way where that can be.
+pub fn minted_quickly<G: Mints>(generator: &Bound<'_, G>, meta: u8) -> PyResult<Py<PyAny>> {
+    let py = generator.py();
+    let Some(minted) = generator.get().quick(py, meta) else { return minted(generator, meta) };
+    // SAFETY: a new object of ours, or null with an exception set.
+    unsafe { Bound::from_owned_ptr_or_err(py, G::object(py, minted)).map(Bound::unbind) }
+}
+
 /// A class of which one generator's `new` is a function of a module.
 pub trait OfModule: Mints {
     /// That generator; null until there is one.
@@ -464,6 +472,14 @@ unsafe fn new_ascii(text: &[u8]) -> *mut ffi::PyObject {
         }
         string
     }
+}
+
+/// A new str of what a generator wrote, which is always ASCII, on its way to the interpreter.
+#[inline(always)]
+pub fn ascii_object(_: Python<'_>, text: &[u8]) -> Object {
+    debug_assert!(text.is_ascii());
+    // SAFETY: the token says that the GIL is held; generators write ASCII.
+    unsafe { new_ascii(text) }
 }
 
 /// A str of what a codec wrote, which is always ASCII.

@@ -22,6 +22,7 @@ mod sequence;
 mod service;
 mod sno;
 mod snowflake;
+mod text;
 mod ticked;
 mod values;
 

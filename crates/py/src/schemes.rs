@@ -1,5 +1,6 @@
 //! One row a scheme: its module, and what its default generator's `new` is made of.
 
+use crate::text::{cuid, cuid2, nanoid};
 use crate::ticked::ticked;
 use crate::{formats, hot, locality, sequence, service, sno, snowflake};
 use pyo3::prelude::*;
@@ -17,6 +18,9 @@ const MODULES: &[(&str, Add, Option<AsFunction>)] = &[
     ("xid", xid::add, Some(as_function::<xid::Generator>)),
     ("objectid", objectid::add, Some(as_function::<objectid::Generator>)),
     ("sandflake", sandflake::add, Some(as_function::<sandflake::Generator>)),
+    ("nanoid", nanoid::add, Some(as_function::<nanoid::Generator>)),
+    ("cuid", cuid::add_all, Some(as_function::<cuid::Generator>)),
+    ("cuid2", cuid2::add, Some(as_function::<cuid2::Generator>)),
     ("formats", formats::add, None),
     ("sequence", sequence::add, None),
     ("service", service::add, None),

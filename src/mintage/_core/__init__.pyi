@@ -18,9 +18,12 @@ from typing_extensions import Buffer
 
 from mintage.store import Store
 
+from . import cuid as cuid
+from . import cuid2 as cuid2
 from . import formats as formats
 from . import ksuid as ksuid
 from . import locality as locality
+from . import nanoid as nanoid
 from . import objectid as objectid
 from . import sandflake as sandflake
 from . import sequence as sequence
@@ -37,11 +40,14 @@ __all__ = [
     "build_profile",
     "cached_ms",
     "clock_facts",
+    "cuid",
+    "cuid2",
     "epoch",
     "formats",
     "kernel_random",
     "ksuid",
     "locality",
+    "nanoid",
     "objectid",
     "sandflake",
     "sequence",
@@ -140,6 +146,10 @@ class _Generator(Iterator[_I]):
     def __next__(self) -> _I: ...
     def __enter__(self) -> Self: ...
     def __exit__(self, *exc: object) -> None: ...
+
+@type_check_only
+class _TextGenerator(_Generator[str]):
+    def batch(self, n: int) -> list[str]: ...
 
 @type_check_only
 class _Lease(TypedDict, total=False):  # noqa: PYI049 - the schemes use it

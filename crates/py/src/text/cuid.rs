@@ -1,0 +1,212 @@
+//! `mintage.cuid`.
+
+use super::{Class, QUICK, closed, texts};
+use crate::clock::Clock;
+use crate::{entropy, errors, fork, hot, values};
+use mintage_core::error::Error;
+use mintage_core::schemes::cuid::{self, COUNTS, Counted, TIMES};
+use mintage_core::units::UnixMs;
+use pyo3::prelude::*;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// What a generator counts in this process.
+struct Seat {
+    /// 0 before it has counted anything.
+    epoch: u64,
+    counted: Counted,
+    fingerprint: [u8; 4],
+}
+
+texts! {
+    /// Mints cuids: ``c``, time, counter, fingerprint and randomness in base 36. Safe to share between threads.
+    ///
+    /// Generator(*, fingerprint=None, clock=None)
+    ///
+    /// A fingerprint is made of the process id and the host name, **which every ID so tells to everybody**. The counter begins
+    /// at random, and no time and counter come twice: a clock that goes back is held.
+    ///
+    /// :param fingerprint: 4 characters of ``0-9a-z`` instead.
+    /// :param clock: a ManualClock, or a callable that returns nanoseconds since the Unix epoch; the system's by default.
+    /// :raises ArgumentError: an argument of the wrong type.
+    /// :raises FieldError: ``field.format``: the fingerprint.
+    pub struct Generator in "mintage.cuid" {
+        seat: hot::Held<Seat>,
+        given: Option<[u8; 4]>,
+        clock: Clock,
+        is_closed: AtomicBool,
+    }
+
+    #[new]
+    #[pyo3(signature = (*, fingerprint = None, clock = None))]
+    fn py_new(fingerprint: Option<&Bound<'_, PyAny>>, clock: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
+        let given = fingerprint.map(four_digits).transpose()?;
+        let seat = hot::Held::new(Seat { epoch: 0, counted: Counted::new(0), fingerprint: [0; 4] });
+        Ok(Self { seat, given, clock: Clock::from_argument(clock)?, is_closed: AtomicBool::new(false) })
+    }
+
+    /// Mints an ID of a given time, for old rows: an aware datetime, or nanoseconds since the Unix epoch. Its counter is random.
+    ///
+    /// :raises ArgumentError: ``time`` is neither.
+    /// :raises FieldError: ``time.naive``; ``time.range``: before 1972-06-25, or after the year 5188.
+    /// :raises GenerationError: ``generator.closed``, ``system.random``.
+    #[pyo3(signature = (time))]
+    fn new_at(&self, py: Python<'_>, time: &Bound<'_, PyAny>) -> PyResult<String> {
+        let ms = unix_ms(time, TIMES[2])?;
+        self.enter(py)?;
+        let counter = (u64::from_ne_bytes(entropy::bytes(py)?) % u64::from(COUNTS)) as u32;
+        let fingerprint = self.seat.with(py, |seat| seat.fingerprint);
+        let mut text = String::new();
+        append(py, &mut text, ms, counter, fingerprint)?;
+        Ok(text)
+    }
+
+    /// Ends minting for good; closing twice does nothing.
+    fn close(&self) {
+        self.is_closed.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Generator {
+    /// Makes sure that it counts for this process.
+    fn enter(&self, py: Python<'_>) -> PyResult<()> {
+        if self.is_closed.load(Ordering::Relaxed) {
+            return Err(closed(py));
+        }
+        let is_seated = |seat: &mut Seat| fork::is_in(seat.epoch);
+        if self.seat.with(py, is_seated) {
+            return Ok(());
+        }
+        let fingerprint = match self.given {
+            Some(given) => given,
+            None => {
+                let host = py.import("socket")?.call_method0("gethostname")?;
+                cuid::fingerprint(std::process::id(), &values::text(&host, "host name")?)
+            }
+        };
+        let start = u64::from_ne_bytes(entropy::bytes(py)?);
+        self.seat.with(py, |seat| {
+            // Python ran meanwhile: another thread may have been here.
+            if !is_seated(seat) {
+                *seat = Seat { epoch: fork::epoch(), counted: Counted::new(start), fingerprint };
+            }
+        });
+        Ok(())
+    }
+}
+
+/// The number that a seat counts next, with its time; `None` where it is another process's.
+#[inline(always)]
+fn count(seat: &mut Seat, now: UnixMs) -> Option<(u64, u32, [u8; 4])> {
+    if !fork::is_in(seat.epoch) {
+        return None;
+    }
+    let (counted, ms, counter) = seat.counted.step(now.0 as u64);
+    seat.counted = counted;
+    Some((ms, counter, seat.fingerprint))
+}
+
+fn is_in_range(ms: i64) -> bool {
+    u64::try_from(ms).is_ok_and(|ms| (TIMES[0]..TIMES[2]).contains(&ms))
+}
+
+fn append(py: Python<'_>, text: &mut String, ms: u64, counter: u32, fingerprint: [u8; 4]) -> PyResult<()> {
+    loop {
+        let random = u64::from_ne_bytes(entropy::bytes(py)?);
+        if let Some((id, length)) = cuid::write(ms, counter, fingerprint, random) {
+            text.extend(id[..length].iter().map(|&character| char::from(character)));
+            return Ok(());
+        }
+    }
+}
+
+fn four_digits(value: &Bound<'_, PyAny>) -> PyResult<[u8; 4]> {
+    let text = values::text(value, "fingerprint")?;
+    let digits = <[u8; 4]>::try_from(text.as_bytes()).ok();
+    digits.filter(|digits| digits.iter().all(|c| matches!(c, b'0'..=b'9' | b'a'..=b'z'))).ok_or_else(|| {
+        let value = text.chars().take(40).collect();
+        errors::value(Error::Format { field: "fingerprint", value, expected: "4 characters of 0-9a-z" })
+    })
+}
+
+/// A time that texts can have, below `end`.
+fn unix_ms(time: &Bound<'_, PyAny>, end: u64) -> PyResult<u64> {
+    let time = values::time(time)?.floor_ms();
+    let ms = u64::try_from(time.0).ok().filter(|ms| (TIMES[0]..end).contains(ms));
+    let [first, last] = [TIMES[0] as i64, end as i64 - 1].map(UnixMs);
+    ms.ok_or_else(|| errors::value(Error::Time { time, first, last }))
+}
+
+impl Class for Generator {
+    #[inline(always)]
+    fn quick(&self, py: Python<'_>, text: &mut [u8; QUICK]) -> Option<usize> {
+        if self.is_closed.load(Ordering::Relaxed) || !self.clock.is_system() {
+            return None;
+        }
+        let mut random = [0; 8];
+        let now = hot::now();
+        if !is_in_range(now.0) || !entropy::quick(py, &mut random) {
+            return None;
+        }
+        let (ms, counter, fingerprint) = self.seat.with(py, |seat| count(seat, now))?;
+        let (id, length) = cuid::write(ms, counter, fingerprint, u64::from_ne_bytes(random))?;
+        text[..id.len()].copy_from_slice(&id);
+        Some(length)
+    }
+
+    fn write(&self, py: Python<'_>, text: &mut String) -> PyResult<()> {
+        loop {
+            self.enter(py)?;
+            let now = self.clock.now(py)?.floor_ms();
+            if !is_in_range(now.0) {
+                let message = format!("the clock reads {now}, and cuids have times from 1972-06-25 to the year 5188");
+                return Err(errors::generation(py, "clock.range", &message, None));
+            }
+            // The user's clock may have closed the generator, or forked this process.
+            if !self.is_closed.load(Ordering::Relaxed)
+                && let Some((ms, counter, fingerprint)) = self.seat.with(py, |seat| count(seat, now))
+            {
+                return append(py, text, ms, counter, fingerprint);
+            }
+        }
+    }
+
+    fn width(&self, py: Python<'_>) -> PyResult<usize> {
+        let is_longer = self.clock.now(py)?.floor_ms().0 >= TIMES[1] as i64;
+        Ok(if is_longer { 26 } else { 25 })
+    }
+}
+
+/// The text with which no cuid of a time before this begins: the lower bound of a range query.
+///
+/// :raises ArgumentError: ``time`` is neither an aware datetime nor an int of nanoseconds.
+/// :raises FieldError: ``time.naive``; ``time.range``: before 1972-06-25 or after 2059-05-25, when texts get longer and sort
+///     no more.
+#[pyfunction]
+#[pyo3(signature = (time, /))]
+fn min_at(time: &Bound<'_, PyAny>) -> PyResult<String> {
+    bound(time, b'0')
+}
+
+/// The largest cuid of a time's millisecond: the upper bound of a range query.
+///
+/// :raises ArgumentError: ``time`` is neither an aware datetime nor an int of nanoseconds.
+/// :raises FieldError: ``time.naive``; ``time.range``: before 1972-06-25 or after 2059-05-25, when texts get longer and sort
+///     no more.
+#[pyfunction]
+#[pyo3(signature = (time, /))]
+fn max_at(time: &Bound<'_, PyAny>) -> PyResult<String> {
+    bound(time, b'z')
+}
+
+fn bound(time: &Bound<'_, PyAny>, digit: u8) -> PyResult<String> {
+    let ms = unix_ms(time, TIMES[1])?;
+    let text = cuid::write(ms, 0, [digit; 4], 0).map(|(text, _)| text).unwrap_or_default();
+    Ok(text[..9].iter().map(|&c| char::from(c)).chain(std::iter::repeat_n(char::from(digit), 16)).collect())
+}
+
+/// Puts the class and the functions into the module.
+pub fn add_all(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    add(module)?;
+    module.add_function(wrap_pyfunction!(min_at, module)?)?;
+    module.add_function(wrap_pyfunction!(max_at, module)?)
+}

@@ -1,0 +1,194 @@
+//! Generators of IDs that are text and have no binary form: nanoid, cuid, cuid2.
+//!
+//! None of them leases or counts anything that another process could count too: what keeps their IDs apart is randomness, drawn
+//! anew after a fork and a restore.
+
+pub mod cuid;
+pub mod cuid2;
+pub mod nanoid;
+
+use crate::{errors, hot, values};
+use pyo3::prelude::*;
+use pyo3::pyclass::boolean_struct::True;
+use pyo3::types::{PyList, PyString};
+use pyo3::{PyClass, PyTypeInfo};
+
+/// The longest text that is written without an allocation.
+pub const QUICK: usize = 64;
+
+/// A class of generators of text.
+pub trait Class: PyClass<Frozen = True> + PyTypeInfo + Sync {
+    /// Writes an ID of ASCII, and says how long it is; `None` where Python or the kernel has to be asked.
+    fn quick(&self, py: Python<'_>, text: &mut [u8; QUICK]) -> Option<usize>;
+
+    /// Appends an ID, or refuses.
+    fn write(&self, py: Python<'_>, text: &mut String) -> PyResult<()>;
+
+    /// Bytes of each ID in a buffer.
+    fn width(&self, py: Python<'_>) -> PyResult<usize>;
+}
+
+/// The ID for a hot call.
+#[inline(always)]
+pub fn quick<G: Class>(generator: &G, py: Python<'_>) -> Option<hot::Object> {
+    let mut text = [0; QUICK];
+    let length = generator.quick(py, &mut text)?;
+    Some(hot::ascii_object(py, &text[..length]))
+}
+
+/// The ID for any other call.
+pub fn slow<G: Class>(generator: &Bound<'_, G>) -> PyResult<hot::Object> {
+    let mut text = String::new();
+    generator.get().write(generator.py(), &mut text)?;
+    Ok(PyString::new(generator.py(), &text).into_ptr())
+}
+
+/// A list of `n` IDs.
+pub fn batch<'py, G: Class + hot::Mints>(slf: &Bound<'py, G>, n: &Bound<'_, PyAny>) -> PyResult<Bound<'py, PyList>> {
+    let (py, ids) = (slf.py(), PyList::empty(slf.py()));
+    for i in 0..values::count(n)? {
+        if i % 4096 == 0 {
+            py.check_signals()?;
+        }
+        ids.append(hot::minted_quickly(slf, 0)?)?;
+    }
+    Ok(ids)
+}
+
+/// Fills a buffer with text of fixed width.
+pub fn fill<G: Class>(slf: &Bound<'_, G>, buffer: &Bound<'_, PyAny>) -> PyResult<usize> {
+    let (this, py) = (slf.get(), slf.py());
+    let width = this.width(py)?;
+    let target = hot::Writable::new(buffer, hot::Items::Texts(width))?;
+    let (mut text, mut slowly) = ([0; QUICK], String::new());
+    hot::fill(&target, |texts| {
+        py.check_signals()?;
+        for place in texts.chunks_exact_mut(width) {
+            let id = match this.quick(py, &mut text) {
+                Some(length) => &text[..length],
+                None => {
+                    slowly.clear();
+                    this.write(py, &mut slowly)?;
+                    slowly.as_bytes()
+                }
+            };
+            if id.len() != width {
+                let message =
+                    format!("IDs have {} characters from now on, the buffer is of items of {width}", id.len());
+                return Err(errors::generation(py, "clock.range", &message, None));
+            }
+            place.copy_from_slice(id);
+        }
+        Ok(())
+    })
+}
+
+/// The error for a generator that was closed.
+pub fn closed(py: Python<'_>) -> PyErr {
+    errors::generation(py, "generator.closed", "the generator is closed", None)
+}
+
+/// Makes the class of such generators: what all of them have in common is written here, its own methods (among them its
+/// constructor and `close`) by the format.
+macro_rules! texts {
+    (
+        $(#[$doc:meta])*
+        pub struct Generator in $module:literal { $($fields:tt)* }
+        $($own:tt)*
+    ) => {
+        $(#[$doc])*
+        #[pyclass(frozen, weakref, module = $module)]
+        pub struct Generator { $($fields)* }
+
+        impl $crate::hot::Mints for Generator {
+            type Minted = $crate::hot::Object;
+            const HAS_META: bool = false;
+
+            #[inline(always)]
+            fn quick(&self, py: Python<'_>, _: u8) -> Option<$crate::hot::Object> {
+                $crate::text::quick(self, py)
+            }
+
+            fn slow(generator: &Bound<'_, Self>, _: u8) -> PyResult<$crate::hot::Object> {
+                $crate::text::slow(generator)
+            }
+
+            #[inline(always)]
+            fn object(_: Python<'_>, minted: $crate::hot::Object) -> $crate::hot::Object {
+                minted
+            }
+        }
+
+        impl $crate::hot::OfModule for Generator {
+            fn of_module() -> &'static std::sync::atomic::AtomicPtr<pyo3::ffi::PyObject> {
+                static GENERATOR: std::sync::atomic::AtomicPtr<pyo3::ffi::PyObject> =
+                    std::sync::atomic::AtomicPtr::new(std::ptr::null_mut());
+                &GENERATOR
+            }
+        }
+
+        #[pymethods]
+        impl Generator {
+            $($own)*
+
+            /// Mints an ID: a str.
+            ///
+            /// :raises GenerationError: ``generator.closed``, ``system.random``; where there is a clock, ``clock.range``.
+            #[pyo3(name = "new")]
+            fn mint_one(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+                $crate::hot::minted(slf, 0)
+            }
+
+            /// Mints ``n`` IDs, 0 to 2^31 - 1, into a list: text is what they are. :meth:`fill` packs them.
+            ///
+            /// :raises ArgumentError: ``n`` is not an int.
+            /// :raises FieldError: ``field.range``.
+            /// :raises GenerationError: as :meth:`new`.
+            #[pyo3(signature = (n))]
+            fn batch<'py>(slf: &Bound<'py, Self>, n: &Bound<'_, PyAny>) -> PyResult<Bound<'py, pyo3::types::PyList>> {
+                $crate::text::batch(slf, n)
+            }
+
+            /// Fills a writable buffer of bytes, or of byte strings of an ID's length (numpy's ``S21``), with IDs, and returns
+            /// how many.
+            ///
+            /// :raises ArgumentError: ``buffer`` has no buffer.
+            /// :raises ConfigError: ``config.buffer``: other items, read-only, not contiguous, not a whole number of IDs; or the
+            ///     IDs are not ASCII.
+            /// :raises GenerationError: as :meth:`new`; what was minted until then is in the buffer.
+            #[pyo3(signature = (buffer))]
+            fn fill(slf: &Bound<'_, Self>, buffer: &Bound<'_, PyAny>) -> PyResult<usize> {
+                $crate::text::fill(slf, buffer)
+            }
+
+            fn __iter__(slf: Py<Self>) -> Py<Self> {
+                slf
+            }
+
+            fn __next__(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+                $crate::hot::minted(slf, 0)
+            }
+
+            fn __enter__(slf: Py<Self>) -> Py<Self> {
+                slf
+            }
+
+            #[pyo3(signature = (*exc))]
+            fn __exit__(&self, exc: &Bound<'_, PyAny>) {
+                let _ = exc;
+                self.close();
+            }
+
+            fn __repr__(&self) -> String {
+                format!("<{}.Generator>", $module.trim_start_matches("mintage."))
+            }
+        }
+
+        /// Puts the class into the format's module.
+        pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
+            module.add_class::<Generator>()?;
+            $crate::hot::install_generator::<Generator>(module.py())
+        }
+    };
+}
+pub(crate) use texts;

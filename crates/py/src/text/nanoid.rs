@@ -1,0 +1,111 @@
+//! `mintage.nanoid`.
+
+use super::{Class, QUICK, closed, texts};
+use crate::values::Defaulted;
+use crate::{entropy, errors, values};
+use mintage_core::codec::positional::BASE64_URL;
+use mintage_core::error::Error;
+use mintage_core::schemes::nanoid::{Characters, LONGEST, SIZE};
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+texts! {
+    /// Mints nanoids: random text, in which each character is as likely as any other of the alphabet. Safe to share between
+    /// threads; forked children draw on their own.
+    ///
+    /// Generator(size=21, alphabet="A-Za-z0-9_-")
+    ///
+    /// :param size: 1 to 1,024 characters. Of 64 characters each has 6 bits: two of 10⁹ IDs of 21 of them are the same with a
+    ///     chance of 1 in 10²⁰.
+    /// :param alphabet: 2 to 256 characters, each once; ``A-Za-z0-9_-`` by default.
+    /// :raises ArgumentError: an argument of the wrong type.
+    /// :raises FieldError: ``field.range``: the size; ``field.format``: the alphabet.
+    pub struct Generator in "mintage.nanoid" {
+        size: usize,
+        characters: Characters,
+        /// The size, where a hot call can write so much; 0 elsewhere.
+        quick: AtomicUsize,
+        is_closed: AtomicBool,
+    }
+
+    #[new]
+    #[pyo3(signature = (size = Defaulted::OUT, alphabet = Defaulted::OUT), text_signature = "(size=21, alphabet='A-Za-z0-9_-')")]
+    fn py_new(size: Defaulted<'_>, alphabet: Defaulted<'_>) -> PyResult<Self> {
+        let wrong = |value| Error::Range { field: "size".into(), value, min: 1, max: LONGEST as u128 };
+        let size = size.given().map_or(Ok(SIZE as u128), |size| values::bounded(size, "size", 1, LONGEST as u128, wrong))?;
+        let characters = match alphabet.given() {
+            Some(alphabet) => Characters::new(&characters(alphabet)?),
+            None => Characters::new(&String::from_utf8_lossy(BASE64_URL.characters())),
+        };
+        let (size, characters) = (size as usize, characters.map_err(errors::value)?);
+        let quick = if size <= QUICK && characters.is_ascii() { size } else { 0 };
+        Ok(Self { size, characters, quick: AtomicUsize::new(quick), is_closed: AtomicBool::new(false) })
+    }
+
+    /// How many characters an ID has.
+    #[getter]
+    fn size(&self) -> usize {
+        self.size
+    }
+
+    /// The characters that they are of.
+    #[getter]
+    fn alphabet(&self) -> String {
+        self.characters.iter().collect()
+    }
+
+    /// Ends minting for good; closing twice does nothing.
+    fn close(&self) {
+        self.is_closed.store(true, Ordering::Relaxed);
+        self.quick.store(0, Ordering::Relaxed);
+    }
+}
+
+/// The text of an alphabet, of which none is made up where it has no UTF-8 form.
+fn characters(alphabet: &Bound<'_, PyAny>) -> PyResult<String> {
+    let text = alphabet.cast::<PyString>().map_err(|_| errors::argument("alphabet", "str", alphabet))?;
+    text.to_str().map(str::to_owned).map_err(|_| {
+        errors::field(alphabet.py(), "field.format", "alphabet has a surrogate, which is no character of its own")
+    })
+}
+
+impl Class for Generator {
+    #[inline(always)]
+    fn quick(&self, py: Python<'_>, text: &mut [u8; QUICK]) -> Option<usize> {
+        let size = self.quick.load(Ordering::Relaxed);
+        let text = &mut text[..size];
+        let mut done = 0;
+        while done < size {
+            if !entropy::quick(py, &mut text[done..]) {
+                return None;
+            }
+            done += self.characters.choose_ascii(&mut text[done..]);
+        }
+        (size > 0).then_some(size)
+    }
+
+    fn write(&self, py: Python<'_>, text: &mut String) -> PyResult<()> {
+        if self.is_closed.load(Ordering::Relaxed) {
+            return Err(closed(py));
+        }
+        let mut left = self.size;
+        let mut random = [0; 256];
+        while left > 0 {
+            let random = &mut random[..left.min(256)];
+            entropy::fill(py, random)?;
+            for character in self.characters.choose(random) {
+                text.push(character);
+                left -= 1;
+            }
+        }
+        Ok(())
+    }
+
+    fn width(&self, py: Python<'_>) -> PyResult<usize> {
+        if self.characters.is_ascii() {
+            return Ok(self.size);
+        }
+        Err(errors::config(py, "config.buffer", "a buffer is of ASCII, and the alphabet has other characters"))
+    }
+}

@@ -1,0 +1,13 @@
+from typing import final
+
+from . import _TextGenerator
+
+__all__ = ["Generator"]
+
+@final
+class Generator(_TextGenerator):
+    def __new__(cls, size: int = 21, alphabet: str = "A-Za-z0-9_-") -> Generator: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def alphabet(self) -> str: ...
