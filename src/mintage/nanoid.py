@@ -1,6 +1,6 @@
 """nanoids: text of random characters, 21 of ``A-Za-z0-9_-`` unless said otherwise.
 
-They are ``str``, and have no fields: :func:`mintage.inspect` can but guess what they are. Each character is as likely
+They are ``str``, and have no fields: ``mintage.inspect`` can but guess what they are. Each character is as likely
 as any other, whatever the alphabet.
 
 >>> from mintage import nanoid

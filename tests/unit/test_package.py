@@ -195,9 +195,12 @@ def test_the_package_says_that_it_is_typed() -> None:
     assert (package / "py.typed").is_file()
     assert {path.name for path in (package / "_core").glob("*.pyi")} == {
         "__init__.pyi",
+        "cuid.pyi",
+        "cuid2.pyi",
         "formats.pyi",
         "ksuid.pyi",
         "locality.pyi",
+        "nanoid.pyi",
         "objectid.pyi",
         "sandflake.pyi",
         "sequence.pyi",
