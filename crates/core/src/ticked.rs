@@ -9,13 +9,14 @@ use crate::counting::{Counting, OnExhausted, OnRollback, Rules};
 use crate::error::Error;
 use crate::id::Id;
 use crate::keyed::Keyed;
+use crate::schemes::PoolLayout;
 use crate::step::{Run, Window};
 use crate::units::{Tick, Timescale, UnixMs, UnixNs};
 
 /// A format whose IDs hold a tick and bits that count.
 pub trait Ticked: Id {
     /// The name of the pool that its node numbers are leased from, and of their layout.
-    const POOL: &'static str;
+    const POOL: &'static str = Self::FORMAT.scheme;
     /// The format's word for a node number.
     const TERM: &'static str;
     /// The bits of a node number.
@@ -47,6 +48,13 @@ pub trait Ticked: Id {
         let (format, state) = ((1 << Self::FORMAT.width_of("time")) - Self::AHEAD, 1 << (63 - Self::SEQUENCE_BITS));
         Window { floor: Tick(0), until: Tick(if format < state { format } else { state }) }
     };
+
+    /// The layout of a pool of its node numbers.
+    #[must_use]
+    fn pool_layout() -> PoolLayout {
+        let ends = Self::SCALE.start(Self::WHOLE.until);
+        PoolLayout { text: Self::POOL.into(), nodes: 1 << Self::NODE_BITS, ends }
+    }
 
     /// A tick in the format's own count.
     #[inline(always)]
@@ -92,6 +100,9 @@ pub trait Ticked: Id {
 
 /// 2010-01-01T00:00:00Z.
 const YEAR_2010_MS: i64 = 1_262_304_000_000;
+
+/// When generators of formats that count milliseconds end, in 2149: their state has 42 bits of them.
+pub const ENDS: UnixMs = UnixMs(YEAR_2010_MS + (1 << 42));
 
 /// The lower bits of a number.
 #[inline(always)]

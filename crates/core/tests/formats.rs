@@ -115,6 +115,11 @@ fn a_pools_layout_is_read_as_it_is_written() {
         ("sno", "sno/1", 65_536),
         ("sno/8192", "sno/8192", 65_536 << 13),
         ("locality", "locality", 1 << 44),
+        ("ulid", "ulid", 1 << 24),
+        ("ksuid", "ksuid", 1 << 32),
+        ("xid", "xid", 1 << 40),
+        ("objectid", "objectid", 1 << 40),
+        ("sandflake", "sandflake", 1 << 32),
         ("snowflake", "snowflake time:41 node:10 sequence:12 @1420070400000 1ms", 1_024),
         ("twitter", "snowflake time:41 datacenter:5 worker:5 sequence:12 @1288834974657 1ms", 1_024),
         ("snowflake time:40 Rack_1:3 @-5 20ms", "snowflake time:40 Rack_1:3 @-5 20ms", 8),
@@ -126,8 +131,18 @@ fn a_pools_layout_is_read_as_it_is_written() {
 }
 
 #[test]
+fn generators_end_when_their_format_says() {
+    for format in all().filter(|format| format.layout.is_none()) {
+        if let Some(pool) = PoolLayout::read(format.scheme).unwrap() {
+            let said = format.ends.map(|ends| ends.start_ns().0).or_else(|| format.expires_ns());
+            assert_eq!(said, Some(pool.ends.start_ns().0), "{}", format.name());
+        }
+    }
+}
+
+#[test]
 fn what_is_no_layout_of_a_pool_is_none() {
-    for text in ["", "sno/0", "sno/3", "sno/08", "sno/+8", "sno/16384", "sno/", "snow", "LOCALITY", "locality ", "ulid"]
+    for text in ["", "sno/0", "sno/3", "sno/08", "sno/+8", "sno/16384", "sno/", "snow", "LOCALITY", "locality ", "nanoid"]
     {
         assert_eq!(PoolLayout::read(text), Ok(None), "{text:?}");
     }

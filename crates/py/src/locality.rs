@@ -237,6 +237,8 @@ generator! {
         start: AtomicU32,
         /// pid and MAC fragment together.
         origin: AtomicU64,
+        /// How many IDs of given times it minted.
+        dated: AtomicU32,
         given_pid: Option<u16>,
         given_mac: Option<u32>,
         given_counter: Option<u32>,
@@ -260,20 +262,16 @@ generator! {
             Some(pid) => Some(scheme::node_of(pid as u16, mac.map_or_else(|| host_mac(py), Ok)?)),
             None => None,
         };
-        let subject = Subject {
-            scheme: "locality",
-            layout: "locality",
-            size: scheme::NODES,
-            node,
-            choices: 1,
-            own_mac: mac,
-        };
+        let pool = scheme::pool_layout();
+        let (layout, size) = (pool.text.as_str(), pool.nodes);
+        let subject = Subject { scheme: scheme::POOL, layout, size, node, choices: 1, own_mac: mac };
         let mint = Mint::new(scheme::WINDOW);
         Ok(Self {
             seat: Seat::new(py, mint, Terms::read(py, keywords)?, &subject, pid)?,
             sequential: AtomicBool::new(mode == Mode::Sequential),
             start: AtomicU32::new(0),
             origin: AtomicU64::new(0),
+            dated: AtomicU32::new(0),
             given_pid: pid.map(|pid| pid as u16),
             given_mac: mac,
             given_counter: counter.map(|counter| counter as u32),
@@ -286,6 +284,26 @@ generator! {
     #[pyo3(name = "new")]
     fn mint_one(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
         hot::minted(slf, 0)
+    }
+
+    /// Mints an ID of a given time, for old rows: an aware datetime, or nanoseconds since the Unix epoch, until 2248.
+    ///
+    /// Its counter is one step further than that of the last such ID, whatever that one's time, and comes round after 2^32 of
+    /// them. It knows nothing of what :meth:`new` mints. There is no smallest and no largest ID of a time: the counter comes
+    /// first, so IDs do not sort by time.
+    ///
+    /// :raises ArgumentError: ``time`` is neither.
+    /// :raises FieldError: ``time.naive``, ``time.range``.
+    /// :raises LeaseError: ``lease.history``: it leases its number from a store without ``never_used``, or the time is not
+    ///     before its lease.
+    /// :raises GenerationError: ``fork.shared_node``, ``generator.closed``.
+    #[pyo3(signature = (time))]
+    fn new_at(slf: &Bound<'_, Self>, time: &Bound<'_, PyAny>) -> PyResult<LocalityId> {
+        let (this, time) = (slf.get(), values::time(time)?);
+        let tick = scheme::tick(time.floor_ms()).map_err(errors::value)?;
+        generator::seat_at(slf, time, tick)?;
+        let first = this.dated.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
+        Ok(LocalityId(this.id(Run { tick: tick.0, first, count: 1 }, 0)))
     }
 
     /// Mints ``n`` IDs, 0 to 2^31 - 1, into one :class:`Array`.

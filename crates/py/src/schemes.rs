@@ -78,6 +78,29 @@ mod objectid {
         ///
         /// :param process: 0 to 2^40 - 1; without one, and without a lease, it is drawn at random, anew in every forked child.
         process
+        {
+            /// The ID of a ``bson.ObjectId``.
+            ///
+            /// :raises ArgumentError: ``value`` is not a bson.ObjectId.
+            /// :raises ImportError: bson, a part of pymongo, is not installed.
+            #[staticmethod]
+            #[pyo3(signature = (value, /))]
+            fn from_bson(value: &Bound<'_, PyAny>) -> PyResult<Self> {
+                let class = value.py().import("bson")?.getattr("ObjectId")?;
+                if !value.is_instance(&class)? {
+                    return Err(crate::errors::argument("value", "a bson.ObjectId", value));
+                }
+                Ok(Self(mintage_core::id::Id::from_slice(&value.getattr("binary")?.extract::<[u8; 12]>()?)))
+            }
+
+            /// The ``bson.ObjectId`` of the same 12 bytes.
+            ///
+            /// :raises ImportError: bson, a part of pymongo, is not installed.
+            fn as_bson<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+                let bytes = PyBytes::new(py, &mintage_core::id::Id::to_array(self.0));
+                py.import("bson")?.getattr("ObjectId")?.call1((bytes,))
+            }
+        }
     }
 }
 

@@ -13,7 +13,7 @@ use mintage_core::step::{Refusal, Run};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDateTime, PyDict, PyType};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// How the 64 bits of an ID are laid out.
 ///
@@ -344,6 +344,8 @@ generator! {
         stamp: Stamp,
         node: AtomicU64,
         placed: AtomicU64,
+        /// How many IDs of given times it minted.
+        dated: AtomicU32,
     }
 
     #[new]
@@ -389,6 +391,7 @@ generator! {
             layout,
             node: AtomicU64::new(given.unwrap_or(0)),
             placed: AtomicU64::new(0),
+            dated: AtomicU32::new(0),
         };
         generator::draw(&made, py)?;
         Ok(made)
@@ -401,6 +404,25 @@ generator! {
     #[pyo3(name = "new")]
     fn mint_one(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
         hot::minted(slf, 0)
+    }
+
+    /// Mints an ID of a given time, for old rows: an aware datetime, or nanoseconds since the Unix epoch.
+    ///
+    /// Its sequence number is 1 more than that of the last such ID, whatever that one's time, and 0 again after the layout's
+    /// largest: so more IDs of one tick than it has sequence numbers repeat. It knows nothing of what :meth:`new` mints.
+    ///
+    /// :raises ArgumentError: ``time`` is neither.
+    /// :raises FieldError: ``time.naive``, ``time.range``.
+    /// :raises LeaseError: ``lease.history``: it leases its number from a store without ``never_used``, or the time is not
+    ///     before its lease.
+    /// :raises GenerationError: ``fork.shared_node``, ``generator.closed``.
+    #[pyo3(signature = (time))]
+    fn new_at(slf: &Bound<'_, Self>, time: &Bound<'_, PyAny>) -> PyResult<u64> {
+        let (this, time) = (slf.get(), values::time(time)?);
+        let layout = &this.layout.0;
+        generator::seat_at(slf, time, layout.tick(time.floor_ms()).map_err(errors::value)?)?;
+        let sequence = this.dated.fetch_add(1, Ordering::Relaxed) & (layout.ids_per_tick() - 1);
+        layout.compose(time.floor_ms(), this.node.load(Ordering::Relaxed), sequence.into()).map_err(errors::value)
     }
 
     /// Mints ``n`` IDs, 0 to 2^31 - 1, into one ``array.array("Q")``.

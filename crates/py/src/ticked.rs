@@ -35,9 +35,10 @@ impl<T: Ticked> Ticking<T> {
         node: Option<&Bound<'_, PyAny>>,
         keywords: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
-        let size = 1_u64 << T::NODE_BITS;
+        let pool = T::pool_layout();
+        let (layout, size) = (pool.text.as_str(), pool.nodes);
         let given = node.map(|node| values::node(node, T::TERM, size - 1)).transpose()?;
-        let subject = Subject { scheme: T::POOL, layout: T::POOL, size, node: given, choices: 1, own_mac: None };
+        let subject = Subject { scheme: T::POOL, layout, size, node: given, choices: 1, own_mac: None };
         let seat = Seat::on_request(py, T::counting(), Terms::read(py, keywords)?, &subject, given)?;
         let drawn = hot::Held::new(Drawn::new([0; 16]));
         Ok(Self { seat, node: AtomicU64::new(given.unwrap_or(NONE)), drawn, of: PhantomData })

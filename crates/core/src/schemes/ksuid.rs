@@ -47,7 +47,6 @@ impl Id {
 /// Leased, the node number takes the upper bits of the payload. The highest of those that count is 0 in the first ID of a
 /// second, so none runs over.
 impl Ticked for Id {
-    const POOL: &'static str = "ksuid";
     const TERM: &'static str = "node";
     const NODE_BITS: u32 = 32;
     const HAS_NODE: bool = false;

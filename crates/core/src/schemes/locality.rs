@@ -296,6 +296,18 @@ pub struct State {
     pub count: u32,
 }
 
+/// The tick of a time at which a generator can mint.
+///
+/// # Errors
+/// [`Error::Time`].
+pub fn tick(time: UnixMs) -> Result<Tick, Error> {
+    SCALE.tick(time).filter(|&tick| WINDOW.holds(tick)).ok_or_else(|| Error::Time {
+        time,
+        first: SCALE.start(WINDOW.floor),
+        last: UnixMs(SCALE.start(WINDOW.until).0 - 1),
+    })
+}
+
 impl State {
     #[inline(always)]
     fn unpack(word: u64) -> Self {

@@ -14,6 +14,7 @@ pub mod xid;
 
 use crate::error::Error;
 use crate::format::Format;
+use crate::ticked::Ticked as _;
 use crate::units::UnixMs;
 
 /// Every format with a structure of its own; equally likely readings keep this order.
@@ -33,6 +34,16 @@ pub static FORMATS: [&[Format<'static>]; 10] = [
 /// Formats that nearly any text of their length would fit: considered only where no other format fits.
 pub static LAST_RESORTS: [&[Format<'static>]; 1] = [&[uuid::OTHER, cuid::CUID2, nanoid::FORMAT]];
 
+/// The layouts of pools that have one each, under its name.
+static POOLS: [fn() -> PoolLayout; 6] = [
+    locality::pool_layout,
+    ulid::Id::pool_layout,
+    ksuid::Id::pool_layout,
+    xid::Id::pool_layout,
+    objectid::Id::pool_layout,
+    sandflake::Id::pool_layout,
+];
+
 /// What a pool's node numbers mean.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PoolLayout {
@@ -45,16 +56,16 @@ pub struct PoolLayout {
 }
 
 impl PoolLayout {
-    /// Reads a layout's text or its short name: `sno`, `snowflake`, or the name of a snowflake layout. `None` if it is
-    /// neither.
+    /// Reads a layout's text or its short name: that of a scheme, or of a snowflake layout. `None` if it is neither.
     ///
     /// # Errors
     /// [`Error::Layout`]: it declares fields that do not fit.
     pub fn read(text: &str) -> Result<Option<Self>, Error> {
-        let scheme = text.split([' ', '/']).next();
-        Ok(match scheme {
+        if let Some(found) = POOLS.iter().map(|layout| layout()).find(|layout| layout.text == text) {
+            return Ok(Some(found));
+        }
+        Ok(match text.split([' ', '/']).next() {
             Some("sno") => sno::read_shards(text).map(sno::pool_layout),
-            Some("locality") => (text == locality::POOL).then(locality::pool_layout),
             _ => snowflake::Layout::of_pool(text)?.map(|layout| layout.pool_layout()),
         })
     }

@@ -54,7 +54,6 @@ impl Id {
 
 /// The node number is what the format draws once for each process. A second's counter starts in the lower half of its numbers.
 impl Ticked for Id {
-    const POOL: &'static str = "objectid";
     const TERM: &'static str = "process";
     const NODE_BITS: u32 = 40;
     const HAS_NODE: bool = true;

@@ -18,7 +18,7 @@ use crate::codec::positional::{BASE32_CROCKFORD, Digits};
 use crate::format::{Clock, Format, Part, Role, Show, Text};
 use crate::id::bytes_id;
 use crate::layout::Field;
-use crate::ticked::{Ticked, low};
+use crate::ticked::{ENDS, Ticked, low};
 
 /// The text.
 pub const DIGITS: &Digits = &Digits::new(BASE32_CROCKFORD, 26).padded(2);
@@ -36,6 +36,7 @@ pub const FORMAT: Format = Format::new(
     "https://github.com/celrenheit/sandflake",
 )
 .timed(Clock::UNIX_MS)
+.ending(ENDS)
 .written(&[Text::Digits(DIGITS)]);
 
 bytes_id!("sandflake", 16, 26, DIGITS, "one of 0123456789ABCDEFGHJKMNPQRSTVWXYZ, the last one of 048CGMRW");
@@ -48,7 +49,6 @@ const RANDOM: Field = FORMAT.field("random");
 /// The original begins each millisecond's sequence at 0, and so after a clock that went back repeats times and numbers of which
 /// only 24 random bits are another. Here the sequence goes on in the last millisecond.
 impl Ticked for Id {
-    const POOL: &'static str = "sandflake";
     const TERM: &'static str = "worker";
     const NODE_BITS: u32 = WORKER.bits;
     const HAS_NODE: bool = true;

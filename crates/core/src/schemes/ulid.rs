@@ -11,7 +11,7 @@
 //! - **random**: drawn for the first ID of a millisecond, 1 more than the ID before it for the others. A millisecond that
 //!   runs over is an error.
 //! - **text**: 26 characters of Crockford's base 32, `0123456789ABCDEFGHJKMNPQRSTVWXYZ`, of which the first is 7 at most as
-//!   the upper 2 of its 130 bits are 0. Written in upper case, read in either.
+//!   the upper 2 of its 130 bits are 0. Written in upper case; read in either, and `i` and `l` as 1, `o` as 0.
 //!
 //! Format after <https://github.com/ulid/spec>.
 
@@ -20,10 +20,10 @@ use crate::codec::positional::{BASE32_CROCKFORD, Digits};
 use crate::format::{Clock, Format, Part, Text};
 use crate::id::bytes_id;
 use crate::layout::Field;
-use crate::ticked::{Ticked, low};
+use crate::ticked::{ENDS, Ticked, low};
 
 /// The text.
-pub const DIGITS: &Digits = &Digits::new(BASE32_CROCKFORD.any_case(), 26);
+pub const DIGITS: &Digits = &Digits::new(BASE32_CROCKFORD.any_case().alias("iIlL", '1').alias("oO", '0'), 26);
 
 /// The format.
 pub const FORMAT: Format = Format::new(
@@ -33,6 +33,7 @@ pub const FORMAT: Format = Format::new(
     "https://github.com/ulid/spec",
 )
 .timed(Clock::UNIX_MS)
+.ending(ENDS)
 .written(&[
     Text::Digits(DIGITS),
     Text::Borrowed(uuid::DIGITS[0]),
@@ -49,7 +50,6 @@ const TIME: Field = FORMAT.field("time");
 /// Leased, the node number takes the upper bits of the random ones. The highest of those that count is 0 in the first ID of a
 /// millisecond, so no millisecond runs over.
 impl Ticked for Id {
-    const POOL: &'static str = "ulid";
     const TERM: &'static str = "node";
     const NODE_BITS: u32 = 24;
     const HAS_NODE: bool = false;

@@ -56,7 +56,6 @@ impl Id {
 
 /// The node number is machine and pid together. A second's counter starts in the lower half of its numbers.
 impl Ticked for Id {
-    const POOL: &'static str = "xid";
     const TERM: &'static str = "node";
     const NODE_BITS: u32 = 40;
     const HAS_NODE: bool = true;
