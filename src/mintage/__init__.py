@@ -59,6 +59,12 @@ def __getattr__(name: str) -> object:
         from importlib import import_module
 
         return getattr(import_module(module), name)
+    from mintage.schemes import NAMES
+
+    if name in NAMES:
+        from importlib import import_module
+
+        return import_module(f"mintage.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

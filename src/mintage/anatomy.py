@@ -13,11 +13,12 @@ from __future__ import annotations
 
 from operator import index
 from time import time_ns
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from mintage import formats, locality, sno
+from mintage import formats
 from mintage.errors import ArgumentError, ParseError
 from mintage.formats import Format
+from mintage.schemes import SCHEMES
 
 if TYPE_CHECKING:
     import builtins
@@ -121,7 +122,7 @@ class Anatomy(NamedTuple):
 def inspect(value: object, *, now_ns: int | None = None) -> list[Anatomy]:
     """Every scheme that ``value`` can be an ID of, likeliest first.
 
-    :param value: text, bytes (raw, or of the text), an integer, a ``uuid.UUID``, a ``sno.ID`` or a ``locality.ID``.
+    :param value: text, bytes (raw, or of the text), an integer, a ``uuid.UUID``, or the ``ID`` of any scheme.
         Text of decimal digits, the first not 0, is an integer.
     :param now_ns: the instant to judge times from, in nanoseconds since 1970; the system clock's by default.
     :raises ParseError: ``parse.unknown`` where it is an ID of no known scheme.
@@ -211,10 +212,8 @@ def _readings(table: _Table, value: object) -> Iterator[_Reading]:
         return _of_text(table, value)
     if isinstance(value, (bytes, bytearray, memoryview)):
         return _of_bytes(table, value)
-    if isinstance(value, sno.ID):
-        return iter([(formats.of_scheme("sno"), int(value), "text")])
-    if isinstance(value, locality.ID):
-        return _of_text(table, str(value))
+    if (scheme := _scheme_of(value)) is not None:
+        return _of_object(table, scheme, value)
     number = _as_integer(value)
     if number is not None:
         return _of_integer(table, number)
@@ -223,9 +222,23 @@ def _readings(table: _Table, value: object) -> Iterator[_Reading]:
     if isinstance(value, UUID):
         return _of_text(table, str(value))
     raise ArgumentError(
-        f"inspect() takes str, bytes, int, uuid.UUID, sno.ID or locality.ID, not {type(value).__name__}",
+        f"inspect() takes str, bytes, int, uuid.UUID or a scheme's ID, not {type(value).__name__}",
         code="argument.type",
     )
+
+
+def _scheme_of(value: object) -> str | None:
+    """The scheme that a value is an ``ID`` of."""
+    _, _, name = type(value).__module__.rpartition(".")
+    known = SCHEMES.get(name)
+    return name if known and isinstance(value, getattr(known.module, "ID", ())) else None
+
+
+def _of_object(table: _Table, scheme: str, value: Any) -> Iterator[_Reading]:
+    """An ID of its class: what it was minted as, or, where the class holds others too, whatever its text is."""
+    number = int(value)
+    own = [each for each in formats.MINTED if each.scheme == scheme and each.fits(number)]
+    return iter([(each, number, "text") for each in own]) if own else _of_text(table, str(value))
 
 
 def _of_text(table: _Table, text: str) -> Iterator[_Reading]:

@@ -14,7 +14,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from types import ModuleType
 
-__all__ = ["NAMES", "SCHEMES", "Generator", "Option", "Scheme"]
+__all__ = ["NAMES", "SCHEMES", "Generator", "Option", "Scheme", "listed"]
+
+
+def listed(names: Iterable[str], conjunction: str) -> str:
+    """Names in a sentence: ``a, b or c``."""
+    *first, last = names
+    return f"{', '.join(first)} {conjunction} {last}" if first else last
 
 
 class Generator(Protocol):
@@ -82,6 +88,8 @@ class Scheme(NamedTuple):
         return int(text)
 
 
+_NODE: Final = Option("node", "the node number", "N")
+
 SCHEMES: Final = {
     each.name: each
     for each in (
@@ -96,7 +104,7 @@ SCHEMES: Final = {
         Scheme(
             "snowflake",
             (
-                Option("node", "the node number", "N"),
+                _NODE,
                 Option("layout", "one of 'mintage schemes', or name:bits pairs, high to low", "LAYOUT", ()),
                 Option("epoch_ms", "of a declared layout: Unix time of its start", "MS"),
                 Option("unit_ms", "of a declared layout: length of a tick (default: 1)", "MS"),
@@ -107,6 +115,11 @@ SCHEMES: Final = {
             "locality",
             (Option("mode", "how counters are written (default: variable)", None, ("variable", "sequential")),),
         ),
+        Scheme("ulid", (_NODE,)),
+        Scheme("ksuid", (_NODE,)),
+        Scheme("xid", (_NODE,)),
+        Scheme("objectid", (Option("process", "what stands for the process", "N"),)),
+        Scheme("sandflake", (Option("worker", "the worker's number", "N"),)),
     )
 }
 NAMES: Final = tuple(SCHEMES)

@@ -21,6 +21,7 @@ import pytest
 import mintage
 from mintage import locality, sno, snowflake
 from mintage.cli import COMMANDS, main
+from mintage.schemes import NAMES
 from mintage.store import open_store
 
 if TYPE_CHECKING:
@@ -117,17 +118,17 @@ def test_new_prints_one_id_by_default() -> None:
     assert locality.ID.parse(output("new", "locality").strip()).version == "b"
 
 
-@pytest.mark.parametrize("scheme", ["sno", "snowflake", "locality"])
+@pytest.mark.parametrize("scheme", NAMES)
 @pytest.mark.parametrize("count", [1, 2, 65_536, 65_537, 200_000])
 def test_new_prints_as_many_different_ids_as_asked_one_a_line(scheme: str, count: int) -> None:
     printed = output("new", scheme, "-n", str(count))
     assert printed.endswith("\n")
     lines = printed.splitlines()
     assert len(lines) == len(set(lines)) == count
-    if scheme == "sno":
-        assert lines == sorted(lines)
     if scheme == "snowflake":
         assert all(earlier < later for earlier, later in pairwise(map(int, lines)))
+    elif scheme != "locality":
+        assert lines == sorted(lines)
 
 
 def test_the_options_of_new_are_in_the_ids() -> None:
@@ -487,10 +488,12 @@ def test_schemes_lists_fields_capacity_and_end_of_every_layout() -> None:
     assert lines[2] == "  time:39 tick:1 meta:8 partition:16 sequence:16"
     assert lines[3].split() == ["snowflake", "default", "63", "1,024", "4,096,000", "2084-09-06"]
     assert lines[13].split() == ["locality", "128", "17.6", "trillion", "4.3", "trillion", "after", "9999"]
+    assert lines[15].split() == ["ulid", "128", "-", "-", "after", "9999"]
+    assert lines[16] == "  time:48 random:80"
     assert lines[-3:] == [
         "'mintage inspect' also explains",
         "  uuid v1 v2 v3 v4 v5 v6 v7 v8 nil max other",
-        "  ulid, ksuid, objectid, xid, cuid, sandflake, cuid2, nanoid",
+        "  cuid, cuid2, nanoid",
     ]
     assert all(len(line) <= 80 for line in lines)
 
@@ -498,10 +501,9 @@ def test_schemes_lists_fields_capacity_and_end_of_every_layout() -> None:
 def test_schemes_as_json_has_every_layout_that_new_and_inspect_know() -> None:
     listed = [json.loads(line) for line in output("schemes", "--json").splitlines()]
     assert {each["name"] for each in listed if each["mints"]} == {
-        "sno",
         *(f"snowflake {layout}" for layout in ("default", "twitter", "discord", "instagram", "sonyflake")),
-        "locality",
-    }
+        *NAMES,
+    } - {"snowflake"}
     known = {each["name"]: each for each in listed}
     assert len(known) == len(listed)
     assert {"uuid v7", "ulid", "ksuid", "xid", "objectid", "cuid", "nanoid"} < set(known)
@@ -565,7 +567,7 @@ WRONG = [
     (["frob"], 2, "invalid choice: 'frob'"),
     (["--frob"], 2, "unrecognized arguments: --frob"),
     (["new"], 2, "the following arguments are required: SCHEME"),
-    (["new", "ulid"], 2, "invalid choice: 'ulid'"),
+    (["new", "frob"], 2, "invalid choice: 'frob'"),
     (["new", "sno", "-n", "0"], 2, "'0' is outside 1..2147483647"),
     (["new", "sno", "-n", "-5"], 2, "'-5' is outside 1..2147483647"),
     (["new", "sno", "-n", str(2**31)], 2, "'2147483648' is outside 1..2147483647"),
@@ -582,7 +584,8 @@ WRONG = [
     (["inspect", "-1q0"], 2, "a value that begins with - comes after --"),
     (["new", "snowflake", "--layout", ""], 2, "'' is no layout"),
     (["new", "sno", "extra\nline"], 2, r"unrecognized arguments: extra\nline"),
-    (["new", "sno", "--node", "5"], 2, "--node belongs to snowflake, not to sno"),
+    (["new", "sno", "--node", "5"], 2, "--node belongs to snowflake, ulid, ksuid and xid, not to sno"),
+    (["new", "sandflake", "--process", "5"], 2, "--process belongs to objectid, not to sandflake"),
     (["new", "sno", "--epoch-ms", "0"], 2, "--epoch-ms belongs to snowflake, not to sno"),
     (["new", "snowflake", "--meta", "0"], 2, "--meta belongs to sno, not to snowflake"),
     (["new", "locality", "--partition", "0"], 2, "--partition belongs to sno, not to locality"),

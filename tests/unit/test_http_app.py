@@ -18,6 +18,7 @@ from mintage import snowflake
 from mintage.errors import CATALOGUE, MintError, StoreError
 from mintage.formats import LAYOUTS, write_layout
 from mintage.lease import MAX_INTEGER
+from mintage.schemes import NAMES
 from mintage.server.app import create_app
 from mintage.server.keys import digest, new_key
 from mintage.server.openapi import document
@@ -294,7 +295,7 @@ def test_a_namespace_that_nothing_is_said_of_has_all_integers_from_1_on(ask: Ask
     assert ask("POST", "/v1/sequences/orders:next").json()["ids"] == ["1"]
 
 
-@pytest.mark.parametrize("scheme", ["sno", "snowflake", "locality"])
+@pytest.mark.parametrize("scheme", NAMES)
 def test_ids_are_minted_and_taken_apart(ask: Asked, scheme: str) -> None:
     minted = ask("POST", f"/v1/ids/{scheme}?count=3").json()
     assert minted["scheme"] == scheme

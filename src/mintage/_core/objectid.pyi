@@ -1,6 +1,7 @@
 from datetime import datetime
 from typing import final
 
+from bson import ObjectId
 from typing_extensions import Buffer, Unpack
 
 from . import _Array, _ArrayIterator, _Generator, _Lease, _TimedID
@@ -22,6 +23,9 @@ class ID(_TimedID):
     def replace(
         self, *, timestamp_ms: int = ..., timestamp_ns: int = ..., process: str | int = ..., counter: int = ...
     ) -> ID: ...
+    @staticmethod
+    def from_bson(value: ObjectId, /) -> ID: ...
+    def as_bson(self) -> ObjectId: ...
     @property
     def process(self) -> str: ...
     @property

@@ -11,7 +11,7 @@ from mintage.cli.command import JSON, Option, UsageError, command, count, option
 from mintage.cli.screen import progress, write
 from mintage.cli.stores import STORE, advised
 from mintage.errors import LeaseError, StoreError
-from mintage.schemes import NAMES, SCHEMES
+from mintage.schemes import NAMES, SCHEMES, listed
 
 if TYPE_CHECKING:
     import argparse
@@ -21,6 +21,13 @@ __all__ = ["new"]
 
 BATCH: Final = 65_536
 JSON_BATCH: Final = 1_024  # so that the first lines come at once, although each costs more
+
+_OWNERS: Final = {
+    option: [scheme.name for scheme in SCHEMES.values() if option in scheme.options]
+    for scheme in SCHEMES.values()
+    for option in scheme.options
+}
+"""Every option of a scheme, and the schemes that have it."""
 
 
 class Mint(NamedTuple):
@@ -77,18 +84,19 @@ def _flag(each: schemes.Option) -> str:
     return f"--{each.name.replace('_', '-')}"
 
 
-def _listed(scheme: schemes.Scheme) -> Iterator[Option]:
-    for each in scheme.options:
+def _options() -> Iterator[Option]:
+    """The options of all schemes, each below those that have it."""
+    for each, names in _OWNERS.items():
         kind = {"type": whole} if each.choices is None else {"choices": each.choices} if each.choices else {}
-        listed = option(_flag(each), metavar=each.metavar, help=each.help, **kind)
-        yield listed._replace(heading=f"{scheme.name} only")
+        flag = option(_flag(each), metavar=each.metavar, help=each.help, **kind)
+        yield flag._replace(heading=f"{listed(names, 'and')} only")
 
 
 @command(
     "new",
-    option("scheme", metavar="SCHEME", choices=NAMES, help=f"{', '.join(NAMES[:-1])} or {NAMES[-1]}"),
+    option("scheme", metavar="SCHEME", choices=NAMES, help=listed(NAMES, "or")),
     option("-n", "--count", type=count, default=1, metavar="N", help="how many (default: 1)"),
-    *(each for scheme in SCHEMES.values() for each in _listed(scheme)),
+    *_options(),
     STORE,
     JSON,
     examples="""
@@ -96,14 +104,14 @@ def _listed(scheme: schemes.Scheme) -> Iterator[Option]:
   mintage new sno -n 1000000 --meta 7 > ids.txt
   mintage new snowflake --node 12 --layout twitter
   mintage new snowflake --layout "time:41 node:10 sequence:12" --epoch-ms 1735689600000
-  mintage new locality --mode sequential --json""",
+  mintage new locality --mode sequential --json
+  mintage new ulid -n 3 --store sqlite:ids.db""",
 )
 def new(args: argparse.Namespace) -> int:
     """Mint IDs, one a line."""
-    for name, scheme in SCHEMES.items():
-        for each in scheme.options:
-            if name != args.scheme and getattr(args, each.name) is not None:
-                raise UsageError(f"{_flag(each)} belongs to {name}, not to {args.scheme}")
+    for each, names in _OWNERS.items():
+        if args.scheme not in names and getattr(args, each.name) is not None:
+            raise UsageError(f"{_flag(each)} belongs to {listed(names, 'and')}, not to {args.scheme}")
     import logging
 
     # What the keeper logs of a store that fails, the error says.

@@ -11,6 +11,7 @@ from mintage.cli.command import COLOR, JSON, UsageError, command, group, option,
 from mintage.cli.screen import ago, moment, open_screen, show_rows
 from mintage.cli.stores import STORE, opened
 from mintage.errors import ConfigError
+from mintage.schemes import NAMES
 
 if TYPE_CHECKING:
     import argparse
@@ -63,8 +64,8 @@ def _wanted(args: argparse.Namespace, store: Store) -> str:
     if args.layout is None:
         raise UsageError(f"a new pool called {args.pool!a} needs --layout, such as --layout sno")
     raise UsageError(
-        f"{args.layout!a} is no layout: use locality, sno, sno/N with a power of two N up to {MAX_SHARDS}, snowflake, "
-        f"{', '.join(formats.LAYOUTS)}, or 'snowflake time:41 node:10 sequence:12 @1735689600000 1ms'"
+        f"{args.layout!a} is no layout: use {', '.join((*NAMES, *formats.LAYOUTS))}, sno/N with a power of two N up to "
+        f"{MAX_SHARDS}, or 'snowflake time:41 node:10 sequence:12 @1735689600000 1ms'"
     )
 
 
@@ -136,9 +137,9 @@ def _show(args: argparse.Namespace) -> int:
     option(
         "--layout",
         metavar="LAYOUT",
-        help="what its node numbers mean: locality, sno, sno/8 (with shards=8), snowflake, a snowflake layout of "
-        "'mintage schemes', or 'snowflake time:41 node:10 sequence:12 @EPOCH_MS UNITms' (default: the layout of the "
-        "pool if it exists, else its name)",
+        help="what its node numbers mean: a scheme, sno/8 (with shards=8), a snowflake layout of 'mintage schemes', or "
+        "'snowflake time:41 node:10 sequence:12 @EPOCH_MS UNITms' (default: the layout of the pool if it exists, else "
+        "its name)",
     ),
     option(
         "--span-ms",

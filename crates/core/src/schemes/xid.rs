@@ -13,7 +13,7 @@
 //! - **counter**: counts on from a random start, whatever the second.
 //! - **text**: 20 digits of base 32, `0-9a-v`; the lower 4 of their 100 bits are 0.
 //!
-//! Format after <https://github.com/rs/xid>, which reads a last character with other bits in it, too.
+//! Format after <https://github.com/rs/xid>.
 
 use crate::codec::positional::{BASE32_HEX, Digits};
 use crate::format::{Clock, Format, Part, Role, Show, Text};

@@ -1,0 +1,198 @@
+"""ULIDs against the recorded behaviour of oklog/ulid, npm's ulid and python-ulid, and their faults by name."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+import pytest
+
+from mintage import ulid
+from mintage.errors import FieldError, ParseError
+from mintage.testing import ManualClock
+from tests.conftest import vectors
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+RECORDED = vectors("ulid")
+GO, NPM, PYTHON = RECORDED["oklog"], RECORDED["npm_ulid"], RECORDED["python_ulid"]
+MS = 1_000_000
+NOW_MS = 1_700_000_000_000
+HOUR_MS = 3_600_000
+
+Case = dict[str, Any]
+
+
+def named(case: Case) -> str:
+    return ascii(case.get("input") or case.get("text") or "")
+
+
+def refused(text: str) -> ParseError:
+    with pytest.raises(ParseError) as caught:
+        ulid.ID.parse(text)
+    return caught.value
+
+
+# --- as recorded -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("case", [case for case in GO["generate"] if "text" in case], ids=named)
+def test_a_time_and_entropy_make_the_recorded_id(case: Case) -> None:
+    one = ulid.ID.from_parts(timestamp_ms=case["time_ms"], random=case["entropy_hex"])
+    assert (bytes(one).hex(), str(one)) == (case["hex"], case["text"])
+    assert ulid.ID.parse(case["text"]) == ulid.ID.from_bytes(bytes.fromhex(case["hex"])) == one
+    assert (one.timestamp_ms, one.random) == (case["time_ms"], case["entropy_hex"])
+
+
+@pytest.mark.parametrize("time_ms", [GO["max_time_ms"] + 1, 2**64 - 1, -1])
+def test_a_time_of_other_than_48_bits_is_refused(time_ms: int | str) -> None:
+    with pytest.raises(FieldError) as caught:
+        ulid.ID.from_parts(timestamp_ms=int(time_ms))
+    assert caught.value.code == "time.range"
+
+
+def test_entropy_of_other_than_10_bytes_is_refused() -> None:
+    for entropy in ("00" * 9, "00" * 11):
+        with pytest.raises(FieldError) as caught:
+            ulid.ID.from_parts(timestamp_ms=5, random=entropy)
+        assert caught.value.code == "field.format"
+
+
+@pytest.mark.parametrize("case", NPM["encode_time"], ids=lambda case: case["time_ms"])
+def test_times_are_written_as_recorded(case: Case) -> None:
+    if "ok" in case:
+        assert str(ulid.ID.from_parts(timestamp_ms=int(case["time_ms"])))[:10] == case["ok"]
+    elif case["time_ms"].lstrip("-").isdigit():
+        with pytest.raises(FieldError):
+            ulid.ID.from_parts(timestamp_ms=int(case["time_ms"]))
+
+
+@pytest.mark.parametrize("case", GO["parse"], ids=named)
+def test_what_oklogs_strict_parser_reads_is_read_alike(case: Case) -> None:
+    if case["ParseStrict_error"] is None:
+        assert bytes(ulid.ID.parse(case["input"])).hex() == case["ParseStrict_hex"]
+
+
+@pytest.mark.parametrize("case", PYTHON["decode"] + NPM["decode"], ids=named)
+def test_what_other_libraries_read_is_read_alike(case: Case) -> None:
+    if "ok" in case:
+        one = ulid.ID.parse(case["input"])
+        known = case["ok"]
+        assert (bytes(one).hex(), str(int(one))) == (known["hex"], known["int"])
+        assert (str(one), one.timestamp_ms) == (known["text"], known["milliseconds"])
+        assert UUID(bytes=bytes(one)) == UUID(known["uuid"])
+    elif "ok" in case.get("ulidToUUID", {}):
+        one = ulid.ID.parse(case["input"])
+        assert one.timestamp_ms == case["decodeTime"]["ok"]
+        assert UUID(bytes=bytes(one)) == UUID(case["ulidToUUID"]["ok"])
+
+
+@pytest.mark.parametrize("case", NPM["uuid_to_ulid"], ids=named)
+def test_the_bytes_of_a_uuid_are_the_recorded_ulid(case: Case) -> None:
+    assert str(ulid.ID(UUID(case["input"]).bytes)) == case["uuidToULID"]["ok"]
+
+
+@pytest.mark.parametrize("case", [case for case in PYTHON["timestamps"] if case["type"] == "int"], ids=str)
+def test_whole_milliseconds_are_python_ulids(case: Case) -> None:
+    if "ok" in case:
+        assert str(ulid.ID.from_parts(timestamp_ms=case["value"]))[:10] == case["ok"][:10]
+
+
+def test_the_smallest_and_the_largest_are_npms_constants() -> None:
+    assert str(ulid.min_at(0)) == NPM["constants"]["MIN"]
+    assert str(ulid.max_at(NPM["constants"]["TIME_MAX"] * MS)) == NPM["constants"]["MAX"]
+
+
+def steps() -> Iterator[tuple[str, str]]:
+    """Each ID of a recorded millisecond, and the next."""
+    for case in GO["monotonic"]:
+        for last, one in pairwise(case["trace"]):
+            # A time that goes back, and an overflow, oklog answers with other entropy: see the faults below.
+            if "text" in last and "text" in one and one["time_ms"] == last["time_ms"] and case["inc"] == 1:
+                yield last["text"], one["text"]
+
+
+@pytest.mark.parametrize(("last", "one"), [step for step in steps() if step[0] < step[1]])
+def test_the_next_of_a_millisecond_is_1_more_with_its_carry_as_recorded(last: str, one: str) -> None:
+    assert int(ulid.ID.parse(one)) == int(ulid.ID.parse(last)) + 1
+
+
+@pytest.mark.parametrize("case", [case for case in NPM["increment_base32"] if "ok" in case], ids=named)
+def test_text_counts_as_npms_does(case: Case) -> None:
+    low, high = (ulid.ID.parse(text.rjust(26, "0")) for text in (case["input"], case["ok"]))
+    assert int(high) == int(low) + 1
+
+
+# --- what is read ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text", ["oiarz3ndektsv4rrffq69g5fal", "OLARZ3NDEKTSV4RRFFQ69G5FAI", "01aRz3nDeKtSv4rRfFq69g5fA1"]
+)
+def test_lower_case_and_crockfords_letters_for_digits_are_read_and_written_canonically(text: str) -> None:
+    assert str(ulid.ID.parse(text)) == "01ARZ3NDEKTSV4RRFFQ69G5FA1"
+
+
+@pytest.mark.parametrize("text", ["01ARZ3NDEKTSV4RRFFQ69G5FAU", "u1arz3ndektsv4rrffq69g5fav"])
+def test_u_is_never_a_digit(text: str) -> None:
+    assert (refused(text).code, refused(text).position) == ("parse.character", text.lower().index("u"))
+
+
+@pytest.mark.parametrize("first", "89ABCDEFGHJKMNPQRSTVWXYZ")
+def test_a_first_character_above_7_is_no_ulid(first: str) -> None:
+    assert (refused(first + "0" * 25).code, refused(first + "0" * 25).position) == ("parse.character", 0)
+
+
+# --- the faults of others --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "case", [case for case in GO["parse"] if case["Parse_error"] is None and case["ParseStrict_error"]], ids=named
+)
+def test_oklogs_parse_reads_any_byte_as_some_digit_and_we_read_none_but_those_that_are_specified(case: Case) -> None:
+    meant = case["input"].replace("L", "1")
+    if set(meant) <= set("0123456789ABCDEFGHJKMNPQRSTVWXYZ"):
+        assert str(ulid.ID.parse(case["input"])) == meant != case["Parse_text"]
+    else:
+        assert refused(case["input"]).code == "parse.character"
+
+
+@pytest.mark.parametrize("case", [case for case in NPM["decode"] if case["input"].startswith("8")], ids=named)
+def test_npms_is_valid_takes_a_time_too_large_for_its_own_decoder_and_we_take_it_never(case: Case) -> None:
+    assert case["isValid"]
+    assert "error" in case["decodeTime"]
+    assert refused(case["input"]).position == 0
+
+
+def test_oklog_goes_back_with_the_clock_and_we_go_on_in_the_last_millisecond() -> None:
+    trace = GO["monotonic"][0]["trace"]
+    assert [one["time_ms"] for one in trace] != sorted(one["time_ms"] for one in trace)
+    clock = ManualClock(NOW_MS * MS)
+    generator = ulid.Generator(clock=clock)
+    last = generator.new()
+    for back_ms in (0, 1, HOUR_MS):
+        clock.advance(-back_ms * MS)
+        one = generator.new()
+        assert int(one) == int(last) + 1
+        last = one
+
+
+def test_others_overflow_within_a_millisecond_and_ours_holds_2_to_the_21_from_wherever_it_starts() -> None:
+    assert "overflow" in GO["monotonic"][2]["trace"][1]["error"]
+    clock = ManualClock(NOW_MS * MS, auto_advance=False)
+    for _ in range(20):
+        one = ulid.Generator(clock=clock).new()
+        # The top bit of those that count is 0 in the first, so that 1 more never carries into the time.
+        assert int(one.random, 16) >> 79 == 0
+    generator = ulid.Generator(clock=clock, max_wait_ms=0)
+    ids = generator.batch(1 << 21)
+    assert {one.timestamp_ms for one in (ids[0], ids[-1])} == {NOW_MS}
+    assert int(ids[-1]) - int(ids[0]) == (1 << 21) - 1
+
+
+def test_python_ulids_first_id_of_1970_is_not_random_and_ours_of_any_given_time_are() -> None:
+    assert PYTHON["timestamps"][0]["ok"] == "0" * 25 + "1"
+    generator = ulid.Generator()
+    assert len({generator.new_at(0) for _ in range(50)}) == 50
