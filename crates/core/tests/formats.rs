@@ -142,7 +142,8 @@ fn generators_end_when_their_format_says() {
 
 #[test]
 fn what_is_no_layout_of_a_pool_is_none() {
-    for text in ["", "sno/0", "sno/3", "sno/08", "sno/+8", "sno/16384", "sno/", "snow", "LOCALITY", "locality ", "nanoid"]
+    for text in
+        ["", "sno/0", "sno/3", "sno/08", "sno/+8", "sno/16384", "sno/", "snow", "LOCALITY", "locality ", "nanoid"]
     {
         assert_eq!(PoolLayout::read(text), Ok(None), "{text:?}");
     }
