@@ -74,7 +74,7 @@ def main() -> int:
     print(table(results))
     if not options.quick and not options.rows:
         path = Record(date, machine, results).save(slug())
-        print(f"\nrecord: {path.name}; rendered: {render.write().name}")
+        print(f"\nrecord: {path.name}; rendered: {', '.join(render.write())}")
     if options.check:
         return int(any(result.bar and not result.met for result in results))
     return 0

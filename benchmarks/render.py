@@ -1,15 +1,17 @@
-"""Renders the newest record into docs/performance.md, between two markers."""
+"""Renders the newest record and the table of the family into the pages that show them, between two markers."""
 
 import argparse
 import sys
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
+from benchmarks import family
 from benchmarks.record import Record
 
-DOCUMENT = Path(__file__).parent.parent / "docs" / "performance.md"
+ROOT = Path(__file__).parent.parent
 # Fewer and narrower than in the terminal: a page has less room.
 COLUMNS = ("what", "figure", "beside", "ratio", "bar: met")
-BEGIN, END = "<!-- record: begin -->", "<!-- record: end -->"
 
 
 def _line(cells: tuple[str, ...]) -> str:
@@ -42,33 +44,45 @@ def section(record: Record | None) -> str:
     return "\n".join(lines)
 
 
-def rendered(document: str) -> str:
-    """The document with the newest record's section between the markers."""
-    before, begin, rest = document.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise SystemExit(f"{DOCUMENT.name} lacks the markers {BEGIN} and {END}")
-    return f"{before}{BEGIN}\n\n{section(Record.newest())}\n\n{END}{after}"
+SECTIONS: tuple[tuple[str, str, Callable[[Record | None], str]], ...] = (
+    ("docs/performance.md", "record", section),
+    ("README.md", "family", partial(family.table, "docs/schemes")),
+    ("docs/how-to/choose.md", "family", partial(family.table, "../schemes")),
+)
+"""A page, what its markers are called, and what is between them."""
 
 
-def write() -> Path:
-    """Bring the document up to date."""
-    DOCUMENT.write_text(rendered(DOCUMENT.read_text(encoding="utf-8")), encoding="utf-8")
-    return DOCUMENT
+def rendered() -> Iterator[tuple[Path, str, str]]:
+    """Each page, as it is and as it should be."""
+    record = Record.newest()
+    for name, marker, section_of in SECTIONS:
+        page = ROOT / name
+        document = page.read_text(encoding="utf-8")
+        before, begin, rest = document.partition(f"<!-- {marker}: begin -->")
+        _, end, after = rest.partition(f"<!-- {marker}: end -->")
+        if not begin or not end:
+            raise SystemExit(f"{name} lacks the markers of {marker}")
+        yield page, document, f"{before}{begin}\n\n{section_of(record)}\n\n{end}{after}"
+
+
+def write() -> list[str]:
+    """Bring the pages up to date, and name them."""
+    for page, _, new in rendered():
+        page.write_text(new, encoding="utf-8")
+    return [name for name, *_ in SECTIONS]
 
 
 def main() -> int:
-    """Write, or with `--check` only compare: 1 where the document does not match the newest record."""
+    """Write, or with `--check` only compare: 1 where a page is not what its sources say."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.render", description=__doc__)
-    parser.add_argument("--check", action="store_true", help="change nothing; exit with 1 where the document is stale")
+    parser.add_argument("--check", action="store_true", help="change nothing; exit with 1 where a page is stale")
     if not parser.parse_args().check:
         write()
         return 0
-    document = DOCUMENT.read_text(encoding="utf-8")
-    if document == rendered(document):
-        return 0
-    print(f"{DOCUMENT.name} does not match the newest record: run `python -m benchmarks.render`", file=sys.stderr)
-    return 1
+    stale = [page.name for page, old, new in rendered() if old != new]
+    if stale:
+        print(f"{', '.join(stale)}: run `python -m benchmarks.render`", file=sys.stderr)
+    return bool(stale)
 
 
 if __name__ == "__main__":

@@ -26,6 +26,8 @@ from sybil import Example, Sybil
 from sybil.parsers.myst import CodeBlockParser, PythonCodeBlockParser, SkipParser
 
 import mintage
+from benchmarks import family
+from mintage.formats import FORMATS
 
 ROOT = Path(__file__).parents[2]
 PAGES = [page for page in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))) if "_build" not in page.parts]
@@ -114,3 +116,19 @@ def test_every_row_of_a_table_is_in_a_table_of_as_many_columns(page: Path) -> No
         # A bar within code or behind a backslash parts no cells.
         widths = {len(re.sub(r"`[^`]*`|\\\|", "", row).strip().strip("|").split("|")) for row in rows}
         assert len(widths) == 1, rows[0]
+
+
+@pytest.mark.parametrize("scheme", dict.fromkeys(each.scheme for each in family.formats()))
+def test_the_family_needs_a_store_where_a_generator_leases_without_being_told_to(scheme: str, tmp_path: Path) -> None:
+    module = importlib.import_module(f"mintage.{scheme}")
+    code = f"import mintage.{scheme}; mintage.{scheme}.{'Generator().new' if hasattr(module, 'Generator') else 'new'}()"
+    environment = {**os.environ, "MINTAGE_HOME": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", code], check=True, env=environment, timeout=60)
+    assert bool(list(tmp_path.iterdir())) == (scheme in family.LEASING)
+
+
+def test_an_id_sorts_by_time_where_its_time_stands_first_and_in_order() -> None:
+    sorting = {each.name: family.sorts_by_time(each) for each in FORMATS}
+    assert [name for name, sorts in sorting.items() if not sorts] == [
+        "locality", "uuid v1", "uuid v2", "uuid v3", "uuid v4", "uuid v5", "uuid v8", "uuid nil", "uuid max",
+    ]  # fmt: skip
