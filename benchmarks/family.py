@@ -18,7 +18,9 @@ SHOWN = {"snowflake": ("default",), "uuid": ("v7", "v4", "v6", "v1")}
 LEASING = ("sno", "snowflake", "locality")
 """The schemes that lease a node number without being told to, as IDs of two hosts would not differ by chance."""
 
-TICKS = {"milliseconds": "1\u00a0ms", "seconds": "1\u00a0s"}
+TICKS = {"milliseconds": "1 ms", "seconds": "1 s"}
+KEPT = "\u00a0"
+"""A space at which no line ends."""
 
 
 def formats() -> Iterator[Format]:
@@ -55,11 +57,8 @@ def _time(each: Format) -> str:
     if each.clock is None:
         return "–"
     words = each.clock.partition(" since ")[0]
-    return (
-        f"{TICKS.get(words, words.removeprefix('ticks of ').replace(' ', '\u00a0'))}, {each.ends:%Y}"
-        if each.ends
-        else TICKS[words]
-    )
+    unit = TICKS.get(words, words.removeprefix("ticks of ")).replace(" ", KEPT)
+    return f"{unit}, {each.ends:%Y}" if each.ends else unit
 
 
 def _node(each: Format) -> str:
@@ -96,7 +95,7 @@ def _cost(each: Format, record: Record | None) -> str:
         names = [f"{each.scheme}.Generator(version={each.layout.removeprefix('v')}).new()"]
     results = record.results if record else []
     measured = {result.what: result.figures for result in reversed(results) if result.unit == "ns" and result.figures}
-    return next((f"{median(measured[name]):.0f}\u00a0ns" for name in names if name in measured), "–")
+    return next((f"{median(measured[name]):.0f}{KEPT}ns" for name in names if name in measured), "–")
 
 
 def table(pages: str, record: Record | None) -> str:

@@ -79,11 +79,14 @@ class Layouts(Generated):
 
     def lines(self) -> Iterator[str]:
         rows = []
-        for name, layout in formats.LAYOUTS.items():
+        named = {name: getattr(snowflake, name) for name in snowflake.__all__}
+        for name, layout in named.items():
+            if not isinstance(layout, snowflake.Layout):
+                continue
             fields = " ".join(f"{field}:{bits}" for field, bits, _ in layout.fields)
             rows.append(
                 (
-                    f"| :py:data:`~mintage.snowflake.{name.upper()}`, {layout.bits} bits\n       | ``{fields}``",
+                    f"| :py:data:`~mintage.snowflake.{name}`, {layout.bits} bits\n       | ``{fields}``",
                     f"| {layout.epoch_ms}\n       | {layout.unit_ms} ms",
                     f"{layout.nodes:,}",
                     f"{layout.ids_per_second:,}",
