@@ -20,10 +20,10 @@ extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_copybutton", "mintage
 # The table of faults is a part of another page.
 exclude_patterns = ["_build", "explanation/fault-table.md"]
 nitpicky = True
-# Names of the standard library, which has no inventory here: a build needs no network.
+# Names of the standard library and of pymongo, which have no inventory here: a build needs no network.
 nitpick_ignore_regex = [
     (r"py:.*", r"(collections\.abc\.)?(Callable|Iterable|Iterator)|(typing\.)?(Any|Literal|NamedTuple|SupportsIndex)"),
-    (r"py:.*", r"(typing_extensions\.)?Buffer|UUID|(datetime\.)?datetime|(array\.)?array|builtins\..*"),
+    (r"py:.*", r"(typing_extensions\.)?Buffer|UUID|ObjectId|(datetime\.)?datetime|(array\.)?array|builtins\..*"),
 ]
 
 myst_enable_extensions = ["colon_fence", "deflist"]

@@ -324,7 +324,8 @@ def docstring(_app: Sphinx, what: str, name: str, *rest: Any) -> None:
         text = re.sub(rf"\n\n{re.escape(name.rpartition('.')[2])}\((.|\n)*?\)\n\n", "\n\n", text, count=1)
     if name in TYPES:
         text = f"``{TYPES[name]}``: {text[:1].lower()}{text[1:]}"
-    text = re.sub(r"(?m)^( *):raises (\w+Error):", r"\1:raises ~mintage.errors.\2:", text)
+    ours = "|".join(errors.__all__)
+    text = re.sub(rf"(?m)^( *):raises ({ours}):", r"\1:raises ~mintage.errors.\2:", text)
     lines[:] = text.split("\n")
 
 

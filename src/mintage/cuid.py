@@ -7,7 +7,7 @@ here it is for whoever has them already. :mod:`mintage.cuid2` tells nothing.
 >>> from mintage import cuid
 >>> fields = cuid.parse("ch72gsb320000udocl363eofy")
 >>> fields.time.isoformat(), fields.counter, fields.fingerprint
-('2012-11-07T18:05:44.414000+00:00', 0, 'udoc')
+('2012-09-13T23:03:12.926000+00:00', 0, 'udoc')
 """
 
 from __future__ import annotations
