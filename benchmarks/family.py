@@ -82,10 +82,10 @@ def _says_something(role: str) -> bool:
 
 def _store(each: Format) -> str:
     if each.scheme in LEASING:
-        return "for several hosts"
+        return "needed"
     generator = getattr(import_module(f"mintage.{each.scheme}"), "Generator", None)
     takes_one = generator is not None and "store" in signature(generator).parameters
-    return "if you like" if takes_one and each.clock else "–"
+    return "optional" if takes_one and each.clock else "–"
 
 
 def _cost(each: Format, record: Record | None) -> str:

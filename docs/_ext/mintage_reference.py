@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from sphinx import addnodes
 from sphinx.util.docutils import SphinxDirective
 
-from mintage import errors, formats, snowflake
+from mintage import errors, formats, snowflake, ulid
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -265,7 +265,8 @@ def _stubs() -> tuple[dict[str, tuple[str, str]], dict[str, str]]:
                     options = [each for each in bases[name].body if isinstance(each, ast.AnnAssign)]
                     node.kwarg = None
                     node.kwonlyargs += [ast.arg(ast.unparse(each.target), each.annotation) for each in options]
-                    node.kw_defaults += [ast.Constant(...) for _ in options]
+                    defaults = inspect.signature(ulid.Generator).parameters  # those of any other, too
+                    node.kw_defaults += [ast.Constant(defaults[ast.unparse(each.target)].default) for each in options]
             return self.generic_visit(node)
 
     def members(node: ast.ClassDef) -> Iterator[ast.stmt]:
