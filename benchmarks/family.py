@@ -64,7 +64,7 @@ def _time(each: Format) -> str:
 def _node(each: Format) -> str:
     if each.nodes:
         return str(each.nodes.bit_length() - 1)
-    leased = read_pool_layout(each.name)
+    leased = read_pool_layout(each.name.replace(" ", "."))
     return f"{leased[1].bit_length() - 1} if leased" if leased else "–"
 
 

@@ -13,6 +13,7 @@ import builtins
 import copy
 import inspect
 import re
+import sys
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -148,6 +149,7 @@ class SchemeReference(Generated):
             "Range queries": taken("min_at", "max_at"),
             "Many IDs": taken("Array", "encode_into", "parse_into", "to_lines"),
         }
+        standard = taken(*(name for name in left if _is_standard(getattr(module, name))))
         constants = taken(*(name for name in left if name.isupper()))
         sections["Other names"] = left
         size = module.Array.SIZE if hasattr(module, "Array") else None
@@ -165,6 +167,8 @@ class SchemeReference(Generated):
                 yield from ("", f"## {title}", "")
                 yield from _rst_in_markdown(*(line for name in names for line in self.entry(module, name)))
                 yield after.get(title, "")
+        if standard:
+            yield from ("", f"The standard library's own: {', '.join(f'`{name}`' for name in standard)}.", "")
         if constants:
             kinds = [(name, type(getattr(module, name)).__name__) for name in constants]
             yield from ("", "## Constants", "")
@@ -177,7 +181,15 @@ class SchemeReference(Generated):
         is_class = isinstance(getattr(module, name), type)
         yield from ("", f".. auto{'class' if is_class else 'function'}:: {module.__name__}.{name}")
         if is_class:
-            yield from ("   :members:", "   :exclude-members: MAX, SIZE, ZERO")
+            yield from ("   :members:", "   :exclude-members: MAX, NIL, SIZE, ZERO")
+
+
+def _is_standard(named: Any) -> bool:
+    """Whether it is defined in a module of the standard library."""
+    home = getattr(named, "__module__", None)
+    return (
+        home in sys.stdlib_module_names and getattr(import_module(home), getattr(named, "__name__", ""), None) is named
+    )
 
 
 def _rst_in_markdown(*lines: str) -> Iterator[str]:
