@@ -23,7 +23,8 @@ pub enum Field {
     TimestampNs,
 }
 
-/// The fields of a format, with what is said of each: its parts in their order, and its time in three units.
+/// The fields of a format, with what is said of each: its parts in their order but for those that are the same in every ID,
+/// and its time in three units.
 pub fn of(format: &Format<'static>) -> Vec<(&'static str, Field, String)> {
     let mut fields = Vec::new();
     if format.clock.is_some() {
@@ -36,7 +37,8 @@ pub fn of(format: &Format<'static>) -> Vec<(&'static str, Field, String)> {
         fields.push(("timestamp_ms", Field::TimestampMs, said("milliseconds")));
         fields.push(("timestamp_ns", Field::TimestampNs, said("nanoseconds")));
     }
-    for part in format.parts.iter().filter(|part| !(format.clock.is_some() && part.name == "time")) {
+    let is_named = |part: &&Part<'_>| part.role != Role::Fixed && !(format.clock.is_some() && part.name == "time");
+    for part in format.parts.iter().filter(is_named) {
         let says = format.says(part).unwrap_or_default();
         let unit = if part.show == Show::Hex { "as hexadecimal digits" } else { "as a number" };
         fields.push((part.name, Field::Part(part.name), format!("{} bits, {unit}: {says}.", part.bits)));
@@ -72,14 +74,15 @@ pub fn get<C: Class>(py: Python<'_>, id: &C, field: Field) -> PyResult<Py<PyAny>
 
 /// Gives an ID class its fields, of all the formats that its IDs can have.
 pub fn install<C: Class>(py: Python<'_>, formats: &[Format<'static>]) -> PyResult<()> {
-    let mut known = Vec::new();
+    let mut known: Vec<(_, _, Vec<String>)> = Vec::new();
     for (name, field, says) in formats.iter().flat_map(of) {
-        if !known.contains(&name) {
-            known.push(name);
-            hot::install_field::<C>(py, name, field, &says)?;
+        match known.iter_mut().find(|(other, ..)| *other == name) {
+            Some((.., said)) if said.contains(&says) => {}
+            Some((.., said)) => said.push(says),
+            None => known.push((name, field, vec![says])),
         }
     }
-    Ok(())
+    known.iter().try_for_each(|(name, field, said)| hot::install_field::<C>(py, name, *field, &said.join(" Or ")))
 }
 
 /// The ID of a format that has these fields.

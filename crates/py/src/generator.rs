@@ -171,6 +171,18 @@ pub trait Seated: PyClass<Frozen = True> + PyTypeInfo + Sync {
         self.seat().mint.reset(self.seat().mint.whole());
     }
 
+    /// The ID for a hot call; `None` sends it the slow way.
+    #[inline(always)]
+    fn quick(&self, py: Python<'_>, meta: u8) -> Option<Self::Minted> {
+        Some(self.first(py, self.seat().quick()?, meta))
+    }
+
+    /// The ID for any other call.
+    fn slow(generator: &Bound<'_, Self>, meta: u8) -> PyResult<Self::Minted> {
+        let run = take(generator, 1)?;
+        Ok(generator.get().first(generator.py(), run, meta))
+    }
+
     /// Waits, or refuses.
     fn refused(&self, py: Python<'_>, patience: &mut Patience, why: Refusal) -> PyResult<()>;
 
@@ -190,12 +202,11 @@ impl<G: Seated> hot::Mints for G {
 
     #[inline(always)]
     fn quick(&self, py: Python<'_>, meta: u8) -> Option<Self::Minted> {
-        Some(self.first(py, self.seat().quick()?, meta))
+        Seated::quick(self, py, meta)
     }
 
     fn slow(generator: &Bound<'_, Self>, meta: u8) -> PyResult<Self::Minted> {
-        let run = take(generator, 1)?;
-        Ok(generator.get().first(generator.py(), run, meta))
+        <G as Seated>::slow(generator, meta)
     }
 
     #[inline(always)]

@@ -24,6 +24,7 @@ mod sno;
 mod snowflake;
 mod text;
 mod ticked;
+mod uuid;
 mod values;
 
 use pyo3::prelude::*;

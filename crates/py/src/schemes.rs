@@ -2,7 +2,7 @@
 
 use crate::text::{cuid, cuid2, nanoid};
 use crate::ticked::ticked;
-use crate::{formats, hot, locality, sequence, service, sno, snowflake};
+use crate::{formats, hot, locality, sequence, service, sno, snowflake, uuid};
 use pyo3::prelude::*;
 
 type Add = fn(&Bound<'_, PyModule>) -> PyResult<()>;
@@ -13,6 +13,7 @@ const MODULES: &[(&str, Add, Option<AsFunction>)] = &[
     ("sno", sno::add, Some(as_function::<sno::Generator>)),
     ("snowflake", snowflake::add, Some(as_function::<snowflake::Generator>)),
     ("locality", locality::add, Some(as_function::<locality::Generator>)),
+    ("uuid", uuid::add, Some(as_function::<uuid::Generator>)),
     ("ulid", ulid::add, Some(as_function::<ulid::Generator>)),
     ("ksuid", ksuid::add, Some(as_function::<ksuid::Generator>)),
     ("xid", xid::add, Some(as_function::<xid::Generator>)),

@@ -17,7 +17,7 @@ use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What stands for no node number.
-const NONE: u64 = u64::MAX;
+pub const NONE: u64 = u64::MAX;
 
 /// A generator of such IDs.
 pub struct Ticking<T: Ticked> {

@@ -211,10 +211,11 @@ pub fn uuid_bytes(value: &Bound<'_, PyAny>) -> PyResult<[u8; 16]> {
 
 /// A `uuid.UUID` of these bytes.
 pub fn uuid(py: Python<'_>, bytes: [u8; 16]) -> PyResult<Bound<'_, PyAny>> {
-    uuid_class(py)?.call1((py.None(), PyBytes::new(py, &bytes)))
+    hot::uuid(py, u128::from_be_bytes(bytes))
 }
 
-fn uuid_class(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+/// The class `uuid.UUID`.
+pub fn uuid_class(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     // Imported when first needed: it costs as much as all of mintage.
     static CLASS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let class = CLASS.get_or_try_init(py, || py.import("uuid")?.getattr("UUID").map(Bound::unbind))?;

@@ -31,6 +31,7 @@ from . import service as service
 from . import sno as sno
 from . import snowflake as snowflake
 from . import ulid as ulid
+from . import uuid as uuid
 from . import xid as xid
 
 __all__ = [
@@ -56,6 +57,7 @@ __all__ = [
     "snowflake",
     "start_epoch",
     "ulid",
+    "uuid",
     "xid",
 ]
 

@@ -1,0 +1,491 @@
+//! UUIDs: one class of IDs for all versions, generators of v1, v4, v6 and v7, and functions that return the standard module's
+//! own objects.
+
+use crate::clock::Patience;
+use crate::generator::{self, Seat, Seated, generator};
+use crate::id::id;
+use crate::leases::{Subject, Terms};
+use crate::values::Defaulted;
+use crate::{entropy, errors, fields, hot, ticked, values};
+use mintage_core::counting::Counting;
+use mintage_core::id::Id as _;
+use mintage_core::schemes::uuid::{self as scheme, Version};
+use mintage_core::step::{Refusal, Run};
+use mintage_core::ticked::{Drawn, Ticked};
+use mintage_core::units::Tick;
+use pyo3::basic::CompareOp;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyString, PyType};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+id! {
+    /// A UUID of any version.
+    ///
+    /// ID(value)
+    ///
+    /// ``value`` is 16 bytes. Fields are those of the ID's own version: any other is FieldError ``field.version``.
+    UuidId(scheme::Id) in "mintage.uuid", "uuid", 16 bytes, 36 characters:
+    "Reads 36 characters: hex digits of either case, hyphens where they belong. :meth:`parse_any` reads other forms."
+    {
+        /// The UUID of which all bits are 0.
+        #[classattr]
+        const NIL: Self = Self(scheme::Id::NIL);
+        /// The UUID of which all bits are 1.
+        #[classattr]
+        const MAX: Self = Self(scheme::Id::MAX);
+
+        /// Reads any form: with or without hyphens, in braces, or after ``urn:uuid:``; in either case.
+        ///
+        /// :raises ArgumentError: ``text`` is not str.
+        /// :raises ParseError: ``parse.length``, or ``parse.character`` with its ``position``.
+        #[staticmethod]
+        #[pyo3(signature = (text, /))]
+        fn parse_any(text: &Bound<'_, PyAny>) -> PyResult<Self> {
+            scheme::Id::parse_any(&values::text(text, "text")?).map(Self).map_err(errors::value)
+        }
+
+        /// The ID of a ``uuid.UUID``.
+        ///
+        /// :raises ArgumentError: ``value`` is not a uuid.UUID.
+        #[staticmethod]
+        #[pyo3(signature = (value, /))]
+        fn from_uuid(value: &Bound<'_, PyAny>) -> PyResult<Self> {
+            values::uuid_bytes(value).map(|bytes| Self(scheme::Id(bytes)))
+        }
+
+        /// Composes an ID of a version, 1 to 8, from the version's fields, by their names; 0 where they are left out.
+        /// ``timestamp_ms`` or ``timestamp_ns``, since the Unix epoch, is the time of versions 1, 6 and 7, and must be there.
+        /// Hexadecimal digits stand for what is no number.
+        ///
+        /// :raises ArgumentError: a value of the wrong type.
+        /// :raises FieldError: ``time.range``, ``field.range`` or ``field.format``.
+        #[staticmethod]
+        #[pyo3(signature = (*, version = Defaulted::OUT, **fields))]
+        #[pyo3(text_signature = "(*, version=7, **fields)")]
+        fn from_parts(
+            py: Python<'_>,
+            version: Defaulted<'_>,
+            fields: Option<&Bound<'_, PyDict>>,
+        ) -> PyResult<Self> {
+            let number = match version.given() {
+                Some(version) => values::bounded(version, "version", 1, 8, |value| {
+                    mintage_core::error::Error::Range { field: "version".into(), value, min: 1, max: 8 }
+                })?,
+                None => 7,
+            };
+            fields::from_parts(py, fields, scheme::FORMATS[number as usize - 1])
+        }
+
+        /// The same ID with other fields of its version, as :meth:`from_parts` takes them.
+        ///
+        /// :raises ArgumentError: a value of the wrong type.
+        /// :raises FieldError: ``time.range``, ``field.range`` or ``field.format``.
+        #[pyo3(signature = (**fields))]
+        fn replace(&self, py: Python<'_>, fields: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+            fields::replace(py, *self, fields)
+        }
+
+        /// The version, 0 to 15; None where the variant is not RFC 9562's.
+        #[getter]
+        fn version(&self) -> Option<u64> {
+            self.0.version()
+        }
+
+        /// ``"rfc9562"``, ``"ncs"``, ``"microsoft"`` or ``"future"``.
+        #[getter]
+        fn variant(&self) -> &'static str {
+            self.0.variant()
+        }
+
+        /// The ``uuid.UUID`` of the same bits.
+        fn as_uuid<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+            values::uuid(py, self.0.0)
+        }
+    }
+}
+
+generator! {
+    /// Mints UUIDs of version 1, 4, 6 or 7; safe to share between threads.
+    ///
+    /// Within a millisecond, and while the clock is behind, each is greater than the one before it: in version 7 by itself, in
+    /// versions 1 and 6 by its time. A version 4 is random, and holds no node number.
+    ///
+    /// :param node: a number that no other generator has. In version 7, 0 to 2^24 - 1, in place of 24 random bits. In versions 1
+    ///     and 6, 0 to 2^47 - 1, the node beside its multicast bit; without one, and without a lease, it is drawn at random,
+    ///     anew in every forked child.
+    /// :param version: 1, 4, 6 or 7.
+    /// :param mac: in versions 1 and 6, the node itself, 0 to 2^48 - 1, such as ``uuid.getnode()``. Generators that share it are
+    ///     told apart by the clock sequence alone: 14 random bits.
+    pub struct Generator in "mintage.uuid" {
+        seat: Seat<Counting>,
+        version: Version,
+        node: AtomicU64,
+        mac: Option<u64>,
+        /// Anew for each seat: so no two processes count on from the same bits.
+        drawn: hot::Held<Drawn>,
+        clock_seq: AtomicU64,
+    }
+
+    #[new]
+    #[pyo3(signature = (node = None, *, version = Defaulted::OUT, mac = None, **keywords))]
+    fn py_new(
+        py: Python<'_>,
+        node: Option<&Bound<'_, PyAny>>,
+        version: Defaulted<'_>,
+        mac: Option<&Bound<'_, PyAny>>,
+        keywords: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Self> {
+        let version = version.given().map_or(Ok(Version::V7), version_of)?;
+        let terms = Terms::read(py, keywords)?;
+        let refuse = |message: &str| Err(errors::config(py, "config.node", message));
+        if version == Version::V4 && (node.is_some() || mac.is_some() || terms.is_given()) {
+            return refuse("UUIDs of version 4 are random, and hold no node number to give or to lease");
+        }
+        if mac.is_some() && (version == Version::V7 || node.is_some() || terms.is_given()) {
+            return refuse("mac is the whole node of versions 1 and 6: give no node number beside it, and no store");
+        }
+        let size = 1 << version.node_bits();
+        let given = node.map(|node| values::node(node, "node", size - 1)).transpose()?;
+        let mac = mac.map(|mac| values::node(mac, "mac", (1 << 48) - 1)).transpose()?;
+        let pool = version.pool();
+        let subject = Subject { scheme: pool, layout: pool, size, node: given, choices: 1, own_mac: None };
+        let made = Self {
+            seat: Seat::on_request(py, version.counting(), terms, &subject, given)?,
+            version,
+            node: AtomicU64::new(given.unwrap_or(ticked::NONE)),
+            mac,
+            drawn: hot::Held::new(Drawn::new([0; 16])),
+            clock_seq: AtomicU64::new(0),
+        };
+        generator::draw(&made, py)?;
+        Ok(made)
+    }
+
+    /// Mints an ID.
+    ///
+    /// :raises GenerationError: ``sequence.exhausted`` when it would wait longer than ``max_wait_ms``; ``clock.range``,
+    ///     ``fork.shared_node``, ``generator.closed``, ``system.random``.
+    #[pyo3(name = "new")]
+    fn mint_one(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+        hot::minted(slf, 0)
+    }
+
+    /// Mints an ID of a given time, for old rows: an aware datetime, or nanoseconds since the Unix epoch. All that the
+    /// version leaves to chance is random, in versions 1 and 6 also the time below the millisecond.
+    ///
+    /// :raises ArgumentError: ``time`` is neither.
+    /// :raises FieldError: ``time.naive``, ``time.range``; ``field.version``: version 4 has no time.
+    /// :raises LeaseError: ``lease.history``: it leases its number from a store without ``never_used``, or the time is not
+    ///     before its lease.
+    /// :raises GenerationError: ``fork.shared_node``, ``generator.closed``, ``system.random``.
+    #[pyo3(signature = (time))]
+    fn new_at(slf: &Bound<'_, Self>, time: &Bound<'_, PyAny>) -> PyResult<UuidId> {
+        let (this, py) = (slf.get(), slf.py());
+        if this.version == Version::V4 {
+            return Err(errors::field(py, "field.version", "UUIDs of version 4 have no time"));
+        }
+        let time = values::time(time)?;
+        let units = this.version.units_at(time).map_err(errors::value)?;
+        generator::seat_at(slf, time, scheme::Id::tick(units))?;
+        let n = u32::from_ne_bytes(entropy::bytes(py)?) & ((1 << this.seat.mint.rules().sequence_bits) - 1);
+        let random = u128::from_ne_bytes(entropy::bytes(py)?);
+        Ok(UuidId(this.id(units, random, random as u64, n)))
+    }
+
+    /// Mints ``n`` IDs, 0 to 2^31 - 1, into one :class:`Array`.
+    ///
+    /// :raises ArgumentError: ``n`` is not an int.
+    /// :raises FieldError: ``field.range``.
+    /// :raises GenerationError: as :meth:`new`.
+    #[pyo3(signature = (n))]
+    fn batch(slf: &Bound<'_, Self>, n: &Bound<'_, PyAny>) -> PyResult<Array> {
+        let data = PyBytes::new_with(slf.py(), values::count(n)? * Self::SIZE, |ids| write(slf, ids))?;
+        Ok(Array { data: data.unbind() })
+    }
+
+    /// Fills a writable buffer of bytes, or of void items of 16 (numpy's ``V16``), with IDs, and returns how many.
+    ///
+    /// :raises ArgumentError: ``buffer`` has no buffer.
+    /// :raises ConfigError: ``config.buffer``: other items, read-only, not contiguous, or not a whole number of IDs.
+    /// :raises GenerationError: as :meth:`new`; what was minted until then is in the buffer.
+    #[pyo3(signature = (buffer))]
+    fn fill(slf: &Bound<'_, Self>, buffer: &Bound<'_, PyAny>) -> PyResult<usize> {
+        let target = hot::Writable::new(buffer, hot::Items::Ids(Self::SIZE))?;
+        hot::fill(&target, |ids| write(slf, ids))
+    }
+
+    /// The number that its IDs hold in place of random bits; None where it was neither given nor leased nor drawn one.
+    ///
+    /// :raises GenerationError: ``fork.shared_node``.
+    #[getter]
+    fn node(slf: &Bound<'_, Self>) -> PyResult<Option<u64>> {
+        generator::seat_to_look(slf)?;
+        Ok(slf.get().number())
+    }
+
+    /// 1, 4, 6 or 7.
+    #[getter(version)]
+    fn version_number(&self) -> u64 {
+        self.version.number()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<uuid.Generator version={}>", self.version.number())
+    }
+}
+
+fn version_of(value: &Bound<'_, PyAny>) -> PyResult<Version> {
+    let number = values::signed(value, "version")?;
+    Version::ALL.into_iter().find(|version| i128::from(version.number()) == number).ok_or_else(|| {
+        let message = format!("version {number} is not one of those that generators mint: 1, 4, 6, 7");
+        errors::config(value.py(), "config.policy", &message)
+    })
+}
+
+impl Generator {
+    #[inline(always)]
+    fn number(&self) -> Option<u64> {
+        Some(self.node.load(Ordering::Relaxed)).filter(|&node| node != ticked::NONE)
+    }
+
+    /// The `n`-th ID of a millisecond since 1970.
+    #[inline(always)]
+    fn id(&self, unix_ms: u64, random: u128, clock_seq: u64, n: u32) -> scheme::Id {
+        let number = self.number();
+        match self.version {
+            Version::V7 => scheme::Id::mint(unix_ms, random, number, n),
+            Version::V4 => scheme::Id::stamped(random, 4),
+            Version::V1 | Version::V6 => {
+                let ticks = scheme::ticks_at(unix_ms) + u64::from(n);
+                let node = self.mac.unwrap_or_else(|| scheme::multicast(number.unwrap_or(0)));
+                let made = if self.version == Version::V1 { scheme::Id::v1 } else { scheme::Id::v6 };
+                made(ticks, clock_seq, node)
+            }
+        }
+    }
+}
+
+impl Seated for Generator {
+    type Mint = Counting;
+    type Minted = scheme::Id;
+    /// A key for the bits that a seat draws.
+    type Origin = [u8; 16];
+    const TERM: &'static str = "node";
+    const SIZE: usize = scheme::Id::SIZE;
+
+    #[inline(always)]
+    fn seat(&self) -> &Seat<Counting> {
+        &self.seat
+    }
+
+    fn origin(&self, py: Python<'_>) -> PyResult<[u8; 16]> {
+        entropy::bytes(py)
+    }
+
+    fn own_node(&self, py: Python<'_>) -> PyResult<u64> {
+        match (self.seat.given, self.version) {
+            (Some(node), _) => Ok(node),
+            (None, Version::V1 | Version::V6) if self.mac.is_none() => {
+                Ok(u64::from_ne_bytes(entropy::bytes(py)?) & ((1 << self.version.node_bits()) - 1))
+            }
+            (None, _) => Ok(ticked::NONE),
+        }
+    }
+
+    fn occupy(&self, py: Python<'_>, node: u64, key: Option<[u8; 16]>) {
+        self.node.store(node, Ordering::Relaxed);
+        if let Some(key) = key {
+            // Of v1 and v6 the key has no other use.
+            self.clock_seq.store(u64::from(u16::from_ne_bytes([key[0], key[1]])), Ordering::Relaxed);
+            self.drawn.with(py, |drawn| *drawn = Drawn::new(key));
+        }
+    }
+
+    #[inline(always)]
+    fn quick(&self, py: Python<'_>, _: u8) -> Option<scheme::Id> {
+        match self.version {
+            Version::V4 => {
+                let mut bits = [0; 16];
+                (self.seat.gate.is_fast() && entropy::quick(py, &mut bits)).then(|| random(bits))
+            }
+            _ => Some(self.first(py, self.seat.quick()?, 0)),
+        }
+    }
+
+    fn slow(generator: &Bound<'_, Self>, _: u8) -> PyResult<scheme::Id> {
+        let (this, py) = (generator.get(), generator.py());
+        match this.version {
+            Version::V4 => {
+                generator::seat(generator)?;
+                entropy::bytes(py).map(random)
+            }
+            _ => generator::take(generator, 1).map(|run| this.first(py, run, 0)),
+        }
+    }
+
+    fn refused(&self, py: Python<'_>, patience: &mut Patience, why: Refusal) -> PyResult<()> {
+        self.seat.wait(py, patience, why)
+    }
+
+    #[inline(always)]
+    fn first(&self, py: Python<'_>, run: Run, _: u8) -> scheme::Id {
+        let random = if self.version == Version::V7 { self.drawn.with(py, |drawn| drawn.of(run)) } else { 0 };
+        let unix_ms = scheme::Id::units(Tick(run.tick));
+        self.id(unix_ms, random, self.clock_seq.load(Ordering::Relaxed), run.first)
+    }
+
+    #[inline(always)]
+    fn object(py: Python<'_>, minted: scheme::Id) -> hot::Object {
+        hot::object(py, UuidId(minted))
+    }
+
+    fn write(&self, py: Python<'_>, run: Run, _: u8, ids: &mut [u8]) {
+        let random = if self.version == Version::V7 { self.drawn.with(py, |drawn| drawn.of(run)) } else { 0 };
+        let (unix_ms, clock_seq) = (scheme::Id::units(Tick(run.tick)), self.clock_seq.load(Ordering::Relaxed));
+        for (n, id) in (run.first..).zip(ids.as_chunks_mut().0) {
+            *id = self.id(unix_ms, random, clock_seq, n).0;
+        }
+    }
+}
+
+#[inline(always)]
+fn random(bits: [u8; 16]) -> scheme::Id {
+    scheme::Id::stamped(u128::from_ne_bytes(bits), 4)
+}
+
+/// Fills `ids`, a whole number of them.
+fn write(slf: &Bound<'_, Generator>, ids: &mut [u8]) -> PyResult<()> {
+    if slf.get().version != Version::V4 {
+        return generator::write(slf, ids, 0);
+    }
+    for part in ids.chunks_mut(1 << 16) {
+        generator::seat(slf)?;
+        entropy::fill(slf.py(), part)?;
+        for id in part.as_chunks_mut().0 {
+            *id = random(*id).0;
+        }
+        slf.py().check_signals()?;
+    }
+    Ok(())
+}
+
+/// The default generator's next UUID of version 7.
+struct Seven;
+
+impl hot::Uuids for Seven {
+    const NAME: &'static std::ffi::CStr = c"uuid7";
+    const DOC: &'static std::ffi::CStr =
+        c"uuid7()\n--\n\nA uuid.UUID of version 7: Unix milliseconds, then random bits. In \
+a process each is greater than the one before it, also when the clock goes back.\n\n\
+:raises GenerationError: ``clock.range``, ``system.random``.";
+
+    #[inline(always)]
+    fn quick(py: Python<'_>) -> Option<u128> {
+        Some(Seated::quick(hot::generator_of_module::<Generator>(py)?.get(), py, 0)?.bits())
+    }
+
+    fn slow(py: Python<'_>) -> PyResult<u128> {
+        // It makes the default generator.
+        py.import("mintage.uuid")?;
+        let Some(generator) = hot::generator_of_module::<Generator>(py) else { return Ok(0) };
+        <Generator as Seated>::slow(&generator, 0).map(scheme::Id::bits)
+    }
+}
+
+/// A random UUID.
+struct Four;
+
+impl hot::Uuids for Four {
+    const NAME: &'static std::ffi::CStr = c"uuid4";
+    const DOC: &'static std::ffi::CStr = c"uuid4()\n--\n\nA uuid.UUID of version 4: 122 random bits.\n\n\
+:raises GenerationError: ``system.random``.";
+
+    #[inline(always)]
+    fn quick(py: Python<'_>) -> Option<u128> {
+        let mut bits = [0; 16];
+        entropy::quick(py, &mut bits).then(|| random(bits).bits())
+    }
+
+    fn slow(py: Python<'_>) -> PyResult<u128> {
+        entropy::bytes(py).map(|bits| random(bits).bits())
+    }
+}
+
+fn of_name<'py>(
+    namespace: &Bound<'py, PyAny>,
+    name: &Bound<'py, PyAny>,
+    make: fn([u8; 16], &[u8]) -> scheme::Id,
+) -> PyResult<Bound<'py, PyAny>> {
+    let space = match namespace.cast::<UuidId>() {
+        Ok(id) => id.get().0.0,
+        Err(_) => values::uuid_bytes(namespace)?,
+    };
+    let made = match (name.cast::<PyBytes>(), name.cast::<PyString>()) {
+        (Ok(bytes), _) => make(space, bytes.as_bytes()),
+        // A lone surrogate is the interpreter's own UnicodeEncodeError.
+        (_, Ok(text)) => make(space, text.to_str()?.as_bytes()),
+        _ => return Err(errors::argument("name", "str or bytes", name)),
+    };
+    values::uuid(name.py(), made.0)
+}
+
+/// The uuid.UUID of version 3 of a name: the MD5 of it behind a namespace's bytes.
+///
+/// :raises ArgumentError: ``namespace`` is not a uuid.UUID, nor an :class:`ID`; or ``name`` is neither str nor bytes.
+#[pyfunction]
+#[pyo3(signature = (namespace, name))]
+fn uuid3<'py>(namespace: &Bound<'py, PyAny>, name: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    of_name(namespace, name, scheme::Id::v3)
+}
+
+/// The uuid.UUID of version 5 of a name: the SHA-1 of it behind a namespace's bytes.
+///
+/// :raises ArgumentError: ``namespace`` is not a uuid.UUID, nor an :class:`ID`; or ``name`` is neither str nor bytes.
+#[pyfunction]
+#[pyo3(signature = (namespace, name))]
+fn uuid5<'py>(namespace: &Bound<'py, PyAny>, name: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    of_name(namespace, name, scheme::Id::v5)
+}
+
+/// The smallest version 7 of the millisecond that a time lies in: the lower bound of a range query.
+///
+/// :raises ArgumentError: ``time`` is neither an aware datetime nor an int of nanoseconds.
+/// :raises FieldError: ``time.naive`` or ``time.range``.
+#[pyfunction]
+#[pyo3(signature = (time, /))]
+fn min_at(time: &Bound<'_, PyAny>) -> PyResult<UuidId> {
+    ticked::bound(time, false)
+}
+
+/// The largest version 7 of the millisecond that a time lies in: the upper bound of a range query.
+///
+/// :raises ArgumentError: ``time`` is neither an aware datetime nor an int of nanoseconds.
+/// :raises FieldError: ``time.naive`` or ``time.range``.
+#[pyfunction]
+#[pyo3(signature = (time, /))]
+fn max_at(time: &Bound<'_, PyAny>) -> PyResult<UuidId> {
+    ticked::bound(time, true)
+}
+
+/// Puts the classes and functions into the module.
+pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    module.add_class::<UuidId>()?;
+    module.add_class::<Array>()?;
+    module.add_class::<ArrayIterator>()?;
+    module.add_class::<Generator>()?;
+    for function in [
+        wrap_pyfunction!(uuid3, module)?,
+        wrap_pyfunction!(uuid5, module)?,
+        wrap_pyfunction!(min_at, module)?,
+        wrap_pyfunction!(max_at, module)?,
+    ] {
+        module.add_function(function)?;
+    }
+    module.add("uuid4", hot::function_of_uuids::<Four>(py, "mintage.uuid")?)?;
+    module.add("uuid7", hot::function_of_uuids::<Seven>(py, "mintage.uuid")?)?;
+    hot::install_id::<UuidId>(py)?;
+    fields::install::<UuidId>(py, &scheme::FORMATS)?;
+    hot::install_array::<Array>(py);
+    generator::install::<Generator>(py, "node=None, *, version=7, mac=None")
+}
