@@ -61,26 +61,25 @@ impl Entropy {
         self.left = left;
         if bytes.len() > STRETCH / 2 {
             // A key of its own for all of it, which nobody has afterwards.
-            bytes.fill(0);
             let mut key = [0; KEY];
-            self.stretch(&mut key);
+            if !self.fill(&mut key) {
+                return false;
+            }
+            bytes.fill(0);
             cipher(&key).apply_keystream(bytes);
             return true;
         }
-        let mut ready = [0; STRETCH];
-        self.stretch(&mut ready);
-        self.ready = ready;
-        self.at = 0;
+        self.stretch();
         self.fill(bytes)
     }
 
-    /// Key stream behind the next key.
-    fn stretch(&mut self, stream: &mut [u8]) {
-        let mut key = [0; KEY];
-        let mut cipher = cipher(&self.key);
-        cipher.apply_keystream(&mut key);
-        cipher.apply_keystream(stream);
-        self.key = key;
+    /// Key stream behind the next key, of whole blocks in one go.
+    fn stretch(&mut self) {
+        self.ready.fill(0);
+        cipher(&self.key).apply_keystream(&mut self.ready);
+        self.key.copy_from_slice(&self.ready[..KEY]);
+        self.ready[..KEY].fill(0);
+        self.at = KEY;
     }
 }
 
