@@ -1,7 +1,7 @@
-"""UUIDs of every version; and all that the standard module has, so that ``import mintage.uuid as uuid`` takes its place.
+"""UUIDs of every version, and the names of the standard module, so that ``import mintage.uuid as uuid`` takes its place.
 
-``new``, ``ID``, ``Array`` and ``Generator`` are mintage's own, the other names are those of the standard module, with its very
-own ``UUID`` objects.
+``ID``, ``Array``, ``Generator``, ``new``, ``min_at`` and ``max_at`` are mintage's own; all other functions return the
+standard module's very own ``UUID`` objects.
 
 >>> from mintage import uuid
 >>> uuid.ID.parse("017f22e2-79b0-7cc3-98c4-dc0c0c07398f").time.isoformat()
@@ -86,11 +86,8 @@ def uuid1(node: int | None = None, clock_seq: int | None = None) -> UUID:
 
 
 def uuid6(node: int | None = None, clock_seq: int | None = None) -> UUID:
-    """A UUID of version 6: as :func:`uuid1`, in an order that sorts by time.
-
-    :raises FieldError: ``field.range``: the node has more than 48 bits.
-    """
-    return _of_node(_v6.new(), node, clock_seq)
+    """A UUID of version 6: as :func:`uuid1`, in an order that sorts by time; of ``node`` the lower 48 bits count."""
+    return _of_node(_v6.new(), None if node is None else node & 0xFFFF_FFFF_FFFF, clock_seq)
 
 
 def _of_node(minted: ID, node: int | None, clock_seq: int | None) -> UUID:
