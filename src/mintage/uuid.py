@@ -1,4 +1,4 @@
-"""UUIDs of every version, and the names of the standard module, so that ``import mintage.uuid as uuid`` takes its place.
+"""UUIDs of every version, and the standard module's names, so that ``import mintage.uuid as uuid`` takes its place.
 
 ``ID``, ``Array``, ``Generator``, ``new``, ``min_at`` and ``max_at`` are mintage's own; all other functions return the
 standard module's very own ``UUID`` objects.

@@ -546,8 +546,8 @@ INTERNALS = {
     "test_uuid7_timestamp_backwards": PRIVATE,
     "test_uuid7_overflow_counter": PRIVATE,
 }
-"""Tests of CPython's that are not run over mintage.uuid. Nor are its classes of internals, whose names all begin with an
-underscore."""
+"""Tests of CPython's that are not run over mintage.uuid. Nor are its classes of internals, which call what begins with
+an underscore."""
 
 
 def cpythons() -> Any:
