@@ -208,6 +208,7 @@ def test_the_package_says_that_it_is_typed() -> None:
         "sno.pyi",
         "snowflake.pyi",
         "ulid.pyi",
+        "uuid.pyi",
         "xid.pyi",
     }
 

@@ -144,11 +144,12 @@ generator! {
         if mac.is_some() && (version == Version::V7 || node.is_some() || terms.is_given()) {
             return refuse("mac is the whole node of versions 1 and 6: give no node number beside it, and no store");
         }
-        let size = 1 << version.node_bits();
+        let pool = version.pool_layout();
+        let (layout, size) = (pool.text.as_str(), pool.nodes);
         let given = node.map(|node| values::node(node, "node", size - 1)).transpose()?;
         let mac = mac.map(|mac| values::node(mac, "mac", (1 << 48) - 1)).transpose()?;
-        let pool = version.pool();
-        let subject = Subject { scheme: pool, layout: pool, size, node: given, choices: 1, own_mac: None };
+        let scheme = version.pool();
+        let subject = Subject { scheme, layout, size, node: given, choices: 1, own_mac: None };
         let made = Self {
             seat: Seat::on_request(py, version.counting(), terms, &subject, given)?,
             version,

@@ -35,8 +35,11 @@ pub static FORMATS: [&[Format<'static>]; 10] = [
 pub static LAST_RESORTS: [&[Format<'static>]; 1] = [&[uuid::OTHER, cuid::CUID2, nanoid::FORMAT]];
 
 /// The layouts of pools that have one each, under its name.
-static POOLS: [fn() -> PoolLayout; 6] = [
+static POOLS: [fn() -> PoolLayout; 9] = [
     locality::pool_layout,
+    || uuid::Version::V1.pool_layout(),
+    || uuid::Version::V6.pool_layout(),
+    || uuid::Version::V7.pool_layout(),
     ulid::Id::pool_layout,
     ksuid::Id::pool_layout,
     xid::Id::pool_layout,

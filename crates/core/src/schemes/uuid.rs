@@ -69,6 +69,7 @@
 //! - **text**: hexadecimal, `xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx`, written in lower case and read in either; elsewhere also
 //!   without hyphens, in braces, or after `urn:uuid:`.
 
+use super::PoolLayout;
 use crate::codec::hex;
 use crate::codec::positional::{BASE16, Digits};
 use crate::counting::{Counting, OnExhausted, OnRollback, Rules};
@@ -77,7 +78,7 @@ use crate::format::{Clock, Format, Part, Role, SECOND, Says, Show, Text};
 use crate::id;
 use crate::layout::Field;
 use crate::step::Window;
-use crate::ticked::{Ticked, low};
+use crate::ticked::{ENDS, Ticked, low};
 use crate::units::{Tick, UnixMs, UnixNs};
 use md5::Md5;
 use sha1::{Digest, Sha1};
@@ -227,7 +228,8 @@ pub const V7: Format = layout(
     ],
     1.0,
 )
-.timed(Clock::UNIX_MS);
+.timed(Clock::UNIX_MS)
+.ending(ENDS);
 
 /// Version 8.
 pub const V8: Format = layout(
@@ -533,6 +535,14 @@ impl Version {
             on_exhausted: OnExhausted::Wait,
         };
         Counting::new(rules, whole)
+    }
+
+    /// The layout of a pool of its node numbers.
+    #[must_use]
+    pub fn pool_layout(self) -> PoolLayout {
+        let counting = self.counting();
+        let ends = Id::SCALE.start(counting.rules().whole.until);
+        PoolLayout { text: self.pool().into(), nodes: 1 << self.node_bits(), ends }
     }
 
     /// An instant in milliseconds since 1970, where the version has a time that can be it.
