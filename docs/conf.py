@@ -23,7 +23,10 @@ nitpicky = True
 # Names of the standard library and of pymongo, which have no inventory here: a build needs no network.
 nitpick_ignore_regex = [
     (r"py:.*", r"(collections\.abc\.)?(Callable|Iterable|Iterator)|(typing\.)?(Any|Literal|NamedTuple|SupportsIndex)"),
-    (r"py:.*", r"(typing_extensions\.)?Buffer|(uuid\.)?UUID|ObjectId|(datetime\.)?datetime|(array\.)?array|builtins\..*"),
+    (
+        r"py:.*",
+        r"(typing_extensions\.)?Buffer|(uuid\.)?UUID|ObjectId|(datetime\.)?datetime|(array\.)?array|builtins\..*",
+    ),
 ]
 
 myst_enable_extensions = ["colon_fence", "deflist"]
