@@ -112,13 +112,13 @@ class Layout(Generated):
         yield from ("```text", shown.diagram().rstrip("\n"), "```", "")
         size = f"{shown.bits} bits" + (f" in {shown.bits // 8} bytes, big-endian" if shown.raw else "")
         expires = f" Its last time is in {shown.expires:%Y}." if shown.expires else ""
-        yield from (f"{size}.{expires}", "", "| field | bits | places | what it is |", "| --- | --- | --- | --- |")
+        yield from (f"{size}.{expires}", "", "| field | bits | what it is |", "| --- | --- | --- |")
         low = shown.bits
         for part in shown.parts:
             high, low = low - 1, low - part.bits
             places = f"{high}–{low}" if high > low else str(low)
             says = part.says or self.doc(shown.scheme, part.name)
-            yield f"| `{part.name}` | {part.bits} | {places} | {says} |"
+            yield f"| `{part.name}` | {places} | {says} |"
         yield ""
 
     def doc(self, scheme: str, name: str) -> str:
