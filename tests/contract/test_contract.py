@@ -21,6 +21,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+from mintage._core.formats import read_pool_layout
 from mintage.errors import FieldError, GenerationError, LeaseError, MintError, StoreError
 from mintage.lease import (
     CLOCK_LIMIT_MS,
@@ -34,6 +35,7 @@ from mintage.lease import (
     NodeRecord,
     Segment,
 )
+from mintage.schemes import NAMES, SCHEMES
 from mintage.store import Store, new_token, open_store
 from mintage.store.memory import MemoryStore
 from tests.contract.clients import NAMESPACE, NODES, POOL, crowd, overlaps
@@ -1241,6 +1243,21 @@ def test_a_wrong_password_is_refused_and_not_shown(request: pytest.FixtureReques
 
 
 # --- all at once ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("scheme", "layout"), [(name, found[0]) for name in NAMES if (found := read_pool_layout(name))]
+)
+def test_generators_of_every_scheme_mint_with_numbers_of_their_own(url: str, scheme: str, layout: str) -> None:
+    pool = f"every.{scheme}"
+    with ExitStack() as stack:
+        store = stack.enter_context(open_store(url))
+        new_pool(store, pool, layout=layout)
+        made = SCHEMES[scheme].module.Generator
+        generators = [stack.enter_context(made(store=store, pool=pool, max_wait_ms=30_000)) for _ in range(4)]
+        ids = [one for generator in generators for one in generator.batch(500)]
+        assert len(set(ids)) == 2000
+        assert len({lease.node for lease in store.list_leases(pool)}) == 4
 
 
 def test_no_two_of_a_crowd_of_clients_are_given_the_same(url: str) -> None:

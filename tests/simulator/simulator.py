@@ -19,7 +19,7 @@ from zlib import crc32
 
 import numpy as np
 
-from mintage import Sequence, _core, keeper, locality, sno, snowflake, supply, tenancy
+from mintage import Sequence, _core, keeper, locality, objectid, sno, snowflake, supply, tenancy, ulid
 from mintage import lease as rules
 from mintage.errors import MintError, StoreError
 from mintage.keeper import Keeper, Task
@@ -363,6 +363,9 @@ class Region:
     time_ms: Callable[[bytes], int]
     """An ID's time in milliseconds since the Unix epoch, or the integer."""
     unit_ms: int = 1
+    place: int = 0
+    """How many of an ID's first bytes are its time and node number, where others are random: no two processes may have
+    one place. 0 where all of its bytes are compared."""
 
 
 class _ClockError(Exception):
@@ -647,6 +650,8 @@ class World:
             if each is not process and each.generator is not None:
                 each.let_reseat()
         process.epoch, process.least_ms = self.serial(), 0
+        # A copy that is told before it ever asked goes on with nothing, too.
+        process.memory = None
         self.store.book.epoch = _core.start_epoch()
         for share in self.shares:
             if share.members.get(process.serial, 0) is None:
@@ -792,6 +797,10 @@ class World:
                 _ = process.generator.node
             case locality.Generator():
                 _ = process.generator.mac
+            case ulid.Generator():
+                _ = process.generator.node
+            case objectid.Generator():
+                _ = process.generator.process
         if self.random.random() < 0.5:
             process.offset_ms -= self.random.choice((1, 2, 5)) * self.grid_ms
             process.set_clock(self)
@@ -1007,6 +1016,8 @@ class World:
             if batches:
                 ids, starts = _join(batches, region.width)
                 outcome.ids += int(np.count_nonzero(ids.any(axis=1)))
+                if region.place:
+                    _cut(ids, starts, batches, region.place)
                 outcome.digest = crc32(ids.tobytes(), outcome.digest)
                 for pair in twins_of(ids):
                     twins = [batches[bisect_right(starts, at) - 1] for at in pair]
@@ -1050,6 +1061,20 @@ def _join(batches: list[Batch], width: int) -> tuple[Any, list[int]]:
     rows = [batch.ids.view(np.uint8).reshape(-1, width) for batch in batches]
     starts = list(itertools.accumulate((len(part) for part in rows), initial=0))[:-1]
     return np.concatenate(rows), starts
+
+
+def _cut(ids: Any, starts: list[int], batches: list[Batch], place: int) -> None:
+    """Leaves of each ID its time and its node number, once for each process; other rows become zeros."""
+    ids[:, place:] = 0
+    is_next = np.ones(len(ids), dtype=bool)
+    is_next[1:] = (ids[1:] != ids[:-1]).any(axis=1)
+    is_next[starts] = True
+    seen = set()
+    for at in np.flatnonzero(is_next):
+        key = batches[bisect_right(starts, at) - 1].process, ids[at].tobytes()
+        is_next[at] = key not in seen
+        seen.add(key)
+    ids[~is_next] = 0
 
 
 def twins_of(ids: Any) -> Iterator[tuple[int, int]]:
@@ -1121,6 +1146,14 @@ def _locality(world: World, process: Process) -> locality.Generator:
     return locality.Generator(mode, counter=0, **_terms(world, process, 2**44))
 
 
+def _ulid(world: World, process: Process) -> ulid.Generator:
+    return ulid.Generator(**_terms(world, process, 2**24))
+
+
+def _objectid(world: World, process: Process) -> objectid.Generator:
+    return objectid.Generator(**_terms(world, process, 2**40))
+
+
 def _sequence(world: World, process: Process) -> Sequence:
     draw = world.random
     steps: Any = world.steps or draw.choice(STEPS)
@@ -1142,6 +1175,14 @@ def _time_of_locality(row: bytes) -> int:
     return locality.ID(row).timestamp_ms
 
 
+def _time_of_ulid(row: bytes) -> int:
+    return ulid.ID(row).timestamp_ms
+
+
+def _time_of_objectid(row: bytes) -> int:
+    return objectid.ID(row).timestamp_ms
+
+
 def _integer(row: bytes) -> int:
     return int.from_bytes(row, "little")
 
@@ -1152,6 +1193,8 @@ REGIONS: Final = (
     Region("snowflake", 8, _snowflake, _time_of_snowflake(snowflake.DEFAULT)),
     Region("snowflake.narrow", 8, _narrow, _time_of_snowflake(NARROW)),
     Region("locality", 16, _locality, _time_of_locality, 2048),
+    Region("ulid", 16, _ulid, _time_of_ulid, place=9),
+    Region("objectid", 12, _objectid, _time_of_objectid, 1000, place=9),
     Region("sequence.a", 8, _sequence, _integer),
     Region("sequence.b", 8, _sequence, _integer),
 )

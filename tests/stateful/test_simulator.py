@@ -242,6 +242,8 @@ def broken_raised_floor(patch: pytest.MonkeyPatch) -> None:
 BROKEN = [
     pytest.param(broken_fence, 1, {}, id="fence"),
     pytest.param(broken_token, 1, {"regions": "sn"}, id="token"),
+    pytest.param(broken_token, 1, {"regions": "ulid"}, id="token of a ulid's node"),
+    pytest.param(broken_fence, 1, {"regions": "objectid"}, id="fence of an objectid's process"),
     pytest.param(broken_older_token, 1, {"regions": "sn"}, id="older token"),
     pytest.param(broken_draw, 1, {"regions": "sn"}, id="draw"),
     pytest.param(broken_rebirth, 2, {"regions": "sn"}, id="rebirth"),

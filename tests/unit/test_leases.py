@@ -11,7 +11,9 @@ import pytest
 
 import mintage
 from mintage import keeper, locality, sno, snowflake
+from mintage._core.formats import read_pool_layout
 from mintage.errors import ConfigError, GenerationError, LeaseError, StoreError
+from mintage.schemes import NAMES, SCHEMES
 from mintage.store.memory import MemoryStore
 from mintage.testing import ManualClock
 
@@ -45,16 +47,18 @@ def inline() -> Iterator[keeper.Keeper]:
     keeper.use(before)
 
 
-GENERATORS: dict[str, Any] = {
-    "sno": sno.Generator,
-    "snowflake": snowflake.Generator,
-    "locality": locality.Generator,
-}
-LAYOUTS = {
-    "sno": "sno/1",
-    "snowflake": "snowflake time:41 node:10 sequence:12 @1420070400000 1ms",
-    "locality": "locality",
-}
+LAYOUTS = {name: layout[0] for name in NAMES if (layout := read_pool_layout(name))}
+"""The schemes that lease, and the layouts of their pools."""
+GENERATORS: dict[str, Any] = {name: SCHEMES[name].module.Generator for name in LAYOUTS}
+
+
+def unit_ms(scheme: str) -> int:
+    """How finely times are kept apart of one holder of a number and the next."""
+    if scheme in {"snowflake", "locality"}:
+        return {"snowflake": 1, "locality": 2_048}[scheme]
+    module = SCHEMES[scheme].module
+    following = module.ID.from_int(int(module.max_at(NOW_MS * MS)) + 1)
+    return time_ms(scheme, following) - time_ms(scheme, module.min_at(NOW_MS * MS))
 
 
 def lease_elsewhere(store: MemoryStore, scheme: str, node: int) -> None:
@@ -76,9 +80,9 @@ def scheme(request: pytest.FixtureRequest) -> str:
 
 
 def time_ms(scheme: str, minted: Any) -> int:
-    if scheme == "sno":
-        return int(minted.timestamp_ns // MS)
-    return int(minted.timestamp_ms if scheme == "locality" else snowflake.DEFAULT.parse(minted).timestamp_ms)
+    if scheme == "snowflake":
+        return int(snowflake.DEFAULT.parse(minted).timestamp_ms)
+    return int(minted.timestamp_ns // MS if scheme == "sno" else minted.timestamp_ms)
 
 
 def code(run: Any) -> str:
@@ -108,7 +112,7 @@ def test_no_time_outside_the_window_is_minted_whatever_the_clock_says(
         except (GenerationError, LeaseError):
             continue
         (record,) = store.list_leases()
-        # sno's ticks are 4 ms long: the floor is rounded up, the end down.
+        # Where a tick is longer than 1 ms the floor is rounded up, the end down.
         assert record.floor_ms <= minted < record.until_ms
 
 
@@ -166,8 +170,7 @@ def test_a_closed_generator_gives_its_number_back_from_what_it_used(
     generator.close()
     (record,) = store.list_leases()
     assert record.token is None
-    # locality knows what it used to 2.048 s only.
-    assert minted < record.until_ms <= minted + (2_048 if scheme == "locality" else 4)
+    assert minted < record.until_ms <= minted + unit_ms(scheme)
     assert code(generator.new) == "generator.closed"
 
 
@@ -180,7 +183,7 @@ def test_the_next_holder_of_a_number_starts_where_the_last_one_stopped(
         with GENERATORS[scheme](store=store, clock=clock, nodes=range(1), max_wait_ms=10_000) as generator:
             ids += [generator.new() for _ in range(3)]
         # It comes free when the clock has passed what was used.
-        clock.advance(2_100 * MS if scheme == "locality" else 4 * MS)
+        clock.advance(unit_ms(scheme) * MS)
     assert len(set(ids)) == 60
 
 

@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mintage import errors, locality
+from mintage.store.memory import MemoryStore
 from mintage.testing import ManualClock
 from tests.conftest import vectors
 
@@ -505,3 +506,36 @@ def test_a_generator_closed_while_it_asks_for_the_mac_stays_closed(monkeypatch: 
         with pytest.raises(errors.GenerationError) as caught:
             generator.new()
         assert caught.value.code == "generator.closed"
+
+
+# ------------------------------------------------------------------------------------------------------ of a given time
+
+
+@pytest.mark.parametrize("mode", MODES.values())
+def test_new_at_is_of_the_time_given_and_counts_apart_from_new(mode: Mode) -> None:
+    one = generator(mode)
+    first, dated, second, later = one.new(), one.new_at(ns(MS - 1) + 999_999), one.new(), one.new_at(0)
+    assert (dated.timestamp_ms, later.timestamp_ms) == (MS - 1, 0)
+    assert (dated.counter, later.counter) == (first.counter, second.counter)
+    assert (dated.pid, dated.mac) == (1, "0000001")
+
+
+@pytest.mark.parametrize("time_ms", [-1, LAST_MS + 1, 2**48])
+def test_new_at_refuses_a_time_at_which_no_generator_mints(time_ms: int) -> None:
+    with pytest.raises(errors.FieldError) as caught:
+        generator().new_at(ns(time_ms))
+    assert caught.value.code == "time.range"
+    assert generator().new_at(ns(LAST_MS)).timestamp_ms == LAST_MS
+
+
+def test_a_leased_generator_mints_the_past_only_where_nobody_ever_had_its_number() -> None:
+    clock = ManualClock(ns(MS))
+    store = MemoryStore(clock=lambda: clock.now_ns // 1_000_000)
+    with locality.Generator(store=store, clock=clock) as shared, pytest.raises(errors.LeaseError) as caught:
+        shared.new_at(ns(MS - 1000))
+    assert caught.value.code == "lease.history"
+    with locality.Generator(store=store, clock=clock, never_used=True) as own:
+        assert own.new_at(ns(MS - 1000)).timestamp_ms == MS - 1000
+        with pytest.raises(errors.LeaseError) as caught:
+            own.new_at(ns(MS))
+        assert caught.value.code == "lease.history"

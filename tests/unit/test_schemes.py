@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+import mintage
+from mintage import formats
+from mintage.cli import main
 from mintage.errors import ParseError
 from mintage.schemes import NAMES, SCHEMES, Scheme
+from mintage.server.openapi import document
+from mintage.server.resp import COMMANDS
+from mintage.server.settings import Settings
+
+ROOT = Path(__file__).parents[2]
 
 each_scheme = pytest.mark.parametrize("scheme", SCHEMES.values(), ids=NAMES)
 
@@ -35,6 +44,38 @@ def test_what_is_no_id_of_a_scheme_is_refused(scheme: Scheme, text: str) -> None
 def test_options_of_one_name_are_the_same_whatever_the_scheme() -> None:
     options = {each for scheme in SCHEMES.values() for each in scheme.options}
     assert len({each.name for each in options}) == len(options)
+
+
+@each_scheme
+def test_a_row_is_whole(scheme: Scheme, capsys: pytest.CaptureFixture[str]) -> None:
+    name = scheme.name
+    for written in (
+        f"src/mintage/_core/{name}.pyi",
+        f"tests/unit/test_{name}.py",
+        f"docs/schemes/{name}.md",
+        f"docs/reference/{name}.md",
+        f"crates/core/src/schemes/{name}.rs",
+    ):
+        assert (ROOT / written).is_file(), written
+    assert [file for file in (ROOT / "spec/vectors").glob("*.json") if name in file.stem]
+    for index in ("schemes", "reference"):
+        assert name in (ROOT / f"docs/{index}/index.md").read_text("utf-8")
+    assert f"mintage.{name} " in f"{(ROOT / 'pyproject.toml').read_text('utf-8')} ".replace('"', " ")
+    assert getattr(mintage, name) is scheme.module
+    assert {"Generator", "new"} <= set(scheme.module.__all__)
+    assert formats.of_scheme(name) in formats.FORMATS
+    minted = scheme.module.new()
+    assert mintage.inspect(minted)[0].scheme == mintage.inspect(str(minted))[0].scheme == name
+    assert main(["new", name, "--store", "memory:"]) == 0
+    assert scheme.parse(capsys.readouterr().out.strip())
+
+
+@each_scheme
+def test_a_row_is_served(scheme: Scheme) -> None:
+    asked = document(Settings.load([]))["paths"]["/v1/ids/{scheme}"]["post"]["parameters"]
+    (choice,) = [each["schema"] for each in asked if each["name"] == "scheme"]
+    assert scheme.name in choice["enum"]
+    assert scheme.name in COMMANDS[b"MINT"].usage
 
 
 def test_the_list_imports_no_scheme() -> None:

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from mintage import errors, snowflake
 from mintage.snowflake import DEFAULT, DISCORD, INSTAGRAM, SONYFLAKE, TWITTER, Generator, Layout
+from mintage.store.memory import MemoryStore
 from mintage.testing import ManualClock
 from tests.conftest import vectors
 
@@ -1058,3 +1059,44 @@ def test_a_need_that_cannot_be_is_refused(wrong: dict[str, Any], code: str) -> N
     with pytest.raises(errors.MintError) as refused:
         Layout.advise(**{"nodes": 1, "years": 1, "ids_per_second": 1, **wrong})
     assert refused.value.code == code
+
+
+# ------------------------------------------------------------------------------------------------------ of a given time
+
+
+@pytest.mark.parametrize("layout", LAYOUTS, ids=repr)
+def test_new_at_is_of_the_tick_given_and_counts_apart_from_new(layout: Layout) -> None:
+    generator = Generator(3, layout=layout, clock=ManualClock(ns(T)))
+    generator.new()
+    ids = [generator.new_at(time) for time in (ns(T), utc(T), ns(T) + 999_999)]
+    tick_ms = layout.parse(layout.min_at(ns(T))).timestamp_ms
+    assert [parsed(layout, one) for one in ids] == [(tick_ms, 3, n) for n in range(3)]
+    assert parsed(layout, generator.new())[2] == 1
+
+
+def test_new_at_repeats_no_sequence_number_before_all_were_used() -> None:
+    layout = Layout("time:41 node:10 sequence:3", epoch_ms=0)
+    generator = Generator(3, layout=layout)
+    assert [layout.parse(generator.new_at(ns(T))).sequence for _ in range(10)] == [*range(8), 0, 1]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS, ids=repr)
+def test_new_at_refuses_times_outside_the_layout(layout: Layout) -> None:
+    generator = Generator(3, layout=layout)
+    for time_ms in (layout.epoch_ms - 1, layout.epoch_ms + 2**43 * layout.unit_ms):
+        with pytest.raises(errors.FieldError) as caught:
+            generator.new_at(ns(time_ms))
+        assert code(caught) == "time.range"
+
+
+def test_a_leased_generator_mints_the_past_only_where_nobody_ever_had_its_number() -> None:
+    clock = ManualClock(ns(T))
+    store = MemoryStore(clock=lambda: clock.now_ns // 1_000_000)
+    with Generator(store=store, clock=clock) as shared, pytest.raises(errors.LeaseError) as caught:
+        shared.new_at(ns(T - 1000))
+    assert code(caught) == "lease.history"
+    with Generator(store=store, clock=clock, never_used=True) as own:
+        assert DEFAULT.parse(own.new_at(ns(T - 1000))).timestamp_ms == T - 1000
+        with pytest.raises(errors.LeaseError) as caught:
+            own.new_at(ns(T))
+        assert code(caught) == "lease.history"
