@@ -155,8 +155,12 @@ class SchemeReference(Generated):
         size = module.Array.SIZE if hasattr(module, "Array") else None
         after = {
             "Minting": f"{' and '.join(f'`{name}`' for name in made)}: by a generator that the module has. Any "
-            "generator is an iterator of IDs, and a context manager that closes itself.",
-            "IDs": f"`str(id)` is the text, `bytes(id)` the {size} bytes, and `int(id)` the integer that they are.",
+            "generator is an iterator of IDs, and a context manager that closes itself."
+            if made and hasattr(module, "Generator")
+            else "",
+            "IDs": f"`str(id)` is the text, `bytes(id)` the {size} bytes, and `int(id)` the integer that they are."
+            if size
+            else "",
             "Many IDs": f"`Array.SIZE`, the bytes of one ID, is {size}." if size else "",
         }
         yield f"# {module.__name__}"
