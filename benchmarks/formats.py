@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pkgutil import resolve_name
 from typing import Any
 
-from benchmarks.row import Row, at_most, beside_uuid7, call
+from benchmarks.row import Row, at_most, beside_uuid7, call, new
 from benchmarks.timing import Loop, Side, calls, side_by_side
 
 SLOW = 5_000
@@ -66,7 +66,48 @@ def _clickhouse_v7() -> Loop:
     return lambda n: query(f"SELECT max(generateUUIDv7()) FROM zeros({n}) SETTINGS max_threads = 1")
 
 
+def v4() -> Any:
+    return resolve_name("mintage.uuid:Generator")(version=4)
+
+
+def _cuid2() -> Loop:
+    return calls(resolve_name("cuid2:Cuid")().generate)
+
+
 FORMATS: tuple[Row, ...] = (
+    beside_uuid7("uuid.new(), version 7", call("mintage.uuid:new"), 1.0, AFTER),
+    beside("uuid.new(), version 7", "mintage.uuid:new", "uuid_utils.uuid7()", call("uuid_utils:uuid7"), None),
+    beside("uuid.new(), version 7", "mintage.uuid:new", "uuid7_rs.uuid7()", call("uuid7_rs:uuid7"), None),
+    beside("uuid.new(), version 7", "mintage.uuid:new", "fastuuidv7.uuid7()", call("fastuuidv7:uuid7"), None),
+    beside("uuid.new(), version 7", "mintage.uuid:new", "fastuuid7.uuid7()", call("fastuuid7:uuid7"), None),
+    Row(
+        "uuid.Generator(version=4).new()",
+        "uuid_utils.uuid4()",
+        side_by_side(new(v4), call("uuid_utils:uuid4")),
+        at_most(0.6),
+    ),
+    *(
+        beside("uuid.uuid7(), a uuid.UUID", "mintage.uuid:uuid7", f"{name}.compat.uuid7()", peer, 0.2)
+        for name in ("uuid_utils", "uuid7_rs")
+        for peer in (call(f"{name}.compat:uuid7", repeats=SLOW),)
+    ),
+    beside("uuid.uuid4(), a uuid.UUID", "mintage.uuid:uuid4", "uuid.uuid4()", call("uuid:uuid4", repeats=SLOW), 0.2),
+    Row(
+        "uuid fill, version 7",
+        "generateUUIDv7() in chdb",
+        side_by_side(filled(v7, 16), Side(_clickhouse_v7, repeats=10_000_000)),
+        at_most(0.5),
+        note="A reused buffer of 65,536 IDs; `SELECT max(generateUUIDv7()) FROM zeros(10000000)`, one thread.",
+    ),
+    beside(
+        "nanoid.new()", "mintage.nanoid:new", "fastnanoid.generate()", call("fastnanoid:generate", repeats=SLOW), 0.2
+    ),
+    Row(
+        "cuid2.new()",
+        "cuid2.Cuid().generate()",
+        side_by_side(call("mintage.cuid2:new", repeats=SLOW), Side(_cuid2, 500)),
+        at_most(0.2),
+    ),
     beside(
         "ulid.new()", "mintage.ulid:new", "ulid_transform.ulid_now(), text", call("ulid_transform:ulid_now"), 0.7, AFTER
     ),
