@@ -16,6 +16,7 @@ del forks  # imported so early that no fork can cut its own import in two
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mintage.anatomy import Anatomy, inspect
+    from mintage.casting import cast, derive
     from mintage.client import AsyncClient, Client
     from mintage.clones import after_restore, before_snapshot
     from mintage.store import Store, open_store
@@ -29,6 +30,8 @@ __all__ = [
     "__version__",
     "after_restore",
     "before_snapshot",
+    "cast",
+    "derive",
     "errors",
     "inspect",
     "locality",
@@ -46,6 +49,8 @@ _ELSEWHERE = {
     "Client": "mintage.client",
     "after_restore": "mintage.clones",
     "before_snapshot": "mintage.clones",
+    "cast": "mintage.casting",
+    "derive": "mintage.casting",
     "inspect": "mintage.anatomy",
     "Store": "mintage.store",
     "open_store": "mintage.store",

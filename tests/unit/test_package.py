@@ -209,6 +209,7 @@ def test_the_package_says_that_it_is_typed() -> None:
         "snowflake.pyi",
         "ulid.pyi",
         "uuid.pyi",
+        "views.pyi",
         "xid.pyi",
     }
 

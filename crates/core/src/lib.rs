@@ -26,3 +26,4 @@ pub mod step;
 mod sync;
 pub mod ticked;
 pub mod units;
+pub mod views;

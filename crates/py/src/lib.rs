@@ -26,6 +26,7 @@ mod text;
 mod ticked;
 mod uuid;
 mod values;
+mod views;
 
 use pyo3::prelude::*;
 

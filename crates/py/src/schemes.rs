@@ -2,7 +2,7 @@
 
 use crate::text::{cuid, cuid2, nanoid};
 use crate::ticked::ticked;
-use crate::{formats, hot, locality, sequence, service, sno, snowflake, uuid};
+use crate::{formats, hot, locality, sequence, service, sno, snowflake, uuid, views};
 use pyo3::prelude::*;
 
 type Add = fn(&Bound<'_, PyModule>) -> PyResult<()>;
@@ -25,6 +25,7 @@ const MODULES: &[(&str, Add, Option<AsFunction>)] = &[
     ("formats", formats::add, None),
     ("sequence", sequence::add, None),
     ("service", service::add, None),
+    ("views", views::add, None),
 ];
 
 mod ulid {

@@ -32,6 +32,7 @@ from . import sno as sno
 from . import snowflake as snowflake
 from . import ulid as ulid
 from . import uuid as uuid
+from . import views as views
 from . import xid as xid
 
 __all__ = [
@@ -58,6 +59,7 @@ __all__ = [
     "start_epoch",
     "ulid",
     "uuid",
+    "views",
     "xid",
 ]
 

@@ -1,0 +1,5 @@
+//! How any ID is written otherwise. A view has no layout of its own, so it is no scheme.
+
+pub mod opaque;
+pub mod text;
+pub mod typeid;

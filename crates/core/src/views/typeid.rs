@@ -1,0 +1,124 @@
+//! **typeid**: a prefix that says what an ID is of, and 26 characters of any 128 bits.
+//!
+//! - **prefix**: up to 63 characters of `a-z`, with `_` inside; it may be empty.
+//! - **separator**: `_`, where there is a prefix. The last one of the text is it.
+//! - **suffix**: 26 characters of Crockford's base 32 in lower case, the first at most 7. No look-alikes, no hyphens.
+//!
+//! Format after version 0.3 of <https://github.com/jetify-com/typeid>.
+
+use crate::codec::positional::{Alphabet, Digits};
+use crate::error::Error;
+
+/// The suffix.
+const DIGITS: &Digits = &Digits::new(Alphabet::new("0123456789abcdefghjkmnpqrstvwxyz"), SUFFIX);
+const SUFFIX: usize = 26;
+const LONGEST_PREFIX: usize = 63;
+const TEXT: &str = "typeid text";
+
+/// Where a prefix stops being one, and what must be there.
+fn wrong(prefix: &str) -> Option<(usize, &'static str)> {
+    let last = prefix.chars().count().saturating_sub(1);
+    prefix.chars().enumerate().find_map(|(at, character)| match character {
+        _ if at >= LONGEST_PREFIX => Some((at, "the _ after a prefix of at most 63 characters")),
+        'a'..='z' => None,
+        '_' if at > 0 && at < last => None,
+        _ => Some((at, "one of a-z, or a _ inside a prefix")),
+    })
+}
+
+/// Whether a text is a prefix.
+///
+/// # Errors
+/// [`Error::Format`]: it is none.
+pub fn check(prefix: &str) -> Result<(), Error> {
+    let expected = "up to 63 characters of a-z, with _ inside";
+    let shown = || prefix.chars().take(LONGEST_PREFIX + 1).collect();
+    wrong(prefix).map_or(Ok(()), |_| Err(Error::Format { field: "prefix", value: shown(), expected }))
+}
+
+/// The text of an ID under a prefix that is one.
+#[must_use]
+pub fn write(prefix: &str, id: [u8; 16]) -> String {
+    let suffix: [u8; SUFFIX] = DIGITS.encode(id);
+    let separator = if prefix.is_empty() { "" } else { "_" };
+    prefix.chars().chain(separator.chars()).chain(suffix.map(char::from)).collect()
+}
+
+/// Prefix and ID of a text.
+///
+/// # Errors
+/// [`Error::Length`]: of the suffix; [`Error::Character`] with the position of the first character that cannot be.
+pub fn read(text: &str) -> Result<(&str, [u8; 16]), Error> {
+    let (prefix, suffix) = text.rsplit_once('_').map_or((None, text), |(prefix, suffix)| (Some(prefix), suffix));
+    let error = |position, expected| {
+        let found = text.chars().nth(position).unwrap_or('\0');
+        Error::Character { what: TEXT, found, position, expected }
+    };
+    let first = match prefix {
+        None => 0,
+        Some("") => return Err(error(0, "a prefix before its _, or no _")),
+        Some(prefix) => match wrong(prefix) {
+            Some((position, expected)) => return Err(error(position, expected)),
+            None => prefix.len() + 1,
+        },
+    };
+    let actual = suffix.chars().count();
+    if actual != SUFFIX {
+        return Err(Error::Length { what: "typeid suffix", actual, expected: SUFFIX, unit: "characters" });
+    }
+    let expected = "one of 0123456789abcdefghjkmnpqrstvwxyz, the first of the suffix at most 7";
+    let read = <&[u8; SUFFIX]>::try_from(suffix.as_bytes()).ok().map(|suffix| DIGITS.decode(suffix));
+    match read {
+        Some(Ok(id)) => Ok((prefix.unwrap_or_default(), id)),
+        Some(Err(position)) => Err(error(first + position, expected)),
+        None => Err(error(first + suffix.chars().position(|c| !c.is_ascii()).unwrap_or(0), expected)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::Value;
+
+    fn cases(name: &str) -> Vec<Value> {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../spec/vectors/typeid.json");
+        let vectors: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+        vectors[name].as_array().unwrap().clone()
+    }
+
+    #[test]
+    fn what_the_specification_calls_valid_is_read_and_written() {
+        for case in cases("valid") {
+            let hex: String = case["uuid"].as_str().unwrap().chars().filter(|&c| c != '-').collect();
+            let id = u128::from_str_radix(&hex, 16).unwrap().to_be_bytes();
+            let (text, prefix) = (case["typeid"].as_str().unwrap(), case["prefix"].as_str().unwrap());
+            assert_eq!(read(text), Ok((prefix, id)), "{case}");
+            assert_eq!(check(prefix), Ok(()));
+            assert_eq!(write(prefix, id), text);
+        }
+    }
+
+    #[test]
+    fn what_the_specification_calls_invalid_is_refused() {
+        for case in cases("invalid") {
+            let error = read(case["typeid"].as_str().unwrap()).unwrap_err();
+            assert!(error.code().starts_with("parse."), "{case}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_id_under_any_prefix_is_read_back(prefix in "([a-z]([a-z_]{0,61}[a-z])?)?", id: [u8; 16]) {
+            let text = write(&prefix, id);
+            prop_assert_eq!(read(&text), Ok((&prefix[..], id)));
+        }
+
+        #[test]
+        fn what_is_read_is_written_so(text in "[a-z_]{0,3}_?[0-7][0-9a-z]{25}") {
+            if let Ok((prefix, id)) = read(&text) {
+                prop_assert_eq!(write(prefix, id), text);
+            }
+        }
+    }
+}

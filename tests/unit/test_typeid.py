@@ -1,0 +1,104 @@
+"""TypeIDs: the cases of their specification, and any ID of 128 bits under a prefix."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+import uuid
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mintage import cast, locality, sandflake, sno, typeid, ulid
+from mintage.errors import FieldError, GenerationError, MintError, ParseError
+
+VECTORS = json.loads((Path(__file__).parents[2] / "spec" / "vectors" / "typeid.json").read_text("utf-8"))
+PREFIXES = st.from_regex(r"([a-z]([a-z_]{0,61}[a-z])?)?", fullmatch=True)
+TYPE_IDS = st.builds(typeid.ID, PREFIXES, st.binary(min_size=16, max_size=16))
+
+
+def refused(call: Any, *args: Any) -> MintError:
+    with pytest.raises(MintError) as caught:
+        call(*args)
+    return caught.value
+
+
+@pytest.mark.parametrize("case", VECTORS["valid"], ids=lambda case: case["name"])
+def test_what_the_specification_calls_valid_is_read_and_written(case: dict[str, str]) -> None:
+    read = typeid.ID.parse(case["typeid"])
+    assert (read.prefix, read.as_uuid()) == (case["prefix"], uuid.UUID(case["uuid"]))
+    written = typeid.ID(case["prefix"], uuid.UUID(case["uuid"]))
+    assert (str(written), written) == (case["typeid"], read)
+
+
+@pytest.mark.parametrize("case", VECTORS["invalid"], ids=lambda case: case["name"])
+def test_what_the_specification_calls_invalid_is_refused(case: dict[str, str]) -> None:
+    error = refused(typeid.ID.parse, case["typeid"])
+    assert isinstance(error, ParseError)
+    assert error.code in {"parse.length", "parse.character"}
+    assert error.code == "parse.length" or 0 <= (error.position or 0) < len(case["typeid"])
+
+
+def test_every_case_of_the_specification_is_here() -> None:
+    assert (len(VECTORS["valid"]), len(VECTORS["invalid"])) == (9, 21)
+
+
+@pytest.mark.parametrize("prefix", ["User", "user1", "user-x", "_user", "user_", "_", "a" * 64, "é", "us er"])
+def test_a_prefix_that_is_none_is_refused_by_its_form(prefix: str) -> None:
+    for call in (lambda: typeid.ID(prefix, bytes(16)), lambda: typeid.Generator(prefix, ulid.Generator())):
+        error = refused(call)
+        assert (type(error), error.code) == (FieldError, "field.format")
+
+
+@pytest.mark.parametrize("scheme", [ulid, locality, sandflake], ids=lambda scheme: scheme.__name__)
+def test_any_id_of_128_bits_is_read_back_as_what_it_was(scheme: Any) -> None:
+    one = scheme.new()
+    shown = str(typeid.ID("a_b", one))
+    assert cast(typeid.ID.parse(shown, "a_b"), scheme.ID) == one
+
+
+def test_an_id_of_other_bits_is_refused() -> None:
+    assert refused(typeid.ID, "a", sno.new()).code == "parse.length"
+    assert refused(typeid.Generator("a", sno.Generator(1)).new).code == "parse.length"
+    for wrong in (5, "text", None):
+        assert refused(typeid.ID, "a", wrong).code == "argument.type"
+    assert refused(typeid.ID, 5, bytes(16)).code == "argument.type"
+    assert refused(typeid.ID.parse, 5).code == "argument.type"
+    assert refused(typeid.Generator, "a", 5).code == "argument.type"
+
+
+def test_a_prefix_that_was_asked_for_is_the_only_one_that_will_do() -> None:
+    text = str(typeid.ID("user", bytes(16)))
+    assert typeid.ID.parse(text, "user").prefix == "user"
+    for other in ("order", ""):
+        assert refused(typeid.ID.parse, text, other).code == "parse.unknown"
+
+
+@given(st.lists(TYPE_IDS, min_size=2, max_size=6))
+def test_typeids_sort_as_their_text_does(ids: list[typeid.ID]) -> None:
+    assert [str(one) for one in sorted(ids)] == sorted(map(str, ids))
+
+
+@given(TYPE_IDS)
+def test_a_typeid_is_a_value(one: typeid.ID) -> None:
+    for again in (typeid.ID.parse(str(one)), pickle.loads(pickle.dumps(one)), copy.deepcopy(one), eval(repr(one))):
+        assert again == one
+        assert hash(again) == hash(one)
+    assert int(one) == int.from_bytes(bytes(one), "big") == one.as_uuid().int
+    assert one != bytes(one)
+    assert one != typeid.ID("x" + one.prefix[:62], bytes(one)) or one.prefix == "x" + one.prefix[:62]
+    with pytest.raises(AttributeError):
+        one.prefix = "other"  # type: ignore[misc]
+
+
+def test_a_generator_mints_under_its_prefix_and_closes_the_other() -> None:
+    with typeid.Generator("user", ulid.Generator()) as generator:
+        ids = [generator.new(), next(generator), *generator.batch(5)]
+        assert sorted(set(ids)) == ids
+        assert {one.prefix for one in ids} == {generator.prefix} == {"user"}
+        assert refused(generator.batch, -1).code == "field.range"
+    assert isinstance(refused(generator.new), GenerationError)
