@@ -27,6 +27,8 @@ nitpick_ignore_regex = [
         r"py:.*",
         r"(typing_extensions\.)?Buffer|(uuid\.)?UUID|ObjectId|(datetime\.)?datetime|(array\.)?array|builtins\..*",
     ),
+    # Type variables, and protocols that nobody needs by name.
+    (r"py:.*", r"mintage\.\w+\.(T|_Source)"),
 ]
 
 myst_enable_extensions = ["colon_fence", "deflist"]

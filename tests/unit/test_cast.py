@@ -10,6 +10,7 @@ import sys
 import uuid
 from typing import Any
 
+import bson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -58,6 +59,13 @@ def test_an_xid_and_an_objectid_are_hex_and_each_other() -> None:
     assert bytes.fromhex(text.encode(one, "hex")) == bytes(one)
     assert cast(text.decode_bytes(str(cast(one, objectid.ID)), "hex", 12), xid.ID) == one
     assert cast(one, objectid.ID).timestamp_ms == one.timestamp_ms
+
+
+def test_an_objectid_is_pymongos_and_back() -> None:
+    one = objectid.new()
+    theirs = cast(one, bson.ObjectId)
+    assert (str(theirs), cast(theirs, objectid.ID), cast(theirs, bytes)) == (str(one), one, bytes(one))
+    assert refused(cast, ulid.new(), bson.ObjectId).code == "parse.length"
 
 
 def test_a_sno_has_its_own_form_as_a_uuid() -> None:
