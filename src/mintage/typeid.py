@@ -23,7 +23,7 @@ from mintage.errors import ArgumentError, FieldError, ParseError
 if TYPE_CHECKING:
     from typing import Self
 
-__all__ = ["ID", "Generator"]
+__all__ = ["ID", "Generator", "new"]
 
 
 class _Source(Protocol):
@@ -121,21 +121,25 @@ def _sixteen(id: object) -> bytes:
 class Generator:
     """Mints TypeIDs of one prefix, over the IDs of another generator.
 
-    Generator(prefix, of)
+    Generator(prefix, of=None)
 
-    The specification asks for UUIDs of version 7; any ID of 128 bits is read back. Threads may share one, if they may
-    share the other.
+    Threads may share one, if they may share the other.
 
     :param prefix: up to 63 characters of ``a-z``, with ``_`` inside; it may be empty.
-    :param of: a generator of IDs of 128 bits, such as ``ulid.Generator()``; it is closed with this one.
+    :param of: a generator of IDs of 128 bits, such as ``ulid.Generator()``, which is closed with this one; by default
+        one of UUIDs of version 7, for which the specification asks.
     :raises ArgumentError: an argument of the wrong type.
     :raises FieldError: ``field.format``: the prefix is none.
     """
 
     __slots__ = ("_of", "_prefix")
 
-    def __init__(self, prefix: str, of: _Source) -> None:
+    def __init__(self, prefix: str, of: _Source | None = None) -> None:
         views.check_prefix(prefix)
+        if of is None:
+            from mintage import uuid
+
+            of = uuid.Generator()
         if not callable(getattr(of, "new", None)):
             message = f"of must be a generator, not {type_name(type(of))}"
             raise ArgumentError(message, code="argument.type")
@@ -184,3 +188,15 @@ class Generator:
 
     def __repr__(self) -> str:
         return f"<typeid.Generator {self._prefix!r}>"
+
+
+def new(prefix: str) -> ID:
+    """Mints a TypeID over a UUID of version 7.
+
+    :raises ArgumentError: ``prefix`` is not str.
+    :raises FieldError: ``field.format``: it is no prefix.
+    :raises GenerationError: as the ``new`` of :mod:`mintage.uuid`.
+    """
+    from mintage import uuid
+
+    return ID(prefix, uuid.new())

@@ -17,9 +17,10 @@ from hypothesis import strategies as st
 
 import mintage
 from mintage import cast, derive, ksuid, locality, objectid, sandflake, sno, text, typeid, ulid, xid
+from mintage import uuid as mintage_uuid
 from mintage.errors import MintError, ParseError
 
-SIXTEEN = (uuid.UUID, ulid.ID, locality.ID, sandflake.ID)
+SIXTEEN = (uuid.UUID, ulid.ID, locality.ID, sandflake.ID, mintage_uuid.ID)
 TWELVE = (xid.ID, objectid.ID)
 
 

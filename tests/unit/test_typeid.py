@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mintage import cast, locality, sandflake, sno, typeid, ulid
+from mintage import uuid as mintage_uuid
 from mintage.errors import FieldError, GenerationError, MintError, ParseError
 
 VECTORS = json.loads((Path(__file__).parents[2] / "spec" / "vectors" / "typeid.json").read_text("utf-8"))
@@ -54,7 +55,7 @@ def test_a_prefix_that_is_none_is_refused_by_its_form(prefix: str) -> None:
         assert (type(error), error.code) == (FieldError, "field.format")
 
 
-@pytest.mark.parametrize("scheme", [ulid, locality, sandflake], ids=lambda scheme: scheme.__name__)
+@pytest.mark.parametrize("scheme", [ulid, locality, sandflake, mintage_uuid], ids=lambda scheme: scheme.__name__)
 def test_any_id_of_128_bits_is_read_back_as_what_it_was(scheme: Any) -> None:
     one = scheme.new()
     shown = str(typeid.ID("a_b", one))
@@ -93,6 +94,14 @@ def test_a_typeid_is_a_value(one: typeid.ID) -> None:
     assert one != typeid.ID("x" + one.prefix[:62], bytes(one)) or one.prefix == "x" + one.prefix[:62]
     with pytest.raises(AttributeError):
         one.prefix = "other"  # type: ignore[misc]
+
+
+def test_what_is_minted_over_nothing_else_is_a_uuid_of_version_7() -> None:
+    one, other = typeid.new("user"), typeid.Generator("user").new()
+    assert {one.as_uuid().version, other.as_uuid().version} == {7}
+    assert one != other
+    assert cast(one, mintage_uuid.ID).version == 7
+    assert refused(typeid.new, "User").code == "field.format"
 
 
 def test_a_generator_mints_under_its_prefix_and_closes_the_other() -> None:
