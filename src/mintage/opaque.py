@@ -64,7 +64,7 @@ class Opaque:
     :raises ParseError: ``parse.length``: a key has other than 16 bytes.
     """
 
-    __slots__ = ("_base", "_digits", "_key_id", "_keys")
+    __slots__ = ("_base", "_digits", "_key_id", "_keys", "_sizes")
 
     def __init__(
         self, key: Buffer, *, key_id: int = 0, previous: Mapping[int, Buffer] | None = None, base: str = "base58"
@@ -73,6 +73,7 @@ class Opaque:
             message = f"base {base!a:.40} is not one of {', '.join(_BASES)}"
             raise ConfigError(message, code="config.policy")
         self._base, self._digits, self._key_id = base, views.BASES[base], key_id
+        self._sizes = {1 + len(views.encode(base, bytes(size))): size for size in _SIZES}
         self._keys: dict[int, views.Permutation] = {}
         for number, each in ((key_id, key), *(previous or {}).items()):
             if not isinstance(number, int):
@@ -122,9 +123,9 @@ class Opaque:
         """
         if not isinstance(text, str):
             raise ArgumentError(f"text must be str, not {type_name(type(text))}", code="argument.type")
-        size = self._sizes().get(len(text))
+        size = self._sizes.get(len(text))
         if size is None:
-            message = f"opaque text has {len(text)} characters, needs {', '.join(map(str, self._sizes()))}"
+            message = f"opaque text has {len(text)} characters, needs {', '.join(map(str, self._sizes))}"
             raise ParseError(message, code="parse.length")
         key = self._keys.get(self._digits.find(text[0]))
         if key is None:
@@ -138,9 +139,6 @@ class Opaque:
             raise ParseError(message, code="parse.character", position=position) from None
         target: Any = to
         return cast(key.reveal(hidden), target)  # type: ignore[no-any-return]
-
-    def _sizes(self) -> dict[int, int]:
-        return {len(views.encode(self._base, bytes(size))) + 1: size for size in _SIZES}
 
     def __repr__(self) -> str:
         others = sorted(self._keys.keys() - {self._key_id})
