@@ -42,8 +42,8 @@ MS: Final = 1_000_000
 SECOND: Final = 1_000 * MS
 _UNIX: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
-MINTED: Final = tuple(each for each in FORMATS if each.scheme in SCHEMES)
-"""The formats of the schemes that mintage mints."""
+MINTED: Final = tuple({each.name: each for each in (*FORMATS, *LAST_RESORTS) if each.scheme in SCHEMES}.values())
+"""The formats of the schemes that mintage mints; of a cuid, which grows with its time, the last of its widths."""
 
 LAYOUTS: Final[dict[str, snowflake.Layout]] = {
     each.layout: layout

@@ -8,10 +8,11 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
+from mintage._core.formats import FORMATS, LAST_RESORTS
 from mintage.errors import ParseError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from types import ModuleType
 
 __all__ = ["NAMES", "SCHEMES", "Generator", "Option", "Scheme", "listed"]
@@ -53,18 +54,20 @@ class Scheme(NamedTuple):
     """The largest metabyte that ``batch`` takes for its IDs, or 0 where they have none."""
     has_layouts: bool = False
     """Whether its IDs are plain integers of 63 bits at most, in a layout that the user chooses."""
+    is_text: bool = False
+    """Whether its IDs are plain text, of which no part is a node number: so nothing is leased for them."""
 
     @property
     def module(self) -> ModuleType:
         """The scheme's own module."""
         return import_module(f"mintage.{self.name}")
 
-    def generator(self, **options: object) -> Generator:
-        """A new generator.
+    def generator(self, lease: Mapping[str, object], /, **options: object) -> Generator:
+        """A new generator; ``lease`` says how it leases a node number, where it has one.
 
         :raises MintError: as the scheme's ``Generator``.
         """
-        made: Generator = self.module.Generator(**options)
+        made: Generator = self.module.Generator(**({} if self.is_text else lease), **options)
         return made
 
     def mint(self, generator: Generator, count: int, meta: int = 0) -> Any:
@@ -73,6 +76,8 @@ class Scheme(NamedTuple):
 
     def lines(self, minted: Any) -> bytes:
         """The text of what :meth:`mint` returned, one ID a line."""
+        if self.is_text:
+            return "".join(f"{each}\n" for each in minted).encode("ascii")
         written: bytes = self.module.to_lines(minted) if self.has_layouts else minted.to_lines()
         return written
 
@@ -81,6 +86,10 @@ class Scheme(NamedTuple):
 
         :raises ParseError: it is none.
         """
+        if self.is_text:
+            if not any(each.read(text) for each in (*FORMATS, *LAST_RESORTS) if each.scheme == self.name):
+                raise ParseError(f"{text[:40]!a} is no {self.name}", code="parse.unknown")
+            return text
         if not self.has_layouts:
             return self.module.ID.parse(text)
         if not (text.isascii() and text.isdigit() and int(text[:20]) < 2**63):
@@ -120,6 +129,9 @@ SCHEMES: Final = {
         Scheme("xid", (_NODE,)),
         Scheme("objectid", (Option("process", "what stands for the process", "N"),)),
         Scheme("sandflake", (Option("worker", "the worker's number", "N"),)),
+        Scheme("nanoid", is_text=True),
+        Scheme("cuid", is_text=True),
+        Scheme("cuid2", is_text=True),
     )
 }
 NAMES: Final = tuple(SCHEMES)

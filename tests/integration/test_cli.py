@@ -21,7 +21,7 @@ import pytest
 import mintage
 from mintage import locality, sno, snowflake
 from mintage.cli import COMMANDS, main
-from mintage.schemes import NAMES
+from mintage.schemes import NAMES, SCHEMES
 from mintage.store import open_store
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def test_new_prints_as_many_different_ids_as_asked_one_a_line(scheme: str, count
     assert len(lines) == len(set(lines)) == count
     if scheme == "snowflake":
         assert all(earlier < later for earlier, later in pairwise(map(int, lines)))
-    elif scheme != "locality":
+    elif scheme != "locality" and not SCHEMES[scheme].is_text:
         assert lines == sorted(lines)
 
 
@@ -490,11 +490,7 @@ def test_schemes_lists_fields_capacity_and_end_of_every_layout() -> None:
     assert lines[13].split() == ["locality", "128", "17.6", "trillion", "4.3", "trillion", "after", "9999"]
     assert lines[15].split() == ["ulid", "128", "-", "-", "after", "9999"]
     assert lines[16] == "  time:48 random:80"
-    assert lines[-3:] == [
-        "'mintage inspect' also explains",
-        "  uuid v1 v2 v3 v4 v5 v6 v7 v8 nil max other",
-        "  cuid, cuid2, nanoid",
-    ]
+    assert lines[-2:] == ["'mintage inspect' also explains", "  uuid v1 v2 v3 v4 v5 v6 v7 v8 nil max other"]
     assert all(len(line) <= 80 for line in lines)
 
 

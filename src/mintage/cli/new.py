@@ -36,8 +36,8 @@ class Mint(NamedTuple):
     format: formats.Format
     lines: Callable[[int], bytes]
     """So many new IDs as text, one a line."""
-    numbers: Callable[[int], Iterable[int]]
-    """So many new IDs as integers."""
+    texts: Callable[[int], Iterable[str]]
+    """So many new IDs, each as text."""
     batch: int = BATCH
     """How many it can mint without waiting for long."""
 
@@ -56,11 +56,11 @@ def _opened(args: argparse.Namespace) -> Iterator[Mint]:
         minted = formats.of_layout(layout, name)
     else:
         minted = formats.of_scheme(scheme.name)
-    with closing(scheme.generator(store=args.store, **given)) as generator:
+    with closing(scheme.generator({"store": args.store}, **given)) as generator:
         yield Mint(
             minted,
             lambda n: scheme.lines(scheme.mint(generator, n, meta)),
-            lambda n: map(int, scheme.mint(generator, n, meta)),
+            lambda n: map(str, scheme.mint(generator, n, meta)),
             batch,
         )
 
@@ -122,16 +122,24 @@ def new(args: argparse.Namespace) -> int:
         done = 0
         while done < args.count:
             size = min(batch, args.count - done)
-            write(_json_lines(mint.numbers(size), mint.format) if args.json else mint.lines(size))
+            write(_json_lines(mint.texts(size), mint.format) if args.json else mint.lines(size))
             done += size
             report(done)
     return 0
 
 
-def _json_lines(numbers: Iterable[int], fmt: formats.Format) -> bytes:
+def _read(text: str, fmt: formats.Format) -> tuple[formats.Format, int]:
+    """An ID just minted in a format, and what it is: a cuid's width is its time's."""
+    if not fmt.lengths:
+        return fmt, int(text)
+    of_scheme = [each for each in (*formats.FORMATS, *formats.LAST_RESORTS) if each.scheme == fmt.scheme]
+    return next((each, found[0]) for each in of_scheme if (found := each.read(text)))
+
+
+def _json_lines(texts: Iterable[str], fmt: formats.Format) -> bytes:
     lines = []
-    for number in numbers:
-        minted = anatomy.dissect(fmt, number)
+    for text in texts:
+        minted = anatomy.dissect(*_read(text, fmt))
         when = formats.stamp(minted.time) if minted.time else None
         fields = {field.name: field.as_dict()["value"] for field in minted.fields if field.role != "fixed"}
         head = {"id": minted.text, "scheme": minted.scheme, "layout": minted.layout, "time": when}

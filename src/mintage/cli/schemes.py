@@ -59,7 +59,8 @@ def schemes(args: argparse.Namespace) -> int:
     for scheme, layouts in explained.items():
         if layouts:
             screen.line(("  " + scheme, ""), (f" {' '.join(layouts)}", "quiet"))
-    screen.line(("  " + ", ".join(scheme for scheme, layouts in explained.items() if not layouts), ""))
+    if single := [scheme for scheme, layouts in explained.items() if not layouts]:
+        screen.line(("  " + ", ".join(single), ""))
     return 0
 
 

@@ -86,13 +86,14 @@ class Minters:
         generator = self._generators.get(scheme)
         if generator is None:
             settings = self._settings
-            made = minted.generator(
-                store=self._store,
-                span_ms=settings.span_ms,
-                on_lease_lost="move",
-                max_wait_ms=settings.max_wait_ms,
-                **({"layout": settings.layout, "nodes": settings.nodes} if minted.has_layouts else {}),
-            )
+            lease = {
+                "store": self._store,
+                "span_ms": settings.span_ms,
+                "on_lease_lost": "move",
+                "max_wait_ms": settings.max_wait_ms,
+            }
+            chosen = {"layout": settings.layout, "nodes": settings.nodes} if minted.has_layouts else {}
+            made = minted.generator(lease, **chosen)
             generator = self._generators.setdefault(scheme, made)
             if generator is not made:
                 made.close()
