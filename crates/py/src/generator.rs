@@ -388,24 +388,42 @@ pub fn install<G: Seated>(py: Python<'_>, own: &str) -> PyResult<()> {
 macro_rules! generator {
     (
         $(#[$doc:meta])*
-        pub struct $generator:ident in $module:literal ($field:ty)
+        pub struct $generator:ident in $module:literal, leased on request ($field:ty)
         $($own:tt)*
     ) => {
-        generator! { @class $(#[$doc])* $generator $module [($field);] $($own)* }
+        generator! {
+            @class $(#[$doc])* $generator $module [($field);]
+            ":param store: a URL or a Store where the node number is leased; without this and the next five, none is."
+            $($own)*
+        }
+    };
+    (
+        $(#[$doc:meta])*
+        pub struct $generator:ident in $module:literal, leased on request { $($fields:tt)* }
+        $($own:tt)*
+    ) => {
+        generator! {
+            @class $(#[$doc])* $generator $module [{ $($fields)* }]
+            ":param store: a URL or a Store where the node number is leased; without this and the next five, none is."
+            $($own)*
+        }
     };
     (
         $(#[$doc:meta])*
         pub struct $generator:ident in $module:literal { $($fields:tt)* }
         $($own:tt)*
     ) => {
-        generator! { @class $(#[$doc])* $generator $module [{ $($fields)* }] $($own)* }
+        generator! {
+            @class $(#[$doc])* $generator $module [{ $($fields)* }]
+            ":param store: a URL or a Store where the node number is leased; by default ``MINTAGE_STORE``, or else the registry of this machine."
+            $($own)*
+        }
     };
     (
-        @class $(#[$doc:meta])* $generator:ident $module:literal [$($body:tt)*] $($own:tt)*
+        @class $(#[$doc:meta])* $generator:ident $module:literal [$($body:tt)*] $store:literal $($own:tt)*
     ) => {
         $(#[$doc])*
-        /// :param store: a URL or a Store where the node number is leased; by default ``MINTAGE_STORE``, or else the registry of
-        ///     this machine.
+        #[doc = $store]
         /// :param nodes: a range of node numbers to choose from.
         /// :param never_used: whether only a number will do that nobody ever had.
         /// :param pool: the name of another pool.

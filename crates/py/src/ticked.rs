@@ -210,7 +210,7 @@ macro_rules! ticked {
 
         generator! {
             $(#[$about])*
-            pub struct Generator in $module (Ticking<$core>)
+            pub struct Generator in $module, leased on request (Ticking<$core>)
 
             #[new]
             #[pyo3(signature = ($term = None, **keywords))]

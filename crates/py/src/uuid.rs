@@ -116,7 +116,7 @@ generator! {
     /// :param version: 1, 4, 6 or 7.
     /// :param mac: in versions 1 and 6, the node itself, 0 to 2^48 - 1, such as ``uuid.getnode()``. Generators that share it are
     ///     told apart by the clock sequence alone: 14 random bits.
-    pub struct Generator in "mintage.uuid" {
+    pub struct Generator in "mintage.uuid", leased on request {
         seat: Seat<Counting>,
         version: Version,
         node: AtomicU64,

@@ -9,7 +9,7 @@
 //!
 //! - **time**: milliseconds since 1970; the last one is in the year 10889.
 //! - **random**: drawn for the first ID of a millisecond, 1 more than the ID before it for the others. A millisecond that
-//!   runs over is an error.
+//!   runs over is an error there; here its first random bit is 0 at the start, so that none does.
 //! - **text**: 26 characters of Crockford's base 32, `0123456789ABCDEFGHJKMNPQRSTVWXYZ`, of which the first is 7 at most as
 //!   the upper 2 of its 130 bits are 0. Written in upper case; read in either, and `i` and `l` as 1, `o` as 0.
 //!
