@@ -1,0 +1,351 @@
+//! Raw C functions in place of PyO3's methods, and how they are put there.
+
+use super::free::{Object, keep_dead, object};
+use crate::fields::Field;
+use crate::id::Class;
+use crate::{errors, fields, values};
+use mintage_core::id::Id as _;
+use pyo3::exceptions::{PySystemError, PyTypeError};
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::pyclass::boolean_struct::True;
+use pyo3::types::PyString;
+use pyo3::{Borrowed, PyClass, PyTypeInfo};
+use std::ffi::{CStr, CString, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+/// A generator, as its raw methods see it.
+pub trait Mints: PyClass<Frozen = True> + PyTypeInfo + Sync {
+    /// An ID on its way to its object.
+    type Minted;
+    /// Whether `new` takes a metabyte.
+    const HAS_META: bool;
+    /// The ID for a hot call: `None` sends it the slow way.
+    fn quick(&self, py: Python<'_>, meta: u8) -> Option<Self::Minted>;
+    /// The name of the method that mints one.
+    const NEW: &'static CStr = c"new";
+    /// The ID for any other call: waits, advances, refuses.
+    fn slow(generator: &Bound<'_, Self>, meta: u8) -> PyResult<Self::Minted>;
+    /// The object of an ID.
+    fn object(py: Python<'_>, minted: Self::Minted) -> Object;
+}
+
+/// The next ID of a generator, as Python gets it from the methods that PyO3 makes.
+pub fn minted<G: Mints>(generator: &Bound<'_, G>, meta: u8) -> PyResult<Py<PyAny>> {
+    let minted = G::slow(generator, meta)?;
+    // SAFETY: a new object of ours, or null with an exception set.
+    unsafe { Bound::from_owned_ptr_or_err(generator.py(), G::object(generator.py(), minted)).map(Bound::unbind) }
+}
+
+/// The same, in the quick way where that can be.
+pub fn minted_quickly<G: Mints>(generator: &Bound<'_, G>, meta: u8) -> PyResult<Py<PyAny>> {
+    let py = generator.py();
+    let Some(minted) = generator.get().quick(py, meta) else { return minted(generator, meta) };
+    // SAFETY: a new object of ours, or null with an exception set.
+    unsafe { Bound::from_owned_ptr_or_err(py, G::object(py, minted)).map(Bound::unbind) }
+}
+
+/// A class of which one generator's `new` is a function of a module.
+pub trait OfModule: Mints {
+    /// That generator; null until there is one.
+    fn of_module() -> &'static AtomicPtr<ffi::PyObject>;
+}
+
+/// That generator, if there is one.
+#[inline(always)]
+pub fn generator_of_module<G: OfModule>(py: Python<'_>) -> Option<Borrowed<'_, '_, G>> {
+    let generator = G::of_module().load(Ordering::Relaxed);
+    // SAFETY: `function_of_module` has put an object of class G there, which is never freed.
+    (!generator.is_null()).then(|| unsafe { Borrowed::from_ptr(py, generator).cast_unchecked::<G>() })
+}
+
+#[inline(always)]
+unsafe fn mint<G: Mints>(generator: *mut ffi::PyObject, meta: u8) -> *mut ffi::PyObject {
+    // SAFETY: called by the interpreter with the GIL held and an object of class G.
+    let (py, generator) = unsafe {
+        let py = Python::assume_attached();
+        (py, Borrowed::from_ptr(py, generator).cast_unchecked::<G>())
+    };
+    match generator.get().quick(py, meta) {
+        Some(minted) => G::object(py, minted),
+        None => mint_slowly(&generator, meta),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn mint_slowly<G: Mints>(generator: &Bound<'_, G>, meta: u8) -> *mut ffi::PyObject {
+    guarded(|py| G::slow(generator, meta).map(|minted| G::object(py, minted)))
+}
+
+/// Runs Rust that may fail, or even panic, and leaves the exception to the interpreter.
+pub(super) fn guarded(run: impl FnOnce(Python<'_>) -> PyResult<*mut ffi::PyObject>) -> *mut ffi::PyObject {
+    Python::attach(|py| {
+        let result = catch_unwind(AssertUnwindSafe(|| run(py)));
+        let error = match result {
+            Ok(Ok(object)) => return object,
+            Ok(Err(error)) => error,
+            Err(_) => PySystemError::new_err("mintage panicked; please report this"),
+        };
+        error.restore(py);
+        std::ptr::null_mut()
+    })
+}
+
+unsafe extern "C" fn next<G: Mints>(generator: *mut ffi::PyObject) -> *mut ffi::PyObject {
+    // SAFETY: the slot of class G.
+    unsafe { mint::<G>(generator, 0) }
+}
+
+unsafe extern "C" fn new<G: Mints>(
+    generator: *mut ffi::PyObject,
+    args: *const *mut ffi::PyObject,
+    count: ffi::Py_ssize_t,
+    names: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    if count == 0 && names.is_null() {
+        // SAFETY: the descriptor has checked that this is an object of class G.
+        return unsafe { mint::<G>(generator, 0) };
+    }
+    guarded(|py| {
+        // SAFETY: the interpreter passes `count` positional arguments, and then a value for each of the names.
+        let (args, names) = unsafe {
+            let names = Bound::from_borrowed_ptr_or_opt(py, names);
+            let named = names.as_ref().map_or(Ok(0), |names| names.len())?;
+            let args = std::slice::from_raw_parts(args, count as usize + named);
+            (args.iter().map(|&arg| Bound::from_borrowed_ptr(py, arg)).collect::<Vec<_>>(), names)
+        };
+        let name = G::NEW.to_str().unwrap_or_default();
+        let meta = meta_argument(name, &args, count as usize, names.as_ref(), G::HAS_META)?;
+        // SAFETY: as above.
+        Ok(unsafe { mint::<G>(generator, meta) })
+    })
+}
+
+unsafe extern "C" fn new_of_module<G: OfModule>(
+    _: *mut ffi::PyObject,
+    args: *const *mut ffi::PyObject,
+    count: ffi::Py_ssize_t,
+    names: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    // SAFETY: `function_of_module` has put an object of class G there, which is never freed; the rest is as the interpreter
+    // passed it.
+    unsafe { new::<G>(G::of_module().load(Ordering::Relaxed), args, count, names) }
+}
+
+/// The argument of `method(meta=0)`, or the interpreter's usual complaint.
+fn meta_argument(
+    method: &str,
+    args: &[Bound<'_, PyAny>],
+    positional: usize,
+    names: Option<&Bound<'_, PyAny>>,
+    allowed: bool,
+) -> PyResult<u8> {
+    if let Some(names) = names {
+        for name in names.try_iter()? {
+            let name = name?;
+            if !allowed || !name.eq("meta")? {
+                return Err(PyTypeError::new_err(format!(
+                    "{method}() got an unexpected keyword argument {}",
+                    name.repr()?
+                )));
+            }
+        }
+    }
+    let most = usize::from(allowed);
+    match args {
+        [meta] if allowed => values::field_or(Some(meta), "meta", u8::MAX, 0),
+        _ if positional <= most => {
+            Err(PyTypeError::new_err(format!("{method}() got multiple values for argument 'meta'")))
+        }
+        _ => Err(PyTypeError::new_err(format!("{method}() takes at most {most} arguments ({} given)", args.len()))),
+    }
+}
+
+/// The ID of any text, or the error.
+pub fn read_text<C: Class>(text: &Bound<'_, PyAny>) -> PyResult<C> {
+    C::Id::parse(&values::text(text, "text")?).map(C::of).map_err(errors::value)
+}
+
+unsafe extern "C" fn parse<C: Class>(_: *mut ffi::PyObject, text: *mut ffi::PyObject) -> *mut ffi::PyObject {
+    // SAFETY: called by the interpreter with the GIL held and one object; the text's bytes are read at once.
+    unsafe {
+        if ffi::PyUnicode_CheckExact(text) != 0 && ffi::PyUnicode_IS_COMPACT_ASCII(text) != 0 {
+            let length = ffi::PyUnicode_GET_LENGTH(text) as usize;
+            let characters = std::slice::from_raw_parts(ffi::PyUnicode_DATA(text).cast(), length);
+            if characters.len() == C::Id::TEXT
+                && let Ok(id) = C::Id::decode(characters)
+            {
+                return object(Python::assume_attached(), C::of(id));
+            }
+        }
+    }
+    guarded(|py| {
+        // SAFETY: as above.
+        let text = unsafe { Bound::from_borrowed_ptr(py, text) };
+        Ok(object(py, read_text::<C>(&text)?))
+    })
+}
+
+unsafe extern "C" fn str<C: Class>(id: *mut ffi::PyObject) -> *mut ffi::PyObject {
+    // SAFETY: the slot of class C, called with the GIL held.
+    unsafe {
+        let py = Python::assume_attached();
+        let id = Borrowed::from_ptr(py, id).cast_unchecked::<C>();
+        new_ascii(id.get().id().to_text().as_ref())
+    }
+}
+
+/// A new str of ASCII bytes; null with an exception set when there is no memory.
+///
+/// # Safety
+/// The GIL is held and the bytes are ASCII.
+#[inline(always)]
+unsafe fn new_ascii(text: &[u8]) -> *mut ffi::PyObject {
+    // SAFETY: a fresh str of this length has room for so many bytes, and nobody else sees it yet.
+    unsafe {
+        let string = ffi::PyUnicode_New(text.len() as ffi::Py_ssize_t, 127);
+        if !string.is_null() {
+            ffi::PyUnicode_DATA(string).cast::<u8>().copy_from_nonoverlapping(text.as_ptr(), text.len());
+        }
+        string
+    }
+}
+
+/// A new str of what a generator wrote, which is always ASCII, on its way to the interpreter.
+#[inline(always)]
+pub fn ascii_object(_: Python<'_>, text: &[u8]) -> Object {
+    debug_assert!(text.is_ascii());
+    // SAFETY: the token says that the GIL is held; generators write ASCII.
+    unsafe { new_ascii(text) }
+}
+
+/// A str of what a codec wrote, which is always ASCII.
+pub fn ascii<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyString>> {
+    debug_assert!(text.is_ascii());
+    // SAFETY: the token says that the GIL is held; codecs write ASCII.
+    unsafe { Bound::from_owned_ptr_or_err(py, new_ascii(text)).map(|string| string.cast_into_unchecked()) }
+}
+
+/// A hash that spreads the bits of an ID; -1 means an error to the interpreter.
+#[inline(always)]
+pub fn hash(id: &[u8]) -> isize {
+    const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
+    let (rest, words) = id.as_rchunks::<8>();
+    let first = rest.iter().fold(0, |word, &byte| word << 8 | u64::from(byte));
+    let mixed =
+        words.iter().fold(first, |mixed, word| mixed ^ u64::from_be_bytes(*word).wrapping_mul(ODD).rotate_left(23));
+    let mixed = (mixed ^ mixed >> 32).wrapping_mul(ODD);
+    let hash = (mixed ^ mixed >> 29) as isize;
+    if hash == -1 { -2 } else { hash }
+}
+
+/// Puts raw methods in the place of an ID class's own, and keeps its dead.
+pub fn install_id<C: Class>(py: Python<'_>) -> PyResult<()> {
+    keep_dead::<C>(py);
+    let class = py.get_type::<C>();
+    let parse = ffi::PyMethodDef {
+        ml_name: c"parse".as_ptr(),
+        ml_meth: ffi::PyMethodDefPointer { PyCFunction: parse::<C> },
+        ml_flags: ffi::METH_O,
+        ml_doc: documentation(class.as_any(), "parse", "(text, /)")?.as_ptr(),
+    };
+    // SAFETY: the definition is leaked, as the interpreter requires; the class is ours and not in use yet.
+    unsafe {
+        let function = ffi::PyCFunction_NewEx(Box::leak(Box::new(parse)), std::ptr::null_mut(), std::ptr::null_mut());
+        let function = Bound::from_owned_ptr_or_err(py, function)?;
+        let function = Bound::from_owned_ptr_or_err(py, ffi::PyStaticMethod_New(function.as_ptr()))?;
+        class.setattr("parse", function)?;
+        (*class.as_type_ptr()).tp_str = Some(str::<C>);
+        ffi::PyType_Modified(class.as_type_ptr());
+    }
+    Ok(())
+}
+
+/// Gives an ID class a property.
+pub fn install_field<C: Class>(py: Python<'_>, name: &str, field: Field, says: &str) -> PyResult<()> {
+    let class = py.get_type::<C>();
+    let [text, doc] = [name, says].map(|text| CString::new(text).unwrap_or_default().into_raw());
+    let property = ffi::PyGetSetDef {
+        name: text,
+        get: Some(get_field::<C>),
+        set: None,
+        doc,
+        closure: Box::into_raw(Box::new(field)).cast(),
+    };
+    // SAFETY: the definition and what it points to are leaked, as the interpreter requires; the class is ours and not in use
+    // yet.
+    unsafe {
+        let descriptor = ffi::PyDescr_NewGetSet(class.as_type_ptr(), Box::leak(Box::new(property)));
+        class.setattr(name, Bound::from_owned_ptr_or_err(py, descriptor)?)
+    }
+}
+
+unsafe extern "C" fn get_field<C: Class>(id: *mut ffi::PyObject, field: *mut c_void) -> *mut ffi::PyObject {
+    guarded(|py| {
+        // SAFETY: the descriptor has checked that this is an object of class C; the closure is what `install_field` leaked.
+        let (id, field) =
+            unsafe { (Borrowed::from_ptr(py, id).cast_unchecked::<C>(), *field.cast::<Field>().cast_const()) };
+        fields::get(py, id.get(), field).map(Py::into_ptr)
+    })
+}
+
+/// Gives a class the signature that `inspect.signature` finds.
+pub fn sign<T: PyTypeInfo>(py: Python<'_>, signature: &str) -> PyResult<()> {
+    let class = py.get_type::<T>();
+    let text = format!("{}{signature}\n--\n\n", class.name()?);
+    let text = CString::new(text).map_err(|_| PySystemError::new_err("a signature holds a NUL"))?;
+    // SAFETY: the text is leaked, as the class is never freed; that is ours and not in use yet. Its docstring is elsewhere.
+    unsafe { (*class.as_type_ptr()).tp_doc = text.into_raw() };
+    Ok(())
+}
+
+/// Puts raw methods in the place of a generator class's own.
+pub fn install_generator<G: Mints>(py: Python<'_>) -> PyResult<()> {
+    let class = py.get_type::<G>();
+    let signature = if G::HAS_META { "($self, /, meta=0)" } else { "($self, /)" };
+    let name = G::NEW.to_str().unwrap_or_default();
+    let new = ffi::PyMethodDef {
+        ml_name: G::NEW.as_ptr(),
+        ml_meth: ffi::PyMethodDefPointer { PyCFunctionFastWithKeywords: new::<G> },
+        ml_flags: ffi::METH_FASTCALL | ffi::METH_KEYWORDS,
+        ml_doc: documentation(class.as_any(), name, signature)?.as_ptr(),
+    };
+    // SAFETY: the definition is leaked, as the interpreter requires; the class is ours and not in use yet.
+    unsafe {
+        let descriptor = ffi::PyDescr_NewMethod(class.as_type_ptr(), Box::leak(Box::new(new)));
+        class.setattr(name, Bound::from_owned_ptr_or_err(py, descriptor)?)?;
+        (*class.as_type_ptr()).tp_iternext = Some(next::<G>);
+        ffi::PyType_Modified(class.as_type_ptr());
+    }
+    Ok(())
+}
+
+/// A generator's `new` as a function of a module, which has a name of its own there: so it can be pickled, and named in a
+/// migration. The generator lives for ever.
+pub fn function_of_module<'py, G: OfModule>(generator: &Bound<'py, G>, module: &str) -> PyResult<Bound<'py, PyAny>> {
+    let py = generator.py();
+    let signature = if G::HAS_META { "(meta=0)" } else { "()" };
+    let new = ffi::PyMethodDef {
+        ml_name: G::NEW.as_ptr(),
+        ml_meth: ffi::PyMethodDefPointer { PyCFunctionFastWithKeywords: new_of_module::<G> },
+        ml_flags: ffi::METH_FASTCALL | ffi::METH_KEYWORDS,
+        ml_doc: documentation(py.get_type::<G>().as_any(), G::NEW.to_str().unwrap_or_default(), signature)?.as_ptr(),
+    };
+    G::of_module().store(generator.clone().into_ptr(), Ordering::Relaxed);
+    let module = PyString::new(py, module);
+    // SAFETY: the definition is leaked, as the interpreter requires.
+    unsafe {
+        let function = ffi::PyCFunction_NewEx(Box::leak(Box::new(new)), std::ptr::null_mut(), module.as_ptr());
+        Bound::from_owned_ptr_or_err(py, function)
+    }
+}
+
+/// The docstring of the method being replaced, in the interpreter's form with a signature.
+fn documentation(class: &Bound<'_, PyAny>, method: &str, signature: &str) -> PyResult<&'static CStr> {
+    let text: Option<String> = class.getattr(method)?.getattr("__doc__")?.extract()?;
+    let text = format!("{method}{signature}\n--\n\n{}\0", text.unwrap_or_default());
+    CStr::from_bytes_with_nul(Box::leak(text.into_boxed_str()).as_bytes())
+        .map_err(|_| PySystemError::new_err("a docstring holds a NUL"))
+}

@@ -1,0 +1,24 @@
+//! The hot path: nearly all of the binding's unsafe code; the rest is in `kernel`.
+//!
+//! A call that mints one ID costs less than a clock reading and an allocation do, so both are avoided here:
+//! - the **cached tick** keeps the present millisecond behind the processor's cycle counter;
+//! - the **free list** keeps a few dead ID objects of each class to be born again;
+//! - the methods `new` and `__next__` of the generators, and `parse` and `__str__` of the IDs, are raw C functions in place
+//!   of PyO3's. They handle the common case and hand anything else to the plain PyO3 methods;
+//! - real objects of the standard `uuid.UUID` are made without its constructor.
+//!
+//! Everything here runs with the GIL held: the module declares `gil_used`, so that a free-threaded interpreter keeps it.
+
+#![allow(unsafe_code)]
+
+mod buffer;
+mod free;
+mod methods;
+mod tick;
+mod uuid;
+
+pub use buffer::*;
+pub use free::*;
+pub use methods::*;
+pub use tick::*;
+pub use uuid::*;
