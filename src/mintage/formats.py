@@ -42,7 +42,13 @@ MS: Final = 1_000_000
 SECOND: Final = 1_000 * MS
 _UNIX: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
-MINTED: Final = tuple({each.name: each for each in (*FORMATS, *LAST_RESORTS) if each.scheme in SCHEMES}.values())
+MINTED: Final = tuple(
+    {
+        each.name: each
+        for each in (*FORMATS, *LAST_RESORTS)
+        if (row := SCHEMES.get(each.scheme)) and (not row.layouts or each.layout in row.layouts)
+    }.values()
+)
 """The formats of the schemes that mintage mints; of a cuid, which grows with its time, the last of its widths."""
 
 LAYOUTS: Final[dict[str, snowflake.Layout]] = {
@@ -54,8 +60,9 @@ LAYOUTS: Final[dict[str, snowflake.Layout]] = {
 
 
 def of_scheme(name: str) -> Format:
-    """The first format of a scheme that mintage mints."""
-    return next(each for each in MINTED if each.scheme == name)
+    """The usual format of a scheme that mintage mints."""
+    usual = SCHEMES[name].layouts[:1]
+    return next(each for each in MINTED if each.scheme == name and (not usual or each.layout in usual))
 
 
 def utc(unix_ns: int) -> datetime | None:

@@ -54,6 +54,8 @@ class Scheme(NamedTuple):
     """The largest metabyte that ``batch`` takes for its IDs, or 0 where they have none."""
     has_layouts: bool = False
     """Whether its IDs are plain integers of 63 bits at most, in a layout that the user chooses."""
+    layouts: tuple[str, ...] = ()
+    """Of a format with several, those that its generators mint, the usual one first; all where none is named."""
     is_text: bool = False
     """Whether its IDs are plain text, of which no part is a node number: so nothing is leased for them."""
 
@@ -123,6 +125,11 @@ SCHEMES: Final = {
         Scheme(
             "locality",
             (Option("mode", "how counters are written (default: variable)", None, ("variable", "sequential")),),
+        ),
+        Scheme(
+            "uuid",
+            (_NODE, Option("version", "1, 4, 6 or 7 (default: 7)", "VERSION")),
+            layouts=("v7", "v4", "v1", "v6"),
         ),
         Scheme("ulid", (_NODE,)),
         Scheme("ksuid", (_NODE,)),

@@ -31,6 +31,7 @@ from redis.retry import Retry
 
 from mintage import sno
 from mintage.errors import CATALOGUE
+from mintage.schemes import NAMES
 from mintage.server.keys import new_key
 from mintage.server.resp import COMMANDS, RespProtocol
 from mintage.server.service import Service
@@ -75,7 +76,11 @@ REPLIES: list[tuple[str, bytes, bytes | None]] = [
         b"%1\r\n$4\r\nincr\r\n%1\r\n$7\r\nsummary\r\n$14\r\nINCR namespace\r\n",
     ),
     ("GET nobody-made-this", b"$-1\r\n", b"_\r\n"),
-    ("MINT uuid", b"-ERR scheme 'uuid' is none of sno, snowflake, locality (request.malformed)\r\n", None),
+    (
+        "MINT typeid",
+        f"-ERR scheme 'typeid' is none of {', '.join(NAMES)} (request.malformed)\r\n".encode(),
+        None,
+    ),
     ("MINT sno COUNT 0", b"-ERR count 0 is outside 1..10000 (field.range)\r\n", None),
     ("MINT sno COUNT 10001", b"-ERR count 10001 is outside 1..10000 (field.range)\r\n", None),
     ("MINT sno META 256", b"-ERR meta 256 is outside 0..255 (field.range)\r\n", None),

@@ -188,7 +188,7 @@ RAISES: dict[str, Callable[[], object]] = {
     "store.schema": open_a_file_of_a_newer_mintage,
     "config.setting": lambda: Settings.load(["--workers", "0"]),
     "config.insecure": lambda: Settings.load(["--http", "0.0.0.0:8080"]),
-    "request.malformed": lambda: served(lambda service: service.mint(service.caller(None), "uuid", 1)),
+    "request.malformed": lambda: served(lambda service: service.mint(service.caller(None), "typeid", 1)),
     "request.key": find_an_unknown_key,
     "request.rights": lambda: served(lambda service: service.ask(service.caller(None), "admin", "", list)),
     "request.namespace": lambda: served(ask_twice, "--no-auto-create"),

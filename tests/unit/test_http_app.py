@@ -412,7 +412,7 @@ WRONG: list[tuple[str, str, Ask, str]] = [
     ("PUT", "/v1/sequences/orders", {"json": {"start": "-1"}}, "field.range"),
     ("PUT", "/v1/sequences/orders", {"json": {"maximum": str(MAX_INTEGER + 1)}}, "field.range"),
     ("PUT", "/v1/sequences/orders", {"json": {"stride": 0}}, "field.range"),
-    ("POST", "/v1/ids/uuid", {}, "request.malformed"),
+    ("POST", "/v1/ids/typeid", {}, "request.malformed"),
     ("POST", "/v1/ids/sno?meta=256", {}, "field.range"),
     ("POST", "/v1/ids/snowflake?meta=1", {}, "field.range"),
     ("PUT", "/v1/pools/mine", {"json": {"layout": "a\nb"}}, "request.malformed"),
