@@ -9,9 +9,13 @@ import shutil
 import tempfile
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import pytest
 from hypothesis import settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 pytest_plugins = ["tests.servers.fixtures"]
 
@@ -25,6 +29,17 @@ settings.register_profile("mintage", deadline=None)
 settings.register_profile("quick", deadline=None, max_examples=10)
 settings.register_profile("deep", deadline=None, max_examples=2000)
 settings.load_profile("mintage")
+
+
+@pytest.fixture(autouse=True)
+def the_epoch_stays() -> Iterator[None]:
+    """Whoever moves the epoch does so in a child: generators that were made before would become a fork's."""
+    from mintage._core import epoch
+
+    before = epoch()
+    yield
+    assert epoch() == before
+
 
 VECTORS = Path(__file__).parents[1] / "spec" / "vectors"
 
