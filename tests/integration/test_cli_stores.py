@@ -253,7 +253,7 @@ def test_the_ends_of_layouts_are_those_of_their_generators() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "sno/0", "sno/3", "sno/16384", "sno/10923", "sno/08", "sno/-1", "snowflake time:41", "ulid", "LOCALITY"],
+    ["", "sno/0", "sno/3", "sno/16384", "sno/10923", "sno/08", "sno/-1", "snowflake time:41", "nanoid", "LOCALITY"],
 )
 def test_a_text_that_is_no_layout_is_refused(text: str, shell: Shell) -> None:
     assert read_layout(text) is None
