@@ -19,7 +19,6 @@ import structlog
 from mintage import __version__
 from mintage._core.service import MOST_WORDS, RespSession
 from mintage.errors import CATALOGUE, FieldError, MintError, PassingError, RequestError
-from mintage.schemes import NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -470,7 +469,7 @@ COMMANDS: Final[dict[bytes, Command]] = {
     b"INCR": Command(2, 2, RespProtocol.incr, "INCR namespace"),
     b"INCRBY": Command(3, 3, RespProtocol.incrby, "INCRBY namespace count"),
     b"GET": Command(2, 2, RespProtocol.get, "GET namespace"),
-    b"MINT": Command(2, 6, RespProtocol.mint, f"MINT {'|'.join(NAMES)} [COUNT count] [META metabyte]"),
+    b"MINT": Command(2, 6, RespProtocol.mint, "MINT scheme [COUNT count] [META metabyte]"),
     b"AUTH": Command(2, 3, RespProtocol.auth, "AUTH [name] key"),
     b"HELLO": Command(1, 7, RespProtocol.hello, "HELLO [2|3 [AUTH name key] [SETNAME name]]"),
     b"PING": Command(1, 2, RespProtocol.ping, "PING [message]"),
