@@ -351,12 +351,12 @@ def note_no_server_of_namespace(namespace: NamespaceRecord, identity: str) -> Na
     return replace(namespace, identity=identity)
 
 
-def note_a_server_for_half_a_span(
+def note_a_server_for_a_tenth_of_a_span(
     pool: PoolRecord, identity: str, store_now_ms: int, limit_ms: int = CLOCK_LIMIT_MS
 ) -> PoolRecord:
     if pool.identity == identity:
         return pool
-    end = store_now_ms + pool.span_ms // 2
+    end = store_now_ms + pool.span_ms // 10
     return replace(pool, identity=identity, floor_ms=end, quarantine_until_ms=end, history_lost=True)
 
 
@@ -388,7 +388,7 @@ def reserve_what_was_reserved(namespace: NamespaceRecord, count: int) -> tuple[N
         (LeaseMachine, "release", release_below_the_floor),
         (LeaseMachine, "grant", grant_from_the_beginning),
         (LeaseMachine, "note_server", note_no_server),
-        (LeaseMachine, "note_server", note_a_server_for_half_a_span),
+        (LeaseMachine, "note_server", note_a_server_for_a_tenth_of_a_span),
         (SegmentMachine, "note_server_of_namespace", note_no_server_of_namespace),
         (SegmentMachine, "give_back", take_any_tail_back),
         (SegmentMachine, "raise_floor", raise_no_floor_of_what_is_held),
