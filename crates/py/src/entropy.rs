@@ -42,7 +42,7 @@ pub fn fill(py: Python<'_>, bytes: &mut [u8]) -> PyResult<()> {
             });
             // The clock may have been stepped in between: that ends no seed that is as new as this one.
             let is_filled = SOURCE.with(py, |source| source.entropy.fill(part));
-            debug_assert!(is_filled, "a seed is good for more than that");
+            assert!(is_filled, "a seed is good for more than that");
         }
     }
     Ok(())

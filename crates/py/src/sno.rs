@@ -329,9 +329,9 @@ fn lock<T>(what: &Mutex<T>) -> MutexGuard<'_, T> {
 
 fn shards_of(shards: Option<&Bound<'_, PyAny>>) -> PyResult<u32> {
     let Some(given) = shards else { return Ok(1) };
-    let shards = values::field(given, "shards", 1 << 13)? as u32;
+    let shards = values::field(given, "shards", scheme::MAX_SHARDS.into())? as u32;
     if !shards.is_power_of_two() {
-        let message = format!("shards {shards} is not a power of two in 1..8192");
+        let message = format!("shards {shards} is not a power of two in 1..{}", scheme::MAX_SHARDS);
         return Err(errors::config(given.py(), "config.bounds", &message));
     }
     Ok(shards)
