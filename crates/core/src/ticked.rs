@@ -136,3 +136,41 @@ impl Drawn {
         self.bits
     }
 }
+
+/// How IDs of 12 bytes are minted: seconds, a node number of 40 bits, and a counter of 24. A second's counter starts in the lower
+/// half of its numbers.
+macro_rules! twelve_bytes {
+    ($term:literal) => {
+        const TIME: $crate::layout::Field = FORMAT.field("time");
+        const COUNTER: $crate::layout::Field = FORMAT.field("counter");
+
+        impl Id {
+            #[inline(always)]
+            fn new(time: u64, node: u64, counter: u64) -> Self {
+                let bits = TIME.put(time) | u128::from(node) << COUNTER.bits | COUNTER.put(counter);
+                let mut id = [0; 12];
+                id.copy_from_slice(&bits.to_be_bytes()[4..]);
+                Self(id)
+            }
+        }
+
+        impl $crate::ticked::Ticked for Id {
+            const TERM: &'static str = $term;
+            const NODE_BITS: u32 = 40;
+            const HAS_NODE: bool = true;
+            const SEQUENCE_BITS: u32 = COUNTER.bits;
+
+            #[inline(always)]
+            fn mint(units: u64, random: u128, node: Option<u64>, n: u32) -> Self {
+                let first = $crate::ticked::low(random, COUNTER.bits - 1) as u64;
+                Self::new(units, node.unwrap_or(0), (first + u64::from(n)) & COUNTER.max())
+            }
+
+            fn bound(units: u64, is_high: bool) -> Self {
+                let all = |max: u64| if is_high { max } else { 0 };
+                Self::new(units, all((1 << Self::NODE_BITS) - 1), all(COUNTER.max()))
+            }
+        }
+    };
+}
+pub(crate) use twelve_bytes;
