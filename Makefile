@@ -78,7 +78,7 @@ mutants: build $(STAMPS)/tests $(STAMPS)/mutants ## Break the code a line at a t
 	$(BIN)/mutmut run
 	$(BIN)/mutmut results
 
-docs: build $(STAMPS)/docs ## Build the documentation into docs/_build/html
+docs: build $(STAMPS)/docs $(STAMPS)/tests ## Build the documentation into docs/_build/html
 	$(BIN)/sphinx-build --quiet -W --keep-going -n docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["install_line"]
+__all__ = ["install_line", "missing"]
 
 
 def install_line(extra: str) -> str:
@@ -18,3 +18,17 @@ def install_line(extra: str) -> str:
     except metadata.PackageNotFoundError:
         name = "."
     return f"pip install '{name}[{extra}]'" + (" in the source tree" if name == "." else "")
+
+
+def missing(error: ModuleNotFoundError, extra: str) -> ModuleNotFoundError:
+    """What an adapter raises where its framework is not installed: the same error, and the line that installs it.
+
+    >>> try:
+    ...     import not_installed
+    ... except ModuleNotFoundError as error:
+    ...     print(missing(error, "sqlalchemy"))
+    this needs the package not_installed: pip install 'mintage[sqlalchemy]'
+    """
+    if (error.name or "").startswith("mintage"):
+        return error
+    return ModuleNotFoundError(f"this needs the package {error.name}: {install_line(extra)}", name=error.name)

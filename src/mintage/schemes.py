@@ -49,6 +49,8 @@ class Scheme(NamedTuple):
 
     name: str
     """As in ``mintage.NAME``, ``mintage new NAME``, ``/v1/ids/NAME`` and ``MINT NAME``."""
+    title: str
+    """How class names of it begin, as in ``ULIDType`` and ``ULIDField``."""
     options: tuple[Option, ...] = ()
     max_meta: int = 0
     """The largest metabyte that ``batch`` takes for its IDs, or 0 where they have none."""
@@ -106,6 +108,7 @@ SCHEMES: Final = {
     for each in (
         Scheme(
             "sno",
+            "Sno",
             (
                 Option("meta", "the metabyte", "0..255"),
                 Option("partition", "where they are minted", "0..65535"),
@@ -114,6 +117,7 @@ SCHEMES: Final = {
         ),
         Scheme(
             "snowflake",
+            "Snowflake",
             (
                 _NODE,
                 Option("layout", "one of 'mintage schemes', or name:bits pairs, high to low", "LAYOUT", ()),
@@ -124,21 +128,23 @@ SCHEMES: Final = {
         ),
         Scheme(
             "locality",
+            "Locality",
             (Option("mode", "how counters are written (default: variable)", None, ("variable", "sequential")),),
         ),
         Scheme(
             "uuid",
+            "UUID",
             (_NODE, Option("version", "1, 4, 6 or 7 (default: 7)", "VERSION")),
             layouts=("v7", "v4", "v1", "v6"),
         ),
-        Scheme("ulid", (_NODE,)),
-        Scheme("ksuid", (_NODE,)),
-        Scheme("xid", (_NODE,)),
-        Scheme("objectid", (Option("process", "what stands for the process", "N"),)),
-        Scheme("sandflake", (Option("worker", "the worker's number", "N"),)),
-        Scheme("nanoid", is_text=True),
-        Scheme("cuid", is_text=True),
-        Scheme("cuid2", is_text=True),
+        Scheme("ulid", "ULID", (_NODE,)),
+        Scheme("ksuid", "KSUID", (_NODE,)),
+        Scheme("xid", "XID", (_NODE,)),
+        Scheme("objectid", "ObjectID", (Option("process", "what stands for the process", "N"),)),
+        Scheme("sandflake", "Sandflake", (Option("worker", "the worker's number", "N"),)),
+        Scheme("nanoid", "NanoID", is_text=True),
+        Scheme("cuid", "CUID", is_text=True),
+        Scheme("cuid2", "CUID2", is_text=True),
     )
 }
 NAMES: Final = tuple(SCHEMES)

@@ -1,0 +1,60 @@
+"""What adapters are told of the schemes is what the schemes do."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import pytest
+
+from mintage import snowflake
+from mintage.errors import MintError
+from mintage.ext.kinds import KINDS, Kind, kind_of
+
+each = pytest.mark.parametrize("kind", KINDS.values(), ids=list(KINDS))
+
+
+@each
+def test_what_is_minted_is_of_its_kind(kind: Kind) -> None:
+    one = kind.mint()
+    assert type(one) is kind.python
+    assert kind.read(one) == one
+    assert kind.read(kind.write(one)) == one
+    assert len(kind.write(one)) <= kind.length
+    if kind.size and not kind.layout:
+        assert len(bytes(one)) == kind.size
+        assert kind.read(bytes(one)) == one
+        assert kind_of(type(one)) is kind
+
+
+@each
+@pytest.mark.parametrize("wrong", [None, True, 1.5, "", "no id", b"", object(), [], "9" * 5000, -1, 1 << 200])
+def test_what_is_no_id_is_refused_in_one_way(kind: Kind, wrong: object) -> None:
+    with pytest.raises(MintError) as caught:
+        kind.read(wrong)
+    assert len(str(caught.value)) < 300
+
+
+@each
+def test_a_uuid_is_read_where_it_is_a_form(kind: Kind) -> None:
+    one = kind.mint()
+    if hasattr(one, "as_uuid"):
+        assert kind.read(one.as_uuid()) == one
+    elif kind.name not in ("uuid", "locality"):
+        with pytest.raises(MintError):
+            kind.read(UUID(int=1))
+
+
+@each
+def test_bounds_enclose_an_instant(kind: Kind) -> None:
+    instant = 1_750_000_000_000_000_000
+    if not kind.has_time:
+        pytest.skip("no order by time")
+    assert kind.min_at(instant) < kind.max_at(instant) < kind.min_at(instant + 2_000_000_000)
+
+
+def test_a_layout_has_a_kind_of_its_own() -> None:
+    kind = Kind(KINDS["snowflake"].scheme, snowflake.JS_SAFE)
+    assert kind.max == 2**53 - 1
+    assert kind.read(str(kind.max)) == kind.max
+    with pytest.raises(MintError):
+        kind.read(kind.max + 1)
