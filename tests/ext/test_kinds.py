@@ -17,14 +17,14 @@ each = pytest.mark.parametrize("kind", KINDS.values(), ids=list(KINDS))
 @each
 def test_what_is_minted_is_of_its_kind(kind: Kind) -> None:
     one: Any = kind.mint()
-    assert type(one) is kind.python
+    assert one.__class__ is kind.python
     assert kind.read(one) == one
     assert kind.read(kind.write(one)) == one
     assert len(kind.write(one)) <= kind.length
     if kind.size and not kind.layout:
         assert len(bytes(one)) == kind.size
         assert kind.read(bytes(one)) == one
-        assert kind_of(type(one)) is kind
+        assert kind_of(kind.python) is kind
 
 
 @each
