@@ -42,11 +42,11 @@ class Kind(NamedTuple):
         return of_scheme(self.name) if self.layout is None else of_layout(self.layout, self.name)
 
     @property
-    def python(self) -> type:
+    def python(self) -> type[Any]:
         """What an ID of it is in Python: the scheme's ``ID``, ``int`` for snowflake, ``str`` where IDs are text."""
         if self.layout is not None:
             return int
-        return str if self.scheme.is_text else self.scheme.module.ID  # type: ignore[no-any-return]
+        return str if self.scheme.is_text else self.scheme.module.ID
 
     @property
     def size(self) -> int | None:
@@ -90,7 +90,7 @@ class Kind(NamedTuple):
             return self.scheme.parse(value)
         if not self.scheme.is_text:
             if isinstance(value, (bytes, bytearray, memoryview)):
-                return self.python.from_bytes(bytes(value))  # type: ignore[attr-defined]
+                return self.python.from_bytes(bytes(value))
             if isinstance(value, UUID) and hasattr(self.python, "from_uuid"):
                 return self.python.from_uuid(value)
         wanted = "text" if self.scheme.is_text else f"{type_name(self.python)}, text or bytes"
