@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from mintage.casting import cast, derive
     from mintage.client import AsyncClient, Client
     from mintage.clones import after_restore, before_snapshot
+    from mintage.columns import column
     from mintage.store import Store, open_store
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "after_restore",
     "before_snapshot",
     "cast",
+    "column",
     "derive",
     "errors",
     "inspect",
@@ -50,6 +52,7 @@ _ELSEWHERE = {
     "after_restore": "mintage.clones",
     "before_snapshot": "mintage.clones",
     "cast": "mintage.casting",
+    "column": "mintage.columns",
     "derive": "mintage.casting",
     "inspect": "mintage.anatomy",
     "Store": "mintage.store",

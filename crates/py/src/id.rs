@@ -344,6 +344,39 @@ macro_rules! id {
                 (slf.get_type(), (slf.get().data.clone_ref(slf.py()),))
             }
 
+            /// The type of these IDs as a column of Arrow: fixed-size binary, in a capsule.
+            fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+                $crate::arrow::Ids::of::<$class>($word, &self.data).schema(py)
+            }
+
+            /// The IDs as a column of Arrow: the capsules of its type and of its values, which are not copied.
+            ///
+            /// ``requested_schema``, a capsule as well, may ask for binary or text of any kind in place of fixed-size binary.
+            ///
+            /// :raises ArgumentError: ``requested_schema`` is no such capsule.
+            /// :raises ValueError: it was used up before.
+            #[pyo3(signature = (requested_schema = None))]
+            fn __arrow_c_array__<'py>(
+                &self,
+                py: Python<'py>,
+                requested_schema: Option<&Bound<'py, PyAny>>,
+            ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+                $crate::arrow::Ids::of::<$class>($word, &self.data).array(py, requested_schema)
+            }
+
+            /// The same as a stream of one piece, for consumers that take nothing else.
+            ///
+            /// :raises ArgumentError: ``requested_schema`` is no such capsule.
+            /// :raises ValueError: it was used up before.
+            #[pyo3(signature = (requested_schema = None))]
+            fn __arrow_c_stream__<'py>(
+                &self,
+                py: Python<'py>,
+                requested_schema: Option<&Bound<'py, PyAny>>,
+            ) -> PyResult<Bound<'py, PyAny>> {
+                $crate::arrow::Ids::of::<$class>($word, &self.data).stream(py, requested_schema)
+            }
+
             fn __repr__(&self, py: Python<'_>) -> String {
                 $crate::id::shown::<$class>($word, self.data.as_bytes(py))
             }

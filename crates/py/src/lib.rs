@@ -5,6 +5,7 @@
 #![deny(unsafe_code)]
 #![allow(missing_docs, reason = "pyo3 makes undocumented items; what Python sees is documented")]
 
+mod arrow;
 mod clock;
 mod entropy;
 mod errors;

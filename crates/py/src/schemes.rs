@@ -2,7 +2,7 @@
 
 use crate::text::{cuid, cuid2, nanoid};
 use crate::ticked::ticked;
-use crate::{formats, hot, locality, sequence, service, sno, snowflake, uuid, views};
+use crate::{arrow, formats, hot, locality, sequence, service, sno, snowflake, uuid, views};
 use pyo3::prelude::*;
 
 type Add = fn(&Bound<'_, PyModule>) -> PyResult<()>;
@@ -22,6 +22,7 @@ const MODULES: &[(&str, Add, Option<AsFunction>)] = &[
     ("nanoid", nanoid::add, Some(as_function::<nanoid::Generator>)),
     ("cuid", cuid::add_all, Some(as_function::<cuid::Generator>)),
     ("cuid2", cuid2::add, Some(as_function::<cuid2::Generator>)),
+    ("arrow", arrow::add, None),
     ("formats", formats::add, None),
     ("sequence", sequence::add, None),
     ("service", service::add, None),

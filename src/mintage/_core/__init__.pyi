@@ -18,6 +18,7 @@ from typing_extensions import Buffer
 
 from mintage.store import Store
 
+from . import arrow as arrow
 from . import cuid as cuid
 from . import cuid2 as cuid2
 from . import formats as formats
@@ -37,6 +38,7 @@ from . import xid as xid
 
 __all__ = [
     "ManualClock",
+    "arrow",
     "as_function",
     "birth",
     "build_profile",
@@ -135,6 +137,9 @@ class _Array(Generic[_I]):
     def __hash__(self) -> int: ...
     def __reduce__(self) -> tuple[type[Self], tuple[bytes]]: ...
     def __buffer__(self, flags: int, /) -> memoryview: ...
+    def __arrow_c_schema__(self) -> object: ...
+    def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]: ...
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
 @type_check_only
 class _ArrayIterator(Iterator[_I]):

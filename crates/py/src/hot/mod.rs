@@ -11,12 +11,14 @@
 
 #![allow(unsafe_code)]
 
+mod arrow;
 mod buffer;
 mod free;
 mod methods;
 mod tick;
 mod uuid;
 
+pub use arrow::*;
 pub use buffer::*;
 pub use free::*;
 pub use methods::*;

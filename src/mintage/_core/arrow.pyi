@@ -1,0 +1,16 @@
+from typing import Literal, Protocol, TypeAlias, final, type_check_only
+
+__all__ = ["Column"]
+
+@type_check_only
+class _Exportable(Protocol):
+    def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]: ...
+
+_Type: TypeAlias = Literal["binary", "large_binary", "binary_view", "string", "large_string", "string_view"]
+
+@final
+class Column:
+    def __new__(cls, ids: _Exportable, name: str, type: _Type | None = None) -> Column: ...
+    def __arrow_c_schema__(self) -> object: ...
+    def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]: ...
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
