@@ -193,6 +193,10 @@ CATALOGUE: dict[str, Entry] = {
                 "A time is outside what the layout can hold.",
                 "See the limits in the message.",
             ),
+            "time.order": (
+                "IDs of this scheme or layout do not sort by time.",
+                "Keep a column for the time, or use a scheme whose IDs sort by it.",
+            ),
         },
     ),
     **_entries(
@@ -240,6 +244,10 @@ CATALOGUE: dict[str, Entry] = {
             "config.driver": (
                 "A store's driver is not installed.",
                 "Install the extra that the message names.",
+            ),
+            "config.form": (
+                "IDs of a scheme are not stored in such a form.",
+                "Use one of the forms in the message.",
             ),
             "config.setting": (
                 "A setting of the service has no such value, or there is no such setting.",

@@ -18,6 +18,8 @@ import pytest
 import mintage
 from mintage import errors, testing
 from mintage.errors import CATALOGUE, MintError, StoreError
+from mintage.ext.kinds import KINDS
+from mintage.ext.sqlalchemy import XIDType
 from mintage.server.keys import digest, new_key
 from mintage.server.service import Service
 from mintage.server.settings import Settings
@@ -158,12 +160,14 @@ RAISES: dict[str, Callable[[], object]] = {
     "field.version": lambda: locality.ID(bytes(16)).pid,
     "time.naive": lambda: sno.min_at(datetime(2020, 1, 1)),  # noqa: DTZ001
     "time.range": lambda: sno.min_at(0),
+    "time.order": lambda: KINDS["locality"].min_at(0),
     "config.layout": lambda: snowflake.Layout("node:10", epoch_ms=0),
     "config.bounds": lambda: sno.Generator(1, sequence_min=1, sequence_max=2),
     "config.node": lambda: snowflake.Generator(1024),
     "config.policy": lambda: snowflake.Generator(1, on_rollback="ignore"),
     "config.clock": lambda: sno.Generator(1, clock=lambda: "now").new(),
     "config.wait": lambda: sno.Generator(1, max_wait_ms=-1),
+    "config.form": lambda: XIDType("uuid"),
     "config.snapshot": lambda: sno.Snapshot.from_json("{}"),
     "config.buffer": lambda: sno.Generator(1).fill(bytes(10)),
     "config.store": lambda: sno.Generator(store="nowhere:"),

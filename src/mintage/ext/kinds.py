@@ -67,8 +67,10 @@ class Kind(NamedTuple):
 
     @property
     def has_time(self) -> bool:
-        """Whether an instant has a smallest and a largest ID: see :meth:`min_at`."""
-        return self.layout is not None or hasattr(self.scheme.module, "min_at")
+        """Whether IDs sort by time, so that an instant has a smallest and a largest one: see :meth:`min_at`."""
+        if self.layout is not None:
+            return self.layout.fields[0][0] == "time"
+        return hasattr(self.scheme.module, "min_at")
 
     @property
     def mint(self) -> Callable[[], Any]:
@@ -114,12 +116,26 @@ class Kind(NamedTuple):
         return str(id)
 
     def min_at(self, time: datetime | int) -> Any:
-        """The smallest ID of the tick that an instant lies in, where :attr:`has_time`."""
-        return (self.layout or self.scheme.module).min_at(time)
+        """The smallest ID of the tick that an instant lies in, where :attr:`has_time`.
+
+        :raises FieldError: ``time.order``: these IDs do not sort by time; ``time.naive``, ``time.range``.
+        """
+        return self._bounds.min_at(time)
 
     def max_at(self, time: datetime | int) -> Any:
-        """The largest ID of that tick."""
-        return (self.layout or self.scheme.module).max_at(time)
+        """The largest ID of that tick.
+
+        :raises FieldError: as :meth:`min_at`.
+        """
+        return self._bounds.max_at(time)
+
+    @property
+    def _bounds(self) -> Any:
+        if not self.has_time:
+            layout = f" of the layout {self.layout!r}" if self.layout else ""
+            message = f"{self.name} IDs{layout} do not sort by time, so no time has a smallest or largest one"
+            raise FieldError(message, code="time.order")
+        return self.layout or self.scheme.module
 
 
 KINDS: Final = {

@@ -1,0 +1,461 @@
+"""SQLAlchemy's column types, one a scheme, and what Alembic needs to write them into migrations.
+
+>>> from mintage import sno
+>>> from mintage.ext.sqlalchemy import SnoType
+>>> from sqlalchemy import Column, MetaData, Table
+>>> orders = Table("orders", MetaData(), Column("id", SnoType(), primary_key=True, default=sno.new))
+>>> str(orders.c.id.minted_after(1_760_000_000_000_000_000))
+'orders.id >= :id_1'
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeVar, get_args
+from uuid import UUID
+
+from mintage import ksuid, locality, objectid, sandflake, sno, snowflake, ulid, uuid, xid
+from mintage.casting import cast, type_name
+from mintage.errors import ArgumentError, ConfigError
+from mintage.ext.kinds import KINDS, Kind
+from mintage.extras import missing
+from mintage.formats import LAYOUTS, read_layout, write_layout
+
+try:
+    from sqlalchemy import Column, and_, event, types
+    from sqlalchemy.ext.compiler import compiles
+except ModuleNotFoundError as error:
+    raise missing(error, "sqlalchemy") from None
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from datetime import datetime
+
+    from sqlalchemy import ColumnElement, Dialect
+    from sqlalchemy.types import TypeEngine
+
+__all__ = [
+    "ANNOTATIONS",
+    "CUID2Type",
+    "CUIDType",
+    "Comparator",
+    "Form",
+    "IDType",
+    "KSUIDType",
+    "LocalityType",
+    "NanoIDType",
+    "ObjectIDType",
+    "SandflakeType",
+    "SnoType",
+    "SnowflakeType",
+    "ULIDType",
+    "UUIDType",
+    "XIDType",
+    "render_item",
+]
+
+T = TypeVar("T")
+Form = Literal["bytes", "uuid", "text"]
+"""What a column holds: the bytes of IDs, their form as a UUID, or their usual text."""
+
+_MYSQL: Final = ("mysql", "mariadb")
+
+
+class _Bytes(types.LargeBinary):
+    """Bytes of one length, on databases whose own type has none: there a CHECK of the column says it."""
+
+    length: int
+
+
+@compiles(_Bytes)
+def _compile_bytes(stored: _Bytes, compiler: Any, **how: Any) -> str:
+    dialect = compiler.dialect
+    name, length_of = ("BYTEA", "octet_length") if dialect.name == "postgresql" else ("BLOB", "length")
+    column = how.get("type_expression")
+    # Where the type itself is asked for, as in a CAST or in an array's declaration, there is nothing to check.
+    if not (isinstance(column, Column) and isinstance(column.type, IDType)):
+        return name
+    column_name = dialect.identifier_preparer.format_column(column)
+    return f"{name} CHECK ({length_of}({column_name}) = {stored.length})"
+
+
+class Comparator(types.TypeDecorator.Comparator[T]):
+    """What columns of IDs are asked for beside the usual: the time that is in each ID.
+
+    The bounds are IDs, so an index on the column is all that is read. Times are those of ticks: an ID is compared by
+    the beginning of the tick that it was minted in.
+    """
+
+    __slots__ = ()
+
+    def minted_after(self, time: datetime | int) -> ColumnElement[bool]:
+        """Whether the ID is of that time or later: the tick that ``time`` lies in is included.
+
+        :param time: an aware ``datetime``, or nanoseconds since the Unix epoch.
+        :raises FieldError: ``time.order``: these IDs do not sort by time; ``time.naive``, ``time.range``.
+        """
+        return self.expr >= self._bound(time)
+
+    def minted_before(self, time: datetime | int) -> ColumnElement[bool]:
+        """Whether the ID is of an earlier time: the tick that ``time`` lies in is not included.
+
+        :param time: as for :meth:`minted_after`.
+        :raises FieldError: as :meth:`minted_after`.
+        """
+        return self.expr < self._bound(time)
+
+    def minted_between(self, start: datetime | int, end: datetime | int) -> ColumnElement[bool]:
+        """Whether the ID is of ``start`` or later, and before ``end``: periods that meet share no ID.
+
+        :param start: as for :meth:`minted_after`.
+        :param end: as for :meth:`minted_before`.
+        :raises FieldError: as :meth:`minted_after`.
+        """
+        return and_(self.minted_after(start), self.minted_before(end))
+
+    def _bound(self, time: datetime | int) -> object:
+        stored: Any = self.type
+        bound: object = stored.kind.min_at(time)
+        return bound
+
+
+class IDType(types.TypeDecorator[T]):
+    """What all of these types have in common. It is of no scheme itself.
+
+    A parameter must be an ID of the type's own class: text or bytes are not parsed here, since the ORM compares what it
+    sent with what comes back. Anything else is an :class:`~mintage.errors.ArgumentError` with the code
+    ``argument.type``, in SQLAlchemy's ``StatementError``, whose ``orig`` it is.
+    """
+
+    impl: Any = types.LargeBinary
+    comparator_factory: Callable[..., Comparator[T]] = Comparator
+    kind: Kind
+    form: Any
+
+    @property
+    def python_type(self) -> type[Any]:
+        """What an ID is in Python: the scheme's ``ID``, ``int`` or ``str``."""
+        return self.kind.python
+
+    def __repr__(self) -> str:
+        """The call that makes this type: Alembic writes it into migrations."""
+        return f"{type(self).__name__}()"
+
+    def bind_processor(self, dialect: Dialect) -> Callable[[Any], Any]:
+        checked, written = self._checked, self._writer(dialect.name)
+        sent = self.impl_instance.bind_processor(dialect)
+
+        def process(value: Any) -> Any:
+            if value is None:
+                return None
+            value = written(checked(value))
+            return sent(value) if sent else value
+
+        return process
+
+    def literal_processor(self, dialect: Dialect) -> Callable[[Any], str]:
+        checked, written, name = self._checked, self._writer(dialect.name), dialect.name
+        return lambda value: _literal(written(checked(value)), name)
+
+    def result_processor(self, dialect: Dialect, coltype: Any) -> Callable[[Any], T | None]:  # noqa: ARG002
+        read = self._read
+        return lambda value: None if value is None else read(value)
+
+    def _checked(self, value: Any) -> Any:
+        wanted = self.kind.python
+        if isinstance(value, wanted) and not isinstance(value, bool):
+            return value
+        hint = f": {type_name(wanted)}.parse makes one of text" if isinstance(value, str) else ""
+        message = f"{self!r} takes {type_name(wanted)}, not {type_name(type(value))}{hint}"
+        raise ArgumentError(message, code="argument.type")
+
+    def _writer(self, dialect: str, /) -> Callable[[Any], Any]:
+        """What makes of an ID what the database is sent."""
+        raise NotImplementedError
+
+    def _read(self, value: Any) -> T:
+        """The ID of what a driver returned."""
+        raise NotImplementedError
+
+
+def _literal(value: object, dialect: str) -> str:
+    match value:
+        case bytes():
+            digits = value.hex()
+            if dialect == "postgresql":
+                return rf"'\x{digits}'::bytea"
+            return {"oracle": f"HEXTORAW('{digits}')", "mssql": f"0x{digits}"}.get(dialect, f"X'{digits}'")
+        case UUID():
+            return f"'{value}'::uuid"
+        case int():
+            return str(value)
+        case _:
+            # No alphabet of IDs has a quotation mark or a backslash.
+            return f"'{value}'"
+
+
+def _text_type(length: int, dialect: str, *, varies: bool) -> TypeEngine[str]:
+    """Text that is compared by its bytes, whatever the language of the database."""
+    if dialect in _MYSQL:
+        from sqlalchemy.dialects import mysql
+
+        made = mysql.VARCHAR if varies else mysql.CHAR
+        return made(length, charset="ascii", collation="ascii_bin")
+    # SQLite compares bytes unless told otherwise.
+    collation = {"postgresql": "C", "oracle": "BINARY", "mssql": "Latin1_General_BIN2"}.get(dialect)
+    return (types.VARCHAR if varies else types.CHAR)(length, collation)
+
+
+class _BinaryIDType(IDType[T]):
+    """Of IDs that are objects of a class of their own.
+
+    :param form: what the column holds; ``uuid`` only where IDs have 16 bytes or a form as a UUID.
+    :raises ConfigError: ``config.form``: there is no such form of these IDs.
+    """
+
+    usual: ClassVar[Form] = "bytes"
+    form: Form
+
+    def __init__(self, form: Form | None = None) -> None:
+        super().__init__()
+        form = self.usual if form is None else form
+        forms = [each for each in get_args(Form) if each != "uuid" or self._has_uuid]
+        if form not in forms:
+            raise ConfigError(f"form must be one of {', '.join(forms)}, not {form!r:.40}", code="config.form")
+        self.form = form
+        if form == "text":
+            self.impl = self.impl_instance = types.CHAR(self.kind.length)
+
+    @property
+    def _has_uuid(self) -> bool:
+        return self.kind.size == 16 or hasattr(self.kind.python, "as_uuid")
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({'' if self.form == self.usual else f'form={self.form!r}'})"
+
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        if self.form == "text":
+            return _text_type(self.kind.length, dialect.name, varies=False)
+        if self.form == "uuid" and dialect.name == "postgresql":
+            return types.UUID()
+        # MariaDB's own UUID refuses some IDs and sorts others differently, and SQL Server's sorts all differently.
+        size = (self.form == "bytes" and self.kind.size) or 16
+        if dialect.name in (*_MYSQL, "mssql"):
+            return types.BINARY(size)
+        if dialect.name == "oracle":
+            from sqlalchemy.dialects import oracle
+
+            return oracle.RAW(size)
+        return _Bytes(size)
+
+    def _writer(self, dialect: str, /) -> Callable[[Any], Any]:
+        if self.form == "text":
+            return str
+        if self.form == "bytes":
+            return bytes
+        return _as_uuid if dialect == "postgresql" else _as_uuid_bytes
+
+    def _read(self, value: Any) -> T:
+        made: Any = self.kind.python
+        if isinstance(value, str) and self.form == "text":
+            return made.parse(value)  # type: ignore[no-any-return]
+        if self.form == "uuid":
+            # Drivers that do not know UUIDs return their text, and databases that do not, their bytes.
+            whole = (
+                value
+                if isinstance(value, UUID)
+                else UUID(value)
+                if isinstance(value, str)
+                else UUID(bytes=bytes(value))
+            )
+            return cast(whole, made)  # type: ignore[no-any-return]
+        return made(value)  # type: ignore[no-any-return]
+
+
+def _as_uuid(id: Any) -> UUID:
+    return cast(id, UUID)
+
+
+def _as_uuid_bytes(id: Any) -> bytes:
+    return cast(id, UUID).bytes
+
+
+class SnoType(_BinaryIDType[sno.ID]):
+    """A column of ``mintage.sno.ID``: 10 bytes, or ``form="uuid"``, or ``form="text"`` of 16 characters."""
+
+    cache_ok = True
+    kind = KINDS["sno"]
+
+
+class LocalityType(_BinaryIDType[locality.ID]):
+    """A column of ``mintage.locality.ID``: a UUID where PostgreSQL has them, 16 bytes elsewhere; or another form."""
+
+    cache_ok = True
+    kind = KINDS["locality"]
+    usual = "uuid"
+
+
+class UUIDType(_BinaryIDType[uuid.ID]):
+    """A column of ``mintage.uuid.ID``: a UUID where PostgreSQL has them, 16 bytes elsewhere; or another form."""
+
+    cache_ok = True
+    kind = KINDS["uuid"]
+    usual = "uuid"
+
+
+class ULIDType(_BinaryIDType[ulid.ID]):
+    """A column of ``mintage.ulid.ID``: 16 bytes, or ``form="uuid"``, or ``form="text"`` of 26 characters."""
+
+    cache_ok = True
+    kind = KINDS["ulid"]
+
+
+class KSUIDType(_BinaryIDType[ksuid.ID]):
+    """A column of ``mintage.ksuid.ID``: 20 bytes, or ``form="text"`` of 27 characters."""
+
+    cache_ok = True
+    kind = KINDS["ksuid"]
+
+
+class XIDType(_BinaryIDType[xid.ID]):
+    """A column of ``mintage.xid.ID``: 12 bytes, or ``form="text"`` of 20 characters."""
+
+    cache_ok = True
+    kind = KINDS["xid"]
+
+
+class ObjectIDType(_BinaryIDType[objectid.ID]):
+    """A column of ``mintage.objectid.ID``: 12 bytes, or ``form="text"`` of 24 characters."""
+
+    cache_ok = True
+    kind = KINDS["objectid"]
+
+
+class SandflakeType(_BinaryIDType[sandflake.ID]):
+    """A column of ``mintage.sandflake.ID``: 16 bytes, or ``form="uuid"``, or ``form="text"`` of 26 characters."""
+
+    cache_ok = True
+    kind = KINDS["sandflake"]
+
+
+class SnowflakeType(IDType[int]):
+    """A column of snowflakes, which are ``int``.
+
+    ``BIGINT`` for layouts of 63 bits or fewer. A layout of 64 bits, such as Discord's, needs more: ``BIGINT UNSIGNED``
+    in MySQL and MariaDB, ``NUMERIC(20)`` in PostgreSQL and others, and in SQLite, whose integers have 63 bits and a
+    sign, text of 20 digits. The database never counts this column up: it has ``autoincrement=False``.
+
+    :param layout: or its text: the name of a known one, or fields as :meth:`__repr__` writes them.
+    :raises ConfigError: ``config.layout``: the text is of no layout.
+    """
+
+    impl: Any = types.BigInteger
+    cache_ok = True
+    form = "integer"
+
+    def __init__(self, layout: snowflake.Layout | str = snowflake.DEFAULT) -> None:
+        super().__init__()
+        found = LAYOUTS.get(layout) or read_layout(layout) if isinstance(layout, str) else layout
+        if not isinstance(found, snowflake.Layout):
+            raise ConfigError(f"{layout!r:.80} is no layout", code="config.layout")
+        self.layout = found
+        self.kind = Kind(KINDS["snowflake"].scheme, found)
+        if self._is_wide:
+            self.impl = self.impl_instance = types.Numeric(20, 0)
+
+    @property
+    def _is_wide(self) -> bool:
+        return self.layout.bits > 63
+
+    def __repr__(self) -> str:
+        if self.layout == snowflake.DEFAULT:
+            return "SnowflakeType()"
+        name = next((name for name, layout in LAYOUTS.items() if layout == self.layout), None)
+        return f"SnowflakeType({name or write_layout(self.layout)!r})"
+
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        if not self._is_wide:
+            return types.BigInteger()
+        if dialect.name in _MYSQL:
+            from sqlalchemy.dialects import mysql
+
+            return mysql.BIGINT(unsigned=True)
+        return types.CHAR(20) if dialect.name == "sqlite" else types.NUMERIC(20, 0)
+
+    def _checked(self, value: Any) -> Any:
+        # Digits would do for an ID elsewhere: here they are what comes of a column of JSON, and the ORM's copy is text.
+        return self.kind.read(super()._checked(value))
+
+    def _writer(self, dialect: str, /) -> Callable[[Any], Any]:
+        return "{:020}".format if self._is_wide and dialect == "sqlite" else int
+
+    def _read(self, value: Any) -> int:
+        return int(value)
+
+
+@event.listens_for(SnowflakeType, "after_parent_attach", propagate=True)
+def _never_count_up(_: SnowflakeType, column: Column[Any]) -> None:
+    # SQLAlchemy makes a sequence for any integer key without a default.
+    if isinstance(column, Column) and column.autoincrement == "auto":
+        column.autoincrement = False
+
+
+class _TextIDType(IDType[str]):
+    """Of IDs that are plain text."""
+
+    impl = types.VARCHAR
+    form = "text"
+
+    def __init__(self) -> None:
+        super().__init__(self.kind.length)
+
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        return _text_type(self.kind.length, dialect.name, varies=True)
+
+    def _checked(self, value: Any) -> Any:
+        return self.kind.read(super()._checked(value))
+
+    def _writer(self, _: str, /) -> Callable[[Any], Any]:
+        return str
+
+    def _read(self, value: Any) -> str:
+        return str(value)
+
+
+class NanoIDType(_TextIDType):
+    """A column of nanoids, which are ``str`` of 21 characters."""
+
+    cache_ok = True
+    kind = KINDS["nanoid"]
+
+
+class CUIDType(_TextIDType):
+    """A column of cuids, which are ``str`` of 25 characters, or 26 from the year 2059 on."""
+
+    cache_ok = True
+    kind = KINDS["cuid"]
+
+
+class CUID2Type(_TextIDType):
+    """A column of cuid2s, which are ``str`` of 24 characters."""
+
+    cache_ok = True
+    kind = KINDS["cuid2"]
+
+
+ANNOTATIONS: Final[Mapping[type[Any], IDType[Any]]] = {
+    each.kind.python: each() for each in _BinaryIDType.__subclasses__()
+}
+"""The types by the class of their IDs, for ``type_annotation_map``: ``Mapped[sno.ID]`` alone is then a ``SnoType``."""
+
+
+def render_item(kind: str, item: object, context: Any) -> str | Literal[False]:
+    """How Alembic writes these types into a migration, with the import that they need.
+
+    It is for ``context.configure(render_item=render_item)`` in ``env.py``. A function of your own asks it first.
+
+    :return: the text, or ``False`` where it is none of these types.
+    """
+    if kind != "type" or not isinstance(item, IDType) or type(item).__module__ != __name__:
+        return False
+    context.imports.add(f"import {__name__}")
+    return f"{__name__}.{item!r}"
