@@ -69,6 +69,7 @@ deep: build $(STAMPS)/tests $(STAMPS)/deep servers ## The long proofs: a billion
 	MINTAGE_CONTRACT_TURNS=150 $(BIN)/python -m pytest tests/contract -k crowd
 	$(BIN)/python -m tests.stress --scale 10
 	$(BIN)/python tests/deep/fuzz.py --seconds 60
+	$(BIN)/python -m pytest tests/deep/randomness.py
 	$(BIN)/python -m tests.deep.soak
 	PROPTEST_CASES=100000 cargo test --locked --quiet --release -p mintage-core
 	$(BIN)/python -m pytest --hypothesis-profile=deep tests/stateful tests/unit
