@@ -11,11 +11,13 @@ Readings below :data:`FLOOR` are dropped. The likelihood orders the readings of 
 
 from __future__ import annotations
 
+from contextlib import suppress
 from operator import index
 from time import time_ns
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from mintage import formats
+from mintage._core.views import read_typeid
 from mintage.errors import ArgumentError, ParseError
 from mintage.formats import Format
 from mintage.schemes import SCHEMES
@@ -30,6 +32,7 @@ __all__ = ["Anatomy", "Field", "dissect", "inspect"]
 FORMS: Final = {
     "text": (1.0, "canonical text"),
     "held": (1.0, "a UUID whose bytes are the text of an ID"),
+    "typeid": (1.0, "a TypeID, whose prefix says what the ID is of"),
     "variant": (0.7, "readable text, though not canonical"),
     "bytes": (0.8, "the right number of bytes"),
     "integer": (0.8, "an integer of this size"),
@@ -147,7 +150,7 @@ def _judge(fmt: Format, number: int, form: str, now_ns: int) -> tuple[float, str
     form_weight, form_says = FORMS[form]
     time_weight, time_says = TIMES[_kind_of_time(fmt.epoch_ns, fmt.time_ns(number), now_ns)]
     likelihood = round(fmt.weight * form_weight * time_weight, 4)
-    if fmt in formats.LAST_RESORTS:
+    if fmt in formats.LAST_RESORTS and form != "typeid":
         return likelihood, "Nothing else fits, though nearly any text of this length would."
     checked = [part.name for part in fmt.parts if part.is_checked and part.name != "unused"]
     structure = f"; {' and '.join(checked)} {'fit' if len(checked) > 1 else 'fits'}" if checked else ""
@@ -202,7 +205,9 @@ class _Table:
 
 
 _TABLES: Final = (_Table(formats.FORMATS), _Table(formats.LAST_RESORTS))
-_LONGEST: Final = max(length for table in _TABLES for length in table.texts)
+_UUID: Final = 36
+_TYPEID_SUFFIX: Final = 26
+_LONGEST_TYPEID: Final = 63 + 1 + _TYPEID_SUFFIX
 
 _Reading = tuple[Format, int, str]
 
@@ -242,8 +247,10 @@ def _of_object(table: _Table, scheme: str, value: Any) -> Iterator[_Reading]:
 
 
 def _of_text(table: _Table, text: str) -> Iterator[_Reading]:
-    if len(text) > _LONGEST or not text.isascii():
+    if len(text) > _LONGEST_TYPEID or not text.isascii():
         return
+    if text[-_TYPEID_SUFFIX - 1 : -_TYPEID_SUFFIX] == "_":
+        yield from _of_typeid(table, text)
     for fmt in table.texts.get(len(text), ()):
         if found := fmt.read(text):
             yield fmt, *found
@@ -251,9 +258,16 @@ def _of_text(table: _Table, text: str) -> Iterator[_Reading]:
         yield from _of_integer(table, int(text))
 
 
+def _of_typeid(table: _Table, text: str) -> Iterator[_Reading]:
+    """Without its prefix, which may be empty, a TypeID is written as a ULID is."""
+    with suppress(ParseError):
+        number = int.from_bytes(read_typeid(text)[1], "big")
+        yield from ((fmt, number, "typeid") for fmt in table.texts[_UUID] if fmt.scheme == "uuid" and fmt.fits(number))
+
+
 def _of_bytes(table: _Table, value: bytes | bytearray | memoryview) -> Iterator[_Reading]:
     raw = bytes(value)
-    if len(raw) <= _LONGEST and raw.isascii():
+    if len(raw) <= _LONGEST_TYPEID and raw.isascii():
         yield from _of_text(table, raw.decode("ascii"))
     for fmt in table.bytes.get(len(raw), ()):
         number = int.from_bytes(raw, "big")

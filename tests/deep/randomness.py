@@ -2,9 +2,9 @@
 
     python -m pytest tests/deep/randomness.py
 
-Each test makes millions of IDs and asks whether chance explains what it counted: a p-value below 10⁻⁹ is no chance. There
-are some thousands of p-values in all, so a sound generator fails once in a hundred thousand runs. Each test is shown a
-generator with a small fault, too, and has to see it.
+Each test makes up to millions of IDs and asks whether chance explains what it counted: a p-value below 10⁻⁹ is no
+chance. There are some thousands of p-values in all, so a sound generator fails once in a hundred thousand runs. Each
+test is shown a generator with a small fault, too, and has to see it.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def bits_of(ids: bytes, size: int) -> NDArray[np.uint8]:
 
 
 def least_likely_bits(bits: NDArray[np.uint8]) -> float:
-    """The smallest p-value of: each bit is 1 in half of the IDs; any two bits agree in half; each with itself in the next."""
+    """The smallest p-value of: each bit is 1 in half of the IDs, and agrees with any other, and the next ID's, in half."""
     rows, _ = bits.shape
     signs = bits.astype(np.float32) * 2 - 1
     sums = np.abs(signs.sum(axis=0, dtype=np.float64))
@@ -54,11 +54,9 @@ def least_likely_bits(bits: NDArray[np.uint8]) -> float:
 
 
 def least_likely_symbols(symbols: NDArray[Any], of: int) -> float:
-    """The smallest p-value of: each position has each of its symbols equally often, and any two neighbours each pair."""
-    found = []
+    """The smallest p-value of: each position has each symbol equally often, and any two neighbours each pair."""
     columns = list(symbols.T.astype(np.int64))
-    for column in columns:
-        found.append(stats.chisquare(np.bincount(column, minlength=of)).pvalue)
+    found = [stats.chisquare(np.bincount(column, minlength=of)).pvalue for column in columns]
     if of <= 64:
         found += [stats.chisquare(np.bincount(a * of + b, minlength=of * of)).pvalue for a, b in pairwise(columns)]
     return float(min(found))

@@ -131,4 +131,5 @@ def test_an_id_sorts_by_time_where_its_time_stands_first_and_in_order() -> None:
     sorting = {each.name: family.sorts_by_time(each) for each in FORMATS}
     assert [name for name, sorts in sorting.items() if not sorts] == [
         "locality", "uuid v1", "uuid v2", "uuid v3", "uuid v4", "uuid v5", "uuid v8", "uuid nil", "uuid max",
+        "randflake",
     ]  # fmt: skip

@@ -785,3 +785,98 @@ def test_what_stands_for_an_integer_is_one() -> None:
         ONE = 175928847299117063
 
     assert readings(Item()) == readings(Member.ONE) == readings(175928847299117063)
+
+
+# --- what others hold ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("case", recorded("tsid.encode"), ids=named)
+def test_a_tsid_is_its_recorded_time_and_rest(case: dict[str, Any]) -> None:
+    tsid = reading(case["text"], "tsid")
+    assert (tsid.int, tsid.text) == (int(case["number"]), case["text"])
+    assert values(tsid) == {"time": (case["timestamp_ms"] - 1_577_836_800_000), "random": f"{case['random']:06x}"}
+    assert tsid.time == at(milliseconds=case["timestamp_ms"])
+
+
+@pytest.mark.parametrize("case", recorded("tsid.parse"), ids=lambda case: ascii(case["text"]))
+def test_what_is_no_tsid_is_not_read_as_one_though_tsidpy_drops_bits_and_takes_a_u(case: dict[str, Any]) -> None:
+    found = readings(case["text"]).get("tsid")
+    if "ok" in case and case["text"] not in ("GZZZZZZZZZZZZ", "0DXBQ9H279RU5"):
+        assert found is not None
+        assert found.int == int(case["ok"])
+    else:
+        assert found is None
+
+
+@pytest.mark.parametrize("case", recorded("randflake.encode"), ids=named)
+def test_a_randflake_is_read_as_bits_that_tell_nothing(case: dict[str, Any]) -> None:
+    if len(case["text"]) < 13:
+        assert "randflake" not in readings(case["text"])
+        return
+    randflake = reading(case["text"], "randflake")
+    assert randflake.int == int(case["number"]) % 2**64
+    assert randflake.time is None
+
+
+@pytest.mark.parametrize("case", [case for case in recorded("typeid.valid") if case["prefix"]], ids=named)
+def test_a_typeid_is_the_uuid_below_its_prefix(case: dict[str, Any]) -> None:
+    first = inspect(case["typeid"], now_ns=NOW_NS)[0]
+    assert first.text == case["uuid"]
+    assert first.scheme == "uuid"
+    assert "TypeID" in first.why
+
+
+@pytest.mark.parametrize("case", recorded("typeid.invalid"), ids=named)
+def test_what_is_no_typeid_is_not_read_as_one(case: dict[str, Any]) -> None:
+    assert all("TypeID" not in each.why for each in readings(case["typeid"]).values())
+
+
+# --- how good the ranking is -----------------------------------------------------------------------------------------
+
+
+def texts_of(path: str, key: str) -> list[str]:
+    return [str(case[key]) for case in recorded(path) if case.get(key) and not case.get("error")]
+
+
+HELD: dict[str, list[str]] = {
+    "sno": texts_of("sno.encode_decode", "encoded"),
+    "snowflake default": texts_of("callicoder_snowflake.generate", "id"),
+    "snowflake twitter": texts_of("twitter_snowflake.bwmarrin.explode", "id"),
+    "snowflake discord": texts_of("discord_snowflake.vectors", "id"),
+    "snowflake instagram": texts_of("instagram.vectors", "id"),
+    "snowflake sonyflake": texts_of("sonyflake.v1", "id"),
+    "locality": [case["ruby"]["text"] for case in recorded("locality_uuid.generate")],
+    "uuid": texts_of("uuid.python_decode_random", "uuid") + texts_of("uuid.rfc9562.vectors", "uuid"),
+    "typeid": [case["typeid"] for case in recorded("typeid.valid") if case["prefix"]],
+    "ulid": texts_of("ulid.oklog.generate", "text"),
+    "ksuid": texts_of("ksuid.segmentio.generate", "text"),
+    "xid": texts_of("xid.rs_xid.generate", "text"),
+    "objectid": texts_of("objectid.pymongo.decode", "str"),
+    "sandflake": texts_of("sandflake.generate", "text"),
+    "cuid": texts_of("cuid.js.generate", "cuid"),
+    "cuid2": texts_of("cuid.cuid2_js.generate", "id"),
+    "nanoid": texts_of("nanoid.python.vectors", "id"),
+    "tsid": texts_of("tsid.encode", "text"),
+    "randflake": texts_of("randflake.encode", "text"),
+}
+"""Texts of each format as real implementations wrote them, some with impossible times or of odd lengths."""
+
+
+def comes_first(text: str, name: str) -> tuple[bool, bool]:
+    """Whether it is read as that format, and whether that comes first."""
+    try:
+        found = inspect(text, now_ns=NOW_NS)
+    except ParseError:
+        return False, False
+    said = ["typeid" if "TypeID" in each.why else each.name if each.name in HELD else each.scheme for each in found]
+    return name in said, said[0] == name
+
+
+def test_the_table_of_the_documentation_counts_what_comes_first() -> None:
+    rows = []
+    for name, texts in HELD.items():
+        counted = [comes_first(text, name) for text in texts]
+        rows.append(f"| {name} | {len(texts)} | {sum(a for a, _ in counted)} | {sum(b for _, b in counted)} |")
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "inspect.md").read_text("utf-8")
+    shown = [line for line in page.splitlines() if re.match(r"\| [a-z0-9 ]+ \| [0-9]+ \|", line)]
+    assert shown == rows, "\n".join(rows)

@@ -5,9 +5,11 @@ pub mod ksuid;
 pub mod locality;
 pub mod nanoid;
 pub mod objectid;
+pub mod randflake;
 pub mod sandflake;
 pub mod sno;
 pub mod snowflake;
+pub mod tsid;
 pub mod ulid;
 pub mod uuid;
 pub mod xid;
@@ -18,7 +20,7 @@ use crate::ticked::Ticked as _;
 use crate::units::UnixMs;
 
 /// Every format with a structure of its own; equally likely readings keep this order.
-pub static FORMATS: [&[Format<'static>]; 10] = [
+pub static FORMATS: [&[Format<'static>]; 12] = [
     &[sno::FORMAT],
     &snowflake::FORMATS,
     &[locality::FORMAT],
@@ -29,6 +31,8 @@ pub static FORMATS: [&[Format<'static>]; 10] = [
     &[xid::FORMAT],
     &cuid::FORMATS,
     &[sandflake::FORMAT],
+    &[tsid::FORMAT],
+    &[randflake::FORMAT],
 ];
 
 /// Formats that nearly any text of their length would fit: considered only where no other format fits.
