@@ -81,7 +81,7 @@ class Scheme(NamedTuple):
     def lines(self, minted: Any) -> bytes:
         """The text of what :meth:`mint` returned, one ID a line."""
         if self.is_text:
-            return "".join(f"{each}\n" for each in minted).encode("ascii")
+            return "".join(f"{each}\n" for each in minted).encode("utf-8", "surrogateescape")
         written: bytes = self.module.to_lines(minted) if self.has_layouts else minted.to_lines()
         return written
 
@@ -142,9 +142,17 @@ SCHEMES: Final = {
         Scheme("xid", "XID", (_NODE,)),
         Scheme("objectid", "ObjectID", (Option("process", "what stands for the process", "N"),)),
         Scheme("sandflake", "Sandflake", (Option("worker", "the worker's number", "N"),)),
-        Scheme("nanoid", "NanoID", is_text=True),
+        Scheme(
+            "nanoid",
+            "NanoID",
+            (
+                Option("size", "how many characters (default: 21)", "N"),
+                Option("alphabet", "the characters, each once (default: A-Za-z0-9_-)", "CHARACTERS", ()),
+            ),
+            is_text=True,
+        ),
         Scheme("cuid", "CUID", is_text=True),
-        Scheme("cuid2", "CUID2", is_text=True),
+        Scheme("cuid2", "CUID2", (Option("length", "how many characters, 2 to 32 (default: 24)", "N"),), is_text=True),
     )
 }
 NAMES: Final = tuple(SCHEMES)

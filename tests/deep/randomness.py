@@ -43,7 +43,7 @@ def bits_of(ids: bytes, size: int) -> NDArray[np.uint8]:
 
 
 def least_likely_bits(bits: NDArray[np.uint8]) -> float:
-    """The smallest p-value of: each bit is 1 in half of the IDs, and agrees with any other, and the next ID's, in half."""
+    """The smallest p-value of: each bit is 1 in half of the IDs, and like any other bit, and the next ID's, in half."""
     rows, _ = bits.shape
     signs = bits.astype(np.float32) * 2 - 1
     sums = np.abs(signs.sum(axis=0, dtype=np.float64))

@@ -142,6 +142,16 @@ def test_the_options_of_new_are_in_the_ids() -> None:
     assert locality.ID.parse(second).sequential_counter == locality.ID.parse(first).sequential_counter + 1
 
 
+def test_the_options_of_new_are_the_sizes_and_characters_of_text() -> None:
+    [pin] = output("new", "nanoid", "--size", "6", "--alphabet", "0123456789").split()
+    assert len(pin) == 6
+    assert pin.isdigit()
+    assert set(output("new", "nanoid", "--size", "40", "--alphabet", "äöü").strip()) <= set("äöü")
+    assert len(output("new", "cuid2", "--length", "8").strip()) == 8
+    [said] = output("new", "nanoid", "--size", "5", "--json").splitlines()
+    assert json.loads(said) == {**json.loads(said), "scheme": "nanoid", "time": None, "fields": {}}
+
+
 def test_new_mints_with_a_layout_that_the_command_line_declares() -> None:
     fields, epoch_ms = "time:38 region:4 node:10 sequence:8", 1_735_689_600_000
     args = ["--layout", fields, "--epoch-ms", str(epoch_ms), "--unit-ms", "10", "--node", "300"]
@@ -491,7 +501,7 @@ def test_schemes_lists_fields_capacity_and_end_of_every_layout() -> None:
     ulid = next(at for at, line in enumerate(lines) if line.startswith("ulid"))
     assert lines[ulid].split() == ["ulid", "128", "-", "-", "after", "9999"]
     assert lines[ulid + 1] == "  time:48 random:80"
-    assert lines[-2:] == ["'mintage inspect' also explains", "  uuid v2 v3 v5 v8 nil max other"]
+    assert lines[-3:] == ["'mintage inspect' also explains", "  uuid v2 v3 v5 v8 nil max other", "  tsid, randflake"]
     assert all(len(line) <= 80 for line in lines)
 
 

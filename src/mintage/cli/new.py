@@ -128,20 +128,21 @@ def new(args: argparse.Namespace) -> int:
     return 0
 
 
-def _read(text: str, fmt: formats.Format) -> tuple[formats.Format, int]:
-    """An ID just minted in a format, and what it is: a cuid's width is its time's."""
+def _read(text: str, fmt: formats.Format) -> anatomy.Anatomy | None:
+    """An ID just minted in a format: a cuid's width is its time's, other sizes and alphabets are no format's."""
     if not fmt.lengths:
-        return fmt, int(text)
-    of_scheme = [each for each in (*formats.FORMATS, *formats.LAST_RESORTS) if each.scheme == fmt.scheme]
-    return next((each, found[0]) for each in of_scheme if (found := each.read(text)))
+        return anatomy.dissect(fmt, int(text))
+    of_scheme = (each for each in (*formats.FORMATS, *formats.LAST_RESORTS) if each.scheme == fmt.scheme)
+    return next((anatomy.dissect(each, found[0]) for each in of_scheme if (found := each.read(text))), None)
 
 
 def _json_lines(texts: Iterable[str], fmt: formats.Format) -> bytes:
     lines = []
     for text in texts:
-        minted = anatomy.dissect(*_read(text, fmt))
-        when = formats.stamp(minted.time) if minted.time else None
-        fields = {field.name: field.as_dict()["value"] for field in minted.fields if field.role != "fixed"}
-        head = {"id": minted.text, "scheme": minted.scheme, "layout": minted.layout, "time": when}
+        minted = _read(text, fmt)
+        when = formats.stamp(minted.time) if minted and minted.time else None
+        parts = minted.fields if minted else ()
+        fields = {field.name: field.as_dict()["value"] for field in parts if field.role != "fixed"}
+        head = {"id": text, "scheme": fmt.scheme, "layout": minted.layout if minted else None, "time": when}
         lines.append(json.dumps({**head, "fields": fields}) + "\n")
     return "".join(lines).encode()
