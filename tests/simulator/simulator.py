@@ -19,7 +19,22 @@ from zlib import crc32
 
 import numpy as np
 
-from mintage import Sequence, _core, keeper, locality, objectid, sno, snowflake, supply, tenancy, ulid
+from mintage import (
+    Sequence,
+    _core,
+    keeper,
+    ksuid,
+    locality,
+    objectid,
+    sandflake,
+    sno,
+    snowflake,
+    supply,
+    tenancy,
+    ulid,
+    uuid,
+    xid,
+)
 from mintage import lease as rules
 from mintage.errors import MintError, StoreError
 from mintage.keeper import Keeper, Task
@@ -363,9 +378,9 @@ class Region:
     time_ms: Callable[[bytes], int]
     """An ID's time in milliseconds since the Unix epoch, or the integer."""
     unit_ms: int = 1
-    place: int = 0
-    """How many of an ID's first bytes are its time and node number, where others are random: no two processes may have
-    one place. 0 where all of its bytes are compared."""
+    place: tuple[tuple[int, int], ...] = ()
+    """The bits of an ID, from the first, that are its time, its node number, and what is the same in all of them, where
+    others are random: no two processes may have one place. Empty where all of its bytes are compared."""
 
 
 class _ClockError(Exception):
@@ -530,7 +545,7 @@ class World:
         self.copies = draw.random() < 0.4
         """Whether processes are copied here. What then happens to their node numbers, no failover forgets."""
         count = draw.choice((10, 50, 200, 300))
-        made = [region for region in REGIONS if region.name.startswith(regions)]
+        made = [each for each in (*REGIONS, *(LEASED if regions else ())) if each.name.startswith(regions)]
         if not regions:
             made = draw.sample(made, draw.choice((1, 2, len(made))))
         self.processes = [Process(self, draw.choice(made)) for _ in range(count)]
@@ -790,17 +805,8 @@ class World:
     def look(self, process: Process) -> None:
         """Gets a lease without minting, where there is one; the clock may step back before the first ID."""
         # No variable is the generator: an error that is kept keeps this frame, and the generator must end when dropped.
-        match process.generator:
-            case sno.Generator():
-                _ = process.generator.partition
-            case snowflake.Generator():
-                _ = process.generator.node
-            case locality.Generator():
-                _ = process.generator.mac
-            case ulid.Generator():
-                _ = process.generator.node
-            case objectid.Generator():
-                _ = process.generator.process
+        for name in ("partition", "node", "mac", "process", "worker"):
+            getattr(process.generator, name, None)
         if self.random.random() < 0.5:
             process.offset_ms -= self.random.choice((1, 2, 5)) * self.grid_ms
             process.set_clock(self)
@@ -1011,7 +1017,7 @@ class World:
     def check(self) -> Outcome:
         """Counts what was minted; all of a region are compared with each other, byte for byte."""
         outcome = Outcome(0, self.serial() - 1, self.verbs, self.faults, self.refusals, below_floor=self.below_floor)
-        for region in REGIONS:
+        for region in (*REGIONS, *LEASED):
             batches = self.batches.get(region.name, [])
             if batches:
                 ids, starts = _join(batches, region.width)
@@ -1063,9 +1069,12 @@ def _join(batches: list[Batch], width: int) -> tuple[Any, list[int]]:
     return np.concatenate(rows), starts
 
 
-def _cut(ids: Any, starts: list[int], batches: list[Batch], place: int) -> None:
+def _cut(ids: Any, starts: list[int], batches: list[Batch], place: tuple[tuple[int, int], ...]) -> None:
     """Leaves of each ID its time and its node number, once for each process; other rows become zeros."""
-    ids[:, place:] = 0
+    bits = np.zeros(8 * ids.shape[1], dtype=np.uint8)
+    for first, end in place:
+        bits[first:end] = 1
+    ids &= np.packbits(bits)
     is_next = np.ones(len(ids), dtype=bool)
     is_next[1:] = (ids[1:] != ids[:-1]).any(axis=1)
     is_next[starts] = True
@@ -1146,12 +1155,8 @@ def _locality(world: World, process: Process) -> locality.Generator:
     return locality.Generator(mode, counter=0, **_terms(world, process, 2**44))
 
 
-def _ulid(world: World, process: Process) -> ulid.Generator:
-    return ulid.Generator(**_terms(world, process, 2**24))
-
-
-def _objectid(world: World, process: Process) -> objectid.Generator:
-    return objectid.Generator(**_terms(world, process, 2**40))
+def _ticked(module: Any, node_bits: int, **options: Any) -> Callable[[World, Process], Any]:
+    return lambda world, process: module.Generator(**options, **_terms(world, process, 2**node_bits))
 
 
 def _sequence(world: World, process: Process) -> Sequence:
@@ -1175,12 +1180,8 @@ def _time_of_locality(row: bytes) -> int:
     return locality.ID(row).timestamp_ms
 
 
-def _time_of_ulid(row: bytes) -> int:
-    return ulid.ID(row).timestamp_ms
-
-
-def _time_of_objectid(row: bytes) -> int:
-    return objectid.ID(row).timestamp_ms
+def _time_of(module: Any) -> Callable[[bytes], int]:
+    return lambda row: module.ID(row).timestamp_ms  # type: ignore[no-any-return]
 
 
 def _integer(row: bytes) -> int:
@@ -1193,11 +1194,21 @@ REGIONS: Final = (
     Region("snowflake", 8, _snowflake, _time_of_snowflake(snowflake.DEFAULT)),
     Region("snowflake.narrow", 8, _narrow, _time_of_snowflake(NARROW)),
     Region("locality", 16, _locality, _time_of_locality, 2048),
-    Region("ulid", 16, _ulid, _time_of_ulid, place=9),
-    Region("objectid", 12, _objectid, _time_of_objectid, 1000, place=9),
+    Region("ulid", 16, _ticked(ulid, 24), _time_of(ulid), place=((0, 72),)),
+    Region("objectid", 12, _ticked(objectid, 40), _time_of(objectid), 1000, place=((0, 72),)),
     Region("sequence.a", 8, _sequence, _integer),
     Region("sequence.b", 8, _sequence, _integer),
 )
+"""What a world has, unless it is told to have only some."""
+LEASED: Final = (
+    Region("uuid.v1", 16, _ticked(uuid, 47, version=1), _time_of(uuid), place=((0, 66), (80, 128))),
+    Region("uuid.v6", 16, _ticked(uuid, 47, version=6), _time_of(uuid), place=((0, 66), (80, 128))),
+    Region("uuid.v7", 16, _ticked(uuid, 24), _time_of(uuid), place=((0, 52), (64, 66), (76, 100))),
+    Region("ksuid", 20, _ticked(ksuid, 32), _time_of(ksuid), 1000, place=((0, 64),)),
+    Region("xid", 12, _ticked(xid, 40), _time_of(xid), 1000, place=((0, 72),)),
+    Region("sandflake", 16, _ticked(sandflake, 32), _time_of(sandflake), place=((0, 80),)),
+)
+"""The other formats with room for a node number: only in worlds that are told to have them."""
 
 
 # --- many worlds --------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from mintage.store.ledger import Ledger
 from mintage.supply import Supply
 from mintage.tenancy import Tenancy
 from tests.simulator import Outcome, World
-from tests.simulator.simulator import VirtualStore, twins_of
+from tests.simulator.simulator import LEASED, Region, VirtualStore, twins_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -63,6 +63,13 @@ def test_no_id_is_minted_twice_whatever_fails(seed: int) -> None:
     assert sum(outcome.faults.values()) > 1_000
     assert not outcome.duplicates, "\n".join(map(str, outcome.duplicates))
     assert outcome.below_floor == 0
+
+
+@pytest.mark.parametrize("region", LEASED, ids=lambda region: region.name)
+def test_no_id_of_any_leased_format_is_minted_twice(region: Region) -> None:
+    outcome = run(5, 0, EVENTS // 2, regions=region.name)
+    assert outcome.ids > 0
+    assert not outcome.duplicates, "\n".join(map(str, outcome.duplicates))
 
 
 def test_a_seed_replays_exactly() -> None:
@@ -244,6 +251,10 @@ BROKEN = [
     pytest.param(broken_token, 1, {"regions": "sn"}, id="token"),
     pytest.param(broken_token, 1, {"regions": "ulid"}, id="token of a ulid's node"),
     pytest.param(broken_fence, 1, {"regions": "objectid"}, id="fence of an objectid's process"),
+    *[
+        pytest.param(broken_token, 1, {"regions": region.name}, id=f"token of a node of {region.name}")
+        for region in LEASED
+    ],
     pytest.param(broken_older_token, 1, {"regions": "sn"}, id="older token"),
     pytest.param(broken_draw, 1, {"regions": "sn"}, id="draw"),
     pytest.param(broken_rebirth, 2, {"regions": "sn"}, id="rebirth"),
