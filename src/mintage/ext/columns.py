@@ -1,0 +1,340 @@
+"""What columns of IDs need of a scheme, and the SQL of a database: pure, of what the formats declare. No package is
+needed for it.
+
+>>> from mintage.ext.columns import sql_minted_between, sql_time
+>>> sql_time("snowflake", "id", "postgresql")
+'to_timestamp((("id" >> 22) + 1420070400000) / 1000.0)'
+>>> from datetime import datetime, timezone
+>>> may, june = datetime(2024, 5, 1, tzinfo=timezone.utc), datetime(2024, 6, 1, tzinfo=timezone.utc)
+>>> sql_minted_between("snowflake", "id", may, june, "sqlite")
+'("id" >= 1235017845964800000 AND "id" < 1246251720499200000)'
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import product
+from math import gcd
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
+
+from mintage.casting import type_name
+from mintage.errors import ArgumentError, ConfigError, FieldError
+from mintage.ext.kinds import KINDS, Kind
+from mintage.formats import FORMATS, LAYOUTS, MINTED, MS, Format
+from mintage.snowflake import Layout
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+__all__ = [
+    "DIALECTS",
+    "Scheme",
+    "bounds",
+    "sql_minted_between",
+    "sql_node",
+    "sql_time",
+]
+
+Scheme: TypeAlias = "str | Layout"
+"""How functions of columns are told what IDs they have before them: a scheme's name, a format's (``"uuid v6"``), the
+name of a layout (``"twitter"``), or a :class:`~mintage.snowflake.Layout`."""
+
+Dialect: TypeAlias = Literal["postgresql", "mysql", "mariadb", "sqlite", "duckdb", "spark"]
+
+
+class Run(NamedTuple):
+    """Adjacent bits of an ID that are a number, and what one of it counts for."""
+
+    low: int
+    """The lowest bit; the ID's own lowest is 0."""
+    bits: int
+    weight: int
+
+
+class Clock(NamedTuple):
+    """How the time is found in an ID: ``base + sum of (run × its weight)``, in ``unit``\\ s since 1970."""
+
+    unit: Literal["ms", "ns"]
+    base: int
+    runs: tuple[Run, ...]
+
+
+class Shape(NamedTuple):
+    """The IDs of a scheme, as columns hold them."""
+
+    kind: Kind
+    format: Format
+
+    @property
+    def name(self) -> str:
+        """How messages call it."""
+        return self.format.name
+
+    @property
+    def is_integer(self) -> bool:
+        """Whether its columns are of 64-bit integers."""
+        return self.kind.layout is not None
+
+    @property
+    def is_text(self) -> bool:
+        """Whether its IDs are text, and have no bytes."""
+        return self.kind.scheme.is_text
+
+    def _placed(self) -> list[tuple[Any, int]]:
+        low = self.format.bits
+        placed = []
+        for part in self.format.parts:
+            low -= part.bits
+            placed.append((part, low))
+        return placed
+
+    def of_length(self, length: int) -> Shape:
+        """The same scheme's format whose texts are so long, or itself: a cuid's time has 8 digits, and later 9."""
+        formats = (each for each in FORMATS if each.scheme == self.kind.name and length in each.lengths)
+        return self._replace(format=next(formats, self.format))
+
+    @property
+    def sorts_by_time(self) -> bool:
+        """Whether its time is one field, and nothing that varies is above it."""
+        roles = [part.role for part in self.format.parts if part.role != "fixed"]
+        return roles[0] == "time" and roles.count("time") == 1
+
+    def clock(self) -> Clock:
+        """Where its time is.
+
+        :raises FieldError: ``field.format``: it has none.
+        """
+        # Of text the zero is a digit, in each of its characters.
+        zero = int.from_bytes(b"0" * (self.format.bits // 8), "big") if self.is_text else 0
+        base = self.format.time_ns(zero)
+        if base is None:
+            raise FieldError(f"{self.name} holds no time", code="field.format")
+        # What a bit counts for is what the time of an ID with that bit differs by.
+        runs = [
+            Run(at, width, (self.format.time_ns(zero + (1 << at)) or 0) - base)
+            for part, low in self._placed()
+            if part.role == "time"
+            for at, width in (
+                [(bit, 8) for bit in range(low, low + part.bits, 8)] if self.is_text else [(low, part.bits)]
+            )
+        ]
+        whole = gcd(base, *(run.weight for run in runs)) % MS == 0
+        scale = MS if whole else 1
+        return Clock(
+            "ms" if whole else "ns", base // scale, tuple(run._replace(weight=run.weight // scale) for run in runs)
+        )
+
+    def nodes(self) -> tuple[Run, ...]:
+        """Where its node number is: the fields of that role, the most significant first, as one number.
+
+        :raises FieldError: ``field.format``: it has none, or is text.
+        """
+        found = [(low, part.bits) for part, low in self._placed() if part.role == "node"]
+        if not found or self.is_text:
+            raise FieldError(f"{self.name} holds no node number", code="field.format")
+        runs: list[Run] = []
+        below = 0
+        for low, width in reversed(found):
+            if runs and runs[0].low + runs[0].bits == low:
+                runs[0] = runs[0]._replace(bits=runs[0].bits + width)
+            else:
+                runs.insert(0, Run(low, width, 1 << below))
+            below += width
+        return tuple(runs)
+
+    def fixed(self) -> tuple[tuple[Run, int], ...]:
+        """The fields that say which format an ID is of, and what they must be: such as the version of a UUID."""
+        if self.is_integer:
+            return ()
+        # Of text, whose other fields may be held to digits.
+        rest = int.from_bytes(b"1" * (self.format.bits // 8), "big") if self.is_text else 0
+        runs = [Run(low, part.bits, 1) for part, low in self._placed() if part.role == "fixed" and part.is_checked]
+        for values in product(*(range(1 << run.bits) for run in runs)):
+            number = rest
+            for value, run in zip(values, runs, strict=True):
+                number = number & ~(((1 << run.bits) - 1) << run.low) | value << run.low
+            if self.format.fits(number):
+                return tuple(zip(runs, values, strict=True))
+        raise AssertionError(f"no ID is a {self.name}")
+
+
+def shape(scheme: Scheme) -> Shape:
+    """What a scheme, format or layout is as a column.
+
+    :raises ArgumentError: it is neither a name nor a layout.
+    :raises ConfigError: ``config.policy``: no such name.
+    """
+    if not isinstance(scheme, (str, Layout)):
+        message = f"scheme must be the name of one or a Layout, not {type_name(type(scheme))}"
+        raise ArgumentError(message, code="argument.type")
+    return _shape(scheme)
+
+
+@cache
+def _shape(scheme: Scheme) -> Shape:
+    if isinstance(scheme, Layout):
+        kind = Kind(KINDS["snowflake"].scheme, scheme)
+    elif scheme in KINDS:
+        kind = KINDS[scheme]
+    elif scheme in LAYOUTS:
+        kind = Kind(KINDS["snowflake"].scheme, LAYOUTS[scheme])
+    else:
+        for each in MINTED:
+            if each.name == scheme and each.scheme != "snowflake":
+                return Shape(KINDS[each.scheme], each)
+        names = ", ".join(dict.fromkeys((*KINDS, *LAYOUTS, *(each.name for each in MINTED if " " in each.name))))
+        raise ConfigError(f"scheme {scheme!a:.40} is not one of {names}", code="config.policy")
+    return Shape(kind, kind.format)
+
+
+def layout_of(layout: Scheme) -> Shape:
+    """What a layout of integers is as a column.
+
+    :raises ConfigError: ``config.policy``: a scheme whose IDs are no integers.
+    """
+    found = shape(layout)
+    if not found.is_integer:
+        message = f"{found.name} is no integer: decode its columns with time_of and node_of"
+        raise ConfigError(message, code="config.policy")
+    return found
+
+
+def bounds(scheme: Scheme, start: datetime | int, end: datetime | int) -> tuple[Any, Any]:
+    """The smallest ID of each instant's tick: ``low <= id < high`` was minted from ``start`` on, and before ``end``.
+
+    The times are aware datetimes, or nanoseconds since 1970. The IDs are ints, ``bytes`` or ``str``, as in columns.
+
+    :raises FieldError: ``field.format``: the IDs do not sort by time; ``time.range``: the end is before the start, or
+        an instant that a layout or a signed integer of 64 bits cannot hold; ``time.naive``.
+    """
+    found = shape(scheme)
+    if not (found.sorts_by_time and found.kind.has_time and found.format.name == found.kind.format.name):
+        raise FieldError(f"{found.name} does not sort by time, so no range of IDs is one of time", code="field.format")
+    low, high = found.kind.min_at(start), found.kind.min_at(end)
+    if low > high:
+        raise FieldError(f"end {end} is before start {start}", code="time.range")
+    if found.is_integer and high >= 1 << 63:
+        message = f"{found.name} of that time has 64 bits: a signed integer holds IDs up to {(1 << 63) - 1}"
+        raise FieldError(message, code="time.range")
+    if found.is_integer or found.is_text:
+        return low, high
+    return bytes(low), bytes(high)
+
+
+class Number(NamedTuple):
+    """How a number is taken from the bits of a signed integer: ``(id >> low) & mask``, times weight."""
+
+    low: int
+    mask: int | None
+    """``None`` where nothing lies above the bits."""
+    weight: int
+
+
+def numbers(layout: Shape, runs: tuple[Run, ...]) -> list[Number]:
+    """What an expression of integers adds up. The sign of an integer of 64 bits is one of its bits, so it is masked."""
+    top = layout.kind.max.bit_length()
+    return [
+        Number(run.low, None if run.low + run.bits == top < 64 else (1 << run.bits) - 1, run.weight) for run in runs
+    ]
+
+
+class _Dialect(NamedTuple):
+    quote: str
+    time: str
+    """An instant of milliseconds since 1970."""
+    binary: str
+    """A literal of hexadecimal digits."""
+    shift: str = "({0} >> {1})"
+
+
+_MYSQL: Final = _Dialect(
+    "`", "(TIMESTAMP('1970-01-01 00:00:00') + INTERVAL (CAST({0} AS SIGNED) * 1000) MICROSECOND)", "X'{0}'"
+)
+_DIALECTS: Final[dict[str, _Dialect]] = {
+    "postgresql": _Dialect('"', "to_timestamp({0} / 1000.0)", "'\\x{0}'::bytea"),
+    "mysql": _MYSQL,
+    "mariadb": _MYSQL,
+    "sqlite": _Dialect('"', "strftime('%Y-%m-%dT%H:%M:%fZ', {0} / 1000.0, 'unixepoch')", "X'{0}'"),
+    "duckdb": _Dialect('"', "make_timestamp_ms({0})", "unhex('{0}')"),
+    "spark": _Dialect("`", "timestamp_millis({0})", "X'{0}'", "shiftright({0}, {1})"),
+}
+DIALECTS: Final = tuple(_DIALECTS)
+"""The names of the databases whose SQL is known."""
+
+
+def _dialect(name: str) -> _Dialect:
+    found = _DIALECTS.get(name) if isinstance(name, str) else None
+    if found is None:
+        raise ConfigError(f"dialect {name!a:.40} is not one of {', '.join(DIALECTS)}", code="config.policy")
+    return found
+
+
+def _quoted(column: str, dialect: _Dialect) -> str:
+    if not isinstance(column, str):
+        raise ArgumentError(f"column must be str, not {type_name(type(column))}", code="argument.type")
+    if not column or "\0" in column:
+        raise FieldError(f"column {column!a:.40} is no name", code="field.format")
+    quote = dialect.quote
+    return ".".join(f"{quote}{name.replace(quote, quote * 2)}{quote}" for name in column.split("."))
+
+
+def _sum(layout: Shape, runs: tuple[Run, ...], base: int, column: str, dialect: _Dialect) -> str:
+    terms = []
+    for low, mask, weight in numbers(layout, runs):
+        term = dialect.shift.format(column, low) if low else column
+        if mask is not None:
+            term = f"({term} & {mask})"
+        terms.append(term if weight == 1 else f"{term} * {weight}")
+    if base:
+        terms.append(str(base))
+    return terms[0] if len(terms) == 1 else f"({' + '.join(terms)})"
+
+
+def sql_time(layout: Scheme, column: str, dialect: Dialect) -> str:
+    """When the integers of a column were minted, as SQL: an expression of that database.
+
+    It gives a ``timestamptz`` in PostgreSQL, a ``DATETIME(6)`` in UTC in MySQL and MariaDB, a ``TIMESTAMP`` in UTC in
+    DuckDB, a ``TIMESTAMP`` in Spark (for ``selectExpr``, or ``pyspark.sql.functions.expr``), and text in SQLite, such
+    as ``2031-05-08T23:03:34.976Z``.
+
+    :param layout: ``"snowflake"``, the name of a layout, or a :class:`~mintage.snowflake.Layout`.
+    :param column: the name of a column of signed 64-bit integers, which is quoted; a dot parts a table's name from it.
+    :param dialect: one of :data:`DIALECTS`.
+    :raises ConfigError: ``config.policy``: no such dialect, or no layout of integers.
+    :raises FieldError: ``field.format``: the layout has no time, or the column no name.
+    """
+    words, found = _dialect(dialect), layout_of(layout)
+    clock = found.clock()
+    return words.time.format(_sum(found, clock.runs, clock.base, _quoted(column, words), words))
+
+
+def sql_node(layout: Scheme, column: str, dialect: Dialect) -> str:
+    """Which node minted the integers of a column, as SQL: its number, of all fields of that role together.
+
+    :raises ConfigError: as :func:`sql_time`.
+    :raises FieldError: as :func:`sql_time`.
+    """
+    words, found = _dialect(dialect), layout_of(layout)
+    return _sum(found, found.nodes(), 0, _quoted(column, words), words)
+
+
+def sql_minted_between(
+    scheme: Scheme, column: str, start: datetime | int, end: datetime | int, dialect: Dialect
+) -> str:
+    """A condition on a column of IDs, as SQL: minted at ``start`` or later, and before ``end``. An index serves it.
+
+    :param scheme: a name, or a layout; columns hold signed integers, bytes or text, as the scheme's IDs are.
+    :raises ConfigError: as :func:`sql_time`.
+    :raises FieldError: as :func:`bounds`.
+    """
+    words = _dialect(dialect)
+    low, high = (_literal(bound, words) for bound in bounds(scheme, start, end))
+    name = _quoted(column, words)
+    return f"({name} >= {low} AND {name} < {high})"
+
+
+def _literal(bound: int | bytes | str, dialect: _Dialect) -> str:
+    if isinstance(bound, bytes):
+        return dialect.binary.format(bound.hex())
+    # The text of an ID has letters and digits only.
+    return f"'{bound}'" if isinstance(bound, str) else str(bound)

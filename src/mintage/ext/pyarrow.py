@@ -1,0 +1,652 @@
+"""Columns of IDs in Arrow: filled at once, and decoded without a loop over rows. Other engines' modules use this one.
+
+>>> import pyarrow as pa
+>>> from mintage import snowflake
+>>> from mintage.ext.pyarrow import node_of, with_id
+>>> orders = with_id(pa.table({"item": ["pen", "ink"]}), snowflake.Generator(node=786))
+>>> orders.schema.names, node_of(orders["id"], "snowflake").to_pylist()
+(['id', 'item'], [786, 786])
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal
+
+from mintage.casting import type_name
+from mintage.errors import ArgumentError, ConfigError, FieldError, MintError, ParseError
+from mintage.ext.columns import Clock, Run, Scheme, Shape, bounds, layout_of, numbers, shape
+from mintage.extras import missing
+from mintage.schemes import SCHEMES
+
+try:
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+except ModuleNotFoundError as error:
+    raise missing(error, "arrow") from None
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+
+__all__ = [
+    "minted",
+    "minted_between",
+    "node_expr",
+    "node_of",
+    "parse",
+    "text",
+    "time_expr",
+    "time_of",
+    "with_id",
+]
+
+WINDOW = 256
+"""Rows that are parsed again where one of them is bad."""
+BLOCK = 1 << 14
+"""Rows that are worked on at a time, so that what is made of them on the way stays in a processor's cache."""
+SIGNED = (1 << 63) - 1
+TEXT_MAX = (1 << 31) - 1
+"""Bytes that the texts of an Arrow ``string`` array can have together."""
+
+
+# Filling.
+
+
+@cache
+def _default(name: str) -> Any:
+    scheme = SCHEMES[name]
+    # That of `new`, where it has a name; elsewhere one that is made as that was.
+    return getattr(scheme.module, "_default", None) or scheme.generator({})
+
+
+def generator_of(generator: object) -> Any:
+    """What mints: a generator itself, or the default one of a scheme's name or module.
+
+    :raises ArgumentError: it is none, such as a function or an expression, which an engine may call at will.
+    :raises ConfigError: ``config.policy``: no such scheme.
+    """
+    name = generator if isinstance(generator, str) else _module_of(generator)
+    if name is not None:
+        if name not in SCHEMES:
+            message = f"generator {name!a:.40} is not one of {', '.join(SCHEMES)}"
+            raise ConfigError(message, code="config.policy")
+        return _default(name)
+    if type(generator).__module__.partition(".")[0] != "mintage" or not hasattr(generator, "batch"):
+        message = (
+            f"generator must be one of mintage's, or a scheme's name, not {type_name(type(generator))}: "
+            "a column is filled by one batch, not by a function of its rows"
+        )
+        raise ArgumentError(message, code="argument.type")
+    return generator
+
+
+def _module_of(generator: object) -> str | None:
+    path = getattr(generator, "__spec__", None) and getattr(generator, "__name__", "")
+    return str(path).removeprefix("mintage.") if path and str(path).startswith("mintage.") else None
+
+
+def minted(generator: object, count: int, *, as_text: bool = False) -> pa.Array:
+    """A column of so many new IDs, of one ``batch``.
+
+    Integers are ``int64``, since not every engine has unsigned ones; IDs of bytes fixed-size binary, without an
+    extension type's name, which some readers do not know; others ``string``.
+
+    :param generator: one of mintage's, a :class:`~mintage.Sequence` among them; or the name or module of a scheme.
+    :param as_text: whether all are ``string``.
+    :raises ArgumentError: the generator is none.
+    :raises FieldError: ``field.range``: an ID of 64 bits, which no signed integer holds.
+    :raises MintError: as ``batch``.
+    """
+    source = generator_of(generator)
+    batch = source.batch(count) if count else ()
+    return _column(batch, source, as_text=as_text)
+
+
+def _column(batch: Any, source: Any, *, as_text: bool) -> pa.Array:
+    name = type(source).__module__.removeprefix("mintage.")
+    scheme = SCHEMES.get(name)
+    if name == "typeid" or (scheme is not None and scheme.is_text):
+        return pa.array([str(each) for each in batch], pa.string())
+    if scheme is None or scheme.has_layouts:
+        if scheme is None:  # a sequence's are ranges
+            parts = [np.arange(each.start, each.stop, each.step, dtype=np.int64) for each in batch]
+            values = np.concatenate(parts) if parts else np.empty(0, np.int64)
+        else:
+            values = _signed(np.frombuffer(batch, np.uint64) if len(batch) else np.empty(0, np.uint64))
+        column = pa.array(values)
+        return column.cast(pa.string()) if as_text else column
+    ids = batch if len(batch) else scheme.module.Array()
+    return _texts(ids.encode(), len(ids)) if as_text else _binary(ids, ids.SIZE)
+
+
+def _signed(values: Any) -> Any:
+    if len(values) and int(values.max()) > SIGNED:
+        message = f"snowflake {values.max()} has 64 bits, a column of signed integers holds up to {SIGNED}"
+        raise FieldError(message, code="field.range")
+    return values.view(np.int64)
+
+
+def _binary(data: Any, size: int) -> pa.Array:
+    buffer = pa.py_buffer(data)
+    return pa.FixedSizeBinaryArray.from_buffers(pa.binary(size), buffer.size // size, [None, buffer])
+
+
+def _texts(packed: Any, count: int) -> pa.Array:
+    """Texts that lie one behind the other, all of one length."""
+    kind, width = (pa.string(), "int32") if len(packed) <= TEXT_MAX else (pa.large_string(), "int64")
+    offsets: Any = np.arange(count + 1, dtype=width)
+    offsets *= len(packed) // count if count else 0
+    return pa.Array.from_buffers(kind, count, [None, pa.py_buffer(offsets), pa.py_buffer(packed)])
+
+
+def check_name(name: object, taken: Any) -> None:
+    """Refuses a name that a frame has already, or that is none.
+
+    :raises ArgumentError: it is not str.
+    :raises FieldError: ``field.format``: a column is called so.
+    """
+    if not isinstance(name, str):
+        raise ArgumentError(f"name must be str, not {type_name(type(name))}", code="argument.type")
+    if name in taken:
+        message = f"there is a column {name!a:.40} already: drop it, or give another name"
+        raise FieldError(message, code="field.format")
+
+
+def refused(frame: object, takes: str, hint: str = "") -> ArgumentError:
+    """The error for what is no frame of an engine; a plan of one is told apart, and what to do about it."""
+    lazily = ": it is a plan, which may run more than once, or in pieces, and each run would mint other IDs; " + hint
+    message = f"frame must be {takes}, not {type_name(type(frame))}{lazily if hint else ''}"
+    return ArgumentError(message, code="argument.type")
+
+
+def with_id(frame: Any, generator: object, name: str = "id", *, first: bool = True, as_text: bool = False) -> Any:
+    """A table or record batch with a column of new IDs, as many as it has rows, of one ``batch``.
+
+    :param frame: a ``pyarrow.Table`` or ``RecordBatch``; it stays as it is.
+    :param generator: as :func:`minted` takes it.
+    :param name: the new column's.
+    :param first: whether it comes before the others, or behind them.
+    :param as_text: whether the IDs are text; otherwise integers are ``int64``, and IDs of bytes fixed-size binary.
+    :raises ArgumentError: ``frame`` is neither, ``generator`` is none, or ``name`` is not str.
+    :raises FieldError: ``field.format``: there is a column of that name.
+    :raises MintError: as ``batch``.
+    """
+    if not isinstance(frame, (pa.Table, pa.RecordBatch)):
+        lazy = type(frame).__module__.partition(".")[0] == "pyarrow"
+        hint = "read it into a Table first, by read_all() or to_table()" if lazy and not _is_array(frame) else ""
+        raise refused(frame, "pyarrow.Table or RecordBatch", hint)
+    check_name(name, frame.schema.names)
+    column = minted(generator, frame.num_rows, as_text=as_text)
+    return frame.add_column(0 if first else frame.num_columns, pa.field(name, column.type, nullable=False), column)
+
+
+# Reading.
+
+
+def _is_array(column: object) -> bool:
+    return isinstance(column, (pa.Array, pa.ChunkedArray))
+
+
+def _mapped(column: Any, of: Callable[[Any, int], Any]) -> Any:
+    """What a function makes of each chunk and its first row's number."""
+    if hasattr(column, "__arrow_c_array__") and not _is_array(column):
+        column = pa.array(column)
+    if isinstance(column, pa.ChunkedArray):
+        row, chunks = 0, []
+        for chunk in column.chunks or [pa.array([], column.type)]:
+            chunks.append(of(chunk, row))
+            row += len(chunk)
+        return pa.chunked_array(chunks)
+    if not isinstance(column, pa.Array):
+        message = f"column must be a pyarrow Array or ChunkedArray, not {type_name(type(column))}"
+        raise ArgumentError(message, code="argument.type")
+    return of(column, 0)
+
+
+def _plain(chunk: Any) -> Any:
+    """Without a dictionary, an extension type, or views."""
+    if isinstance(chunk, pa.ExtensionArray):
+        chunk = chunk.storage
+    kind = chunk.type
+    if pa.types.is_dictionary(kind):
+        return _plain(chunk.dictionary_decode())
+    if kind == pa.binary_view():
+        return chunk.cast(pa.large_binary())
+    return chunk.cast(pa.large_string()) if kind == pa.string_view() else chunk
+
+
+def _wrong_type(chunk: Any, found: Shape, wanted: str) -> ArgumentError:
+    lost = " (missing values make pandas' int64 such a column: IDs beyond 2^53 are rounded; use Int64)"
+    hint = lost if pa.types.is_floating(chunk.type) and found.is_integer else ""
+    return ArgumentError(f"a column of {found.name} must be {wanted}, not {chunk.type}{hint}", code="argument.type")
+
+
+def _null_mask(chunk: Any) -> Any:
+    return chunk.is_null().to_numpy(zero_copy_only=False) if chunk.null_count else None
+
+
+def _first(bad: Any, chunk: Any) -> int | None:
+    """The first row of those that are marked, nulls left out."""
+    nulls = _null_mask(chunk)
+    if nulls is not None:
+        bad = bad & ~nulls
+    return int(bad.argmax()) if bad.any() else None
+
+
+def _first_other(lengths: Any, wanted: int, chunk: Any) -> int | None:
+    if pc.all(pc.equal(lengths, wanted), min_count=0).as_py():
+        return None
+    return _first(pc.not_equal(lengths, wanted).fill_null(False).to_numpy(zero_copy_only=False), chunk)
+
+
+def _integers(chunk: Any, row: int, found: Shape) -> Any:
+    """The bits of a column of integers.
+
+    :raises FieldError: ``field.range``: one outside the layout.
+    """
+    chunk = _plain(chunk)
+    if not pa.types.is_integer(chunk.type) or chunk.type.bit_width != 64:
+        raise _wrong_type(chunk, found, "int64")
+    raw = chunk.buffers()[1]
+    values = np.frombuffer(raw, np.uint64)[chunk.offset : chunk.offset + len(chunk)] if raw else np.empty(0, np.uint64)
+    most = found.kind.max
+    if most < (1 << 64) - 1 and len(values) and int(values.max()) > most:
+        bad = _first(values > most, chunk)
+        if bad is not None:
+            message = f"row {row + bad}: {chunk[bad]} is outside 0..{most} of {found.name}"
+            raise FieldError(message, code="field.range")
+    return values
+
+
+def _fixed(chunk: Any, row: int, found: Shape) -> Any:
+    """A column of IDs of bytes, as fixed-size binary.
+
+    :raises ParseError: ``parse.length``: one of another size.
+    """
+    chunk = _plain(chunk)
+    size = found.kind.size or 0
+    kind = chunk.type
+    if pa.types.is_fixed_size_binary(kind) and kind.byte_width == size:
+        return chunk
+    if not (pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind)):
+        raise _wrong_type(chunk, found, f"binary of {size} bytes")
+    if pa.types.is_fixed_size_binary(kind):
+        chunk = chunk.cast(pa.binary())
+    if (bad := _first_other(pc.binary_length(chunk), size, chunk)) is not None:
+        message = f"row {row + bad}: {found.name} has {size} bytes, not {len(chunk[bad].as_py())}"
+        raise ParseError(message, code="parse.length")
+    return chunk.cast(pa.binary(size))
+
+
+def _packed(chunk: Any, size: int) -> memoryview:
+    """The bytes of fixed-size binary."""
+    raw = chunk.buffers()[1]
+    return memoryview(raw)[chunk.offset * size : (chunk.offset + len(chunk)) * size] if raw else memoryview(b"")
+
+
+def _bits(data: Any, size: int, rows: int, run: Run) -> Callable[[slice], Any]:
+    """Some bits of packed big-endian IDs, as uint64."""
+    start = min((size * 8 - run.low - run.bits) // 8, size - 8)  # of 8 bytes that hold all of them
+    words = np.ndarray((rows,), ">u8", data, start, (size,)) if rows else np.empty(0, ">u8")
+    shift = np.uint64(run.low - (size - start - 8) * 8)
+    mask = np.uint64((1 << run.bits) - 1)
+
+    def read(block: slice) -> Any:
+        found = words[block].astype(np.uint64)
+        found >>= shift
+        found &= mask
+        return found
+
+    return read
+
+
+def _words(values: Any, number: Any) -> Callable[[slice], Any]:
+    """Some bits of integers."""
+    shift, mask = np.uint64(number.low), None if number.mask is None else np.uint64(number.mask)
+
+    def read(block: slice) -> Any:
+        found = values[block] >> shift
+        if mask is not None:
+            found &= mask
+        return found
+
+    return read
+
+
+_DIGITS = np.full(256, 255, np.uint8)
+for _character in "0123456789abcdefghijklmnopqrstuvwxyz":
+    _DIGITS[ord(_character)] = int(_character, 36)
+
+
+def _digit(digits: Any, size: int, run: Run) -> Callable[[slice], Any]:
+    """A character of packed texts, as the number that it is the digit of."""
+    at = size - 1 - run.low // 8
+    return lambda block: digits[block, at].astype(np.uint64)
+
+
+def _summed(rows: int, terms: list[tuple[Callable[[slice], Any], int]], base: int) -> Any:
+    """The sum of numbers times their weights, and of a base: modulo 2^64, as int64."""
+    out = np.empty(rows, np.uint64)
+    for start in range(0, rows, BLOCK):
+        block = slice(start, start + BLOCK)
+        into = out[block]
+        (read, weight), *others = terms
+        numbers_ = read(block)
+        if weight != 1:
+            numbers_ *= np.uint64(weight)
+        np.add(numbers_, np.uint64(base % (1 << 64)), out=into)
+        for read, weight in others:
+            numbers_ = read(block)
+            numbers_ *= np.uint64(weight)
+            into += numbers_
+    return out.view(np.int64)
+
+
+def _check_fixed(chunk: Any, row: int, found: Shape, data: Any, size: int) -> None:
+    """Refuses an ID of another format, as far as its bits tell.
+
+    :raises ParseError: ``parse.unknown``.
+    """
+    for run, value in found.fixed():
+        read = _bits(data, size, len(chunk), run)
+        for start in range(0, len(chunk), BLOCK):
+            bad = read(slice(start, start + BLOCK)) != value
+            if bad.any() and (at := _first(bad, chunk[start : start + BLOCK])) is not None:
+                raise ParseError(
+                    f"row {row + start + at}: {_shown(chunk[start + at])} is no {found.name}", code="parse.unknown"
+                )
+
+
+def _shown(value: Any) -> str:
+    plain = value.as_py()
+    return plain.hex() if isinstance(plain, bytes) else f"{plain!a:.40}"
+
+
+def _terms(
+    chunk: Any, row: int, found: Shape, runs: tuple[Run, ...]
+) -> tuple[Any, list[tuple[Callable[[slice], Any], int]]]:
+    """The checked column, and how its fields are read."""
+    if found.is_integer:
+        values = _integers(chunk, row, found)
+        return chunk, [(_words(values, number), number.weight) for number in numbers(found, runs)]
+    if found.is_text:
+        chunk, data, size = _text_rows(chunk, row, found)
+        digits = _DIGITS[np.frombuffer(data, np.uint8).reshape(len(chunk), size)]
+        bad = (digits == 255).any(axis=1)
+        if bad.any() and (at := _first(bad, chunk)) is not None:
+            message = f"row {row + at}: {_shown(chunk[at])} is no {found.name}"
+            raise ParseError(message, code="parse.unknown")
+        _check_fixed(chunk, row, found, data, size)
+        return chunk, [(_digit(digits, size, run), run.weight) for run in runs]
+    chunk = _fixed(chunk, row, found)
+    size = chunk.type.byte_width
+    data = _packed(chunk, size)
+    _check_fixed(chunk, row, found, data, size)
+    return chunk, [(_bits(data, size, len(chunk), run), run.weight) for run in runs]
+
+
+def _finished(values: Any, chunk: Any, kind: Any) -> Any:
+    made = pa.array(values, mask=_null_mask(chunk)) if chunk.null_count else pa.array(values)
+    return made.view(kind)
+
+
+def time_of(column: Any, scheme: Scheme) -> Any:
+    """When the IDs of a column were minted, by what they say: instants in UTC, floored to the scheme's tick.
+
+    They are ``timestamp("ms", "UTC")``, or ``"ns"`` where ticks are shorter than a millisecond, as those of UUIDs of
+    versions 1 and 6.
+
+    :param column: a ``pyarrow.Array`` or ``ChunkedArray`` of integers of 64 bits, of binary or of text, as the IDs
+        are; nulls stay null.
+    :param scheme: a scheme's name, a format's such as ``"uuid v6"``, a layout's, or a layout.
+    :raises ArgumentError: a column of another type.
+    :raises FieldError: ``field.format``: such IDs hold no time; ``field.range``: an integer outside its layout;
+        ``time.range``: an instant that 64 bits of nanoseconds cannot hold. It names the first such row.
+    :raises ParseError: ``parse.length``, ``parse.unknown``: what is no such ID, with the first such row.
+    """
+    found = shape(scheme)
+    found.clock()  # or there is none, whatever the column
+    return _mapped(column, lambda chunk, row: _times(chunk, row, found))
+
+
+def _times(chunk: Any, row: int, found: Shape) -> Any:
+    if found.is_text:
+        found = found.of_length(pc.max(pc.binary_length(_checked_text(chunk, found))).as_py() or 0)
+    clock = found.clock()
+    checked, terms = _terms(chunk, row, found, clock.runs)
+    values = _summed(len(checked), terms, clock.base)
+    if clock.unit == "ns":
+        # What is beyond the 64 bits of nanoseconds has come round, and is far from what microseconds say.
+        ticks = _summed(len(checked), [(read, weight // 100) for read, weight in terms], clock.base // 100)
+        bad = ticks != values // 100
+        if bad.any() and (at := _first(bad, checked)) is not None:
+            message = f"row {row + at}: {_shown(checked[at])} is of a time before 1677 or after 2262"
+            raise FieldError(message, code="time.range")
+    return _finished(values, checked, pa.timestamp(clock.unit, "UTC"))
+
+
+def node_of(column: Any, scheme: Scheme) -> Any:
+    """Which node minted the IDs of a column: ``int64``, of all fields of that role together, the highest first.
+
+    :raises FieldError: ``field.format``: such IDs hold no node number; and as :func:`time_of`.
+    :raises MintError: as :func:`time_of`.
+    """
+    found = shape(scheme)
+    runs = found.nodes()
+
+    def nodes(chunk: Any, row: int) -> Any:
+        checked, terms = _terms(chunk, row, found, runs)
+        return _finished(_summed(len(checked), terms, 0), checked, pa.int64())
+
+    return _mapped(column, nodes)
+
+
+def text(column: Any, scheme: Scheme) -> Any:
+    """The text of each ID of a column, as ``string``; nulls stay null.
+
+    :raises MintError: as :func:`time_of`.
+    """
+    found = shape(scheme)
+
+    def texts(chunk: Any, row: int) -> Any:
+        if found.is_text:
+            return _plain(_checked_text(chunk, found)).cast(pa.string())
+        if found.is_integer:
+            values = pa.array(_integers(chunk, row, found), mask=_null_mask(chunk))
+            return values.cast(pa.string())
+        chunk = _fixed(chunk, row, found)
+        made = _texts(_written(found, _packed(chunk, chunk.type.byte_width)), len(chunk))
+        return pc.if_else(chunk.is_valid(), made, None) if chunk.null_count else made
+
+    return _mapped(column, texts)
+
+
+def _written(found: Shape, packed: memoryview) -> Any:
+    """The texts of packed IDs, packed."""
+    array, length = found.kind.scheme.module.Array, found.kind.length
+    rows = len(packed) // array.SIZE
+    out = np.empty(rows * length, np.uint8)
+    for start in range(0, rows, BLOCK):
+        ids = array(packed[start * array.SIZE : (start + BLOCK) * array.SIZE])
+        out[start * length : (start + BLOCK) * length] = np.frombuffer(ids.encode(), np.uint8)
+    return out
+
+
+# Parsing.
+
+
+def _checked_text(chunk: Any, found: Shape) -> Any:
+    chunk = _plain(chunk)
+    if not (pa.types.is_string(chunk.type) or pa.types.is_large_string(chunk.type)):
+        raise _wrong_type(chunk, found, "text")
+    return chunk
+
+
+def _text_rows(chunk: Any, row: int, found: Shape) -> tuple[Any, Any, int]:
+    """Texts of a text scheme, packed: all as long as the format says."""
+    chunk = _checked_text(chunk, found)
+    lengths = pc.binary_length(chunk)
+    size = found.format.bits // 8
+    if (bad := _first_other(lengths, size, chunk)) is not None:
+        message = f"row {row + bad}: {_shown(chunk[bad])} has {lengths[bad]} characters, {found.name} has {size}"
+        raise ParseError(message, code="parse.length")
+    return chunk, _packed_text(chunk, "0" * size), size
+
+
+def _packed_text(chunk: Any, filler: str) -> memoryview:
+    """Texts of one length, one behind the other; a filler where there is none."""
+    if not len(chunk):
+        return memoryview(b"")
+    if chunk.null_count:
+        chunk = chunk.fill_null(filler)
+    _, offsets, data = chunk.buffers()
+    width = np.int64 if pa.types.is_large_string(chunk.type) else np.int32
+    start = int(np.frombuffer(offsets, width)[chunk.offset])
+    return memoryview(data)[start : start + len(chunk) * len(filler)]
+
+
+def parse(column: Any, scheme: Scheme, *, errors: Literal["raise", "null"] = "raise") -> Any:
+    """The IDs of a column of text, in the scheme's usual form.
+
+    They are fixed-size binary, ``int64`` of integers, and stay text where IDs are text; nulls stay null.
+
+    :param errors: ``"raise"`` refuses the column at the first text that is no ID; ``"null"`` makes such texts null.
+    :raises ArgumentError: a column of another type.
+    :raises ConfigError: ``config.policy``: ``errors`` is neither.
+    :raises ParseError: the number of the first bad row, with its text and what is wrong with it.
+    """
+    if errors not in ("raise", "null"):
+        message = f"errors must be 'raise' or 'null', not {errors!a:.40}"
+        raise ConfigError(message, code="config.policy")
+    found = shape(scheme)
+
+    def kept(chunk: Any, bad: Any, row: int) -> Any:
+        """A chunk in which what is bad is null."""
+        if not bad.any():
+            return chunk
+        if errors == "raise":
+            raise _refusal(chunk, int(bad.argmax()), row, found)
+        return pc.if_else(pa.array(bad), None, chunk)
+
+    def parsed(chunk: Any, row: int) -> Any:
+        chunk = _checked_text(chunk, found)
+        bad = _misfits(chunk, found)
+        if errors == "raise" and bad.any():
+            parsed(chunk[: int(bad.argmax())], row)  # of which one may be bad in another way
+        chunk = kept(chunk, bad, row)
+        if found.is_text:
+            return chunk.cast(pa.string())
+        if found.is_integer:
+            return pa.array(chunk.fill_null("0").cast(pa.int64()).to_numpy(), mask=_null_mask(chunk))
+        filler = str(found.kind.read(bytes(found.kind.size or 0)))
+        data, bad = _read(found, _packed_text(chunk, filler), len(filler), len(chunk))
+        chunk = kept(chunk, bad, row)
+        ids = _binary(data, found.kind.size or 0)
+        return pc.if_else(chunk.is_valid(), ids, None) if chunk.null_count else ids
+
+    return _mapped(column, parsed)
+
+
+def _misfits(chunk: Any, found: Shape) -> Any:
+    """Which texts are no ID, as far as that can be told at once; no null is."""
+    if found.is_text:
+        return np.array([each is not None and not _is_id(each, found) for each in chunk.to_pylist()], bool)
+    if found.is_integer:
+        most = str(min(found.kind.max, SIGNED))
+        digits = pc.match_substring_regex(chunk, f"^[0-9]{{1,{len(most)}}}$")
+        # Of equally many digits, text is in the order of numbers.
+        large = pc.and_(pc.equal(pc.binary_length(chunk), len(most)), pc.greater(chunk, most))
+        bad = pc.or_(pc.invert(digits), large)
+    else:
+        bad = pc.not_equal(pc.binary_length(chunk), found.kind.length)
+    return bad.fill_null(False).to_numpy(zero_copy_only=False)
+
+
+def _is_id(value: str, found: Shape) -> bool:
+    try:
+        found.kind.read(value)
+    except MintError:
+        return False
+    return True
+
+
+def _read(found: Shape, packed: memoryview, length: int, rows: int) -> tuple[Any, Any]:
+    """The bytes of packed texts, and which of them are no ID."""
+    array = found.kind.scheme.module.Array
+    data, bad = np.empty(rows * array.SIZE, np.uint8), np.zeros(rows, bool)
+    start, step = 0, BLOCK
+    while start < rows:
+        stop = min(start + step, rows)
+        try:
+            ids = array.parse(packed[start * length : stop * length])
+        except ParseError as error:
+            stop = start + (error.position or 0) // length
+            bad[stop] = True
+            step = WINDOW
+            ids = array.parse(packed[start * length : stop * length])
+        data[start * array.SIZE : stop * array.SIZE] = np.frombuffer(ids, np.uint8)
+        start = stop + int(bad[stop : stop + 1].any())
+    return data, bad
+
+
+def _refusal(chunk: Any, at: int, row: int, found: Shape) -> ParseError:
+    value = chunk[at].as_py()
+    code, position, why = "parse.unknown", None, f"is no {found.name} in the form that parse reads"
+    try:
+        found.kind.read(value)
+    except ParseError as error:
+        code, position, why = error.code, error.position, str(error)
+    except MintError as error:
+        why = str(error)
+    return ParseError(f"row {row + at}: {value!a:.40}: {why}", code=code, position=position)
+
+
+# Expressions.
+
+
+def _added(layout: Scheme, column: str, which: Literal["time", "node"]) -> tuple[Any, Clock]:
+    found = layout_of(layout)
+    clock = found.clock() if which == "time" else Clock("ms", 0, found.nodes())
+    made = None
+    for low, mask, weight in numbers(found, clock.runs):
+        term = pc.shift_right(pc.field(column), low) if low else pc.field(column)
+        term = term if mask is None else pc.bit_wise_and(term, pa.scalar(mask, pa.int64()))
+        term = term if weight == 1 else pc.multiply(term, weight)
+        made = term if made is None else pc.add(made, term)
+    return (pc.add(made, clock.base) if clock.base else made), clock
+
+
+def time_expr(layout: Scheme, column: str = "id") -> Any:
+    """When the integers of a column were minted, as an expression of Arrow's own: for a dataset's scanner and filters.
+
+    :param layout: ``"snowflake"``, the name of a layout, or a :class:`~mintage.snowflake.Layout`.
+    :param column: the name of a column of ``int64``.
+    :returns: a ``pyarrow.compute.Expression`` of ``timestamp("ms", "UTC")``.
+    :raises ConfigError: ``config.policy``: no such layout of integers.
+    """
+    made, clock = _added(layout, column, "time")
+    return made.cast(pa.timestamp(clock.unit, "UTC"))
+
+
+def node_expr(layout: Scheme, column: str = "id") -> Any:
+    """Which node minted the integers of a column, as an expression of Arrow's own.
+
+    :raises ConfigError: as :func:`time_expr`.
+    :raises FieldError: ``field.format``: the layout has no node number.
+    """
+    return _added(layout, column, "node")[0]
+
+
+def minted_between(scheme: Scheme, column: str, start: datetime | int, end: datetime | int) -> Any:
+    """A condition on a column of IDs: minted at ``start`` or later, and before ``end``.
+
+    It compares the column with two IDs, so a dataset's files, row groups and partitions outside are not read.
+
+    :param scheme: a name, or a layout; the column holds integers, binary or text, as the scheme's IDs are.
+    :returns: a ``pyarrow.compute.Expression``.
+    :raises FieldError: as :func:`mintage.ext.columns.bounds`.
+    """
+    low, high = bounds(scheme, start, end)
+    return (pc.field(column) >= low) & (pc.field(column) < high)
