@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from benchmarks.formats import FORMATS
+from benchmarks.frames import FRAMES
 from benchmarks.row import UUID7, UUID7_NAME, Bar, Row, Unit, at_least, at_most, beside_uuid7, call, each, new
 from benchmarks.servers import (
     DurableRedis,
@@ -402,6 +403,7 @@ ROWS: tuple[Row, ...] = (
         note="Added to `python -c pass`.",
     ),
     *FORMATS,
+    *FRAMES,
     *SERVICE,
     # Without a bar: other peers, and the floors under any function that Python calls.
     *(

@@ -29,6 +29,8 @@ nitpick_ignore_regex = [
     ),
     # Type variables, and protocols that nobody needs by name.
     (r"py:.*", r"mintage\.\w+\.(T|_Source)"),
+    # Engines of columns, and the aliases of mintage.ext.columns, which its page explains.
+    (r"py:.*", r"(pyarrow|pa|pandas|pd|polars|pl|_?duckdb)\..*|Scheme|Dialect"),
 ]
 
 myst_enable_extensions = ["colon_fence", "deflist"]

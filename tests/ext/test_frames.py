@@ -895,7 +895,13 @@ def test_ray_63974_two_columns_of_one_generator_differ(engine: Engine) -> None:
     assert not {*engine.values(frame, "first")} & {*engine.values(frame, "second")}
 
 
-def test_doris_48103_each_use_of_a_relation_sees_the_same_ids() -> None:
+def test_doris_48103_two_equal_calls_are_two_sets_of_ids(engine: Engine) -> None:
+    frame = engine.frame(item=["pen"] * 100)
+    one, other = (engine.values(engine.module.with_id(frame, "sno"), "id") for _ in range(2))
+    assert not {*one} & {*other}
+
+
+def test_each_use_of_a_relation_sees_the_same_ids() -> None:
     connection = duckdb.connect()
     orders = in_duckdb.with_id(connection.sql("SELECT range AS item, random() AS price FROM range(100)"), "sno")
     first = orders.fetchall()

@@ -7,7 +7,7 @@ needed for it.
 >>> from datetime import datetime, timezone
 >>> may, june = datetime(2024, 5, 1, tzinfo=timezone.utc), datetime(2024, 6, 1, tzinfo=timezone.utc)
 >>> sql_minted_between("snowflake", "id", may, june, "sqlite")
-'("id" >= 1235017845964800000 AND "id" < 1246251720499200000)'
+'("id" >= 1235017845964800000 AND "id" < 1246251869798400000)'
 """
 
 from __future__ import annotations

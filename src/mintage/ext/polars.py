@@ -53,7 +53,7 @@ def with_id(
         hint = "call collect() first, and with_id on what it returns" if lazy else ""
         raise arrow.refused(frame, "polars.DataFrame", hint)
     arrow.check_name(name, frame.columns)
-    column = _series(name, arrow.minted(generator, frame.height, as_text=as_text))
+    column = _series(name, arrow.minted(generator, frame.height, as_text=as_text, views=True))
     return _inserted(frame, column, first=first)
 
 
@@ -65,8 +65,7 @@ def _inserted(frame: pl.DataFrame, column: pl.Series, *, first: bool) -> pl.Data
 
 def _series(name: str, column: Any) -> pl.Series:
     if pa.types.is_fixed_size_binary(column.type):
-        # The views of which Polars' Binary is made, so that it copies nothing.
-        column = column.cast(pa.binary()).cast(pa.binary_view())
+        column = column.cast(pa.binary())
     return pl.Series(name, column)
 
 
