@@ -580,7 +580,7 @@ def test_asyncio_has_the_same_types(request: pytest.FixtureRequest, tmp_path: Pa
 
 
 @on_each_database
-def test_sqlalchemy_10787_a_missing_row_of_an_outer_join_is_none(driver: str, engine: Engine) -> None:
+def test_a_missing_row_of_an_outer_join_is_none(driver: str, engine: Engine) -> None:
     Base.metadata.create_all(engine)
     with Session(engine) as session:
         session.add(Order())
