@@ -10,12 +10,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 from uuid import UUID
 
 from mintage import ksuid, locality, objectid, sandflake, sno, snowflake, ulid, uuid, xid
-from mintage.casting import cast, type_name
+from mintage.casting import type_name
 from mintage.errors import ArgumentError, ConfigError
+from mintage.ext.forms import WRITERS, Form, form_of, reader
 from mintage.ext.kinds import KINDS, Kind
 from mintage.extras import missing
 from mintage.formats import LAYOUTS, read_layout, write_layout
@@ -54,9 +55,6 @@ __all__ = [
 ]
 
 T = TypeVar("T")
-Form = Literal["bytes", "uuid", "text"]
-"""What a column holds: the bytes of IDs, their form as a UUID, or their usual text."""
-
 _MYSQL: Final = ("mysql", "mariadb")
 
 
@@ -157,7 +155,7 @@ class IDType(types.TypeDecorator[T]):
         return lambda value: _literal(written(checked(value)), name)
 
     def result_processor(self, dialect: Dialect, coltype: Any) -> Callable[[Any], T | None]:  # noqa: ARG002
-        read = self._read
+        read = self._reader()
         return lambda value: None if value is None else read(value)
 
     def _checked(self, value: Any) -> Any:
@@ -172,9 +170,9 @@ class IDType(types.TypeDecorator[T]):
         """What makes of an ID what the database is sent."""
         raise NotImplementedError
 
-    def _read(self, value: Any) -> T:
-        """The ID of what a driver returned."""
-        raise NotImplementedError
+    def _reader(self) -> Callable[[Any], Any]:
+        """What makes an ID of what a driver returned: the class itself, where that is Python's own."""
+        return self.kind.python
 
 
 def _literal(value: object, dialect: str) -> str:
@@ -212,25 +210,17 @@ class _BinaryIDType(IDType[T]):
     :raises ConfigError: ``config.form``: there is no such form of these IDs.
     """
 
-    usual: ClassVar[Form] = "bytes"
     form: Form
 
     def __init__(self, form: Form | None = None) -> None:
         super().__init__()
-        form = self.usual if form is None else form
-        forms = [each for each in get_args(Form) if each != "uuid" or self._has_uuid]
-        if form not in forms:
-            raise ConfigError(f"form must be one of {', '.join(forms)}, not {form!r:.40}", code="config.form")
-        self.form = form
-        if form == "text":
+        self.form = form_of(self.kind, form)
+        if self.form == "text":
             self.impl = self.impl_instance = types.CHAR(self.kind.length)
 
-    @property
-    def _has_uuid(self) -> bool:
-        return self.kind.size == 16 or hasattr(self.kind.python, "as_uuid")
-
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({'' if self.form == self.usual else f'form={self.form!r}'})"
+        usual = self.form == form_of(self.kind, None)
+        return f"{type(self).__name__}({'' if usual else f'form={self.form!r}'})"
 
     def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
         if self.form == "text":
@@ -248,35 +238,18 @@ class _BinaryIDType(IDType[T]):
         return _Bytes(size)
 
     def _writer(self, dialect: str, /) -> Callable[[Any], Any]:
-        if self.form == "text":
-            return str
-        if self.form == "bytes":
-            return bytes
-        return _as_uuid if dialect == "postgresql" else _as_uuid_bytes
+        if self.form == "uuid" and dialect != "postgresql":
+            return lambda one: WRITERS["uuid"](one).bytes
+        return WRITERS[self.form]
 
-    def _read(self, value: Any) -> T:
-        made: Any = self.kind.python
-        if isinstance(value, str) and self.form == "text":
-            return made.parse(value)  # type: ignore[no-any-return]
-        if self.form == "uuid":
-            # Drivers that do not know UUIDs return their text, and databases that do not, their bytes.
-            whole = (
-                value
-                if isinstance(value, UUID)
-                else UUID(value)
-                if isinstance(value, str)
-                else UUID(bytes=bytes(value))
-            )
-            return cast(whole, made)  # type: ignore[no-any-return]
-        return made(value)  # type: ignore[no-any-return]
-
-
-def _as_uuid(id: Any) -> UUID:
-    return cast(id, UUID)
-
-
-def _as_uuid_bytes(id: Any) -> bytes:
-    return cast(id, UUID).bytes
+    def _reader(self) -> Callable[[Any], Any]:
+        read = reader(self.kind.python)
+        if self.form != "uuid":
+            return read
+        # Drivers that do not know UUIDs return their text, and databases that do not, their bytes.
+        return lambda value: read(
+            value if isinstance(value, UUID) else UUID(value) if isinstance(value, str) else UUID(bytes=bytes(value))
+        )
 
 
 class SnoType(_BinaryIDType[sno.ID]):
@@ -291,7 +264,6 @@ class LocalityType(_BinaryIDType[locality.ID]):
 
     cache_ok = True
     kind = KINDS["locality"]
-    usual = "uuid"
 
 
 class UUIDType(_BinaryIDType[uuid.ID]):
@@ -299,7 +271,6 @@ class UUIDType(_BinaryIDType[uuid.ID]):
 
     cache_ok = True
     kind = KINDS["uuid"]
-    usual = "uuid"
 
 
 class ULIDType(_BinaryIDType[ulid.ID]):
@@ -388,9 +359,6 @@ class SnowflakeType(IDType[int]):
     def _writer(self, dialect: str, /) -> Callable[[Any], Any]:
         return "{:020}".format if self._is_wide and dialect == "sqlite" else int
 
-    def _read(self, value: Any) -> int:
-        return int(value)
-
 
 @event.listens_for(SnowflakeType, "after_parent_attach", propagate=True)
 def _never_count_up(_: SnowflakeType, column: Column[Any]) -> None:
@@ -416,9 +384,6 @@ class _TextIDType(IDType[str]):
 
     def _writer(self, _: str, /) -> Callable[[Any], Any]:
         return str
-
-    def _read(self, value: Any) -> str:
-        return str(value)
 
 
 class NanoIDType(_TextIDType):
