@@ -51,6 +51,8 @@ class Scheme(NamedTuple):
     """As in ``mintage.NAME``, ``mintage new NAME``, ``/v1/ids/NAME`` and ``MINT NAME``."""
     title: str
     """How class names of it begin, as in ``ULIDType`` and ``ULIDField``."""
+    example: str
+    """The text of an ID, for documentation."""
     options: tuple[Option, ...] = ()
     max_meta: int = 0
     """The largest metabyte that ``batch`` takes for its IDs, or 0 where they have none."""
@@ -109,6 +111,7 @@ SCHEMES: Final = {
         Scheme(
             "sno",
             "Sno",
+            "brpk4q72xwf2m63l",
             (
                 Option("meta", "the metabyte", "0..255"),
                 Option("partition", "where they are minted", "0..65535"),
@@ -118,6 +121,7 @@ SCHEMES: Final = {
         Scheme(
             "snowflake",
             "Snowflake",
+            "454947766275222906",
             (
                 _NODE,
                 Option("layout", "one of 'mintage schemes', or name:bits pairs, high to low", "LAYOUT", ()),
@@ -129,30 +133,41 @@ SCHEMES: Final = {
         Scheme(
             "locality",
             "Locality",
+            "54321000-1092-ba1b-2c3d-019b76daa800",
             (Option("mode", "how counters are written (default: variable)", None, ("variable", "sequential")),),
         ),
         Scheme(
             "uuid",
             "UUID",
+            "017f22e2-79b0-7cc3-98c4-dc0c0c07398f",
             (_NODE, Option("version", "1, 4, 6 or 7 (default: 7)", "VERSION")),
             layouts=("v7", "v4", "v1", "v6"),
         ),
-        Scheme("ulid", "ULID", (_NODE,)),
-        Scheme("ksuid", "KSUID", (_NODE,)),
-        Scheme("xid", "XID", (_NODE,)),
-        Scheme("objectid", "ObjectID", (Option("process", "what stands for the process", "N"),)),
-        Scheme("sandflake", "Sandflake", (Option("worker", "the worker's number", "N"),)),
+        Scheme("ulid", "ULID", "01ARZ3NDEKTSV4RRFFQ69G5FAV", (_NODE,)),
+        Scheme("ksuid", "KSUID", "0ujtsYcgvSTl8PAuAdqWYSMnLOv", (_NODE,)),
+        Scheme("xid", "XID", "9m4e2mr0ui3e8a215n4g", (_NODE,)),
+        Scheme(
+            "objectid", "ObjectID", "507f1f77bcf86cd799439011", (Option("process", "what stands for the process", "N"),)
+        ),
+        Scheme("sandflake", "Sandflake", "05E4ECYW2G0G40R40000A1G710", (Option("worker", "the worker's number", "N"),)),
         Scheme(
             "nanoid",
             "NanoID",
+            "V1StGXR8_Z5jdHi6B-myT",
             (
                 Option("size", "how many characters (default: 21)", "N"),
                 Option("alphabet", "the characters, each once (default: A-Za-z0-9_-)", "CHARACTERS", ()),
             ),
             is_text=True,
         ),
-        Scheme("cuid", "CUID", is_text=True),
-        Scheme("cuid2", "CUID2", (Option("length", "how many characters, 2 to 32 (default: 24)", "N"),), is_text=True),
+        Scheme("cuid", "CUID", "ch72gsb320000udocl363eofy", is_text=True),
+        Scheme(
+            "cuid2",
+            "CUID2",
+            "tz4a98xxat96iws9zmbrgj3a",
+            (Option("length", "how many characters, 2 to 32 (default: 24)", "N"),),
+            is_text=True,
+        ),
     )
 }
 NAMES: Final = tuple(SCHEMES)

@@ -8,6 +8,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from mintage._core import as_function
 from mintage._core.snowflake import (
     DEFAULT,
@@ -23,6 +25,7 @@ from mintage._core.snowflake import (
     node_from_macs,
     to_lines,
 )
+from mintage.errors import ArgumentError
 
 __all__ = [
     "DEFAULT",
@@ -35,10 +38,71 @@ __all__ = [
     "Generator",
     "Layout",
     "Parts",
+    "Str",
     "new",
     "node_from_macs",
     "to_lines",
 ]
+
+if TYPE_CHECKING:
+    from typing import Self
+
+
+class Str:
+    """Says of an ``int`` that it is an ID of a layout, and **text in JSON**, as JavaScript would round the number.
+
+    Str(layout=DEFAULT)
+
+    For Pydantic, and what is built on it: ``Annotated[int, Str()]`` takes an int or its digits, checks it against the
+    layout, is an int in Python and its digits in JSON. bool and float are refused.
+
+    :param layout: the layout whose integers it takes.
+    :raises ArgumentError: ``layout`` is not a Layout.
+    """
+
+    __slots__ = ("_layout",)
+
+    def __init__(self, layout: Layout = DEFAULT) -> None:
+        if not isinstance(layout, Layout):
+            message = f"layout must be a Layout, not {type(layout).__name__}"
+            raise ArgumentError(message, code="argument.type")
+        self._layout = layout
+
+    @property
+    def layout(self) -> Layout:
+        """The layout whose integers it takes."""
+        return self._layout
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any, /) -> Any:
+        """How Pydantic reads and writes such integers: see :mod:`mintage.ext.pydantic`.
+
+        :raises ModuleNotFoundError: pydantic is not installed.
+        """
+        from mintage.ext.pydantic import core_schema_of
+
+        return core_schema_of(self, source, handler)
+
+    def __get_pydantic_json_schema__(self, schema: Any, handler: Any, /) -> dict[str, Any]:
+        """The JSON schema of its digits.
+
+        :raises ModuleNotFoundError: pydantic is not installed.
+        """
+        from mintage.ext.pydantic import json_schema_of
+
+        return json_schema_of(self, schema, handler)
+
+    def __eq__(self, other: object) -> bool:
+        return self._layout == other._layout if isinstance(other, Str) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash((Str, self._layout))
+
+    def __reduce__(self) -> tuple[type[Self], tuple[Layout]]:
+        return type(self), (self._layout,)
+
+    def __repr__(self) -> str:
+        return f"snowflake.Str({self._layout!r})"
+
 
 # Not a Python function around the method: the call is the hot path.
 _default = Generator()

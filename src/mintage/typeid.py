@@ -105,6 +105,26 @@ class ID:
     def __hash__(self) -> int:
         return hash((self._prefix, self._raw))
 
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any, /) -> Any:
+        """How Pydantic reads and writes IDs: see :mod:`mintage.ext.pydantic`.
+
+        :raises ModuleNotFoundError: pydantic is not installed.
+        """
+        from mintage.ext.pydantic import core_schema_of
+
+        return core_schema_of(cls, source, handler)
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: Any, handler: Any, /) -> dict[str, Any]:
+        """The JSON schema of an ID's text.
+
+        :raises ModuleNotFoundError: pydantic is not installed.
+        """
+        from mintage.ext.pydantic import json_schema_of
+
+        return json_schema_of(cls, schema, handler)
+
     def __reduce__(self) -> tuple[type[ID], tuple[str, bytes]]:
         return ID, (self._prefix, self._raw)
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 from array import array
 from datetime import datetime
 from itertools import islice
-from typing import TYPE_CHECKING, Literal, assert_type
+from typing import TYPE_CHECKING, Annotated, Literal, assert_type
 from uuid import UUID
 
+from pydantic import BaseModel
+
 import mintage
-from mintage import AsyncClient, Client, errors, locality, sno, snowflake
+from mintage import AsyncClient, Client, errors, locality, sno, snowflake, typeid, ulid
 from mintage.anatomy import Anatomy
+from mintage.ext.pydantic import NanoID, Snowflake, TypeID
 from mintage.testing import ManualClock
 
 if TYPE_CHECKING:
@@ -137,6 +140,23 @@ def snowflakes(now: datetime) -> None:
         assert_type(generator.layout, snowflake.Layout)
     assert_type(snowflake.node_from_macs(["0A1B2C3D4E5F"]), int)
     assert_type(snowflake.to_lines(generator.batch(1)), bytes)
+
+
+def models() -> None:
+    class Order(BaseModel):
+        id: sno.ID
+        customer: Annotated[int, snowflake.Str(snowflake.DISCORD)]
+        seller: Annotated[typeid.ID, TypeID("user")]
+        token: NanoID
+        by: dict[ulid.ID, Snowflake] = {}
+
+    order = Order(id=sno.new(), customer=1, seller=typeid.new("user"), token="V1StGXR8_Z5jdHi6B-myT")
+    assert_type(order.id, sno.ID)
+    assert_type(order.customer, int)
+    assert_type(order.seller, typeid.ID)
+    assert_type(order.token, str)
+    assert_type(order.by, dict[ulid.ID, int])
+    assert_type(snowflake.Str().layout, snowflake.Layout)
 
 
 def localities(minted: locality.ID) -> None:

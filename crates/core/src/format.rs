@@ -4,7 +4,7 @@
 //! An ID is an unsigned number of fixed width, kept as big-endian bytes: some are wider than any integer of the machine's.
 //! Formats without a binary form (cuid, cuid2, nanoid) are the bytes of their ASCII text.
 
-use crate::codec::positional::{Alphabet, Digits, LONGEST};
+use crate::codec::positional::{Alphabet, BASE10, Digits, LONGEST, MOST_BYTES, class, repeated};
 use crate::layout::Field;
 use crate::units::{Timescale, UnixMs};
 use std::fmt;
@@ -157,6 +157,20 @@ impl<'a> Part<'a> {
             Only::Is(value) => self.number(raw) == Some(value),
             Only::Within(first, end) => self.number(raw).is_some_and(|number| (first..end).contains(&number)),
         }
+    }
+
+    /// A regular expression of each of its characters. What is allowed of a number of several is told by the first.
+    fn patterns(&self, alphabet: &Alphabet) -> Vec<String> {
+        let (below, characters) = (self.bits - 8, alphabet.characters());
+        let lowest = (0..below / 8).fold(0, |lowest, _| lowest << 8 | u128::from(characters[0]));
+        let mut sorted = characters.to_vec();
+        sorted.sort_unstable();
+        let mut patterns = vec![class(&sorted); self.bits as usize / 8];
+        if self.only != Only::Any {
+            sorted.retain(|&first| self.allows(u128::from(first) << below | lowest));
+            patterns[0] = class(&sorted);
+        }
+        patterns
     }
 
     /// How many values it can have.
@@ -512,6 +526,28 @@ impl<'a> Format<'a> {
     #[must_use]
     pub fn write(&self, id: &[u8]) -> String {
         self.texts.first().map_or_else(|| bits_of(id, 0, self.bits()).to_string(), |text| text.write(id))
+    }
+
+    /// A regular expression of exactly what its class's parser takes, without anchors: its canonical text in any way of writing
+    /// that, whatever the bits. Where IDs are text alone, there is no such class, and it is what [`Self::read`] takes.
+    #[must_use]
+    pub fn pattern(&self) -> String {
+        match self.texts.first() {
+            Some(Text::Digits(digits) | Text::Borrowed(digits) | Text::Held(digits, _)) => {
+                digits.pattern(&[0xff; MOST_BYTES][..self.size()])
+            }
+            Some(Text::Characters(_, alphabet)) => {
+                repeated(&self.parts.iter().flat_map(|part| part.patterns(alphabet)).collect::<Vec<_>>())
+            }
+            None => {
+                let unused: u32 =
+                    self.parts.iter().take_while(|part| part.only == Only::Is(0)).map(|part| part.bits).sum();
+                let largest = u64::MAX >> (64 - self.bits() + unused);
+                let count = largest.to_string().len();
+                let widest = Digits::new(BASE10, count).pattern(&largest.to_be_bytes());
+                if count == 1 { widest } else { format!("(?:[0-9]{{1,{}}}|{widest})", count - 1) }
+            }
+        }
     }
 
     /// Nanoseconds since 1970, where the format has a time.

@@ -193,3 +193,26 @@ proptest! {
         prop_assert_eq!(format.fits(&id.to_be_bytes()), id >> 63 == 0);
     }
 }
+
+#[test]
+fn a_pattern_is_as_people_would_write_it() {
+    let digits = "[0-9A-Fa-f]";
+    for (format, pattern) in [
+        (sno::FORMAT, "[2-9a-x]{16}"),
+        (xid::FORMAT, "[0-9a-v]{19}[0g]"),
+        (ulid::FORMAT, "[0-7ILOilo][0-9A-TV-Za-tv-z]{25}"),
+        (uuid::V7, &format!("{digits}{{8}}-{digits}{{4}}-{digits}{{4}}-{digits}{{4}}-{digits}{{12}}")),
+        (locality::FORMAT, &uuid::V4.pattern()),
+        (snowflake::FORMATS[0], &snowflake::FORMATS[1].pattern()),
+    ] {
+        assert_eq!(format.pattern(), pattern, "{}", format.name());
+    }
+    let letters = all().filter(|format| format.scheme.starts_with("cuid")).map(|format| format.pattern());
+    let expected = ["c[1-9a-z][0-9a-z]{23}", "c[1-9a-z][0-9a-z]{24}", "[a-z][0-9a-z]{23}"];
+    assert_eq!(letters.collect::<Vec<_>>(), expected);
+    assert_eq!(
+        snowflake::Layout::read("time:1 node:1 @0 1ms")
+            .map(|layout| layout.map(|layout| layout.with_format("", |format| format.pattern()))),
+        Ok(Some("[0-3]".into()))
+    );
+}

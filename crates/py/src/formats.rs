@@ -171,6 +171,13 @@ impl Format {
         Ok(Some((number, form.word())))
     }
 
+    /// A regular expression of exactly the canonical texts, in any way of writing that its class's parser takes, whatever the
+    /// bits; without anchors.
+    #[getter]
+    fn pattern(&self) -> String {
+        self.with(|format| format.pattern())
+    }
+
     /// The canonical text of an ID.
     fn write(&self, id: &Bound<'_, PyInt>) -> PyResult<String> {
         self.with(|format| Ok(format.write(&id_of(id, format)?)))

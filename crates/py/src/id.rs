@@ -4,7 +4,7 @@ use crate::{errors, hot, values};
 use mintage_core::error::Error;
 use mintage_core::id::Id;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList, PySlice};
+use pyo3::types::{PyBytes, PyList, PySlice, PyType};
 
 /// A class of IDs, as the shared code sees it.
 pub trait Class: hot::Reborn {
@@ -84,6 +84,16 @@ pub fn at<C: Class>(ids: &[u8], index: usize) -> C {
 pub enum Item<'py, C> {
     One(C),
     Many(Bound<'py, PyBytes>),
+}
+
+/// What a function of `mintage.ext.pydantic` answers: imported when Pydantic asks, and not before.
+pub fn pydantic<'py>(
+    class: &Bound<'py, PyType>,
+    function: &str,
+    first: Bound<'py, PyAny>,
+    second: Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    class.py().import("mintage.ext.pydantic")?.getattr(function)?.call1((class, first, second))
 }
 
 /// What lies at an index or in a slice of packed IDs.
@@ -230,6 +240,32 @@ macro_rules! id {
 
             fn __reduce__<'py>(slf: &Bound<'py, Self>) -> (Bound<'py, PyType>, (Bound<'py, PyBytes>,)) {
                 (slf.get_type(), (slf.get().__bytes__(slf.py()),))
+            }
+
+            /// How Pydantic reads and writes IDs: see :mod:`mintage.ext.pydantic`.
+            ///
+            /// :raises ModuleNotFoundError: pydantic is not installed.
+            #[classmethod]
+            #[pyo3(signature = (source, handler, /))]
+            fn __get_pydantic_core_schema__<'py>(
+                cls: &Bound<'py, PyType>,
+                source: Bound<'py, PyAny>,
+                handler: Bound<'py, PyAny>,
+            ) -> PyResult<Bound<'py, PyAny>> {
+                $crate::id::pydantic(cls, "core_schema_of", source, handler)
+            }
+
+            /// The JSON schema of an ID's text.
+            ///
+            /// :raises ModuleNotFoundError: pydantic is not installed.
+            #[classmethod]
+            #[pyo3(signature = (schema, handler, /))]
+            fn __get_pydantic_json_schema__<'py>(
+                cls: &Bound<'py, PyType>,
+                schema: Bound<'py, PyAny>,
+                handler: Bound<'py, PyAny>,
+            ) -> PyResult<Bound<'py, PyAny>> {
+                $crate::id::pydantic(cls, "json_schema_of", schema, handler)
             }
 
             fn __copy__(slf: Py<Self>) -> Py<Self> {

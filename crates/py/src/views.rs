@@ -25,6 +25,16 @@ fn write_typeid(prefix: &str, id: [u8; 16]) -> String {
     typeid::write(prefix, id)
 }
 
+/// A regular expression of the TypeIDs under a prefix that is one, or under any, without anchors; the fewest and the most
+/// characters that they have.
+#[pyfunction]
+#[pyo3(signature = (prefix=None, /))]
+fn typeid_pattern(prefix: Option<&str>) -> (String, usize, usize) {
+    let length = |prefix: usize| typeid::SUFFIX + prefix + usize::from(prefix > 0);
+    let (least, most) = prefix.map_or((0, typeid::LONGEST_PREFIX), |prefix| (prefix.len(), prefix.len()));
+    (typeid::pattern(prefix), length(least), length(most))
+}
+
 /// Prefix and 16 bytes of a TypeID.
 ///
 /// :raises ArgumentError: ``text`` is not str.
@@ -130,6 +140,7 @@ pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("BASES", bases)?;
     module.add_class::<Permutation>()?;
     module.add_function(wrap_pyfunction!(check_prefix, module)?)?;
+    module.add_function(wrap_pyfunction!(typeid_pattern, module)?)?;
     module.add_function(wrap_pyfunction!(write_typeid, module)?)?;
     module.add_function(wrap_pyfunction!(read_typeid, module)?)?;
     module.add_function(wrap_pyfunction!(encode, module)?)?;

@@ -1,6 +1,7 @@
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import (
+    Any,
     Final,
     Generic,
     Literal,
@@ -107,6 +108,11 @@ class _ID:
     def __reduce__(self) -> tuple[type[Self], tuple[bytes]]: ...
     def __copy__(self) -> Self: ...
     def __deepcopy__(self, memo: object, /) -> Self: ...
+    # What Pydantic's classes are called is for it to know, as it may not be installed.
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any, /) -> Any: ...
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: Any, handler: Any, /) -> dict[str, Any]: ...
 
 @type_check_only
 class _TimedID(_ID):

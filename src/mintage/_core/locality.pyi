@@ -1,6 +1,6 @@
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Final, Literal, SupportsIndex, TypeAlias, final, overload
+from typing import Any, Final, Literal, SupportsIndex, TypeAlias, final, overload
 from uuid import UUID
 
 from typing_extensions import Buffer
@@ -52,6 +52,10 @@ class ID:
     def __reduce__(self) -> tuple[type[ID], tuple[bytes]]: ...
     def __copy__(self) -> ID: ...
     def __deepcopy__(self, memo: object, /) -> ID: ...
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any, /) -> Any: ...
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: Any, handler: Any, /) -> dict[str, Any]: ...
 
 @final
 class Array:

@@ -6,17 +6,18 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from uuid import UUID
 
-from mintage import snowflake
+from mintage import snowflake, typeid
+from mintage._core.views import check_prefix, typeid_pattern
 from mintage.casting import type_name
-from mintage.errors import ArgumentError, FieldError, ParseError
-from mintage.formats import Format, of_layout, of_scheme
-from mintage.schemes import SCHEMES, Scheme
+from mintage.errors import ArgumentError, ConfigError, FieldError, ParseError
+from mintage.formats import FORMATS, LAST_RESORTS, Format, of_layout, of_scheme
+from mintage.schemes import SCHEMES, Scheme, listed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from datetime import datetime
 
-__all__ = ["KINDS", "Kind", "kind_of"]
+__all__ = ["KINDS", "Kind", "TextID", "TypeID", "TypeIDs", "find_form", "form_of", "kind_of", "read_text"]
 
 
 class Kind(NamedTuple):
@@ -59,6 +60,37 @@ class Kind(NamedTuple):
     def length(self) -> int:
         """Characters of its usual text; the most that an integer has."""
         return self.format.lengths[0] if self.format.lengths else len(str(self.max))
+
+    @property
+    def lengths(self) -> tuple[int, int]:
+        """The fewest and the most characters of a text that :meth:`read` takes."""
+        if self.layout is not None:
+            return 1, self.length
+        found = [each.lengths[0] for each in self._formats]
+        return min(found), max(found)
+
+    @property
+    def pattern(self) -> str:
+        """The regular expression of exactly the texts that :meth:`read` takes, in JSON Schema's dialect."""
+        return _anchored(each.pattern for each in self._formats)
+
+    @property
+    def _formats(self) -> list[Format]:
+        """All that a text may be of: the versions of a UUID, the widths of a cuid."""
+        if self.layout is not None:
+            return [self.format]
+        return [each for each in (*FORMATS, *LAST_RESORTS) if each.scheme == self.name]
+
+    @property
+    def example(self) -> str:
+        """The text of an ID."""
+        example = self.scheme.example
+        return example if self.layout is None else str(int(example) & self.max)
+
+    @property
+    def json_schema(self) -> dict[str, Any]:
+        """The JSON Schema of its text; new at each call."""
+        return _json_schema("int64" if self.layout else self.name, self)
 
     @property
     def max(self) -> int:
@@ -142,6 +174,183 @@ KINDS: Final = {
     name: Kind(scheme, snowflake.DEFAULT if scheme.has_layouts else None) for name, scheme in SCHEMES.items()
 }
 """Of each scheme, in the order of :data:`mintage.schemes.SCHEMES`; snowflake in its default layout."""
+
+
+class TypeIDs(NamedTuple):
+    """The TypeIDs of one prefix, or of any: a view and no scheme, which is read and written as a :class:`Kind` is."""
+
+    prefix: str | None = None
+    """``None`` for any."""
+
+    @property
+    def name(self) -> str:
+        """The view's."""
+        return "typeid"
+
+    @property
+    def title(self) -> str:
+        """How class names begin."""
+        return "TypeID"
+
+    @property
+    def python(self) -> type[typeid.ID]:
+        """The class."""
+        return typeid.ID
+
+    @property
+    def lengths(self) -> tuple[int, int]:
+        """The fewest and the most characters of a text."""
+        return typeid_pattern(self.prefix)[1:]
+
+    @property
+    def pattern(self) -> str:
+        """The regular expression of exactly the texts that :meth:`read` takes, in JSON Schema's dialect."""
+        return _anchored([typeid_pattern(self.prefix)[0]])
+
+    @property
+    def example(self) -> str:
+        """The text of an ID."""
+        one = KINDS["uuid"].read(SCHEMES["uuid"].example)
+        return str(typeid.ID("user" if self.prefix is None else self.prefix, one))
+
+    @property
+    def json_schema(self) -> dict[str, Any]:
+        """The JSON Schema of its text; new at each call."""
+        return _json_schema(self.name, self)
+
+    def read(self, value: object) -> typeid.ID:
+        """A TypeID of itself or of its text, if it has the prefix; of one prefix also of 16 bytes or a UUID.
+
+        :raises ArgumentError: ``argument.type``: it is nothing of these.
+        :raises ParseError: it is of the right type, and no such TypeID.
+        """
+        if isinstance(value, str):
+            return typeid.ID.parse(value, self.prefix)
+        if self.prefix is not None and isinstance(value, (bytes, bytearray, memoryview, UUID)):
+            return typeid.ID(self.prefix, value)
+        if not isinstance(value, typeid.ID):
+            message = f"typeid must be typeid.ID or text, not {type_name(type(value))}"
+            raise ArgumentError(message, code="argument.type")
+        if self.prefix not in (None, value.prefix):
+            return typeid.ID.parse(str(value), self.prefix)
+        return value
+
+    def write(self, id: typeid.ID) -> str:
+        """Its text."""
+        return str(id)
+
+
+def _anchored(patterns: Iterable[str]) -> str:
+    each, *others = dict.fromkeys(patterns)
+    return f"^(?:{'|'.join((each, *others))})$" if others else f"^{each}$"
+
+
+def _json_schema(format: str, of: Kind | TypeIDs) -> dict[str, Any]:
+    least, most = of.lengths
+    return {
+        "type": "string",
+        "format": format,
+        "pattern": of.pattern,
+        "minLength": least,
+        "maxLength": most,
+        "examples": [of.example],
+    }
+
+
+def read_text(of: Kind | TypeIDs, value: object) -> Any:
+    """An ID of what JSON has for one: its text alone; of snowflake an integer too.
+
+    :raises ArgumentError: ``argument.type``: it is no text.
+    :raises ParseError: it is text, and no ID.
+    :raises FieldError: an integer outside the layout.
+    """
+    if isinstance(value, str) or of.python is int:
+        return of.read(value)
+    raise ArgumentError(f"{of.name} must be text, not {type_name(type(value))}", code="argument.type")
+
+
+class _Annotation:
+    """What stands in ``Annotated`` beside a type that is not of one scheme alone."""
+
+    __slots__ = ()
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any, /) -> Any:
+        """How Pydantic reads and writes such IDs."""
+        from mintage.ext.pydantic import core_schema_of
+
+        return core_schema_of(self, source, handler)
+
+    def __get_pydantic_json_schema__(self, schema: Any, handler: Any, /) -> dict[str, Any]:
+        """The JSON schema of their text."""
+        from mintage.ext.pydantic import json_schema_of
+
+        return json_schema_of(self, schema, handler)
+
+
+class TextID(_Annotation):
+    """Says of a ``str`` that it is an ID of a scheme whose IDs are text: ``Annotated[str, TextID("nanoid")]``.
+
+    :param scheme: ``nanoid``, ``cuid`` or ``cuid2``, of the usual alphabet and length.
+    :raises ConfigError: ``config.policy``: it is no such scheme.
+    """
+
+    __slots__ = ("kind",)
+
+    def __init__(self, scheme: str) -> None:
+        kind = KINDS.get(scheme)
+        if kind is None or not kind.scheme.is_text:
+            texts = [each.name for each in KINDS.values() if each.scheme.is_text]
+            raise ConfigError(f"scheme {scheme!a:.42} is not {listed(texts, 'or')}", code="config.policy")
+        self.kind = kind
+
+    def __repr__(self) -> str:
+        return f"TextID({self.kind.name!r})"
+
+
+class TypeID(_Annotation):
+    """Says of a ``typeid.ID`` that it has this prefix: ``Annotated[typeid.ID, TypeID("user")]``.
+
+    :param prefix: up to 63 characters of ``a-z``, with ``_`` inside; it may be empty.
+    :raises ArgumentError: ``prefix`` is not str.
+    :raises FieldError: ``field.format``: the prefix is none.
+    """
+
+    __slots__ = ("prefix",)
+
+    def __init__(self, prefix: str) -> None:
+        check_prefix(prefix)
+        self.prefix = prefix
+
+    def __repr__(self) -> str:
+        return f"TypeID({self.prefix!r})"
+
+
+def find_form(of: object) -> Kind | TypeIDs | None:
+    """What an adapter is told that IDs are of: a class of IDs, :class:`mintage.snowflake.Str`, :class:`TextID` or
+    :class:`TypeID`, or a type that has one of these in its ``Annotated``. ``None`` for anything else.
+    """
+    match of:
+        case snowflake.Str():
+            return Kind(SCHEMES["snowflake"], of.layout)
+        case TextID():
+            return of.kind
+        case TypeID():
+            return TypeIDs(of.prefix)
+        case type():
+            return TypeIDs() if of is typeid.ID else kind_of(of)
+    metadata: tuple[object, ...] = getattr(of, "__metadata__", ())
+    return next((found for each in metadata if (found := find_form(each))), None)
+
+
+def form_of(of: object) -> Kind | TypeIDs:
+    """The same, of what must be one.
+
+    :raises ArgumentError: ``argument.type``: it is none.
+    """
+    if (found := find_form(of)) is None:
+        message = f"{of!a:.60} is no class of IDs, and no annotation of one"
+        raise ArgumentError(message, code="argument.type")
+    return found
 
 
 @cache

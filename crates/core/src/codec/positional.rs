@@ -151,6 +151,8 @@ impl Alphabet {
     }
 }
 
+/// Decimal.
+pub const BASE10: Alphabet = Alphabet::new("0123456789");
 /// Hexadecimal, lower case; readers take either.
 pub const BASE16: Alphabet = Alphabet::new("0123456789abcdef").any_case();
 /// sno's.
@@ -454,6 +456,44 @@ impl Digits {
         wrong & NONE == 0 && over == 0 && above == 0
     }
 
+    /// A regular expression of exactly the texts of numbers up to this one, in any way that [`Self::read`] takes, without
+    /// anchors: in what the dialects of JSON Schema, Python and Rust have in common.
+    #[must_use]
+    pub fn pattern(&self, largest: &[u8]) -> String {
+        let mut text = [0; LONGEST];
+        self.write(largest, &mut text[..self.length]);
+        let limits = text.map(|character| self.alphabet.value(character).unwrap_or_default());
+        let digit = |at: usize, to: u8| {
+            let step = if at == self.places[self.count - 1] as usize { 1 << self.pad } else { 1 };
+            let takes = |c: &u8| self.alphabet.value(*c).is_some_and(|value| value <= to && value.is_multiple_of(step));
+            class(&(0..0x80).filter(takes).collect::<Vec<_>>())
+        };
+        // From the last character on: what may stand below the largest text, and what after a beginning that is below it.
+        let (mut bounded, mut any) = (Vec::new(), Vec::new());
+        for at in (0..self.length).rev() {
+            if self.frame[at] != 0 {
+                let itself = class(&[self.frame[at]]);
+                any.insert(0, itself.clone());
+                bounded.insert(0, itself);
+                continue;
+            }
+            let (all, limit) = (digit(at, NONE), limits[at]);
+            let is_loose = bounded == any;
+            any.insert(0, all);
+            if is_loose {
+                bounded.insert(0, digit(at, limit));
+                continue;
+            }
+            let itself: Vec<u8> = (0..0x80).filter(|&c| self.alphabet.value(c) == Some(limit)).collect();
+            bounded.insert(0, class(&itself));
+            if limit > 0 {
+                let below = [vec![digit(at, limit - 1)], any[1..].to_vec()].concat();
+                bounded = vec![format!("(?:{}|{})", repeated(&below), repeated(&bounded))];
+            }
+        }
+        repeated(&bounded)
+    }
+
     /// Where a text that cannot be read is wrong: how far it is the beginning of a text that is written.
     #[cold]
     fn first_bad(&self, text: &[u8], bytes: usize) -> usize {
@@ -477,4 +517,39 @@ impl Digits {
         }
         self.places[self.count - 1] as usize
     }
+}
+
+/// A regular expression of one of these characters, which are in ASCII's order.
+pub(crate) fn class(characters: &[u8]) -> String {
+    let escaped = |c: u8| if c.is_ascii_alphanumeric() || b"-_:".contains(&c) { String::new() } else { "\\".into() };
+    let one = |c: u8| escaped(c) + &String::from(char::from(c));
+    if let [only] = characters {
+        return one(*only);
+    }
+    let mut runs: Vec<(u8, u8)> = Vec::new();
+    for &c in characters {
+        match runs.last_mut() {
+            Some((_, last)) if *last + 1 == c => *last = c,
+            _ => runs.push((c, c)),
+        }
+    }
+    let run = |(first, last): (u8, u8)| match last - first {
+        0 => one(first),
+        1 => one(first) + &one(last),
+        _ => format!("{}-{}", one(first), one(last)),
+    };
+    format!("[{}]", runs.into_iter().map(run).collect::<String>())
+}
+
+/// A regular expression of these, one behind the other.
+pub(crate) fn repeated(parts: &[String]) -> String {
+    let mut written = String::new();
+    for same in parts.chunk_by(PartialEq::eq) {
+        match (same.len(), same[0].as_str()) {
+            (1, one) => written += one,
+            (count, one) if one.len() * count <= one.len() + 3 => written += &one.repeat(count),
+            (count, one) => written += &format!("{one}{{{count}}}"),
+        }
+    }
+    written
 }

@@ -11,8 +11,10 @@ use crate::error::Error;
 
 /// The suffix.
 const DIGITS: &Digits = &Digits::new(Alphabet::new("0123456789abcdefghjkmnpqrstvwxyz"), SUFFIX);
-const SUFFIX: usize = 26;
-const LONGEST_PREFIX: usize = 63;
+/// Characters of the suffix.
+pub const SUFFIX: usize = 26;
+/// The most characters of a prefix.
+pub const LONGEST_PREFIX: usize = 63;
 const TEXT: &str = "typeid text";
 
 /// Where a prefix stops being one, and what must be there.
@@ -42,6 +44,17 @@ pub fn write(prefix: &str, id: [u8; 16]) -> String {
     let suffix: [u8; SUFFIX] = DIGITS.encode(id);
     let separator = if prefix.is_empty() { "" } else { "_" };
     prefix.chars().chain(separator.chars()).chain(suffix.map(char::from)).collect()
+}
+
+/// A regular expression of exactly the texts under a prefix that is one, or under any, without anchors.
+#[must_use]
+pub fn pattern(prefix: Option<&str>) -> String {
+    let suffix = DIGITS.pattern(&[0xff; 16]);
+    match prefix {
+        None => format!("(?:[a-z](?:[_a-z]{{0,{}}}[a-z])?_)?{suffix}", LONGEST_PREFIX - 2),
+        Some("") => suffix,
+        Some(prefix) => format!("{prefix}_{suffix}"),
+    }
 }
 
 /// Prefix and ID of a text.

@@ -1,0 +1,53 @@
+"""IDs in cattrs: objects in classes, text in what these are unstructured to.
+
+>>> import attrs, cattrs
+>>> from mintage import sno
+>>> from mintage.ext.cattrs import register
+>>> converter = register(cattrs.Converter())
+>>> @attrs.frozen
+... class Order:
+...     id: sno.ID
+>>> converter.structure({"id": "brpk4q72xwf2m63l"}, Order)
+Order(id=sno.ID.parse('brpk4q72xwf2m63l'))
+>>> converter.unstructure(_)
+{'id': 'brpk4q72xwf2m63l'}
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from mintage.ext.kinds import find_form, form_of, read_text
+from mintage.extras import missing
+
+try:
+    from cattrs import BaseConverter
+except ModuleNotFoundError as error:
+    raise missing(error, "cattrs") from None
+
+__all__ = ["register"]
+
+C = TypeVar("C", bound=BaseConverter)
+
+
+def _is_form(of: object) -> bool:
+    return find_form(of) is not None
+
+
+def _read(value: Any, of: Any) -> Any:
+    form = form_of(of)
+    return value if isinstance(value, form.python) and form.python not in (int, str) else read_text(form, value)
+
+
+def register(converter: C) -> C:
+    """Teaches a converter all classes of IDs, and ``Annotated`` with :class:`mintage.snowflake.Str`,
+    :class:`~mintage.ext.kinds.TextID` or :class:`~mintage.ext.kinds.TypeID`.
+
+    A text that is no ID is a ``MintError`` in the converter's own error.
+
+    :param converter: one of cattrs, preconfigured or not.
+    :returns: the same converter.
+    """
+    converter.register_structure_hook_func(_is_form, _read)
+    converter.register_unstructure_hook_func(_is_form, str)
+    return converter

@@ -1,0 +1,111 @@
+"""IDs in msgspec, for JSON, MessagePack, YAML and TOML: objects in Python, text on the wire.
+
+msgspec knows its own types and asks hooks about all others. Here are the hooks, and types of IDs that are no class.
+
+>>> import msgspec
+>>> from mintage import sno
+>>> from mintage.ext.msgspec import Snowflake, dec_hook, enc_hook
+>>> class Order(msgspec.Struct):
+...     id: sno.ID
+...     customer: Snowflake
+>>> order = Order(sno.ID.parse("brpk4q72xwf2m63l"), Snowflake(454947766275222906))
+>>> msgspec.json.encode(order, enc_hook=enc_hook)
+b'{"id":"brpk4q72xwf2m63l","customer":"454947766275222906"}'
+>>> msgspec.json.decode(_, type=Order, dec_hook=dec_hook) == order
+True
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+from mintage import snowflake
+from mintage.ext.kinds import KINDS, Kind, TypeIDs, find_form, read_text
+from mintage.extras import missing
+
+try:
+    from msgspec import Meta
+except ModuleNotFoundError as error:
+    raise missing(error, "msgspec") from None
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["CUID", "CUID2", "NanoID", "Snowflake", "dec_hook", "enc_hook", "schema_hook"]
+
+
+class Snowflake(int):
+    """An ``int`` that is text on the wire; a plain one msgspec would write as a number, which JavaScript rounds.
+
+    A subclass may name another layout: ``class CustomerID(Snowflake): layout = snowflake.JS_SAFE``.
+    """
+
+    layout: ClassVar[snowflake.Layout] = snowflake.DEFAULT
+    """The layout whose integers it takes when it is read."""
+
+
+def _text(scheme: str) -> Meta:
+    kind = KINDS[scheme]
+    least, most = kind.lengths
+    # msgspec searches with Python's `re`, where `$` is before a last newline too.
+    pattern = kind.pattern + r"(?!\n)"
+    return Meta(pattern=pattern, min_length=least, max_length=most, extra_json_schema=kind.json_schema)
+
+
+NanoID = Annotated[str, _text("nanoid")]
+"""A nanoid of the usual alphabet and 21 characters, which msgspec checks by itself."""
+CUID = Annotated[str, _text("cuid")]
+"""A cuid, which msgspec checks by itself."""
+CUID2 = Annotated[str, _text("cuid2")]
+"""A cuid2 of the usual 24 characters, which msgspec checks by itself."""
+
+
+def _find(of: object) -> Kind | TypeIDs | None:
+    if isinstance(of, type) and issubclass(of, Snowflake):
+        return Kind(KINDS["snowflake"].scheme, of.layout)
+    return find_form(of)
+
+
+def enc_hook(value: object, *, otherwise: Callable[[Any], Any] | None = None) -> Any:
+    """The text of an ID, for ``msgspec``'s ``enc_hook``.
+
+    :param value: what msgspec cannot write.
+    :param otherwise: an ``enc_hook`` of your own, for anything else; ``functools.partial`` gives it.
+    :raises NotImplementedError: it is no ID, and ``otherwise`` is not there.
+    """
+    if _find(type(value)) is not None:
+        return str(int(value)) if isinstance(value, Snowflake) else str(value)
+    if otherwise is not None:
+        return otherwise(value)
+    raise NotImplementedError(f"Objects of type {type(value).__name__} are not supported")
+
+
+def dec_hook(type: type, value: Any, *, otherwise: Callable[[type, Any], Any] | None = None) -> Any:
+    """An ID of its text, for ``msgspec``'s ``dec_hook``; a :class:`Snowflake` of an integer too.
+
+    :param type: the class of IDs.
+    :param value: what msgspec has read.
+    :param otherwise: a ``dec_hook`` of your own, for any other class.
+    :raises ValueError: it is no ID; msgspec makes a ``ValidationError`` of it, which says where.
+    :raises NotImplementedError: it is no class of IDs, and ``otherwise`` is not there.
+    """
+    if (form := _find(type)) is not None:
+        read = value if isinstance(value, type) else read_text(form, value)
+        return type(read) if form.python is int else read
+    if otherwise is not None:
+        return otherwise(type, value)
+    raise NotImplementedError(f"Objects of type {type.__name__} are not supported")
+
+
+def schema_hook(type: type, *, otherwise: Callable[[type], Any] | None = None) -> Any:
+    """The JSON Schema of a class of IDs, for ``msgspec``'s ``schema_hook``.
+
+    :param type: the class.
+    :param otherwise: a ``schema_hook`` of your own, for any other class.
+    :raises NotImplementedError: it is no class of IDs, and ``otherwise`` is not there.
+    """
+    if (form := _find(type)) is not None:
+        return form.json_schema
+    if otherwise is not None:
+        return otherwise(type)
+    raise NotImplementedError(f"Objects of type {type.__name__} are not supported")

@@ -1,0 +1,31 @@
+"""What the tests of adapters run on: the kinds, and TypeIDs."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import pytest
+
+from mintage import snowflake, typeid
+from mintage.ext.kinds import KINDS, Kind, TypeIDs
+
+Form = Kind | TypeIDs
+
+FORMS: Final[dict[str, Form]] = {
+    **KINDS,
+    "js_safe": Kind(KINDS["snowflake"].scheme, snowflake.JS_SAFE),
+    "sonyflake": Kind(KINDS["snowflake"].scheme, snowflake.SONYFLAKE),
+    "typeid": TypeIDs(),
+    "typeid of user": TypeIDs("user"),
+    "typeid of nothing": TypeIDs(""),
+}
+each = pytest.mark.parametrize("form", FORMS.values(), ids=list(FORMS))
+
+
+def minted(form: Form) -> Any:
+    """A new ID."""
+    if isinstance(form, TypeIDs):
+        return typeid.new("user" if form.prefix is None else form.prefix)
+    if form.layout is not None:
+        return snowflake.Generator(node=1, layout=form.layout).new()
+    return form.mint()

@@ -1,0 +1,260 @@
+"""IDs on wires without Pydantic: json, orjson, msgspec, cattrs; and as arguments of Click and Typer."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from typing import Annotated, Any
+
+import attrs
+import cattrs
+import click
+import jsonschema  # type: ignore[import-untyped]
+import msgspec
+import orjson
+import pytest
+import typer
+from click.testing import CliRunner
+from typer.testing import CliRunner as TyperRunner
+
+from mintage import sno, snowflake, typeid
+from mintage.errors import ArgumentError, MintError
+from mintage.ext import msgspec as wire
+from mintage.ext.cattrs import register
+from mintage.ext.click import IDType
+from mintage.ext.json import default
+from mintage.ext.kinds import Kind, TextID, TypeID, TypeIDs, find_form
+from tests.ext.forms import FORMS, Form, each, minted
+
+CLASSES = {
+    name: form
+    for name, form in FORMS.items()
+    if form.python not in (int, str) and getattr(form, "prefix", None) is None
+}
+each_class = pytest.mark.parametrize("form", CLASSES.values(), ids=list(CLASSES))
+WRITERS: list[Any] = [json.dumps, orjson.dumps]
+WRONG = ["", "no id", "\0" * 16, "ü" * 16, "9" * 5000]
+
+
+class Odd:
+    """What no hook of ours knows."""
+
+
+def annotation(form: Form) -> Any:
+    if isinstance(form, TypeIDs):
+        return typeid.ID if form.prefix is None else Annotated[typeid.ID, TypeID(form.prefix)]
+    if form.layout is not None:
+        return Annotated[int, snowflake.Str(form.layout)]
+    return Annotated[str, TextID(form.name)] if form.scheme.is_text else form.python
+
+
+@each
+def test_a_form_is_found_by_what_users_write(form: Form) -> None:
+    assert find_form(annotation(form)) == form
+    assert find_form(object) is find_form(None) is find_form("sno") is find_form(Annotated[int, "x"]) is None
+
+
+# json and orjson.
+
+
+@each_class
+def test_json_writes_an_id_as_its_text(form: Form) -> None:
+    one = minted(form)
+    expected = {"id": str(one), "several": [str(one)]}
+    for write in WRITERS:
+        assert json.loads(write({"id": one, "several": [one]}, default=default)) == expected
+
+
+def test_json_asks_the_users_default_for_anything_else() -> None:
+    both = partial(default, otherwise=lambda value: type(value).__name__)
+    assert json.loads(json.dumps([sno.ID.ZERO, Odd()], default=both)) == ["2222222222222222", "Odd"]
+    for write in WRITERS:
+        with pytest.raises(TypeError):
+            write([Odd()], default=default)
+
+
+def test_orjson_writes_no_integer_that_javascript_rounds_if_it_is_told_so() -> None:
+    number = 454947766275222906
+    assert orjson.dumps([number]) == b"[454947766275222906]"
+    with pytest.raises(TypeError, match="53-bit"):
+        orjson.dumps([number], option=orjson.OPT_STRICT_INTEGER)
+    assert orjson.dumps([2**53 - 1], option=orjson.OPT_STRICT_INTEGER) == b"[9007199254740991]"
+
+
+# msgspec.
+
+
+def struct(of: Any) -> Any:
+    return msgspec.defstruct("Order", [("id", of), ("several", list[of]), ("by", dict[of, int])])
+
+
+@each_class
+@pytest.mark.parametrize("codec", [msgspec.json, msgspec.msgpack], ids=["json", "msgpack"])
+def test_msgspec_528_hooks_make_objects_of_text_and_text_of_objects(form: Form, codec: Any) -> None:
+    one = minted(form)
+    order = struct(form.python)(one, [one], {one: 1})
+    written = codec.encode(order, enc_hook=wire.enc_hook)
+    assert codec.decode(written) == {"id": str(one), "several": [str(one)], "by": {str(one): 1}}
+    assert codec.decode(written, type=type(order), dec_hook=wire.dec_hook) == order
+    assert msgspec.convert({"id": one, "several": [], "by": {}}, type(order), dec_hook=wire.dec_hook).id is one
+    # Without them, which is the trap: msgspec knows none of our classes.
+    with pytest.raises(TypeError):
+        codec.encode(order)
+
+
+@each_class
+@pytest.mark.parametrize("wrong", [*WRONG, 1, True, None, [], {}], ids=lambda wrong: repr(wrong)[:12])
+def test_msgspec_says_where_and_why_a_text_is_no_id(form: Form, wrong: Any) -> None:
+    of = msgspec.defstruct("Order", [("id", form.python)])
+    with pytest.raises(msgspec.ValidationError, match=r"\$\.id") as caught:
+        msgspec.json.decode(json.dumps({"id": wrong}), type=of, dec_hook=wire.dec_hook)
+    assert isinstance(caught.value.__cause__, MintError)
+
+
+class Safe(wire.Snowflake):
+    """An integer that JavaScript holds."""
+
+    layout = snowflake.JS_SAFE
+
+
+@pytest.mark.parametrize("of", [wire.Snowflake, Safe])
+def test_a_snowflake_is_an_int_in_python_and_text_in_msgspecs_json(of: type[wire.Snowflake]) -> None:
+    number = (1 << of.layout.bits) - 1
+    order = struct(of)(of(number), [of(number)], {of(number): 1})
+    written = msgspec.json.encode(order, enc_hook=wire.enc_hook)
+    assert json.loads(written) == {"id": str(number), "several": [str(number)], "by": {str(number): 1}}
+    read: Any = msgspec.json.decode(written, type=type(order), dec_hook=wire.dec_hook)
+    assert read == order
+    assert type(read.id) is of
+    assert read.id + 0 == number
+    assert msgspec.json.decode(str(number), type=of, dec_hook=wire.dec_hook) == number
+    for wrong in (str(number + 1), f'"{number + 1}"', "true", "1.0", "null", '"1.0"', "-1"):
+        with pytest.raises(msgspec.ValidationError):
+            msgspec.json.decode(wrong, type=of, dec_hook=wire.dec_hook)
+
+
+@pytest.mark.parametrize("name", ["nanoid", "cuid", "cuid2"])
+def test_msgspec_checks_ids_that_are_text_by_itself(name: str) -> None:
+    of = {"nanoid": wire.NanoID, "cuid": wire.CUID, "cuid2": wire.CUID2}[name]
+    one = FORMS[name].example
+    assert msgspec.json.decode(f'"{one}"', type=of) == one
+    for wrong in (*WRONG, one + "\n", one[:-1], one[:-1] + "\n", one + "aaa", "!" + one[1:]):
+        with pytest.raises(msgspec.ValidationError):
+            msgspec.json.decode(json.dumps(wrong), type=of)
+    form = FORMS[name]
+    assert msgspec.json.schema(of) == {**form.json_schema, "pattern": form.pattern + r"(?!\n)"}
+
+
+@each_class
+def test_msgspecs_schema_is_the_parser(form: Form) -> None:
+    one, of = minted(form), struct(form.python)
+    schema = msgspec.json.schema(of, schema_hook=wire.schema_hook)
+    assert schema["$defs"]["Order"]["properties"]["id"] == form.json_schema
+    jsonschema.validate({"id": str(one), "several": [], "by": {}}, schema)
+    assert wire.schema_hook(Safe) == FORMS["js_safe"].json_schema
+
+
+def test_msgspecs_hooks_go_on_to_the_users() -> None:
+    def read(of: type, value: Any) -> Any:
+        return of()
+
+    assert msgspec.json.encode([Odd()], enc_hook=partial(wire.enc_hook, otherwise=lambda value: "odd")) == b'["odd"]'
+    assert isinstance(msgspec.json.decode("1", type=Odd, dec_hook=partial(wire.dec_hook, otherwise=read)), Odd)
+    assert wire.schema_hook(Odd, otherwise=lambda of: {"type": "null"}) == {"type": "null"}
+    with pytest.raises(NotImplementedError):
+        msgspec.json.encode(Odd(), enc_hook=wire.enc_hook)
+    with pytest.raises(NotImplementedError):
+        wire.dec_hook(Odd, 1)
+    with pytest.raises(NotImplementedError):
+        wire.schema_hook(Odd)
+
+
+# cattrs.
+
+
+@each
+def test_cattrs_makes_objects_of_text_and_text_of_objects(form: Form) -> None:
+    from cattrs.preconf.json import make_converter
+
+    one, of = minted(form), annotation(form)
+    several: Any = list.__class_getitem__(of)
+    order: Any = attrs.make_class("Order", {"id": attrs.field(type=of), "several": attrs.field(type=several)})
+    for converter in (register(cattrs.Converter()), register(make_converter())):
+        written = converter.unstructure(order(one, [one]))
+        assert written == {"id": str(one), "several": [str(one)]}
+        read: Any = converter.structure(written, order)
+        assert read == order(one, [one])
+        assert type(read.id) is form.python
+        odd: list[Any] = [*WRONG, None, True, 1.5, []]
+        for wrong in odd:
+            with pytest.raises(cattrs.ClassValidationError) as caught:
+                converter.structure({"id": wrong, "several": []}, order)
+            assert isinstance(caught.value.exceptions[0], MintError)
+
+
+# Click and Typer.
+
+
+@each
+def test_click_takes_an_id_and_says_why_not(form: Form) -> None:
+    one = minted(form)
+    got: list[Any] = []
+
+    @click.command()
+    @click.argument("id", type=IDType(annotation(form)))
+    def show(id: Any) -> None:
+        got.append(id)
+
+    assert CliRunner().invoke(show, ["--", str(one)]).exit_code == 0
+    assert got == [one]
+    assert type(got[0]) is form.python
+    for wrong in WRONG:
+        done = CliRunner().invoke(show, ["--", wrong])
+        assert done.exit_code == 2
+        assert "Invalid value" in done.output
+        assert len(done.output) < 600
+        with pytest.raises(MintError) as own:
+            form.read(wrong)
+        assert str(own.value)[:20] in done.output
+
+
+def asked(of: Any) -> tuple[typer.Typer, list[Any]]:
+    """A command line of Typer with one argument, and what it was given."""
+    app = typer.Typer()
+    got: list[Any] = []
+
+    def command(id: Any) -> None:
+        got.append(id)
+
+    command.__annotations__["id"] = of
+    app.command()(command)
+    return app, got
+
+
+@each
+def test_typer_takes_an_id(form: Form) -> None:
+    one, of = minted(form), IDType(annotation(form))
+    ways: list[Any] = [Annotated[form.python, typer.Argument(parser=of.read)]]
+    if form.python not in (int, str):
+        ways.append(Annotated[form.python, typer.Argument(parser=form.python.parse)])
+        # Of Pydantic's making is what it reads arguments with.
+        ways.append(form.python)
+    for way in ways:
+        app, got = asked(way)
+        assert TyperRunner().invoke(app, ["--", str(one)]).exit_code == 0
+        assert got == [one]
+        assert type(got[0]) is form.python
+        for wrong in WRONG:
+            done = TyperRunner().invoke(app, ["--", wrong])
+            assert done.exit_code == 2
+            assert "Invalid value" in done.output
+
+
+def test_a_parameter_type_is_named_as_its_scheme() -> None:
+    assert repr(IDType(sno.ID)) == "IDType('sno')" == repr(IDType("sno"))
+    assert IDType(snowflake.Str()).name == "snowflake"
+    assert isinstance(IDType("nanoid").form, Kind)
+    wrongs: list[Any] = ["nothing", int, None]
+    for wrong in wrongs:
+        with pytest.raises(ArgumentError):
+            IDType(wrong)
