@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-__all__ = ["install_line", "missing"]
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+__all__ = ["install_line", "missing", "pydantic"]
 
 
 def install_line(extra: str) -> str:
@@ -32,3 +37,13 @@ def missing(error: ModuleNotFoundError, extra: str) -> ModuleNotFoundError:
     if (error.name or "").startswith("mintage"):
         return error
     return ModuleNotFoundError(f"this needs the package {error.name}: {install_line(extra)}", name=error.name)
+
+
+def pydantic() -> ModuleType:
+    """:mod:`mintage.ext.pydantic`, imported by name and when it is asked for: what asks lies below it.
+
+    :raises ModuleNotFoundError: pydantic is not installed.
+    """
+    from importlib import import_module
+
+    return import_module("mintage.ext.pydantic")

@@ -78,18 +78,18 @@ class Str:
 
         :raises ModuleNotFoundError: pydantic is not installed.
         """
-        from mintage.ext.pydantic import core_schema_of
+        from mintage.extras import pydantic
 
-        return core_schema_of(self, source, handler)
+        return pydantic().core_schema_of(self)
 
     def __get_pydantic_json_schema__(self, schema: Any, handler: Any, /) -> dict[str, Any]:
         """The JSON schema of its digits.
 
         :raises ModuleNotFoundError: pydantic is not installed.
         """
-        from mintage.ext.pydantic import json_schema_of
+        from mintage.extras import pydantic
 
-        return json_schema_of(self, schema, handler)
+        return pydantic().json_schema_of(self)  # type: ignore[no-any-return]
 
     def __eq__(self, other: object) -> bool:
         return self._layout == other._layout if isinstance(other, Str) else NotImplemented

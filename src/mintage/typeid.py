@@ -111,9 +111,9 @@ class ID:
 
         :raises ModuleNotFoundError: pydantic is not installed.
         """
-        from mintage.ext.pydantic import core_schema_of
+        from mintage.extras import pydantic
 
-        return core_schema_of(cls, source, handler)
+        return pydantic().core_schema_of(cls)
 
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: Any, handler: Any, /) -> dict[str, Any]:
@@ -121,9 +121,9 @@ class ID:
 
         :raises ModuleNotFoundError: pydantic is not installed.
         """
-        from mintage.ext.pydantic import json_schema_of
+        from mintage.extras import pydantic
 
-        return json_schema_of(cls, schema, handler)
+        return pydantic().json_schema_of(cls)  # type: ignore[no-any-return]
 
     def __reduce__(self) -> tuple[type[ID], tuple[str, bytes]]:
         return ID, (self._prefix, self._raw)

@@ -1,16 +1,13 @@
 """IDs in cattrs: objects in classes, text in what these are unstructured to.
 
->>> import attrs, cattrs
+>>> import cattrs
 >>> from mintage import sno
 >>> from mintage.ext.cattrs import register
 >>> converter = register(cattrs.Converter())
->>> @attrs.frozen
-... class Order:
-...     id: sno.ID
->>> converter.structure({"id": "brpk4q72xwf2m63l"}, Order)
-Order(id=sno.ID.parse('brpk4q72xwf2m63l'))
+>>> converter.structure(["brpk4q72xwf2m63l"], list[sno.ID])
+[sno.ID.parse('brpk4q72xwf2m63l')]
 >>> converter.unstructure(_)
-{'id': 'brpk4q72xwf2m63l'}
+['brpk4q72xwf2m63l']
 """
 
 from __future__ import annotations

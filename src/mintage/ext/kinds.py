@@ -278,13 +278,13 @@ class _Annotation:
         """How Pydantic reads and writes such IDs."""
         from mintage.ext.pydantic import core_schema_of
 
-        return core_schema_of(self, source, handler)
+        return core_schema_of(self)
 
     def __get_pydantic_json_schema__(self, schema: Any, handler: Any, /) -> dict[str, Any]:
         """The JSON schema of their text."""
         from mintage.ext.pydantic import json_schema_of
 
-        return json_schema_of(self, schema, handler)
+        return json_schema_of(self)
 
 
 class TextID(_Annotation):

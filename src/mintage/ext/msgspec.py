@@ -5,9 +5,7 @@ msgspec knows its own types and asks hooks about all others. Here are the hooks,
 >>> import msgspec
 >>> from mintage import sno
 >>> from mintage.ext.msgspec import Snowflake, dec_hook, enc_hook
->>> class Order(msgspec.Struct):
-...     id: sno.ID
-...     customer: Snowflake
+>>> Order = msgspec.defstruct("Order", [("id", sno.ID), ("customer", Snowflake)])
 >>> order = Order(sno.ID.parse("brpk4q72xwf2m63l"), Snowflake(454947766275222906))
 >>> msgspec.json.encode(order, enc_hook=enc_hook)
 b'{"id":"brpk4q72xwf2m63l","customer":"454947766275222906"}'
