@@ -8,8 +8,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from mintage._core import as_function
 from mintage._core.snowflake import (
     DEFAULT,
@@ -44,8 +42,10 @@ __all__ = [
     "to_lines",
 ]
 
+# Type checkers take this for true; importing the real one from typing would cost more than all of mintage.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Self
+    from typing import Any, Self
 
 
 class Str:
