@@ -1181,7 +1181,7 @@ def _time_of_locality(row: bytes) -> int:
 
 
 def _time_of(module: Any) -> Callable[[bytes], int]:
-    return lambda row: module.ID(row).timestamp_ms  # type: ignore[no-any-return]
+    return lambda row: module.ID(row).timestamp_ms
 
 
 def _integer(row: bytes) -> int:

@@ -20,7 +20,13 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 ROOT: Final = Path(__file__).parents[3]
-WIDTHS: Final = {"sno": 10, "snowflake": 8, "locality": 16, "sequence": 8}
+WIDTHS: Final = {"sno": 10, "snowflake": 8, "locality": 16, "uuid": 16, "ulid": 16, "objectid": 12, "sequence": 8}
+PLACES: Final = {
+    "uuid": bytes.fromhex("ffffffffffff 0000 000f fffff0 000000"),
+    "ulid": bytes.fromhex("ffffffffffff ffffff 00000000000000"),
+    "objectid": bytes.fromhex("ffffffff ffffffffff 000000"),
+}
+"""The bits that are time and node number, where others are random: no two workers may have these in common."""
 PATIENCE_S: Final = 90
 
 
@@ -112,7 +118,7 @@ class Crew:
         self._directory = directory
         self._orders: dict[str, Any] = {
             "store": store,
-            "schemes": ["sno", "snowflake", "locality", "sequence"],
+            "schemes": list(WIDTHS),
             "nodes": 16,
             "span_ms": 1000,
             "max_wait_ms": 1000,
@@ -174,15 +180,29 @@ class Crew:
         """How many IDs were minted, and how many of them are not the first of their kind."""
         ids = repeated = 0
         for scheme, width in WIDTHS.items():
-            data = b"".join(
+            minted = [
                 data[: len(data) // width * width]
                 for worker in self.workers
                 if (file := Path(f"{worker.file}.{scheme}")).exists()
                 for data in [file.read_bytes()]
-            )
-            count, distinct = count_distinct(data, width)
+            ]
+            count, distinct = count_distinct(b"".join(minted), width)
             ids, repeated = ids + count, repeated + count - distinct
+            if place := PLACES.get(scheme):
+                repeated += count_shared([cut(data, place) for data in minted], width)
         return ids, repeated
+
+
+def cut(data: bytes, place: bytes) -> bytes:
+    """Of each ID the bits of its place, each place once."""
+    rows = np.frombuffer(data, dtype=np.uint8).reshape(-1, len(place)) & np.frombuffer(place, dtype=np.uint8)
+    return np.unique(rows, axis=0).tobytes()
+
+
+def count_shared(places: list[bytes], width: int) -> int:
+    """How many places more than one worker had."""
+    count, distinct = count_distinct(b"".join(places), width)
+    return count - distinct
 
 
 def count_distinct(data: bytes, width: int) -> tuple[int, int]:

@@ -16,7 +16,7 @@ from urllib.request import ProxyHandler, build_opener
 
 from mintage import lease as rules
 from mintage import open_store
-from tests.integration.faults.crew import PATIENCE_S, ROOT, Crew
+from tests.integration.faults.crew import PATIENCE_S, ROOT, WIDTHS, Crew
 from tests.servers import (
     Daemon,
     Etcd,
@@ -46,7 +46,7 @@ _open = build_opener(ProxyHandler({})).open
 RESTS: Final = f"node numbers rest for {(rules.SPAN_MS + rules.CLOCK_LIMIT_MS) // 1000 + 1} s"
 FAR: Final = 1_000_000
 """A step that no worker comes to the end of: what is lost are as many segments as there are workers, and no more."""
-LEASES: Final = ["sno", "snowflake", "locality"]
+LEASES: Final = [scheme for scheme in WIDTHS if scheme != "sequence"]
 
 
 @dataclass(frozen=True)
@@ -86,6 +86,9 @@ POOLS: Final = {
     "sno": "sno/1",
     "snowflake": "snowflake time:41 node:10 sequence:12 @1420070400000 1ms",
     "locality": "locality",
+    "uuid.v7": "uuid.v7",
+    "ulid": "ulid",
+    "objectid": "objectid",
 }
 """The pools that workers lease from, and what their node numbers mean."""
 

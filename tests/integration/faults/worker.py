@@ -15,10 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from mintage import Sequence, locality, sno, snowflake
+from mintage import Sequence
 from mintage.errors import MintError
-
-GENERATORS: dict[str, Any] = {"sno": sno.Generator, "snowflake": snowflake.Generator, "locality": locality.Generator}
+from mintage.schemes import SCHEMES
 
 
 class Clock:
@@ -58,7 +57,7 @@ class Minter:
             leased["clock"] = self._clock
         if self._scheme == "locality":
             leased["counter"] = 0  # only the lease keeps two apart
-        return GENERATORS[self._scheme](store=store, max_wait_ms=max_wait_ms, **leased)
+        return SCHEMES[self._scheme].module.Generator(store=store, max_wait_ms=max_wait_ms, **leased)
 
     def mint(self, count: int) -> bytes:
         """The IDs as bytes."""
