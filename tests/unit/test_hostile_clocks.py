@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mintage import keeper, locality, sno, snowflake
+from mintage import keeper, sno, snowflake
 from mintage.errors import GenerationError
+from mintage.schemes import SCHEMES
 from mintage.store import open_store
 from mintage.store.memory import MemoryStore
 from tests.unit.test_fork import Child
@@ -21,10 +22,8 @@ if TYPE_CHECKING:
 MS = 1_000_000
 NOW_MS = 1_700_000_000_000
 
-Generator: TypeAlias = "sno.Generator | snowflake.Generator | locality.Generator"
-
-SCHEMES: dict[str, Any] = {"sno": sno.Generator, "snowflake": snowflake.Generator, "locality": locality.Generator}
-each_scheme = pytest.mark.parametrize("make", SCHEMES.values(), ids=SCHEMES)
+LEASED = {name: scheme.module.Generator for name, scheme in SCHEMES.items() if not scheme.is_text}
+each_scheme = pytest.mark.parametrize("make", LEASED.values(), ids=LEASED)
 
 
 class Clock:
@@ -58,9 +57,9 @@ def inline() -> Iterator[None]:
 
 
 def milliseconds(minted: Any) -> int:
-    if isinstance(minted, sno.ID):
-        return minted.timestamp_ns // MS
-    return int(minted.timestamp_ms if isinstance(minted, locality.ID) else snowflake.DEFAULT.parse(minted).timestamp_ms)
+    if isinstance(minted, int):
+        return snowflake.DEFAULT.parse(minted).timestamp_ms
+    return int(minted.timestamp_ns // MS if isinstance(minted, sno.ID) else minted.timestamp_ms)
 
 
 WAYS: dict[str, Callable[[Any], Any]] = {
