@@ -60,6 +60,9 @@ class Scheme(NamedTuple):
     """Whether its IDs are plain integers of 63 bits at most, in a layout that the user chooses."""
     layouts: tuple[str, ...] = ()
     """Of a format with several, those that its generators mint, the usual one first; all where none is named."""
+    leases: bool = False
+    """Whether a generator that is given neither number nor store leases one from the machine-local registry; all others
+    leave it to chance."""
     is_text: bool = False
     """Whether its IDs are plain text, of which no part is a node number: so nothing is leased for them."""
 
@@ -117,6 +120,7 @@ SCHEMES: Final = {
                 Option("partition", "where they are minted", "0..65535"),
             ),
             max_meta=255,
+            leases=True,
         ),
         Scheme(
             "snowflake",
@@ -129,12 +133,14 @@ SCHEMES: Final = {
                 Option("unit_ms", "of a declared layout: length of a tick (default: 1)", "MS"),
             ),
             has_layouts=True,
+            leases=True,
         ),
         Scheme(
             "locality",
             "Locality",
             "54321000-1092-ba1b-2c3d-019b76daa800",
             (Option("mode", "how counters are written (default: variable)", None, ("variable", "sequential")),),
+            leases=True,
         ),
         Scheme(
             "uuid",

@@ -1,0 +1,48 @@
+"""Django: a field a format, a primary key for a whole project, lookups by time, admin, forms, URLs and DRF.
+
+>>> from mintage.ext.django import SnoField
+>>> field = SnoField(primary_key=True)
+>>> field.default
+<built-in function new>
+
+Models import their fields from here. ``"mintage.ext.django"`` in ``INSTALLED_APPS`` registers the rest.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mintage.extras import missing
+
+try:
+    import django  # noqa: F401
+except ModuleNotFoundError as error:
+    raise missing(error, "django") from None
+
+from mintage.ext.django import checks
+from mintage.ext.django.fields import FIELDS, IDField, Minter, SnowflakeAutoField, SnowflakeField
+from mintage.ext.django.json import JSONEncoder
+from mintage.ext.django.lookups import MintedAfter, MintedBefore, MintedBetween
+from mintage.ext.django.urls import register_converters
+
+__all__ = [
+    "FIELDS",
+    "IDField",
+    "JSONEncoder",
+    "MintedAfter",
+    "MintedBefore",
+    "MintedBetween",
+    "Minter",
+    "SnowflakeAutoField",
+    "SnowflakeField",
+    "checks",
+    "register_converters",
+]
+
+_by_name = {each.__name__: each for each in FIELDS.values()}
+globals().update(_by_name)
+__all__ += [each for each in _by_name if each not in __all__]
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> type[IDField]: ...

@@ -1,0 +1,37 @@
+"""The field of forms: text in, an ID out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+
+from mintage.errors import MintError
+
+if TYPE_CHECKING:
+    from mintage.ext.kinds import Kind
+
+__all__ = ["IDField"]
+
+
+class IDField(forms.CharField):  # type: ignore[misc]
+    """Takes the text of an ID, and has the ID as its value; ``None`` where it is left empty.
+
+    :param kind: which IDs, of ``mintage.ext.kinds.KINDS``.
+    """
+
+    def __init__(self, *, kind: Kind, **kwargs: Any) -> None:
+        self.kind = kind
+        super().__init__(**{"empty_value": None, **kwargs})
+
+    def to_python(self, value: Any) -> Any:
+        """The ID; a ``ValidationError`` with the code of our error where the text is of none."""
+        if self.kind.size is None or not isinstance(value, self.kind.python):
+            value = super().to_python(value)
+        if value is None:
+            return None
+        try:
+            return self.kind.read(value)
+        except MintError as error:
+            raise ValidationError(str(error), code=error.code) from error

@@ -1,0 +1,27 @@
+"""JSON with IDs in it, written as text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.serializers.json import DjangoJSONEncoder
+
+from mintage.ext.kinds import kind_of
+
+__all__ = ["JSONEncoder"]
+
+
+class JSONEncoder(DjangoJSONEncoder):  # type: ignore[misc]
+    """Django's encoder, which also knows IDs: for ``JsonResponse(…, encoder=…)`` and ``JSONField(encoder=…)``.
+
+    A snowflake is an ``int``, which no encoder is asked about: give it as ``str(id)``.
+    """
+
+    # Where migrations find it.
+    __module__ = "mintage.ext.django"
+
+    def default(self, o: Any) -> Any:
+        """The text of an ID, or what Django's encoder makes of it."""
+        python: type = type(o)
+        kind = kind_of(python)
+        return super().default(o) if kind is None else kind.write(o)

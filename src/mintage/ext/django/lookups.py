@@ -1,0 +1,111 @@
+"""What a query can ask of an ID: its time, as ranges of the column, and its text."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from django.core.exceptions import EmptyResultSet
+from django.db.models.lookups import Exact, GreaterThanOrEqual, LessThan, Lookup
+
+from mintage.casting import type_name
+from mintage.errors import ArgumentError, MintError
+
+if TYPE_CHECKING:
+    from mintage.ext.kinds import Kind
+
+__all__ = ["MintedAfter", "MintedBefore", "MintedBetween", "of_kind"]
+
+
+def _bound(lookup: Any, time: object) -> Any:
+    """The smallest ID of an instant.
+
+    :raises ArgumentError: it is no datetime.
+    :raises FieldError: ``time.naive``, ``time.range``.
+    """
+    if not isinstance(time, datetime):
+        message = f"{lookup.lookup_name} takes an aware datetime, not {type_name(type(time))}"
+        raise ArgumentError(message, code="argument.type")
+    return lookup.lhs.output_field.kind.min_at(time)
+
+
+class MintedAfter(GreaterThanOrEqual):  # type: ignore[misc]
+    """``id__minted_after=t``: minted in the tick of ``t``, an aware datetime, or later: ``id >= min_at(t)``."""
+
+    lookup_name = "minted_after"
+
+    def get_prep_lookup(self) -> Any:
+        """The bound of the time."""
+        return _bound(self, self.rhs)
+
+    def get_rhs_op(self, connection: Any, rhs: str) -> str:
+        """The comparison."""
+        return f">= {rhs}"
+
+
+class MintedBefore(LessThan):  # type: ignore[misc]
+    """``id__minted_before=t``: minted before the tick of ``t``, an aware datetime: ``id < min_at(t)``."""
+
+    lookup_name = "minted_before"
+
+    def get_prep_lookup(self) -> Any:
+        """The bound of the time."""
+        return _bound(self, self.rhs)
+
+    def get_rhs_op(self, connection: Any, rhs: str) -> str:
+        """The comparison."""
+        return f"< {rhs}"
+
+
+class MintedBetween(Lookup):  # type: ignore[misc]
+    """``id__minted_between=(a, b)``: ``minted_after=a`` and ``minted_before=b``, so ``b`` is not included."""
+
+    lookup_name = "minted_between"
+
+    def get_prep_lookup(self) -> Any:
+        """The bounds of both times."""
+        if not isinstance(self.rhs, (tuple, list)) or len(self.rhs) != 2:
+            raise ArgumentError("minted_between takes two aware datetimes, (from, to)", code="argument.type")
+        return tuple(_bound(self, each) for each in self.rhs)
+
+    def as_sql(self, compiler: Any, connection: Any) -> tuple[str, tuple[Any, ...]]:
+        """Two comparisons, which an index of the column answers."""
+        sql, params = self.process_lhs(compiler, connection)
+        bounds = [self.lhs.output_field.get_db_prep_value(each, connection, prepared=True) for each in self.rhs]
+        return f"({sql} >= %s AND {sql} < %s)", (*params, bounds[0], *params, bounds[1])
+
+
+class HasText(Exact):  # type: ignore[misc]
+    """The row whose ID has this text, or none where it is the text of none: what a search box asks.
+
+    An ID is stored as bytes, in which a part of its text is nowhere to be found.
+    """
+
+    _is_id = True
+
+    def get_prep_lookup(self) -> Any:
+        """The ID of the text."""
+        if hasattr(self.rhs, "resolve_expression"):
+            return super().get_prep_lookup()
+        try:
+            return self.lhs.output_field.kind.read(self.rhs)
+        except MintError:
+            self._is_id = False
+            return ""
+
+    def as_sql(self, compiler: Any, connection: Any) -> Any:
+        """As it is, or nothing."""
+        if not self._is_id:
+            raise EmptyResultSet
+        return super().as_sql(compiler, connection)
+
+
+_OF_TIME: Final = {each.lookup_name: each for each in (MintedAfter, MintedBefore, MintedBetween)}
+_OF_TEXT: Final = frozenset({"contains", "icontains", "iexact", "startswith", "istartswith"})
+
+
+def of_kind(kind: Kind, name: str) -> type[Lookup] | None:
+    """The lookup of that name that IDs of this kind have in place of Django's, or ``None``."""
+    if name in _OF_TEXT:
+        return HasText
+    return _OF_TIME.get(name) if kind.has_time else None

@@ -1,0 +1,158 @@
+"""Django REST framework: IDs as text in JSON and as objects in Python; and their schema for drf-spectacular."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
+
+from mintage.extras import missing
+
+try:
+    from rest_framework import relations, serializers
+except ModuleNotFoundError as error:
+    raise missing(error, "django") from None
+
+from django.core.exceptions import FieldDoesNotExist
+
+from mintage.casting import type_name
+from mintage.errors import MintError
+from mintage.ext.django.fields import FIELDS, Minted, SnowflakeAutoField
+from mintage.ext.kinds import KINDS, Kind
+
+if TYPE_CHECKING:
+    from django.db import models
+
+__all__ = ["SERIALIZER_FIELDS", "IDField", "PrimaryKeyRelatedField", "lookup_regex", "register", "schema"]
+
+_EXACT: Final = 1 << 53
+"""Up to here a number of JSON is the same in JavaScript."""
+
+
+class IDField(serializers.Field):  # type: ignore[misc]
+    """Text in JSON, an ID in Python; of snowflake digits in JSON, and an int in Python.
+
+    A number of JSON is taken for a snowflake up to 2^53. Above, what JavaScript read or wrote may have been rounded.
+
+    :param kind: the scheme's name, or one of ``mintage.ext.kinds.KINDS``; in a ``ModelSerializer`` the model's.
+    """
+
+    kind: Kind
+    default_error_messages: Final = {"invalid": "{error}"}
+
+    def __init__(self, kind: Kind | str | None = None, **kwargs: Any) -> None:
+        self._is_given = kind is not None
+        if kind is not None:
+            self.kind = KINDS[kind] if isinstance(kind, str) else kind
+        super().__init__(**kwargs)
+
+    def bind(self, field_name: str, parent: Any) -> None:
+        """Where a model has the field, it is of the model's layout."""
+        super().bind(field_name, parent)
+        model = getattr(getattr(parent, "Meta", None), "model", None)
+        if model is None or self._is_given:
+            return
+        with suppress(FieldDoesNotExist):
+            field = model._meta.pk if self.source == "pk" else model._meta.get_field(self.source)
+            if isinstance(field, Minted):
+                self.kind = field.kind
+
+    def to_internal_value(self, data: object) -> Any:
+        """The ID; a ``ValidationError`` with the code ``invalid`` where it is none."""
+        is_number = self.kind.layout is not None and isinstance(data, int) and not isinstance(data, bool)
+        if isinstance(data, int) and is_number and abs(data) > _EXACT:
+            self.fail("invalid", error=f"{self.kind.name} above 2^53 must be text, as JSON's numbers are rounded")
+        if not isinstance(data, str) and not is_number:
+            self.fail("invalid", error=f"{self.kind.name} must be text, not {type_name(type(data))}")
+        try:
+            return self.kind.read(data)
+        except MintError as error:
+            self.fail("invalid", error=str(error))
+
+    def to_representation(self, value: Any) -> str:
+        """Its text."""
+        return self.kind.write(value)
+
+
+def _of_kind(kind: Kind) -> type[IDField]:
+    text = f"Text in JSON, an ID of :mod:`mintage.{kind.name}` in Python."
+    return type(f"{kind.title}Field", (IDField,), {"__module__": __name__, "__doc__": text, "kind": kind})
+
+
+SERIALIZER_FIELDS: Final = {name: _of_kind(kind) for name, kind in KINDS.items()}
+"""The serializer's field of each scheme, by its name."""
+
+
+def _end_of(field: models.Field) -> models.Field:
+    """The field that a chain of keys ends at."""
+    while field.remote_field:
+        field = field.target_field
+    return field
+
+
+def _text(field: models.Field, value: Any) -> Any:
+    end = _end_of(field)
+    return end.kind.write(value) if isinstance(end, Minted) and value is not None else value
+
+
+class PrimaryKeyRelatedField(serializers.PrimaryKeyRelatedField):  # type: ignore[misc]
+    """As Django REST framework's, with text for keys that are IDs; any other key is as it was."""
+
+    def get_attribute(self, instance: Any) -> Any:
+        """What is to be written, of an instance."""
+        found = super().get_attribute(instance)
+        if self.pk_field is None and isinstance(found, relations.PKOnlyObject):
+            owner = relations.get_attribute(instance, self.source_attrs[:-1])
+            with suppress(FieldDoesNotExist, AttributeError):
+                return relations.PKOnlyObject(pk=_text(owner._meta.get_field(self.source_attrs[-1]), found.pk))
+        return found
+
+    def to_representation(self, value: Any) -> Any:
+        """The text of its key."""
+        if self.pk_field is None and not isinstance(value, relations.PKOnlyObject):
+            return _text(value._meta.pk, value.pk)
+        return super().to_representation(value)
+
+
+def lookup_regex(scheme: str) -> str:
+    """For ``lookup_value_regex`` of a view set: what a path may have in the place of an ID of this scheme.
+
+    :raises KeyError: there is no such scheme.
+    """
+    return _pattern(KINDS[scheme]).removeprefix("^").removesuffix("$")
+
+
+def _pattern(kind: Kind) -> str:
+    found: str = getattr(kind.format, "pattern", "^[0-9A-Za-z_-]+$")
+    return found
+
+
+def schema(kind: Kind) -> dict[str, Any]:
+    """The schema of the text of such IDs, as OpenAPI has it."""
+    return {"type": "string", "format": "int64" if kind.layout else kind.name, "pattern": _pattern(kind)}
+
+
+def register() -> None:
+    """Lets every ``ModelSerializer`` know the fields, and drf-spectacular their schema where it is installed.
+
+    Their keys, and those of relations to them, are text from then on. Calling it again changes nothing.
+    :class:`~mintage.ext.django.apps.MintageConfig` calls it where ``"rest_framework"`` is in ``INSTALLED_APPS``.
+    """
+    mapping = serializers.ModelSerializer.serializer_field_mapping
+    mapping.update({field: SERIALIZER_FIELDS[name] for name, field in FIELDS.items()})
+    mapping[SnowflakeAutoField] = SERIALIZER_FIELDS["snowflake"]
+    if serializers.ModelSerializer.serializer_related_field is serializers.PrimaryKeyRelatedField:
+        serializers.ModelSerializer.serializer_related_field = PrimaryKeyRelatedField
+    with suppress(ModuleNotFoundError):
+        _register_schema()
+
+
+def _register_schema() -> None:
+    # It reads the settings when it is imported.
+    from drf_spectacular.extensions import OpenApiSerializerFieldExtension
+
+    class IDFieldExtension(OpenApiSerializerFieldExtension):  # type: ignore[no-untyped-call]
+        target_class = IDField
+        match_subclasses = True
+
+        def map_serializer_field(self, auto_schema: Any, direction: Any) -> dict[str, Any]:
+            return schema(self.target.kind)

@@ -1,0 +1,1 @@
+"""A project whose every table has IDs of ours: that of ``test_django.py``, which copies it and runs its promises."""

@@ -1,0 +1,86 @@
+"""``mintage.ext.django`` on three databases: a project of ``django_project`` each, in a process of its own.
+
+Django is configured once a process, and migrations are files, so the project is copied and its promises run there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+from mintage.ext.kinds import KINDS
+
+pytest.importorskip("django")
+pytest.importorskip("rest_framework")
+pytest.importorskip("drf_spectacular")
+
+if TYPE_CHECKING:
+    from tests.servers import MariaDB, PostgreSQL
+
+PROJECT = Path(__file__).parent / "django_project"
+
+
+def promises(directory: Path, database: dict[str, Any]) -> None:
+    shutil.copytree(PROJECT, directory / "project")
+    pytest_ = [sys.executable, "-m", "pytest", "-q", "-x", "--tb=short", "-p", "no:cacheprovider", "-c", os.devnull]
+    done = subprocess.run(
+        [*pytest_, "--rootdir=.", "promises.py"],
+        cwd=directory / "project",
+        env={**os.environ, "DATABASE": json.dumps(database), "MINTAGE_HOME": str(directory), "PYTHONPATH": "."}
+        | {"DJANGO_SUPERUSER_PASSWORD": "super", "PYTHONWARNINGS": "error::DeprecationWarning:mintage"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=280,
+    )
+    assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
+    assert " passed" in done.stdout
+
+
+def of_url(engine: str, url: str) -> dict[str, Any]:
+    parts = urlsplit(url)
+    return {
+        "ENGINE": f"django.db.backends.{engine}",
+        "NAME": parts.path[1:],
+        "USER": parts.username,
+        "PASSWORD": unquote(parts.password or ""),
+        "HOST": parts.hostname,
+        "PORT": parts.port,
+    }
+
+
+def test_the_promises_hold_on_sqlite(tmp_path: Path) -> None:
+    promises(tmp_path, {"ENGINE": "django.db.backends.sqlite3", "NAME": str(tmp_path / "rows.db")})
+
+
+def test_the_promises_hold_on_postgresql(tmp_path: Path, postgresql: PostgreSQL) -> None:
+    promises(tmp_path, of_url("postgresql", postgresql.url))
+
+
+def test_the_promises_hold_on_mariadb(tmp_path: Path, mariadb: MariaDB) -> None:
+    promises(tmp_path, of_url("mysql", mariadb.url))
+
+
+def test_every_format_has_its_fields() -> None:
+    from mintage.ext import django
+
+    assert list(django.FIELDS) == list(KINDS)
+    for kind in KINDS.values():
+        field = getattr(django, f"{kind.title}Field")
+        assert django.FIELDS[kind.name] is field
+        assert f"{field.__module__}.{field.__qualname__}" == f"mintage.ext.django.{kind.title}Field"
+        assert field.__name__ in django.__all__
+
+
+def test_the_package_is_named_where_it_is_missing() -> None:
+    script = "import sys; sys.modules['django'] = None; import mintage.ext.django"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert "[django]" in done.stderr
