@@ -65,6 +65,10 @@ class Scheme(NamedTuple):
     leave it to chance."""
     is_text: bool = False
     """Whether its IDs are plain text, of which no part is a node number: so nothing is leased for them."""
+    node: str = ""
+    """The argument of its generators for a node number, where every ID has one."""
+    host: tuple[tuple[str, object], ...] = ()
+    """The arguments of its generators for what is the host's or the process's otherwise, and something in its place."""
 
     @property
     def module(self) -> ModuleType:
@@ -121,6 +125,7 @@ SCHEMES: Final = {
             ),
             max_meta=255,
             leases=True,
+            node="partition",
         ),
         Scheme(
             "snowflake",
@@ -134,6 +139,7 @@ SCHEMES: Final = {
             ),
             has_layouts=True,
             leases=True,
+            node="node",
         ),
         Scheme(
             "locality",
@@ -141,6 +147,8 @@ SCHEMES: Final = {
             "54321000-1092-ba1b-2c3d-019b76daa800",
             (Option("mode", "how counters are written (default: variable)", None, ("variable", "sequential")),),
             leases=True,
+            node="pid",
+            host=(("mac", "0000000"),),
         ),
         Scheme(
             "uuid",
@@ -151,11 +159,21 @@ SCHEMES: Final = {
         ),
         Scheme("ulid", "ULID", "01ARZ3NDEKTSV4RRFFQ69G5FAV", (_NODE,)),
         Scheme("ksuid", "KSUID", "0ujtsYcgvSTl8PAuAdqWYSMnLOv", (_NODE,)),
-        Scheme("xid", "XID", "9m4e2mr0ui3e8a215n4g", (_NODE,)),
+        Scheme("xid", "XID", "9m4e2mr0ui3e8a215n4g", (_NODE,), node="node"),
         Scheme(
-            "objectid", "ObjectID", "507f1f77bcf86cd799439011", (Option("process", "what stands for the process", "N"),)
+            "objectid",
+            "ObjectID",
+            "507f1f77bcf86cd799439011",
+            (Option("process", "what stands for the process", "N"),),
+            node="process",
         ),
-        Scheme("sandflake", "Sandflake", "05E4ECYW2G0G40R40000A1G710", (Option("worker", "the worker's number", "N"),)),
+        Scheme(
+            "sandflake",
+            "Sandflake",
+            "05E4ECYW2G0G40R40000A1G710",
+            (Option("worker", "the worker's number", "N"),),
+            node="worker",
+        ),
         Scheme(
             "nanoid",
             "NanoID",
@@ -166,7 +184,7 @@ SCHEMES: Final = {
             ),
             is_text=True,
         ),
-        Scheme("cuid", "CUID", "ch72gsb320000udocl363eofy", is_text=True),
+        Scheme("cuid", "CUID", "ch72gsb320000udocl363eofy", is_text=True, host=(("fingerprint", "0000"),)),
         Scheme(
             "cuid2",
             "CUID2",

@@ -1,26 +1,76 @@
 //! Clocks, and waiting on them.
 
-use crate::{errors, hot, values};
+use crate::{entropy, errors, fork, hot, values};
+use mintage_core::entropy::Entropy;
 use mintage_core::units::{Tick, Timescale, UnixMs, UnixNs};
 use pyo3::prelude::*;
 use pyo3::types::PyInt;
+use std::ops::Range;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+/// What stands for chance in a test: bits that are the same each time, one stream for all that draw from it.
+struct Seed {
+    /// In a forked child they would come twice: there, they are random.
+    epoch: u64,
+    stream: Mutex<Stream>,
+}
+
+struct Stream {
+    entropy: Entropy,
+    seed: u64,
+    /// How often it was seeded.
+    count: u64,
+}
+
+impl Seed {
+    fn from_argument(seed: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Self>> {
+        seed.map(|seed| {
+            let seed = values::field(seed, "seed", u64::MAX.into())? as u64;
+            let stream = Stream { entropy: Entropy::new(), seed, count: 0 };
+            Ok(Self { epoch: fork::epoch(), stream: Mutex::new(stream) })
+        })
+        .transpose()
+    }
+
+    /// Fills `bytes`; `false` where it is another process's.
+    fn fill(&self, bytes: &mut [u8]) -> bool {
+        if !fork::is_in(self.epoch) {
+            return false;
+        }
+        let mut stream = self.stream.lock().unwrap_or_else(PoisonError::into_inner);
+        for part in bytes.chunks_mut(1 << 16) {
+            if !stream.entropy.fill(part) {
+                let mut key = [0; 32];
+                key[..8].copy_from_slice(&stream.seed.to_le_bytes());
+                key[8..16].copy_from_slice(&stream.count.to_le_bytes());
+                stream.count += 1;
+                stream.entropy.seed(key);
+                assert!(stream.entropy.fill(part), "a seed is good for more than that");
+            }
+        }
+        true
+    }
+}
+
 /// A clock that stands still until it is told otherwise; for tests.
 ///
-/// ManualClock(ns, *, auto_advance=True)
+/// ManualClock(ns, *, auto_advance=True, seed=None)
 ///
 /// ``ns`` is the time to start at, in nanoseconds since the Unix epoch. A generator that has to wait on this clock moves
 /// it forward to the time it waits for; with ``auto_advance=False`` it blocks until another thread moves the clock.
 /// Calling the clock gives its time.
 ///
-/// :raises ArgumentError: ``ns`` is not an int.
-/// :raises FieldError: ``field.range``: ``ns`` needs more than 127 bits.
+/// With a ``seed``, 0 to 2^64 - 1, a generator that has this clock also takes from it what it leaves to chance otherwise:
+/// the same bits each time, which anybody can guess. In a forked child they are random all the same.
+///
+/// :raises ArgumentError: ``ns`` or ``seed`` is not an int.
+/// :raises FieldError: ``field.range``: ``ns`` needs more than 127 bits, ``seed`` more than 64.
 #[pyclass(frozen, module = "mintage.testing")]
 pub struct ManualClock {
     ns: Mutex<i128>,
     moved: Condvar,
+    seed: Option<Seed>,
     #[pyo3(get)]
     /// Whether a generator that waits moves the clock itself.
     auto_advance: bool,
@@ -58,9 +108,10 @@ impl ManualClock {
 #[pymethods]
 impl ManualClock {
     #[new]
-    #[pyo3(signature = (ns, *, auto_advance = true))]
-    fn py_new(ns: &Bound<'_, PyAny>, auto_advance: bool) -> PyResult<Self> {
-        Ok(Self { ns: Mutex::new(values::signed(ns, "ns")?), moved: Condvar::new(), auto_advance })
+    #[pyo3(signature = (ns, *, auto_advance = true, seed = None))]
+    fn py_new(ns: &Bound<'_, PyAny>, auto_advance: bool, seed: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
+        let (ns, seed) = (Mutex::new(values::signed(ns, "ns")?), Seed::from_argument(seed)?);
+        Ok(Self { ns, moved: Condvar::new(), seed, auto_advance })
     }
 
     /// The time it shows, in nanoseconds since the Unix epoch.
@@ -94,12 +145,95 @@ impl ManualClock {
     }
 }
 
+/// A clock that asks ``time.time_ns()`` each time, and so goes with whatever a test puts in its place; for tests.
+///
+/// FollowingClock(*, seed=None)
+///
+/// A generator that has this clock starts over when it goes back, with the next node number: so its IDs are of the time that
+/// the test has travelled to, and none comes twice. One that has to wait while the clock stands takes it for the time it waits for.
+/// ``seed`` is as for :class:`ManualClock`. Calling the clock gives its time.
+///
+/// :raises ArgumentError: ``seed`` is not an int.
+/// :raises FieldError: ``field.range``: ``seed`` needs more than 64 bits.
+#[pyclass(frozen, module = "mintage.testing")]
+pub struct FollowingClock {
+    seed: Option<Seed>,
+    read: Mutex<Reading>,
+}
+
+struct Reading {
+    /// The latest time it read since it went back last.
+    last: i128,
+    /// How often it went back.
+    travels: u64,
+    /// Readings in this range are taken for its end.
+    waited: Range<i128>,
+}
+
+impl FollowingClock {
+    fn lock(&self) -> MutexGuard<'_, Reading> {
+        self.read.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The time, and how often it went back.
+    fn read(&self, py: Python<'_>) -> PyResult<(UnixNs, u64)> {
+        let read = returned(&py.import("time")?.call_method0("time_ns")?)?;
+        let mut reading = self.lock();
+        if read < reading.last {
+            reading.travels += 1;
+            reading.waited = 0..0;
+        }
+        reading.last = read;
+        let now = if reading.waited.contains(&read) { reading.waited.end } else { read };
+        Ok((UnixNs(now), reading.travels))
+    }
+
+    fn pass_until(&self, py: Python<'_>, until: UnixNs, give_up: impl Fn(i128) -> PyResult<()>) -> PyResult<()> {
+        let left = until.0.saturating_sub(self.read(py)?.0.0);
+        if left > 0 {
+            give_up(left)?;
+            let mut reading = self.lock();
+            reading.waited = reading.last..until.0;
+        }
+        Ok(())
+    }
+}
+
+#[pymethods]
+impl FollowingClock {
+    #[new]
+    #[pyo3(signature = (*, seed = None))]
+    fn py_new(seed: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
+        let read = Mutex::new(Reading { last: i128::MIN, travels: 0, waited: 0..0 });
+        Ok(Self { seed: Seed::from_argument(seed)?, read })
+    }
+
+    fn __call__(&self, py: Python<'_>) -> PyResult<i128> {
+        Ok(self.read(py)?.0.0)
+    }
+
+    fn __repr__(&self) -> &'static str {
+        "FollowingClock()"
+    }
+}
+
+/// What a callable says that the time is.
+fn returned(ns: &Bound<'_, PyAny>) -> PyResult<i128> {
+    if ns.cast::<PyInt>().is_err() {
+        let message = format!("clock returned a {}, must return an int of nanoseconds", ns.get_type().name()?);
+        return Err(errors::config(ns.py(), "config.clock", &message));
+    }
+    values::saturated(ns, "clock")
+}
+
 /// Where a generator reads the time.
 pub enum Clock {
     /// The system's.
     System,
     /// A test's.
     Manual(Py<ManualClock>),
+    /// A test's that goes with others.
+    Following(Py<FollowingClock>),
     /// The user's own: a callable that returns nanoseconds since the Unix epoch.
     Callable(Py<PyAny>),
 }
@@ -111,10 +245,23 @@ impl Clock {
         if let Ok(manual) = clock.cast::<ManualClock>() {
             return Ok(Self::Manual(manual.clone().unbind()));
         }
+        if let Ok(following) = clock.cast::<FollowingClock>() {
+            return Ok(Self::Following(following.clone().unbind()));
+        }
         if clock.is_callable() {
             return Ok(Self::Callable(clock.clone().unbind()));
         }
         Err(errors::argument("clock", "a ManualClock or a callable", clock))
+    }
+
+    /// The same clock, held once more.
+    pub fn clone_ref(&self, py: Python<'_>) -> Self {
+        match self {
+            Self::System => Self::System,
+            Self::Manual(clock) => Self::Manual(clock.clone_ref(py)),
+            Self::Following(clock) => Self::Following(clock.clone_ref(py)),
+            Self::Callable(clock) => Self::Callable(clock.clone_ref(py)),
+        }
     }
 
     /// Whether the hot path may read the cached system tick instead.
@@ -127,6 +274,7 @@ impl Clock {
         match self {
             Self::System => None,
             Self::Manual(clock) => Some(clock.bind(py).clone().into_any()),
+            Self::Following(clock) => Some(clock.bind(py).clone().into_any()),
             Self::Callable(clock) => Some(clock.bind(py).clone()),
         }
     }
@@ -136,17 +284,44 @@ impl Clock {
         match self {
             Self::System => Ok(system_now()),
             Self::Manual(clock) => Ok(UnixNs(clock.get().now_ns())),
-            Self::Callable(clock) => {
-                let ns = clock.call0(py)?;
-                let ns = ns.bind(py);
-                if ns.cast::<PyInt>().is_err() {
-                    let message =
-                        format!("clock returned a {}, must return an int of nanoseconds", ns.get_type().name()?);
-                    return Err(errors::config(py, "config.clock", &message));
-                }
-                values::saturated(ns, "clock").map(UnixNs)
-            }
+            Self::Following(clock) => Ok(clock.get().read(py)?.0),
+            Self::Callable(clock) => returned(clock.call0(py)?.bind(py)).map(UnixNs),
         }
+    }
+
+    /// How often it went back, of one that has generators start over then.
+    pub fn travels(&self, py: Python<'_>) -> PyResult<u64> {
+        if let Self::Following(clock) = self { Ok(clock.get().read(py)?.1) } else { Ok(0) }
+    }
+
+    /// Bits that are the same each time; `false` where this clock has none, and chance is to be asked.
+    fn seeded(&self, bytes: &mut [u8]) -> bool {
+        let seed = match self {
+            Self::System | Self::Callable(_) => None,
+            Self::Manual(clock) => clock.get().seed.as_ref(),
+            Self::Following(clock) => clock.get().seed.as_ref(),
+        };
+        seed.is_some_and(|seed| seed.fill(bytes))
+    }
+
+    /// Fills `bytes` with what is left to chance.
+    ///
+    /// `GenerationError`: `system.random`.
+    pub fn fill(&self, py: Python<'_>, bytes: &mut [u8]) -> PyResult<()> {
+        if self.seeded(bytes) { Ok(()) } else { entropy::fill(py, bytes) }
+    }
+
+    /// So many bytes of it.
+    pub fn bytes<const N: usize>(&self, py: Python<'_>) -> PyResult<[u8; N]> {
+        let mut bytes = [0; N];
+        self.fill(py, &mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// A number left to chance, which the kernel draws.
+    pub fn random(&self, py: Python<'_>) -> PyResult<u64> {
+        let mut bytes = [0; 8];
+        if self.seeded(&mut bytes) { Ok(u64::from_ne_bytes(bytes)) } else { values::random(py) }
     }
 
     /// The tick that it is.
@@ -165,6 +340,9 @@ impl Clock {
 
     fn pass_until(&self, py: Python<'_>, until: UnixNs, give_up: impl Fn(i128) -> PyResult<()>) -> PyResult<()> {
         if let Self::Manual(clock) = self {
+            return clock.get().pass_until(py, until, give_up);
+        }
+        if let Self::Following(clock) = self {
             return clock.get().pass_until(py, until, give_up);
         }
         loop {

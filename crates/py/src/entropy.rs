@@ -13,11 +13,22 @@ const LONGEST_MS: i64 = 1000;
 
 struct Source {
     entropy: Entropy,
+    /// No process's while nothing is to be drawn the quick way.
     epoch: u64,
     seeded: UnixMs,
+    is_slow: bool,
 }
 
-static SOURCE: hot::Held<Source> = hot::Held::new(Source { entropy: Entropy::new(), epoch: 0, seeded: UnixMs(0) });
+/// An epoch that no process is ever in.
+const NEVER: u64 = u64::MAX;
+
+static SOURCE: hot::Held<Source> =
+    hot::Held::new(Source { entropy: Entropy::new(), epoch: NEVER, seeded: UnixMs(0), is_slow: false });
+
+/// Has every draw go the slow way, where a test can put something else in its place; and the quick way again.
+pub fn slow_down(py: Python<'_>, is_slow: bool) {
+    SOURCE.with(py, |source| (source.is_slow, source.epoch) = (is_slow, NEVER));
+}
 
 /// Fills `bytes`; `false` where the kernel has to be asked first.
 #[inline(always)]
@@ -38,7 +49,8 @@ pub fn fill(py: Python<'_>, bytes: &mut [u8]) -> PyResult<()> {
             values::draw(py, &mut seed)?;
             SOURCE.with(py, |source| {
                 source.entropy.seed(seed);
-                (source.epoch, source.seeded) = (fork::epoch(), hot::now());
+                let epoch = if source.is_slow { NEVER } else { fork::epoch() };
+                (source.epoch, source.seeded) = (epoch, hot::now());
             });
             // The clock may have been stepped in between: that ends no seed that is as new as this one.
             let is_filled = SOURCE.with(py, |source| source.entropy.fill(part));

@@ -16,6 +16,7 @@ use pyo3::prelude::*;
 use pyo3::pyclass::boolean_struct::True;
 use pyo3::types::PyBytes;
 use pyo3::{PyClass, PyTypeInfo};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The state of a generator, and what it mints under.
@@ -29,13 +30,17 @@ pub struct Seat<M: Mint> {
     pub max_wait_ms: u64,
     /// The ticks that `new_at` may mint in.
     history: Mutex<Window>,
+    /// How many node numbers there are, where it has one.
+    nodes: u64,
+    /// How often its clock had gone back when it was seated.
+    travels: AtomicU64,
 }
 
 impl<M: Mint> Seat<M> {
     /// A generator's state without a seat yet. It leases a number, or keeps the one that it was given.
     pub fn new(py: Python<'_>, mint: M, terms: Terms<'_>, subject: &Subject<'_>, given: Option<u64>) -> PyResult<Self> {
         let leases = Leases::new(py, &terms, subject)?;
-        Self::with(mint, terms, leases, given)
+        Self::with(mint, terms, leases, subject.size, given)
     }
 
     /// The same, of a scheme that leases only where it was told so.
@@ -47,20 +52,21 @@ impl<M: Mint> Seat<M> {
         given: Option<u64>,
     ) -> PyResult<Self> {
         let leases = if terms.is_given() { Leases::new(py, &terms, subject)? } else { None };
-        Self::with(mint, terms, leases, given)
+        Self::with(mint, terms, leases, subject.size, given)
     }
 
-    fn with(mint: M, terms: Terms<'_>, leases: Option<Leases>, given: Option<u64>) -> PyResult<Self> {
+    fn with(mint: M, terms: Terms<'_>, leases: Option<Leases>, nodes: u64, given: Option<u64>) -> PyResult<Self> {
         let given = given.filter(|_| leases.is_none());
         let mut seat = Self::free(mint, terms.clock, terms.max_wait_ms);
-        (seat.leases, seat.given) = (leases, given);
+        (seat.leases, seat.given, seat.nodes) = (leases, given, nodes);
         Ok(seat)
     }
 
     /// A generator's state that no lease stands behind.
     pub fn free(mint: M, clock: Clock, max_wait_ms: u64) -> Self {
         let history = Mutex::new(mint.whole());
-        Self { mint, gate: Gate::new(), clock, leases: None, given: None, max_wait_ms, history }
+        let (nodes, travels) = (u64::MAX, AtomicU64::new(0));
+        Self { mint, gate: Gate::new(), clock, leases: None, given: None, max_wait_ms, history, nodes, travels }
     }
 
     /// A run of one ID for a hot call; `None` sends it the slow way.
@@ -88,9 +94,14 @@ impl<M: Mint> Seat<M> {
     /// Has it start over with another grant at its next ID. Returns the first time, in Unix milliseconds, that it did not
     /// mint in; `None` where it never minted in this process. It takes no lock, and nothing runs in between.
     pub fn unseat(&self) -> Option<i64> {
-        let seated = self.gate.is_seated();
+        let until = self.minted_until();
         self.gate.unseat();
-        seated.then(|| self.start(self.mint.used_until()).0)
+        until
+    }
+
+    /// The first time, in Unix milliseconds, that it did not mint in; `None` where it never minted in this process.
+    pub fn minted_until(&self) -> Option<i64> {
+        self.gate.is_seated().then(|| self.start(self.mint.used_until()).0)
     }
 
     /// Ends minting for good.
@@ -222,8 +233,13 @@ pub fn seat<G: Seated>(slf: &Bound<'_, G>) -> PyResult<()> {
     let given = seat.given.map(|number| (G::TERM, number));
     loop {
         let turn = (fork::epoch(), seat.gate.turn());
+        let travels = seat.clock.travels(py)?;
         let entry = seat.gate.enter(py, given)?;
         if entry == Entry::Seated {
+            if travels != seat.travels.load(Ordering::Relaxed) {
+                travel(this, py, travels)?;
+                continue;
+            }
             return Ok(());
         }
         let Some(leases) = &seat.leases else {
@@ -245,6 +261,21 @@ pub fn seat<G: Seated>(slf: &Bound<'_, G>) -> PyResult<()> {
             seat.open();
         }
     }
+}
+
+/// Has a generator start over whose clock went back because a test travelled: of the same instants, with another node number.
+/// What it leased it goes on with.
+#[cold]
+fn travel<G: Seated>(this: &G, py: Python<'_>, travels: u64) -> PyResult<()> {
+    let seat = this.seat();
+    if seat.leases.is_none() {
+        let (node, origin) = (this.own_node(py)?, this.origin(py)?);
+        let next = if node < seat.nodes { (node + travels) % seat.nodes } else { node };
+        this.occupy(py, next, Some(origin));
+        seat.mint.reset(seat.mint.whole());
+    }
+    seat.travels.store(travels, Ordering::Relaxed);
+    Ok(())
 }
 
 /// Seats a generator without a lease when it is made.
@@ -460,6 +491,11 @@ macro_rules! generator {
             /// not mint in; None where it never minted in this process. It takes no lock, and nothing runs in between.
             fn _unseat(&self) -> Option<i64> {
                 $crate::generator::Seated::seat(self).unseat()
+            }
+
+            /// The first time, in Unix milliseconds, that it did not mint in; None where it never minted in this process.
+            fn _minted_until(&self) -> Option<i64> {
+                $crate::generator::Seated::seat(self).minted_until()
             }
 
             /// Ends minting for good; closing twice does nothing.

@@ -1,4 +1,5 @@
-//! What only the kernel knows: whether this process is still the one that it was, and randomness that no copy of it shares.
+//! What only the kernel knows: whether this process is still the one that it was, randomness that no copy of it shares, and
+//! the time, whatever a test has put in the place of Python's functions.
 
 #![allow(unsafe_code)]
 
@@ -54,6 +55,35 @@ pub fn watch_forks() -> io::Result<()> {
 #[cfg(not(unix))]
 pub fn watch_forks() -> io::Result<()> {
     Ok(())
+}
+
+/// One of the kernel's clocks, in nanoseconds; 0 where it has none of this number.
+#[cfg(unix)]
+fn clock_ns(number: libc::clockid_t) -> i64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the kernel writes to a place of the right type.
+    let result = unsafe { libc::clock_gettime(number, &raw mut time) };
+    if result == 0 { time.tv_sec * 1_000_000_000 + time.tv_nsec } else { 0 }
+}
+
+/// Real time, the time that never goes back, the same with the time that the machine slept (0 where the kernel does not count
+/// that), and how long the reading took.
+#[cfg(unix)]
+pub fn clocks() -> [i64; 4] {
+    let begin = clock_ns(libc::CLOCK_MONOTONIC);
+    let real = clock_ns(libc::CLOCK_REALTIME);
+    #[cfg(target_os = "linux")]
+    let boot = clock_ns(libc::CLOCK_BOOTTIME);
+    #[cfg(not(target_os = "linux"))]
+    let boot = 0;
+    [real, begin, boot, clock_ns(libc::CLOCK_MONOTONIC) - begin]
+}
+
+#[cfg(not(unix))]
+pub fn clocks() -> [i64; 4] {
+    let real = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    let real = real.as_nanos() as i64;
+    [real, real, 0, 0]
 }
 
 /// Fills `bytes` with randomness of the kernel's, drawn now.

@@ -39,7 +39,7 @@ mod _core {
     use pyo3::types::{PyBytes, PyDict};
 
     #[pymodule_export]
-    use clock::ManualClock;
+    use clock::{FollowingClock, ManualClock};
 
     /// What the cached tick knows of this machine: cycles a second (0: nothing is cached) and the largest age in ns.
     #[pyfunction]
@@ -55,6 +55,19 @@ mod _core {
     #[pyfunction]
     fn cached_ms() -> i64 {
         hot::now().0
+    }
+
+    /// The kernel's clocks in nanoseconds, whatever a test has put in the place of Python's functions: real time, the time that
+    /// never goes back, the same with the time that the machine slept (0 where that is not known); and how long that took.
+    #[pyfunction]
+    fn clocks() -> (i64, i64, i64, i64) {
+        kernel::clocks().into()
+    }
+
+    /// The first of :func:`clocks`.
+    #[pyfunction]
+    fn system_ns() -> i64 {
+        kernel::clocks()[0]
     }
 
     /// Which process this is: a number above 0 that no ancestor had when it was forked, however that was done.
@@ -98,6 +111,32 @@ mod _core {
         let generator = method.getattr("__self__")?;
         let other = || PyTypeError::new_err("method is not the method of a generator");
         schemes::function_of(&generator, module).unwrap_or_else(|| Err(other()))
+    }
+
+    /// The generators that mint what the schemes' module-level functions return, of those that are imported.
+    #[pyfunction]
+    fn defaults(py: Python<'_>) -> Vec<Bound<'_, PyAny>> {
+        schemes::defaults(py)
+    }
+
+    /// Has another generator mint what a scheme's module-level functions return, and returns the one that did; with its
+    /// own clock it takes none of the quick path away, as only what they point to changes.
+    ///
+    /// :raises TypeError: ``generator`` is no generator, or its scheme's module is not imported.
+    #[pyfunction]
+    #[pyo3(signature = (generator, /))]
+    fn stand_in<'py>(generator: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let other = || PyTypeError::new_err("generator is of no scheme whose module is imported");
+        schemes::stand_in(generator).ok_or_else(other)
+    }
+
+    /// Has ``uuid4()`` draw its bits from the seed of a test's clock; from the kernel again with None.
+    ///
+    /// :raises ArgumentError: ``clock`` is no clock.
+    #[pyfunction]
+    #[pyo3(signature = (clock, /))]
+    fn draw_from(py: Python<'_>, clock: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        uuid::draw_from(py, clock)
     }
 
     #[pymodule_init]

@@ -205,7 +205,7 @@ impl Generator {
     fn first_counter(&self, py: Python<'_>, mode: Mode) -> PyResult<u32> {
         match (self.given_counter, mode) {
             (Some(counter), _) => Ok(counter),
-            (None, Mode::Variable) => Ok(values::random(py)? as u32),
+            (None, Mode::Variable) => Ok(self.seat.clock.random(py)? as u32),
             (None, Mode::Sequential) => Ok(scheme::sequential_seed(self.seat.clock.now(py)?.floor_ms())),
         }
     }

@@ -7,21 +7,31 @@ use pyo3::prelude::*;
 
 type Add = fn(&Bound<'_, PyModule>) -> PyResult<()>;
 type AsFunction = for<'py> fn(&Bound<'py, PyAny>, &str) -> Option<PyResult<Bound<'py, PyAny>>>;
+type StandIn = for<'py> fn(&Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>>;
+type Present = for<'py> fn(Python<'py>) -> Option<Bound<'py, PyAny>>;
 
-/// Every submodule of the extension, and how a generator of it becomes a function of a Python module.
-const MODULES: &[(&str, Add, Option<AsFunction>)] = &[
-    ("sno", sno::add, Some(as_function::<sno::Generator>)),
-    ("snowflake", snowflake::add, Some(as_function::<snowflake::Generator>)),
-    ("locality", locality::add, Some(as_function::<locality::Generator>)),
-    ("uuid", uuid::add, Some(as_function::<uuid::Generator>)),
-    ("ulid", ulid::add, Some(as_function::<ulid::Generator>)),
-    ("ksuid", ksuid::add, Some(as_function::<ksuid::Generator>)),
-    ("xid", xid::add, Some(as_function::<xid::Generator>)),
-    ("objectid", objectid::add, Some(as_function::<objectid::Generator>)),
-    ("sandflake", sandflake::add, Some(as_function::<sandflake::Generator>)),
-    ("nanoid", nanoid::add, Some(as_function::<nanoid::Generator>)),
-    ("cuid", cuid::add_all, Some(as_function::<cuid::Generator>)),
-    ("cuid2", cuid2::add, Some(as_function::<cuid2::Generator>)),
+/// What can be done with the generators of a scheme: one becomes a function of a Python module, another takes its place, and
+/// the one that is there is found.
+type Own = (AsFunction, StandIn, Present);
+
+const fn own<G: hot::OfModule>() -> Option<Own> {
+    Some((as_function::<G>, take_place::<G>, present::<G>))
+}
+
+/// Every submodule of the extension, and what it has of its own where it is a scheme's.
+const MODULES: &[(&str, Add, Option<Own>)] = &[
+    ("sno", sno::add, own::<sno::Generator>()),
+    ("snowflake", snowflake::add, own::<snowflake::Generator>()),
+    ("locality", locality::add, own::<locality::Generator>()),
+    ("uuid", uuid::add, own::<uuid::Generator>()),
+    ("ulid", ulid::add, own::<ulid::Generator>()),
+    ("ksuid", ksuid::add, own::<ksuid::Generator>()),
+    ("xid", xid::add, own::<xid::Generator>()),
+    ("objectid", objectid::add, own::<objectid::Generator>()),
+    ("sandflake", sandflake::add, own::<sandflake::Generator>()),
+    ("nanoid", nanoid::add, own::<nanoid::Generator>()),
+    ("cuid", cuid::add_all, own::<cuid::Generator>()),
+    ("cuid2", cuid2::add, own::<cuid2::Generator>()),
     ("arrow", arrow::add, None),
     ("formats", formats::add, None),
     ("sequence", sequence::add, None),
@@ -126,6 +136,14 @@ fn as_function<'py, G: hot::OfModule>(
     generator.cast::<G>().ok().map(|generator| hot::function_of_module(generator, module))
 }
 
+fn present<G: hot::OfModule>(py: Python<'_>) -> Option<Bound<'_, PyAny>> {
+    hot::generator_of_module::<G>(py).map(|generator| generator.to_owned().into_any())
+}
+
+fn take_place<'py, G: hot::OfModule>(generator: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
+    hot::take_place(generator.cast::<G>().ok()?).map(Bound::into_any)
+}
+
 /// Adds the submodules, importable by name as only what is registered is.
 pub fn add_modules(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
@@ -141,5 +159,15 @@ pub fn add_modules(module: &Bound<'_, PyModule>) -> PyResult<()> {
 
 /// A generator's bound method `new` as a function of the module of this name; `None` where it is no generator.
 pub fn function_of<'py>(generator: &Bound<'py, PyAny>, module: &str) -> Option<PyResult<Bound<'py, PyAny>>> {
-    MODULES.iter().find_map(|(_, _, as_function)| as_function.and_then(|make| make(generator, module)))
+    MODULES.iter().find_map(|(.., own)| own.and_then(|(make, ..)| make(generator, module)))
+}
+
+/// The generators whose `new` are functions of modules that are imported.
+pub fn defaults(py: Python<'_>) -> Vec<Bound<'_, PyAny>> {
+    MODULES.iter().filter_map(|(.., own)| own.and_then(|(.., present)| present(py))).collect()
+}
+
+/// Puts a generator in the place of its class's that is a function of a module, and returns that.
+pub fn stand_in<'py>(generator: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
+    MODULES.iter().find_map(|(.., own)| own.and_then(|(_, take_place, _)| take_place(generator)))
 }

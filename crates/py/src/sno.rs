@@ -217,7 +217,7 @@ impl Seated for Generator {
     }
 
     fn own_node(&self, py: Python<'_>) -> PyResult<u64> {
-        self.seat.given.map_or_else(|| values::random(py).map(|drawn| drawn & scheme::PARTITION.max()), Ok)
+        self.seat.given.map_or_else(|| self.seat.clock.random(py).map(|drawn| drawn & scheme::PARTITION.max()), Ok)
     }
 
     fn occupy(&self, _: Python<'_>, node: u64, _: Option<()>) {

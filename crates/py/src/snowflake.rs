@@ -294,7 +294,7 @@ impl Seated for Generator {
     }
 
     fn own_node(&self, py: Python<'_>) -> PyResult<u64> {
-        self.seat.given.map_or_else(|| values::random(py).map(|drawn| drawn & self.layout.0.max_node()), Ok)
+        self.seat.given.map_or_else(|| self.seat.clock.random(py).map(|drawn| drawn & self.layout.0.max_node()), Ok)
     }
 
     fn occupy(&self, _: Python<'_>, node: u64, _: Option<()>) {

@@ -3,7 +3,7 @@
 use crate::clock::Patience;
 use crate::generator::{self, Seat, Seated};
 use crate::leases::{Subject, Terms};
-use crate::{entropy, errors, hot, id, values};
+use crate::{errors, hot, id, values};
 use mintage_core::counting::Counting;
 use mintage_core::id::Id as _;
 use mintage_core::step::{Refusal, Run};
@@ -77,14 +77,14 @@ where
     }
 
     fn origin(&self, py: Python<'_>) -> PyResult<[u8; 16]> {
-        entropy::bytes(py)
+        self.seat().clock.bytes(py)
     }
 
     fn own_node(&self, py: Python<'_>) -> PyResult<u64> {
         match self.seat().given {
             Some(node) => Ok(node),
             None if Self::Minted::HAS_NODE => {
-                Ok(u64::from_ne_bytes(entropy::bytes(py)?) & ((1 << Self::Minted::NODE_BITS) - 1))
+                Ok(u64::from_ne_bytes(self.seat().clock.bytes(py)?) & ((1 << Self::Minted::NODE_BITS) - 1))
             }
             None => Ok(NONE),
         }
@@ -133,8 +133,9 @@ where
     let (this, py, time) = (slf.get(), slf.py(), values::time(time)?);
     let units = Id::<G>::units_at(time).map_err(errors::value)?;
     generator::seat_at(slf, time, Id::<G>::tick(units))?;
-    let random = u128::from_ne_bytes(entropy::bytes(py)?);
-    let n = u32::from_ne_bytes(entropy::bytes(py)?) & ((1 << Id::<G>::SEQUENCE_BITS) - 1);
+    let clock = &this.seat().clock;
+    let random = u128::from_ne_bytes(clock.bytes(py)?);
+    let n = u32::from_ne_bytes(clock.bytes(py)?) & ((1 << Id::<G>::SEQUENCE_BITS) - 1);
     Ok(<G::Id as id::Class>::of(Id::<G>::mint(units, random, this.ticking().node(), n)))
 }
 

@@ -1,7 +1,7 @@
 //! UUIDs: one class of IDs for all versions, generators of v1, v4, v6 and v7, and functions that return the standard module's
 //! own objects.
 
-use crate::clock::Patience;
+use crate::clock::{Clock, Patience};
 use crate::generator::{self, Seat, Seated, generator};
 use crate::id::id;
 use crate::leases::{Subject, Terms};
@@ -188,8 +188,9 @@ generator! {
         let time = values::time(time)?;
         let units = this.version.units_at(time).map_err(errors::value)?;
         generator::seat_at(slf, time, scheme::Id::tick(units))?;
-        let n = u32::from_ne_bytes(entropy::bytes(py)?) & ((1 << this.seat.mint.rules().sequence_bits) - 1);
-        let random = u128::from_ne_bytes(entropy::bytes(py)?);
+        let clock = &this.seat.clock;
+        let n = u32::from_ne_bytes(clock.bytes(py)?) & ((1 << this.seat.mint.rules().sequence_bits) - 1);
+        let random = u128::from_ne_bytes(clock.bytes(py)?);
         Ok(UuidId(this.id(units, random, random as u64, n)))
     }
 
@@ -280,14 +281,14 @@ impl Seated for Generator {
     }
 
     fn origin(&self, py: Python<'_>) -> PyResult<[u8; 16]> {
-        entropy::bytes(py)
+        self.seat.clock.bytes(py)
     }
 
     fn own_node(&self, py: Python<'_>) -> PyResult<u64> {
         match (self.seat.given, self.version) {
             (Some(node), _) => Ok(node),
             (None, Version::V1 | Version::V6) if self.mac.is_none() => {
-                Ok(u64::from_ne_bytes(entropy::bytes(py)?) & ((1 << self.version.node_bits()) - 1))
+                Ok(u64::from_ne_bytes(self.seat.clock.bytes(py)?) & ((1 << self.version.node_bits()) - 1))
             }
             (None, _) => Ok(ticked::NONE),
         }
@@ -318,7 +319,7 @@ impl Seated for Generator {
         match this.version {
             Version::V4 => {
                 generator::seat(generator)?;
-                entropy::bytes(py).map(random)
+                this.seat.clock.bytes(py).map(random)
             }
             _ => generator::take(generator, 1).map(|run| this.first(py, run, 0)),
         }
@@ -361,7 +362,7 @@ fn write(slf: &Bound<'_, Generator>, ids: &mut [u8]) -> PyResult<()> {
     }
     for part in ids.chunks_mut(1 << 16) {
         generator::seat(slf)?;
-        entropy::fill(slf.py(), part)?;
+        slf.get().seat.clock.fill(slf.py(), part)?;
         for id in part.as_chunks_mut().0 {
             *id = random(*id).0;
         }
@@ -388,7 +389,7 @@ a process each is greater than the one before it, also when the clock goes back.
     fn slow(py: Python<'_>) -> PyResult<u128> {
         // It makes the default generator.
         py.import("mintage.uuid")?;
-        let Some(generator) = hot::generator_of_module::<Generator>(py) else { return Ok(0) };
+        let Some(generator) = hot::generator_of_module::<Generator>(py).map(|one| one.to_owned()) else { return Ok(0) };
         <Generator as Seated>::slow(&generator, 0).map(scheme::Id::bits)
     }
 }
@@ -408,8 +409,24 @@ impl hot::Uuids for Four {
     }
 
     fn slow(py: Python<'_>) -> PyResult<u128> {
-        entropy::bytes(py).map(|bits| random(bits).bits())
+        let bits = match DRAWN_FROM.with(py, |clock| clock.as_ref().map(|clock| clock.clone_ref(py))) {
+            Some(clock) => clock.bytes(py)?,
+            None => entropy::bytes(py)?,
+        };
+        Ok(random(bits).bits())
     }
+}
+
+/// The clock of a test, whose seed `uuid4()` draws from.
+static DRAWN_FROM: hot::Held<Option<Clock>> = hot::Held::new(None);
+
+/// Has `uuid4()` draw from the seed of a test's clock, or from the kernel again.
+pub fn draw_from(py: Python<'_>, clock: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+    let clock = clock.map(|clock| Clock::from_argument(Some(clock))).transpose()?;
+    entropy::slow_down(py, clock.is_some());
+    // Dropped outside, as that may run Python.
+    drop(DRAWN_FROM.with(py, |held| std::mem::replace(held, clock)));
+    Ok(())
 }
 
 fn of_name<'py>(

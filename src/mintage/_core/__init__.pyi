@@ -38,6 +38,7 @@ from . import views as views
 from . import xid as xid
 
 __all__ = [
+    "FollowingClock",
     "ManualClock",
     "arrow",
     "as_function",
@@ -45,8 +46,11 @@ __all__ = [
     "build_profile",
     "cached_ms",
     "clock_facts",
+    "clocks",
     "cuid",
     "cuid2",
+    "defaults",
+    "draw_from",
     "epoch",
     "formats",
     "kernel_random",
@@ -59,7 +63,9 @@ __all__ = [
     "service",
     "sno",
     "snowflake",
+    "stand_in",
     "start_epoch",
+    "system_ns",
     "ulid",
     "uuid",
     "views",
@@ -75,13 +81,18 @@ _F = TypeVar("_F", bound=Callable[..., object])
 def as_function(method: _F, module: str, /) -> _F: ...
 def cached_ms() -> int: ...
 def clock_facts() -> dict[str, int]: ...
+def clocks() -> tuple[int, int, int, int]: ...
+def defaults() -> list[object]: ...
+def draw_from(clock: _Clock | None, /) -> None: ...
 def epoch() -> int: ...
 def kernel_random(count: int, /) -> bytes: ...
+def stand_in(generator: object, /) -> object: ...
 def start_epoch() -> int: ...
+def system_ns() -> int: ...
 
 @final
 class ManualClock:
-    def __new__(cls, ns: int, *, auto_advance: bool = True) -> ManualClock: ...
+    def __new__(cls, ns: int, *, auto_advance: bool = True, seed: int | None = None) -> ManualClock: ...
     @property
     def now_ns(self) -> int: ...
     @property
@@ -90,7 +101,12 @@ class ManualClock:
     def advance(self, ns: int, /) -> None: ...
     def __call__(self) -> int: ...
 
-_Clock: TypeAlias = ManualClock | Callable[[], int]
+@final
+class FollowingClock:
+    def __new__(cls, *, seed: int | None = None) -> FollowingClock: ...
+    def __call__(self) -> int: ...
+
+_Clock: TypeAlias = ManualClock | FollowingClock | Callable[[], int]
 
 # What all IDs, arrays and generators have; a scheme's stub adds its own.
 

@@ -1,11 +1,11 @@
 from typing import final
 
-from . import _TextGenerator
+from . import _Clock, _TextGenerator
 
 __all__ = ["Generator"]
 
 @final
 class Generator(_TextGenerator):
-    def __new__(cls, length: int = 24) -> Generator: ...
+    def __new__(cls, length: int = 24, *, clock: _Clock | None = None) -> Generator: ...
     @property
     def length(self) -> int: ...

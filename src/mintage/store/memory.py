@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import bisect
 import threading
-import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from mintage._core import epoch
+from mintage._core import epoch, system_ns
 from mintage.errors import StoreError
 from mintage.lease import NodeRecord
 from mintage.store import Description
@@ -37,7 +36,7 @@ class MemoryStore(Ledger):
         self.url.check_options()
         named = _named.setdefault(self.url.path, Records()) if url is not None else Records()
         self._records = named
-        self._clock = clock or (lambda: time.time_ns() // 1_000_000)
+        self._clock = clock or (lambda: system_ns() // 1_000_000)
 
     @contextmanager
     def _begin(self) -> Iterator[Records]:

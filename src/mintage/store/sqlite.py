@@ -6,12 +6,12 @@ import os
 import re
 import sqlite3
 import stat
-import time
 from contextlib import closing, contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from mintage._core import system_ns
 from mintage.errors import ConfigError, StoreError
 from mintage.forks import quiet
 from mintage.lease import NodeRecord
@@ -126,7 +126,7 @@ class Records:
         return self._connection.execute(SQL[statement], values).fetchall()
 
     def server(self) -> Server:
-        return Server(self._identity, time.time_ns() // 1_000_000)
+        return Server(self._identity, system_ns() // 1_000_000)
 
     def _read(self, kind: type[R], rows: list[Any]) -> list[R]:
         return [read_row(self._url, kind, row) for row in rows]

@@ -56,7 +56,7 @@ pub trait OfModule: Mints {
 #[inline(always)]
 pub fn generator_of_module<G: OfModule>(py: Python<'_>) -> Option<Borrowed<'_, '_, G>> {
     let generator = G::of_module().load(Ordering::Relaxed);
-    // SAFETY: `function_of_module` has put an object of class G there, which is never freed.
+    // SAFETY: an object of class G is there, which lives until another takes its place; for that, Python has to run.
     (!generator.is_null()).then(|| unsafe { Borrowed::from_ptr(py, generator).cast_unchecked::<G>() })
 }
 
@@ -76,7 +76,9 @@ unsafe fn mint<G: Mints>(generator: *mut ffi::PyObject, meta: u8) -> *mut ffi::P
 #[cold]
 #[inline(never)]
 fn mint_slowly<G: Mints>(generator: &Bound<'_, G>, meta: u8) -> *mut ffi::PyObject {
-    guarded(|py| G::slow(generator, meta).map(|minted| G::object(py, minted)))
+    // Python may run, and another may take its place meanwhile.
+    let generator = generator.clone();
+    guarded(|py| G::slow(&generator, meta).map(|minted| G::object(py, minted)))
 }
 
 /// Runs Rust that may fail, or even panic, and leaves the exception to the interpreter.
@@ -129,9 +131,18 @@ unsafe extern "C" fn new_of_module<G: OfModule>(
     count: ffi::Py_ssize_t,
     names: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    // SAFETY: `function_of_module` has put an object of class G there, which is never freed; the rest is as the interpreter
-    // passed it.
-    unsafe { new::<G>(G::of_module().load(Ordering::Relaxed), args, count, names) }
+    // SAFETY: an object of class G is there, which lives until another takes its place: where Python runs before it mints, it is
+    // held. The rest is as the interpreter passed it.
+    unsafe {
+        let generator = G::of_module().load(Ordering::Relaxed);
+        if count == 0 && names.is_null() {
+            return mint::<G>(generator, 0);
+        }
+        ffi::Py_INCREF(generator);
+        let minted = new::<G>(generator, args, count, names);
+        ffi::Py_DECREF(generator);
+        minted
+    }
 }
 
 /// The argument of `method(meta=0)`, or the interpreter's usual complaint.
@@ -340,6 +351,15 @@ pub fn function_of_module<'py, G: OfModule>(generator: &Bound<'py, G>, module: &
         let function = ffi::PyCFunction_NewEx(Box::leak(Box::new(new)), std::ptr::null_mut(), module.as_ptr());
         Bound::from_owned_ptr_or_err(py, function)
     }
+}
+
+/// Puts a generator in the place of the one whose `new` is a function of a module, and returns that; `None` where there is none.
+pub fn take_place<'py, G: OfModule>(generator: &Bound<'py, G>) -> Option<Bound<'py, G>> {
+    let py = generator.py();
+    generator_of_module::<G>(py)?;
+    let before = G::of_module().swap(generator.clone().into_ptr(), Ordering::Relaxed);
+    // SAFETY: an object of class G was there, and the reference that kept it is now the caller's.
+    Some(unsafe { Bound::from_owned_ptr(py, before).cast_into_unchecked() })
 }
 
 /// The docstring of the method being replaced, in the interpreter's form with a signature.

@@ -13,6 +13,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 struct Seat {
     /// 0 before it has counted anything.
     epoch: u64,
+    /// How often the clock had gone back.
+    travels: u64,
     counted: Counted,
     fingerprint: [u8; 4],
 }
@@ -40,7 +42,7 @@ texts! {
     #[pyo3(signature = (*, fingerprint = None, clock = None))]
     fn py_new(fingerprint: Option<&Bound<'_, PyAny>>, clock: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
         let given = fingerprint.map(four_digits).transpose()?;
-        let seat = hot::Held::new(Seat { epoch: 0, counted: Counted::new(0), fingerprint: [0; 4] });
+        let seat = hot::Held::new(Seat { epoch: 0, travels: 0, counted: Counted::new(0), fingerprint: [0; 4] });
         Ok(Self { seat, given, clock: Clock::from_argument(clock)?, is_closed: AtomicBool::new(false) })
     }
 
@@ -53,10 +55,10 @@ texts! {
     fn new_at(&self, py: Python<'_>, time: &Bound<'_, PyAny>) -> PyResult<String> {
         let ms = unix_ms(time, TIMES[2])?;
         self.enter(py)?;
-        let counter = (u64::from_ne_bytes(entropy::bytes(py)?) % u64::from(COUNTS)) as u32;
+        let counter = (u64::from_ne_bytes(self.clock.bytes(py)?) % u64::from(COUNTS)) as u32;
         let fingerprint = self.seat.with(py, |seat| seat.fingerprint);
         let mut text = String::new();
-        append(py, &mut text, ms, counter, fingerprint)?;
+        self.append(py, &mut text, ms, counter, fingerprint)?;
         Ok(text)
     }
 
@@ -72,7 +74,8 @@ impl Generator {
         if self.is_closed.load(Ordering::Relaxed) {
             return Err(closed(py));
         }
-        let is_seated = |seat: &mut Seat| fork::is_in(seat.epoch);
+        let travels = self.clock.travels(py)?;
+        let is_seated = |seat: &mut Seat| fork::is_in(seat.epoch) && seat.travels == travels;
         if self.seat.with(py, is_seated) {
             return Ok(());
         }
@@ -83,14 +86,24 @@ impl Generator {
                 cuid::fingerprint(std::process::id(), &values::text(&host, "host name")?)
             }
         };
-        let start = u64::from_ne_bytes(entropy::bytes(py)?);
+        let start = u64::from_ne_bytes(self.clock.bytes(py)?);
         self.seat.with(py, |seat| {
             // Python ran meanwhile: another thread may have been here.
             if !is_seated(seat) {
-                *seat = Seat { epoch: fork::epoch(), counted: Counted::new(start), fingerprint };
+                *seat = Seat { epoch: fork::epoch(), travels, counted: Counted::new(start), fingerprint };
             }
         });
         Ok(())
+    }
+
+    fn append(&self, py: Python<'_>, text: &mut String, ms: u64, counter: u32, fingerprint: [u8; 4]) -> PyResult<()> {
+        loop {
+            let random = u64::from_ne_bytes(self.clock.bytes(py)?);
+            if let Some((id, length)) = cuid::write(ms, counter, fingerprint, random) {
+                text.extend(id[..length].iter().map(|&character| char::from(character)));
+                return Ok(());
+            }
+        }
     }
 }
 
@@ -107,16 +120,6 @@ fn count(seat: &mut Seat, now: UnixMs) -> Option<(u64, u32, [u8; 4])> {
 
 fn is_in_range(ms: i64) -> bool {
     u64::try_from(ms).is_ok_and(|ms| (TIMES[0]..TIMES[2]).contains(&ms))
-}
-
-fn append(py: Python<'_>, text: &mut String, ms: u64, counter: u32, fingerprint: [u8; 4]) -> PyResult<()> {
-    loop {
-        let random = u64::from_ne_bytes(entropy::bytes(py)?);
-        if let Some((id, length)) = cuid::write(ms, counter, fingerprint, random) {
-            text.extend(id[..length].iter().map(|&character| char::from(character)));
-            return Ok(());
-        }
-    }
 }
 
 fn four_digits(value: &Bound<'_, PyAny>) -> PyResult<[u8; 4]> {
@@ -165,7 +168,7 @@ impl Class for Generator {
             if !self.is_closed.load(Ordering::Relaxed)
                 && let Some((ms, counter, fingerprint)) = self.seat.with(py, |seat| count(seat, now))
             {
-                return append(py, text, ms, counter, fingerprint);
+                return self.append(py, text, ms, counter, fingerprint);
             }
         }
     }

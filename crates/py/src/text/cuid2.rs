@@ -1,10 +1,12 @@
 //! `mintage.cuid2`.
 
 use super::{Class, QUICK, closed, texts};
+use crate::clock::Clock;
 use crate::values::Defaulted;
 use crate::{entropy, fork, hot, values};
 use mintage_core::error::Error;
 use mintage_core::schemes::cuid::{self, FIRST_COUNTS, LENGTHS, WORDS};
+use mintage_core::units::UnixMs;
 use pyo3::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -20,28 +22,31 @@ texts! {
     /// Mints cuid2s: a random letter, and digits of the SHA3-512 of time, 41 bits of randomness for each 8 digits, a counter and
     /// a fingerprint. Safe to share between threads.
     ///
-    /// Generator(length=24)
+    /// Generator(length=24, *, clock=None)
     ///
     /// The fingerprint is random, drawn for each process: it tells nothing of the host.
     ///
     /// :param length: 2 to 32 characters, of 5.17 bits each.
-    /// :raises ArgumentError: ``length`` is not an int.
+    /// :param clock: a ManualClock, or a callable that returns nanoseconds since the Unix epoch; the system's by default.
+    /// :raises ArgumentError: an argument of the wrong type.
     /// :raises FieldError: ``field.range``.
     pub struct Generator in "mintage.cuid2" {
         seat: hot::Held<Seat>,
         length: usize,
+        clock: Clock,
         is_closed: AtomicBool,
     }
 
     #[new]
-    #[pyo3(signature = (length = Defaulted::OUT), text_signature = "(length=24)")]
-    fn py_new(length: Defaulted<'_>) -> PyResult<Self> {
+    #[pyo3(signature = (length = Defaulted::OUT, *, clock = None), text_signature = "(length=24, *, clock=None)")]
+    fn py_new(length: Defaulted<'_>, clock: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
         let [min, usual, max] = LENGTHS.map(|length| length as u128);
         let wrong = |value| Error::Range { field: "length".into(), value, min: min as i128, max };
         let length =
             length.given().map_or(Ok(usual), |length| values::bounded(length, "length", min as i128, max, wrong))?;
         let seat = hot::Held::new(Seat { epoch: 0, count: 0, fingerprint: [0; 32] });
-        Ok(Self { seat, length: length as usize, is_closed: AtomicBool::new(false) })
+        let clock = Clock::from_argument(clock)?;
+        Ok(Self { seat, length: length as usize, clock, is_closed: AtomicBool::new(false) })
     }
 
     /// How many characters an ID has.
@@ -64,12 +69,12 @@ fn words(random: [u8; 8 * WORDS]) -> Option<(u8, [u8; 32])> {
 
 impl Generator {
     #[inline(always)]
-    fn id(&self, seat: &mut Seat, (letter, salt): (u8, [u8; 32])) -> Option<[u8; 32]> {
+    fn id(&self, seat: &mut Seat, now: UnixMs, (letter, salt): (u8, [u8; 32])) -> Option<[u8; 32]> {
         if !fork::is_in(seat.epoch) {
             return None;
         }
         seat.count += 1;
-        let ms = hot::now().0.max(0) as u64;
+        let ms = now.0.max(0) as u64;
         Some(cuid::hashed(letter, ms, &salt[..self.length], seat.count - 1, &seat.fingerprint, self.length))
     }
 }
@@ -78,11 +83,11 @@ impl Class for Generator {
     #[inline(always)]
     fn quick(&self, py: Python<'_>, text: &mut [u8; QUICK]) -> Option<usize> {
         let mut random = [0; 8 * WORDS];
-        if self.is_closed.load(Ordering::Relaxed) || !entropy::quick(py, &mut random) {
+        if self.is_closed.load(Ordering::Relaxed) || !self.clock.is_system() || !entropy::quick(py, &mut random) {
             return None;
         }
         let drawn = words(random)?;
-        text[..32].copy_from_slice(&self.seat.with(py, |seat| self.id(seat, drawn))?);
+        text[..32].copy_from_slice(&self.seat.with(py, |seat| self.id(seat, hot::now(), drawn))?);
         Some(self.length)
     }
 
@@ -91,18 +96,19 @@ impl Class for Generator {
             return Err(closed(py));
         }
         let draw = || loop {
-            if let Some(drawn) = words(entropy::bytes(py)?) {
+            if let Some(drawn) = words(self.clock.bytes(py)?) {
                 return PyResult::Ok(drawn);
             }
         };
+        let now = self.clock.now(py)?.floor_ms();
         let (_, fingerprint) = draw()?;
-        let count = u64::from_ne_bytes(entropy::bytes(py)?) % FIRST_COUNTS;
+        let count = u64::from_ne_bytes(self.clock.bytes(py)?) % FIRST_COUNTS;
         let drawn = draw()?;
         let id = self.seat.with(py, |seat| {
             if !fork::is_in(seat.epoch) {
                 *seat = Seat { epoch: fork::epoch(), count, fingerprint };
             }
-            self.id(seat, drawn)
+            self.id(seat, now, drawn)
         });
         text.extend(id.unwrap_or_default()[..self.length].iter().map(|&character| char::from(character)));
         Ok(())

@@ -1,6 +1,7 @@
 //! `mintage.nanoid`.
 
 use super::{Class, QUICK, closed, texts};
+use crate::clock::Clock;
 use crate::values::Defaulted;
 use crate::{entropy, errors, values};
 use mintage_core::codec::positional::BASE64_URL;
@@ -14,24 +15,27 @@ texts! {
     /// Mints nanoids: random text, in which each character is as likely as any other of the alphabet. Safe to share between
     /// threads; forked children draw on their own.
     ///
-    /// Generator(size=21, alphabet="A-Za-z0-9_-")
+    /// Generator(size=21, alphabet="A-Za-z0-9_-", *, clock=None)
     ///
     /// :param size: 1 to 1,024 characters. Of 64 characters each has 6 bits: two of 10⁹ IDs of 21 of them are the same with a
     ///     chance of 1 in 10²⁰.
     /// :param alphabet: 2 to 256 characters, each once; ``A-Za-z0-9_-`` by default.
+    /// :param clock: a clock of a test's, whose seed the characters are drawn from; they have no time.
     /// :raises ArgumentError: an argument of the wrong type.
     /// :raises FieldError: ``field.range``: the size; ``field.format``: the alphabet.
     pub struct Generator in "mintage.nanoid" {
         size: usize,
         characters: Characters,
+        clock: Clock,
         /// The size, where a hot call can write so much; 0 elsewhere.
         quick: AtomicUsize,
         is_closed: AtomicBool,
     }
 
     #[new]
-    #[pyo3(signature = (size = Defaulted::OUT, alphabet = Defaulted::OUT), text_signature = "(size=21, alphabet='A-Za-z0-9_-')")]
-    fn py_new(size: Defaulted<'_>, alphabet: Defaulted<'_>) -> PyResult<Self> {
+    #[pyo3(signature = (size = Defaulted::OUT, alphabet = Defaulted::OUT, *, clock = None))]
+    #[pyo3(text_signature = "(size=21, alphabet='A-Za-z0-9_-', *, clock=None)")]
+    fn py_new(size: Defaulted<'_>, alphabet: Defaulted<'_>, clock: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
         let wrong = |value| Error::Range { field: "size".into(), value, min: 1, max: LONGEST as u128 };
         let size = size.given().map_or(Ok(SIZE as u128), |size| values::bounded(size, "size", 1, LONGEST as u128, wrong))?;
         let characters = match alphabet.given() {
@@ -39,8 +43,9 @@ texts! {
             None => Characters::new(&String::from_utf8_lossy(BASE64_URL.characters())),
         };
         let (size, characters) = (size as usize, characters.map_err(errors::value)?);
-        let quick = if size <= QUICK && characters.is_ascii() { size } else { 0 };
-        Ok(Self { size, characters, quick: AtomicUsize::new(quick), is_closed: AtomicBool::new(false) })
+        let clock = Clock::from_argument(clock)?;
+        let quick = if size <= QUICK && characters.is_ascii() && clock.is_system() { size } else { 0 };
+        Ok(Self { size, characters, clock, quick: AtomicUsize::new(quick), is_closed: AtomicBool::new(false) })
     }
 
     /// How many characters an ID has.
@@ -93,7 +98,7 @@ impl Class for Generator {
         let mut random = [0; 256];
         while left > 0 {
             let random = &mut random[..left.min(256)];
-            entropy::fill(py, random)?;
+            self.clock.fill(py, random)?;
             for character in self.characters.choose(random) {
                 text.push(character);
                 left -= 1;

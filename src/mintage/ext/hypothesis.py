@@ -1,0 +1,213 @@
+"""Hypothesis strategies for the IDs of every scheme, made of the fields that its format declares.
+
+What they find shrinks towards the smallest: the first instant, and 0 in every field. Hypothesis knows the classes of
+IDs by itself, so ``st.from_type(sno.ID)`` works, and ``st.builds`` of what has such a field.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any, Final
+
+from mintage import snowflake
+from mintage._core import ManualClock
+from mintage.errors import ArgumentError, FieldError
+from mintage.ext.kinds import KINDS, Kind
+from mintage.extras import missing
+from mintage.formats import stamp, utc
+from mintage.schemes import NAMES, listed
+
+try:
+    from hypothesis import strategies as st
+except ModuleNotFoundError as error:
+    raise missing(error, "hypothesis") from None
+
+if TYPE_CHECKING:
+    from hypothesis.strategies import SearchStrategy
+
+__all__ = ["ids", "snowflakes", "texts"]
+
+_UNIX: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_LAST: Final = datetime(9999, 12, 31, 23, 59, 59, 999999, tzinfo=UTC)
+_SOME_NS: Final = 1_800_000_000 * 10**9
+_DIGITS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
+
+
+def ids(
+    scheme: str,
+    *,
+    min_time: datetime | int | None = None,
+    max_time: datetime | int | None = None,
+    **fields: Any,
+) -> SearchStrategy[Any]:
+    """IDs of a scheme by its name: of its class, ``int`` of snowflake in its default layout, ``str`` of text.
+
+    >>> from hypothesis import find
+    >>> find(ids("sno", meta=7), lambda id: id.sequence > 1000).sequence
+    1001
+
+    :param min_time: an aware datetime, or nanoseconds since the Unix epoch; the first that its format has by default.
+    :param max_time: the same; the last by default, but for years after 9999.
+    :param fields: a number for each field by its name, or a strategy of numbers; all that fit by default.
+    :raises ArgumentError: ``argument.type``: there is no such scheme or field, or a time is of another type.
+    :raises FieldError: ``time.naive``, ``time.range``, ``field.range``.
+    """
+    if scheme not in KINDS:
+        raise ArgumentError(f"scheme {scheme!a:.40} is none of {listed(NAMES, 'and')}", code="argument.type")
+    kind = KINDS[scheme]
+    if kind.scheme.is_text:
+        return _text_ids(kind, min_time, max_time, fields)
+    return _numbers(kind, min_time, max_time, fields)
+
+
+def snowflakes(
+    layout: snowflake.Layout = snowflake.DEFAULT,
+    *,
+    min_time: datetime | int | None = None,
+    max_time: datetime | int | None = None,
+    **fields: Any,
+) -> SearchStrategy[int]:
+    """Integers of a layout, whose fields are those that it names; the rest is as for :func:`ids`."""
+    return _numbers(KINDS["snowflake"]._replace(layout=layout), min_time, max_time, fields)
+
+
+def texts(scheme: str, **options: Any) -> SearchStrategy[str]:
+    """The usual text of IDs of a scheme, with the options of :func:`ids`."""
+    return ids(scheme, **options).map(str)
+
+
+def _numbers(kind: Kind, min_time: Any, max_time: Any, fields: dict[str, Any]) -> SearchStrategy[Any]:
+    parts, low = [], kind.format.bits
+    known = {part.name for part in kind.format.parts if part.role not in ("fixed", "time")}
+    _check_names(kind, known, fields)
+    fixed = 0
+    for part in kind.format.parts:
+        low -= part.bits
+        if part.role == "fixed":
+            fixed |= _sample(kind) & (((1 << part.bits) - 1) << low)
+            continue
+        values: SearchStrategy[int]
+        if part.role == "time":
+            values = st.integers(*_ticks(kind, part.bits, low, min_time, max_time))
+        else:
+            values = _values(kind, part.name, (1 << part.bits) - 1, fields.get(part.name))
+        parts.append(values.map(partial(_shifted, low=low)))
+    numbers: SearchStrategy[int] = st.tuples(*parts).map(lambda values: fixed + sum(values))
+    return numbers if kind.layout else numbers.map(partial(_of_number, kind))
+
+
+def _shifted(value: int, low: int) -> int:
+    return value << low
+
+
+def _of_number(kind: Kind, number: int) -> Any:
+    return kind.python.from_bytes(number.to_bytes(kind.size or 0, "big"))  # type: ignore[attr-defined]
+
+
+@cache
+def _sample(kind: Kind) -> int:
+    """Some ID of it as a number, for the bits that are the same in all."""
+    if kind.layout:
+        return 0
+    generator = kind.scheme.module.Generator(clock=ManualClock(_SOME_NS), **dict(kind.scheme.host))
+    return int.from_bytes(bytes(generator.new()), "big")
+
+
+def _check_names(kind: Kind, known: set[str], fields: dict[str, Any]) -> None:
+    for name in fields:
+        if name not in known:
+            has = f"its fields are {listed(sorted(known), 'and')}" if known else "it has none"
+            raise ArgumentError(f"{kind.name} has no field {name[:40]!a} to choose: {has}", code="argument.type")
+
+
+def _values(kind: Kind, name: str, most: int, given: Any) -> SearchStrategy[int]:
+    if given is None:
+        return st.integers(0, most)
+    if isinstance(given, int):
+        return st.just(_checked(kind, name, most, given))
+    if not isinstance(given, st.SearchStrategy):
+        raise ArgumentError(f"{name} must be an int or a strategy, not {type(given).__name__}", code="argument.type")
+    return given.map(partial(_checked, kind, name, most))
+
+
+def _checked(kind: Kind, name: str, most: int, value: Any) -> int:
+    if not isinstance(value, int) or not 0 <= value <= most:
+        raise FieldError(f"{name} {value!a:.40} of {kind.name} is outside 0..{most}", code="field.range")
+    return value
+
+
+def _ns(name: str, time: Any) -> int:
+    if isinstance(time, datetime):
+        if time.utcoffset() is None:
+            raise FieldError(f"{name} {time.isoformat()} has no time zone", code="time.naive")
+        past = time - _UNIX
+        return ((past.days * 86_400 + past.seconds) * 1_000_000 + past.microseconds) * 1_000
+    if not isinstance(time, int) or isinstance(time, bool):
+        raise ArgumentError(f"{name} must be a datetime or an int, not {type(time).__name__}", code="argument.type")
+    return time
+
+
+def _ticks(kind: Kind, bits: int, low: int, min_time: Any, max_time: Any) -> tuple[int, int]:
+    """The first and the last tick of a range of time, in the format's own count."""
+    first, second = (kind.format.time_ns(_sample(kind) & ~(((1 << bits) - 1) << low) | tick << low) for tick in (0, 1))
+    if first is None or second is None:
+        raise ArgumentError(f"{kind.name} has no time", code="argument.type")
+    return _bounds(kind, first, second - first, (1 << bits) - 1, min_time, max_time)
+
+
+def _bounds(kind: Kind, first: int, unit: int, most: int, min_time: Any, max_time: Any) -> tuple[int, int]:
+    most = min(most, (_ns("the last", _LAST) - first) // unit)
+    chosen = []
+    for name, time, usual in (("min_time", min_time, 0), ("max_time", max_time, most)):
+        tick = usual if time is None else (_ns(name, time) - first) // unit
+        if not 0 <= tick <= most:
+            begins, ends = utc(first), utc(first + most * unit)
+            known = f"{stamp(begins)}..{stamp(ends)}" if begins and ends else "its own"
+            raise FieldError(f"{name} {time} is outside the times of {kind.name}, {known}", code="time.range")
+        chosen.append(tick)
+    if chosen[0] > chosen[1]:
+        raise FieldError(f"min_time {min_time} is after max_time {max_time}", code="time.range")
+    return chosen[0], chosen[1]
+
+
+def _text_ids(kind: Kind, min_time: Any, max_time: Any, fields: dict[str, Any]) -> SearchStrategy[str]:
+    """Text has no fields to choose: its characters are digits, a letter where only that can stand, and a time."""
+    _check_names(kind, set(), fields)
+    generator = kind.scheme.module.Generator()
+    digits = getattr(generator, "alphabet", _DIGITS)
+    sample, parts = generator.new(), []
+    has_time = any(part.role == "time" for part in kind.format.parts)
+    if not has_time and (min_time, max_time) != (None, None):
+        raise ArgumentError(f"{kind.name} has no time", code="argument.type")
+    for part in kind.format.parts:
+        length = part.bits // 8
+        if part.role == "fixed":
+            parts.append(st.just(sample[:length]))
+        elif part.role == "time":
+            # Times of 8 digits: with a ninth, from 2059 on, IDs sort no more.
+            low, high = _bounds(kind, 36**7 * 1_000_000, 1_000_000, 36**8 - 36**7 - 1, min_time, max_time)
+            parts.append(st.integers(low + 36**7, high + 36**7).map(_base36))
+        else:
+            letters = [digit for digit in digits if digit.isalpha()] if part.is_checked else sorted(digits)
+            parts.append(st.text(letters, min_size=length, max_size=length))
+    return st.tuples(*parts).map("".join)
+
+
+def _base36(number: int) -> str:
+    written = ""
+    while number:
+        number, digit = divmod(number, 36)
+        written = _DIGITS[digit] + written
+    return written
+
+
+def register() -> None:
+    """Has ``st.from_type`` know the classes of IDs; Hypothesis calls it."""
+    for name, kind in KINDS.items():
+        if kind.size and not kind.layout:
+            st.register_type_strategy(kind.python, partial(_usual, name))
+
+
+def _usual(name: str, _: type) -> SearchStrategy[Any]:
+    return ids(name)

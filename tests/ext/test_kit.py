@@ -1,0 +1,619 @@
+"""What users' own tests are given: all of mintage under one clock, bridges to those who travel in time, strategies."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import freezegun
+import pytest
+import time_machine
+from hypothesis import find, given, settings
+from hypothesis import strategies as st
+
+from mintage import cuid, errors, locality, sno, snowflake, testing, uuid
+from mintage._core import defaults, epoch
+from mintage.errors import MintError
+from mintage.ext.hypothesis import ids, snowflakes, texts
+from mintage.ext.kinds import KINDS, Kind
+from mintage.schemes import SCHEMES
+from mintage.sno import new as imported_by_name
+from mintage.testing import FollowingClock, ManualClock, follow, freeze
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+pytest_plugins = ["pytester"]
+
+NOW = "2026-01-01T00:00:00Z"
+THEN = datetime(2026, 1, 1, tzinfo=UTC)
+PAST, FUTURE = datetime(2016, 3, 4, tzinfo=UTC), datetime(2056, 2, 6, tzinfo=UTC)
+
+MINTERS: dict[str, Callable[[], Any]] = {
+    **{f"{name}.new": SCHEMES[name].module.new for name in SCHEMES},
+    "from mintage.sno import new": imported_by_name,
+    "uuid.uuid1": uuid.uuid1,
+    "uuid.uuid4": uuid.uuid4,
+    "uuid.uuid6": uuid.uuid6,
+    "uuid.uuid7": uuid.uuid7,
+    "uuid.uuid8": uuid.uuid8,
+}
+"""Each function that mints with a default generator, as a test finds it that has long been imported."""
+
+
+def time_of_new_of(name: str) -> Any:
+    return KINDS[name].mint().time
+
+
+TIMED: dict[str, Callable[[], datetime]] = {
+    **{name: partial(time_of_new_of, name) for name, kind in KINDS.items() if kind.size and not kind.layout},
+    "snowflake": lambda: snowflake.DEFAULT.parse(snowflake.new()).time,
+    "cuid": lambda: cuid.parse(cuid.new()).time,
+    "uuid1": lambda: uuid.ID.from_uuid(uuid.uuid1()).time,
+    "uuid7": lambda: uuid.ID.from_uuid(uuid.uuid7()).time,
+}
+"""The times of what is minted now, of all that has one."""
+
+each_minter = pytest.mark.parametrize("mint", MINTERS.values(), ids=list(MINTERS))
+each_timed = pytest.mark.parametrize("time_of_new", TIMED.values(), ids=list(TIMED))
+each_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=list(KINDS))
+
+
+# --- freeze -------------------------------------------------------------------------------------------------------
+
+
+@each_minter
+def test_frozen_ids_are_the_same_each_time_and_never_twice(mint: Callable[[], Any]) -> None:
+    runs = []
+    for _ in range(2):
+        with freeze(NOW):
+            runs.append([mint() for _ in range(100)])
+    assert runs[0] == runs[1]
+    assert len(set(runs[0])) == 100
+
+
+def test_another_process_freezes_the_same_ids() -> None:
+    program = f"""
+from mintage.testing import freeze
+from mintage.schemes import SCHEMES
+from mintage import uuid
+with freeze({NOW!r}):
+    print(*[each.module.new() for each in SCHEMES.values()], uuid.uuid4(), uuid.uuid1())
+"""
+    environment = {**os.environ, "MINTAGE_STORE": "postgresql://127.0.0.1:1/nowhere"}
+    there = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, env=environment)
+    with freeze(NOW):
+        here = [str(each.module.new()) for each in SCHEMES.values()] + [str(uuid.uuid4()), str(uuid.uuid1())]
+    assert there.stdout.split() == here
+
+
+@pytest.mark.parametrize("name", ["nanoid", "cuid2", "ulid", "uuid", "cuid"])
+def test_another_seed_is_other_chance(name: str) -> None:
+    drawn = set()
+    for seed in (0, 1, 2**64 - 1):
+        with freeze(NOW, seed=seed):
+            drawn.add(SCHEMES[name].module.new())
+    assert len(drawn) == 3
+
+
+@each_timed
+@pytest.mark.parametrize("at", [PAST, FUTURE, int(THEN.timestamp()) * 10**9, NOW, "2026-01-01"])
+def test_ids_are_of_the_frozen_time(time_of_new: Callable[[], datetime], at: Any) -> None:
+    moment = at if isinstance(at, datetime) else THEN
+    with freeze(at) as clock:
+        found = time_of_new()
+        clock.advance(5 * 10**9)
+        assert moment - timedelta(seconds=1) < found <= moment
+        assert moment + timedelta(seconds=4) < time_of_new() <= moment + timedelta(seconds=5)
+
+
+def test_the_node_number_is_the_one_that_was_given() -> None:
+    with freeze(NOW):
+        assert sno.new().partition == testing.NODE
+    with freeze(NOW, node=77):
+        assert sno.new().partition == 77
+        assert snowflake.DEFAULT.parse(snowflake.new()).node == 77
+        assert locality.new().pid == 77
+        for name in ("xid", "objectid", "sandflake"):
+            generator = next(each for each in defaults() if type(each).__module__ == f"mintage.{name}")
+            assert getattr(generator, SCHEMES[name].node) == 77
+
+
+@each_minter
+@pytest.mark.parametrize("at", [PAST, FUTURE])
+def test_afterwards_minting_goes_on_as_if_nothing_had_been(mint: Callable[[], Any], at: datetime) -> None:
+    generators = defaults()
+    before = [mint() for _ in range(50)]
+    with freeze(at):
+        frozen = [mint() for _ in range(50)]
+    after = [mint() for _ in range(50)]
+    assert len({*before, *frozen, *after}) == 150
+    assert [*map(id, defaults())] == [*map(id, generators)]
+    if mint in {sno.new, snowflake.new, uuid.new, uuid.uuid7, imported_by_name}:
+        assert before + after == sorted(before + after)
+
+
+def test_a_test_in_the_future_does_not_make_the_next_one_jump_time_machine_601() -> None:
+    with freeze(FUTURE):
+        assert uuid.ID.from_uuid(uuid.uuid7()).time == FUTURE
+    with freeze(PAST):
+        assert uuid.ID.from_uuid(uuid.uuid7()).time == PAST
+    assert abs(uuid.ID.from_uuid(uuid.uuid7()).time - datetime.now(UTC)) < timedelta(seconds=60)
+
+
+def test_one_inside_another_ends_where_it_began() -> None:
+    with freeze(PAST):
+        with freeze(FUTURE):
+            assert sno.new().time == FUTURE
+        assert sno.new().time == PAST
+
+
+def test_two_that_overlap_end_with_the_last() -> None:
+    generators = [*map(id, defaults())]
+    first, second = freeze(PAST), freeze(FUTURE)
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert sno.new().time == FUTURE
+    second.__exit__(None, None, None)
+    assert [*map(id, defaults())] == generators
+
+
+def test_it_ends_with_an_error_and_with_whoever_forgets_it() -> None:
+    generators = [*map(id, defaults())]
+    with pytest.raises(ZeroDivisionError), freeze(NOW):
+        raise ZeroDivisionError
+    forgotten = freeze(NOW)
+    forgotten.__enter__()
+    del forgotten
+    assert [*map(id, defaults())] == generators
+
+
+def test_it_decorates() -> None:
+    @freeze(NOW)
+    def first() -> sno.ID:
+        return sno.new()
+
+    assert first() == first()
+    assert first().time == THEN
+
+
+def test_generators_of_ones_own_are_not_touched_unless_given_the_clock() -> None:
+    own = snowflake.Generator(node=5)
+    with freeze(PAST) as clock:
+        assert snowflake.DEFAULT.parse(own.new()).time > THEN
+        assert snowflake.DEFAULT.parse(snowflake.Generator(node=5, clock=clock).new()).time == PAST
+
+
+@pytest.mark.parametrize(
+    ("wrong", "code"),
+    [
+        ({"at": datetime(2026, 1, 1)}, "time.naive"),  # noqa: DTZ001
+        ({"at": "tomorrow"}, "time.range"),
+        ({"at": "9" * 5000}, "time.range"),
+        ({"at": 1 << 200}, "field.range"),
+        ({"at": None}, "argument.type"),
+        ({"at": True}, "argument.type"),
+        ({"at": NOW, "node": 1024}, "config.node"),
+        ({"at": NOW, "node": -1}, "config.node"),
+        ({"at": NOW, "node": "one"}, "argument.type"),
+        ({"at": NOW, "seed": -1}, "field.range"),
+        ({"at": NOW, "seed": 1 << 64}, "field.range"),
+        ({"at": NOW, "seed": 0.5}, "argument.type"),
+    ],
+)
+def test_what_it_cannot_take_is_refused_and_nothing_is_frozen(wrong: dict[str, Any], code: str) -> None:
+    generators = [*map(id, defaults())]
+    with pytest.raises(MintError) as caught, freeze(**wrong):
+        pass
+    assert caught.value.code == code
+    assert len(str(caught.value)) < 300
+    assert [*map(id, defaults())] == generators
+
+
+def test_a_child_mints_no_frozen_id_of_its_parents() -> None:
+    with freeze(NOW):
+        mine = {str(SCHEMES[name].module.new()) for name in ("nanoid", "ulid", "cuid", "cuid2")}
+        read, write = os.pipe()
+        if (child := os.fork()) == 0:
+            codes = []
+            for name in ("sno", "snowflake", "xid"):
+                try:
+                    codes.append(str(SCHEMES[name].module.new()))
+                except errors.GenerationError as error:
+                    codes.append(error.code)
+            found = [*codes, *(str(SCHEMES[name].module.new()) for name in ("nanoid", "ulid", "cuid", "cuid2"))]
+            os.write(write, " ".join(found).encode())
+            os._exit(0)
+        os.waitpid(child, 0)
+        found = os.read(read, 10_000).decode().split()
+    assert found[:3] == ["fork.shared_node"] * 3
+    assert not mine & set(found)
+
+
+def test_threads_that_mint_while_it_begins_and_ends_are_not_disturbed() -> None:
+    minted: list[sno.ID] = []
+    stop = threading.Event()
+
+    def mint() -> None:
+        while not stop.is_set():
+            minted.extend([sno.new(meta=1), sno.new()])
+
+    threads = [threading.Thread(target=mint) for _ in range(2)]
+    for each in threads:
+        each.start()
+    for _ in range(200):
+        with freeze(PAST):
+            pass
+    stop.set()
+    for each in threads:
+        each.join()
+    real = [each for each in minted if each.time > THEN]
+    assert real
+    assert len(set(real)) == len(real)
+
+
+# --- follow -------------------------------------------------------------------------------------------------------
+
+
+def travelled(to: datetime) -> Any:
+    return time_machine.travel(to, tick=False)
+
+
+each_traveller = pytest.mark.parametrize(
+    "travel", [travelled, freezegun.freeze_time], ids=["time-machine", "freezegun"]
+)
+
+
+@each_timed
+@each_traveller
+def test_module_level_calls_follow(travel: Any, time_of_new: Callable[[], datetime]) -> None:
+    with follow(), travel(FUTURE):
+        assert FUTURE - timedelta(seconds=1) < time_of_new() <= FUTURE
+
+
+@each_timed
+@each_traveller
+def test_going_back_gives_ids_of_that_time_time_machine_597_648_freezegun_154_196_216(
+    travel: Any, time_of_new: Callable[[], datetime]
+) -> None:
+    with follow():
+        for to in (FUTURE, PAST, THEN, PAST):
+            with travel(to):
+                assert to - timedelta(seconds=1) < time_of_new() <= to
+
+
+@each_minter
+@each_traveller
+def test_none_comes_twice_however_often_a_test_goes_back(travel: Any, mint: Callable[[], Any]) -> None:
+    minted = []
+    with follow():
+        for to in (FUTURE, PAST, FUTURE, PAST, PAST):
+            with travel(to):
+                minted += [mint() for _ in range(10)]
+    assert len(set(minted)) == 50
+
+
+@each_traveller
+def test_a_tick_that_is_used_up_while_time_stands_still_is_not_waited_for(travel: Any) -> None:
+    with follow(), travel(THEN):
+        minted = [snowflake.new() for _ in range(10_000)]
+    assert len(set(minted)) == 10_000
+    assert minted == sorted(minted)
+
+
+def test_generators_of_ones_own_can_follow_too() -> None:
+    own = snowflake.Generator(node=5, clock=FollowingClock())
+    with travelled(FUTURE):
+        assert snowflake.DEFAULT.parse(own.new()).time == FUTURE
+    with travelled(PAST):
+        assert snowflake.DEFAULT.parse(own.new()).time == PAST
+
+
+@each_traveller
+def test_leases_do_not_travel(travel: Any, tmp_path: Path) -> None:
+    """What a store keeps of a test in the future would make all that lease from it later wait, or jump."""
+    url, before, now = f"sqlite:{tmp_path / 'store.db'}", epoch(), datetime.now(UTC)
+    with travel(FUTURE), snowflake.Generator(store=url) as generator:
+        assert abs(snowflake.DEFAULT.parse(generator.new()).time - now) < timedelta(seconds=60)
+    from mintage.store import open_store
+
+    with open_store(url) as store:
+        assert all(each.until_ms < int(FUTURE.timestamp() * 1000) - 10**9 for each in store.list_leases())
+    assert epoch() == before
+
+
+@each_traveller
+def test_who_travels_was_not_restored_from_a_snapshot(travel: Any) -> None:
+    from mintage.signs import Verdict, Watch, judge
+
+    watch = Watch()
+    before = watch.signs()
+    with travel(FUTURE):
+        assert judge(before, watch.signs()) is Verdict.SAME
+
+
+def test_a_seed_needs_no_frozen_time() -> None:
+    first, second = (SCHEMES["nanoid"].module.Generator(clock=ManualClock(0, seed=9)) for _ in range(2))
+    assert [first.new() for _ in range(100_000)] == second.batch(100_000)
+    assert repr(FollowingClock(seed=1)) == "FollowingClock()"
+    assert abs(FollowingClock()() - time.time_ns()) < 60 * 10**9
+
+
+# --- the plugin ---------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def run(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Callable[..., pytest.RunResult]:
+    """Runs the suite with this plugin, and none of the many others that are installed here: they take seconds."""
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    return lambda *options: pytester.runpytest_subprocess("-p", "mintage.ext.pytest", "-p", "xdist", *options)
+
+
+def test_pytest_and_hypothesis_find_it_by_themselves(request: pytest.FixtureRequest) -> None:
+    assert request.config.pluginmanager.hasplugin("mintage")
+    st.from_type(locality.ID).validate()
+
+
+SUITE = """
+import unittest
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from mintage import nanoid, sno, snowflake, ulid, uuid
+from mintage.sno import new
+
+SEEN = []
+
+def test_the_fixture_freezes(mintage_clock):
+    SEEN.append((sno.new(), snowflake.new(), uuid.uuid7(), uuid.uuid4(), ulid.new(), nanoid.new()))
+    assert sno.new().time == datetime(2026, 1, 1, tzinfo=UTC)
+    mintage_clock.advance(3600 * 10**9)
+    assert new().time == datetime(2026, 1, 1, 1, tzinfo=UTC)
+
+def test_each_test_begins_anew(mintage_clock):
+    assert SEEN == [(sno.new(), snowflake.new(), uuid.uuid7(), uuid.uuid4(), ulid.new(), nanoid.new())]
+
+@pytest.fixture
+def row():
+    return sno.new()
+
+@pytest.mark.mintage(at="2056-02-06", node=9, seed=3)
+def test_the_marker_needs_no_fixture_and_holds_for_others(row):
+    assert row.time == sno.new().time == datetime(2056, 2, 6, tzinfo=UTC)
+    assert row.partition == 9
+
+def test_then_it_has_ended():
+    assert abs(sno.new().time - datetime.now(UTC)) < timedelta(minutes=1)
+
+@pytest.mark.mintage(at=datetime(2020, 1, 1, tzinfo=UTC))
+class TestClass:
+    def test_of_a_class(self):
+        assert sno.new().time.year == 2020
+
+    @pytest.mark.mintage(node=7)
+    def test_markers_add_up(self, mintage_clock):
+        assert (sno.new().time.year, sno.new().partition) == (2020, 7)
+
+@pytest.mark.mintage(at="2021-01-01")
+class TestOfUnittest(unittest.TestCase):
+    def test_of_unittest(self):
+        assert sno.new().time.year == 2021
+
+@pytest.mark.parametrize("n", range(3))
+@pytest.mark.mintage(at="2022-01-01")
+def test_parameters(n):
+    assert sno.new().time.year == 2022
+"""
+
+
+def test_a_suite_under_the_plugin(pytester: pytest.Pytester, run: Callable[..., pytest.RunResult]) -> None:
+    pytester.makepyfile(SUITE)
+    result = run("--strict-markers")
+    result.assert_outcomes(passed=10)
+
+
+def test_node_ids_are_the_same_in_each_worker_curie_2235(
+    pytester: pytest.Pytester, run: Callable[..., pytest.RunResult]
+) -> None:
+    """Under xdist each worker collects by itself: an ID in the name of a test would be another in each."""
+    pytester.makepyfile(
+        SUITE
+        + """
+def freshly(name):
+    from mintage.schemes import SCHEMES
+    return SCHEMES[name].module.new()
+
+@pytest.mark.parametrize("id", [freshly(name) for name in ("sno", "locality", "uuid", "ulid", "ksuid", "xid")])
+def test_ids_as_parameters(id):
+    assert id
+
+@pytest.mark.parametrize("text", [pytest.param(sno.new(), id="one")])
+@pytest.mark.parametrize("frozen", ["2026-01-01"])
+def test_named(text, frozen):
+    assert text
+"""
+    )
+    result = run("-n", "2", "-v")
+    result.assert_outcomes(passed=17)
+    assert "Different tests were collected" not in result.stdout.str()
+
+
+def test_ids_that_are_text_are_the_same_in_each_worker_where_they_are_frozen(
+    pytester: pytest.Pytester, run: Callable[..., pytest.RunResult]
+) -> None:
+    pytester.makepyfile(
+        """
+import pytest
+from mintage import nanoid, snowflake
+from mintage.testing import freeze
+
+with freeze("2026-01-01"):
+    TEXT, NUMBER = nanoid.new(), snowflake.new()
+
+@pytest.mark.parametrize("id", [TEXT, NUMBER])
+def test_one(id):
+    assert id
+"""
+    )
+    run("-n", "2").assert_outcomes(passed=2)
+
+
+TRAVELS = """
+import pytest, time_machine, freezegun
+from datetime import UTC, datetime
+from mintage import sno, snowflake, uuid
+
+FUTURE = datetime(2056, 2, 6, tzinfo=UTC)
+snowflake.new()
+
+@time_machine.travel(FUTURE, tick=False)
+def test_time_machine():
+    assert snowflake.DEFAULT.parse(snowflake.new()).time == FUTURE
+
+@freezegun.freeze_time(FUTURE)
+def test_freezegun():
+    assert uuid.ID.from_uuid(uuid.uuid7()).time == FUTURE
+"""
+
+
+def test_who_travels_without_a_bridge_is_warned(
+    pytester: pytest.Pytester, run: Callable[..., pytest.RunResult]
+) -> None:
+    pytester.makepyfile(TRAVELS.replace(".time == FUTURE", ".time != FUTURE"))
+    result = run("-W", "error::mintage.testing.TravelWarning")
+    result.assert_outcomes(failed=2)
+    result.stdout.fnmatch_lines(["*IDs were minted under time_machine*", "*IDs were minted under freezegun*"])
+    run().assert_outcomes(passed=2, warnings=2)
+
+
+def test_who_travels_and_mints_nothing_is_not_warned(
+    pytester: pytest.Pytester, run: Callable[..., pytest.RunResult]
+) -> None:
+    pytester.makepyfile(TRAVELS.replace("    assert", "    lambda:"))
+    run("-W", "error::mintage.testing.TravelWarning").assert_outcomes(passed=2)
+
+
+@pytest.mark.parametrize("how", ["marker", "ini"])
+def test_the_bridge_of_the_plugin(pytester: pytest.Pytester, run: Callable[..., pytest.RunResult], how: str) -> None:
+    if how == "ini":
+        pytester.makeini("[pytest]\nmintage_follow = true")
+        pytester.makepyfile(TRAVELS)
+    else:
+        pytester.makepyfile("import pytest\npytestmark = pytest.mark.mintage(follow=True)\n" + TRAVELS)
+    run("-W", "error::mintage.testing.TravelWarning").assert_outcomes(passed=2)
+
+
+@pytest.mark.parametrize(
+    "marker", ["'2026-01-01'", "when='2026-01-01'", "at='2026-01-01', follow=True", "at='yesterday'", "node=1024"]
+)
+def test_a_wrong_marker_is_an_error(pytester: pytest.Pytester, marker: str) -> None:
+    pytester.makepyfile(f"import pytest\n@pytest.mark.mintage({marker})\ndef test_one(): pass\n")
+    result = pytester.inline_run("-p", "no:cacheprovider")
+    assert [len(each) for each in result.listoutcomes()] == [0, 0, 1]
+
+
+def test_importing_the_plugin_imports_next_to_nothing() -> None:
+    program = "import sys, mintage.ext.pytest; print(*sorted(name for name in sys.modules if 'mintage' in name))"
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+    assert not {"mintage.testing", "mintage.schemes", "mintage.leasing"} & set(found)
+
+
+# --- strategies ---------------------------------------------------------------------------------------------------
+
+
+@each_kind
+def test_a_strategy_gives_ids_of_its_kind(kind: Kind) -> None:
+    @settings(max_examples=25)
+    @given(ids(kind.name))
+    def check(one: Any) -> None:
+        assert one.__class__ is kind.python
+        assert kind.read(kind.write(one)) == one
+        if kind.size and not kind.layout:
+            number: Any = one
+            assert kind.format.fits(int(number))
+            assert number.time.year < 10_000
+
+    check()
+
+
+@each_kind
+def test_shrinking_ends_at_the_smallest(kind: Kind) -> None:
+    found = find(ids(kind.name), lambda _: True, settings=settings(max_examples=10))
+    if kind.name == "sno":
+        assert found == sno.ID(bytes(10))
+    elif kind.has_time and kind.size:
+        assert found == kind.min_at(kind.format.epoch_ns or 0)
+    elif kind.size:
+        assert (found.counter, found.pid, int(found.mac, 16), found.timestamp_ms) == (0, 0, 0, 0)
+    else:
+        assert found == min(found, kind.mint())
+
+
+@each_kind
+def test_times_are_within_their_bounds(kind: Kind) -> None:
+    if kind.scheme.is_text and kind.name != "cuid":
+        with pytest.raises(errors.ArgumentError):
+            ids(kind.name, min_time=THEN)
+        return
+
+    def time_of(one: Any) -> datetime:
+        if kind.layout:
+            return kind.layout.parse(one).time
+        return cuid.parse(one).time if kind.scheme.is_text else one.time
+
+    @settings(max_examples=25)
+    @given(ids(kind.name, min_time=THEN, max_time=THEN + timedelta(hours=1)))
+    def check(one: Any) -> None:
+        assert THEN <= time_of(one) <= THEN + timedelta(hours=1)
+
+    check()
+    assert time_of(find(ids(kind.name, min_time=THEN), lambda _: True, settings=settings(max_examples=10))) == THEN
+
+
+@given(ids("sno", meta=7, partition=st.sampled_from([3, 5])))
+def test_fields_are_chosen_by_name(one: sno.ID) -> None:
+    assert one.meta == 7
+    assert one.partition in {3, 5}
+
+
+@given(snowflakes(snowflake.TWITTER, worker=7, min_time=THEN))
+def test_snowflakes_are_of_their_layout(one: int) -> None:
+    parts = snowflake.TWITTER.parse(one)
+    assert 0 <= one < 2**63
+    assert parts.time >= THEN
+
+
+@given(texts("ulid"), st.from_type(sno.ID), st.from_type(uuid.ID))
+def test_classes_are_known_and_texts_are_text(text: str, one: sno.ID, other: uuid.ID) -> None:
+    assert len(text) == 26
+    assert isinstance(one, sno.ID)
+    assert other.version == 7
+
+
+@pytest.mark.parametrize(
+    ("wrong", "code"),
+    [
+        ({"scheme": "nothing"}, "argument.type"),
+        ({"scheme": "sno", "colour": 1}, "argument.type"),
+        ({"scheme": "nanoid", "random": 1}, "argument.type"),
+        ({"scheme": "sno", "meta": 256}, "field.range"),
+        ({"scheme": "sno", "meta": "1"}, "argument.type"),
+        ({"scheme": "sno", "min_time": datetime(2026, 1, 1)}, "time.naive"),  # noqa: DTZ001
+        ({"scheme": "sno", "min_time": 0}, "time.range"),
+        ({"scheme": "sno", "max_time": 1 << 80}, "time.range"),
+        ({"scheme": "ulid", "min_time": FUTURE, "max_time": PAST}, "time.range"),
+        ({"scheme": "ulid", "min_time": "now"}, "argument.type"),
+    ],
+)
+def test_what_a_strategy_cannot_be_is_said_at_once(wrong: dict[str, Any], code: str) -> None:
+    with pytest.raises(MintError) as caught:
+        ids(**wrong)
+    assert caught.value.code == code
