@@ -28,7 +28,8 @@ nitpick_ignore_regex = [
         r"(typing_extensions\.)?Buffer|(uuid\.)?UUID|ObjectId|(datetime\.)?datetime|(array\.)?array|builtins\..*",
     ),
     # Type variables, and protocols that nobody needs by name.
-    (r"py:.*", r"mintage\.\w+\.(T|_Source)"),
+    (r"py:.*", r"mintage\.\w+\.(T|_Source)|mintage\.ext\.cattrs\.C"),
+    (r"py:.*", r"click\..*"),
     # Engines of columns, and the aliases of mintage.ext.columns, which its page explains.
     (r"py:.*", r"(pyarrow|pa|pandas|pd|polars|pl|_?duckdb)\..*|Scheme|Dialect"),
 ]

@@ -38,7 +38,8 @@ def application(form: forms.Form) -> tuple[FastAPI, list[Any]]:
     """An ID in each place of a request, and what the functions got."""
     of, app = annotation(form), FastAPI()
     got: list[Any] = []
-    order: Any = create_model("Order", id=(of, ...), by=(dict.__class_getitem__((of, int)), {}))
+    fields: dict[str, Any] = {"id": (of, ...), "by": (dict.__class_getitem__((of, int)), {})}
+    order = create_model("Order", **fields)
 
     def take(id: Any) -> Any:
         got.append(id)
