@@ -126,9 +126,10 @@ def test_an_error_has_the_code_of_mintage_and_says_what_mintage_says(form: Form,
 
 
 def test_braces_of_a_user_are_no_template() -> None:
-    with pytest.raises(ValidationError) as caught:
-        TypeAdapter(sno.ID).validate_python("{reason}{other}{{")
-    assert caught.value.errors()[0]["type"] == "parse.length"
+    for text in ("{reason}", "{code}{0}", "{{", "%s"):
+        with pytest.raises(ValidationError) as caught:
+            TypeAdapter(CUID).validate_python(text)
+        assert caught.value.errors()[0]["msg"] == f"{text!r} is no cuid"
 
 
 @each

@@ -65,8 +65,8 @@ def _reader(read: Callable[[object], Any]) -> Callable[[object], Any]:
         try:
             return read(value)
         except MintError as error:
-            # A message is no template: it may hold braces of the user's.
-            raise PydanticCustomError(error.code, "{reason}", {"reason": str(error)}) from None
+            # Without a context it is no template, as it may hold braces of the user's.
+            raise PydanticCustomError(error.code, str(error)) from None
 
     return read_or_refuse
 
