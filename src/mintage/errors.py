@@ -317,6 +317,18 @@ CATALOGUE: dict[str, Entry] = {
     ),
     **_entries(
         GenerationError,
+        410,
+        "ERR",
+        65,
+        {
+            "namespace.retired": (
+                "The namespace was retired: it has ended for good, and its name never starts again.",
+                "Take another name.",
+            ),
+        },
+    ),
+    **_entries(
+        GenerationError,
         500,
         "ERR",
         70,

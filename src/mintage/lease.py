@@ -9,6 +9,9 @@ of the functions here, applied to records that nobody else can change meanwhile.
   puts another in its place (:func:`extend`). So of any number of copies of a holder, such as a machine restored twice
   from one snapshot, exactly one goes on.
 
+One makes integers unique: the high-water mark of a namespace goes up with each reservation, and comes back only for the
+one that it ends with, once (:func:`give_back`).
+
 Times are milliseconds since the Unix epoch, and no rule of uniqueness compares a clock with anything but these: a wrong
 clock can delay a grant or waste a window, not overlap one.
 """
@@ -45,6 +48,7 @@ __all__ = [
     "check_lease",
     "check_name",
     "check_nodes",
+    "check_not_retired",
     "check_quarantine",
     "check_segment",
     "check_span",
@@ -64,6 +68,8 @@ __all__ = [
     "raise_floor",
     "release",
     "reserve",
+    "retire",
+    "retired_error",
     "revoke",
 ]
 
@@ -106,6 +112,7 @@ SpanMs = Annotated[int, Within(0, MAX_SPAN_MS)]
 Node = Annotated[int, Within(0, MAX_NODES - 1)]
 Integer = Annotated[int, Within(0, MAX_INTEGER)]
 Count = Annotated[int, Within(0, MAX_COUNT)]
+Serial = Annotated[int, Within(0, LATEST_MS)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +141,8 @@ class Segment:
     stride: int = 1
     floor: int = field(default=0, compare=False)
     """No integer below is to be handed out any more: the namespace's floor when it was reserved; 0 is none."""
+    serial: int = field(default=0, compare=False)
+    """Which move of the namespace reserved it: whoever gives its tail back proves by this that it is that very one."""
 
     def __len__(self) -> int:
         return (self.last - self.first) // self.stride + 1
@@ -206,6 +215,12 @@ class NamespaceRecord:
     """The server that it was last written on."""
     floor: Integer = 0
     """No integer below is reserved or taken back any more; 0 is none."""
+    serial: Serial = 0
+    """How often integers were reserved or taken back. Nothing has the same serial twice."""
+    serial_before: Serial = 0
+    """What ``serial`` was when the last integers were reserved: the one of the reservation before, as a rule."""
+    retired: bool = False
+    """Whether it has ended for good: nothing is reserved or taken back any more, and its name never starts again."""
 
 
 # --- checks: what comes in ----------------------------------------------------------------------------------------
@@ -276,6 +291,7 @@ def check_segment(segment: Segment) -> None:
     check_whole(segment.first, "first", 0, MAX_INTEGER)
     check_whole(segment.last, "last", 0, MAX_INTEGER)
     check_whole(segment.stride, "stride", 1, MAX_STRIDE)
+    check_whole(segment.serial, "serial", 0, LATEST_MS)
 
 
 def check_name(name: str, what: str) -> None:
@@ -547,11 +563,16 @@ def create_namespace(
 
 
 def note_server_of_namespace(namespace: NamespaceRecord, identity: str) -> NamespaceRecord:
-    """The namespace as it stands on this server: if that is another than before, it skips what may be forgotten."""
+    """The namespace as it stands on this server: if that is another than before, it skips what may be forgotten.
+
+    It skips as many serials, so that nothing is taken back that was reserved before, not even at the maximum.
+    """
     if namespace.identity == identity:
         return namespace
-    skip = GAP * max(1, namespace.largest) * namespace.stride
-    return replace(namespace, high_water=_capped(namespace, namespace.high_water + skip), identity=identity)
+    skip = GAP * max(1, namespace.largest)
+    high_water = _capped(namespace, namespace.high_water + skip * namespace.stride)
+    serial = namespace.serial + skip
+    return replace(namespace, high_water=high_water, identity=identity, serial=serial, serial_before=0)
 
 
 def _capped(namespace: NamespaceRecord, high_water: int) -> int:
@@ -560,11 +581,30 @@ def _capped(namespace: NamespaceRecord, high_water: int) -> int:
     return top - (top - namespace.high_water) % namespace.stride
 
 
+def check_not_retired(namespace: NamespaceRecord) -> None:
+    """:raises GenerationError: ``namespace.retired``."""
+    if namespace.retired:
+        raise retired_error(namespace.name)
+
+
+def retired_error(name: str) -> GenerationError:
+    """What is said of a namespace that was retired."""
+    return GenerationError(
+        f"namespace {name!r} was retired for good: its name never starts again, take another", code="namespace.retired"
+    )
+
+
+def retire(namespace: NamespaceRecord) -> NamespaceRecord:
+    """Ends a namespace for good. The record stays, as it is what keeps its name from starting again."""
+    return replace(namespace, retired=True)
+
+
 def reserve(namespace: NamespaceRecord, count: int) -> tuple[NamespaceRecord, Segment]:
     """Reserves the next ``count`` integers, or as many as are left.
 
-    :raises GenerationError: ``sequence.exhausted``: none are.
+    :raises GenerationError: ``sequence.exhausted``: none are; ``namespace.retired``.
     """
+    check_not_retired(namespace)
     high_water = max(namespace.high_water, _below(namespace, namespace.floor))
     first = high_water + namespace.stride
     last = _capped(namespace, high_water + count * namespace.stride)
@@ -574,8 +614,9 @@ def reserve(namespace: NamespaceRecord, count: int) -> tuple[NamespaceRecord, Se
             f"{namespace.maximum}",
             code="sequence.exhausted",
         )
-    moved = replace(namespace, high_water=last, largest=max(namespace.largest, count))
-    return moved, Segment(namespace.name, first, last, namespace.stride, namespace.floor)
+    largest, serial = max(namespace.largest, count), namespace.serial + 1
+    moved = replace(namespace, high_water=last, largest=largest, serial=serial, serial_before=namespace.serial)
+    return moved, Segment(namespace.name, first, last, namespace.stride, namespace.floor, serial)
 
 
 def _below(namespace: NamespaceRecord, value: int) -> int:
@@ -584,7 +625,11 @@ def _below(namespace: NamespaceRecord, value: int) -> int:
 
 
 def raise_floor(namespace: NamespaceRecord, value: int) -> NamespaceRecord:
-    """Lets no integer below ``value`` be reserved or taken back any more; never moves back."""
+    """Lets no integer below ``value`` be reserved or taken back any more; never moves back.
+
+    :raises GenerationError: ``namespace.retired``.
+    """
+    check_not_retired(namespace)
     high_water = max(namespace.high_water, _below(namespace, value))
     return replace(namespace, high_water=high_water, floor=max(namespace.floor, value))
 
@@ -592,9 +637,22 @@ def raise_floor(namespace: NamespaceRecord, value: int) -> NamespaceRecord:
 def give_back(namespace: NamespaceRecord, segment: Segment, first_unused: int) -> NamespaceRecord | None:
     """Takes back the unused tail of a segment if it is still the last that was reserved; ``None`` if it is not.
 
+    So each reservation is given back once, and only while nobody else has any of it. Where its serial is the
+    namespace's, nothing was reserved or taken back since. Where it is the one before, one reservation was made since,
+    and as the high-water mark is where that began, all of it was taken back. With what is taken back goes its serial.
+
     Of a tail that begins below the floor, the rest is taken back.
+
+    :raises GenerationError: ``namespace.retired``.
     """
-    if namespace.high_water != segment.last or not segment.first <= first_unused <= segment.last:
+    if first_unused not in segment.as_range():
+        return None
+    check_not_retired(namespace)
+    is_known = segment.serial > 0 and segment.serial in {namespace.serial, namespace.serial_before}
+    if not is_known or segment.last != namespace.high_water or segment.stride != namespace.stride:
         return None
     high_water = max(first_unused - namespace.stride, _below(namespace, namespace.floor))
-    return replace(namespace, high_water=high_water) if high_water < namespace.high_water else None
+    if high_water >= namespace.high_water:
+        return None
+    before = 0 if segment.serial == namespace.serial_before else namespace.serial_before
+    return replace(namespace, high_water=high_water, serial=namespace.serial + 1, serial_before=before)

@@ -15,7 +15,7 @@ from mintage._core import birth, epoch
 from mintage.errors import FieldError, GenerationError, MintError, StoreError
 from mintage.forks import quiet
 from mintage.keeper import Task, renewed
-from mintage.lease import MAX_INTEGER, MAX_STRIDE, Segment
+from mintage.lease import LATEST_MS, MAX_INTEGER, MAX_STRIDE, Segment
 from mintage.store import whole
 
 if TYPE_CHECKING:
@@ -65,6 +65,8 @@ class Supply(Task):
         """Of the segments that the pool was offered and has not used up, the current one first."""
         self._waiting: deque[Part] = deque()
         """What goes to the pool when that has room again."""
+        self._recent: deque[tuple[int, int]] = deque(maxlen=4)
+        """Of the last segments their ends and serials: more of them than are held at once."""
         self._floor = 0
         """The highest floor of the namespace that a segment told of."""
         self._asked = False
@@ -178,6 +180,8 @@ class Supply(Task):
             and (segment.last - segment.first) // segment.stride < count
             and type(segment.floor) is int
             and 0 <= segment.floor <= MAX_INTEGER
+            and type(segment.serial) is int
+            and 0 <= segment.serial <= LATEST_MS
         ):
             raise StoreError(
                 f"{self.store.url}: asked for {count} integers of {self._namespace!r}, it answered {segment!r:.200}, "
@@ -189,6 +193,7 @@ class Supply(Task):
     def _offer(self, segment: Segment, most: int) -> None:
         self._most, self._step = most, min(self._step, most)
         self._asked = False
+        self._recent.append((segment.last, segment.serial))
         parts: list[Part] = [(segment.first, len(segment), segment.stride)]
         if segment.floor > self._floor:
             # Whoever takes meanwhile finds nothing, and waits for the condition.
@@ -235,15 +240,22 @@ class Supply(Task):
         return bool(self._sizes)
 
     def rest(self) -> Callable[[], None]:
-        rest = self._drain()
+        rest = self._tails()
         self._began_s, self._asked = None, False
         return lambda: self._give_back(rest)
 
-    def _give_back(self, rest: list[Part]) -> None:
-        # From the end: what lies right before a tail that was taken back is a tail now.
-        for first, count, stride in reversed(rest):
+    def _tails(self) -> list[Segment]:
+        """Takes back what is held, as segments, in order."""
+        serials, tails = dict(self._recent), []
+        for first, count, stride in self._drain():
             end = first + (count - 1) * stride
-            if not self.store.give_back(Segment(self._namespace, first, end, stride), first):
+            tails.append(Segment(self._namespace, first, end, stride, serial=serials.get(end, 0)))
+        return tails
+
+    def _give_back(self, tails: list[Segment]) -> None:
+        # From the end: what lies right before a tail that was taken back is a tail now.
+        for tail in reversed(tails):
+            if not self.store.give_back(tail, tail.first):
                 return
 
     def reborn(self) -> None:
@@ -265,7 +277,7 @@ class Supply(Task):
             keeper.wait_for(self)
             with suppress(Exception):
                 self.settled()
-            rest = self._drain()
+            rest = self._tails()
             away = keeper.pause_s(self.store) > 0
             keeper.condition.notify_all()
         if away:

@@ -21,6 +21,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+from mintage import Sequence
 from mintage._core.formats import read_pool_layout
 from mintage.errors import FieldError, GenerationError, LeaseError, MintError, StoreError
 from mintage.lease import (
@@ -813,6 +814,15 @@ def test_a_tail_with_a_stride_is_taken_back(store: Store) -> None:
     assert list(store.reserve("n", 2).as_range()) == [12, 17]
 
 
+@pytest.mark.parametrize("first_unused", [8, 11, 14, 16])
+def test_what_lies_between_the_integers_of_a_namespace_is_no_tail(store: Store, first_unused: int) -> None:
+    store.create_namespace("n", stride=5, offset=2)
+    segment = store.reserve("n", 4)
+    assert not store.give_back(segment, first_unused)
+    assert not store.give_back(Segment("n", 2, 17, serial=segment.serial), first_unused)
+    assert list(store.reserve("n", 2).as_range()) == [22, 27]
+
+
 def test_a_tail_is_not_taken_back_after_another_reserved(store: Store) -> None:
     mine = store.reserve("n", 10)
     other = store.reserve("n", 10)
@@ -826,6 +836,52 @@ def test_a_tail_is_taken_back_once(store: Store) -> None:
     assert not store.give_back(segment, 4)
     assert not store.give_back(segment, 2)
     assert store.reserve("n", 1).first == 4
+
+
+def test_a_give_back_that_is_delivered_twice_is_accepted_once(store: Store) -> None:
+    mine = store.reserve("n", 10)
+    assert store.give_back(mine, 4)
+    theirs = store.reserve("n", 7)
+    # It ends where the first did, and is in use.
+    assert theirs.as_range() == range(4, 11)
+    assert not store.give_back(mine, 4)
+    assert not store.give_back(mine, 6)
+    assert store.give_back(theirs, 9)
+    assert store.reserve("n", 2).as_range() == range(9, 11)
+    assert not store.give_back(mine, 4)
+    assert not store.give_back(theirs, 9)
+    assert store.reserve("n", 1).first == 11
+
+
+def test_a_give_back_that_comes_after_another_reserved_and_gave_back_is_refused(store: Store) -> None:
+    mine = store.reserve("n", 10)
+    assert store.give_back(mine, 4)
+    theirs = store.reserve("n", 20)
+    # What is left ends where the first did.
+    assert store.give_back(theirs, 11)
+    assert not store.give_back(mine, 4)
+    assert store.reserve("n", 1).first == 11
+
+
+def test_the_next_segment_is_taken_back_and_then_the_tail_of_the_one_before_it_each_once(store: Store) -> None:
+    current, following = store.reserve("n", 10), store.reserve("n", 10)
+    assert not store.give_back(current, 4)
+    assert store.give_back(following, 11)
+    assert not store.give_back(following, 11)
+    assert store.give_back(current, 4)
+    assert not store.give_back(current, 4)
+    again = store.reserve("n", 7), store.reserve("n", 10)
+    assert [each.as_range() for each in again] == [range(4, 11), range(11, 21)]
+    for late in (following, current, following):
+        assert not store.give_back(late, late.first)
+    assert store.reserve("n", 1).first == 21
+
+
+def test_a_segment_before_one_that_was_used_in_part_is_not_taken_back(store: Store) -> None:
+    current, following = store.reserve("n", 10), store.reserve("n", 10)
+    assert store.give_back(following, 15)
+    assert not store.give_back(current, 4)
+    assert store.reserve("n", 1).first == 15
 
 
 @pytest.mark.parametrize("first_unused", [-5, 0, 10, 21, 2**70])
@@ -892,6 +948,66 @@ def test_a_namespace_that_was_used_up_takes_a_tail_back(store: Store) -> None:
     assert store.reserve("n", 10) == Segment("n", MAX_INTEGER, MAX_INTEGER)
 
 
+def test_a_retired_namespace_never_starts_again(store: Store) -> None:
+    held = store.reserve("n", 10)
+    assert store.retire("n").retired
+    for call in (
+        lambda: store.reserve("n", 1),
+        lambda: store.give_back(held, 4),
+        lambda: store.raise_floor("n", 5_000),
+        lambda: store.create_namespace("n"),
+        lambda: store.create_namespace("n", start=5_000, stride=2),
+    ):
+        assert code_of(call) == "namespace.retired"
+    [record] = store.list_namespaces()
+    assert (record.name, record.retired, record.floor) == ("n", True, 0)
+    assert record.high_water >= held.last
+
+
+def test_to_retire_a_namespace_again_changes_nothing(store: Store) -> None:
+    store.create_namespace("n", start=7, stride=3)
+    assert store.retire("n") == store.retire("n") == store.list_namespaces()[0]
+
+
+def test_a_name_that_was_never_used_can_be_retired(store: Store) -> None:
+    assert store.retire("n").retired
+    assert code_of(lambda: store.reserve("n", 1)) == "namespace.retired"
+    assert code_of(lambda: store.create_namespace("n")) == "namespace.retired"
+    assert [record.name for record in store.list_namespaces()] == ["n"]
+
+
+def test_other_namespaces_and_pools_of_the_name_of_a_retired_one_go_on(store: Store) -> None:
+    new_pool(store, "n")
+    store.reserve("n", 1)
+    store.reserve("m", 1)
+    store.retire("n")
+    assert acquire(store, store.now_ms(), "n").node == 0
+    assert store.reserve("m", 1).first == 2
+    assert [(record.name, record.retired) for record in store.list_namespaces()] == [("m", False), ("n", True)]
+
+
+def test_a_sequence_of_a_retired_namespace_hands_out_what_it_holds_and_then_says_so(url: str) -> None:
+    with open_store(url) as store, open_store(url) as operating:
+        sequence = Sequence("n", store, step=5)
+        taken = [sequence.next()]
+        operating.retire("n")
+        with pytest.raises(GenerationError) as caught:
+            taken.extend(sequence.next() for _ in range(100))
+        assert (caught.value.code, caught.value.retry_after_ms) == ("namespace.retired", None)
+        assert taken == list(range(1, len(taken) + 1))
+        # What is held already may be two segments.
+        assert len(taken) in {5, 10}
+        sequence.close()
+
+
+def test_a_retired_namespace_stays_so_for_whoever_opens_the_store_later(url: str) -> None:
+    with open_store(url) as store:
+        store.retire("n")
+    with open_store(url) as store:
+        assert code_of(lambda: store.reserve("n", 1)) == "namespace.retired"
+        assert store.list_namespaces()[0].retired
+
+
 # --- what verbs take ------------------------------------------------------------------------------------------------
 
 LEASE = Lease("p", 0, 0, 1, "t")
@@ -908,6 +1024,7 @@ GOOD: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "give_back": ((SEGMENT, 4), {}),
     "create_namespace": (("n",), {"start": 1, "maximum": 9, "stride": 1, "offset": 0}),
     "raise_floor": (("n", 1), {}),
+    "retire": (("n",), {}),
     "list_leases": (("p",), {}),
 }
 BAD_WHOLE: tuple[Any, ...] = (True, 1.0, 2.5, float("nan"), float("inf"), "77", b"1", None, [1], 1j)
@@ -1299,6 +1416,8 @@ segment_verbs = st.one_of(
     st.tuples(st.just("give_back"), st.integers(0, 9), st.integers(0, 5)),
     st.tuples(st.just("raise_floor"), st.one_of(st.integers(0, 50), st.integers(0, MAX_INTEGER))),
 )
+tails = st.tuples(st.just("give_back"), st.integers(0, 3), st.integers(0, 5))
+few = st.tuples(st.just("reserve"), st.integers(1, 5))
 names = count()
 
 
@@ -1341,11 +1460,13 @@ class Differential:
                 self.segments.append(self.store.reserve(self.name, n))
                 return self.segments[-1].as_range()
             case ("give_back", at, used) if self.segments:
-                # Once only, as a store promises nothing of a second time.
-                segment = self.segments.pop(at % len(self.segments))
+                # Any, however often: most of what is delivered twice is among the last ones.
+                segment = self.segments[-1 - at % len(self.segments)]
                 return self.store.give_back(segment, segment.first + used * segment.stride)
             case ("raise_floor", value):
                 self.store.raise_floor(self.name, value)
+            case ("retire",):
+                return self.store.retire(self.name).retired
         return None
 
     def seen(self, lease: Lease) -> tuple[int, int, int]:
@@ -1388,16 +1509,26 @@ def test_every_store_grants_what_the_simplest_does(store: Store, verbs: list[tup
     start=st.one_of(st.integers(0, 30), st.integers(MAX_INTEGER - 2**33, MAX_INTEGER)),
     size=st.one_of(st.integers(0, 40), st.integers(0, MAX_INTEGER)),
     stride=st.one_of(st.integers(1, 5), st.integers(1, MAX_STRIDE)),
-    verbs=st.lists(segment_verbs, min_size=5, max_size=25),
+    verbs=st.one_of(
+        st.lists(segment_verbs, min_size=5, max_size=25),
+        # Small ones end where others did.
+        st.lists(st.one_of(few, tails), min_size=5, max_size=25),
+    ),
+    end=st.lists(st.one_of(st.just(("retire",)), segment_verbs), max_size=3),
 )
 def test_every_store_reserves_what_the_simplest_does(
-    store: Store, start: int, size: int, stride: int, verbs: list[tuple[Any, ...]]
+    store: Store,
+    start: int,
+    size: int,
+    stride: int,
+    verbs: list[tuple[Any, ...]],
+    end: list[tuple[Any, ...]],
 ) -> None:
     name = f"d{next(names)}"
     pair = Differential(store, name, 0), Differential(MemoryStore(), name, 0)
     maximum = min(start + size, MAX_INTEGER)
     made = [outcome(one.create_namespace, start, maximum, stride) for one in pair]
     assert made[0] == made[1]
-    for verb in verbs:
+    for verb in [*verbs, *end]:
         mine, simplest = (outcome(one.segment_verb, verb) for one in pair)
         assert mine == simplest, verb

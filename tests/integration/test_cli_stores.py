@@ -210,6 +210,24 @@ def test_a_floor_is_raised_and_never_lowered(shell: Shell) -> None:
     assert shell.output("next", "orders") == "5000\n"
 
 
+def test_a_namespace_is_retired_for_good_once_its_name_is_typed_out(shell: Shell) -> None:
+    shell.output("next", "orders", "-n", "7")
+    refused = shell.run("namespaces", "retire", "orders", "--for-good", "order")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "--for-good 'order' is another name than 'orders': nothing was retired" in refused.stderr
+    assert shell.run("namespaces", "retire", "orders").returncode == 2
+    assert shell.output("next", "orders") == "8\n"
+    [retired] = shell.facts("namespaces", "retire", "orders", "--for-good", "orders")
+    assert (retired["retired"], retired["next"], retired["left"]) == (True, None, "0")
+    assert shell.facts("namespaces", "retire", "orders", "--for-good", "orders") == [retired]
+    assert shell.facts("namespaces", "list") == [retired]
+    assert shell.output("namespaces", "list").splitlines()[1].split()[:2] == ["orders", "retired"]
+    done = shell.run("next", "orders")
+    assert (done.returncode, done.stdout) == (65, "")
+    assert "namespace 'orders' was retired for good" in done.stderr
+    assert "Take another name" in done.stderr
+
+
 def test_a_used_up_namespace_has_no_next_integer(shell: Shell) -> None:
     shell.output("namespaces", "create", "one", "--maximum", "1")
     shell.output("next", "one")

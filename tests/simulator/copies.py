@@ -51,8 +51,7 @@ class Share:
                 members += 1
             elif self.given_back is None or event < self.given_back:
                 return False
-        # Two copies may give the same integers back, and so to two strangers.
-        return members > 0 or bool(self.segments)
+        return members > 0
 
 
 def memory_of(task: Task, share: Share, least_ms: int) -> Callable[[Any], None] | None:
@@ -70,10 +69,11 @@ def memory_of(task: Task, share: Share, least_ms: int) -> Callable[[Any], None] 
             }
             return lambda copy: vars(copy).update(state)
         case Supply():
-            rest, floor = task._drain(), task._floor
+            rest, floor, recent = task._drain(), task._floor, tuple(task._recent)
 
             def hold(supply: Supply) -> None:
                 supply._floor = floor
+                supply._recent.extend(recent)
                 supply._waiting.extend(rest)
                 supply._sizes.extend(count for _, count, _ in rest)
                 supply._fill()

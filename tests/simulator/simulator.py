@@ -81,6 +81,7 @@ OWN: Final = {
     "drop": 4,
     "revoke": 3,
     "raised floor": 2,
+    "given back twice": 6,
     "clone": 6,
     "told of its copies": 3,
 }
@@ -177,7 +178,8 @@ class VirtualStore(MemoryStore):
         self.clock_limit_ms = world.limit_ms
         self.highest: dict[str, int] = {}
         """The highest integer of each namespace that was ever reserved, whatever the store remembers."""
-        self.repeats = True
+        self.taken_back: deque[tuple[Segment, int]] = deque(maxlen=10)
+        """The last tails that were."""
         self.identities = [self.book.identity]
         """Of all servers that there were."""
 
@@ -207,7 +209,7 @@ class VirtualStore(MemoryStore):
         if fault == "request too late":
             world.plan(world.random.choice((1, 5, 20)) * world.grid_ms, lambda: self._apply(verb))
             raise _away(fault)
-        if fault == "sent twice" and self.repeats:
+        if fault == "sent twice":
             with suppress(MintError):
                 self._apply(verb)
             if world.depth < DEEPEST:
@@ -278,14 +280,12 @@ class VirtualStore(MemoryStore):
         return answer
 
     def give_back(self, segment: Segment, first_unused: int) -> bool:
-        # The one verb that must not be sent twice.
-        self.repeats = False
-        try:
-            self._world.note("gives back", segment.namespace, segment, first_unused)
-            self._world.gives_back()
-            return super().give_back(segment, first_unused)
-        finally:
-            self.repeats = True
+        self._world.note("gives back", segment.namespace, segment, first_unused)
+        self._world.gives_back()
+        is_taken = super().give_back(segment, first_unused)
+        if is_taken:
+            self.taken_back.append((segment, first_unused))
+        return is_taken
 
     def fail_over(self, transactions: int, to: str = "") -> None:
         """Another server, or the one that is named, takes over and has not heard of the last transactions."""
@@ -819,15 +819,42 @@ class World:
         kept = self.batches.setdefault(region.name, [])
         if region.make is _sequence:
             floor = process.told_floor
-            ranges = [process.generator.reserve(count)] if count % 8 == 0 else process.generator.batch(count)
-            ids = np.concatenate([np.arange(r.start, r.stop, r.step, dtype=np.uint64) for r in ranges])
-            kept.append(Batch(event, process.serial, clock_ms, ids))
-            self.below_floor += int(np.count_nonzero(ids < floor))
+            self.keep(
+                process, [process.generator.reserve(count)] if count % 8 == 0 else process.generator.batch(count), floor
+            )
             return
         ids = np.zeros(count * width, dtype=np.uint8)
         kept.append(Batch(event, process.serial, clock_ms, ids))
         # What was minted before a refusal is in the buffer.
         process.generator.fill(ids)
+
+    def keep(self, process: Process, ranges: list[range], floor: int) -> None:
+        """Takes note of integers that a sequence gave out, since it knew of that floor."""
+        ids = np.concatenate([np.arange(r.start, r.stop, r.step, dtype=np.uint64) for r in ranges])
+        kept = self.batches.setdefault(process.region.name, [])
+        kept.append(Batch(self.event, process.serial, process.clock.now_ns // MS, ids))
+        self.below_floor += int(np.count_nonzero(ids < floor))
+
+    def deliver_twice(self, process: Process) -> None:
+        """A sequence closes, another takes just what it gave back, and then that is delivered once more."""
+        self.store.taken_back.clear()
+        process.generator.close()
+        process.generator = None
+        taken_back = list(self.store.taken_back)
+        heir = self.heir_of(process.region)
+        if heir is None or not taken_back:
+            return
+        self.enter(heir)
+        self.start(heir)
+        for segment, first_unused in reversed(taken_back):
+            with self.refusing(heir):
+                count = (segment.last - first_unused) // segment.stride + 1
+                self.keep(heir, [heir.generator.reserve(count)], heir.told_floor)
+        for segment, first_unused in taken_back:
+            with suppress(MintError):
+                MemoryStore.give_back(self.store, segment, first_unused)
+        with self.refusing(heir):
+            self.mint(heir)
 
     def fault(self, process: Process) -> None:
         draw = self.random
@@ -865,6 +892,9 @@ class World:
                 if process.region.make is _sequence:
                     highest = self.store.book.tables[NamespaceRecord][process.region.name,]
                     self.store.raise_floor(process.region.name, highest.high_water + draw.choice((-50, 0, 1, 7, 300)))
+            case "given back twice":
+                if process.region.make is _sequence and process.generator is not None:
+                    self.deliver_twice(process)
             case "clone":
                 living = [each for each in self.processes if each.generator is not None and not each.is_stopped]
                 if living:

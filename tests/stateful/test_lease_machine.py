@@ -77,7 +77,7 @@ class Reserved:
     segment: Segment
     stop: int
     is_whole: bool = True
-    """Nothing of it was offered back."""
+    """Nothing of it was offered back, as far as its holder knows."""
 
 
 @contextmanager
@@ -249,6 +249,7 @@ class SegmentMachine(RuleBasedStateMachine):
         self.store = Forgetful()
         self.store.create_namespace("n", stride=stride)
         self.segments: list[Reserved] = []
+        self.given_back: list[tuple[Segment, int]] = []
         self.floor = self.remembered_floor = 0
         # The largest count is known before anything can be forgotten.
         self.reserve(LARGEST, lost=False)
@@ -265,13 +266,18 @@ class SegmentMachine(RuleBasedStateMachine):
 
     @rule(at=anyone, used=st.integers(0, LARGEST))
     def give_back(self, at: int, used: int) -> None:
-        reserved = self.segments[at % len(self.segments)]
+        reserved = self.segments[-1 - at % len(self.segments)]
         unused = reserved.segment.first + used * self.stride
-        # Once only: what was taken back may be another's by now, and end where the segment did.
+        # A holder means it once, and uses none of it any more whatever the answer: the store may hear of it again.
         if reserved.is_whole and unused < reserved.stop:
-            reserved.is_whole = False
-            if self.store.give_back(reserved.segment, unused):
-                reserved.stop = unused
+            reserved.is_whole, reserved.stop = False, unused
+            self.given_back.append((reserved.segment, unused))
+            self.store.give_back(reserved.segment, unused)
+
+    @precondition(lambda self: self.given_back)
+    @rule(at=st.integers(0, 3))
+    def a_give_back_is_delivered_again(self, at: int) -> None:
+        self.store.give_back(*self.given_back[-1 - at % len(self.given_back)])
 
     @rule(ahead=st.integers(-10, 10))
     def raise_floor(self, ahead: int) -> None:
@@ -309,7 +315,7 @@ TestSegmentsKeepTheirRules = SegmentMachine.TestCase
 # --- rules that are broken on purpose -------------------------------------------------------------------------------
 
 kept_extend, kept_release, kept_grant = rules.extend, rules.release, rules.grant
-kept_raise_floor = rules.raise_floor
+kept_raise_floor, kept_give_back, kept_reserve = rules.raise_floor, rules.give_back, rules.reserve
 
 
 def extend_without_a_token(record: NodeRecord | None, lease: Lease, **options: Any) -> NodeRecord:
@@ -364,6 +370,24 @@ def take_any_tail_back(namespace: NamespaceRecord, segment: Segment, first_unuse
     return replace(namespace, high_water=min(namespace.high_water, first_unused - namespace.stride))
 
 
+def take_back_whatever_ends_there(
+    namespace: NamespaceRecord, segment: Segment, first_unused: int
+) -> NamespaceRecord | None:
+    return kept_give_back(namespace, replace(segment, serial=namespace.serial), first_unused)
+
+
+def take_back_and_count_nothing(
+    namespace: NamespaceRecord, segment: Segment, first_unused: int
+) -> NamespaceRecord | None:
+    taken = kept_give_back(namespace, segment, first_unused)
+    return taken and replace(taken, serial=namespace.serial)
+
+
+def reserve_and_count_nothing(namespace: NamespaceRecord, count: int) -> tuple[NamespaceRecord, Segment]:
+    moved, segment = kept_reserve(namespace, count)
+    return replace(moved, serial=1), replace(segment, serial=1)
+
+
 def raise_no_floor_of_what_is_held(namespace: NamespaceRecord, value: int) -> NamespaceRecord:
     return replace(kept_raise_floor(namespace, value), floor=namespace.floor)
 
@@ -391,6 +415,9 @@ def reserve_what_was_reserved(namespace: NamespaceRecord, count: int) -> tuple[N
         (LeaseMachine, "note_server", note_a_server_for_a_tenth_of_a_span),
         (SegmentMachine, "note_server_of_namespace", note_no_server_of_namespace),
         (SegmentMachine, "give_back", take_any_tail_back),
+        (SegmentMachine, "give_back", take_back_whatever_ends_there),
+        (SegmentMachine, "give_back", take_back_and_count_nothing),
+        (SegmentMachine, "reserve", reserve_and_count_nothing),
         (SegmentMachine, "raise_floor", raise_no_floor_of_what_is_held),
         (SegmentMachine, "raise_floor", move_the_floor_back),
         (SegmentMachine, "reserve", reserve_what_was_reserved),

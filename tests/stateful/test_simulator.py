@@ -22,7 +22,7 @@ from tests.simulator.simulator import LEASED, Region, VirtualStore, twins_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mintage.lease import Lease, NamespaceRecord, NodeRecord
+    from mintage.lease import Lease, NamespaceRecord, NodeRecord, Segment
     from mintage.store.ledger import Server, Transaction
 
 SEEDS = range(1, 5)
@@ -245,6 +245,27 @@ def broken_raised_floor(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Supply, "_offer", lambda self, segment, most: offer(self, replace(segment, floor=0), most))
 
 
+def broken_serial(patch: pytest.MonkeyPatch) -> None:
+    """Whatever ends where the last reservation does is taken back, be it that very one or one of before."""
+    give_back = rules.give_back
+
+    def whoever_ends_there(namespace: NamespaceRecord, segment: Segment, first_unused: int) -> NamespaceRecord | None:
+        return give_back(namespace, replace(segment, serial=namespace.serial), first_unused)
+
+    patch.setattr(rules, "give_back", whoever_ends_there)
+
+
+def broken_spending(patch: pytest.MonkeyPatch) -> None:
+    """What is taken back does not use its serial up."""
+    give_back = rules.give_back
+
+    def again_and_again(namespace: NamespaceRecord, segment: Segment, first_unused: int) -> NamespaceRecord | None:
+        taken = give_back(namespace, segment, first_unused)
+        return taken and replace(taken, serial=namespace.serial, serial_before=segment.serial)
+
+    patch.setattr(rules, "give_back", again_and_again)
+
+
 # With seeds that show it soon.
 BROKEN = [
     pytest.param(broken_fence, 1, {}, id="fence"),
@@ -266,6 +287,8 @@ BROKEN = [
     pytest.param(broken_floor, 8, {"regions": "snowflake"}, id="floor"),
     pytest.param(broken_release, 1, {"regions": "sn"}, id="release"),
     pytest.param(broken_skip, 1, {"regions": "sequence"}, id="skip"),
+    pytest.param(broken_serial, 1, {"regions": "sequence"}, id="serial"),
+    pytest.param(broken_spending, 1, {"regions": "sequence"}, id="spending"),
 ]
 
 

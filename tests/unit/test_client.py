@@ -95,7 +95,15 @@ def code_of(call: Callable[[], object]) -> str:
     return caught.value.code
 
 
-SEGMENT: dict[str, object] = {"namespace": "n", "first": "1", "last": "10", "stride": 1, "count": 10, "floor": "0"}
+SEGMENT: dict[str, object] = {
+    "namespace": "n",
+    "first": "1",
+    "last": "10",
+    "stride": 1,
+    "count": 10,
+    "floor": "0",
+    "serial": 7,
+}
 LEASE: dict[str, object] = {"pool": "p", "node": 3, "floor_ms": 0, "until_ms": NOW_MS + SPAN_MS, "token": "t0ken"}
 LONGER = LEASE | {"token": "next"}
 HELD = Lease("p", 3, 0, NOW_MS + SPAN_MS, "t0ken")
@@ -107,6 +115,9 @@ NAMESPACE: dict[str, object] = {
     "largest": 10,
     "identity": "i",
     "floor": "0",
+    "serial": 7,
+    "serial_before": 0,
+    "retired": False,
 }
 POOL: dict[str, object] = {
     "name": "p",
@@ -154,6 +165,7 @@ VERBS: dict[str, tuple[Callable[[Store], object], object, bool]] = {
     "create_pool": (lambda store: store.create_pool("p", layout="test"), POOL, False),
     "create_namespace": (lambda store: store.create_namespace("n"), NAMESPACE, False),
     "raise_floor": (lambda store: store.raise_floor("n", 11), NAMESPACE, True),
+    "retire": (lambda store: store.retire("n"), NAMESPACE | {"retired": True}, True),
     "list_pools": (lambda store: store.list_pools(), {"pools": [POOL]}, True),
     "list_leases": (lambda store: store.list_leases("p"), {"leases": [NODE]}, True),
     "list_namespaces": (lambda store: store.list_namespaces(), {"sequences": [NAMESPACE]}, True),
@@ -366,6 +378,10 @@ def test_a_member_that_is_missing_or_of_another_type_is_refused(
         {"first": 1},
         {"first": " 1"},
         {"first": "1_0", "last": "19"},
+        {"serial": 0},
+        {"serial": "7"},
+        {"serial": 2**53},
+        {"serial": None},
     ],
     ids=str,
 )

@@ -86,6 +86,12 @@ def make_a_namespace_twice() -> None:
     store.create_namespace("orders")
 
 
+def reserve_in_a_retired_namespace() -> None:
+    store = MemoryStore()
+    store.retire("orders")
+    mintage.Sequence("orders", store).next()
+
+
 def lease_one_node_number_twice() -> None:
     store = MemoryStore()
     first = snowflake.Generator(7, store=store)
@@ -180,6 +186,7 @@ RAISES: dict[str, Callable[[], object]] = {
     "clock.rollback": wait_for_a_clock_that_went_back,
     "clock.range": lambda: sno.Generator(1, clock=ManualClock(0)).new(),
     "sequence.exhausted": use_up_a_unit,
+    "namespace.retired": reserve_in_a_retired_namespace,
     "fork.shared_node": mint_for_the_parent_in_a_child,
     "generator.closed": mint_after_close,
     "lease.none_free": lease_one_node_number_twice,
@@ -227,7 +234,7 @@ def test_an_error_has_the_code_and_the_class_that_the_catalogue_says(code: str) 
 @pytest.mark.parametrize("code", CATALOGUE)
 def test_an_entry_maps_to_http_resp_and_an_exit_code(code: str) -> None:
     entry = CATALOGUE[code]
-    assert entry.http in {400, 401, 403, 404, 405, 409, 413, 429, 500, 503}
+    assert entry.http in {400, 401, 403, 404, 405, 409, 410, 413, 429, 500, 503}
     assert re.fullmatch(r"[A-Z]+", entry.resp)
     assert entry.exit == 2 or 64 <= entry.exit <= 78
 

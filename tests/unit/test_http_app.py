@@ -223,34 +223,68 @@ def test_integers_are_strings_however_large_they_are(ask: Asked) -> None:
     found = ask("POST", "/v1/sequences/large:next?count=2").json()
     assert found == {"namespace": "large", "ids": [start, str(MAX_INTEGER - 2)]}
     reserved = ask("POST", "/v1/sequences/other:reserve?count=1000").json()
-    assert reserved == {"namespace": "other", "first": "1", "last": "1000", "stride": 1, "count": 1000, "floor": "0"}
+    segment = {"first": "1", "last": "1000", "stride": 1, "count": 1000, "floor": "0", "serial": 1}
+    assert reserved == {"namespace": "other", **segment}
 
 
 def test_the_tail_of_a_segment_is_taken_back_once(ask: Asked) -> None:
-    ask("POST", "/v1/sequences/orders:reserve?count=1000")
-    tail = {"first": "1", "last": "1000", "first_unused": "900"}
+    serial = ask("POST", "/v1/sequences/orders:reserve?count=1000").json()["serial"]
+    tail = {"first": "1", "last": "1000", "first_unused": "900", "serial": serial}
     assert ask("POST", "/v1/sequences/orders:give-back", json=tail).json() == {"taken_back": True}
     assert ask("POST", "/v1/sequences/orders:give-back", json=tail).json() == {"taken_back": False}
-    assert ask("POST", "/v1/sequences/orders:reserve?count=1").json()["first"] == "900"
+    # The same key has what was taken back, and it ends where the other did.
+    assert ask("POST", "/v1/sequences/orders:reserve?count=101").json()["first"] == "900"
+    assert ask("POST", "/v1/sequences/orders:give-back", json=tail).json() == {"taken_back": False}
+    assert ask("POST", "/v1/sequences/orders:reserve?count=1").json()["first"] == "1001"
+
+
+def test_a_retired_namespace_is_gone_for_good_and_says_so(ask: Asked) -> None:
+    path = "/v1/sequences/orders"
+    reserved = ask("POST", f"{path}:reserve?count=10").json()
+    retired = ask("DELETE", path)
+    assert (retired.status_code, retired.json()["retired"]) == (200, True)
+    assert ask("DELETE", path).json() == retired.json()
+    tail = {"first": "1", "last": "10", "first_unused": "6", "serial": reserved["serial"]}
+    for method, suffix, options in (
+        ("POST", ":next", {}),
+        ("POST", ":reserve", {}),
+        ("POST", ":give-back", {"json": tail}),
+        ("PUT", "", {}),
+        ("PUT", "", {"json": {"floor": "100"}}),
+    ):
+        assert problem(ask(method, path + suffix, **options)) == (410, "namespace.retired")
+    assert ask("GET", path).json() == retired.json()
+    assert ask("GET", "/v1/sequences").json()["sequences"] == [retired.json()]
+
+
+def test_only_who_may_make_a_namespace_retires_it(configured: Callable[..., Any]) -> None:
+    user, operator = new_key(), new_key()
+    rights = {user: {"orders": ["next", "reserve", "describe"]}, operator: {"orders": ["create"]}}
+    with configured(rights) as ask:
+        assert problem(ask("DELETE", "/v1/sequences/orders", key=user)) == (403, "request.rights")
+        assert problem(ask("DELETE", "/v1/sequences/others", key=operator)) == (403, "request.rights")
+        assert ask("DELETE", "/v1/sequences/orders", key=operator).json()["retired"] is True
 
 
 def test_only_what_was_lent_is_taken_back(ask: Asked) -> None:
-    def taken_back(namespace: str = "lent", **tail: str | int) -> bool:
+    def taken_back(namespace: str = "lent", serial: int = 2, **tail: str | int) -> bool:
+        tail["serial"] = serial
         return bool(ask("POST", f"/v1/sequences/{namespace}:give-back", json=tail).json()["taken_back"])
 
     assert ask("POST", "/v1/sequences/orders:next?count=3").json()["ids"] == ["1", "2", "3"]
-    assert not taken_back("orders", first="1", last="1000", first_unused="1"), "the service hands these out itself"
+    assert not taken_back("orders", 1, first="1", last="1000", first_unused="1"), "the service hands these out itself"
     # Of another namespace, of which the service fetches nothing ahead meanwhile.
     ask("POST", "/v1/sequences/lent:reserve?count=1000")
     reserved = ask("POST", "/v1/sequences/lent:reserve?count=10").json()
     first, last = int(reserved["first"]), int(reserved["last"])
     assert not taken_back(first="1", last=str(last), first_unused=str(first - 1)), "it is longer"
     assert not taken_back(first=str(first - 1), last=str(last - 1), first_unused=str(first)), "it is another"
+    assert not taken_back(serial=1, first=str(first), last=str(last), first_unused=str(first)), "it is an earlier one"
     assert taken_back(first=str(first), last=str(last), first_unused=str(first))
     assert ask("POST", "/v1/sequences/lent:reserve?count=1").json()["first"] == str(first)
     ask("PUT", "/v1/sequences/even", json={"start": "2", "stride": 2})
     ask("POST", "/v1/sequences/even:reserve?count=5")
-    tail = {"first": "9", "last": "10", "stride": 1, "first_unused": "9"}
+    tail = {"first": "9", "last": "10", "stride": 1, "first_unused": "9", "serial": 1}
     assert ask("POST", "/v1/sequences/even:give-back", json=tail).json() == {"taken_back": False}
 
 
@@ -258,7 +292,7 @@ def test_nobody_gives_back_what_another_key_reserved(configured: Callable[..., A
     mine, other = new_key(), new_key()
     with configured({mine: {"orders": ["reserve"]}, other: {"orders": ["reserve"]}}, "--auto-create") as ask:
         ask("POST", "/v1/sequences/orders:reserve?count=10", key=mine)
-        tail = {"first": "1", "last": "10", "first_unused": "6"}
+        tail = {"first": "1", "last": "10", "first_unused": "6", "serial": 1}
         given = [ask("POST", "/v1/sequences/orders:give-back", json=tail, key=key).json() for key in (other, mine)]
         assert given == [{"taken_back": False}, {"taken_back": True}]
 
@@ -274,7 +308,8 @@ def test_nobody_gives_back_what_another_key_reserved(configured: Callable[..., A
     ],
 )
 def test_a_tail_that_is_none_is_refused(ask: Asked, tail: Ask) -> None:
-    assert problem(ask("POST", "/v1/sequences/orders:give-back", json=tail)) == (400, "field.range")
+    answer = ask("POST", "/v1/sequences/orders:give-back", json={**tail, "serial": 1})
+    assert problem(answer) == (400, "field.range")
 
 
 def test_a_namespace_is_made_once_and_its_floor_only_rises(ask: Asked) -> None:
@@ -434,7 +469,11 @@ WRONG: list[tuple[str, str, Ask, str]] = [
     ("GET", "/alloc", {}, "request.method"),
     ("BREW", "/alloc", {}, "request.method"),
     ("POST", "/healthz", {}, "request.method"),
-    ("DELETE", "/v1/sequences/orders", {}, "request.method"),
+    ("PATCH", "/v1/sequences/orders", {}, "request.method"),
+    ("DELETE", "/v1/sequences/orders%2F", {}, "request.path"),
+    ("DELETE", "/v1/sequences/-orders", {}, "config.name"),
+    ("DELETE", "/v1/sequences/orders?for_good=1", {}, "request.malformed"),
+    ("DELETE", "/v1/sequences", {}, "request.method"),
 ]
 
 
@@ -471,7 +510,7 @@ def test_a_verb_that_is_read_is_no_namespace_that_is_missing(verb: str) -> None:
 
 
 def test_a_path_says_which_methods_it_has(ask: Asked) -> None:
-    for path, allowed in (("/v1/sequences/a", "GET, HEAD, PUT"), ("/alloc", "POST"), ("/metrics", "GET, HEAD")):
+    for path, allowed in (("/v1/sequences/a", "DELETE, GET, HEAD, PUT"), ("/alloc", "POST"), ("/metrics", "GET, HEAD")):
         response = ask("PATCH", path)
         assert problem(response) == (405, "request.method")
         assert response.headers["allow"] == allowed

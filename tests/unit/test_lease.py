@@ -46,6 +46,7 @@ from mintage.lease import (
     raise_floor,
     release,
     reserve,
+    retire,
     revoke,
 )
 
@@ -504,8 +505,60 @@ def test_only_the_tail_of_the_last_segment_is_taken_back(
 
 @pytest.mark.parametrize("first_unused", [0, 4, 11, MAX_INTEGER])
 def test_what_is_not_of_the_segment_is_not_taken_back(first_unused: int) -> None:
-    namespace = NamespaceRecord("n", 10, 100, 1, 5, "here")
-    assert give_back(namespace, Segment("n", 5, 10), first_unused) is None
+    namespace = NamespaceRecord("n", 10, 100, 1, 5, "here", serial=3)
+    assert give_back(namespace, Segment("n", 5, 10, serial=3), 7) is not None
+    assert give_back(namespace, Segment("n", 5, 10, serial=3), first_unused) is None
+
+
+@pytest.mark.parametrize("serial", [0, 1, 3, 4, 7, 2**53 - 1])
+def test_what_only_ends_where_the_last_reservation_does_is_not_taken_back(serial: int) -> None:
+    namespace = NamespaceRecord("n", 10, 100, 1, 5, "here", serial=6, serial_before=5)
+    assert give_back(namespace, Segment("n", 5, 10, serial=serial), 7) is None
+    new = NamespaceRecord("n", 10, 100, 1, 5, "here")
+    assert give_back(new, Segment("n", 5, 10, serial=serial), 7) is None
+
+
+@pytest.mark.parametrize("is_last", [True, False])
+def test_what_was_taken_back_takes_its_serial_along(is_last: bool) -> None:
+    namespace = create_namespace("n", "here", maximum=20)
+    namespace, segment = reserve(namespace, 20 if is_last else 10)
+    if not is_last:
+        namespace, following = reserve(namespace, 10)
+        back = give_back(namespace, following, following.first)
+        assert back is not None
+        namespace = back
+    back = give_back(namespace, segment, 4)
+    assert back is not None
+    # Wherever the high-water mark may come from.
+    assert give_back(replace(back, high_water=segment.last), segment, 4) is None
+
+
+def test_nothing_from_before_another_server_is_taken_back_not_even_at_the_maximum() -> None:
+    namespace, segment = reserve(create_namespace("n", "here", maximum=10), 10)
+    back = give_back(namespace, segment, 4)
+    assert back is not None
+    forgotten, theirs = reserve(back, 7)
+    assert (theirs.last, forgotten.high_water) == (10, 10)
+    # The other server has heard of the first reservation alone.
+    moved = note_server_of_namespace(namespace, "there")
+    assert give_back(moved, segment, 4) is None
+    assert give_back(moved, theirs, 4) is None
+
+
+@pytest.mark.parametrize(
+    "verb",
+    [
+        lambda namespace: reserve(namespace, 1),
+        lambda namespace: give_back(namespace, Segment("n", 1, 10, serial=1), 4),
+        lambda namespace: raise_floor(namespace, 50),
+    ],
+    ids=["reserve", "give_back", "raise_floor"],
+)
+def test_a_retired_namespace_moves_no_more(verb: Callable[[NamespaceRecord], object]) -> None:
+    namespace, _ = reserve(create_namespace("n", "here"), 10)
+    assert code_of(lambda: verb(retire(namespace))) == "namespace.retired"
+    assert retire(retire(namespace)) == replace(namespace, retired=True)
+    assert note_server_of_namespace(retire(namespace), "there").retired
 
 
 def test_another_server_skips_more_than_can_be_forgotten() -> None:

@@ -175,6 +175,7 @@ def test_every_verb_of_a_store_goes_through_and_is_timed() -> None:
         assert len(segment) == 10
         assert store.give_back(segment, segment.first)
         assert store.raise_floor("orders", 100).high_water == 98
+        assert store.retire("orders").retired
         assert [each.name for each in store.list_pools()] == ["pool"]
         assert [each.node for each in store.list_leases("pool")] == [lease.node]
         assert [each.name for each in store.list_namespaces()] == ["orders"]

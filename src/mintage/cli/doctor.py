@@ -299,13 +299,15 @@ def _namespaces(records: Sequence[NamespaceRecord], identity: str) -> Iterator[F
     for each in records:
         rest = left(each)
         facts: dict[str, object] = {"maximum": str(each.maximum), "left": str(rest), "used": used(each)}
-        if not rest:
+        if each.retired:
+            text, level = "retired for good: it has no integers for anybody", "ok"
+        elif not rest:
             text, level = f"used up: its maximum is {each.maximum:,}", "attention"
         else:
             text, level = f"{used(each)} of its maximum used, {rest:,} integers left", "ok"
             if each.high_water * 10 > each.maximum * SHORT_OF:
                 level = "attention"
-        if each.identity != identity:
+        if each.identity != identity and not each.retired:
             text += "; the server changed, so the next reservation skips some"
         todo = "" if level == "ok" else "Make another namespace with a greater maximum, and move there."
         yield Finding("namespaces", each.name, text, level, todo, facts)

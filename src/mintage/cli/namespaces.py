@@ -156,6 +156,30 @@ def _raise_floor(args: argparse.Namespace) -> int:
 
 
 @command(
+    "retire",
+    option("namespace", metavar="NAMESPACE", help="which; it need not exist"),
+    option("--for-good", metavar="NAMESPACE", required=True, help="its name once more, as nothing undoes this"),
+    STORE,
+    COLOR,
+    JSON,
+    examples="""
+  mintage namespaces retire orders --for-good orders""",
+)
+def _retire(args: argparse.Namespace) -> int:
+    """End a namespace for good: its name never starts again.
+
+    Nothing is reserved in it any more, by anybody, and nothing undoes this. Processes that hold integers of it hand out
+    the rest of them. To retire it again changes nothing.
+    """
+    if args.for_good != args.namespace:
+        raise UsageError(f"--for-good {args.for_good!a} is another name than {args.namespace!a}: nothing was retired")
+    with opened(args) as store:
+        record = store.retire(args.namespace)
+    _show(args, [record])
+    return 0
+
+
+@command(
     "import-idalloc",
     option("--mysql", metavar="URL", help="the database of the idalloc service, mysql://user:password@host/database"),
     option("--redis", metavar="URL", help="its Redis, redis://user:password@host/0"),
@@ -198,16 +222,19 @@ def _import_idalloc(args: argparse.Namespace) -> int:
 
 namespaces = group(
     "namespaces",
-    "Namespaces of integers: list them, make them, raise a floor.",
+    "Namespaces of integers: list them, make them, raise a floor, retire them.",
     _list,
     _create,
     _raise_floor,
+    _retire,
     _import_idalloc,
 )
 
 
 def left(record: NamespaceRecord) -> int:
     """How many integers a namespace can still hand out."""
+    if record.retired:
+        return 0
     return max(0, (record.maximum - record.high_water) // record.stride)
 
 
@@ -233,6 +260,7 @@ def _facts(record: NamespaceRecord) -> dict[str, object]:
         "left": str(left(record)),
         "stride": str(record.stride),
         "largest_count": str(record.largest),
+        "retired": record.retired,
         "identity": record.identity,
     }
 
@@ -245,7 +273,7 @@ def _draw(screen: Screen, records: Sequence[NamespaceRecord]) -> None:
         return
     rows: list[list[Span]] = [[(word, "quiet") for word in ("namespace", "next", "used", "left", "maximum", "stride")]]
     for each in records:
-        following = f"{each.high_water + each.stride:,}" if left(each) else "-"
+        following = f"{each.high_water + each.stride:,}" if left(each) else "retired" if each.retired else "-"
         maximum = "2^63 - 1" if each.maximum == MAX_INTEGER else f"{each.maximum:,}"
         numbers = [following, used(each), f"{left(each):,}", maximum, f"{each.stride:,}"]
         rows.append([(each.name, "name"), *((number, "") for number in numbers)])

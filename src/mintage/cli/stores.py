@@ -72,6 +72,7 @@ _ADVICE: Final = {
     "config.store": "Correct --store or MINTAGE_STORE.",
     "clock.rollback": "Wait until the clock is there again, or repair it.",
     "sequence.exhausted": "Make another namespace with a greater maximum: see 'mintage namespaces create --help'.",
+    "namespace.retired": "Take another name: this one never starts again.",
     "generator.closed": "Try again.",
     "lease.none_free": "Stop a holder, see 'mintage leases list'; or use a layout with more node numbers.",
     "lease.lost": "Try again: that takes another lease.",

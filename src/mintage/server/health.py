@@ -135,7 +135,8 @@ class Watch:
             before = self._paces.get(each.name)
             pace = next_pace(each.high_water, before, seconds) if before and seconds > 0 else Pace(each.high_water)
             self._paces[each.name] = pace
-            days = days_left(each.maximum, pace)
+            # A retired one has none, and needs nobody's attention.
+            days = math.inf if each.retired else days_left(each.maximum, pace)
             # Only those in use: a store may hold many more than anybody uses.
             if days < math.inf:
                 self._gauges.namespace_days.labels(each.name).set(days)

@@ -177,20 +177,18 @@ class Service:
         return segment
 
     async def give_back(self, caller: Caller, segment: Segment, first_unused: int) -> bool:
-        """Takes back the unused tail of a segment if it is still the last that was reserved; to be asked once only.
+        """Takes back the unused tail of a segment if it is still the last that was reserved.
 
-        The store believes whoever gives back. So only what this process lent to this caller goes on to it.
+        Serials can be guessed. So only what this process lent to this caller goes on to the store.
 
         :raises MintError: as :meth:`segment`.
         """
         check_name(segment.namespace, "namespace")
         self._admit(caller, "reserve", segment.namespace)
         lent = self._lent.get(segment.namespace, deque())
-        for one in lent:
-            name, whole = one
-            if name == caller.name and whole.last == segment.last and first_unused in whole.as_range():
-                # Before the store is asked: an answer that is lost may have been a yes.
-                lent.remove(one)
+        for name, whole in lent:
+            is_it = (whole.last, whole.serial) == (segment.last, segment.serial)
+            if name == caller.name and is_it and first_unused in whole.as_range():
                 return await self._thread(self.store.give_back, whole, first_unused)
         return False
 

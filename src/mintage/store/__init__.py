@@ -126,16 +126,20 @@ class Store(ABC):
     def reserve(self, namespace: str, count: int) -> Segment:
         """Reserves the next ``count`` integers, or as many as are left; makes a namespace that does not exist.
 
-        :raises GenerationError: ``sequence.exhausted``.
+        :raises GenerationError: ``sequence.exhausted``, ``namespace.retired``.
         :raises FieldError: ``field.range``: ``count`` is outside 1 to 2^31 - 1.
         :raises ConfigError: ``config.name``.
         """
 
     @abstractmethod
     def give_back(self, segment: Segment, first_unused: int) -> bool:
-        """Takes back the unused tail of a segment if it is still the last that was reserved.
+        """Takes back the unused tail of a segment if it is still the last that was reserved; returns whether it was.
 
-        A tail can be given back once: afterwards its integers belong to whoever reserves them next.
+        The segment bears the serial of its reservation, and of each a tail is taken back once: afterwards its integers
+        belong to whoever reserves them next. So to ask again, as the answer was lost, does no harm; and whoever asked
+        uses none of the tail any more, whatever the answer.
+
+        :raises GenerationError: ``namespace.retired``.
         """
 
     @abstractmethod
@@ -146,6 +150,7 @@ class Store(ABC):
 
         :raises ConfigError: ``config.namespace``: it exists; ``config.name``.
         :raises FieldError: ``field.range``.
+        :raises GenerationError: ``namespace.retired``.
         """
 
     @abstractmethod
@@ -156,6 +161,18 @@ class Store(ABC):
         with its next one, and then hands out nothing below it.
 
         :raises FieldError: ``field.range``.
+        :raises ConfigError: ``config.name``.
+        :raises GenerationError: ``namespace.retired``.
+        """
+
+    @abstractmethod
+    def retire(self, namespace: str) -> NamespaceRecord:
+        """Ends a namespace for good: from then on every verb on it raises ``namespace.retired``. Nothing undoes this.
+
+        Whoever holds a segment hands out the rest of it, which nobody else has or will have. The record stays, so that
+        the name never starts again. That goes for a namespace that does not exist, too; one that was retired before
+        stays as it is. A pool of the same name is another matter.
+
         :raises ConfigError: ``config.name``.
         """
 
@@ -169,7 +186,7 @@ class Store(ABC):
 
     @abstractmethod
     def list_namespaces(self) -> Sequence[NamespaceRecord]:
-        """All namespaces, by name."""
+        """All namespaces, by name, retired ones too."""
 
     @abstractmethod
     def describe(self) -> Description:
@@ -222,6 +239,7 @@ class Forwarding(Store):
     give_back = _forwarded("give_back")
     create_namespace = _forwarded("create_namespace")
     raise_floor = _forwarded("raise_floor")
+    retire = _forwarded("retire")
     list_pools = _forwarded("list_pools")
     list_leases = _forwarded("list_leases")
     list_namespaces = _forwarded("list_namespaces")

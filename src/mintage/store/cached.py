@@ -28,6 +28,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from mintage import lease as rules
+from mintage._core import kernel_random
 from mintage.errors import ConfigError, GenerationError, StoreError
 from mintage.lease import Segment
 from mintage.store import SCHEMES, Description, Forwarding, Store, load_driver, new_token
@@ -81,6 +82,8 @@ class CachedStore(Forwarding):
     def reserve(self, namespace: str, count: int) -> Segment:
         whose = self._whose or self._meet_database()
         seen = self._ask("cut", namespace, whose, count=count)
+        if seen is not None and "retired" in seen:
+            raise rules.retired_error(namespace)
         if seen is None:
             return self.inner.reserve(namespace, count)
         if "first" in seen:
@@ -131,7 +134,10 @@ class CachedStore(Forwarding):
             last=str(segment.last),
             stride=str(segment.stride),
             first_unused=str(first_unused),
+            serial=str(segment.serial),
         )
+        if seen is not None and "retired" in seen:
+            raise rules.retired_error(segment.namespace)
         return seen is not None and "done" in seen
 
     def raise_floor(self, namespace: str, value: int) -> NamespaceRecord:
@@ -143,6 +149,19 @@ class CachedStore(Forwarding):
             raise StoreError(
                 f"the floor of namespace {namespace!r} is raised in the database, but its cache did not answer and may "
                 f"still hold lower integers: raise it again once it does; {error}",
+                code=error.code,
+            ) from error
+        return record
+
+    def retire(self, namespace: str) -> NamespaceRecord:
+        record = self.inner.retire(namespace)
+        whose = self._meet_database()
+        try:
+            self._run("retire", namespace, whose)
+        except StoreError as error:
+            raise StoreError(
+                f"namespace {namespace!r} is retired in the database, but its cache did not answer and may still hand "
+                f"out the rest of its block: retire it again once it does; {error}",
                 code=error.code,
             ) from error
         return record
@@ -172,6 +191,7 @@ class CachedStore(Forwarding):
             verb=verb,
             database=whose,
             fresh=new_token(),
+            fresh_serial=str(int.from_bytes(kernel_random(6))),
             **arguments,
         )
         return seen
@@ -193,4 +213,5 @@ class CachedStore(Forwarding):
 
 
 def _segment(namespace: str, seen: dict[str, Any]) -> Segment:
-    return Segment(namespace, int(seen["first"]), int(seen["last"]), int(seen["stride"]), int(seen["floor"]))
+    first, last, stride, floor, serial = (int(seen[name]) for name in ("first", "last", "stride", "floor", "serial"))
+    return Segment(namespace, first, last, stride, floor, serial)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 from urllib.parse import urlencode
 
 from mintage.errors import CATALOGUE, ConfigError, MintError, PassingError, RequestError, StoreError
-from mintage.lease import MAX_INTEGER, MAX_STRIDE, NamespaceRecord, Segment, check_name
+from mintage.lease import LATEST_MS, MAX_INTEGER, MAX_STRIDE, NamespaceRecord, Segment, check_name
 from mintage.store.records import name_of, read
 from mintage.store.url import TLS_OPTIONS
 
@@ -364,7 +364,12 @@ def reserve(namespace: str, count: int) -> Call[Segment]:
         members = answer.members()
         length, stride = members.number("count", 1, count), members.number("stride", 1, MAX_STRIDE)
         segment = Segment(
-            namespace, members.integer("first"), members.integer("last"), stride, members.integer("floor")
+            namespace,
+            members.integer("first"),
+            members.integer("last"),
+            stride,
+            members.integer("floor"),
+            members.number("serial", 1, LATEST_MS),
         )
         if segment.last - segment.first != (length - 1) * stride:
             raise AnswerError(f"is no segment of {length} integers")

@@ -81,6 +81,10 @@ def _raise_floor(namespace: str, value: int) -> None:
     rules.check_value(value)
 
 
+def _retire(namespace: str) -> None:
+    rules.check_name(namespace, "namespace")
+
+
 def _list_leases(pool: str | None = None) -> None:
     if pool is not None:
         rules.check_name(pool, "pool")
@@ -96,6 +100,7 @@ _CHECKS: Final[dict[str, Callable[..., None]]] = {
     "give_back": _give_back,
     "create_namespace": _create_namespace,
     "raise_floor": _raise_floor,
+    "retire": _retire,
     "list_leases": _list_leases,
 }
 

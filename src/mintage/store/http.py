@@ -293,13 +293,14 @@ class HttpStore(Store):
             "last": str(segment.last),
             "stride": segment.stride,
             "first_unused": str(first_unused),
+            "serial": segment.serial,
         }
         call = Call(
             "POST",
             f"/v1/sequences/{segment.namespace}:give-back",
             lambda answer: answer.members().flag("taken_back"),
             body=body,
-            # By the second time somebody else may have the same segment.
+            # The second time it would be refused, whatever came of the first.
             is_repeatable=False,
         )
         return self._ask(call)
@@ -320,6 +321,15 @@ class HttpStore(Store):
 
     def raise_floor(self, namespace: str, value: int) -> NamespaceRecord:
         return self._ask(self._put_namespace(namespace, {"floor": str(value)}, is_repeatable=True))
+
+    def retire(self, namespace: str) -> NamespaceRecord:
+        def read(answer: Answer) -> NamespaceRecord:
+            record = read_namespace(answer.members(), namespace)
+            if not record.retired:
+                raise AnswerError("is of a namespace that is not retired")
+            return record
+
+        return self._ask(Call("DELETE", f"/v1/sequences/{namespace}", read))
 
     def _put_namespace(self, namespace: str, body: dict[str, object], *, is_repeatable: bool) -> Call[NamespaceRecord]:
         def read(answer: Answer) -> NamespaceRecord:

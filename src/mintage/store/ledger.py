@@ -233,13 +233,11 @@ class Ledger(Store):
     def give_back(self, segment: Segment, first_unused: int) -> bool:
         def verb(t: Transaction) -> bool:
             record = t.get(NamespaceRecord, segment.namespace)
+            taken = rules.give_back(record, segment, first_unused) if record is not None else None
             # Another server may have forgotten that it reserved more.
-            if record is None or record.identity != t.server().identity:
+            if taken is None or taken.identity != t.server().identity:
                 return False
-            record = rules.give_back(record, segment, first_unused)
-            if record is None:
-                return False
-            t.put(record)
+            t.put(taken)
             return True
 
         return self._run(verb)
@@ -254,7 +252,9 @@ class Ledger(Store):
         offset: int = 0,
     ) -> NamespaceRecord:
         def verb(t: Transaction) -> NamespaceRecord:
-            if t.get(NamespaceRecord, namespace) is not None:
+            known = t.get(NamespaceRecord, namespace)
+            if known is not None:
+                rules.check_not_retired(known)
                 raise ConfigError(f"namespace {namespace!r} exists: only its floor can change", code="config.namespace")
             identity = t.server().identity
             record = rules.create_namespace(
@@ -268,6 +268,14 @@ class Ledger(Store):
     def raise_floor(self, namespace: str, value: int) -> NamespaceRecord:
         def verb(t: Transaction) -> NamespaceRecord:
             record = rules.raise_floor(self._namespace(t, namespace), value)
+            t.put(record)
+            return record
+
+        return self._run(verb)
+
+    def retire(self, namespace: str) -> NamespaceRecord:
+        def verb(t: Transaction) -> NamespaceRecord:
+            record = rules.retire(self._namespace(t, namespace))
             t.put(record)
             return record
 

@@ -384,15 +384,25 @@ class RedisStore(Store):
         seen = self._segments("reserve", namespace, count=count)
         record = _namespace(namespace, seen["record"])
         if "first" in seen:
-            return Segment(namespace, int(seen["first"]), int(seen["last"]), record.stride, record.floor)
+            first, last = int(seen["first"]), int(seen["last"])
+            return Segment(namespace, first, last, record.stride, record.floor, record.serial)
         rules.reserve(record, count)
         raise self._disagree("reserve")
 
     def give_back(self, segment: Segment, first_unused: int) -> bool:
-        if not segment.first <= first_unused <= segment.last:
+        if first_unused not in segment.as_range():
             return False
-        seen = self._segments("give_back", segment.namespace, last=str(segment.last), first_unused=str(first_unused))
-        return "record" in seen
+        seen = self._segments(
+            "give_back",
+            segment.namespace,
+            last=str(segment.last),
+            first_unused=str(first_unused),
+            serial=segment.serial,
+            stride=segment.stride,
+        )
+        if "record" in seen:
+            rules.check_not_retired(_namespace(segment.namespace, seen["record"]))
+        return "done" in seen
 
     def create_namespace(
         self,
@@ -405,12 +415,22 @@ class RedisStore(Store):
     ) -> NamespaceRecord:
         record = rules.create_namespace(namespace, "", start=start, maximum=maximum, stride=stride, offset=offset)
         seen = self._segments("create_namespace", namespace, record=_texts(record))
-        if "record" not in seen:
+        record = _namespace(namespace, seen["record"])
+        if "done" not in seen:
+            rules.check_not_retired(record)
             raise ConfigError(f"namespace {namespace!r} exists: only its floor can change", code="config.namespace")
-        return _namespace(namespace, seen["record"])
+        return record
 
     def raise_floor(self, namespace: str, value: int) -> NamespaceRecord:
-        return _namespace(namespace, self._segments("raise_floor", namespace, value=str(value))["record"])
+        seen = self._segments("raise_floor", namespace, value=str(value))
+        record = _namespace(namespace, seen["record"])
+        if "done" not in seen:
+            rules.raise_floor(record, value)
+            raise self._disagree("raise_floor")
+        return record
+
+    def retire(self, namespace: str) -> NamespaceRecord:
+        return _namespace(namespace, self._segments("retire", namespace)["record"])
 
     def list_namespaces(self) -> Sequence[NamespaceRecord]:
         names = self._scripts.scan("namespace")
@@ -478,7 +498,8 @@ def _record(kind: type[R], text: str, **key: str) -> R:
 
 def _namespace(name: str, fields: dict[str, str]) -> NamespaceRecord:
     try:
-        return read(NamespaceRecord, {**fields, "name": name})
+        retired = {"0": False, "1": True}.get(fields.get("retired", ""))
+        return read(NamespaceRecord, {**fields, "name": name, "retired": retired})
     except ValueError as error:
         raise _damaged(f"namespace {name}", error) from None
 
@@ -491,5 +512,6 @@ def _damaged(key: str, why: object) -> StoreError:
 
 
 def _texts(record: NamespaceRecord) -> dict[str, str]:
-    """Of 64-bit integers; JSON's numbers would not come through whole."""
-    return {name: str(getattr(record, name)) for name in columns(NamespaceRecord) if name != "name"}
+    """Of 64-bit integers; JSON's numbers would not come through whole. True is 1."""
+    values = {name: getattr(record, name) for name in columns(NamespaceRecord) if name != "name"}
+    return {name: value if isinstance(value, str) else f"{value:d}" for name, value in values.items()}

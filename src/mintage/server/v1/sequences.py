@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema, model_v
 from typing_extensions import TypedDict
 
 from mintage.errors import FieldError
-from mintage.lease import MAX_COUNT, MAX_INTEGER, MAX_STRIDE, Segment
+from mintage.lease import LATEST_MS, MAX_COUNT, MAX_INTEGER, MAX_STRIDE, Segment
 from mintage.server.operation import Ask, Body, Limit, operation
 from mintage.server.v1.forms import NAME, NAMED, Count, named, whole
 from mintage.store.records import to_json
@@ -36,6 +36,7 @@ Integer = Annotated[
     BeforeValidator(whole),
     WithJsonSchema({"type": ["string", "integer"], "pattern": "^[0-9]{1,19}$", "minimum": 0, "maximum": MAX_INTEGER}),
 ]
+Serial = Annotated[int, Field(ge=0, le=LATEST_MS)]
 Stride = Annotated[int, Field(ge=1, le=MAX_STRIDE, description="The distance of two integers.", examples=[1])]
 
 
@@ -46,6 +47,7 @@ class Tail(Body):
     last: Annotated[Integer, Field(examples=["1000"])]
     stride: Stride = 1
     first_unused: Annotated[Integer, Field(examples=["900"])]
+    serial: Annotated[Serial, Field(description="That of the segment.", examples=[7])]
 
     @model_validator(mode="after")
     def _fits(self) -> Tail:
@@ -114,6 +116,9 @@ class Reserved(TypedDict):
         Text64,
         Field(description="Hand out nothing below it any more, of earlier segments either; 0 is none.", examples=["0"]),
     ]
+    serial: Annotated[
+        int, Field(description="To be said when the tail is given back: no two segments have the same.", examples=[7])
+    ]
 
 
 class GivenBack(TypedDict):
@@ -134,6 +139,11 @@ class NamespaceFacts(TypedDict):
     largest: Annotated[int, Field(description="The largest count that was ever reserved at once.", examples=[1000])]
     identity: Annotated[str, Field(description="The server that it was last written on.")]
     floor: Annotated[Text64, Field(description="No integer below is reserved any more; 0 is none.", examples=["0"])]
+    serial: Annotated[int, Field(description="How often integers were reserved or taken back.", examples=[7])]
+    serial_before: Annotated[
+        int, Field(description="What the serial was when integers were last reserved.", examples=[6])
+    ]
+    retired: Annotated[bool, Field(description="Whether it has ended for good.", examples=[False])]
 
 
 class Namespaces(TypedDict):
@@ -150,7 +160,14 @@ def _namespace(record: NamespaceRecord) -> NamespaceFacts:
 
 # --- operations -----------------------------------------------------------------------------------------------------
 
-_COUNTED: Final = (*NAMED, "field.range", "request.namespace", "request.namespaces", "sequence.exhausted")
+_COUNTED: Final = (
+    *NAMED,
+    "field.range",
+    "request.namespace",
+    "request.namespaces",
+    "sequence.exhausted",
+    "namespace.retired",
+)
 
 
 @operation("POST", "/v1/sequences/{namespace}:next", name="next", right="next", codes=_COUNTED)
@@ -178,6 +195,7 @@ async def _reserve(ask: Ask, namespace: Namespace, count: Reserve = 1000) -> Res
         "stride": segment.stride,
         "count": len(segment),
         "floor": str(segment.floor),
+        "serial": segment.serial,
     }
 
 
@@ -186,15 +204,15 @@ async def _reserve(ask: Ask, namespace: Namespace, count: Reserve = 1000) -> Res
     "/v1/sequences/{namespace}:give-back",
     name="give_back",
     right="reserve",
-    codes=(*NAMED, "field.range"),
+    codes=(*NAMED, "field.range", "namespace.retired"),
 )
 async def _give_back(ask: Ask, namespace: Namespace, body: Tail) -> GivenBack:
     """Give back the unused tail of a segment.
 
-    It is taken back if it is still the last that was reserved, and if the same worker gave it to the same key. Ask once
-    only, even if no answer comes: by then its integers may belong to somebody else.
+    It is taken back if it is still the last that was reserved, and if the same worker gave it to the same key; of each
+    segment once, however often it is asked.
     """
-    segment = Segment(namespace, body.first, body.last, body.stride)
+    segment = Segment(namespace, body.first, body.last, body.stride, serial=body.serial)
     return {"taken_back": await ask.service.give_back(ask.caller, segment, body.first_unused)}
 
 
@@ -219,7 +237,7 @@ async def _find_namespace(ask: Ask, namespace: Namespace) -> NamespaceFacts:
     "/v1/sequences/{namespace}",
     name="create",
     right="create",
-    codes=(*NAMED, "field.range", "config.namespace"),
+    codes=(*NAMED, "field.range", "config.namespace", "namespace.retired"),
     statuses=(201, 200),
 )
 async def _put_namespace(ask: Ask, namespace: Namespace, body: NewNamespace = _ORDINARY) -> NamespaceFacts:
@@ -251,4 +269,17 @@ async def _put_namespace(ask: Ask, namespace: Namespace, body: NewNamespace = _O
     return _namespace(record)
 
 
-OPERATIONS: Final = (_next, _reserve, _give_back, _list_namespaces, _find_namespace, _put_namespace)
+@operation("DELETE", "/v1/sequences/{namespace}", name="create", right="create", codes=NAMED)
+async def _retire(ask: Ask, namespace: Namespace) -> NamespaceFacts:
+    """Retire a namespace for good.
+
+    From then on it has no integers for anybody (`namespace.retired`), and its name never starts again, be it in use or
+    not. **Nothing undoes this.** What services and clients hold of it they hand out to its end; nobody else has it.
+    Asked again, the answer is the same.
+    """
+    record = await ask.service.ask(ask.caller, "create", namespace, ask.service.store.retire, namespace)
+    ask.service.made(namespace)
+    return _namespace(record)
+
+
+OPERATIONS: Final = (_next, _reserve, _give_back, _list_namespaces, _find_namespace, _put_namespace, _retire)

@@ -5,6 +5,10 @@
 --              or followed another, the block counts for nothing.
 --   database   whose block it is
 --   floor      the namespace's, as far as it is known here; 0 is none
+--   serial, serial_before
+--              as a namespace's in mintage/lease.py, of what is cut and given back here. They begin at random, so that
+--              what was cut before the key was lost is not taken for what was cut after it
+--   retired    1 once the namespace is
 --   token      changes with every block. A new block is put in only by who reserved it after reading the token, so
 --              that none from before a raised floor or a lost key comes late.
 
@@ -16,7 +20,11 @@ local function get_block()
   if block.identity ~= identity or block.database ~= a.database then
     redis.call('DEL', KEYS[1])
     block = { identity = identity, database = a.database, token = a.fresh, floor = '0' }
-    redis.call('HSET', KEYS[1], 'identity', identity, 'database', a.database, 'token', a.fresh, 'floor', '0')
+    block.serial, block.serial_before = a.fresh_serial, '0'
+    redis.call(
+      'HSET', KEYS[1], 'identity', identity, 'database', a.database, 'token', a.fresh, 'floor', '0',
+      'serial', block.serial, 'serial_before', block.serial_before
+    )
   end
   return block
 end
@@ -42,15 +50,28 @@ local function raise(block, floor)
   end
 end
 
+local function following(serial)
+  return text(linear(integer(serial), 1, ONE, 1))
+end
+
 local function cut(block, least)
+  if block.retired then
+    return cjson.encode({ retired = true })
+  end
   if block.next then
     local last, top = ahead(block.next, block.stride, a.count - 1), integer(block.last)
     if less(top, last) and not less(top, ahead(block.next, block.stride, least - 1)) then
       last = top
     end
     if not less(top, last) then
-      redis.call('HSET', KEYS[1], 'next', text(linear(last, 1, integer(block.stride), 1)))
-      return cjson.encode({ first = block.next, last = text(last), stride = block.stride, floor = block.floor })
+      local serial = following(block.serial)
+      redis.call(
+        'HSET', KEYS[1], 'next', text(linear(last, 1, integer(block.stride), 1)),
+        'serial', serial, 'serial_before', block.serial
+      )
+      return cjson.encode({
+        first = block.next, last = text(last), stride = block.stride, floor = block.floor, serial = serial,
+      })
     end
   end
   return cjson.encode({ token = block.token })
@@ -84,12 +105,19 @@ end
 
 function verbs.give_back()
   local block = get_block()
-  if block.stride ~= a.stride or text(ahead(a.last, a.stride, 1)) ~= block.next then
+  if block.retired then
+    return cjson.encode({ retired = true })
+  end
+  local is_known = a.serial ~= '0' and (a.serial == block.serial or a.serial == block.serial_before)
+  if not is_known or block.stride ~= a.stride or text(ahead(a.last, a.stride, 1)) ~= block.next then
     return cjson.encode({})
   end
   local before = integer(block.next)
   block.next = a.first_unused
-  redis.call('HSET', KEYS[1], 'next', block.next)
+  redis.call(
+    'HSET', KEYS[1], 'next', block.next, 'serial', following(block.serial),
+    'serial_before', a.serial == block.serial_before and '0' or block.serial_before
+  )
   raise(block, block.floor)
   return cjson.encode({ done = less(integer(block.next), before) or nil })
 end
@@ -99,6 +127,13 @@ function verbs.raise_floor()
   local block = get_block()
   redis.call('HSET', KEYS[1], 'token', a.fresh)
   raise(block, a.value)
+  return cjson.encode({})
+end
+
+-- After the database, which reserves nothing any more: what is left of the block is skipped.
+function verbs.retire()
+  get_block()
+  redis.call('HSET', KEYS[1], 'token', a.fresh, 'retired', 1)
   return cjson.encode({})
 end
 

@@ -1,7 +1,7 @@
 -- The rules of mintage/lease.py for segments, under the same names, so that one can be read beside the other.
 --
 -- KEYS[1] is a hash, the namespace's record. `high_water`, `maximum` and `floor` are integers of integers.lua, `stride`
--- and `largest` are below 2^31.
+-- and `largest` are below 2^31, `serial` and `serial_before` below 2^53, `retired` is 0 or 1.
 
 local function decoded(record)
   return {
@@ -11,6 +11,9 @@ local function decoded(record)
     largest = tonumber(whole(record.largest)),
     identity = record.identity,
     floor = integer(record.floor),
+    serial = tonumber(whole(record.serial)),
+    serial_before = tonumber(whole(record.serial_before)),
+    retired = tonumber(whole(record.retired)),
   }
 end
 
@@ -30,6 +33,9 @@ local function texts(namespace)
     largest = string.format('%.0f', namespace.largest),
     identity = namespace.identity,
     floor = text(namespace.floor),
+    serial = string.format('%.0f', namespace.serial),
+    serial_before = string.format('%.0f', namespace.serial_before),
+    retired = string.format('%.0f', namespace.retired),
   }
 end
 
@@ -67,6 +73,8 @@ local function note_server_of_namespace(namespace)
     local skip = linear(linear(ONE, namespace.stride, ZERO, 0), math.max(1, namespace.largest), ZERO, 0)
     namespace.high_water = capped(namespace, linear(namespace.high_water, 1, skip, a.gap))
     namespace.identity = identity
+    namespace.serial = namespace.serial + a.gap * math.max(1, namespace.largest)
+    namespace.serial_before = 0
   end
 end
 
@@ -81,14 +89,23 @@ local function noted_namespace()
   return namespace
 end
 
-local function reply(namespace, first, last)
-  return cjson.encode({ record = namespace and texts(namespace), first = first and text(first), last = last and text(last) })
+-- What was done, or with a record alone: why nothing was.
+local function reply(namespace, done, first, last)
+  return cjson.encode({
+    record = namespace and texts(namespace),
+    done = done,
+    first = first and text(first),
+    last = last and text(last),
+  })
 end
 
 local verbs = {}
 
 function verbs.reserve()
   local namespace = noted_namespace()
+  if namespace.retired == 1 then
+    return reply(namespace)
+  end
   namespace.high_water = larger(namespace.high_water, below(namespace, namespace.floor))
   local first = ahead(namespace, 1)
   local last = capped(namespace, ahead(namespace, a.count))
@@ -97,14 +114,23 @@ function verbs.reserve()
   end
   namespace.high_water = last
   namespace.largest = math.max(namespace.largest, a.count)
+  namespace.serial_before = namespace.serial
+  namespace.serial = namespace.serial + 1
   put_namespace(namespace)
-  return reply(namespace, first, last)
+  return reply(namespace, true, first, last)
 end
 
 function verbs.give_back()
   local namespace = get_namespace()
+  if not namespace or namespace.retired == 1 then
+    return reply(namespace)
+  end
+  local is_known = a.serial > 0 and (a.serial == namespace.serial or a.serial == namespace.serial_before)
+  if not is_known or text(namespace.high_water) ~= a.last or namespace.stride ~= a.stride then
+    return reply()
+  end
   -- Another server may have forgotten that it reserved more.
-  if not namespace or namespace.identity ~= identity or text(namespace.high_water) ~= a.last then
+  if namespace.identity ~= identity then
     return reply()
   end
   local high_water = linear(integer(a.first_unused), 1, ONE, -namespace.stride)
@@ -113,26 +139,41 @@ function verbs.give_back()
     return reply()
   end
   namespace.high_water = high_water
+  namespace.serial = namespace.serial + 1
+  if a.serial == namespace.serial_before then
+    namespace.serial_before = 0
+  end
   put_namespace(namespace)
-  return reply(namespace)
+  return reply(namespace, true)
 end
 
 function verbs.create_namespace()
-  if get_namespace() then
-    return reply()
+  local known = get_namespace()
+  if known then
+    return reply(known)
   end
   local namespace = noted_namespace()
   put_namespace(namespace)
-  return reply(namespace)
+  return reply(namespace, true)
 end
 
 function verbs.raise_floor()
   local namespace = noted_namespace()
+  if namespace.retired == 1 then
+    return reply(namespace)
+  end
   local value = integer(a.value)
   namespace.high_water = larger(namespace.high_water, below(namespace, value))
   namespace.floor = larger(namespace.floor, value)
   put_namespace(namespace)
-  return reply(namespace)
+  return reply(namespace, true)
+end
+
+function verbs.retire()
+  local namespace = noted_namespace()
+  namespace.retired = 1
+  put_namespace(namespace)
+  return reply(namespace, true)
 end
 
 return verbs[a.verb]()

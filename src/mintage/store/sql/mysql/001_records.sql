@@ -34,7 +34,10 @@ CREATE TABLE IF NOT EXISTS mintage_namespace (
   stride BIGINT NOT NULL,
   largest BIGINT NOT NULL,
   identity TEXT NOT NULL,
-  floor BIGINT NOT NULL
+  floor BIGINT NOT NULL,
+  serial BIGINT NOT NULL,
+  serial_before BIGINT NOT NULL,
+  retired BOOLEAN NOT NULL
 ) ENGINE = InnoDB CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
 -- Tables that were dropped and made anew are not those that were.

@@ -34,5 +34,8 @@ CREATE TABLE mintage_namespace (
   stride BIGINT NOT NULL,
   largest BIGINT NOT NULL,
   identity TEXT NOT NULL,
-  floor BIGINT NOT NULL
+  floor BIGINT NOT NULL,
+  serial BIGINT NOT NULL,
+  serial_before BIGINT NOT NULL,
+  retired BOOLEAN NOT NULL
 );

@@ -34,7 +34,10 @@ CREATE TABLE mintage_namespace (
   stride INTEGER NOT NULL,
   largest INTEGER NOT NULL,
   identity TEXT NOT NULL,
-  floor INTEGER NOT NULL
+  floor INTEGER NOT NULL,
+  serial INTEGER NOT NULL,
+  serial_before INTEGER NOT NULL,
+  retired INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 -- A file that was removed and made anew may have the inode that the old one had.
