@@ -628,7 +628,8 @@ def test_rows_between_two_instants_are_found(engine: Engine, kind: Kind) -> None
 
 def test_what_has_no_order_of_time_has_no_range(engine: Engine) -> None:
     for scheme in ("locality", "uuid v4", "uuid v1", "nanoid", LAYOUT_NAMES["node first"]):
-        with pytest.raises(FieldError, match="does not sort by time") as caught:
+        name = scheme if isinstance(scheme, str) else "snowflake"
+        with pytest.raises(FieldError, match=f"^{name} does not sort by time") as caught:
             engine.module.minted_between(scheme, "id", NOON, NOON + 1)
         assert caught.value.code == "field.format"
     with pytest.raises(FieldError, match="is before start"):
@@ -982,3 +983,39 @@ def test_ids_of_a_frame_sort_as_its_rows(engine: Engine) -> None:
     made = engine.module.with_id(engine.frame(row=list(range(1000))), sno.Generator(partition=1))
     ids = engine.values(made, "id")
     assert all(a < b for a, b in pairwise(ids))
+
+
+def test_spark_tells_time_and_node_of_each_layout() -> None:
+    script = """if True:
+        import json, sys
+        from pyspark.sql import SparkSession
+        spark = (SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+                 .config("spark.driver.host", "127.0.0.1").config("spark.driver.bindAddress", "127.0.0.1")
+                 .config("spark.sql.session.timeZone", "Asia/Tokyo").getOrCreate())
+        for job in json.load(sys.stdin):
+            rows = f"FROM VALUES {', '.join(f'({each}L)' for each in job['ids'])} AS ids(Id)"
+            made = spark.sql(f"SELECT unix_millis({job['time']}), {job['node']} {rows}").collect()
+            ((between,),) = spark.sql(f"SELECT count(*) {rows} WHERE {job['between']}").collect()
+            print("made", json.dumps([[list(row) for row in made], between]))
+        spark.stop()
+    """
+    jobs, wanted = [], []
+    for layout in LAYOUT_NAMES.values():
+        ids = some_integers(layout)
+        is_timed = layout.fields[0][0] == "time"
+        start, end = (layout.parse(each % (1 << 64)).time for each in (ids[3], ids[7]))
+        between = columns.sql_minted_between(layout, "Id", start, end, "spark") if is_timed else "true"
+        jobs.append(
+            {
+                "ids": ids,
+                "time": columns.sql_time(layout, "Id", "spark"),
+                "node": columns.sql_node(layout, "Id", "spark"),
+                "between": between,
+            }
+        )
+        wanted.append([[list(each) for each in told(layout, ids)], 4 if is_timed else len(ids)])
+    done = subprocess.run(
+        [sys.executable, "-c", script], input=json.dumps(jobs), check=True, capture_output=True, text=True
+    )
+    found = [json.loads(line.removeprefix("made ")) for line in done.stdout.splitlines() if line.startswith("made ")]
+    assert found == wanted

@@ -68,7 +68,7 @@ class Shape(NamedTuple):
     @property
     def name(self) -> str:
         """How messages call it."""
-        return self.format.name
+        return self.kind.name if self.is_integer else self.format.name
 
     @property
     def is_integer(self) -> bool:
@@ -92,12 +92,6 @@ class Shape(NamedTuple):
         """The same scheme's format whose texts are so long, or itself: a cuid's time has 8 digits, and later 9."""
         formats = (each for each in FORMATS if each.scheme == self.kind.name and length in each.lengths)
         return self._replace(format=next(formats, self.format))
-
-    @property
-    def sorts_by_time(self) -> bool:
-        """Whether its time is one field, and nothing that varies is above it."""
-        roles = [part.role for part in self.format.parts if part.role != "fixed"]
-        return roles[0] == "time" and roles.count("time") == 1
 
     def clock(self) -> Clock:
         """Where its time is.
@@ -208,7 +202,7 @@ def bounds(scheme: Scheme, start: datetime | int, end: datetime | int) -> tuple[
         an instant that a layout or a signed integer of 64 bits cannot hold; ``time.naive``.
     """
     found = shape(scheme)
-    if not (found.sorts_by_time and found.kind.has_time and found.format.name == found.kind.format.name):
+    if not found.kind.has_time or found.format.name != found.kind.format.name:
         raise FieldError(f"{found.name} does not sort by time, so no range of IDs is one of time", code="field.format")
     low, high = found.kind.min_at(start), found.kind.min_at(end)
     if low > high:

@@ -19,7 +19,6 @@ from mintage.extras import missing
 
 try:
     import polars as pl
-    import pyarrow as pa
 
     from mintage.ext import pyarrow as arrow
 except ModuleNotFoundError as error:
@@ -53,7 +52,7 @@ def with_id(
         hint = "call collect() first, and with_id on what it returns" if lazy else ""
         raise arrow.refused(frame, "polars.DataFrame", hint)
     arrow.check_name(name, frame.columns)
-    column = _series(name, arrow.minted(generator, frame.height, as_text=as_text, views=True))
+    column = pl.Series(name, arrow.minted(generator, frame.height, as_text=as_text))
     return _inserted(frame, column, first=first)
 
 
@@ -63,19 +62,12 @@ def _inserted(frame: pl.DataFrame, column: pl.Series, *, first: bool) -> pl.Data
     return frame.clone().insert_column(0 if first else frame.width, column)
 
 
-def _series(name: str, column: Any) -> pl.Series:
-    if pa.types.is_fixed_size_binary(column.type):
-        column = column.cast(pa.binary())
-    return pl.Series(name, column)
-
-
 def _decoded(series: pl.Series, function: Callable[..., Any], *arguments: Any, **options: Any) -> pl.Series:
     if not isinstance(series, pl.Series):
         hint = ": an Expr of integers is what time_expr and node_expr give" if isinstance(series, pl.Expr) else ""
         message = f"column must be a polars.Series, not {type_name(type(series))}{hint}"
         raise ArgumentError(message, code="argument.type")
-    made = function(series.to_arrow(), *arguments, **options)
-    return _series(series.name, made)
+    return pl.Series(series.name, function(series.to_arrow(), *arguments, **options))
 
 
 def time_of(column: pl.Series, scheme: Scheme) -> pl.Series:

@@ -87,7 +87,7 @@ def _module_of(generator: object) -> str | None:
     return str(path).removeprefix("mintage.") if path and str(path).startswith("mintage.") else None
 
 
-def minted(generator: object, count: int, *, as_text: bool = False, views: bool = False) -> pa.Array:
+def minted(generator: object, count: int, *, as_text: bool = False) -> pa.Array:
     """A column of so many new IDs, of one ``batch``.
 
     Integers are ``int64``, since not every engine has unsigned ones; IDs of bytes fixed-size binary, without an
@@ -95,17 +95,16 @@ def minted(generator: object, count: int, *, as_text: bool = False, views: bool 
 
     :param generator: one of mintage's, a :class:`~mintage.Sequence` among them; or the name or module of a scheme.
     :param as_text: whether all are ``string``.
-    :param views: whether IDs of bytes are ``binary_view``, the only binary type of some engines.
     :raises ArgumentError: the generator is none.
     :raises FieldError: ``field.range``: an ID of 64 bits, which no signed integer holds.
     :raises MintError: as ``batch``.
     """
     source = generator_of(generator)
     batch = source.batch(count) if count else ()
-    return _column(batch, source, as_text=as_text, views=views)
+    return _column(batch, source, as_text=as_text)
 
 
-def _column(batch: Any, source: Any, *, as_text: bool, views: bool) -> pa.Array:
+def _column(batch: Any, source: Any, *, as_text: bool) -> pa.Array:
     name = type(source).__module__.removeprefix("mintage.")
     scheme = SCHEMES.get(name)
     if name == "typeid" or (scheme is not None and scheme.is_text):
@@ -121,7 +120,7 @@ def _column(batch: Any, source: Any, *, as_text: bool, views: bool) -> pa.Array:
     # An Array says what it is by Arrow's own protocol, and writes whatever type it is asked for.
     ids = batch if len(batch) else scheme.module.Array()
     if not as_text:
-        return pa.array(ids, pa.binary_view() if views else None)
+        return pa.array(ids)
     size = sum(len(str(each)) for each in ids[:1]) * len(ids)
     return pa.array(ids, pa.string() if size <= TEXT_MAX else pa.large_string())
 
