@@ -8,9 +8,11 @@ import os
 import re
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from importlib.util import find_spec
 from itertools import pairwise
@@ -551,6 +553,8 @@ def test_every_example_works(line: str, tmp_path: Path) -> None:
     if line.startswith("mintage serve"):
         pytest.skip("the example runs until it is stopped: tests/unit/test_settings.py reads its settings")
     (tmp_path / "ids.txt").write_text(f"{SNO}\n{ULID}\n")
+    with closing(sqlite3.connect(tmp_path / "shop.db")) as shop:
+        shop.execute("CREATE TABLE orders (number INTEGER PRIMARY KEY, made DATETIME, id BLOB UNIQUE)")
     env = {**CLEAN, "MINTAGE_HOME": str(tmp_path), "MINTAGE_STORE": f"sqlite:///{tmp_path}/ids.db"}
     with open_store(env["MINTAGE_STORE"]) as store:
         now_ms = time.time_ns() // 10**6

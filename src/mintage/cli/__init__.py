@@ -18,6 +18,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from mintage import __version__
+from mintage.cli.backfill import backfill
 from mintage.cli.command import Command, UsageError
 from mintage.cli.doctor import doctor
 from mintage.cli.inspect import inspect
@@ -37,7 +38,20 @@ __all__ = ["main"]
 
 COMMANDS: Final = {
     each.name: each
-    for each in (new, inspect, schemes, next_integers, reserve, namespaces, pools, leases, doctor, serve, keys)
+    for each in (
+        new,
+        inspect,
+        schemes,
+        next_integers,
+        reserve,
+        namespaces,
+        pools,
+        leases,
+        doctor,
+        serve,
+        keys,
+        backfill,
+    )
 }
 
 EXIT_USAGE: Final = 2
