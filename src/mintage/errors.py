@@ -257,6 +257,10 @@ CATALOGUE: dict[str, Entry] = {
                 "The service would be open to everybody: it has no keys, and an address beyond loopback.",
                 "Configure keys, or say `--insecure` where the network lets nobody in.",
             ),
+            "config.plan": (
+                "A plan of Spark may give other rows, or the same in another order, when a part of it is run again.",
+                "Do what the message says: name the columns of an `order`, or pass `checkpoint=True`.",
+            ),
             "config.volatile": (
                 "A Redis server forgets what it stores: it has no append-only file.",
                 "Turn on `appendonly`, or add `volatile=1` to the URL if you accept repeated IDs after a crash of it.",

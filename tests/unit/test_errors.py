@@ -208,6 +208,8 @@ RAISES: dict[str, Callable[[], object]] = {
 }
 #: What only a broken operating system can raise, or a server: see tests/contract.
 BEYOND_REACH = {"system.random", "config.volatile"}
+#: What only a frame of Spark can: see tests/ext/test_spark.py.
+OF_FRAMES = {"config.plan"}
 #: What only a connection can: see test_http_app and tests/service.
 OF_CONNECTIONS = {"request.path", "request.method", "request.size", "request.busy", "service.failed"}
 
@@ -222,7 +224,7 @@ def raised(code: str) -> MintError:
 
 
 def test_every_code_of_the_catalogue_is_raised_here_and_no_other() -> None:
-    assert RAISES.keys() | BEYOND_REACH | OF_CONNECTIONS == CATALOGUE.keys()
+    assert RAISES.keys() | BEYOND_REACH | OF_FRAMES | OF_CONNECTIONS == CATALOGUE.keys()
 
 
 @pytest.mark.parametrize("code", RAISES)
