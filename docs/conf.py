@@ -31,7 +31,7 @@ nitpick_ignore_regex = [
     (r"py:.*", r"mintage\.\w+\.(T|_Source)|mintage\.ext\.cattrs\.C"),
     (r"py:.*", r"click\..*"),
     # Engines of columns, and the aliases of mintage.ext.columns, which its page explains.
-    (r"py:.*", r"(pyarrow|pa|pandas|pd|polars|pl|_?duckdb)\..*|Scheme|Dialect"),
+    (r"py:.*", r"(pyarrow|pa|pandas|pd|polars|pl|_?duckdb|pyspark)\..*|DataFrame|Scheme|Dialect"),
 ]
 
 myst_enable_extensions = ["colon_fence", "deflist"]
