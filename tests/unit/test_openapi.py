@@ -62,7 +62,8 @@ def test_every_route_of_the_application_is_described_and_the_reverse() -> None:
     service = Service(Settings.load([]), MemoryStore())
     routed = {f"{operation.method} {operation.path}" for operation in OPERATIONS}
     for route in create_app(service).routes:
-        if not isinstance(route, Operations):
+        # The draft of Delta's describes itself, elsewhere.
+        if not isinstance(route, Operations) and not route.path.startswith("/delta/"):  # type: ignore[attr-defined]
             routed |= {f"{method} {route.path}" for method in route.methods - {"HEAD"}}  # type: ignore[attr-defined]
     assert {name for name, _ in each(described())} == routed
 

@@ -21,6 +21,7 @@ from starlette.routing import Route
 from mintage._core.service import is_trace
 from mintage.errors import MintError, RequestError
 from mintage.server.alloc import Alloc
+from mintage.server.identity import routes as identity_routes
 from mintage.server.openapi import routes as openapi_routes
 from mintage.server.operation import Exchange, exchange_of
 from mintage.server.pages import routes as page_routes
@@ -45,6 +46,7 @@ def create_app(service: Service) -> Starlette:
         routes=[
             Route("/alloc", Alloc(service), methods=["POST"]),
             Operations(service),
+            *identity_routes(service),
             *openapi_routes(service),
             *page_routes(service),
         ],

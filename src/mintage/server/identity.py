@@ -1,0 +1,316 @@
+"""Sequences for identity columns, as a draft of Delta's and Unity Catalog's asks a catalog for them.
+
+``delta-io/delta#7572`` binds an identity column to a sequence; ``unitycatalog#1832`` and ``#1833`` say what a catalog
+answers. It is a draft, and so is this: paths, members and errors are those of Unity Catalog's API for Delta, as far as
+they are known, and follow it where it changes.
+
+A sequence hands out ``start + k * step``. What the store counts is *k*, from 0 on, in the namespace ``identity:ID``, so
+a step may be negative. Two namespaces of which nothing is reserved, ``identity:ID:start`` and ``identity:ID:step``, say
+what it was made with: the store makes each once, so of two creators that differ one is refused. Dropping a sequence
+raises the floor of its namespace above all that it has: no floor moves back, so it never starts again.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from starlette.routing import Route
+
+from mintage.errors import CATALOGUE, ConfigError, FieldError, GenerationError, MintError, RequestError
+from mintage.lease import MAX_INTEGER
+from mintage.server.keys import token_of
+from mintage.server.operation import Exchange, answered, exchange_of, read_body, read_json
+from mintage.store import whole
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from mintage.lease import Segment
+    from mintage.server.keys import Caller
+    from mintage.server.service import Service
+    from mintage.store import Store
+
+__all__ = ["PATH", "routes"]
+
+PATH: Final = "/delta/v1/catalogs/{catalog}/schemas/{schema}/tables/{table}/identities"
+"""Below the address that a writer is told. Names of tables may change, so a sequence is known by its ID alone."""
+MOST: Final = 128
+"""Of sequences in a request."""
+
+T = TypeVar("T", bound=BaseModel)
+Named = TypeVar("Named", "Spec", "Reservation")
+
+_DROPPED: Final = MAX_INTEGER
+"""The floor of a namespace that has ended; its largest integer is below."""
+_LEAST, _GREATEST = -(2**63), 2**63 - 1
+_TYPES: Final = {
+    "request.malformed": ("BadRequestException", 400),
+    "request.size": ("BadRequestException", 400),
+    "sequence.exhausted": ("BadRequestException", 400),
+    "request.key": ("NotAuthorizedException", 401),
+    "request.rights": ("PermissionDeniedException", 403),
+    "request.namespace": ("NotFoundException", 404),
+    "config.namespace": ("AlreadyExistsException", 409),
+    "request.rate": ("TooManyRequestsException", 429),
+    "request.namespaces": ("ResourceExhaustedException", 429),
+}
+"""The draft's name of an error and its status, by our code; any other of the caller's is a parameter's value."""
+
+
+# --- what is asked ---------------------------------------------------------------------------------------------------
+
+
+def _integer(value: object) -> object:
+    if type(value) is not int:
+        raise ValueError("is not a whole number")
+    return value
+
+
+Int64 = Annotated[int, BeforeValidator(_integer), Field(ge=_LEAST, le=_GREATEST)]
+Known = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
+
+
+class _Form(BaseModel):
+    # Members that a later draft adds are no reason to fail.
+    model_config = ConfigDict(strict=True, alias_generator=lambda name: name.replace("_", "-"), extra="ignore")
+
+
+class Spec(_Form):
+    """A sequence to be made."""
+
+    sequence_id: Known
+    start: Int64
+    step: Int64
+
+
+class Create(_Form):
+    """Those to be made, or found as they are."""
+
+    sequences: Annotated[list[Spec], Field(min_length=1, max_length=MOST)]
+
+
+class Reservation(_Form):
+    """How many values of a sequence; ``step`` is what the writer believes it to be."""
+
+    sequence_id: Known
+    count: Annotated[Int64, Field(ge=1)]
+    step: Int64 | None = None
+
+
+class Reserve(_Form):
+    """Those to be reserved from, each once."""
+
+    reservations: Annotated[list[Reservation], Field(min_length=1, max_length=MOST)]
+
+
+class Drop(_Form):
+    """Those that end."""
+
+    sequence_ids: Annotated[list[Known], Field(min_length=1, max_length=MOST)]
+
+
+# --- what the store keeps --------------------------------------------------------------------------------------------
+
+
+def _namespace(sequence: str) -> str:
+    return f"identity:{sequence}"
+
+
+def _make(store: Store, name: str, **how: int) -> bool:
+    """Makes a namespace; whether there was none."""
+    try:
+        store.create_namespace(name, **how)
+    except ConfigError as error:
+        if error.code != "config.namespace":
+            raise
+        return False
+    return True
+
+
+def _write(store: Store, name: str, value: int) -> None:
+    """Has the store keep an integer, as the first of a namespace; the stride is 2 where it is below 0."""
+    first, stride = (value, 1) if value >= 0 else (-1 - value, 2)
+    if not _make(store, name, start=first, stride=stride, offset=first % stride) and _read(store)[name] != value:
+        raise ConfigError(f"{name} already exists with another value than {value}", code="config.namespace")
+
+
+def _read(store: Store) -> dict[str, int]:
+    """The integers that namespaces stand for, by their names."""
+    found = {}
+    for record in store.list_namespaces():
+        if record.name.startswith("identity:"):
+            first = record.high_water + record.stride
+            found[record.name] = first if record.stride == 1 else -1 - first
+    return found
+
+
+def create(store: Store, spec: Spec) -> None:
+    """Makes a sequence, or finds it as it is.
+
+    :raises ConfigError: ``config.namespace``: it was made otherwise, or was dropped.
+    """
+    name = _namespace(spec.sequence_id)
+    _write(store, f"{name}:start", spec.start)
+    _write(store, f"{name}:step", spec.step)
+    room = (_GREATEST - spec.start) // spec.step if spec.step > 0 else (spec.start - _LEAST) // -spec.step
+    if not _make(store, name, start=0, maximum=min(room, _DROPPED - 1)) and _is_dropped(store, name):
+        raise ConfigError(
+            f"identity sequence {spec.sequence_id} already exists, and was dropped", code="config.namespace"
+        )
+
+
+class Definitions:
+    """What sequences were made with. That never changes, so it is asked once."""
+
+    def __init__(self, most: int = 100_000) -> None:
+        self._known: OrderedDict[str, tuple[int, int]] = OrderedDict()
+        self._most = most
+
+    def find(self, store: Store, sequence: str) -> tuple[int, int]:
+        """The start and the step.
+
+        :raises RequestError: ``request.namespace``: there is no such sequence.
+        """
+        name = _namespace(sequence)
+        if name not in self._known:
+            kept = _read(store)
+            if name not in kept:
+                raise RequestError(f"identity sequence {sequence} is not found", code="request.namespace")
+            self._known[name] = kept[f"{name}:start"], kept[f"{name}:step"]
+            if len(self._known) > self._most:
+                self._known.popitem(last=False)
+        return self._known[name]
+
+
+# --- what is answered ------------------------------------------------------------------------------------------------
+
+
+def routes(service: Service) -> list[Route]:
+    """The paths."""
+    api = _Identities(service)
+    return [
+        Route(PATH, api.change, methods=["POST", "DELETE"]),
+        Route(f"{PATH}/reserve", api.reserve, methods=["POST"]),
+    ]
+
+
+class _Identities:
+    """The operations."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._definitions = Definitions()
+
+    async def change(self, request: Request) -> Response:
+        """Makes sequences, or ends them."""
+        caller, body = await self._enter(request)
+        store = self._service.store
+        if request.method == "POST":
+            for spec in _once(_as(Create, body).sequences):
+                if spec.step == 0:
+                    raise FieldError("step must not be 0", code="field.range")
+                await self._service.ask(caller, "create", _namespace(spec.sequence_id), create, store, spec)
+            return answered({})
+        results = []
+        for sequence in dict.fromkeys(_as(Drop, body).sequence_ids):
+            existed = await self._service.ask(caller, "create", _namespace(sequence), drop, store, sequence)
+            results.append({"sequence-id": sequence, "existed": existed})
+        return answered({"results": results})
+
+    async def reserve(self, request: Request) -> Response:
+        """Reserves from sequences: of all that are asked for, or of none as far as that is known before."""
+        caller, body = await self._enter(request)
+        service, asked = self._service, _once(_as(Reserve, body).reservations)
+        defined = []
+        for each in asked:
+            name = _namespace(each.sequence_id)
+            found = await service.ask(caller, "reserve", name, self._definitions.find, service.store, each.sequence_id)
+            if each.step not in (None, found[1]):
+                message = f"step {each.step} is not that of the sequence {each.sequence_id}, {found[1]}"
+                raise FieldError(message, code="field.range")
+            if each.count > service.settings.max_reserve:
+                message = f"count {each.count} is outside 1..{service.settings.max_reserve}"
+                raise FieldError(message, code="field.range")
+            defined.append(found)
+        ranges = []
+        for each, (start, step) in zip(asked, defined, strict=True):
+            name = _namespace(each.sequence_id)
+            segment = await service.ask(caller, "reserve", name, _reserve, service.store, name, each.count)
+            first, last = start + segment.first * step, start + segment.last * step
+            ranges.append({"sequence-id": each.sequence_id, "range-start": first, "range-end": last, "step": step})
+        return answered({"ranges": ranges})
+
+    async def _enter(self, request: Request) -> tuple[Caller, object]:
+        exchange = exchange_of(request.scope)
+        exchange.operation = "identity"
+        exchange.refuse = _refused
+        caller = self._service.caller(token_of(request))
+        exchange.caller = caller.name
+        body = await read_body(request.scope, request.receive, self._service.settings.max_request_bytes)
+        return caller, read_json(body.decode("utf-8", "replace"), members=_members)
+
+
+def drop(store: Store, sequence: str) -> bool:
+    """Ends a sequence for good; whether there was one. No other is made of its ID, so no value is handed out twice."""
+    name = _namespace(sequence)
+    known = next((each for each in store.list_namespaces() if each.name == name), None)
+    if known is None or known.floor == _DROPPED:
+        return False
+    store.raise_floor(name, _DROPPED)
+    return True
+
+
+def _is_dropped(store: Store, name: str) -> bool:
+    return any(each.name == name and each.floor == _DROPPED for each in store.list_namespaces())
+
+
+def _reserve(store: Store, name: str, count: int) -> Segment:
+    try:
+        # Never the rest of a sequence where that is less: all, or nothing.
+        return whole(store, store.reserve(name, count), count)
+    except GenerationError as error:
+        if not _is_dropped(store, name):
+            raise
+        known = name.partition(":")[2]
+        raise RequestError(
+            f"identity sequence {known} is not found: it was dropped", code="request.namespace"
+        ) from error
+
+
+def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise RequestError("the body names a member twice", code="request.malformed")
+    return found
+
+
+def _as(form: type[T], body: object) -> T:
+    """The body in its form.
+
+    :raises RequestError: ``request.malformed``: a member is missing, or no such thing.
+    :raises FieldError: ``field.range``: one is outside its limits.
+    """
+    try:
+        return form.model_validate(body)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(map(str, first["loc"])) or "the body"
+        raise FieldError(f"{where[:80]}: {first['msg'][:120]}", code="field.range") from error
+
+
+def _once(asked: list[Named]) -> list[Named]:
+    """The same, if it names no sequence twice."""
+    if len({each.sequence_id for each in asked}) < len(asked):
+        raise FieldError("a request names each sequence-id once", code="field.range")
+    return asked
+
+
+def _refused(_: Exchange, error: MintError) -> Response:
+    of_caller = CATALOGUE[error.code].http in (400, 409)
+    other = ("InvalidParameterValueException", 400) if of_caller else ("InternalServerErrorException", 0)
+    kind, status = _TYPES.get(error.code, other)
+    status = status or CATALOGUE[error.code].http
+    return answered({"error": {"message": str(error), "type": kind, "code": status}}, status)

@@ -1,0 +1,209 @@
+"""Sequences for identity columns: a service as a process, and a writer that speaks the draft's wire form to it."""
+
+from __future__ import annotations
+
+import uuid
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+
+from mintage.server.keys import new_key
+from tests.service.running import key_toml, running
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+TABLE = "/delta/v1/catalogs/main/schemas/sales/tables/orders"
+
+
+class RefusedError(Exception):
+    """What the catalog said: a status, the draft's name of the error, and a message."""
+
+
+class Writer:
+    """A writer of identity columns, after the draft: it creates, reserves and drops, and gives nothing back."""
+
+    def __init__(self, url: str, key: str = "") -> None:
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        self._http = httpx.Client(base_url=url + TABLE, headers=headers, timeout=30)
+
+    def ask(self, method: str, path: str, body: Any) -> Any:
+        answer = self._http.request(method, path, json=body)
+        if answer.is_success:
+            return answer.json()
+        error = answer.json()["error"]
+        assert error["code"] == answer.status_code
+        raise RefusedError(answer.status_code, error["type"], error["message"])
+
+    def create(self, start: int, step: int, sequence: str = "") -> str:
+        sequence = sequence or str(uuid.uuid4())
+        spec = {"sequence-id": sequence, "start": start, "step": step}
+        self.ask("POST", "/identities", {"sequences": [spec]})
+        return sequence
+
+    def reserve(self, sequence: str, count: int, step: int | None = None) -> range:
+        wanted: dict[str, Any] = {"sequence-id": sequence, "count": count}
+        if step is not None:
+            wanted["step"] = step
+        (found,) = self.ask("POST", "/identities/reserve", {"reservations": [wanted]})["ranges"]
+        assert found["sequence-id"] == sequence
+        values = range(found["range-start"], found["range-end"] + (1 if found["step"] > 0 else -1), found["step"])
+        assert len(values) == count
+        assert values[-1] == found["range-end"]
+        return values
+
+    def drop(self, *sequences: str) -> list[bool]:
+        results = self.ask("DELETE", "/identities", {"sequence-ids": list(sequences)})["results"]
+        assert [each["sequence-id"] for each in results] == list(dict.fromkeys(sequences))
+        return [each["existed"] for each in results]
+
+
+@pytest.fixture(scope="module")
+def writer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Writer]:
+    with running(tmp_path_factory.mktemp("service")) as service:
+        yield Writer(service.url)
+
+
+@pytest.mark.parametrize(("start", "step"), [(1, 1), (100, 2), (0, -1), (-5, -3), (-(2**63), 7), (2**63 - 1, -(2**40))])
+def test_ranges_follow_start_and_step_and_never_overlap(writer: Writer, start: int, step: int) -> None:
+    sequence = writer.create(start, step)
+    values = [value for count in (3, 1, 1000, 2) for value in writer.reserve(sequence, count, step)]
+    assert values == [start + k * step for k in range(1006)]
+
+
+def test_a_sequence_that_is_made_again_goes_on(writer: Writer) -> None:
+    sequence = writer.create(1, 1)
+    assert writer.reserve(sequence, 5) == range(1, 6)
+    assert writer.create(1, 1, sequence) == sequence
+    assert writer.reserve(sequence, 1) == range(6, 7)
+
+
+@pytest.mark.parametrize(("start", "step"), [(1, 2), (2, 1), (-2, 1), (1, -1)])
+def test_a_sequence_is_not_made_otherwise_the_second_time(writer: Writer, start: int, step: int) -> None:
+    sequence = writer.create(1, 1)
+    with pytest.raises(RefusedError, match=r"AlreadyExistsException.*already exists"):
+        writer.create(start, step, sequence)
+    assert writer.reserve(sequence, 1) == range(1, 2)
+
+
+def test_a_retry_allocates_anew(writer: Writer) -> None:
+    sequence = writer.create(1, 1)
+    assert writer.reserve(sequence, 10) == range(1, 11)
+    assert writer.reserve(sequence, 10) == range(11, 21)  # as if the first answer had been lost
+
+
+def test_writers_that_reserve_at_once_get_ranges_of_their_own(writer: Writer) -> None:
+    sequence = writer.create(0, -2)
+    with ThreadPoolExecutor(8) as threads:
+        ranges = list(threads.map(lambda count: writer.reserve(sequence, count), [1, 7, 30] * 40))
+    values = [value for each in ranges for value in each]
+    assert len(set(values)) == len(values) == 38 * 40
+    assert min(values) == -2 * (len(values) - 1)  # and none is left out
+
+
+def test_creators_that_differ_at_once_make_one_sequence(writer: Writer) -> None:
+    def create(step: int) -> int | None:
+        try:
+            writer.create(0, step, sequence)
+        except RefusedError:
+            return None
+        return step
+
+    for _ in range(5):
+        sequence = str(uuid.uuid4())
+        with ThreadPoolExecutor(8) as threads:
+            made = {step for step in threads.map(create, range(1, 9)) if step is not None}
+        assert len(made) == 1
+        assert writer.reserve(sequence, 2).step in made
+
+
+def test_a_step_that_a_writer_has_wrong_is_refused(writer: Writer) -> None:
+    sequence = writer.create(1, 5)
+    with pytest.raises(RefusedError, match="InvalidParameterValueException"):
+        writer.reserve(sequence, 1, 6)
+    assert writer.reserve(sequence, 1, 5) == range(1, 6, 5)
+
+
+def test_values_never_leave_64_bits(writer: Writer) -> None:
+    for start, step, end in ((2**63 - 3, 1, 2**63 - 1), (3 - 2**63, -1, 1 - 2**63)):
+        sequence = writer.create(start, step)
+        with pytest.raises(RefusedError, match="BadRequestException"):
+            writer.reserve(sequence, 10)
+        assert writer.reserve(sequence, 3)[-1] == end  # what was refused took nothing
+
+
+def test_a_batch_that_names_an_unknown_sequence_takes_nothing(writer: Writer) -> None:
+    known, unknown = writer.create(1, 1), str(uuid.uuid4())
+    asked = [{"sequence-id": each, "count": 5} for each in (known, unknown)]
+    with pytest.raises(RefusedError, match=r"404, 'NotFoundException'.*not found"):
+        writer.ask("POST", "/identities/reserve", {"reservations": asked})
+    assert writer.reserve(known, 1) == range(1, 2)
+
+
+def test_a_batch_is_answered_in_its_order(writer: Writer) -> None:
+    sequences = [str(uuid.uuid4()) for _ in range(3)]
+    specs = [{"sequence-id": each, "start": at, "step": 1} for at, each in enumerate(sequences)]
+    writer.ask("POST", "/identities", {"sequences": specs})
+    asked = [{"sequence-id": each, "count": 2} for each in reversed(sequences)]
+    ranges = writer.ask("POST", "/identities/reserve", {"reservations": asked})["ranges"]
+    assert [(each["sequence-id"], each["range-start"]) for each in ranges] == [
+        (sequences[2], 2),
+        (sequences[1], 1),
+        (sequences[0], 0),
+    ]
+
+
+def test_a_dropped_sequence_never_starts_again(writer: Writer) -> None:
+    sequence, unknown = writer.create(1, 1), str(uuid.uuid4())
+    assert writer.reserve(sequence, 5) == range(1, 6)
+    assert writer.drop(sequence, unknown, sequence) == [True, False]
+    assert writer.drop(sequence) == [False]
+    with pytest.raises(RefusedError, match="404, 'NotFoundException'"):
+        writer.reserve(sequence, 1)
+    with pytest.raises(RefusedError):
+        writer.create(1, 1, sequence)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        [],
+        {"sequences": []},
+        {"sequences": [{"sequence-id": "a", "start": 1, "step": 0}]},
+        {"sequences": [{"sequence-id": "a", "start": 1}]},
+        {"sequences": [{"sequence-id": "a", "start": "1", "step": 1}]},
+        {"sequences": [{"sequence-id": "a", "start": True, "step": 1}]},
+        {"sequences": [{"sequence-id": "a", "start": 2**63, "step": 1}]},
+        {"sequences": [{"sequence-id": "a:b", "start": 1, "step": 1}]},
+        {"sequences": [{"sequence-id": "a" * 65, "start": 1, "step": 1}]},
+        {"sequences": [{"sequence-id": "a", "start": 1, "step": 1}] * 2},
+        {"sequences": [{"sequence-id": f"a{n}", "start": 1, "step": 1} for n in range(129)]},
+    ],
+)
+def test_what_is_no_request_of_the_draft_is_refused(writer: Writer, body: object) -> None:
+    with pytest.raises(RefusedError, match=r"400, '(InvalidParameterValue|BadRequest)Exception'"):
+        writer.ask("POST", "/identities", body)
+
+
+@pytest.mark.parametrize("count", [0, -1, 2**31, 2**63, "5"])
+def test_a_count_that_cannot_be_reserved_is_refused(writer: Writer, count: object) -> None:
+    sequence = writer.create(1, 1)
+    asked = {"reservations": [{"sequence-id": sequence, "count": count}]}
+    with pytest.raises(RefusedError, match="400, 'InvalidParameterValueException'"):
+        writer.ask("POST", "/identities/reserve", asked)
+
+
+def test_keys_have_the_rights_of_the_namespaces(tmp_path_factory: pytest.TempPathFactory) -> None:
+    writes, reads = new_key(), new_key()
+    toml = key_toml("writes", writes, {"identity:*": ["create", "reserve"]})
+    toml += key_toml("reads", reads, {"identity:*": ["describe"]})
+    with running(tmp_path_factory.mktemp("keyed"), toml=toml) as service:
+        sequence = Writer(service.url, writes).create(1, 1)
+        assert Writer(service.url, writes).reserve(sequence, 2) == range(1, 3)
+        with pytest.raises(RefusedError, match="403, 'PermissionDeniedException'"):
+            Writer(service.url, reads).reserve(sequence, 1)
+        with pytest.raises(RefusedError, match="401, 'NotAuthorizedException'"):
+            Writer(service.url).reserve(sequence, 1)
