@@ -411,18 +411,6 @@ def test_a_plan_that_may_give_others_is_refused(spark: Any, store: Counting, wha
     assert store.calls == []
 
 
-def test_spark_51016_rows_that_may_be_others_are_refused_even_with_an_order(spark: Any, store: Counting) -> None:
-    from mintage.ext.spark import with_ids
-
-    spark.conf.set("spark.sql.execution.sortBeforeRepartition", "false")
-    try:
-        any_order = numbers(spark).selectExpr("v % 100 as v").groupBy("v").count()
-        with pytest.raises(ConfigError, match="come out of Repartition may come others"):
-            with_ids(any_order.repartition(3), sequence="orders", store=store, order="v")
-    finally:
-        spark.conf.unset("spark.sql.execution.sortBeforeRepartition")
-
-
 def test_a_limit_of_rows_in_any_order_is_refused(spark: Any, store: Counting) -> None:
     from mintage.ext.spark import with_ids
 
