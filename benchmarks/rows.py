@@ -10,6 +10,7 @@ from pkgutil import resolve_name
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from benchmarks.columns import COLUMNS
 from benchmarks.formats import FORMATS
 from benchmarks.frames import FRAMES
 from benchmarks.row import UUID7, UUID7_NAME, Bar, Row, Unit, at_least, at_most, beside_uuid7, call, each, new
@@ -404,6 +405,7 @@ ROWS: tuple[Row, ...] = (
     ),
     *FORMATS,
     *FRAMES,
+    *COLUMNS,
     *SERVICE,
     # Without a bar: other peers, and the floors under any function that Python calls.
     *(

@@ -91,7 +91,7 @@ class Scheme(NamedTuple):
         """The text of what :meth:`mint` returned, one ID a line."""
         if self.is_text:
             return "".join(f"{each}\n" for each in minted).encode("utf-8", "surrogateescape")
-        written: bytes = self.module.to_lines(minted) if self.has_layouts else minted.to_lines()
+        written: bytes = minted.to_lines()
         return written
 
     def parse(self, text: str) -> Any:

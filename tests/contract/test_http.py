@@ -91,7 +91,7 @@ def test_a_sequence_hands_out_what_it_holds_while_the_service_is_away_and_goes_o
 
 def test_a_generator_mints_while_the_service_restarts_and_keeps_its_node_number(http: Http) -> None:
     with snowflake.Generator(store=http.url, span_ms=3000, max_wait_ms=PATIENCE_MS) as generator:
-        seen = generator.batch(1000)
+        seen = generator.batch(1000).tolist()
         with open_store(http.url) as store:
             before_ms = window_ms(store)
             http.stop()

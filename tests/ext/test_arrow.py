@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+import ctypes
+import gc
+import os
+import subprocess
+import sys
+import threading
+from array import array
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 import numpy as np
@@ -11,10 +19,12 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-import mintage
-from mintage import column
+from mintage import column, sno, snowflake, uuid
 from mintage.errors import MintError
 from mintage.ext.kinds import KINDS, Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 PACKED = {name: kind for name, kind in KINDS.items() if kind.size and not kind.layout}
 each = pytest.mark.parametrize("kind", PACKED.values(), ids=list(PACKED))
@@ -140,6 +150,360 @@ def test_a_column_says_its_type_by_arrows_name(kind: Kind, name: Any) -> None:
     ids=str,
 )
 def test_what_is_no_column_is_refused(arguments: dict[str, Any]) -> None:
-    given: dict[str, Any] = {"ids": mintage.sno.Array(), "name": "id"} | arguments
+    given: dict[str, Any] = {"ids": sno.Array(), "name": "id"} | arguments
     with pytest.raises(MintError):
         column(**given)
+
+
+LAYOUTS = {"default": snowflake.DEFAULT, "js_safe": snowflake.JS_SAFE, "discord": snowflake.DISCORD}
+NUMBERS = [0, 7, 10**11, 10**12 - 1, 10**12, 2**53 - 1]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=list(LAYOUTS))
+@COUNTS
+def test_snowflakes_are_signed_up_to_63_bits_and_lie_in_place(layout: snowflake.Layout, count: int) -> None:
+    with snowflake.Generator(1, layout=layout) as generator:
+        ids = generator.batch(count)
+    read = checked(pa.array(ids))
+    assert read.type == (pa.int64() if layout.bits < 64 else pa.uint64())
+    assert read.to_pylist() == list(ids)
+    assert np.asarray(ids).tolist() == pl.Series(ids).to_list() == pd.Series.from_arrow(ids).tolist() == list(ids)
+    if count:
+        assert read.buffers()[1].address == np.asarray(ids).ctypes.data
+        assert pl.Series(ids).to_numpy().ctypes.data == np.asarray(ids).ctypes.data
+
+
+def test_integers_of_another_sign_are_there_where_nothing_is_lost() -> None:
+    top = snowflake.Array(array("Q", [1, 2**64 - 1]), snowflake.DISCORD)
+    low = snowflake.Array(array("Q", [1, 2**63 - 1]))
+    assert checked(pa.array(low, type=pa.uint64())).to_pylist() == list(low)
+    schema, data = top.__arrow_c_array__(pa.int64().__arrow_c_schema__())
+    assert pa.Array._import_from_c_capsule(schema, data).to_pylist() == list(top)
+    with pytest.raises(pa.ArrowInvalid):
+        pa.array(top).cast(pa.int64())
+
+
+@pytest.mark.parametrize("name", TEXT)
+def test_snowflakes_are_decimal_text_for_the_asking(name: Any) -> None:
+    for numbers, layout in (
+        (NUMBERS, snowflake.JS_SAFE),
+        ([2**64 - 1, *NUMBERS], snowflake.DISCORD),
+        ([], snowflake.DEFAULT),
+    ):
+        ids = snowflake.Array(array("Q", numbers), layout)
+        read = checked(pa.array(ids, type=TEXT[name]))
+        assert read.type == TEXT[name]
+        assert read.to_pylist() == list(map(str, numbers))
+        assert pa.table(column(ids, type=name))["id"].to_pylist() == list(map(str, numbers))
+
+
+# What NumPy makes of 10 bytes.
+
+
+def test_numpy_cuts_zero_bytes_off_strings_and_not_off_void() -> None:
+    ids: Any = sno.Array(b"\1" + bytes(9) + b"\2" + bytes(9))
+    expected = [bytes(one) for one in ids]
+    assert np.frombuffer(ids, "S10").tolist() == [b"\1", b"\2"]
+    assert [one.tobytes() for one in np.frombuffer(ids, "V10")] == expected
+    assert pa.array(ids).to_pylist() == expected
+    assert pl.DataFrame(column(ids))["id"].to_list() == expected
+
+
+# Requests.
+
+
+class Wanted(pa.ExtensionType):  # type: ignore[misc]
+    """An extension of somebody's, by any name."""
+
+    def __init__(self, name: str, storage: pa.DataType) -> None:
+        super().__init__(storage, name)
+
+    def __arrow_ext_serialize__(self) -> bytes:
+        return b"its own"
+
+    @classmethod
+    def __arrow_ext_deserialize__(cls, storage: pa.DataType, serialized: bytes) -> Wanted:
+        raise NotImplementedError
+
+
+def named(ids: Any, wanted: pa.DataType) -> tuple[pa.DataType, dict[bytes, bytes] | None]:
+    """The type and the metadata with which an Array answers."""
+    schema, data = ids.__arrow_c_array__(wanted.__arrow_c_schema__())
+    storage = Schema.of(schema)
+    imported = pa.Field._import_from_c_capsule(schema)
+    assert data
+    return storage, imported.metadata
+
+
+@each
+def test_an_extensions_name_is_given_to_who_asks_with_it(kind: Kind) -> None:
+    ids = batch(kind, 2)
+    name = f"mintage.{kind.name}"
+    metadata = {b"ARROW:extension:name": name.encode(), b"ARROW:extension:metadata": b"its own"}
+    for storage, code in ((pa.binary(kind.size), f"w:{kind.size}"), (pa.binary_view(), "vz"), (pa.binary(), "z")):
+        assert named(ids, Wanted(name, storage)) == (code, metadata)
+        assert named(ids, Wanted("mintage.other", storage)) == (code, None)
+    assert named(ids, Wanted(name, pa.string())) == ("u", None)
+    assert named(ids, Wanted(name, pa.int64())) == (f"w:{kind.size}", None)
+    assert named(ids, Wanted(name, pa.binary(5))) == (f"w:{kind.size}", None)
+
+
+@each
+def test_a_uuid_is_one_where_it_has_16_bytes_and_is_asked_for(kind: Kind) -> None:
+    schema, data = batch(kind, 2).__arrow_c_array__(pa.uuid().__arrow_c_schema__())
+    read = checked(pa.Array._import_from_c_capsule(schema, data))
+    assert read.type == (pa.uuid() if kind.size == 16 else pa.binary(kind.size))
+
+
+def test_snowflakes_have_a_name_as_well() -> None:
+    ids = snowflake.Generator(1).batch(2)
+    assert named(ids, Wanted("mintage.snowflake", pa.int64()))[1]
+    assert not named(ids, Wanted("mintage.sno", pa.int64()))[1]
+    assert named(ids, pa.binary()) == ("l", None)
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        pa.int32(),
+        pa.float64(),
+        pa.list_(pa.binary()),
+        pa.struct([]),
+        pa.binary(3),
+        pa.dictionary(pa.int8(), pa.string()),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_answered_is_answered_as_nothing(wanted: pa.DataType) -> None:
+    for ids in (sno.Generator(1).batch(2), snowflake.Generator(1).batch(2)):
+        schema, data = ids.__arrow_c_array__(wanted.__arrow_c_schema__())
+        assert pa.Array._import_from_c_capsule(schema, data).equals(pa.array(ids))
+
+
+def test_a_column_passes_a_request_on_and_refuses_two() -> None:
+    ids = column(sno.Generator(1).batch(3), "a")
+    for wanted in (pa.binary_view(), pa.string()):
+        read = pa.RecordBatchReader.from_stream(ids, pa.schema([("a", wanted)])).read_all()
+        assert read.schema.types == [wanted]
+        read.validate(full=True)
+    two = pa.schema([("a", pa.binary()), ("b", pa.binary())])
+    for wrong in (two, pa.binary()):
+        with pytest.raises(ValueError, match="no struct of one field"):
+            ids.__arrow_c_stream__(wrong.__arrow_c_schema__())
+
+
+def test_what_is_no_capsule_of_a_schema_is_refused() -> None:
+    ids = sno.Generator(1).batch(3)
+    schema, data = ids.__arrow_c_array__()
+    for wrong in (1, "w:10", object(), data, pa.binary(10)):
+        for export in (ids.__arrow_c_array__, ids.__arrow_c_stream__, column(ids).__arrow_c_array__):
+            with pytest.raises(MintError, match="arrow_schema"):
+                export(wrong)
+    pa.Field._import_from_c_capsule(schema)
+    with pytest.raises(ValueError, match="released"):
+        ids.__arrow_c_array__(schema)
+
+
+def test_a_column_takes_what_others_export() -> None:
+    strings = pa.array(["a", None, "ccc"])
+    assert pa.table(column(strings, "x")).to_pydict() == {"x": ["a", None, "ccc"]}
+    words = pa.array(["a", "b", "a"]).dictionary_encode()
+    assert pa.table(column(words, "x")).schema.types == [words.type]
+    assert pa.table(column(words[1:], "x")).to_pydict() == {"x": ["b", "a"]}
+    inner = column(column(sno.Array(bytes(10)), "a"), "b")
+    assert pa.table(inner).to_pydict() == {"b": [{"a": bytes(10)}]}
+
+
+class Once:
+    """Exports the same capsules each time."""
+
+    def __init__(self, exported: Any) -> None:
+        self.exported = exported
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> Any:
+        return self.exported
+
+
+def test_a_column_refuses_what_is_not_there_any_more() -> None:
+    once = column(Once(sno.Array(bytes(10)).__arrow_c_array__()))
+    once.__arrow_c_array__()
+    with pytest.raises(ValueError, match="released"):
+        once.__arrow_c_array__()
+    for wrong in (None, (), (1, 2), (1, 2, 3)):
+        with pytest.raises((TypeError, ValueError)):
+            column(Once(wrong)).__arrow_c_array__()
+
+
+# Whose memory it is.
+
+
+class Schema(ctypes.Structure):
+    """The beginning of the structure of that name."""
+
+    _fields_ = (("format", ctypes.c_char_p), ("name", ctypes.c_char_p))
+
+    @staticmethod
+    def of(capsule: object) -> str:
+        """The letters of a type."""
+        code: bytes = Schema.from_address(address(capsule, b"arrow_schema")).format
+        return code.decode()
+
+
+class Values(ctypes.Structure):
+    """The structure ArrowArray."""
+
+    _fields_ = (
+        *((name, ctypes.c_int64) for name in ("length", "null_count", "offset", "n_buffers", "n_children")),
+        ("buffers", ctypes.POINTER(ctypes.c_void_p)),
+        *((name, ctypes.c_void_p) for name in ("children", "dictionary", "release", "private_data")),
+    )
+
+
+def address(capsule: object, name: bytes) -> int:
+    get = ctypes.pythonapi.PyCapsule_GetPointer
+    get.restype, get.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+    found: int = get(capsule, name)
+    return found
+
+
+@contextmanager
+def all_given_back(ids: Any) -> Iterator[None]:
+    """Asserts that nobody holds the bytes of an array any more who did not before."""
+    before = sys.getrefcount(ids.tobytes())
+    yield
+    gc.collect()
+    after = sys.getrefcount(ids.tobytes())  # within the assertion pytest would hold them as well
+    assert after == before
+
+
+EXPORTS = pytest.mark.parametrize("wanted", [None, pa.binary(), pa.binary_view(), pa.string_view()], ids=str)
+ARRAYS = pytest.mark.parametrize("ids", [sno.Generator(1).batch(5), uuid.Generator().batch(5)], ids=["10", "16"])
+
+
+@ARRAYS
+@EXPORTS
+def test_capsules_that_nobody_takes_are_released(ids: Any, wanted: Any) -> None:
+    def request() -> Any:
+        return wanted and wanted.__arrow_c_schema__()
+
+    with all_given_back(ids):
+        for _ in range(100):
+            ids.__arrow_c_schema__(), ids.__arrow_c_array__(request()), ids.__arrow_c_stream__(request())
+            column(ids).__arrow_c_schema__(), column(ids).__arrow_c_array__(), column(ids).__arrow_c_stream__()
+
+
+@ARRAYS
+@EXPORTS
+def test_what_a_consumer_takes_lives_as_long_as_it_needs(ids: Any, wanted: Any) -> None:
+    def consume() -> None:  # in a frame of its own, as DuckDB looks at the frame's names, which then keeps them
+        whole = pa.array(ids[:], type=wanted)
+        part = whole[1:3]
+        expected = whole[1].as_py()
+        del whole
+        gc.collect()
+        assert checked(part)[0].as_py() == expected
+        arrow = pa.table(column(ids))
+        frame = pl.DataFrame(column(ids, type="binary_view"))
+        rows: Any = duckdb.sql("from arrow")
+        assert [arrow["id"][1].as_py(), frame["id"][1], rows.fetchall()[1][0]] == [bytes(ids[1])] * 3
+
+    with all_given_back(ids):
+        consume()
+
+
+def test_a_thread_without_the_lock_may_release() -> None:
+    ids = sno.Generator(1).batch(5)
+    release = ctypes.CFUNCTYPE(None, ctypes.c_void_p)  # a call of one gives the lock away meanwhile
+
+    def let_go() -> None:
+        capsules = [ids.__arrow_c_array__()[1] for _ in range(100)]
+        for capsule in capsules:
+            at = address(capsule, b"arrow_array")
+            release(Values.from_address(at).release)(at)
+            assert not Values.from_address(at).release
+
+    before = sys.getrefcount(ids.tobytes())
+    threads = [threading.Thread(target=let_go) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    let_go()
+    for _ in range(1000):  # where the interpreter looks whether somebody wants something of it
+        pass
+    after = sys.getrefcount(ids.tobytes())
+    assert after == before
+
+
+def test_polars_copies_fixed_size_binary_and_not_views() -> None:
+    ids = sno.Generator(1).batch(1000)
+
+    def exported(wanted: Any) -> tuple[Any, int]:
+        schema, data = ids.__arrow_c_array__(wanted and wanted.__arrow_c_schema__())
+        return (schema, data), Values.from_address(address(data, b"arrow_array")).buffers[1]
+
+    for wanted, is_copied in ((None, True), (pa.binary_view(), False)):
+        capsules, at = exported(wanted)
+        series = pl.Series(Once(capsules))
+        found = series.to_arrow(compat_level=pl.CompatLevel.newest()).buffers()[1].address
+        assert (found != at) == is_copied
+        assert series.to_list() == [bytes(one) for one in ids]
+
+
+def test_many_exports_take_no_more_memory() -> None:
+    resource = pytest.importorskip("resource")
+    ids = uuid.Generator().batch(50_000)
+
+    def largest() -> int:
+        size: int = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return size
+
+    def turn() -> None:
+        for name in (None, *BINARY, *TEXT):
+            pa.table(column(ids, type=name))  # type: ignore[arg-type]
+            column(ids, type=name).__arrow_c_stream__()  # type: ignore[arg-type]
+
+    turn()
+    before = largest()
+    for _ in range(50):
+        turn()  # 15 MB each
+    assert largest() - before < 64 * 1024
+
+
+def test_a_forked_child_has_columns_of_its_own() -> None:
+    ids = sno.Generator(1).batch(1000)
+    read, capsules = pa.array(ids), ids.__arrow_c_array__()
+    child = os.fork()
+    if not child:
+        status = 1
+        try:
+            assert read.to_pylist() == pa.Array._import_from_c_capsule(*capsules).to_pylist() == [bytes(i) for i in ids]
+            del read
+            gc.collect()
+            status = 0
+        finally:
+            os._exit(status)
+    assert os.waitpid(child, 0)[1] == 0
+    assert pa.Array._import_from_c_capsule(*capsules).equals(read)
+
+
+def test_columns_that_outlive_the_interpreter_do_no_harm() -> None:
+    script = """
+import threading, time
+import polars as pl, pyarrow as pa
+from mintage import column, sno
+ids = sno.Generator(1).batch(100_000)
+kept = pa.array(ids), pa.table(column(ids)), pl.Series(ids), ids.__arrow_c_stream__(), column(ids).__arrow_c_array__()
+class Late:
+    def __del__(self, held=pa.array(ids, type=pa.binary())):
+        assert held[0].as_py()
+late = Late(); late.itself = late
+
+def churn():
+    while True:
+        pa.array(ids), pl.DataFrame(column(ids, type="binary_view"))
+threading.Thread(target=churn, daemon=True).start()
+time.sleep(0.05)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")

@@ -149,7 +149,7 @@ class SnowflakeMachine(RuleBasedStateMachine):
         if how == "fill":
             assert self.generator.fill(ids) == n
         else:
-            ids = self.generator.batch(n) if how == "batch" else array("Q", [self.generator.new()])
+            ids = array("Q", self.generator.batch(n) if how == "batch" else [self.generator.new()])
         parts = [self.layout.parse(minted) for minted in ids]
         assert {part.node for part in parts} <= {self.node}
         return [(self.tick(part.timestamp_ms * MS), part.sequence) for part in parts]

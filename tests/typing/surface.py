@@ -11,7 +11,7 @@ from uuid import UUID
 from pydantic import BaseModel
 
 import mintage
-from mintage import AsyncClient, Client, errors, locality, sno, snowflake, typeid, ulid
+from mintage import AsyncClient, Client, columns, errors, locality, sno, snowflake, typeid, ulid
 from mintage.anatomy import Anatomy
 from mintage.ext.pydantic import NanoID, Snowflake, TypeID
 from mintage.testing import ManualClock
@@ -105,6 +105,7 @@ def sno_arrays(ids: sno.Array) -> None:
     assert_type(sno.ID.ZERO in ids, bool)
     assert_type(sno.Array.SIZE, int)
     assert_type(memoryview(ids), memoryview[int])
+    assert_type(mintage.column(ids, "order_id", type="binary_view"), columns.Column)
     assert_type(sno.encode_into(ids, bytearray(16)), int)
     assert_type(sno.parse_into(b"2222222222222222", bytearray(10)), int)
 
@@ -132,7 +133,11 @@ def snowflakes(now: datetime) -> None:
     with snowflake.Generator(1, layout=layout, on_rollback="wait", on_exhausted="raise", max_wait_ms=0) as generator:
         assert_type(generator, snowflake.Generator)
         assert_type(generator.new(), int)
-        assert_type(generator.batch(2), array[int])
+        assert_type(generator.batch(2), snowflake.Array)
+        assert_type(generator.batch(2)[0], int)
+        assert_type(generator.batch(2)[:1], snowflake.Array)
+        assert_type(list(generator.batch(2)), list[int])
+        assert_type(snowflake.Array(array("Q"), layout).layout, snowflake.Layout)
         assert_type(generator.fill(array("Q", [0])), int)
         assert_type(next(generator), int)
         assert_type(list(islice(generator, 2)), list[int])

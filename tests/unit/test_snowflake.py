@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mintage import errors, snowflake
-from mintage.snowflake import DEFAULT, DISCORD, INSTAGRAM, SONYFLAKE, TWITTER, Generator, Layout
+from mintage.snowflake import DEFAULT, DISCORD, INSTAGRAM, JS_SAFE, SONYFLAKE, TWITTER, Generator, Layout
 from mintage.store.memory import MemoryStore
 from mintage.testing import ManualClock
 from tests.conftest import vectors
@@ -939,9 +939,60 @@ def test_a_batch_is_what_as_many_calls_would_mint() -> None:
     assert at_once.batch(5000).tolist() == [one_by_one.new() for _ in range(5000)]
 
 
-def test_a_batch_is_an_array_of_unsigned_64_bits() -> None:
+def test_a_batch_lends_unsigned_64_bits() -> None:
     batch = Generator(1023, layout=DISCORD, clock=ManualClock(ns(4_000_000_000_000))).batch(3)
-    assert (type(batch), batch.typecode, batch[0] > 2**63) == (array, "Q", True)
+    view = memoryview(batch)
+    assert (view.format, view.itemsize, view.readonly, view.contiguous, view.shape) == ("Q", 8, True, True, (3,))
+    assert view.tolist() == batch.tolist() == list(batch) == [batch[0], batch[1], batch[-1]]
+    assert batch[0] > 2**63
+    with pytest.raises(TypeError, match="read-only"):
+        view[0] = 1
+    assert memoryview(snowflake.Array()).tolist() == []
+
+
+def test_an_array_equals_what_has_its_integers() -> None:
+    plain = array("Q", [1, 2, 3])
+    ids = snowflake.Array(plain)
+    assert ids == plain
+    assert plain == ids
+    assert ids == snowflake.Array(plain, TWITTER)
+    assert hash(ids) == hash(snowflake.Array(plain))
+    assert ids != array("Q", [1, 2])
+    assert ids != array("d", [1, 2, 3])
+    assert ids != [1, 2, 3]
+    assert ids[1:] == array("Q", [2, 3])
+    assert ids[::-1].tolist() == [3, 2, 1]
+    assert 2 in ids
+    assert not any(each in ids for each in (0, "2", 2.5, -1, 2**64, None))
+
+
+@pytest.mark.parametrize("layout", [DEFAULT, DISCORD, JS_SAFE])
+def test_an_array_knows_its_layout(layout: Layout) -> None:
+    with Generator(1, layout=layout) as generator:
+        ids = generator.batch(3)
+    for same in (ids, ids[1:], pickle.loads(pickle.dumps(ids)), copy.deepcopy(ids)):
+        assert same.layout == layout
+        assert same[-1] == ids[2]
+    assert repr(ids) == f"<snowflake.Array of 3: {ids[0]}, {ids[1]}, {ids[2]}>"
+
+
+def test_an_array_holds_only_what_its_layout_can_be() -> None:
+    top = array("Q", [0, 2**63])
+    assert snowflake.Array(top, DISCORD).tolist() == [0, 2**63]
+    assert snowflake.Array(array("q", [5])).tolist() == [5]
+    for data, layout, error in (
+        (top, DEFAULT, errors.FieldError),
+        (array("q", [-1]), DEFAULT, errors.FieldError),
+        (array("Q", [2**53]), JS_SAFE, errors.FieldError),
+        (array("q", [1]), DISCORD, errors.ConfigError),
+        (b"123", DEFAULT, errors.ParseError),
+        (array("d", [1.0]), DEFAULT, errors.ConfigError),
+        ([1], DEFAULT, errors.ArgumentError),
+    ):
+        with pytest.raises(error):
+            snowflake.Array(data, layout)  # type: ignore[arg-type]
+    with pytest.raises(errors.ArgumentError):
+        snowflake.Array(b"", 1)  # type: ignore[arg-type]
 
 
 def test_fill_writes_native_integers() -> None:
@@ -958,7 +1009,9 @@ def test_fill_takes_plain_bytes_too() -> None:
 
 
 def test_to_lines_writes_a_number_a_line() -> None:
-    assert snowflake.to_lines(array("Q", [0, 7, 2**64 - 1])) == b"0\n7\n18446744073709551615\n"
+    numbers = array("Q", [0, 7, 2**64 - 1])
+    assert snowflake.to_lines(numbers) == b"0\n7\n18446744073709551615\n"
+    assert snowflake.Array(numbers, DISCORD).to_lines() == b"0\n7\n18446744073709551615\n"
 
 
 def test_to_lines_of_nothing_is_nothing() -> None:

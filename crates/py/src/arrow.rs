@@ -2,7 +2,7 @@
 
 use crate::hot::{Buffer, Data, Field};
 use crate::id::Class;
-use crate::{errors, values};
+use crate::{errors, snowflake, values};
 use mintage_core::id::Id;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -10,17 +10,38 @@ use pyo3::types::PyBytes;
 use std::ffi::CString;
 use std::sync::Arc;
 
-type Encode = fn(&[u8], &mut [u8]);
-
 /// IDs that may become a column.
 pub struct Ids<'a> {
     /// The scheme's word.
     scheme: &'static str,
     data: &'a Py<PyBytes>,
-    /// Bytes and characters of an ID, and how the text of many is written.
-    size: usize,
-    text: usize,
-    encode: Encode,
+    kind: Kind,
+}
+
+/// What the items of the data are.
+#[derive(Clone, Copy)]
+enum Kind {
+    /// So many bytes, whose text has so many characters.
+    Bytes { size: usize, text: usize, encode: fn(&[u8], &mut [u8]) },
+    /// Integers of 64 bits in native order, which may be too large for signed ones.
+    Integers { signed: bool },
+}
+
+impl Kind {
+    const fn size(self) -> usize {
+        match self {
+            Self::Bytes { size, .. } => size,
+            Self::Integers { .. } => 8,
+        }
+    }
+
+    /// The most characters of a text.
+    const fn text(self) -> usize {
+        match self {
+            Self::Bytes { text, .. } => text,
+            Self::Integers { .. } => snowflake::DIGITS,
+        }
+    }
 }
 
 /// How values of any length lie in memory.
@@ -37,7 +58,10 @@ enum Width {
 /// In what a column has its values.
 #[derive(Clone, Copy)]
 enum Form {
+    /// As it lies there.
     Plain,
+    /// The same, where the integers would fit signed ones.
+    Unsigned,
     Binary(Width),
     Text(Width),
 }
@@ -50,11 +74,16 @@ const EXTENSION_DATA: &[u8] = b"ARROW:extension:metadata";
 impl<'a> Ids<'a> {
     /// The packed IDs of a class.
     pub fn of<C: Class>(scheme: &'static str, data: &'a Py<PyBytes>) -> Self {
-        Self { scheme, data, size: C::Id::SIZE, text: C::Id::TEXT, encode: C::Id::encode_many }
+        Self { scheme, data, kind: Kind::Bytes { size: C::Id::SIZE, text: C::Id::TEXT, encode: C::Id::encode_many } }
+    }
+
+    /// Snowflakes, in native order.
+    pub fn integers(signed: bool, data: &'a Py<PyBytes>) -> Self {
+        Self { scheme: "snowflake", data, kind: Kind::Integers { signed } }
     }
 
     fn count(&self, py: Python<'_>) -> usize {
-        self.data.as_bytes(py).len() / self.size
+        self.data.as_bytes(py).len() / self.kind.size()
     }
 
     /// The type in which nobody asked for another.
@@ -93,16 +122,23 @@ impl<'a> Ids<'a> {
             _ if self.count(py).saturating_mul(bytes) > i32::MAX as usize => Width::Large,
             _ => Width::Small,
         };
-        match requested.format.to_bytes() {
-            [letter @ (b'z' | b'Z')] | [letter @ b'v', b'z'] => Form::Binary(width(*letter, self.size)),
-            [letter @ (b'u' | b'U')] | [letter @ b'v', b'u'] => Form::Text(width(*letter, self.text)),
+        match (requested.format.to_bytes(), self.kind) {
+            ([letter @ (b'z' | b'Z')] | [letter @ b'v', b'z'], Kind::Bytes { size, .. }) => {
+                Form::Binary(width(*letter, size))
+            }
+            ([letter @ (b'u' | b'U')] | [letter @ b'v', b'u'], kind) => Form::Text(width(*letter, kind.text())),
+            (b"L", Kind::Integers { signed: true }) => Form::Unsigned,
             _ => Form::Plain,
         }
     }
 
     fn field(&self, form: Form, requested: Option<&Field>) -> Field {
         let format = match form {
-            Form::Plain => format!("w:{}", self.size),
+            Form::Plain => match self.kind {
+                Kind::Bytes { size, .. } => format!("w:{size}"),
+                Kind::Integers { signed } => if signed { "l" } else { "L" }.into(),
+            },
+            Form::Unsigned => "L".into(),
             Form::Binary(Width::Small) => "z".into(),
             Form::Binary(Width::Large) => "Z".into(),
             Form::Binary(Width::View) => "vz".into(),
@@ -126,72 +162,103 @@ impl<'a> Ids<'a> {
     /// Whether a name for an extension of a type is true of these.
     fn is_called(&self, form: Form, name: &[u8]) -> bool {
         match form {
-            Form::Plain if name == b"arrow.uuid" => self.size == 16,
-            Form::Plain | Form::Binary(_) => name.strip_prefix(b"mintage.") == Some(self.scheme.as_bytes()),
+            Form::Plain if name == b"arrow.uuid" => self.kind.size() == 16,
+            Form::Plain | Form::Unsigned | Form::Binary(_) => {
+                name.strip_prefix(b"mintage.") == Some(self.scheme.as_bytes())
+            }
             Form::Text(_) => false,
         }
     }
 
     fn data(&self, py: Python<'_>, form: Form) -> Data {
-        let (count, ids) = (self.count(py), self.data.as_bytes(py));
+        let (count, ids, size) = (self.count(py), self.data.as_bytes(py), self.kind.size());
         let lent = |start| Buffer::lent(py, self.data, start);
-        let text = || {
-            let mut text = vec![0; count * self.text];
-            (self.encode)(ids, &mut text);
-            Arc::new(text)
-        };
-        let buffers = match form {
-            Form::Plain => vec![Buffer::absent(), lent(0)],
-            Form::Binary(Width::View) if self.size <= INLINE => {
-                vec![Buffer::absent(), Buffer::made(inline(ids, self.size)), Buffer::made(Vec::<i64>::new())]
+        let buffers = match (form, self.kind) {
+            (Form::Plain | Form::Unsigned, _) => vec![Buffer::absent(), lent(0)],
+            (Form::Binary(Width::View), _) if size <= INLINE => {
+                let views: Vec<_> = ids.chunks_exact(size).map(inline).collect();
+                vec![Buffer::absent(), Buffer::made(views), Buffer::made(Vec::<i64>::new())]
             }
-            Form::Binary(Width::View) => viewed(ids, self.size, lent),
-            Form::Binary(width) => vec![Buffer::absent(), places(count, self.size, width), lent(0)],
-            Form::Text(Width::View) => {
-                let text = text();
-                viewed(&text, self.text, |start| Buffer::part(&text, start))
+            (Form::Binary(width), _) => laid(width, count, size, ids, |i| i * size, lent),
+            (Form::Text(width), Kind::Bytes { text: length, encode, .. }) => {
+                let mut text = vec![0; count * length];
+                encode(ids, &mut text);
+                let text = Arc::new(text);
+                laid(width, count, length, &text, |i| i * length, |start| Buffer::part(&text, start))
             }
-            Form::Text(width) => vec![Buffer::absent(), places(count, self.text, width), Buffer::part(&text(), 0)],
+            (Form::Text(width), Kind::Integers { .. }) => {
+                let (mut text, mut ends) =
+                    (Vec::with_capacity(count * snowflake::DIGITS), Vec::with_capacity(count + 1));
+                ends.push(0);
+                snowflake::decimals(ids, |number| {
+                    text.extend_from_slice(number);
+                    ends.push(text.len());
+                });
+                let text = Arc::new(text);
+                laid(width, count, snowflake::DIGITS, &text, |i| ends[i], |start| Buffer::part(&text, start))
+            }
         };
         Data::Ours(count, buffers, Vec::new())
     }
 }
 
-/// Where each of so many values begins, and the last ends.
-fn places(count: usize, size: usize, width: Width) -> Buffer {
+/// The buffers of values that lie one behind the other, each no longer than `longest`, which begin at `at(0)`, `at(1)` and so
+/// on; `part` is their memory from a place on.
+#[inline(always)]
+fn laid(
+    width: Width,
+    count: usize,
+    longest: usize,
+    values: &[u8],
+    at: impl Fn(usize) -> usize,
+    part: impl Fn(usize) -> Buffer,
+) -> Vec<Buffer> {
     match width {
-        Width::Large => Buffer::made((0..=count).map(|i| (i * size) as i64).collect::<Vec<_>>()),
-        _ => Buffer::made((0..=count).map(|i| (i * size) as i32).collect::<Vec<_>>()),
+        Width::Small => {
+            let places: Vec<_> = (0..=count).map(|i| at(i) as i32).collect();
+            return vec![Buffer::absent(), Buffer::made(places), part(0)];
+        }
+        Width::Large => {
+            let places: Vec<_> = (0..=count).map(|i| at(i) as i64).collect();
+            return vec![Buffer::absent(), Buffer::made(places), part(0)];
+        }
+        Width::View => {}
     }
+    // A place within a buffer has 32 bits, so a buffer holds so many values.
+    let most = i32::MAX as usize / longest;
+    let (mut views, mut lengths, mut parts) = (Vec::with_capacity(count), Vec::new(), Vec::new());
+    for first in (0..count).step_by(most) {
+        let (end, start) = ((first + most).min(count), at(first));
+        let (buffer, mut from) = ((parts.len() as i32).to_ne_bytes(), start);
+        views.extend((first..end).map(|i| {
+            let to = at(i + 1);
+            let value = &values[from..to];
+            let place = ((from - start) as i32).to_ne_bytes();
+            from = to;
+            if value.len() <= INLINE {
+                return inline(value);
+            }
+            let mut view = [0; 16];
+            view[..4].copy_from_slice(&(value.len() as i32).to_ne_bytes());
+            view[4..8].copy_from_slice(&value[..4]);
+            view[8..12].copy_from_slice(&buffer);
+            view[12..].copy_from_slice(&place);
+            u128::from_ne_bytes(view)
+        }));
+        parts.push(part(start));
+        lengths.push((at(end) - start) as i64);
+    }
+    let lengths = Buffer::made(lengths);
+    [Buffer::absent(), Buffer::made(views)].into_iter().chain(parts).chain([lengths]).collect()
 }
 
-/// Views that hold their values themselves.
-fn inline(values: &[u8], size: usize) -> Vec<u128> {
-    let view = |value: &[u8]| {
-        let mut view = [0; 16];
-        view[..4].copy_from_slice(&(size as i32).to_ne_bytes());
-        view[4..4 + size].copy_from_slice(value);
-        u128::from_ne_bytes(view)
-    };
-    values.chunks_exact(size).map(view).collect()
-}
-
-/// Views of values that lie in other buffers, these buffers, and their lengths.
-fn viewed(values: &[u8], size: usize, part: impl Fn(usize) -> Buffer) -> Vec<Buffer> {
-    // A place within a buffer has 32 bits.
-    let most = i32::MAX as usize / size;
-    let view = |(i, value): (usize, &[u8])| {
-        let mut view = [0; 16];
-        view[..4].copy_from_slice(&(size as i32).to_ne_bytes());
-        view[4..8].copy_from_slice(&value[..4]);
-        view[8..12].copy_from_slice(&((i / most) as i32).to_ne_bytes());
-        view[12..].copy_from_slice(&((i % most * size) as i32).to_ne_bytes());
-        u128::from_ne_bytes(view)
-    };
-    let views: Vec<_> = values.chunks_exact(size).enumerate().map(view).collect();
-    let lengths: Vec<_> = values.chunks(most * size).map(|part| part.len() as i64).collect();
-    let parts = (0..lengths.len()).map(|i| part(i * most * size));
-    [Buffer::absent(), Buffer::made(views)].into_iter().chain(parts).chain([Buffer::made(lengths.clone())]).collect()
+/// The view that holds a short value itself.
+#[inline(always)]
+fn inline(value: &[u8]) -> u128 {
+    let mut view = [0; 16];
+    view[..4].copy_from_slice(&(value.len() as i32).to_ne_bytes());
+    view[4..4 + value.len()].copy_from_slice(value);
+    u128::from_ne_bytes(view)
 }
 
 /// IDs as the one column of a table of Arrow.

@@ -238,7 +238,7 @@ pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
 /// A snowflake layout as a format of 64 bits, under a name.
 #[pyfunction]
 pub fn of_layout(layout: &Bound<'_, Layout>, name: String) -> Format {
-    Format(Declared::Elsewhere(layout.get().0.clone(), name))
+    Format(Declared::Elsewhere((*layout.get().0).clone(), name))
 }
 
 /// A snowflake layout of its name, or of its text: ``time:41 node:10 sequence:12 @1735689600000 1ms``. ``None`` if it is
@@ -247,7 +247,7 @@ pub fn of_layout(layout: &Bound<'_, Layout>, name: String) -> Format {
 /// :raises ConfigError: ``config.layout``: it declares fields that do not fit.
 #[pyfunction]
 pub fn read_layout(text: &str) -> PyResult<Option<Layout>> {
-    Ok(snowflake::Layout::read(text).map_err(errors::value)?.map(Layout))
+    Ok(snowflake::Layout::read(text).map_err(errors::value)?.map(Layout::of))
 }
 
 /// The text of a snowflake layout.

@@ -98,22 +98,28 @@ pub fn pydantic<'py>(
 
 /// What lies at an index or in a slice of packed IDs.
 pub fn item<'py, C: Class>(ids: &[u8], index: &Bound<'py, PyAny>) -> PyResult<Item<'py, C>> {
-    let (size, count) = (C::Id::SIZE, ids.len() / C::Id::SIZE);
-    let Ok(slice) = index.cast::<PySlice>() else { return values::index(index, count).map(|i| Item::One(at(ids, i))) };
-    let range = slice.indices(count as isize)?;
-    PyBytes::new_with(index.py(), range.slicelength * size, |out| {
+    let count = ids.len() / C::Id::SIZE;
+    match index.cast::<PySlice>() {
+        Ok(slice) => sliced(ids, C::Id::SIZE, slice).map(Item::Many),
+        Err(_) => values::index(index, count).map(|i| Item::One(at(ids, i))),
+    }
+}
+
+/// What lies in a slice of packed items of a size.
+pub fn sliced<'py>(items: &[u8], size: usize, slice: &Bound<'py, PySlice>) -> PyResult<Bound<'py, PyBytes>> {
+    let range = slice.indices((items.len() / size) as isize)?;
+    PyBytes::new_with(slice.py(), range.slicelength * size, |out| {
         let start = range.start as usize * size;
         if range.step == 1 {
-            out.copy_from_slice(&ids[start..][..out.len()]);
+            out.copy_from_slice(&items[start..][..out.len()]);
         } else {
-            for (i, id) in out.chunks_exact_mut(size).enumerate() {
+            for (i, item) in out.chunks_exact_mut(size).enumerate() {
                 let at = (range.start + i as isize * range.step) as usize * size;
-                id.copy_from_slice(&ids[at..][..size]);
+                item.copy_from_slice(&items[at..][..size]);
             }
         }
         Ok(())
     })
-    .map(Item::Many)
 }
 
 /// A list of packed IDs.

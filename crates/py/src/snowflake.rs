@@ -1,19 +1,21 @@
-//! `mintage.snowflake`: layouts and generators. IDs are plain ints.
+//! `mintage.snowflake`: layouts and generators. IDs are plain ints, many of them an array.
 
 use crate::clock::Patience;
 use crate::generator::{self, Seat, Seated, generator};
 use crate::leases::{Subject, Terms};
 use crate::values::Defaulted;
-use crate::{errors, hot, values};
+use crate::{arrow, errors, hot, id, values};
 use mintage_core::advice;
 use mintage_core::counting::{Counting, OnExhausted, OnRollback, Rules};
 use mintage_core::error::Error;
 use mintage_core::schemes::snowflake::{self as scheme, Stamp};
 use mintage_core::step::{Refusal, Run};
 use pyo3::prelude::*;
+use pyo3::pyclass::CompareOp;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBytes, PyDateTime, PyDict, PyType};
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use pyo3::types::{PyBytes, PyDateTime, PyDict, PyList, PyMemoryView, PySlice, PyType};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 /// How the 64 bits of an ID are laid out.
 ///
@@ -27,9 +29,19 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 /// :raises ConfigError: ``config.layout``.
 #[pyclass(frozen, eq, hash, module = "mintage.snowflake")]
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub struct Layout(pub(crate) scheme::Layout);
+pub struct Layout(pub(crate) Arc<scheme::Layout>);
 
 impl Layout {
+    /// The class's object.
+    pub fn of(layout: scheme::Layout) -> Self {
+        Self(Arc::new(layout))
+    }
+
+    /// The largest ID.
+    fn max(&self) -> u64 {
+        u64::MAX >> (64 - self.0.bits())
+    }
+
     fn declaration(&self) -> String {
         self.0.declaration()
     }
@@ -53,7 +65,7 @@ impl Layout {
             let outside = |value| wrong(format!("unit_ms {value} is outside 1..{}", u32::MAX));
             values::bounded(unit, "unit_ms", 1, u32::MAX.into(), outside).map(|n| n as u32)
         })?;
-        scheme::Layout::declare(&text, epoch, unit).map(Self).map_err(errors::value)
+        scheme::Layout::declare(&text, epoch, unit).map(Self::of).map_err(errors::value)
     }
 
     /// A layout that is enough for a need, and what each of its widths buys: the finest tick that fits, and what is left of the
@@ -210,7 +222,7 @@ impl Advice {
     /// The layout.
     #[getter]
     fn layout(&self) -> Layout {
-        Layout(self.0.layout.clone())
+        Layout::of(self.0.layout.clone())
     }
 
     /// Every field, high to low: its name, its bits, and what they buy.
@@ -358,13 +370,7 @@ generator! {
         on_exhausted: Defaulted<'_>,
         keywords: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
-        let layout = match layout {
-            Some(layout) => {
-                let expected = |_| errors::argument("layout", "a snowflake.Layout", layout);
-                layout.cast::<Layout>().map_err(expected)?.get().clone()
-            }
-            None => declared(0)?,
-        };
+        let layout = chosen(layout)?;
         let given = node.map(|node| values::node(node, "node", layout.0.max_node())).transpose()?;
         let rollbacks = [("advance", OnRollback::Advance), ("wait", OnRollback::Wait), ("raise", OnRollback::Raise)];
         let exhaustions =
@@ -425,16 +431,14 @@ generator! {
         layout.compose(time.floor_ms(), this.node.load(Ordering::Relaxed), sequence.into()).map_err(errors::value)
     }
 
-    /// Mints ``n`` IDs, 0 to 2^31 - 1, into one ``array.array("Q")``.
+    /// Mints ``n`` IDs, 0 to 2^31 - 1, into one :class:`Array`.
     ///
     /// :raises ArgumentError: ``n`` is not an int.
     /// :raises FieldError: ``field.range``.
     /// :raises GenerationError: as :meth:`new`.
     #[pyo3(signature = (n))]
-    fn batch<'py>(slf: &Bound<'py, Self>, n: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        static ARRAY: PyOnceLock<Py<PyType>> = PyOnceLock::new();
-        let py = slf.py();
-        ARRAY.import(py, "array", "array")?.call1(("Q", generator::batch(slf, n, 0)?))
+    fn batch(slf: &Bound<'_, Self>, n: &Bound<'_, PyAny>) -> PyResult<Array> {
+        Ok(Array { data: generator::batch(slf, n, 0)?.unbind(), layout: slf.get().layout.clone() })
     }
 
     /// Fills a writable buffer with IDs, 8 bytes each in native order, and returns how many.
@@ -469,8 +473,15 @@ generator! {
     }
 }
 
+/// The layout that was given, or the usual one.
+fn chosen(layout: Option<&Bound<'_, PyAny>>) -> PyResult<Layout> {
+    let Some(layout) = layout else { return declared(0) };
+    let expected = |_| errors::argument("layout", "a snowflake.Layout", layout);
+    Ok(layout.cast::<Layout>().map_err(expected)?.get().clone())
+}
+
 fn declared(index: usize) -> PyResult<Layout> {
-    Ok(Layout(scheme::Layout::of(&scheme::FORMATS[index])))
+    Ok(Layout::of(scheme::Layout::of(&scheme::FORMATS[index])))
 }
 
 /// The node number that the Java class of the callicoder article derives from a host's MAC addresses, 0 to 1023.
@@ -493,6 +504,221 @@ pub fn node_from_macs(macs: &Bound<'_, PyAny>) -> PyResult<u16> {
     scheme::node_from_macs(&texts).map_err(errors::value)
 }
 
+/// IDs of one layout in one contiguous, read-only buffer: 8 bytes each, in native order.
+///
+/// Array(data=b"", /, layout=DEFAULT)
+///
+/// Indexing gives an int, slicing an Array. The buffer protocol gives unsigned integers of 64 bits, format ``Q``, so
+/// ``memoryview(array)`` and ``numpy.asarray(array)`` copy nothing. An Array equals another of the same integers, and an
+/// ``array.array("Q")`` of them.
+///
+/// ``data`` holds unsigned integers of 64 bits (``array.array("Q")``, numpy's uint64), bytes, or, for a layout of fewer than 64
+/// bits, signed integers of 64 bits.
+///
+/// :raises ArgumentError: ``data`` has no buffer, ``layout`` is no Layout.
+/// :raises ConfigError: ``config.buffer``: other items, or not contiguous.
+/// :raises ParseError: ``parse.length``: not a whole number of IDs.
+/// :raises FieldError: ``field.range``: an ID that is wider than the layout.
+#[pyclass(frozen, sequence, module = "mintage.snowflake")]
+pub struct Array {
+    data: Py<PyBytes>,
+    layout: Layout,
+}
+
+impl hot::Lends for Array {
+    fn bytes(&self) -> &Py<PyBytes> {
+        &self.data
+    }
+
+    fn lender<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        PyMemoryView::from(self.data.bind(py))?.call_method1("cast", ("Q",))
+    }
+}
+
+impl Array {
+    fn ids<'py>(&'py self, py: Python<'py>) -> &'py [[u8; 8]] {
+        self.data.as_bytes(py).as_chunks().0
+    }
+
+    fn column(&self) -> arrow::Ids<'_> {
+        arrow::Ids::integers(self.layout.0.bits() < 64, &self.data)
+    }
+}
+
+#[pymethods]
+impl Array {
+    /// Bytes of one ID.
+    #[classattr]
+    const SIZE: usize = 8;
+
+    #[new]
+    #[pyo3(signature = (data = Defaulted::OUT, /, layout = None), text_signature = "(data=b'', /, layout=...)")]
+    fn py_new(py: Python<'_>, data: Defaulted<'_>, layout: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
+        let layout = chosen(layout)?;
+        let items = hot::Items::Words { signed: layout.0.bits() < 64 };
+        let data = data.given().map_or_else(|| Ok(Vec::new()), |data| values::bytes(data, "data", items))?;
+        values::whole(data.len(), 8, "data", "bytes")?;
+        let max = layout.max();
+        if let Some(id) = data.as_chunks().0.iter().map(|id| u64::from_ne_bytes(*id)).find(|&id| id > max) {
+            let (field, value) = ("ID".into(), id.to_string());
+            return Err(errors::value(Error::Range { field, value, min: 0, max: max.into() }));
+        }
+        Ok(Self { data: PyBytes::new(py, &data).unbind(), layout })
+    }
+
+    /// The layout.
+    #[getter]
+    fn layout(&self) -> Layout {
+        self.layout.clone()
+    }
+
+    /// The decimal text of all IDs, one a line, as ASCII bytes.
+    fn to_lines<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        lines(py, self.data.as_bytes(py))
+    }
+
+    /// A list of the IDs.
+    fn tolist<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        PyList::new(py, self.ids(py).iter().map(|id| u64::from_ne_bytes(*id)))
+    }
+
+    /// The bytes of all IDs, in native order.
+    fn tobytes(&self, py: Python<'_>) -> Py<PyBytes> {
+        self.data.clone_ref(py)
+    }
+
+    fn __len__(&self, py: Python<'_>) -> usize {
+        self.ids(py).len()
+    }
+
+    fn __getitem__<'py>(&self, index: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let py = index.py();
+        if let Ok(slice) = index.cast::<PySlice>() {
+            let data = id::sliced(self.data.as_bytes(py), 8, slice)?.unbind();
+            return Ok(Bound::new(py, Self { data, layout: self.layout.clone() })?.into_any());
+        }
+        let ids = self.ids(py);
+        Ok(u64::from_ne_bytes(ids[values::index(index, ids.len())?]).into_pyobject(py)?.into_any())
+    }
+
+    fn __iter__(slf: &Bound<'_, Self>) -> ArrayIterator {
+        ArrayIterator { array: slf.clone().unbind(), next: AtomicUsize::new(0) }
+    }
+
+    fn __contains__(&self, py: Python<'_>, value: &Bound<'_, PyAny>) -> bool {
+        value.extract::<u64>().is_ok_and(|id| self.ids(py).contains(&id.to_ne_bytes()))
+    }
+
+    fn __richcmp__(&self, other: &Bound<'_, PyAny>, op: CompareOp) -> PyResult<Py<PyAny>> {
+        static PLAIN: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+        let py = other.py();
+        let (own, words) = (self.data.as_bytes(py), hot::Items::Words { signed: false });
+        let equal = match other.cast::<Self>() {
+            Ok(other) => other.get().data.as_bytes(py) == own,
+            Err(_) if other.is_instance(PLAIN.import(py, "array", "array")?)? => {
+                values::bytes(other, "other", words).is_ok_and(|other| other == own)
+            }
+            Err(_) => return Ok(py.NotImplemented()),
+        };
+        Ok(match op {
+            CompareOp::Eq => equal.into_pyobject(py)?.to_owned().into_any().unbind(),
+            CompareOp::Ne => (!equal).into_pyobject(py)?.to_owned().into_any().unbind(),
+            _ => py.NotImplemented(),
+        })
+    }
+
+    fn __hash__(&self, py: Python<'_>) -> PyResult<isize> {
+        self.data.bind(py).hash()
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> (Bound<'py, PyType>, (Py<PyBytes>, Layout)) {
+        let this = slf.get();
+        (slf.get_type(), (this.data.clone_ref(slf.py()), this.layout.clone()))
+    }
+
+    /// The type of these IDs as a column of Arrow, in a capsule: signed integers of 64 bits, unsigned for a layout of 64.
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.column().schema(py)
+    }
+
+    /// The IDs as a column of Arrow: the capsules of its type and of its values, which are not copied.
+    ///
+    /// ``requested_schema``, a capsule as well, may ask for unsigned integers, or text of any kind.
+    ///
+    /// :raises ArgumentError: ``requested_schema`` is no such capsule.
+    /// :raises ValueError: it was used up before.
+    #[pyo3(signature = (requested_schema = None))]
+    fn __arrow_c_array__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+        self.column().array(py, requested_schema)
+    }
+
+    /// The same as a stream of one piece, for consumers that take nothing else.
+    ///
+    /// :raises ArgumentError: ``requested_schema`` is no such capsule.
+    /// :raises ValueError: it was used up before.
+    #[pyo3(signature = (requested_schema = None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.column().stream(py, requested_schema)
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> String {
+        let ids = self.ids(py);
+        let shown: Vec<_> = ids.iter().take(3).map(|id| u64::from_ne_bytes(*id).to_string()).collect();
+        let more = if ids.len() > 3 { ", …" } else { "" };
+        format!("<snowflake.Array of {}: {}{more}>", ids.len(), shown.join(", "))
+    }
+}
+
+/// Walks an Array.
+#[pyclass(frozen, module = "mintage.snowflake")]
+pub struct ArrayIterator {
+    array: Py<Array>,
+    next: AtomicUsize,
+}
+
+#[pymethods]
+impl ArrayIterator {
+    fn __iter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    fn __next__(&self, py: Python<'_>) -> Option<u64> {
+        let at = self.next.load(Ordering::Relaxed);
+        self.array.get().ids(py).get(at).map(|id| {
+            self.next.store(at + 1, Ordering::Relaxed);
+            u64::from_ne_bytes(*id)
+        })
+    }
+}
+
+/// The most digits of an ID.
+pub const DIGITS: usize = 20;
+
+/// Calls `use_it` with the decimal text of each of packed IDs.
+pub fn decimals(ids: &[u8], mut use_it: impl FnMut(&[u8])) {
+    let mut decimal = itoa::Buffer::new();
+    for id in ids.as_chunks::<8>().0 {
+        use_it(decimal.format(u64::from_ne_bytes(*id)).as_bytes());
+    }
+}
+
+fn lines<'py>(py: Python<'py>, ids: &[u8]) -> Bound<'py, PyBytes> {
+    let mut lines = Vec::with_capacity(ids.len() / 8 * DIGITS);
+    decimals(ids, |text| {
+        lines.extend_from_slice(text);
+        lines.push(b'\n');
+    });
+    PyBytes::new(py, &lines)
+}
+
 /// The decimal text of IDs of 8 bytes each in native order, one a line, as ASCII bytes; signed ones are taken as unsigned.
 ///
 /// :raises ArgumentError: ``ids`` has no buffer.
@@ -503,18 +729,14 @@ pub fn node_from_macs(macs: &Bound<'_, PyAny>) -> PyResult<u16> {
 pub fn to_lines<'py>(ids: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
     let bytes = values::bytes(ids, "ids", hot::Items::Words { signed: true })?;
     values::whole(bytes.len(), 8, "ids", "bytes")?;
-    let mut lines = Vec::with_capacity(bytes.len() / 8 * 20);
-    let mut decimal = itoa::Buffer::new();
-    for id in bytes.as_chunks::<8>().0 {
-        lines.extend_from_slice(decimal.format(u64::from_ne_bytes(*id)).as_bytes());
-        lines.push(b'\n');
-    }
-    Ok(PyBytes::new(ids.py(), &lines))
+    Ok(lines(ids.py(), &bytes))
 }
 
 /// Puts the classes and functions into the module.
 pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Advice>()?;
+    module.add_class::<Array>()?;
+    module.add_class::<ArrayIterator>()?;
     module.add_class::<Layout>()?;
     module.add_class::<Parts>()?;
     module.add_class::<Generator>()?;
@@ -523,6 +745,7 @@ pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     for (index, format) in scheme::FORMATS.iter().enumerate() {
         module.add(format.layout.unwrap_or_default().to_ascii_uppercase(), declared(index)?)?;
     }
-    module.add("JS_SAFE", Layout(scheme::Layout::of(&scheme::JS_SAFE)))?;
+    module.add("JS_SAFE", Layout::of(scheme::Layout::of(&scheme::JS_SAFE)))?;
+    hot::install_array::<Array>(module.py());
     generator::install::<Generator>(module.py(), "node=None, *, layout=..., on_rollback='advance', on_exhausted='wait'")
 }

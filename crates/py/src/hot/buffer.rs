@@ -198,13 +198,26 @@ pub fn transform<T>(
 pub trait Lends: PyClass<Frozen = True> + PyTypeInfo + Sync {
     /// Those bytes.
     fn bytes(&self) -> &Py<PyBytes>;
+
+    /// The object whose buffer is the array's: the bytes, or a view of them as other items.
+    fn lender<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        Ok(self.bytes().bind(py).clone().into_any())
+    }
 }
 
 unsafe extern "C" fn get_buffer<A: Lends>(array: *mut ffi::PyObject, view: *mut ffi::Py_buffer, flags: c_int) -> c_int {
-    // SAFETY: the slot of class A, called with the GIL held; the view keeps the bytes alive by its own reference.
+    // SAFETY: the slot of class A, called with the GIL held; the view keeps the lender alive by its own reference, and has none
+    // where there is an error.
     unsafe {
-        let array = Borrowed::from_ptr(Python::assume_attached(), array).cast_unchecked::<A>();
-        ffi::PyObject_GetBuffer(array.get().bytes().as_ptr(), view, flags)
+        let py = Python::assume_attached();
+        match Borrowed::from_ptr(py, array).cast_unchecked::<A>().get().lender(py) {
+            Ok(lender) => ffi::PyObject_GetBuffer(lender.as_ptr(), view, flags),
+            Err(error) => {
+                error.restore(py);
+                (*view).obj = std::ptr::null_mut();
+                -1
+            }
+        }
     }
 }
 
