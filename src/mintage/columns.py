@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any, Literal
 
 from mintage._core.arrow import Column
-
-if TYPE_CHECKING:
-    from mintage._core.arrow import _Exportable, _Type
 
 __all__ = ["Column", "column"]
 
 
-def column(ids: _Exportable, name: str = "id", *, type: _Type | None = None) -> Column:
+def column(
+    ids: Any,
+    name: str = "id",
+    *,
+    type: Literal["binary", "large_binary", "binary_view", "string", "large_string", "string_view"] | None = None,
+) -> Column:
     """A table of one column, as Arrow's PyCapsule interface describes it: pyarrow, Polars, pandas and DuckDB take it.
 
     >>> from mintage import column, sno
