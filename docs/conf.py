@@ -30,6 +30,8 @@ nitpick_ignore_regex = [
     # Type variables, and protocols that nobody needs by name.
     (r"py:.*", r"mintage\.\w+\.(T|_Source)|mintage\.ext\.cattrs\.C"),
     (r"py:.*", r"click\..*"),
+    # What SQLAlchemy and drivers call their own.
+    (r"py:.*", r"(sqlalchemy|psycopg)\..*|AdaptContext|ColumnElement|_CT"),
     # Engines of columns, and the aliases of mintage.ext.columns, which its page explains.
     (r"py:.*", r"(pyarrow|pa|pandas|pd|polars|pl|_?duckdb|pyspark)\..*|DataFrame|Scheme|Dialect"),
 ]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import sqlite3
 from contextlib import closing
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 from uuid import UUID, uuid4
@@ -358,3 +360,26 @@ def test_a_wrong_load_is_refused(driver: str) -> None:
 
 def test_what_is_cast_is_what_is_stored() -> None:
     assert WRITERS["uuid"](ulid.ID.from_int(5)) == cast(ulid.ID.from_int(5), UUID) == UUID(int=5)
+
+
+# ---------------------------------------------------------------------------------------------------------------- docs
+
+
+def snippet(marker: str) -> str:
+    """The block of the documentation that has these words."""
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "databases.md").read_text(encoding="utf-8")
+    [found] = [block for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if marker in block]
+    return str(found)
+
+
+@pytest.mark.parametrize("marker", ["psycopg.connect", "psycopg2.connect", "asyncpg.create_pool"])
+def test_the_documentation_of_a_driver_runs(marker: str, postgresql: PostgreSQL) -> None:
+    source = snippet(marker).replace("postgresql://localhost/shop", postgresql.url)
+    assert postgresql.url in source
+    exec(source, {})
+
+
+def test_the_documentation_of_pymysql_runs(mariadb: MariaDB, monkeypatch: pytest.MonkeyPatch) -> None:
+    ready = mariadb_connection(mariadb)
+    monkeypatch.setattr(pymysql, "connect", lambda **_: ready)
+    exec(snippet("pymysql.connect"), {})

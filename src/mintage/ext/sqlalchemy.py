@@ -315,7 +315,7 @@ class SnowflakeType(IDType[int]):
     in MySQL and MariaDB, ``NUMERIC(20)`` in PostgreSQL and others, and in SQLite, whose integers have 63 bits and a
     sign, text of 20 digits. The database never counts this column up: it has ``autoincrement=False``.
 
-    :param layout: or its text: the name of a known one, or fields as :meth:`__repr__` writes them.
+    :param layout: or its text: the name of a known one, or fields as ``repr`` of this type writes them.
     :raises ConfigError: ``config.layout``: the text is of no layout.
     """
 
