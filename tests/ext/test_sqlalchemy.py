@@ -6,7 +6,7 @@ import asyncio
 import pickle
 import random
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, assert_type, get_args
 from uuid import UUID
 
 import pytest
@@ -22,6 +22,7 @@ from sqlalchemy import (
     MetaData,
     String,
     Table,
+    TypeCoerce,
     any_,
     cast,
     func,
@@ -29,6 +30,7 @@ from sqlalchemy import (
     literal,
     select,
     text,
+    type_coerce,
 )
 from sqlalchemy.dialects import mssql, mysql, oracle, postgresql, sqlite
 from sqlalchemy.exc import CompileError, IntegrityError, StatementError
@@ -103,6 +105,13 @@ def test_every_scheme_has_a_type(name: str) -> None:
     assert made.__name__ in ids.__all__
     # The metaclass of nobody: only what the class itself says counts for the cache.
     assert made.__dict__["cache_ok"] is True
+
+
+def test_type_checkers_see_what_a_column_holds() -> None:
+    assert_type(type_coerce(1, SnoType()), TypeCoerce[sno.ID])
+    assert_type(type_coerce(1, UUIDType("text")), TypeCoerce[uuid.ID])
+    assert_type(type_coerce(1, SnowflakeType()), TypeCoerce[int])
+    assert_type(type_coerce(1, ids.NanoIDType()), TypeCoerce[str])
 
 
 @each
