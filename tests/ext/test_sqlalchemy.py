@@ -320,7 +320,7 @@ def test_keys_of_every_form_are_matched_to_what_returns(driver: str, engine: Eng
 def test_sqlalchemy_11160_text_is_refused_before_it_cannot_be_matched(driver: str, engine: Engine) -> None:
     Base.metadata.create_all(engine)
     with Session(engine) as session:
-        session.add_all([Order(id=str(sno.new())), Order()])
+        session.add_all([Order(id=str(sno.new())), Order(id=str(sno.new()))])
         with pytest.raises(StatementError, match=r"SnoType\(\) takes sno.ID, not str: sno.ID.parse") as caught:
             session.flush()
         assert isinstance(caught.value.orig, ArgumentError)
