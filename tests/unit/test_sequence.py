@@ -358,3 +358,18 @@ def test_a_segment_that_arrives_while_it_is_closed_is_given_back_too() -> None:
     store.go.set()
     closing.join(60)
     assert [record.high_water for record in store.list_namespaces()] == [1]
+
+
+@pytest.mark.parametrize(("start", "step"), [(100, -5), (-1, -1), (0, -(2**31)), (7, 3)])
+def test_identities_of_any_step_are_a_map_of_the_integers_of_a_namespace(start: int, step: int) -> None:
+    store = MemoryStore()
+    store.create_namespace("down", start=0)
+    taken: list[int] = []
+    for _ in range(3):
+        row = Sequence("down", store).reserve(4)
+        # As a range, so that a block of rows costs no more than its ends.
+        mapped = range(start + row.start * step, start + row.stop * step, step)
+        assert len(mapped) == 4
+        taken += mapped
+    assert taken == [start + k * step for k in range(12)]
+    assert len(set(taken)) == 12
