@@ -578,6 +578,13 @@ def test_times_are_within_their_bounds(kind: Kind) -> None:
     assert time_of(find(ids(kind.name, min_time=THEN), lambda _: True, settings=settings(max_examples=10))) == THEN
 
 
+@pytest.mark.parametrize("first", ["hypothesis", "mintage.ext.hypothesis"])
+def test_either_can_be_imported_first(first: str) -> None:
+    """Hypothesis loads whoever has strategies while it is imported itself."""
+    program = f"import {first}, hypothesis.strategies as st, mintage.sno; st.from_type(mintage.sno.ID).validate()"
+    subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)
+
+
 @given(ids("sno", meta=7, partition=st.sampled_from([3, 5])))
 def test_fields_are_chosen_by_name(one: sno.ID) -> None:
     assert one.meta == 7

@@ -18,6 +18,21 @@ from mintage.extras import missing
 from mintage.formats import stamp, utc
 from mintage.schemes import NAMES, listed
 
+
+def register() -> None:
+    """Has ``st.from_type`` know the classes of IDs; Hypothesis calls it."""
+    from hypothesis import strategies
+
+    for name, kind in KINDS.items():
+        if kind.size and not kind.layout:
+            strategies.register_type_strategy(kind.python, partial(_usual, name))
+
+
+def _usual(name: str, _: type) -> SearchStrategy[Any]:
+    return ids(name)
+
+
+# Below what Hypothesis calls while it is imported.
 try:
     from hypothesis import strategies as st
 except ModuleNotFoundError as error:
@@ -200,14 +215,3 @@ def _base36(number: int) -> str:
         number, digit = divmod(number, 36)
         written = _DIGITS[digit] + written
     return written
-
-
-def register() -> None:
-    """Has ``st.from_type`` know the classes of IDs; Hypothesis calls it."""
-    for name, kind in KINDS.items():
-        if kind.size and not kind.layout:
-            st.register_type_strategy(kind.python, partial(_usual, name))
-
-
-def _usual(name: str, _: type) -> SearchStrategy[Any]:
-    return ids(name)
