@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import pytest
@@ -10,6 +13,9 @@ import pytest
 from mintage import snowflake
 from mintage.errors import MintError
 from mintage.ext.kinds import KINDS, Kind, kind_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 each = pytest.mark.parametrize("kind", KINDS.values(), ids=list(KINDS))
 
@@ -59,3 +65,10 @@ def test_a_layout_has_a_kind_of_its_own() -> None:
     assert kind.read(str(kind.max)) == kind.max
     with pytest.raises(MintError):
         kind.read(kind.max + 1)
+
+
+@each
+def test_who_leases_a_number_by_itself_says_so(kind: Kind, tmp_path: Path) -> None:
+    script = f"from mintage import {kind.name}; {kind.name}.new()"
+    subprocess.run([sys.executable, "-c", script], env={**os.environ, "MINTAGE_HOME": str(tmp_path)}, check=True)
+    assert any(tmp_path.iterdir()) == kind.scheme.leases

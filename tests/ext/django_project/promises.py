@@ -855,6 +855,7 @@ def test_the_schema_says_what_ids_look_like(api, capsys):
     assert order["public"] == {**rest.schema(KINDS["ulid"]), "nullable": True}
     snowflakes = rest.schema(KINDS["snowflake"])
     assert snowflakes["type"] == "string"
+    assert snowflakes["pattern"] == f"^{KINDS['snowflake'].format.pattern}$"
     assert order["buyer"] == {**snowflakes, "nullable": True}
     assert order["tags"]["items"] == snowflakes
     assert parts["User"]["properties"]["id"] == {**snowflakes, "readOnly": True}

@@ -118,17 +118,13 @@ def lookup_regex(scheme: str) -> str:
 
     :raises KeyError: there is no such scheme.
     """
-    return _pattern(KINDS[scheme]).removeprefix("^").removesuffix("$")
-
-
-def _pattern(kind: Kind) -> str:
-    found: str = getattr(kind.format, "pattern", "^[0-9A-Za-z_-]+$")
-    return found
+    return KINDS[scheme].format.pattern
 
 
 def schema(kind: Kind) -> dict[str, Any]:
     """The schema of the text of such IDs, as OpenAPI has it."""
-    return {"type": "string", "format": "int64" if kind.layout else kind.name, "pattern": _pattern(kind)}
+    pattern = f"^{kind.format.pattern}$"
+    return {"type": "string", "format": "int64" if kind.layout else kind.name, "pattern": pattern}
 
 
 def register() -> None:

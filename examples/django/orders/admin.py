@@ -1,0 +1,23 @@
+from django.contrib import admin
+from django.contrib.auth.admin import UserAdmin
+
+from mintage.ext.django.admin import MintedAtMixin, MintedFilter
+
+from .models import Event, Order, User
+
+admin.site.register(User, UserAdmin)
+
+
+class Events(admin.TabularInline):
+    model = Event
+    extra = 0
+
+
+@admin.register(Order)
+class Orders(MintedAtMixin, admin.ModelAdmin):
+    list_display = ["id", "title", "buyer", "minted_at"]
+    list_filter = [("id", MintedFilter)]
+    search_fields = ["id", "title"]
+    readonly_fields = ["minted_at"]
+    raw_id_fields = ["buyer"]
+    inlines = [Events]
