@@ -26,11 +26,11 @@ class Writer:
     """A writer of identity columns, after the draft: it creates, reserves and drops, and gives nothing back."""
 
     def __init__(self, url: str, key: str = "") -> None:
-        headers = {"Authorization": f"Bearer {key}"} if key else {}
-        self._http = httpx.Client(base_url=url + TABLE, headers=headers, timeout=30)
+        self._url = url + TABLE
+        self._headers = {"Authorization": f"Bearer {key}"} if key else {}
 
     def ask(self, method: str, path: str, body: Any) -> Any:
-        answer = self._http.request(method, path, json=body)
+        answer = httpx.request(method, self._url + path, json=body, headers=self._headers, timeout=30)
         if answer.is_success:
             return answer.json()
         error = answer.json()["error"]
