@@ -30,6 +30,7 @@ nitpick_ignore_regex = [
     # Type variables, and protocols that nobody needs by name.
     (r"py:.*", r"mintage\.\w+\.(T|_Source)|mintage\.ext\.cattrs\.C"),
     (r"py:.*", r"click\..*"),
+    (r"py:.*", r"SearchStrategy"),
     # What SQLAlchemy and drivers call their own.
     (r"py:.*", r"(sqlalchemy|psycopg)\..*|AdaptContext|ColumnElement|_CT"),
     # Engines of columns, and the aliases of mintage.ext.columns, which its page explains.

@@ -117,7 +117,7 @@ def _shifted(value: int, low: int) -> int:
 
 
 def _of_number(kind: Kind, number: int) -> Any:
-    return kind.python.from_bytes(number.to_bytes(kind.size or 0, "big"))  # type: ignore[attr-defined]
+    return kind.python.from_bytes(number.to_bytes(kind.size or 0, "big"))
 
 
 @cache
