@@ -278,6 +278,13 @@ def test_a_new_row_is_one_statement(row):
     ]
 
 
+def test_a_new_instance_is_not_looked_for_before_it_is_inserted():
+    for new in (Tag(name="inserted"), Order(), Tweet()):
+        with CaptureQueriesContext(connection) as queries:
+            new.save()
+        assert [each["sql"].split()[0] for each in queries if each["sql"][:6] in ("INSERT", "UPDATE")] == ["INSERT"]
+
+
 @each
 def test_one_id_is_one_row(row):
     id = row.objects.create(other=kind_of(row).mint())
