@@ -278,6 +278,7 @@ def test_every_code_in_the_sources_is_in_the_catalogue() -> None:
 def test_every_dotted_word_in_the_rust_sources_is_a_code_or_a_module() -> None:
     rust = "".join(path.read_text(encoding="utf-8") for path in SOURCES if path.suffix == ".rs")
     words = set(re.findall(r'"([a-z]+\.[a-z_]+)"', rust))
+    words -= {"arrow.uuid"}  # Arrow's name for a type
     assert {word for word in words if not word.startswith("mintage.")} <= CATALOGUE.keys()
 
 

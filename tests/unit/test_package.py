@@ -195,6 +195,7 @@ def test_the_package_says_that_it_is_typed() -> None:
     assert (package / "py.typed").is_file()
     assert {path.name for path in (package / "_core").glob("*.pyi")} == {
         "__init__.pyi",
+        "arrow.pyi",
         "cuid.pyi",
         "cuid2.pyi",
         "formats.pyi",
