@@ -180,7 +180,7 @@ SCHEMES: Final = {
             "V1StGXR8_Z5jdHi6B-myT",
             (
                 Option("size", "how many characters (default: 21)", "N"),
-                Option("alphabet", "the characters, each once (default: A-Za-z0-9_-)", "CHARACTERS", ()),
+                Option("alphabet", "the characters, each once (default: the 64 of URLs)", "CHARACTERS", ()),
             ),
             is_text=True,
         ),
