@@ -1,6 +1,6 @@
 //! Arrays as columns of Arrow: of the type that suits them, or another in which a consumer asks for the same values.
 
-use crate::hot::{Buffer, Data, Field};
+use crate::hot::{Buffer, Data, Field, room};
 use crate::id::Class;
 use crate::{errors, snowflake, values};
 use mintage_core::id::Id;
@@ -176,12 +176,19 @@ impl<'a> Ids<'a> {
         let buffers = match (form, self.kind) {
             (Form::Plain | Form::Unsigned, _) => vec![Buffer::absent(), lent(0)],
             (Form::Binary(Width::View), _) if size <= INLINE => {
-                let views: Vec<_> = ids.chunks_exact(size).map(inline).collect();
+                let mut views = room(count);
+                // Copies of a size that is known are moves between registers.
+                match size {
+                    10 => views.extend(ids.as_chunks::<10>().0.iter().map(|id| inline(id))),
+                    12 => views.extend(ids.as_chunks::<12>().0.iter().map(|id| inline(id))),
+                    _ => views.extend(ids.chunks_exact(size).map(inline)),
+                }
                 vec![Buffer::absent(), Buffer::made(views), Buffer::made(Vec::<i64>::new())]
             }
             (Form::Binary(width), _) => laid(width, count, size, ids, |i| i * size, lent),
             (Form::Text(width), Kind::Bytes { text: length, encode, .. }) => {
-                let mut text = vec![0; count * length];
+                let mut text = room(count * length);
+                text.resize(count * length, 0);
                 encode(ids, &mut text);
                 let text = Arc::new(text);
                 laid(width, count, length, &text, |i| i * length, |start| Buffer::part(&text, start))
@@ -215,18 +222,20 @@ fn laid(
 ) -> Vec<Buffer> {
     match width {
         Width::Small => {
-            let places: Vec<_> = (0..=count).map(|i| at(i) as i32).collect();
+            let mut places = room(count + 1);
+            places.extend((0..=count).map(|i| at(i) as i32));
             return vec![Buffer::absent(), Buffer::made(places), part(0)];
         }
         Width::Large => {
-            let places: Vec<_> = (0..=count).map(|i| at(i) as i64).collect();
+            let mut places = room(count + 1);
+            places.extend((0..=count).map(|i| at(i) as i64));
             return vec![Buffer::absent(), Buffer::made(places), part(0)];
         }
         Width::View => {}
     }
     // A place within a buffer has 32 bits, so a buffer holds so many values.
     let most = i32::MAX as usize / longest;
-    let (mut views, mut lengths, mut parts) = (Vec::with_capacity(count), Vec::new(), Vec::new());
+    let (mut views, mut lengths, mut parts) = (room(count), Vec::new(), Vec::new());
     for first in (0..count).step_by(most) {
         let (end, start) = ((first + most).min(count), at(first));
         let (buffer, mut from) = ((parts.len() as i32).to_ne_bytes(), start);

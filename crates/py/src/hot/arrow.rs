@@ -263,6 +263,25 @@ impl Buffer {
     }
 }
 
+/// Room for so many items. Much of it comes in huge pages, where the kernel has them for who asks: else finding a page for each
+/// 4 KiB costs several times what writing them does.
+pub fn room<T>(count: usize) -> Vec<T> {
+    let room = Vec::<T>::with_capacity(count);
+    #[cfg(target_os = "linux")]
+    {
+        const PAGE: usize = 4096;
+        const LARGE: usize = 4 << 20;
+        let (from, bytes) = (room.as_ptr().cast::<u8>(), count * size_of::<T>());
+        if bytes >= LARGE {
+            let skipped = from.align_offset(PAGE);
+            // SAFETY: whole pages within memory that is the vector's; the advice changes nothing of what lies there, and an
+            // error means that it was not taken.
+            unsafe { libc::madvise(from.add(skipped).cast_mut().cast(), bytes - skipped, libc::MADV_HUGEPAGE) };
+        }
+    }
+    room
+}
+
 /// A reference to bytes that any thread may let go.
 struct Lent(ManuallyDrop<Py<PyBytes>>);
 
