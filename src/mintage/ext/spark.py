@@ -206,6 +206,8 @@ def _source(node: Any) -> str:
 
 def _refuse_unordered(frame: Any, level: str, order: list[str]) -> None:
     names = [node.nodeName() for node in _nodes(frame._jdf.queryExecution().analyzed())]
+    if order:
+        names.pop(0)  # the sort within partitions that order asked for
     if level == "UNORDERED" and order:
         chosen = next((name for name in names if name in _CHOOSING), None)
         if chosen is None:
