@@ -391,7 +391,10 @@ def test_the_server_computes_as_the_rules_do(
 ) -> None:
     identity = store.describe().identity
     record = replace(record, largest=largest, identity="another" if moved else identity)
-    texts = [text for field in columns(NamespaceRecord) for text in (field, str(getattr(record, field)))]
+    values = {field: getattr(record, field) for field in columns(NamespaceRecord)}
+    texts = [
+        text for field, value in values.items() for text in (field, f"{value:d}" if field == "retired" else str(value))
+    ]
     redis.ask("DEL", "mintage:{namespace:n}")
     redis.ask("HSET", "mintage:{namespace:n}", *texts)
     record = rules.note_server_of_namespace(record, identity)
@@ -407,6 +410,7 @@ def test_the_server_computes_as_the_rules_do(
         if (given_back := rules.give_back(record, expected, unused)) is not None:
             record = given_back
         assert store.give_back(expected, unused) is (given_back is not None)
+        assert not store.give_back(expected, unused)
     record = rules.raise_floor(record, floor)
     assert store.raise_floor("n", floor) == record
     assert store.list_namespaces() == [record]
