@@ -29,6 +29,7 @@ from mintage.cli.pools import leases, pools
 from mintage.cli.schemes import schemes
 from mintage.cli.screen import complain
 from mintage.cli.serve import serve
+from mintage.cli.verify import verify
 from mintage.errors import CATALOGUE, MintError
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ COMMANDS: Final = {
         serve,
         keys,
         backfill,
+        verify,
     )
 }
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
-__all__ = ["backfill"]
+__all__ = ["backfill", "connected"]
 
 _UNIX: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _UNITS: Final = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
@@ -221,7 +221,8 @@ class Filler:
 
 
 @contextmanager
-def _connected(url: str) -> Iterator[Any]:
+def connected(url: str) -> Iterator[Any]:
+    """A connection to a database, whose errors are of one sentence."""
     try:
         import sqlalchemy as sa
     except ModuleNotFoundError as error:
@@ -293,7 +294,7 @@ def backfill(args: argparse.Namespace) -> int:
     """
     if args.batch < 1:
         raise UsageError("--batch must be 1 at least")
-    with _connected(args.url) as connection:
+    with connected(args.url) as connection:
         with connection.begin():
             table = Table(connection, args)
         mint = _mint(args, table)

@@ -1,0 +1,477 @@
+"""``mintage verify``: what is wrong with a column is found exactly, wherever the column is and however large it is."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import sqlalchemy as sa
+
+from mintage import sno, snowflake, ulid, uuid
+from mintage.cli import main
+from mintage.cli.verify import BATCH, CHUNK, EXAMPLES, Repeats
+from mintage.ext.kinds import KINDS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+    from mintage.ext.kinds import Kind
+
+Verified = tuple[int, dict[str, Any]]
+
+
+@pytest.fixture
+def found(capsys: pytest.CaptureFixture[str]) -> Callable[..., Verified]:
+    """The exit code of a command line, and what it found."""
+
+    def run(*words: object) -> Verified:
+        code = main(["verify", *map(str, words), "--json"])
+        out, err = capsys.readouterr()
+        assert "Traceback" not in err
+        return code, json.loads(out) if out else {"error": err}
+
+    return run
+
+
+def texts(kind: Kind, count: int) -> list[str]:
+    """IDs that all differ and, of schemes that sort by time, rise."""
+    if kind.scheme.is_text:
+        made = [str(kind.mint()) for _ in range(count)]
+    else:
+        module = kind.scheme.module
+        with module.Generator() as generator:
+            made = [str(each) for each in generator.batch(count)]
+    return sorted(set(made), key=lambda text: (len(text), text))
+
+
+def written(directory: Path, lines: Sequence[str], name: str = "ids.txt") -> Path:
+    path = directory / name
+    path.write_text("".join(f"{line}\n" for line in lines))
+    return path
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())
+def test_a_column_of_new_ids_has_nothing_wrong(kind: Kind, tmp_path: Path, found: Callable[..., Verified]) -> None:
+    ids = texts(kind, 1000)
+    code, report = found(written(tmp_path, ids), "--scheme", kind.name, *(["--sorted"] if kind.has_time else []))
+    assert (code, report["rows"], report["ids"], report["found"]) == (0, len(ids), len(ids), False)
+    assert report["duplicates"] == {"count": 0, "examples": []}
+    assert (report["outside_the_window"] is None) == (not kind.has_time)
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())
+def test_each_fault_of_a_column_is_named_with_its_row(
+    kind: Kind, tmp_path: Path, found: Callable[..., Verified]
+) -> None:
+    ids = texts(kind, 1000)
+    lines = [*ids, "", ids[6], "bogus?", ids[0], ids[6]]
+    code, report = found(written(tmp_path, lines), "--scheme", kind.name)
+    size = len(ids)
+    assert (code, report["rows"], report["ids"], report["empty"]) == (1, size + 5, size + 3, 1)
+    assert report["duplicates"] == {
+        "count": 3,
+        "examples": [
+            {"id": ids[6], "rows": [7, size + 2, size + 5], "times": 3},
+            {"id": ids[0], "rows": [1, size + 4], "times": 2},
+        ],
+    }
+    assert report["unreadable"]["count"] == 1
+    assert report["unreadable"]["examples"][0] | {"error": ""} == {"row": size + 3, "value": "bogus?", "error": ""}
+    if kind.has_time:
+        assert [each["row"] for each in report["out_of_order"]["examples"]] == [size + 2, size + 4]
+
+
+def test_duplicates_far_apart_are_found_among_many_batches(tmp_path: Path, found: Callable[..., Verified]) -> None:
+    with sno.Generator() as generator:
+        ids = [str(each) for each in generator.batch(5 * BATCH // 2)]
+    last = len(ids) - 1
+    ids[last], ids[last - 1], ids[BATCH] = ids[0], ids[BATCH - 1], ids[BATCH - 1]
+    assert len("\n".join(ids)) > 4 * CHUNK
+    code, report = found(written(tmp_path, ids), "--scheme", "sno")
+    assert code == 1
+    assert report["duplicates"] == {
+        "count": 3,
+        "examples": [
+            {"id": ids[BATCH], "rows": [BATCH, BATCH + 1, last], "times": 3},
+            {"id": ids[0], "rows": [1, last + 1], "times": 2},
+        ],
+    }
+
+
+@pytest.mark.parametrize("limit", [10**9, 100])
+def test_however_little_memory_there_is_the_answer_is_the_same(limit: int) -> None:
+    chance = random.Random(5)
+    numbers = [chance.randrange(30_000) for _ in range(20_000)]
+    numbers[500:3_000] = [7] * 2_500  # more of one ID than are held at once
+    with Repeats(8, limit) as repeats:
+        for at in range(0, len(numbers), 6_000):
+            part = numbers[at : at + 6_000]
+            repeats.add(b"".join(each.to_bytes(8, "big") for each in part), range(at + 1, at + len(part) + 1))
+        count, first = repeats.found()
+    times = Counter(numbers)
+    assert count == len(numbers) - len(times)
+    seen: set[int] = set()
+    again: dict[int, int] = {}
+    for row, number in enumerate(numbers, 1):
+        if number in seen:
+            again.setdefault(number, row)
+        seen.add(number)
+    assert [(each.row, int.from_bytes(each.key, "big")) for each in first] == [
+        (row, number) for number, row in again.items()
+    ][:EXAMPLES]
+    for each in first:
+        number = int.from_bytes(each.key, "big")
+        assert each.times == times[number]
+        assert each.rows == [row for row, one in enumerate(numbers, 1) if one == number][:EXAMPLES]
+
+
+def test_little_memory_means_more_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+    real = tempfile.TemporaryFile
+
+    def counted(**options: Any) -> Any:
+        made.append(1)
+        return real(**options)
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", counted)
+    for limit, least, most in ((10**6, 128, 128), (100, 500, 14_000)):
+        made.clear()
+        with Repeats(8, limit) as repeats:
+            repeats.add(b"".join(each.to_bytes(8, "big") for each in range(12_000)), range(12_000))
+            assert repeats.found() == (0, [])
+        assert least <= len(made) <= most
+
+
+_FULL = """
+import sys
+from mintage.cli.verify import Repeats
+verify = sys.modules[Repeats.__module__]
+verify.BITS = 0  # one file for all
+limit, width = Repeats.limit(128 << 20, WIDTH), WIDTH
+with Repeats(width, limit) as repeats:
+    for at in range(0, limit, 50_000):
+        rows = range(at, min(at + 50_000, limit))
+        repeats.add(b"".join(row.to_bytes(width, "big") for row in rows), rows)
+    assert repeats.found() == (0, [])
+peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))
+print(limit, int(peak.split()[1]) >> 10)
+"""
+
+
+@pytest.mark.parametrize("width", [8, 10, 16, 26])
+def test_as_many_ids_as_it_holds_at_once_fit_into_its_memory(width: int) -> None:
+    script = _FULL.replace("WIDTH", str(width))
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    limit, peak = map(int, done.stdout.split())
+    assert limit > 300_000
+    assert peak < 128
+
+
+def test_it_says_what_it_uses(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = written(tmp_path, [str(sno.new())])
+    assert main(["verify", str(path), "--scheme", "sno", "--memory", "1GB", "--directory", str(tmp_path)]) == 0
+    assert capsys.readouterr().err == f"uses at most 1,024 MB of memory, and 18 bytes a row in {tmp_path}\n"
+
+
+@pytest.mark.parametrize("way", [signal.SIGINT, signal.SIGKILL, "error"])
+def test_no_temporary_file_stays(way: object, tmp_path: Path) -> None:
+    with sno.Generator() as generator:
+        lines = generator.batch(2 * BATCH).to_lines()
+    words = ["verify", "-", "--scheme", "sno", "--directory", str(tmp_path), "--format"]
+    command = [sys.executable, "-m", "mintage", *words, "csv" if way == "error" else "text", "--column", "id"]
+    command = command if way == "error" else command[:-2]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdin
+    assert process.stderr
+    process.stdin.write(b"id\n" + lines)
+    process.stdin.flush()
+    assert process.stderr.readline().startswith(b"uses at most 256 MB")
+    while way != "error" and not _holds_files(process.pid, tmp_path):
+        assert process.poll() is None
+    if isinstance(way, signal.Signals):
+        process.send_signal(way)
+    else:
+        process.stdin.write(b'"' + b"x" * 200_000 + b'"\n')
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == {signal.SIGINT: 130, signal.SIGKILL: -9}.get(way, 65)  # type: ignore[call-overload]
+    assert b"Traceback" not in err
+    assert list(tmp_path.iterdir()) == []
+
+
+def _holds_files(pid: int, directory: Path) -> bool:
+    descriptors = f"/proc/{pid}/fd"
+    links = [os.readlink(f"{descriptors}/{each}") for each in os.listdir(descriptors)]
+    return any(link.startswith(str(directory)) for link in links)
+
+
+# --- order, layout, window ----------------------------------------------------------------------------------------
+
+
+def test_disorder_is_a_mistake_only_where_order_is_asked_for(tmp_path: Path, found: Callable[..., Verified]) -> None:
+    path = written(tmp_path, ["100", "300", "200", "200", "400", "1"])
+    code, report = found(path, "--scheme", "snowflake")
+    assert (code, report["duplicates"]["count"]) == (1, 1)
+    path = written(tmp_path, ["100", "300", "200", "400", "1"])
+    disorder = {
+        "count": 2,
+        "examples": [{"row": 3, "id": "200", "after": "300"}, {"row": 5, "id": "1", "after": "400"}],
+    }
+    assert found(path, "--scheme", "snowflake")[1]["out_of_order"] == disorder
+    assert found(path, "--scheme", "snowflake")[0] == 0
+    code, report = found(path, "--scheme", "snowflake", "--sorted")
+    assert (code, report["out_of_order"]) == (1, disorder)
+
+
+def test_disorder_between_two_batches_is_seen(tmp_path: Path, found: Callable[..., Verified]) -> None:
+    # Lines of 9 bytes: the first chunk ends within a line.
+    lines = [f"{number:08}" for number in range(10, CHUNK // 9 + 10)]
+    code, report = found(written(tmp_path, [*lines, "1"]), "--scheme", "snowflake", "--sorted")
+    assert (code, report["out_of_order"]["count"], report["ids"]) == (1, 1, len(lines) + 1)
+
+
+@pytest.mark.parametrize(("layout", "bits"), [("twitter", 63), ("discord", 64)])
+def test_integers_beyond_a_layout_are_named(
+    layout: str, bits: int, tmp_path: Path, found: Callable[..., Verified]
+) -> None:
+    path = tmp_path / "ids.parquet"
+    for numbers, kind in (([5, 1 << 63, 6], pa.uint64()), ([5, -1, 6], pa.int64())):
+        pq.write_table(pa.table({"id": pa.array(numbers, kind)}), path)
+        until = ("--column", "id", "--until", "2080-01-01")
+        code, report = found(path, "--scheme", "snowflake", "--layout", layout, *until)
+        is_within = numbers[1] == 1 << 63 and bits == 64
+        assert code == 1
+        outside = report["outside_the_window" if is_within else "outside_their_layout"]
+        assert [each["row"] for each in outside["examples"]] == [2]
+
+
+@pytest.mark.parametrize("kind", [each for each in KINDS.values() if each.has_time], ids=lambda each: each.name)
+def test_an_id_outside_the_window_is_named(kind: Kind, tmp_path: Path, found: Callable[..., Verified]) -> None:
+    begin, end = datetime(2020, 3, 1, tzinfo=UTC), datetime(2020, 3, 2, tzinfo=UTC)
+    second = timedelta(seconds=1)
+    inside = [kind.min_at(begin), kind.max_at(end)]
+    outside = [kind.max_at(begin - second), kind.min_at(end + second)]
+    tomorrow = kind.min_at(datetime.now(UTC) + timedelta(days=1))
+    path = written(tmp_path, list(map(str, [*inside, *outside])))
+    words = (path, "--scheme", kind.name)
+    code, report = found(*words, "--from", "2020-03-01", "--until", "2020-03-02T00:00:00Z")
+    assert code == 1
+    assert [each["row"] for each in report["outside_the_window"]["examples"]] == [3, 4]
+    assert found(*words)[0] == 0
+    path.write_text(f"{inside[0]}\n{tomorrow}\n")
+    code, report = found(*words)
+    assert code == 1
+    assert report["outside_the_window"] == {"count": 1, "examples": [{"row": 2, "id": str(tomorrow)}]}
+
+
+def test_uuids_of_other_versions_have_no_place_in_the_order_of_time(
+    tmp_path: Path, found: Callable[..., Verified]
+) -> None:
+    with uuid.Generator(version=4) as of_4, uuid.Generator(version=7) as of_7:
+        ids = [str(each) for _ in range(50) for each in (of_4.new(), of_7.new())]
+    code, report = found(written(tmp_path, ids), "--scheme", "uuid", "--sorted", "--from", "2024-01-01")
+    assert (code, report["ids"], report["out_of_order"]["count"]) == (0, 100, 0)
+
+
+# --- where columns are --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(params=["sqlite", "postgresql", "mariadb"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'shop.db'}"
+    server = request.getfixturevalue(request.param)
+    return (
+        sa.make_url(server.url if hasattr(server, "url") else server)
+        .set(query={})
+        .render_as_string(hide_password=False)
+    )
+
+
+@pytest.fixture
+def engine(url: str) -> Iterator[sa.Engine]:
+    drivers = {"postgresql": "postgresql+psycopg", "mariadb": "mariadb+pymysql", "mysql": "mysql+pymysql"}
+    parsed = sa.make_url(url)
+    made = sa.create_engine(parsed.set(drivername=drivers.get(parsed.drivername, parsed.drivername)))
+    yield made
+    with made.begin() as connection:
+        connection.execute(sa.text("DROP TABLE IF EXISTS verified"))
+    made.dispose()
+
+
+def _forms(dialect: str) -> list[tuple[str, Any, list[Any]]]:
+    """IDs of many schemes, and columns that they are stored in."""
+    with sno.Generator() as of_sno, snowflake.Generator(node=3) as of_snowflake:
+        snos, numbers = of_sno.batch(3_000).tolist(), of_snowflake.batch(3_000).tolist()
+    with ulid.Generator() as of_ulid, uuid.Generator() as of_uuid:
+        ulids, uuids = of_ulid.batch(3_000).tolist(), [UUID(str(each)) for each in of_uuid.batch(3_000)]
+    binary = sa.BINARY(10) if dialect in {"mysql", "mariadb"} else sa.LargeBinary(10)
+    return [
+        ("snowflake", sa.BigInteger(), numbers),
+        ("sno", binary, [bytes(each) for each in snos]),
+        ("ulid", sa.String(26), list(map(str, ulids))),
+        *([("uuid", sa.Uuid(), uuids)] if dialect == "postgresql" else []),
+        *([("snowflake", sa.Numeric(20), numbers)] if dialect != "sqlite" else []),  # which it would round
+    ]
+
+
+def test_a_column_of_a_database_is_read_in_whatever_form_it_has(
+    url: str, engine: sa.Engine, found: Callable[..., Verified]
+) -> None:
+    for scheme, kind, ids in _forms(engine.dialect.name):
+        table = sa.Table(
+            "verified",
+            sa.MetaData(),
+            sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),
+            sa.Column("id", kind),
+        )
+        engine.dispose()  # statements that are prepared for the column before
+        with engine.begin() as connection:
+            connection.execute(sa.text("DROP TABLE IF EXISTS verified"))
+            table.create(connection)
+            rows = [{"number": at, "id": each} for at, each in enumerate([*ids, None])]
+            connection.execute(table.insert(), rows)
+        words = (url, "--table", "verified", "--column", "id", "--scheme", scheme, "--order-by", "number", "--sorted")
+        code, report = found(*words)
+        assert (code, report["rows"], report["ids"], report["empty"]) == (0, 3_001, 3_000, 1), (scheme, report)
+        with engine.begin() as connection:
+            connection.execute(table.insert(), [{"number": 3_001, "id": ids[1]}])
+        code, report = found(*words)
+        assert (code, report["out_of_order"]["count"]) == (1, 1), scheme
+        assert [each["rows"] for each in report["duplicates"]["examples"]] == [[2, 3_002]], scheme
+
+
+def test_text_that_is_none_in_a_database_is_a_finding(tmp_path: Path, found: Callable[..., Verified]) -> None:
+    import sqlite3
+
+    path = tmp_path / "odd.db"
+    with sqlite3.connect(path) as odd:
+        odd.execute("CREATE TABLE t (id TEXT)")
+        odd.execute("INSERT INTO t VALUES (CAST(x'fffe41' AS TEXT)), (1.5), (x'00'), (-3), (7)")
+    odd.close()
+    code, report = found(f"sqlite:///{path}", "--table", "t", "--column", "id", "--scheme", "snowflake")
+    assert (code, report["unreadable"]["count"], report["ids"]) == (1, 4, 1)
+
+
+@pytest.mark.parametrize(
+    ("scheme", "column"),
+    [
+        ("sno", lambda ids: pa.array(map(str, ids))),
+        ("sno", lambda ids: pa.array([bytes(each) for each in ids], pa.binary(10))),
+        ("sno", lambda ids: pa.array(list(map(str, ids))).dictionary_encode()),
+        ("snowflake", lambda ids: pa.array(ids, pa.int64())),
+        ("snowflake", lambda ids: pa.array(ids, pa.uint64())),
+    ],
+    ids=["text", "bytes", "dictionary", "int64", "uint64"],
+)
+def test_a_column_of_parquet_is_read_in_whatever_form_it_has(
+    scheme: str, column: Callable[[Any], pa.Array], tmp_path: Path, found: Callable[..., Verified]
+) -> None:
+    with KINDS[scheme].scheme.module.Generator() as generator:
+        ids = generator.batch(40_000).tolist()
+    path = tmp_path / "ids.parquet"
+    pq.write_table(pa.table({"other": [None] * 40_001, "id": column([*ids, ids[17]])}), path)
+    code, report = found(path, "--column", "id", "--scheme", scheme)
+    assert (code, report["rows"], report["unreadable"]["count"]) == (1, 40_001, 0)
+    assert [each["rows"] for each in report["duplicates"]["examples"]] == [[18, 40_001]]
+
+
+def test_csv_is_read_by_the_name_of_its_column(tmp_path: Path, found: Callable[..., Verified]) -> None:
+    ids = texts(KINDS["xid"], 30_000)
+    lines = ["\ufeffname,id", *(f'"a, ""b""\n{at}",{each}' for at, each in enumerate(ids)), f"again,{ids[2]}", "short"]
+    code, report = found(written(tmp_path, lines, "ids.csv"), "--column", "id", "--scheme", "xid")
+    assert (code, report["rows"], report["empty"]) == (1, len(ids) + 2, 1)
+    assert [each["rows"] for each in report["duplicates"]["examples"]] == [[3, len(ids) + 1]]
+
+
+def test_standard_input_is_a_source(monkeypatch: pytest.MonkeyPatch, found: Callable[..., Verified]) -> None:
+    lines = b"5\r\n  6 \n\n5"
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(lines)))
+    code, report = found("-", "--scheme", "snowflake")
+    assert (code, report["rows"], report["ids"], report["empty"]) == (1, 4, 3, 1)
+    assert [each["rows"] for each in report["duplicates"]["examples"]] == [[1, 4]]
+
+
+# --- hostile input ------------------------------------------------------------------------------------------------
+
+
+def test_an_empty_file_has_nothing_wrong(tmp_path: Path, found: Callable[..., Verified]) -> None:
+    code, report = found(written(tmp_path, []), "--scheme", "sno")
+    assert (code, report["rows"], report["found"]) == (0, 0, False)
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())
+def test_garbage_is_named_and_shortened(kind: Kind, tmp_path: Path, found: Callable[..., Verified]) -> None:
+    good = texts(kind, 1)[0]
+    path = tmp_path / "garbage"
+    garbage = random.Random(3).randbytes(200_000).replace(b"\n", b"")
+    path.write_bytes(
+        b"x" * 10_000_000 + b"\n" + good.encode() + b"\n" + garbage + b"\n\0\n\x1b[31m\n" + b"9" * 5_000_000
+    )
+    code, report = found(path, "--scheme", kind.name)
+    assert (code, report["ids"], report["rows"]) == (1, 1, 6)
+    assert [each["row"] for each in report["unreadable"]["examples"]] == [1, 3, 4, 5, 6]
+    assert all(len(each["value"]) <= 43 and len(each["error"]) < 200 for each in report["unreadable"]["examples"])
+    assert all(each["value"].isprintable() for each in report["unreadable"]["examples"])
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["nowhere.txt"], 74, "nowhere.txt: No such file or directory"),
+        (["."], 74, ".: Is a directory"),
+        (["\0"], 74, "is no name of a file"),
+        (["ids.txt", "--layout", "twitter"], 2, "--layout belongs to snowflake"),
+        (["ids.txt", "--column", "id"], 2, "--column belongs to CSV"),
+        (["ids.txt", "--table", "id"], 2, "belong to a database"),
+        (["ids.txt", "--memory", "1MB"], 2, "128MB at least"),
+        (["ids.txt", "--memory", "lots"], 2, "is no size"),
+        (["ids.txt", "--from", "yesterday"], 2, "is no time"),
+        (["ids.txt", "--from", "2024-01-02", "--until", "2024-01-01"], 2, "after --until"),
+        (["ids.txt", "--from", "1999-01-01"], 65, "1999-01-01"),
+        (["ids.txt", "--directory", "/nowhere"], 74, "No such file or directory"),
+        (["ids.csv"], 2, "name the column"),
+        (["ids.csv", "--column", "nothing"], 2, "there is no column 'nothing'"),
+        (["ids.txt", "--format", "parquet", "--column", "id"], 65, "this is no Parquet file"),
+        (["-", "--format", "parquet", "--column", "id"], 2, "is read from a file"),
+        (["sqlite:///nowhere.db", "--table", "t", "--column", "id"], 74, "nowhere.db: No such file"),
+        (["sqlite:///ids.db", "--column", "id"], 2, "needs --table"),
+        (["sqlite:///ids.db", "--table", "t", "--column", "id"], 2, "there is no table 't'"),
+        (["nothing://x/y", "--table", "t", "--column", "id"], 2, "the URL is none of a database"),
+        (["postgresql://127.0.0.1:1/x", "--table", "t", "--column", "id"], 69, "the database: "),
+    ],
+)
+def test_wrong_words_are_one_sentence(
+    words: list[str], code: int, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    written(tmp_path, [str(sno.new())])
+    written(tmp_path, ["number,id", f"1,{sno.new()}"], "ids.csv")
+    written(tmp_path, [], "ids.db")
+    before = sorted(tmp_path.iterdir())
+    assert main(["verify", *words, "--scheme", "sno"]) == code
+    out, err = capsys.readouterr()
+    assert out == ""
+    lines = [line for line in err.splitlines() if not line.startswith("uses at most")]
+    assert len(lines) == 1
+    assert said in lines[0]
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_an_order_of_ids_that_have_none_is_refused(tmp_path: Path, capsys: Any) -> None:
+    assert main(["verify", str(written(tmp_path, ["x"])), "--scheme", "nanoid", "--sorted"]) == 65
+    assert "do not sort by time" in capsys.readouterr().err
