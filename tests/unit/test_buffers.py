@@ -25,7 +25,7 @@ NATIVE, FOREIGN = ("<", ">") if sys.byteorder == "little" else (">", "<")
 
 
 def of_numpy() -> Iterator[tuple[str, Callable[[], Any]]]:
-    kinds = {np.dtype(code) for code in np.typecodes["All"] if code not in "SUV"}
+    kinds = dict.fromkeys(np.dtype(code) for code in np.typecodes["All"] if code not in "SUV")
     for kind in [*kinds, *(kind.newbyteorder(FOREIGN) for kind in kinds)]:
         yield kind.str, partial(np.zeros, COUNT, kind)
     for kind in ("S1", "S8", "S10", "S16", "U1", "V1", "V8", "V10", "V16"):

@@ -285,7 +285,7 @@ MAKES = re.compile(r"mintage\.(sno|snowflake|locality|testing)\.(ID|Array|Genera
 CODE = re.compile(rf"``((?:{'|'.join({code.partition('.')[0] for code in errors.CATALOGUE})})\.\w+)``")
 
 
-@pytest.mark.parametrize("name", OBJECTS)
+@pytest.mark.parametrize("name", sorted(OBJECTS))
 def test_every_public_object_has_a_docstring(name: str) -> None:
     doc = inspect.getdoc(OBJECTS[name])
     assert doc
@@ -310,7 +310,7 @@ def test_docstrings_name_only_errors_that_exist() -> None:
     assert unknown == {}
 
 
-@pytest.mark.parametrize("name", [name for name, value in OBJECTS.items() if inspect.isroutine(value)])
+@pytest.mark.parametrize("name", sorted(name for name, value in OBJECTS.items() if inspect.isroutine(value)))
 def test_every_function_and_method_shows_its_signature(name: str) -> None:
     inspect.signature(OBJECTS[name])
 

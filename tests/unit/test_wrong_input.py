@@ -222,6 +222,9 @@ NAIVE = datetime(2020, 1, 1)  # noqa: DTZ001
 class Zoneless(tzinfo):
     """A time zone that does not know its offset: Python calls such a datetime naive too."""
 
+    def __repr__(self) -> str:
+        return "Zoneless()"
+
     def utcoffset(self, when: datetime | None) -> None:
         return None
 
@@ -495,7 +498,7 @@ def test_a_url_that_names_no_store_is_refused(make: Any, store: str) -> None:
     assert refused(lambda: make(store=store)).code == "config.store"
 
 
-@pytest.mark.parametrize("store", [0, False, object(), b"memory:"], ids=repr)
+@pytest.mark.parametrize("store", [0, False, object(), b"memory:"], ids=["0", "False", "object", "bytes"])
 @pytest.mark.parametrize("make", GENERATORS)
 def test_a_store_is_a_url_or_a_store(make: Any, store: Any) -> None:
     assert refused(lambda: make(store=store)).code == "argument.type"
