@@ -23,7 +23,7 @@ import sqlalchemy as sa
 
 from mintage import sno, snowflake, ulid, uuid
 from mintage.cli import main
-from mintage.cli.verify import BATCH, CHUNK, EXAMPLES, Repeats
+from mintage.cli.verify import BATCH, CHUNK, EXAMPLES, Repeats, _lines
 from mintage.ext.kinds import KINDS
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def test_duplicates_far_apart_are_found_among_many_batches(tmp_path: Path, found
     }
 
 
-@pytest.mark.parametrize("limit", [10**9, 100])
+@pytest.mark.parametrize("limit", [10**9, 120])
 def test_however_little_memory_there_is_the_answer_is_the_same(limit: int) -> None:
     chance = random.Random(5)
     numbers = [chance.randrange(30_000) for _ in range(20_000)]
@@ -238,10 +238,12 @@ def test_disorder_is_a_mistake_only_where_order_is_asked_for(tmp_path: Path, fou
 
 
 def test_disorder_between_two_batches_is_seen(tmp_path: Path, found: Callable[..., Verified]) -> None:
-    # Lines of 9 bytes: the first chunk ends within a line.
-    lines = [f"{number:08}" for number in range(10, CHUNK // 9 + 10)]
-    code, report = found(written(tmp_path, [*lines, "1"]), "--scheme", "snowflake", "--sorted")
-    assert (code, report["out_of_order"]["count"], report["ids"]) == (1, 1, len(lines) + 1)
+    lines = [f"{number:07}" for number in range(5_000_000, 5_000_000 + BATCH)]
+    assert len(lines) * 8 == CHUNK  # so that both batches are in order
+    code, report = found(written(tmp_path, [*lines, "1", "2"]), "--scheme", "snowflake", "--sorted")
+    assert (code, report["ids"]) == (1, BATCH + 2)
+    assert [each["row"] for each in report["out_of_order"]["examples"]] == [BATCH + 1]
+    assert report["out_of_order"]["count"] == 1
 
 
 @pytest.mark.parametrize(("layout", "bits"), [("twitter", 63), ("discord", 64)])
@@ -355,6 +357,19 @@ def test_a_column_of_a_database_is_read_in_whatever_form_it_has(
         assert [each["rows"] for each in report["duplicates"]["examples"]] == [[2, 3_002]], scheme
 
 
+def test_large_integers_of_sqlite_are_not_rounded(tmp_path: Path, found: Callable[..., Verified]) -> None:
+    import sqlite3
+
+    path = tmp_path / "large.db"
+    with sqlite3.connect(path) as large:
+        large.execute("CREATE TABLE t (id NUMERIC(20, 0))")
+        large.executemany("INSERT INTO t VALUES (?)", [(1 << 60 | at,) for at in range(100)])
+    large.close()
+    words = (f"sqlite:///{path}", "--table", "t", "--column", "id", "--scheme", "snowflake")
+    code, report = found(*words)
+    assert (code, report["ids"], report["duplicates"]["count"]) == (0, 100, 0)
+
+
 def test_text_that_is_none_in_a_database_is_a_finding(tmp_path: Path, found: Callable[..., Verified]) -> None:
     import sqlite3
 
@@ -429,6 +444,13 @@ def test_garbage_is_named_and_shortened(kind: Kind, tmp_path: Path, found: Calla
     assert all(each["value"].isprintable() for each in report["unreadable"]["examples"])
 
 
+def test_of_a_line_too_long_for_any_id_only_the_start_is_held() -> None:
+    stream = io.BytesIO(b"1\n" + b"x" * 10_000_000 + b"\n2\n" + b"y" * 10_000_000)
+    lines = [line for batch in _lines(stream) for line in batch]
+    assert [line[:1] for line in lines] == ["1", "x", "2", "y"]
+    assert max(map(len, lines)) <= CHUNK
+
+
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
@@ -443,7 +465,7 @@ def test_garbage_is_named_and_shortened(kind: Kind, tmp_path: Path, found: Calla
         (["ids.txt", "--from", "yesterday"], 2, "is no time"),
         (["ids.txt", "--from", "2024-01-02", "--until", "2024-01-01"], 2, "after --until"),
         (["ids.txt", "--from", "1999-01-01"], 65, "1999-01-01"),
-        (["ids.txt", "--directory", "/nowhere"], 74, "No such file or directory"),
+        (["ids.txt", "--directory", "/nowhere"], 74, "/nowhere: is no directory"),
         (["ids.csv"], 2, "name the column"),
         (["ids.csv", "--column", "nothing"], 2, "there is no column 'nothing'"),
         (["ids.txt", "--format", "parquet", "--column", "id"], 65, "this is no Parquet file"),

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from array import array
 from collections import Counter
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
-from decimal import Decimal
 from functools import cached_property
 from itertools import chain
 from struct import iter_unpack
@@ -242,8 +242,8 @@ class Reader:
 
         :raises MintError: it is no ID.
         """
-        if isinstance(value, Decimal) and value.is_finite() and value == value.to_integral_value():
-            value = int(value) if abs(value) < 2**64 else str(value)
+        if not isinstance(value, (str, bytes, int)):
+            value = _whole(value)
         if isinstance(value, str) and not value.isascii():
             raise ParseError(f"{value[:SHOWN]!a} is no {self.kind.name}", code="parse.character")
         read = self.kind.read(value)
@@ -377,6 +377,14 @@ class Check:
             self.duplicates.examples.append(example)
 
 
+def _whole(value: object) -> object:
+    """A database's number without a fraction as an integer; anything else as it is."""
+    from decimal import Decimal
+
+    is_whole = isinstance(value, Decimal) and value.is_finite() and abs(value) < 2**64 and value == int(value)
+    return int(value) if is_whole else value  # type: ignore[call-overload]
+
+
 def _shortened(value: object) -> str:
     text = value if isinstance(value, str) else value.hex() if isinstance(value, bytes) else str(value)
     text = text[: SHOWN + 1]
@@ -425,8 +433,6 @@ def _stream(path: str) -> Iterator[BinaryIO]:
 
 
 def _size(stream: BinaryIO) -> tuple[int, str, Callable[[], int]]:
-    import os
-
     try:
         return os.fstat(stream.fileno()).st_size, "bytes", stream.tell
     except OSError:
@@ -564,11 +570,9 @@ def _format(args: argparse.Namespace) -> str:
     if found != "table" and (args.table or args.order_by or args.schema):
         raise UsageError("--table, --schema and --order-by belong to a database")
     if found == "table" and args.source.startswith("sqlite:///"):
-        from pathlib import Path
-
         # SQLite would make an empty one.
         name = args.source.removeprefix("sqlite:///").partition("?")[0]
-        if name not in ("", ":memory:") and not Path(name).exists():
+        if name not in ("", ":memory:") and not os.path.exists(name):
             raise OSError(f"{name[:200]}: No such file or directory")
     return found
 
@@ -660,6 +664,8 @@ def verify(args: argparse.Namespace) -> int:
     however many rows there are: what does not fit into memory goes to temporary files, which nobody else can see and
     which are gone when it ends. The exit code is 0 where nothing is found, and 1 where something is.
     """
+    if args.directory and not os.path.isdir(args.directory):
+        raise OSError(f"{args.directory[:200]}: is no directory")
     reader = Reader(_kind(args))
     low, high = _window(args, reader)
     opened = _FORMATS[_format(args)]
