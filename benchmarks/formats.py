@@ -70,6 +70,14 @@ def v4() -> Any:
     return resolve_name("mintage.uuid:Generator")(version=4)
 
 
+def _typeid() -> Loop:
+    return calls(resolve_name("mintage.typeid:Generator")("user").new)
+
+
+def _peers_typeid() -> Loop:
+    return calls(resolve_name("typeid:TypeID"), "user")
+
+
 def _cuid2() -> Loop:
     return calls(resolve_name("cuid2:Cuid")().generate)
 
@@ -123,6 +131,12 @@ FORMATS: tuple[Row, ...] = (
     beside("ksuid.new()", "mintage.ksuid:new", "ksuid.Ksuid() of svix-ksuid", call("ksuid:Ksuid", repeats=SLOW), 0.2),
     beside("xid.new()", "mintage.xid:new", "epyxid.XID()", call("epyxid:XID"), 1.0),
     beside("objectid.new()", "mintage.objectid:new", "bson.ObjectId()", call("bson:ObjectId", repeats=SLOW), 0.2),
+    Row(
+        "typeid.Generator(prefix).new()",
+        "typeid.TypeID(prefix) of typeid-python",
+        side_by_side(Side(_typeid), Side(_peers_typeid, SLOW)),
+        at_most(0.2),
+    ),
     beside_uuid7("sandflake.new()", call("mintage.sandflake:new"), 1.0, "No library of Python's mints these."),
     *(
         Row(f"{what} of {scheme}", "the same of sno", side_by_side(side(f"mintage.{scheme}"), side("mintage.sno")))

@@ -16,11 +16,13 @@ from functools import total_ordering
 from typing import TYPE_CHECKING, Any, Protocol, final
 from uuid import UUID
 
+from mintage import uuid
 from mintage._core import views
 from mintage.casting import raw, type_name
 from mintage.errors import ArgumentError, FieldError, ParseError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Self
 
 __all__ = ["ID", "Generator", "new"]
@@ -129,6 +131,9 @@ class ID:
         return ID, (self._prefix, self._raw)
 
 
+_blank = object.__new__
+
+
 def _sixteen(id: object) -> bytes:
     data = raw(id)
     if len(data) != 16:
@@ -152,13 +157,14 @@ class Generator:
     :raises FieldError: ``field.format``: the prefix is none.
     """
 
-    __slots__ = ("_of", "_prefix")
+    __slots__ = ("_of", "_prefix", "_read")
 
     def __init__(self, prefix: str, of: _Source | None = None) -> None:
         views.check_prefix(prefix)
+        # A call of C code for what needs no look at each.
+        is_uuid = of is None or isinstance(of, uuid.Generator)
+        self._read: Callable[[Any], bytes] = uuid.ID.__bytes__ if is_uuid else _sixteen
         if of is None:
-            from mintage import uuid
-
             of = uuid.Generator()
         if not callable(getattr(of, "new", None)):
             message = f"of must be a generator, not {type_name(type(of))}"
@@ -176,8 +182,9 @@ class Generator:
         :raises ParseError: ``parse.length``: the generator's IDs have other than 16 bytes.
         :raises MintError: as the ``new`` of the other generator.
         """
-        made = ID.__new__(ID)
-        made._prefix, made._raw = self._prefix, _sixteen(self._of.new())
+        made = _blank(ID)
+        made._prefix = self._prefix
+        made._raw = self._read(self._of.new())
         return made
 
     def batch(self, n: int) -> list[ID]:
@@ -217,6 +224,4 @@ def new(prefix: str) -> ID:
     :raises FieldError: ``field.format``: it is no prefix.
     :raises GenerationError: as the ``new`` of :mod:`mintage.uuid`.
     """
-    from mintage import uuid
-
     return ID(prefix, uuid.new())
