@@ -43,7 +43,7 @@ RIGHTS: Final = {
     "next": "integers of a namespace",
     "reserve": "whole segments of a namespace, and giving their tails back: what the http:// store does",
     "describe": "what a namespace, pool or lease is",
-    "create": "make namespaces and pools, and raise a namespace's floor",
+    "create": "make namespaces and pools, raise a namespace's floor, and retire a namespace for good",
     "mint": "IDs; the name is the scheme",
     "lease": "node numbers; the name is the pool",
     "metrics": "the metrics; only of *",
