@@ -172,7 +172,7 @@ def test_fba_1014_a_response_model_writes_text_of_the_integer_that_the_orm_has()
     assert {type(each) for each in stored} == {int}
 
 
-class Purchase(SQLModel, table=True):
+class Sale(SQLModel, table=True):
     """A table and a model at once."""
 
     id: sno.ID = Field(default_factory=sno.new, sa_type=SnoType, primary_key=True)
@@ -182,16 +182,16 @@ class Purchase(SQLModel, table=True):
 def test_sqlmodel_keeps_an_object_in_its_table_and_writes_text() -> None:
     engine = create_engine("sqlite://", poolclass=StaticPool)
     SQLModel.metadata.create_all(engine, tables=[SQLModel.metadata.tables["purchase"]])
-    assert isinstance(inspect(Purchase).columns["id"].type, SnoType)
+    assert isinstance(inspect(Sale).columns["id"].type, SnoType)
     customer = snowflake.new()
     with Session(engine) as session:
-        session.add(Purchase(customer=customer))
+        session.add(Sale(customer=customer))
         session.commit()
-        found = session.exec(select(Purchase)).one()
+        found = session.exec(select(Sale)).one()
         assert type(found.id) is sno.ID
         assert (found.customer, type(found.customer)) == (customer, int)
         assert found.model_dump(mode="json") == {"id": str(found.id), "customer": str(customer)}
         assert found.model_dump() == {"id": found.id, "customer": customer}
-        assert Purchase.model_validate(found.model_dump(mode="json")) == found
-        assert session.exec(select(Purchase).where(Purchase.id == found.id)).one() is found
+        assert Sale.model_validate(found.model_dump(mode="json")) == found
+        assert session.exec(select(Sale).where(Sale.id == found.id)).one() is found
     engine.dispose()
