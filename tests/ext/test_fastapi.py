@@ -181,7 +181,7 @@ class Sale(SQLModel, table=True):
 
 def test_sqlmodel_keeps_an_object_in_its_table_and_writes_text() -> None:
     engine = create_engine("sqlite://", poolclass=StaticPool)
-    SQLModel.metadata.create_all(engine, tables=[SQLModel.metadata.tables["purchase"]])
+    SQLModel.metadata.create_all(engine, tables=[SQLModel.metadata.tables["sale"]])
     assert isinstance(inspect(Sale).columns["id"].type, SnoType)
     customer = snowflake.new()
     with Session(engine) as session:
