@@ -651,7 +651,7 @@ def _window(args: argparse.Namespace, reader: Reader) -> tuple[bytes | None, byt
     option("--directory", metavar="PATH", help="of temporary files (default: the system's)"),
     option("--json", action="store_true", help="print JSON, one object"),
     examples="""
-  mintage verify ids.txt --scheme sno
+  mintage verify snos.txt --scheme sno
   mintage verify orders.parquet --column id --scheme snowflake --layout twitter --sorted
   mintage verify postgresql://me@db/shop --table orders --column id --scheme ulid
   mintage new sno -n 1000 | mintage verify - --scheme sno""",
