@@ -34,7 +34,7 @@ rust-tests: toolchain
 	spec/model/check.sh
 
 python-tests: build $(STAMPS)/tests servers
-	$(BIN)/python -m pytest -n 2 --dist loadfile # most of the time they wait for servers
+	$(BIN)/python -m pytest
 
 .PHONY: servers
 servers:
