@@ -29,6 +29,7 @@ from mintage.ext import polars as in_polars
 from mintage.ext import pyarrow as in_pyarrow
 from mintage.ext.kinds import KINDS, Kind
 from mintage.formats import FORMATS, LAYOUTS, Format
+from mintage.testing import freeze
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -257,6 +258,19 @@ def test_ids_are_text_where_that_is_asked_for(engine: Engine, kind: Kind, genera
     for value in engine.values(made, "id"):
         assert isinstance(value, str)
         assert kind.write(kind.read(value)) == value
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=list(KINDS))
+def test_a_name_stands_for_who_mints_at_that_time_so_no_frozen_id_comes_after_a_test(kind: Kind) -> None:
+    first, second = (frozen_column(kind) for _ in range(2))
+    assert first == second
+    assert not set(in_pyarrow.minted(kind.name, 5).to_pylist()) & set(first)
+
+
+def frozen_column(kind: Kind) -> list[object]:
+    with freeze("2027-01-01"):
+        ids: list[object] = in_pyarrow.minted(kind.name, 5).to_pylist()
+    return ids
 
 
 @each_kind
