@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from mintage._core.formats import (
@@ -59,6 +60,7 @@ LAYOUTS: Final[dict[str, snowflake.Layout]] = {
 """The named layouts of 64-bit integers."""
 
 
+@cache
 def of_scheme(name: str) -> Format:
     """The usual format of a scheme that mintage mints."""
     usual = SCHEMES[name].layouts[:1]

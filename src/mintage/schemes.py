@@ -5,6 +5,7 @@ One more scheme is one more row. Its module is imported at first use, so the lis
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
@@ -44,6 +45,12 @@ class Option(NamedTuple):
     """The words that it can be; any text if there are none, and a whole number where this is ``None``."""
 
 
+@cache
+def _module(name: str) -> ModuleType:
+    # Adapters ask for it with each ID that they read; the import system takes most of a microsecond to answer.
+    return import_module(f"mintage.{name}")
+
+
 class Scheme(NamedTuple):
     """One row: what is asked of a scheme by name."""
 
@@ -73,7 +80,7 @@ class Scheme(NamedTuple):
     @property
     def module(self) -> ModuleType:
         """The scheme's own module."""
-        return import_module(f"mintage.{self.name}")
+        return _module(self.name)
 
     def generator(self, lease: Mapping[str, object], /, **options: object) -> Generator:
         """A new generator; ``lease`` says how it leases a node number, where it has one.
