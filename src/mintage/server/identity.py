@@ -6,8 +6,8 @@ they are known, and follow it where it changes.
 
 A sequence hands out ``start + k * step``. What the store counts is *k*, from 0 on, in the namespace ``identity:ID``, so
 a step may be negative. Two namespaces of which nothing is reserved, ``identity:ID:start`` and ``identity:ID:step``, say
-what it was made with: the store makes each once, so of two creators that differ one is refused. Dropping a sequence
-raises the floor of its namespace above all that it has: no floor moves back, so it never starts again.
+what it was made with: the store makes each once, so of two creators that differ one is refused. A sequence that is
+dropped is a namespace that is retired: it never starts again.
 """
 
 from __future__ import annotations
@@ -43,8 +43,6 @@ MOST: Final = 128
 T = TypeVar("T", bound=BaseModel)
 Named = TypeVar("Named", "Spec", "Reservation")
 
-_DROPPED: Final = MAX_INTEGER
-"""The floor of a namespace that has ended; its largest integer is below."""
 _LEAST, _GREATEST = -(2**63), 2**63 - 1
 _TYPES: Final = {
     "request.malformed": ("BadRequestException", 400),
@@ -156,10 +154,13 @@ def create(store: Store, spec: Spec) -> None:
     _write(store, f"{name}:start", spec.start)
     _write(store, f"{name}:step", spec.step)
     room = (_GREATEST - spec.start) // spec.step if spec.step > 0 else (spec.start - _LEAST) // -spec.step
-    if not _make(store, name, start=0, maximum=min(room, _DROPPED - 1)) and _is_dropped(store, name):
-        raise ConfigError(
-            f"identity sequence {spec.sequence_id} already exists, and was dropped", code="config.namespace"
-        )
+    try:
+        _make(store, name, start=0, maximum=min(room, MAX_INTEGER - 1))
+    except GenerationError as error:
+        if error.code != "namespace.retired":
+            raise
+        message = f"identity sequence {spec.sequence_id} already exists, and was dropped"
+        raise ConfigError(message, code="config.namespace") from error
 
 
 class Definitions:
@@ -256,15 +257,10 @@ class _Identities:
 def drop(store: Store, sequence: str) -> bool:
     """Ends a sequence for good; whether there was one. No other is made of its ID, so no value is handed out twice."""
     name = _namespace(sequence)
-    known = next((each for each in store.list_namespaces() if each.name == name), None)
-    if known is None or known.floor == _DROPPED:
+    if not any(each.name == name and not each.retired for each in store.list_namespaces()):
         return False
-    store.raise_floor(name, _DROPPED)
+    store.retire(name)
     return True
-
-
-def _is_dropped(store: Store, name: str) -> bool:
-    return any(each.name == name and each.floor == _DROPPED for each in store.list_namespaces())
 
 
 def _reserve(store: Store, name: str, count: int) -> Segment:
@@ -272,12 +268,10 @@ def _reserve(store: Store, name: str, count: int) -> Segment:
         # Never the rest of a sequence where that is less: all, or nothing.
         return whole(store, store.reserve(name, count), count)
     except GenerationError as error:
-        if not _is_dropped(store, name):
+        if error.code != "namespace.retired":
             raise
-        known = name.partition(":")[2]
-        raise RequestError(
-            f"identity sequence {known} is not found: it was dropped", code="request.namespace"
-        ) from error
+        message = f"identity sequence {name.partition(':')[2]} is not found: it was dropped"
+        raise RequestError(message, code="request.namespace") from error
 
 
 def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
