@@ -17,7 +17,7 @@ from time import time_ns
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from mintage import formats
-from mintage._core.views import read_typeid
+from mintage._core.views import read_typeid, typeid_pattern
 from mintage.errors import ArgumentError, ParseError
 from mintage.formats import Format
 from mintage.schemes import SCHEMES
@@ -205,9 +205,8 @@ class _Table:
 
 
 _TABLES: Final = (_Table(formats.FORMATS), _Table(formats.LAST_RESORTS))
-_UUID: Final = 36
-_TYPEID_SUFFIX: Final = 26
-_LONGEST_TYPEID: Final = 63 + 1 + _TYPEID_SUFFIX
+_UUID: Final = formats.of_scheme("uuid").lengths[0]
+_LONGEST: Final = max(typeid_pattern(None)[2], *(length for table in _TABLES for length in table.texts))
 
 _Reading = tuple[Format, int, str]
 
@@ -247,9 +246,9 @@ def _of_object(table: _Table, scheme: str, value: Any) -> Iterator[_Reading]:
 
 
 def _of_text(table: _Table, text: str) -> Iterator[_Reading]:
-    if len(text) > _LONGEST_TYPEID or not text.isascii():
+    if len(text) > _LONGEST or not text.isascii():
         return
-    if text[-_TYPEID_SUFFIX - 1 : -_TYPEID_SUFFIX] == "_":
+    if "_" in text:
         yield from _of_typeid(table, text)
     for fmt in table.texts.get(len(text), ()):
         if found := fmt.read(text):
@@ -267,7 +266,7 @@ def _of_typeid(table: _Table, text: str) -> Iterator[_Reading]:
 
 def _of_bytes(table: _Table, value: bytes | bytearray | memoryview) -> Iterator[_Reading]:
     raw = bytes(value)
-    if len(raw) <= _LONGEST_TYPEID and raw.isascii():
+    if len(raw) <= _LONGEST and raw.isascii():
         yield from _of_text(table, raw.decode("ascii"))
     for fmt in table.bytes.get(len(raw), ()):
         number = int.from_bytes(raw, "big")
