@@ -16,6 +16,8 @@ from mintage._core.formats import (
     read_pool_layout,
     write_layout,
 )
+from mintage.casting import type_name
+from mintage.errors import ArgumentError, FieldError
 from mintage.schemes import SCHEMES
 
 if TYPE_CHECKING:
@@ -35,6 +37,7 @@ __all__ = [
     "read_layout",
     "read_pool_layout",
     "stamp",
+    "unix_ns",
     "utc",
     "write_layout",
 ]
@@ -42,6 +45,7 @@ __all__ = [
 MS: Final = 1_000_000
 SECOND: Final = 1_000 * MS
 _UNIX: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND: Final = timedelta(microseconds=1)
 
 MINTED: Final = tuple(
     {
@@ -73,6 +77,23 @@ def utc(unix_ns: int) -> datetime | None:
         return _UNIX + timedelta(microseconds=unix_ns // 1000)
     except OverflowError:
         return None
+
+
+def unix_ns(time: datetime | int, name: str) -> int:
+    """Nanoseconds since the Unix epoch, of an aware datetime or of themselves.
+
+    :param name: how the error calls the argument that it is.
+    :raises ArgumentError: ``argument.type``: it is neither.
+    :raises FieldError: ``time.naive``.
+    """
+    if isinstance(time, datetime):
+        if time.utcoffset() is None:
+            raise FieldError(f"{name} {time.isoformat()} has no time zone", code="time.naive")
+        return (time - _UNIX) // _MICROSECOND * 1000
+    if not isinstance(time, int) or isinstance(time, bool):
+        message = f"{name} must be a datetime or an int of nanoseconds, not {type_name(type(time))}"
+        raise ArgumentError(message, code="argument.type")
+    return time
 
 
 def stamp(time: datetime) -> str:

@@ -12,8 +12,8 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from mintage._core import FollowingClock, ManualClock, defaults, draw_from, stand_in
-from mintage.casting import type_name
-from mintage.errors import ArgumentError, FieldError
+from mintage.errors import FieldError
+from mintage.formats import unix_ns
 from mintage.schemes import SCHEMES
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ __all__ = ["NODE", "FollowingClock", "ManualClock", "TravelWarning", "follow", "
 NODE: Final = 1
 """The node number of the IDs that are minted under :func:`freeze` and :func:`follow`, unless another is given."""
 
-_UNIX: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _VERSIONS: Final = (1, 4, 6)
 
 
@@ -101,15 +100,7 @@ def _instant(at: datetime | int | str) -> int:
             raise FieldError(message, code="time.range") from None
         if at.tzinfo is None:
             at = at.replace(tzinfo=UTC)
-    if isinstance(at, datetime):
-        if at.utcoffset() is None:
-            raise FieldError(f"at {at.isoformat()} has no time zone", code="time.naive")
-        past = at - _UNIX
-        return ((past.days * 86_400 + past.seconds) * 1_000_000 + past.microseconds) * 1_000
-    if not isinstance(at, int) or isinstance(at, bool):
-        message = f"at must be a datetime, text or an int of nanoseconds, not {type_name(type(at))}"
-        raise ArgumentError(message, code="argument.type")
-    return at
+    return unix_ns(at, "at")
 
 
 @contextmanager

@@ -28,22 +28,22 @@ import mintage.ext.sqlite3
 from mintage import sno, snowflake, ulid, uuid, xid
 from mintage.casting import cast
 from mintage.errors import ArgumentError, ConfigError, ParseError
-from mintage.ext.forms import CLASSES, WRITERS, Form, forms, kind_of
-from mintage.ext.kinds import KINDS
+from mintage.ext.forms import WRITERS, Form, forms
+from mintage.ext.kinds import BY_CLASS, KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tests.servers import MariaDB, PostgreSQL
 
-EVERY: list[tuple[type[Any], Form]] = [(python, form) for python in CLASSES for form in forms(kind_of(python))]
+EVERY: list[tuple[type[Any], Form]] = [(python, form) for python, kind in BY_CLASS.items() for form in forms(kind)]
 POSTGRESQL = {"bytes": "bytea", "uuid": "uuid", "text": "text"}
 DECLARED = {"bytes": "", "uuid": "BLOB", "text": "TEXT"}
 MARIADB = {"bytes": "VARBINARY(20)", "uuid": "BINARY(16)", "text": "CHAR(40) CHARACTER SET ascii COLLATE ascii_bin"}
 
 
 def some(python: type[Any], count: int = 20) -> list[Any]:
-    kind = kind_of(python)
+    kind = BY_CLASS[python]
     return [python.from_int(0), python.from_int(kind.max), *(kind.mint() for _ in range(count))]
 
 
@@ -54,7 +54,7 @@ def registrations_end() -> Iterator[None]:
     kept += [converters.encoders, converters.conversions]
     before = [dict(each) for each in kept]
     for each in kept:
-        for key in [key for key in each if (key[0] if isinstance(key, tuple) else key) in CLASSES]:
+        for key in [key for key in each if (key[0] if isinstance(key, tuple) else key) in BY_CLASS]:
             del each[key]
     yield
     for each, was in zip(kept, before, strict=True):
@@ -74,7 +74,7 @@ def mariadb_connection(mariadb: MariaDB) -> Any:
 
 
 def test_the_classes_are_those_of_the_one_list() -> None:
-    assert set(CLASSES) == {kind.python for kind in KINDS.values()} - {int, str}
+    assert set(BY_CLASS) == {kind.python for kind in KINDS.values()} - {int, str}
 
 
 # ----------------------------------------------------------------------------------------------------------- psycopg 3
@@ -196,7 +196,7 @@ def test_asyncpg_sends_ids_in_the_form_of_their_column(postgresql: PostgreSQL) -
             await mintage.ext.asyncpg.register(connection, types=("bytea", "uuid", "text", "bpchar"))
             for python, form in EVERY:
                 minted = some(python)
-                name = f"{kind_of(python).name}_{form}"
+                name = f"{BY_CLASS[python].name}_{form}"
                 await connection.execute(f"CREATE TEMPORARY TABLE {name} (id {POSTGRESQL[form]} PRIMARY KEY)")
                 await connection.executemany(f"INSERT INTO {name} VALUES ($1)", [(one,) for one in minted])
                 found = await connection.fetch(f"SELECT id FROM {name}")
@@ -308,7 +308,7 @@ def test_sqlite3_sends_and_reads_every_form(python: type[Any], form: Form) -> No
     mintage.ext.sqlite3.register(forms={python: form})
     minted = some(python)
     with closing(sqlite3.connect(":memory:", detect_types=sqlite3.PARSE_DECLTYPES)) as database:
-        database.execute(f"CREATE TABLE t (id {kind_of(python).title} {DECLARED[form]} PRIMARY KEY)")
+        database.execute(f"CREATE TABLE t (id {BY_CLASS[python].title} {DECLARED[form]} PRIMARY KEY)")
         database.executemany("INSERT INTO t VALUES (?)", [(one,) for one in minted])
         assert [row[0] for row in database.execute("SELECT id FROM t ORDER BY id")] == sorted(minted)
         assert database.execute("SELECT typeof(id) FROM t LIMIT 1").fetchone() == (

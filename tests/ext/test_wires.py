@@ -23,7 +23,7 @@ from mintage.ext import msgspec as wire
 from mintage.ext.cattrs import register
 from mintage.ext.click import IDType
 from mintage.ext.json import default
-from mintage.ext.kinds import Kind, TextID, TypeID, TypeIDs, find_form
+from mintage.ext.kinds import Kind, TextID, TypeID, TypeIDs, find_kind
 from tests.ext.forms import FORMS, Form, each, minted
 
 CLASSES = {
@@ -50,8 +50,8 @@ def annotation(form: Form) -> Any:
 
 @each
 def test_a_form_is_found_by_what_users_write(form: Form) -> None:
-    assert find_form(annotation(form)) == form
-    assert find_form(object) is find_form(None) is find_form("sno") is find_form(Annotated[int, "x"]) is None
+    assert find_kind(annotation(form)) == form
+    assert find_kind(object) is find_kind(None) is find_kind("sno") is find_kind(Annotated[int, "x"]) is None
 
 
 # json and orjson.
@@ -253,7 +253,7 @@ def test_typer_takes_an_id(form: Form) -> None:
 def test_a_parameter_type_is_named_as_its_scheme() -> None:
     assert repr(IDType(sno.ID)) == "IDType('sno')" == repr(IDType("sno"))
     assert IDType(snowflake.Str()).name == "snowflake"
-    assert isinstance(IDType("nanoid").form, Kind)
+    assert isinstance(IDType("nanoid").kind, Kind)
     wrongs: list[Any] = ["nothing", int, None]
     for wrong in wrongs:
         with pytest.raises(ArgumentError):

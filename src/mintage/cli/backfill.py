@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from mintage import sno, snowflake
@@ -11,7 +11,7 @@ from mintage.cli.command import UsageError, command, count, option, whole
 from mintage.cli.screen import progress
 from mintage.errors import ConfigError, FieldError, StoreError
 from mintage.extras import missing
-from mintage.formats import LAYOUTS
+from mintage.formats import LAYOUTS, unix_ns
 
 if TYPE_CHECKING:
     import argparse
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["backfill", "connected"]
 
-_UNIX: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _UNITS: Final = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 _FEW: Final = 10
 """So many IDs in the range of a batch, for each of its rows, are read at once; beyond that each tick is asked for."""
@@ -142,8 +141,7 @@ class Table:
         if not isinstance(value, datetime):
             kind = "NULL" if value is None else type(value).__name__
             raise FieldError(f"row {key!a:.80}: its time is {kind}, and no ID can be made of that", code="time.range")
-        past = (value if value.tzinfo else value.replace(tzinfo=UTC)) - _UNIX
-        return (past // timedelta(microseconds=1)) * 1000
+        return unix_ns(value if value.tzinfo else value.replace(tzinfo=UTC), "time")
 
     def check(self, mint: Snowflakes | Snos) -> None:
         """That every row's time is one that IDs can have, before anything is written."""

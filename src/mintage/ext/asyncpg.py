@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
-from mintage.ext.forms import CLASSES, WRITERS, Form, readers
+from mintage.ext.forms import WRITERS, Form, readers
+from mintage.ext.kinds import BY_CLASS
 from mintage.extras import missing
 
 try:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["register"]
 
+_CLASSES: Final = tuple(BY_CLASS)
 _TEXT: Final = ("text", "varchar", "bpchar")
 _FORMS: Final[dict[str, Form]] = {"bytea": "bytes", "uuid": "uuid", **dict.fromkeys(_TEXT, "text")}
 
@@ -41,7 +43,7 @@ async def register(
     :raises ArgumentError: ``argument.type``: no class of IDs, or another type of PostgreSQL.
     """
     read = readers(load, _FORMS)
-    named = {**readers(dict.fromkeys(types, CLASSES[0]), _FORMS), **read}
+    named = {**readers(dict.fromkeys(types, _CLASSES[0]), _FORMS), **read}
     for name in named:
         await connection.set_type_codec(
             name,
@@ -56,7 +58,7 @@ def _encoder(name: str) -> Callable[[Any], Any]:
     write = WRITERS[_FORMS[name]]
 
     def encode(value: Any) -> Any:
-        if isinstance(value, CLASSES):
+        if isinstance(value, _CLASSES):
             value = write(value)
         if name == "bytea":
             return bytes(memoryview(value))

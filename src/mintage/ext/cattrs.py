@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from mintage.ext.kinds import find_form, form_of, read_text
+from mintage.ext.kinds import find_kind, kind_of, read_text
 from mintage.extras import missing
 
 try:
@@ -27,13 +27,13 @@ __all__ = ["register"]
 C = TypeVar("C", bound=BaseConverter)
 
 
-def _is_form(of: object) -> bool:
-    return find_form(of) is not None
+def _is_known(of: object) -> bool:
+    return find_kind(of) is not None
 
 
 def _read(value: Any, of: Any) -> Any:
-    form = form_of(of)
-    return value if isinstance(value, form.python) and form.python not in (int, str) else read_text(form, value)
+    kind = kind_of(of)
+    return value if isinstance(value, kind.python) and kind.python not in (int, str) else read_text(kind, value)
 
 
 def register(converter: C) -> C:
@@ -45,6 +45,6 @@ def register(converter: C) -> C:
     :param converter: one of cattrs, preconfigured or not.
     :returns: the same converter.
     """
-    converter.register_structure_hook_func(_is_form, _read)
-    converter.register_unstructure_hook_func(_is_form, str)
+    converter.register_structure_hook_func(_is_known, _read)
+    converter.register_unstructure_hook_func(_is_known, str)
     return converter

@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from mintage.errors import MintError
-from mintage.ext.kinds import KINDS, form_of
+from mintage.ext.kinds import KINDS, kind_of
 from mintage.extras import missing
 
 try:
@@ -37,20 +37,20 @@ class IDType(click.ParamType):  # type: ignore[type-arg]  # before Click 8.5 it 
     """
 
     def __init__(self, of: Any) -> None:
-        self.form: Final = KINDS[of] if isinstance(of, str) and of in KINDS else form_of(of)
-        self.name = self.form.name
+        self.kind: Final = KINDS[of] if isinstance(of, str) and of in KINDS else kind_of(of)
+        self.name = self.kind.name
 
     def read(self, text: str) -> Any:
         """The ID of a text, for Typer's ``parser``.
 
         :raises MintError: it is none.
         """
-        return self.form.read(text)
+        return self.kind.read(text)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The ID, or the message that Click shows with the usage."""
         try:
-            return self.form.read(value)
+            return self.kind.read(value)
         except MintError as error:
             self.fail(str(error), param, ctx)
 

@@ -232,6 +232,38 @@ def numbers(layout: Shape, runs: tuple[Run, ...]) -> list[Number]:
     ]
 
 
+def time_sum(layout: Scheme, column: Any) -> tuple[Any, Clock]:
+    """When the integers of a column were minted, as an engine's own expression of it, and what one of that counts.
+
+    :param column: whatever has the operators ``//``, ``&``, ``*`` and ``+``: a column, or an expression.
+    :raises ConfigError: ``config.policy``: no such layout of integers.
+    """
+    found = layout_of(layout)
+    clock = found.clock()
+    return _added(found, clock.runs, clock.base, column), clock
+
+
+def node_sum(layout: Scheme, column: Any) -> Any:
+    """Which node minted the integers of a column, in the same way.
+
+    :raises ConfigError: as :func:`time_sum`.
+    :raises FieldError: ``field.format``: the layout has no node number.
+    """
+    found = layout_of(layout)
+    return _added(found, found.nodes(), 0, column)
+
+
+def _added(layout: Shape, runs: tuple[Run, ...], base: int, column: Any) -> Any:
+    made: Any = None
+    for low, mask, weight in numbers(layout, runs):
+        # Expressions of columns have no shift; a division that is rounded down is one.
+        term = column // (1 << low) if low else column
+        term = term if mask is None else term & mask
+        term = term if weight == 1 else term * weight
+        made = term if made is None else made + term
+    return made + base if base else made
+
+
 class _Dialect(NamedTuple):
     quote: str
     time: str

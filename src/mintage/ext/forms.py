@@ -7,19 +7,15 @@ from uuid import UUID
 
 from mintage.casting import cast, type_name
 from mintage.errors import ArgumentError, ConfigError
-from mintage.ext.kinds import KINDS, Kind
+from mintage.ext.kinds import BY_CLASS, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
-__all__ = ["CLASSES", "WRITERS", "Form", "chosen", "form_of", "forms", "kind_of", "reader", "readers"]
+__all__ = ["WRITERS", "Form", "chosen", "form_of", "forms", "reader", "readers"]
 
 Form = Literal["bytes", "uuid", "text"]
 """The bytes of IDs, their form as a UUID, or their usual text."""
-
-_KINDS: Final = {kind.python: kind for kind in KINDS.values() if kind.size and not kind.layout}
-CLASSES: Final = tuple(_KINDS)
-"""The classes of IDs: those of snowflakes and of text are Python's own, which every driver knows."""
 
 
 def _as_uuid(id: Any) -> UUID:
@@ -57,8 +53,8 @@ def chosen(named: Mapping[type[Any], str] | None) -> dict[type[Any], Form]:
     """
     named = named or {}
     for python in named:
-        kind_of(python)
-    return {python: form_of(kind_of(python), named.get(python)) for python in CLASSES}
+        _check(python)
+    return {python: form_of(kind, named.get(python)) for python, kind in BY_CLASS.items()}
 
 
 def reader(python: type[Any]) -> Callable[[Any], Any]:
@@ -66,7 +62,7 @@ def reader(python: type[Any]) -> Callable[[Any], Any]:
 
     :raises ArgumentError: ``argument.type``: it is no class of IDs.
     """
-    kind_of(python)
+    _check(python)
     made: Any = python
 
     def read(value: Any) -> Any:
@@ -89,13 +85,8 @@ def readers(load: Mapping[str, type[Any]] | None, types: Collection[str]) -> dic
     return {name: reader(python) for name, python in (load or {}).items()}
 
 
-def kind_of(python: object) -> Kind:
-    """The kind of a class of IDs.
-
-    :raises ArgumentError: ``argument.type``: it is none.
-    """
-    kind = _KINDS.get(python) if isinstance(python, type) else None
-    if kind is None:
+def _check(python: object) -> None:
+    # The classes of snowflakes and of text are Python's own, which every driver knows.
+    if not isinstance(python, type) or python not in BY_CLASS:
         name = type_name(python if isinstance(python, type) else type(python))
         raise ArgumentError(f"{name} is no class of IDs, such as sno.ID", code="argument.type")
-    return kind

@@ -15,7 +15,7 @@ from mintage._core import ManualClock
 from mintage.errors import ArgumentError, FieldError
 from mintage.ext.kinds import KINDS, Kind
 from mintage.extras import missing
-from mintage.formats import stamp, utc
+from mintage.formats import stamp, unix_ns, utc
 from mintage.schemes import NAMES, listed
 
 
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ids", "snowflakes", "texts"]
 
-_UNIX: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _LAST: Final = datetime(9999, 12, 31, 23, 59, 59, 999999, tzinfo=UTC)
 _SOME_NS: Final = 1_800_000_000 * 10**9
 _DIGITS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
@@ -152,17 +151,6 @@ def _checked(kind: Kind, name: str, most: int, value: Any) -> int:
     return value
 
 
-def _ns(name: str, time: Any) -> int:
-    if isinstance(time, datetime):
-        if time.utcoffset() is None:
-            raise FieldError(f"{name} {time.isoformat()} has no time zone", code="time.naive")
-        past = time - _UNIX
-        return ((past.days * 86_400 + past.seconds) * 1_000_000 + past.microseconds) * 1_000
-    if not isinstance(time, int) or isinstance(time, bool):
-        raise ArgumentError(f"{name} must be a datetime or an int, not {type(time).__name__}", code="argument.type")
-    return time
-
-
 def _ticks(kind: Kind, bits: int, low: int, min_time: Any, max_time: Any) -> tuple[int, int]:
     """The first and the last tick of a range of time, in the format's own count."""
     first, second = (kind.format.time_ns(_sample(kind) & ~(((1 << bits) - 1) << low) | tick << low) for tick in (0, 1))
@@ -172,10 +160,10 @@ def _ticks(kind: Kind, bits: int, low: int, min_time: Any, max_time: Any) -> tup
 
 
 def _bounds(kind: Kind, first: int, unit: int, most: int, min_time: Any, max_time: Any) -> tuple[int, int]:
-    most = min(most, (_ns("the last", _LAST) - first) // unit)
+    most = min(most, (unix_ns(_LAST, "the last") - first) // unit)
     chosen = []
     for name, time, usual in (("min_time", min_time, 0), ("max_time", max_time, most)):
-        tick = usual if time is None else (_ns(name, time) - first) // unit
+        tick = usual if time is None else (unix_ns(time, name) - first) // unit
         if not 0 <= tick <= most:
             begins, ends = utc(first), utc(first + most * unit)
             known = f"{stamp(begins)}..{stamp(ends)}" if begins and ends else "its own"

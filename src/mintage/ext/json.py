@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mintage.ext.kinds import find_form
+from mintage.ext.kinds import find_kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,7 +29,7 @@ def default(value: object, otherwise: Callable[[Any], Any] | None = None) -> Any
     :param otherwise: a ``default`` of your own; ``functools.partial(default, otherwise=mine)`` has both.
     :raises TypeError: it is no ID, and ``otherwise`` is not there.
     """
-    if find_form(type(value)) is not None:
+    if find_kind(type(value)) is not None:
         return str(value)
     if otherwise is not None:
         return otherwise(value)

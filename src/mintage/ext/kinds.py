@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from uuid import UUID
 
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from datetime import datetime
 
-__all__ = ["KINDS", "Kind", "TextID", "TypeID", "TypeIDs", "find_form", "form_of", "kind_of", "read_text"]
+__all__ = ["BY_CLASS", "KINDS", "Kind", "TextID", "TypeID", "TypeIDs", "find_kind", "kind_of", "read_text"]
 
 
 class Kind(NamedTuple):
@@ -325,7 +324,11 @@ class TypeID(_Annotation):
         return f"TypeID({self.prefix!r})"
 
 
-def find_form(of: object) -> Kind | TypeIDs | None:
+BY_CLASS: Final[dict[type[Any], Kind]] = {kind.python: kind for kind in KINDS.values() if kind.size and not kind.layout}
+"""The kind of each class of IDs: ``int`` and ``str`` are of no single one."""
+
+
+def find_kind(of: object) -> Kind | TypeIDs | None:
     """What an adapter is told that IDs are of: a class of IDs, :class:`mintage.snowflake.Str`, :class:`TextID` or
     :class:`TypeID`, or a type that has one of these in its ``Annotated``. ``None`` for anything else.
     """
@@ -337,23 +340,17 @@ def find_form(of: object) -> Kind | TypeIDs | None:
         case TypeID():
             return TypeIDs(of.prefix)
         case type():
-            return TypeIDs() if of is typeid.ID else kind_of(of)
+            return TypeIDs() if of is typeid.ID else BY_CLASS.get(of)
     metadata: tuple[object, ...] = getattr(of, "__metadata__", ())
-    return next((found for each in metadata if (found := find_form(each))), None)
+    return next((found for each in metadata if (found := find_kind(each))), None)
 
 
-def form_of(of: object) -> Kind | TypeIDs:
+def kind_of(of: object) -> Kind | TypeIDs:
     """The same, of what must be one.
 
     :raises ArgumentError: ``argument.type``: it is none.
     """
-    if (found := find_form(of)) is None:
+    if (found := find_kind(of)) is None:
         message = f"{of!a:.60} is no class of IDs, and no annotation of one"
         raise ArgumentError(message, code="argument.type")
     return found
-
-
-@cache
-def kind_of(python: type) -> Kind | None:
-    """The kind that a class of IDs is of, or ``None``: ``int`` and ``str`` are of no single one."""
-    return next((each for each in KINDS.values() if each.python is python and each.size and not each.layout), None)

@@ -18,7 +18,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from mintage import snowflake
-from mintage.ext.kinds import KINDS, Kind, TypeIDs, find_form, read_text
+from mintage.ext.kinds import KINDS, Kind, TypeIDs, find_kind, read_text
 from mintage.extras import missing
 
 try:
@@ -61,7 +61,7 @@ CUID2 = Annotated[str, _text("cuid2")]
 def _find(of: object) -> Kind | TypeIDs | None:
     if isinstance(of, type) and issubclass(of, Snowflake):
         return Kind(KINDS["snowflake"].scheme, of.layout)
-    return find_form(of)
+    return find_kind(of)
 
 
 def enc_hook(value: object, *, otherwise: Callable[[Any], Any] | None = None) -> Any:
@@ -87,9 +87,9 @@ def dec_hook(type: type, value: Any, *, otherwise: Callable[[type, Any], Any] | 
     :raises ValueError: it is no ID; msgspec makes a ``ValidationError`` of it, which says where.
     :raises NotImplementedError: it is no class of IDs, and ``otherwise`` is not there.
     """
-    if (form := _find(type)) is not None:
-        read = value if isinstance(value, type) else read_text(form, value)
-        return type(read) if form.python is int else read
+    if (kind := _find(type)) is not None:
+        read = value if isinstance(value, type) else read_text(kind, value)
+        return type(read) if kind.python is int else read
     if otherwise is not None:
         return otherwise(type, value)
     raise NotImplementedError(f"Objects of type {type.__name__} are not supported")
@@ -102,8 +102,8 @@ def schema_hook(type: type, *, otherwise: Callable[[type], Any] | None = None) -
     :param otherwise: a ``schema_hook`` of your own, for any other class.
     :raises NotImplementedError: it is no class of IDs, and ``otherwise`` is not there.
     """
-    if (form := _find(type)) is not None:
-        return form.json_schema
+    if (kind := _find(type)) is not None:
+        return kind.json_schema
     if otherwise is not None:
         return otherwise(type)
     raise NotImplementedError(f"Objects of type {type.__name__} are not supported")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from mintage.casting import type_name
 from mintage.errors import ArgumentError
-from mintage.ext.columns import Clock, Scheme, bounds, layout_of, numbers
+from mintage.ext.columns import Scheme, bounds, node_sum, time_sum
 from mintage.extras import missing
 
 try:
@@ -118,20 +118,6 @@ def parse(column: pd.Series, scheme: Scheme, *, errors: Literal["raise", "null"]
     return _decoded(column, arrow.parse, scheme, errors=errors)
 
 
-def _added(layout: Scheme, column: str, which: Literal["time", "node"]) -> tuple[Any, Clock]:
-    found = layout_of(layout)
-    clock = found.clock() if which == "time" else Clock("ms", 0, found.nodes())
-    made: Any = None
-    for low, mask, weight in numbers(found, clock.runs):
-        term = pd.col(column)
-        # pandas' expressions have no shift; a division that is rounded down is one.
-        term = term // (1 << low) if low else term
-        term = term if mask is None else term & mask
-        term = term if weight == 1 else term * weight
-        made = term if made is None else made + term
-    return (made + clock.base if clock.base else made), clock
-
-
 def time_expr(layout: Scheme, column: str = "id") -> Any:
     """When the integers of a column were minted, as an expression of pandas' own: ``frame.assign(time=time_expr(…))``.
 
@@ -139,7 +125,7 @@ def time_expr(layout: Scheme, column: str = "id") -> Any:
     :param column: the name of a column of ``int64``, or ``Int64``.
     :raises ConfigError: ``config.policy``: no such layout of integers.
     """
-    made, clock = _added(layout, column, "time")
+    made, clock = time_sum(layout, pd.col(column))
     return made.astype(f"datetime64[{clock.unit}, UTC]")
 
 
@@ -149,7 +135,7 @@ def node_expr(layout: Scheme, column: str = "id") -> Any:
     :raises ConfigError: as :func:`time_expr`.
     :raises FieldError: ``field.format``: the layout has no node number.
     """
-    return _added(layout, column, "node")[0]
+    return node_sum(layout, pd.col(column))
 
 
 def minted_between(scheme: Scheme, column: str, start: datetime | int, end: datetime | int) -> Any:

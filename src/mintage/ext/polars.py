@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from mintage.casting import type_name
 from mintage.errors import ArgumentError
-from mintage.ext.columns import Clock, Scheme, bounds, layout_of, numbers
+from mintage.ext.columns import Scheme, bounds, node_sum, time_sum
 from mintage.extras import missing
 
 try:
@@ -104,20 +104,6 @@ def parse(column: pl.Series, scheme: Scheme, *, errors: Literal["raise", "null"]
     return _decoded(column, arrow.parse, scheme, errors=errors)
 
 
-def _added(layout: Scheme, column: str, which: Literal["time", "node"]) -> tuple[pl.Expr, Clock]:
-    found = layout_of(layout)
-    clock = found.clock() if which == "time" else Clock("ms", 0, found.nodes())
-    terms = []
-    for low, mask, weight in numbers(found, clock.runs):
-        term = pl.col(column)
-        # Polars' expressions have no shift; a division that is rounded down is one.
-        term = term // (1 << low) if low else term
-        term = term if mask is None else term & mask
-        terms.append(term if weight == 1 else term * weight)
-    made = sum(terms[1:], terms[0])
-    return (made + clock.base if clock.base else made), clock
-
-
 def time_expr(layout: Scheme, column: str = "id") -> pl.Expr:
     """When the integers of a column were minted, as an expression of Polars' own, also of a ``LazyFrame``.
 
@@ -126,8 +112,9 @@ def time_expr(layout: Scheme, column: str = "id") -> pl.Expr:
     :returns: an expression of ``Datetime("ms", "UTC")``.
     :raises ConfigError: ``config.policy``: no such layout of integers.
     """
-    made, clock = _added(layout, column, "time")
-    return made.cast(pl.Datetime(clock.unit, "UTC"))
+    made, clock = time_sum(layout, pl.col(column))
+    expression: pl.Expr = made.cast(pl.Datetime(clock.unit, "UTC"))
+    return expression
 
 
 def node_expr(layout: Scheme, column: str = "id") -> pl.Expr:
@@ -136,7 +123,8 @@ def node_expr(layout: Scheme, column: str = "id") -> pl.Expr:
     :raises ConfigError: as :func:`time_expr`.
     :raises FieldError: ``field.format``: the layout has no node number.
     """
-    return _added(layout, column, "node")[0]
+    node: pl.Expr = node_sum(layout, pl.col(column))
+    return node
 
 
 def minted_between(scheme: Scheme, column: str, start: datetime | int, end: datetime | int) -> pl.Expr:

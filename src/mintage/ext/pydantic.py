@@ -24,7 +24,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any
 
 from mintage.errors import MintError
-from mintage.ext.kinds import TextID, TypeID, form_of, read_text
+from mintage.ext.kinds import TextID, TypeID, kind_of, read_text
 from mintage.extras import missing
 from mintage.snowflake import Str
 
@@ -41,13 +41,13 @@ __all__ = ["CUID", "CUID2", "NanoID", "Snowflake", "Str", "TextID", "TypeID"]
 
 def core_schema_of(of: object, *_: object) -> core_schema.CoreSchema:
     """What a class of IDs, or an annotation, tells Pydantic; for its hook ``__get_pydantic_core_schema__``."""
-    form = form_of(of)
-    python: core_schema.CoreSchema = core_schema.no_info_plain_validator_function(_reader(form.read))
-    if form.python not in (int, str):
+    kind = kind_of(of)
+    python: core_schema.CoreSchema = core_schema.no_info_plain_validator_function(_reader(kind.read))
+    if kind.python not in (int, str):
         # As Pydantic does it with UUIDs: strictly, only an object is one.
-        python = core_schema.lax_or_strict_schema(python, core_schema.is_instance_schema(form.python))
+        python = core_schema.lax_or_strict_schema(python, core_schema.is_instance_schema(kind.python))
     return core_schema.json_or_python_schema(
-        core_schema.no_info_plain_validator_function(_reader(lambda value: read_text(form, value))),
+        core_schema.no_info_plain_validator_function(_reader(lambda value: read_text(kind, value))),
         python,
         serialization=core_schema.to_string_ser_schema(when_used="json"),
     )
@@ -55,7 +55,7 @@ def core_schema_of(of: object, *_: object) -> core_schema.CoreSchema:
 
 def json_schema_of(of: object, *_: object) -> dict[str, Any]:
     """The JSON Schema of a class of IDs, or of an annotation; for its hook ``__get_pydantic_json_schema__``."""
-    return form_of(of).json_schema
+    return kind_of(of).json_schema
 
 
 def _reader(read: Callable[[object], Any]) -> Callable[[object], Any]:

@@ -18,7 +18,8 @@ import sqlite3
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from mintage.ext.forms import WRITERS, Form, chosen, kind_of, reader
+from mintage.ext.forms import WRITERS, Form, chosen, reader
+from mintage.ext.kinds import BY_CLASS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -42,7 +43,7 @@ def register(module: ModuleType = sqlite3, *, forms: Mapping[type[Any], str] | N
     """
     for python, form in chosen(forms).items():
         module.register_adapter(python, _adapter(form))
-        module.register_converter(kind_of(python).title.upper(), _converter(reader(python), form))
+        module.register_converter(BY_CLASS[python].title.upper(), _converter(reader(python), form))
 
 
 def _adapter(form: Form) -> Callable[[Any], Any]:

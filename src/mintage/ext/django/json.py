@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.serializers.json import DjangoJSONEncoder
 
-from mintage.ext.kinds import kind_of
+from mintage.ext.kinds import BY_CLASS
 
 __all__ = ["JSONEncoder"]
 
@@ -22,6 +22,5 @@ class JSONEncoder(DjangoJSONEncoder):  # type: ignore[misc]
 
     def default(self, o: Any) -> Any:
         """The text of an ID, or what Django's encoder makes of it."""
-        python: type = type(o)
-        kind = kind_of(python)
+        kind = BY_CLASS.get(type(o))
         return super().default(o) if kind is None else kind.write(o)
