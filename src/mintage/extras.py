@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+# Type checkers take this for true; importing the real one from typing would cost more than all of mintage.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import ModuleType
+    from typing import Any
 
-__all__ = ["install_line", "missing", "pydantic"]
+__all__ = ["Annotation", "install_line", "missing", "pydantic"]
 
 
 def install_line(extra: str) -> str:
@@ -47,3 +48,23 @@ def pydantic() -> ModuleType:
     from importlib import import_module
 
     return import_module("mintage.ext.pydantic")
+
+
+class Annotation:
+    """What stands in ``Annotated`` beside a type that is no class of IDs, and tells Pydantic how these are written."""
+
+    __slots__ = ()
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any, /) -> Any:
+        """How Pydantic reads and writes such IDs: see :mod:`mintage.ext.pydantic`.
+
+        :raises ModuleNotFoundError: pydantic is not installed.
+        """
+        return pydantic().core_schema_of(self)
+
+    def __get_pydantic_json_schema__(self, schema: Any, handler: Any, /) -> dict[str, Any]:
+        """The JSON schema of their text.
+
+        :raises ModuleNotFoundError: pydantic is not installed.
+        """
+        return pydantic().json_schema_of(self)  # type: ignore[no-any-return]

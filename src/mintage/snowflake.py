@@ -25,6 +25,7 @@ from mintage._core.snowflake import (
     to_lines,
 )
 from mintage.errors import ArgumentError
+from mintage.extras import Annotation
 
 __all__ = [
     "DEFAULT",
@@ -47,10 +48,10 @@ __all__ = [
 # Type checkers take this for true; importing the real one from typing would cost more than all of mintage.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Self
+    from typing import Self
 
 
-class Str:
+class Str(Annotation):
     """Says of an ``int`` that it is an ID of a layout, and **text in JSON**, as JavaScript would round the number.
 
     Str(layout=DEFAULT)
@@ -74,24 +75,6 @@ class Str:
     def layout(self) -> Layout:
         """The layout whose integers it takes."""
         return self._layout
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: Any, /) -> Any:
-        """How Pydantic reads and writes such integers: see :mod:`mintage.ext.pydantic`.
-
-        :raises ModuleNotFoundError: pydantic is not installed.
-        """
-        from mintage.extras import pydantic
-
-        return pydantic().core_schema_of(self)
-
-    def __get_pydantic_json_schema__(self, schema: Any, handler: Any, /) -> dict[str, Any]:
-        """The JSON schema of its digits.
-
-        :raises ModuleNotFoundError: pydantic is not installed.
-        """
-        from mintage.extras import pydantic
-
-        return pydantic().json_schema_of(self)  # type: ignore[no-any-return]
 
     def __eq__(self, other: object) -> bool:
         return self._layout == other._layout if isinstance(other, Str) else NotImplemented

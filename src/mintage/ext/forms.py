@@ -12,7 +12,7 @@ from mintage.ext.kinds import BY_CLASS, Kind
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
-__all__ = ["WRITERS", "Form", "chosen", "form_of", "forms", "reader", "readers"]
+__all__ = ["WRITERS", "Form", "chosen", "form_of", "forms", "reader", "readers", "uuid_of"]
 
 Form = Literal["bytes", "uuid", "text"]
 """The bytes of IDs, their form as a UUID, or their usual text."""
@@ -24,6 +24,13 @@ def _as_uuid(id: Any) -> UUID:
 
 WRITERS: Final[dict[Form, Callable[[Any], Any]]] = {"bytes": bytes, "uuid": _as_uuid, "text": str}
 """What makes of an ID its form."""
+
+
+def uuid_of(value: Any) -> UUID:
+    """What a driver returned of a UUID: one that does not know them gives their text, and a database, their bytes."""
+    if isinstance(value, UUID):
+        return value
+    return UUID(value) if isinstance(value, str) else UUID(bytes=bytes(value))
 
 
 def forms(kind: Kind) -> tuple[Form, ...]:

@@ -9,6 +9,7 @@ from mintage import snowflake, typeid
 from mintage._core.views import check_prefix, typeid_pattern
 from mintage.casting import type_name
 from mintage.errors import ArgumentError, ConfigError, FieldError, ParseError
+from mintage.extras import Annotation
 from mintage.formats import FORMATS, LAST_RESORTS, Format, of_layout, of_scheme
 from mintage.schemes import SCHEMES, Scheme, listed
 
@@ -268,25 +269,7 @@ def read_text(of: Kind | TypeIDs, value: object) -> Any:
     raise ArgumentError(f"{of.name} must be text, not {type_name(type(value))}", code="argument.type")
 
 
-class _Annotation:
-    """What stands in ``Annotated`` beside a type that is not of one scheme alone."""
-
-    __slots__ = ()
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: Any, /) -> Any:
-        """How Pydantic reads and writes such IDs."""
-        from mintage.ext.pydantic import core_schema_of
-
-        return core_schema_of(self)
-
-    def __get_pydantic_json_schema__(self, schema: Any, handler: Any, /) -> dict[str, Any]:
-        """The JSON schema of their text."""
-        from mintage.ext.pydantic import json_schema_of
-
-        return json_schema_of(self)
-
-
-class TextID(_Annotation):
+class TextID(Annotation):
     """Says of a ``str`` that it is an ID of a scheme whose IDs are text: ``Annotated[str, TextID("nanoid")]``.
 
     :param scheme: ``nanoid``, ``cuid`` or ``cuid2``, of the usual alphabet and length.
@@ -306,7 +289,7 @@ class TextID(_Annotation):
         return f"TextID({self.kind.name!r})"
 
 
-class TypeID(_Annotation):
+class TypeID(Annotation):
     """Says of a ``typeid.ID`` that it has this prefix: ``Annotated[typeid.ID, TypeID("user")]``.
 
     :param prefix: up to 63 characters of ``a-z``, with ``_`` inside; it may be empty.

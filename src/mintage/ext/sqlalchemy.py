@@ -16,7 +16,7 @@ from uuid import UUID
 from mintage import ksuid, locality, objectid, sandflake, sno, snowflake, ulid, uuid, xid
 from mintage.casting import type_name
 from mintage.errors import ArgumentError, ConfigError
-from mintage.ext.forms import WRITERS, Form, form_of, reader
+from mintage.ext.forms import WRITERS, Form, form_of, reader, uuid_of
 from mintage.ext.kinds import KINDS, Kind
 from mintage.extras import missing
 from mintage.formats import LAYOUTS, read_layout, write_layout
@@ -244,12 +244,7 @@ class _BinaryIDType(IDType[T]):
 
     def _reader(self) -> Callable[[Any], Any]:
         read = reader(self.kind.python)
-        if self.form != "uuid":
-            return read
-        # Drivers that do not know UUIDs return their text, and databases that do not, their bytes.
-        return lambda value: read(
-            value if isinstance(value, UUID) else UUID(value) if isinstance(value, str) else UUID(bytes=bytes(value))
-        )
+        return read if self.form != "uuid" else lambda value: read(uuid_of(value))
 
 
 class SnoType(_BinaryIDType[sno.ID]):

@@ -15,6 +15,7 @@ from mintage.casting import cast
 from mintage.errors import ConfigError, FieldError, MintError
 from mintage.ext.django import lookups
 from mintage.ext.django.forms import IDField as FormField
+from mintage.ext.forms import uuid_of
 from mintage.ext.kinds import KINDS, Kind
 from mintage.formats import read_layout, write_layout
 
@@ -72,13 +73,24 @@ def layout_of(layout: snowflake.Layout | str) -> snowflake.Layout:
 
 
 class Minted:
-    """What all of these fields share: lookups by time, search by text, and what an ID says of its time."""
+    """What all of these fields share: how a value is read, lookups by time, search by text, and an ID's own time."""
 
     kind: Kind
+    default_error_messages: Final = {"invalid": "%(error)s"}
 
     def get_lookup(self, lookup_name: str) -> Any:
         """As Django's; with ``minted_after`` and its like, and those that look for text within an ID."""
         return lookups.of_kind(self.kind, lookup_name) or super().get_lookup(lookup_name)  # type: ignore[misc]
+
+    def to_python(self, value: Any) -> Any:
+        """An ID of whatever may stand for one; a ``ValidationError`` with the code of our error where it is none."""
+        if value is None:
+            return None
+        try:
+            return self.kind.read(value)
+        except MintError as error:
+            message = self.error_messages["invalid"]  # type: ignore[attr-defined]
+            raise ValidationError(message, code=error.code, params={"error": str(error), "value": value}) from error
 
     def minted_at(self, id: Any) -> datetime | None:
         """When an ID was minted: an aware UTC datetime, floored to its tick; ``None`` where it does not say."""
@@ -108,7 +120,6 @@ class IDField(Minted, models.Field):  # type: ignore[misc]
     """
 
     empty_strings_allowed = False
-    default_error_messages: Final = {"invalid": "%(error)s"}
 
     def __init__(self, *args: Any, form: str | None = None, **kwargs: Any) -> None:
         forms = self.forms()
@@ -185,26 +196,8 @@ class IDField(Minted, models.Field):  # type: ignore[misc]
         if value is None or self.kind.size is None:
             return value
         if self.form == "uuid":
-            as_uuid = (
-                value
-                if isinstance(value, UUID)
-                else UUID(value)
-                if isinstance(value, str)
-                else UUID(bytes=bytes(value))
-            )
-            return cast(as_uuid, self.kind.python)
+            return cast(uuid_of(value), self.kind.python)
         return self.kind.read(value)
-
-    def to_python(self, value: Any) -> Any:
-        """An ID of whatever may stand for one; a ``ValidationError`` with the code of our error where it is none."""
-        if value is None:
-            return None
-        try:
-            return self.kind.read(value)
-        except MintError as error:
-            raise ValidationError(
-                self.error_messages["invalid"], code=error.code, params={"error": str(error), "value": value}
-            ) from error
 
     def get_prep_value(self, value: Any) -> Any:
         """An ID of what a query or an instance has.
@@ -366,15 +359,6 @@ class SnowflakeAutoField(Minted, models.BigAutoField):  # type: ignore[misc]
     def get_pk_value_on_save(self, instance: Any) -> int:
         """A new ID."""
         return snowflake.new() if self.layout == snowflake.DEFAULT else _generator(self.layout).new()
-
-    def to_python(self, value: Any) -> Any:
-        """An int of itself or of its digits; a ``ValidationError`` where it is none, or outside the layout."""
-        if value is None:
-            return None
-        try:
-            return self.kind.read(value)
-        except MintError as error:
-            raise ValidationError("%(error)s", code=error.code, params={"error": str(error), "value": value}) from error
 
 
 def _of_kind(kind: Kind) -> type[IDField]:
