@@ -1,0 +1,38 @@
+"""The tests of examples/testing pass, and would not without what they show."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "testing"
+
+
+def outcome(project: Path) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "--color=no", "-p", "no:cacheprovider", "--rootdir", str(project), "."],
+        cwd=project,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    return done.stdout
+
+
+def test_every_test_of_the_example_passes_twice(tmp_path: Path) -> None:
+    project = shutil.copytree(EXAMPLE, tmp_path / "shop")
+    for _ in range(2):
+        assert "4 passed" in outcome(project).splitlines()[-1]
+
+
+def test_without_its_markers_and_its_bridge_the_example_fails(tmp_path: Path) -> None:
+    project = shutil.copytree(EXAMPLE, tmp_path / "shop")
+    tests = project / "test_shop.py"
+    plain = [line for line in tests.read_text("utf-8").splitlines() if not line.startswith("@pytest.mark.mintage")]
+    tests.write_text("\n".join(plain), "utf-8")
+    said = outcome(project)
+    assert "FAILED test_shop.py::test_a_receipt_is_the_same_text_in_every_run" in said
+    assert "FAILED test_shop.py::test_ids_travel_with_time_machine" in said
