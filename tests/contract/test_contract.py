@@ -823,7 +823,7 @@ def test_what_lies_between_the_integers_of_a_namespace_is_no_tail(store: Store, 
     assert list(store.reserve("n", 2).as_range()) == [22, 27]
 
 
-def test_a_tail_is_not_taken_back_after_another_reserved(store: Store) -> None:
+def test_tidb_46444_a_tail_is_not_taken_back_after_another_reserved(store: Store) -> None:
     mine = store.reserve("n", 10)
     other = store.reserve("n", 10)
     assert not store.give_back(mine, 4)

@@ -335,7 +335,9 @@ def test_a_server_has_an_identity_of_its_own(server: Server, store: Database) ->
     assert store.describe().identity == identity
 
 
-def test_after_a_change_of_server_node_numbers_rest_and_namespaces_skip(server: Server, store: Database) -> None:
+def test_repmgr_475_after_a_change_of_server_node_numbers_rest_and_namespaces_skip(
+    server: Server, store: Database
+) -> None:
     held = acquire(store, nodes=range(4))
     store.reserve("n", 100)
     for table in ("pool", "node", "namespace"):

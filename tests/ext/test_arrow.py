@@ -84,7 +84,7 @@ def test_slices_are_columns_of_their_own(kind: Kind) -> None:
 
 
 @each
-def test_a_stream_is_one_piece(kind: Kind) -> None:
+def test_arrow_37797_an_array_is_a_stream_too_of_one_piece(kind: Kind) -> None:
     ids = batch(kind, 3)
     read = pa.chunked_array(ids)
     assert read.num_chunks == 1

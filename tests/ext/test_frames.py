@@ -868,7 +868,7 @@ def test_a_dialect_that_is_not_known_is_refused() -> None:
 # What went wrong elsewhere.
 
 
-def test_polars_28733_a_lazy_frame_or_an_expression_is_refused() -> None:
+def test_polars_28733_and_29165_a_lazy_frame_or_an_expression_is_refused() -> None:
     lazy = pl.LazyFrame({"item": ["pen", "ink"]})
     for wrong in (lazy, pl.col("item")):
         with pytest.raises(ArgumentError, match=r"it is a plan, .*call collect\(\) first"):
@@ -910,7 +910,7 @@ def test_ray_63974_two_columns_of_one_generator_differ(engine: Engine) -> None:
     assert not {*engine.values(frame, "first")} & {*engine.values(frame, "second")}
 
 
-def test_doris_48103_two_equal_calls_are_two_sets_of_ids(engine: Engine) -> None:
+def test_doris_48103_and_clickhouse_37366_two_equal_calls_are_two_sets_of_ids(engine: Engine) -> None:
     frame = engine.frame(item=["pen"] * 100)
     one, other = (engine.values(engine.module.with_id(frame, "sno"), "id") for _ in range(2))
     assert not {*one} & {*other}
@@ -925,7 +925,7 @@ def test_each_use_of_a_relation_sees_the_same_ids() -> None:
     assert joined.fetchall() == [(100,)]
 
 
-def test_duckdb_7773_no_function_is_registered() -> None:
+def test_duckdb_7773_and_9921_no_function_is_registered() -> None:
     connection = duckdb.connect()
     count = "SELECT count(*) FROM duckdb_functions()"
     before = connection.sql(count).fetchall()

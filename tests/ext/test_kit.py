@@ -79,7 +79,7 @@ def test_frozen_ids_are_the_same_each_time_and_never_twice(mint: Callable[[], An
     assert len(set(runs[0])) == 100
 
 
-def test_another_process_freezes_the_same_ids() -> None:
+def test_kart_120_another_process_freezes_the_same_ids() -> None:
     program = f"""
 from mintage.testing import freeze
 from mintage.schemes import SCHEMES
@@ -140,7 +140,7 @@ def test_afterwards_minting_goes_on_as_if_nothing_had_been(mint: Callable[[], An
         assert before + after == sorted(before + after)
 
 
-def test_a_test_in_the_future_does_not_make_the_next_one_jump_time_machine_601() -> None:
+def test_time_machine_601_a_test_in_the_future_does_not_make_the_next_one_jump() -> None:
     with freeze(FUTURE):
         assert uuid.ID.from_uuid(uuid.uuid7()).time == FUTURE
     with freeze(PAST):
@@ -281,7 +281,7 @@ def test_module_level_calls_follow(travel: Any, time_of_new: Callable[[], dateti
 
 @each_timed
 @each_traveller
-def test_going_back_gives_ids_of_that_time_time_machine_597_648_freezegun_154_196_216(
+def test_freezegun_154_196_216_and_time_machine_648_going_back_gives_ids_of_that_time(
     travel: Any, time_of_new: Callable[[], datetime]
 ) -> None:
     with follow():
@@ -420,7 +420,7 @@ def test_a_suite_under_the_plugin(pytester: pytest.Pytester, run: Callable[..., 
     result.assert_outcomes(passed=10)
 
 
-def test_node_ids_are_the_same_in_each_worker_curie_2235(
+def test_curie_2235_node_ids_are_the_same_in_each_worker(
     pytester: pytest.Pytester, run: Callable[..., pytest.RunResult]
 ) -> None:
     """Under xdist each worker collects by itself: an ID in the name of a test would be another in each."""

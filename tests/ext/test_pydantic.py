@@ -294,7 +294,7 @@ def test_fba_1024_what_came_as_text_is_stored_as_an_integer() -> None:
     database.close()
 
 
-def test_powercontext_91_an_integer_above_2_53_is_not_a_number_of_javascript() -> None:
+def test_powercontext_91_and_piccolo_admin_55_an_integer_above_2_53_is_no_number_of_javascript() -> None:
     class Order(BaseModel):
         id: Snowflake
 
@@ -372,7 +372,7 @@ def test_without_pydantic_the_hooks_say_what_installs_it() -> None:
     assert "pydantic]'" in done.stdout
 
 
-def test_python_ulid_40_pattern_is_no_looser_than_the_parser() -> None:
+def test_python_ulid_42_a_pattern_is_no_looser_than_the_parser() -> None:
     # Its schema has [A-Z0-9]{26}; its parser, and ours, refuse U, and what is above 7 in front.
     form = FORMS["ulid"]
     for text in ("81ARZ3NDEKTSV4RRFFQ69G5FAV", "01ARZ3NDEKTSV4RRFFQ69G5FAU", "ZZZZZZZZZZZZZZZZZZZZZZZZZZ"):

@@ -7,7 +7,7 @@ import pickle
 import random
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, assert_type, get_args
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 import sqlalchemy
@@ -15,6 +15,7 @@ from sqlalchemy import (
     ARRAY,
     CheckConstraint,
     Column,
+    DateTime,
     Dialect,
     Engine,
     ForeignKey,
@@ -45,6 +46,7 @@ from sqlalchemy.orm import (
     selectinload,
 )
 from sqlalchemy.schema import CreateTable
+from sqlalchemy.sql.functions import now
 from sqlalchemy.types import TypeDecorator
 
 from mintage import cuid, ksuid, locality, nanoid, sno, snowflake, ulid, uuid
@@ -299,10 +301,12 @@ def test_a_thousand_objects_with_returning_are_one_statement(driver: str, engine
 
 
 @on_each_driver
-def test_keys_of_every_form_are_matched_to_what_returns(driver: str, engine: Engine) -> None:
+def test_sqlalchemy_9822_keys_of_every_form_are_matched_where_the_database_fills_in_a_time(
+    driver: str, engine: Engine
+) -> None:
     metadata = MetaData()
     tables = [
-        Table(f"t{n}", metadata, Column("id", stored, primary_key=True), Column("x", Integer, server_default="7"))
+        Table(f"t{n}", metadata, Column("id", stored, primary_key=True), Column("at", DateTime, server_default=now()))
         for n, stored in enumerate(EVERY.values())
     ]
     metadata.create_all(engine)
@@ -310,9 +314,10 @@ def test_keys_of_every_form_are_matched_to_what_returns(driver: str, engine: Eng
         for table in tables:
             rows = [{"id": one} for one in some(table.c.id.type, 40)]  # type: ignore[arg-type]
             with statements(engine) as sent:
-                statement = insert(table).returning(table.c.id, table.c.x, sort_by_parameter_order=True)
+                statement = insert(table).returning(table.c.id, table.c.at, sort_by_parameter_order=True)
                 found = connection.execute(statement, rows).all()
             assert [row.id for row in found] == [row["id"] for row in rows]
+            assert {type(row.at) for row in found} == {datetime}
             assert len(sent) == 1
 
 
@@ -322,6 +327,26 @@ def test_sqlalchemy_11160_text_is_refused_before_it_cannot_be_matched(driver: st
     with Session(engine) as session:
         session.add_all([Order(id=str(sno.new())), Order(id=str(sno.new()))])
         with pytest.raises(StatementError, match=r"SnoType\(\) takes sno.ID, not str: sno.ID.parse") as caught:
+            session.flush()
+        assert isinstance(caught.value.orig, ArgumentError)
+
+
+@on_each_driver
+def test_sqlalchemy_10787_a_uuid_of_the_standard_module_is_refused_before_it_cannot_be_matched(
+    driver: str, engine: Engine
+) -> None:
+    class Data(DeclarativeBase):
+        pass
+
+    class Row(Data):
+        __tablename__ = "rows"
+        id: Mapped[Any] = mapped_column(UUIDType(), primary_key=True, default=uuid4)
+        at: Mapped[datetime] = mapped_column(server_default=now())
+
+    Data.metadata.create_all(engine)
+    with Session(engine) as session:
+        session.add_all([Row(), Row()])
+        with pytest.raises(StatementError, match=r"UUIDType\(\) takes uuid.ID, not UUID") as caught:
             session.flush()
         assert isinstance(caught.value.orig, ArgumentError)
 

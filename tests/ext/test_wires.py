@@ -154,7 +154,7 @@ def test_msgspecs_schema_is_the_parser(form: Form) -> None:
     assert wire.schema_hook(Safe) == FORMS["js_safe"].json_schema
 
 
-def test_msgspecs_hooks_go_on_to_the_users() -> None:
+def test_msgspec_707_hooks_go_on_to_the_users() -> None:
     def read(of: type, value: Any) -> Any:
         return of()
 

@@ -88,13 +88,13 @@ def test_a_sequence_is_not_made_otherwise_the_second_time(writer: Writer, start:
     assert writer.reserve(sequence, 1) == range(1, 2)
 
 
-def test_a_retry_allocates_anew(writer: Writer) -> None:
+def test_delta_7572_a_retry_allocates_anew(writer: Writer) -> None:
     sequence = writer.create(1, 1)
     assert writer.reserve(sequence, 10) == range(1, 11)
     assert writer.reserve(sequence, 10) == range(11, 21)  # as if the first answer had been lost
 
 
-def test_writers_that_reserve_at_once_get_ranges_of_their_own(writer: Writer) -> None:
+def test_unitycatalog_1832_writers_that_reserve_at_once_get_ranges_of_their_own(writer: Writer) -> None:
     sequence = writer.create(0, -2)
     with ThreadPoolExecutor(8) as threads:
         ranges = list(threads.map(lambda count: writer.reserve(sequence, count), [1, 7, 30] * 40))
@@ -126,7 +126,7 @@ def test_a_step_that_a_writer_has_wrong_is_refused(writer: Writer) -> None:
     assert writer.reserve(sequence, 1, 5) == range(1, 6, 5)
 
 
-def test_values_never_leave_64_bits(writer: Writer) -> None:
+def test_delta_7572_values_never_leave_64_bits(writer: Writer) -> None:
     for start, step, end in ((2**63 - 3, 1, 2**63 - 1), (3 - 2**63, -1, 1 - 2**63)):
         sequence = writer.create(start, step)
         with pytest.raises(RefusedError, match="BadRequestException"):

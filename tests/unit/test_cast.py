@@ -12,13 +12,15 @@ from typing import Any
 
 import bson
 import pytest
+import time_machine
 from hypothesis import given
 from hypothesis import strategies as st
 
 import mintage
-from mintage import cast, derive, ksuid, locality, objectid, sandflake, sno, text, typeid, ulid, xid
+from mintage import cast, derive, ksuid, locality, nanoid, objectid, sandflake, sno, text, typeid, ulid, xid
 from mintage import uuid as mintage_uuid
 from mintage.errors import MintError, ParseError
+from mintage.testing import freeze
 
 SIXTEEN = (uuid.UUID, ulid.ID, locality.ID, sandflake.ID, mintage_uuid.ID)
 TWELVE = (xid.ID, objectid.ID)
@@ -138,6 +140,16 @@ def test_the_same_parent_and_key_give_the_same_id_and_any_other_another() -> Non
         derive(b"text\0a nanoid", "invoice"),
     ]
     assert len(set(others)) == len(others)
+
+
+def test_langsmith_sdk_2249_what_is_derived_of_an_id_without_a_time_is_the_same_at_any_time() -> None:
+    """It took the clock's where the parent had none, and so each call derived another ID."""
+    for parent in (uuid.uuid4(), nanoid.new(), 5):
+        derived = set()
+        for at in ("2020-01-01", "2030-01-01"):
+            with freeze(at), time_machine.travel(at):
+                derived.add(derive(parent, "replica"))
+        assert len(derived) == 1
 
 
 def test_what_nothing_is_derived_from_is_refused() -> None:

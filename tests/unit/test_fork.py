@@ -169,7 +169,7 @@ def test_children_of_the_default_locality_generator_write_their_own_pid_and_coun
 
 
 @pytest.mark.parametrize("used", [True, False])
-def test_children_and_grandchildren_never_mint_the_same_snowflake(used: bool) -> None:
+def test_sonyflake_py_8_children_and_grandchildren_never_mint_the_same_snowflake(used: bool) -> None:
     generator = snowflake.Generator(layout=WIDE, clock=ManualClock(NOW), max_wait_ms=10**6)
 
     def mint() -> list[int]:

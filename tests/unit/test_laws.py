@@ -221,6 +221,24 @@ def test_ids_of_a_generator_grow_also_while_the_clock_stands_or_goes_back(scheme
 
 
 @each_ticked
+def test_python_ulid_57_an_id_is_of_one_reading_of_the_clock(scheme: Any) -> None:
+    """It read the clock twice, for the time and for the count: in a new millisecond the two did not fit."""
+    readings: list[int] = []
+
+    def clock() -> int:
+        readings.append(NOW_NS + len(readings) * unit_ns(scheme))
+        return readings[-1]
+
+    generator = scheme.Generator(1, clock=clock)
+    generator.new()
+    for _ in range(100):
+        before = len(readings)
+        one = generator.new()
+        assert len(readings) == before + 1
+        assert one.timestamp_ns == readings[-1] - readings[-1] % unit_ns(scheme)
+
+
+@each_ticked
 def test_a_time_in_every_unit_is_the_tick_that_the_clock_read(scheme: Any) -> None:
     one = scheme.Generator(clock=ManualClock(NOW_NS)).new()
     begin = NOW_NS - NOW_NS % unit_ns(scheme)
@@ -267,7 +285,7 @@ def test_a_number_of_its_own_is_held_by_every_id_and_refused_to_a_fork(scheme: A
 
 
 @each_ticked
-def test_bounds_hold_all_ids_of_their_tick_and_no_others(scheme: Any) -> None:
+def test_cpython_89083_bounds_hold_all_ids_of_their_tick_and_no_others(scheme: Any) -> None:
     low, high = scheme.min_at(NOW_NS), scheme.max_at(NOW_NS)
     for one in scheme.Generator(clock=ManualClock(NOW_NS)).batch(100):
         assert low <= one <= high
@@ -284,7 +302,7 @@ def test_bounds_hold_all_ids_of_their_tick_and_no_others(scheme: Any) -> None:
 
 
 @each_ticked
-def test_an_id_of_a_given_time_is_of_that_time_and_random(scheme: Any) -> None:
+def test_langsmith_sdk_3290_an_id_of_a_given_time_is_of_that_time_and_random(scheme: Any) -> None:
     generator = scheme.Generator()
     old = 1_420_000_000 * SECOND
     ids = {generator.new_at(old) for _ in range(100)}

@@ -100,6 +100,15 @@ def test_two_generators_of_one_store_have_two_node_numbers(store: MemoryStore, c
     assert len(store.list_leases()) >= 4
 
 
+def test_clickhouse_66010_and_cap_1322_a_hundred_servers_have_a_hundred_node_numbers(
+    store: MemoryStore, clock: ManualClock
+) -> None:
+    """Where ten bits of its UUID or MAC address are its number, two of them have the same, 99 times out of 100."""
+    generators = [snowflake.Generator(store=store, clock=clock) for _ in range(100)]
+    ids = {generator.new() for generator in generators}
+    assert len({snowflake.DEFAULT.parse(one).node for one in ids}) == len(ids) == 100
+
+
 @pytest.mark.usefixtures("inline")
 def test_no_time_outside_the_window_is_minted_whatever_the_clock_says(
     store: MemoryStore, clock: ManualClock, scheme: str

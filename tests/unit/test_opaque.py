@@ -58,7 +58,7 @@ def test_every_text_of_the_width_is_some_id_or_too_large_a_number() -> None:
     assert refused(opaque.reveal, "1" + "z" * 11, int).code == "parse.character"
 
 
-def test_what_is_shown_of_ids_in_order_is_in_none() -> None:
+def test_toolkit_mcp_server_39_what_is_shown_of_ids_in_order_is_in_none() -> None:
     opaque = Opaque(KEY)
     for make in (int, ulid.ID.from_int, sno.ID.from_int):
         shown = [opaque.hide(make(n)) for n in range(1000)]

@@ -1034,7 +1034,7 @@ def test_a_generator_knows_its_node_and_layout() -> None:
     assert (generator.node, generator.layout) == (7, SONYFLAKE)
 
 
-def test_without_a_node_number_each_generator_leases_one_of_its_own_that_fits() -> None:
+def test_vd2org_snowflake_12_without_a_node_number_each_generator_leases_one_of_its_own_that_fits() -> None:
     layout = Layout("time:41 node:3 sequence:12", epoch_ms=0)
     generators = [Generator(layout=layout) for _ in range(7)]
     # The eighth is for a process that cannot write the registry.

@@ -140,6 +140,21 @@ def test_u_is_never_a_digit(text: str) -> None:
     assert (refused(text).code, refused(text).position) == ("parse.character", text.lower().index("u"))
 
 
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        ("notavalidulidnotavalidulid", 0),
+        ("DHCKWI*$HF$%MCNSKDW(#@_SCK", 0),
+        ("0HCKWI*$HF$%MCNSKDW(#@_SCK", 6),
+        ("Z" * 26, 0),
+    ],
+)
+def test_python_ulid_26_what_has_26_characters_and_is_no_ulid_is_refused(text: str, wrong: int) -> None:
+    """It read them all, some as the text of another ID, and the last as of the year 10889."""
+    error = refused(text)
+    assert (error.code, error.position) == ("parse.character", wrong)
+
+
 @pytest.mark.parametrize("first", "89ABCDEFGHJKMNPQRSTVWXYZ")
 def test_a_first_character_above_7_is_no_ulid(first: str) -> None:
     assert (refused(first + "0" * 25).code, refused(first + "0" * 25).position) == ("parse.character", 0)

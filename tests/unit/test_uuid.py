@@ -248,11 +248,12 @@ def test_npms_uuid_wraps_times_that_do_not_fit_where_they_are_refused_here(case:
 
 
 @pytest.mark.parametrize("case", VECTORS["uuid6_lib_fixed_clock"], ids=lambda case: case["uuid6"])
-def test_uuid6s_version_7_leaves_its_clock_behind_by_a_millisecond_an_id_and_here_it_does_not(case: Any) -> None:
+def test_golang_80222_version_7_leaves_its_clock_behind_in_go_and_in_uuid6_and_here_it_does_not(case: Any) -> None:
     drifted = [case[name].replace("-", "") for name in ("uuid7_prefix", "uuid7_again_same_clock_prefix")]
     assert int(drifted[1], 16) - int(drifted[0], 16) == 1
     generator = uuid.Generator(clock=ManualClock(case["time_ns"]))
-    assert {one.timestamp_ms for one in generator.batch(1000)} == {case["time_ns"] // MS}
+    # In Go they are ahead from the 4097th of a millisecond on.
+    assert {one.timestamp_ms for one in generator.batch(10_000)} == {case["time_ns"] // MS}
 
 
 def test_npms_version_7_goes_on_in_the_last_millisecond_while_the_clock_is_behind_and_so_it_does_here() -> None:
@@ -317,7 +318,7 @@ def test_forked_children_share_no_id_with_their_parent_or_each_other(version: An
     assert len({*mint(), *(one for child in children for one in child.result())}) == 5 * 202
 
 
-def test_the_functions_of_the_standard_names_share_nothing_with_a_forked_childs() -> None:
+def test_uuid_utils_42_the_functions_of_the_standard_names_share_nothing_with_a_forked_childs() -> None:
     functions = (uuid.uuid1, uuid.uuid4, uuid.uuid6, uuid.uuid7, uuid.uuid8)
 
     def mint() -> list[str]:
@@ -329,7 +330,7 @@ def test_the_functions_of_the_standard_names_share_nothing_with_a_forked_childs(
 
 
 @each_timed
-def test_ids_grow_also_while_the_clock_stands_or_goes_back(version: Any) -> None:
+def test_google_uuid_148_and_uuid_rs_773_ids_grow_also_while_the_clock_stands_or_goes_back(version: Any) -> None:
     clock = ManualClock(NOW_NS)
     generator = uuid.Generator(version=version, clock=clock)
     ids = []
