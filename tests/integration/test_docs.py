@@ -121,6 +121,18 @@ def test_every_row_of_a_table_is_in_a_table_of_as_many_columns(page: Path) -> No
         assert len(widths) == 1, rows[0]
 
 
+@pytest.mark.parametrize("page", ["explanation/traps.md", "how-to/frames.md"])
+def test_a_fault_that_others_reported_has_its_number_in_the_name_of_a_test(page: str) -> None:
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    sources = [file.read_text(encoding="utf-8") for file in (ROOT / "tests").rglob("*.py")]
+    names = " ".join(name for source in sources for name in re.findall(r"(?m)^def (test_\w+)", source))
+    reported = re.findall(r"\[([\w/-]+)#(\d+)\]\(https://github\.com/", text)
+    assert reported
+    for project, number in reported:
+        name = re.sub(r"\W", "_", project.lower())
+        assert re.search(rf"_{name}(_and|_\d+)*_{number}_", names), f"{project}#{number}"
+
+
 @pytest.mark.parametrize("scheme", dict.fromkeys(each.scheme for each in family.formats()))
 def test_the_family_needs_a_store_where_a_generator_leases_without_being_told_to(scheme: str, tmp_path: Path) -> None:
     module = importlib.import_module(f"mintage.{scheme}")
