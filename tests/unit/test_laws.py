@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mintage import ksuid, locality, objectid, sandflake, sno, ulid, uuid, xid
-from mintage.errors import FieldError, GenerationError, LeaseError, MintError, ParseError
+from mintage import ksuid, locality, objectid, sandflake, sno, snowflake, ulid, uuid, xid
+from mintage.errors import ArgumentError, FieldError, GenerationError, LeaseError, MintError, ParseError
+from mintage.ext.kinds import KINDS
 from mintage.store.memory import MemoryStore
 from mintage.testing import ManualClock
 from tests.unit.test_fork import Child
@@ -308,6 +309,55 @@ def test_langsmith_sdk_3290_an_id_of_a_given_time_is_of_that_time_and_random(sch
     ids = {generator.new_at(old) for _ in range(100)}
     assert {one.timestamp_ns for one in ids} == {old}
     assert len(ids) == 100
+
+
+@pytest.mark.parametrize(
+    ("scheme", "unit_ms"),
+    [*((scheme, unit_ns(scheme) // MS) for scheme in TICKED), (sno, 4), (locality, 1), (snowflake, 1)],
+)
+def test_the_ids_of_a_tick_are_found_by_their_number_and_go_on_in_the_ticks_after_it(scheme: Any, unit_ms: int) -> None:
+    kind = KINDS[scheme.__name__.split(".")[-1]]
+    generator = scheme.Generator(**{kind.scheme.node or "node": 5})
+    old = 1_420_100_000 * SECOND
+
+    def time_of(one: Any) -> datetime:
+        time: datetime = (snowflake.DEFAULT.parse(one) if scheme is snowflake else one).time
+        return time
+
+    ids = [generator.nth_at(old + unit_ms * MS - 1, n) for n in range(500)]
+    assert [generator.nth_at(old, n) for n in range(500)] == ids
+    assert len(set(ids)) == 500
+    begin = datetime.fromtimestamp(old // SECOND, UTC)
+    assert {time_of(one) for one in ids} == {begin}
+    if generator.capacity < 1 << 32:
+        last, after = (generator.nth_at(old, generator.capacity - 1 + n) for n in range(2))
+        assert (time_of(last), time_of(after)) == (begin, begin + timedelta(milliseconds=unit_ms))
+        assert after == generator.nth_at(old + unit_ms * MS, 0)
+    for wrong in (-1, 1 << 32):
+        with pytest.raises(FieldError) as refused:
+            generator.nth_at(old, wrong)
+        assert refused.value.code == "field.range"
+    with pytest.raises(FieldError) as refused:
+        generator.nth_at(-1, 0)
+    assert refused.value.code == "time.range"
+    with pytest.raises(ArgumentError):
+        generator.nth_at(old, "1")
+
+
+@each_ticked
+def test_the_numbered_ids_of_a_leased_generator_are_of_times_before_its_lease(scheme: Any) -> None:
+    clock = ManualClock(NOW_NS)
+    store = MemoryStore(clock=lambda: clock.now_ns // MS)
+    with scheme.Generator(store=store, clock=clock, never_used=True) as generator:
+        old = NOW_NS - 3600 * SECOND
+        assert generator.nth_at(old, 3).timestamp_ns == old // unit_ns(scheme) * unit_ns(scheme)
+        for time, n in ((NOW_NS + SECOND, 0), (NOW_NS - SECOND, 3 * generator.capacity * SECOND // unit_ns(scheme))):
+            with pytest.raises(LeaseError) as refused:
+                generator.nth_at(time, min(n, 2**32 - 1))
+            assert refused.value.code == "lease.history"
+    with scheme.Generator(store=store, clock=clock) as generator, pytest.raises(LeaseError) as refused:
+        generator.nth_at(old, 0)
+    assert refused.value.code == "lease.history"
 
 
 @each_ticked

@@ -28,17 +28,17 @@ PROMISED = {
     sno: "ID Generator Overflow Snapshot max_at min_at new new_at",
     sno.ID: "ZERO MAX parse from_bytes from_int from_uuid from_parts time timestamp_ns tick meta partition sequence"
     " is_zero as_uuid replace",
-    sno.Generator: "new new_at batch fill snapshot close restore partition sequence sequence_min sequence_max used"
+    sno.Generator: "new new_at nth_at batch fill snapshot close restore partition sequence sequence_min sequence_max used"
     " capacity drifts __iter__ __next__ __enter__ __exit__",
     sno.Snapshot: "partition sequence_min sequence_max sequence now wall_hi wall_safe drifts to_json from_json",
     sno.Overflow: "now count ticks",
     snowflake: "DEFAULT TWITTER DISCORD INSTAGRAM SONYFLAKE Generator Layout Parts new node_from_macs",
     snowflake.Layout: "compose parse min_at max_at expires ids_per_second nodes fields epoch_ms unit_ms",
     snowflake.Parts: "timestamp_ms time node sequence fields",
-    snowflake.Generator: "new new_at batch fill close node layout __iter__ __next__ __enter__ __exit__",
+    snowflake.Generator: "new new_at nth_at batch fill close node layout __iter__ __next__ __enter__ __exit__",
     locality: "ID Generator new use_sequential_ids use_variable_ids",
     locality.ID: "parse from_bytes from_uuid from_parts version counter pid mac timestamp_ms time as_uuid",
-    locality.Generator: "new new_at batch fill close mode pid mac __iter__ __next__ __enter__ __exit__",
+    locality.Generator: "new new_at nth_at batch fill close mode pid mac __iter__ __next__ __enter__ __exit__",
     errors: "MintError ParseError FieldError ConfigError GenerationError LeaseError StoreError ArgumentError CATALOGUE",
     testing: "ManualClock",
     testing.ManualClock: "set advance now_ns",

@@ -397,6 +397,13 @@ pub fn seat_at<G: Seated>(slf: &Bound<'_, G>, time: UnixNs, tick: Tick) -> PyRes
     Err(errors::lease(py, "lease.history", &message))
 }
 
+/// Where the `n`-th ID from a time's tick on lies, where each tick has so many: its time, and which of its tick's it is.
+pub fn nth(time: &Bound<'_, PyAny>, n: &Bound<'_, PyAny>, capacity: u64, unit_ms: u32) -> PyResult<(UnixNs, u32)> {
+    let (time, n) = (values::time(time)?, values::field(n, "n", u32::MAX.into())? as u64);
+    let later = i128::from(n / capacity) * i128::from(unit_ms) * UnixNs::PER_MS;
+    Ok((UnixNs(time.0.saturating_add(later)), (n % capacity) as u32))
+}
+
 /// `batch` of a scheme whose IDs are packed bytes.
 pub fn batch<'py, G: Seated>(slf: &Bound<'py, G>, n: &Bound<'_, PyAny>, meta: u8) -> PyResult<Bound<'py, PyBytes>> {
     PyBytes::new_with(slf.py(), values::count(n)? * G::SIZE, |ids| write(slf, ids, meta))

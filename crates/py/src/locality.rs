@@ -306,6 +306,27 @@ generator! {
         Ok(LocalityId(this.id(Run { tick: tick.0, first, count: 1 }, 0)))
     }
 
+    /// The ``n``-th ID of a given millisecond, counted from 0. For old rows: of one generator, IDs that differ in millisecond or
+    /// in ``n`` differ.
+    ///
+    /// :raises ArgumentError: an argument of the wrong type.
+    /// :raises FieldError: ``field.range``: ``n`` is outside 0..2^32 - 1; ``time.naive``, ``time.range``.
+    /// :raises LeaseError: as :meth:`new_at`.
+    /// :raises GenerationError: as :meth:`new_at`.
+    #[pyo3(signature = (time, n))]
+    fn nth_at(slf: &Bound<'_, Self>, time: &Bound<'_, PyAny>, n: &Bound<'_, PyAny>) -> PyResult<LocalityId> {
+        let (time, first) = generator::nth(time, n, slf.get().capacity(), scheme::SCALE.unit_ms)?;
+        let tick = scheme::tick(time.floor_ms()).map_err(errors::value)?;
+        generator::seat_at(slf, time, tick)?;
+        Ok(LocalityId(slf.get().id(Run { tick: tick.0, first, count: 1 }, 0)))
+    }
+
+    /// How many IDs a millisecond has.
+    #[getter]
+    fn capacity(&self) -> u64 {
+        1 << scheme::COUNTER.bits
+    }
+
     /// Mints ``n`` IDs, 0 to 2^31 - 1, into one :class:`Array`.
     ///
     /// :raises ArgumentError: ``n`` is not an int.

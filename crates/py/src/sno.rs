@@ -461,6 +461,28 @@ generator! {
         this.porter.mint(time.floor_ms(), meta, partition, bounds).map(SnoId).map_err(errors::value)
     }
 
+    /// The ``n``-th ID of a given time's tick, counted from 0 and on into the ticks after it, which have :attr:`capacity` of
+    /// them each. For old rows: of one partition, IDs that differ in tick or in ``n`` differ.
+    ///
+    /// :raises ArgumentError: an argument of the wrong type.
+    /// :raises FieldError: ``field.range``: ``n`` is outside 0..2^32 - 1; ``time.naive``, ``time.range``.
+    /// :raises LeaseError: as :meth:`new_at`.
+    /// :raises GenerationError: as :meth:`new_at`.
+    #[pyo3(signature = (time, n, meta = Defaulted::OUT), text_signature = "($self, time, n, meta=0)")]
+    fn nth_at(
+        slf: &Bound<'_, Self>,
+        time: &Bound<'_, PyAny>,
+        n: &Bound<'_, PyAny>,
+        meta: Defaulted<'_>,
+    ) -> PyResult<SnoId> {
+        let (this, meta) = (slf.get(), meta_of(&meta)?);
+        let (time, place) = generator::nth(time, n, this.capacity().into(), scheme::TIMESCALE.unit_ms)?;
+        let unit = scheme::unit(time.floor_ms()).map_err(errors::value)?;
+        generator::seat_at(slf, time, unit)?;
+        let (partition, first) = (this.partition.load(Ordering::Relaxed), this.sequence_min());
+        Ok(SnoId(scheme::Id::new(unit.0 << 1, meta, partition, first + place as u16)))
+    }
+
     /// Mints ``n`` IDs, 0 to 2^31 - 1, into one :class:`Array`.
     ///
     /// :raises ArgumentError: an argument is not an int.

@@ -431,6 +431,28 @@ generator! {
         layout.compose(time.floor_ms(), this.node.load(Ordering::Relaxed), sequence.into()).map_err(errors::value)
     }
 
+    /// The ``n``-th ID of a given time's tick, counted from 0 and on into the ticks after it, which have :attr:`capacity` of
+    /// them each. For old rows: of one node number, IDs that differ in tick or in ``n`` differ.
+    ///
+    /// :raises ArgumentError: an argument of the wrong type.
+    /// :raises FieldError: ``field.range``: ``n`` is outside 0..2^32 - 1; ``time.naive``, ``time.range``.
+    /// :raises LeaseError: as :meth:`new_at`.
+    /// :raises GenerationError: as :meth:`new_at`.
+    #[pyo3(signature = (time, n))]
+    fn nth_at(slf: &Bound<'_, Self>, time: &Bound<'_, PyAny>, n: &Bound<'_, PyAny>) -> PyResult<u64> {
+        let this = slf.get();
+        let layout = &this.layout.0;
+        let (time, place) = generator::nth(time, n, this.capacity().into(), layout.timescale.unit_ms)?;
+        generator::seat_at(slf, time, layout.tick(time.floor_ms()).map_err(errors::value)?)?;
+        layout.compose(time.floor_ms(), this.node.load(Ordering::Relaxed), place.into()).map_err(errors::value)
+    }
+
+    /// How many IDs a tick has.
+    #[getter]
+    fn capacity(&self) -> u32 {
+        self.layout.0.ids_per_tick()
+    }
+
     /// Mints ``n`` IDs, 0 to 2^31 - 1, into one :class:`Array`.
     ///
     /// :raises ArgumentError: ``n`` is not an int.

@@ -139,6 +139,20 @@ where
     Ok(<G::Id as id::Class>::of(Id::<G>::mint(units, random, this.ticking().node(), n)))
 }
 
+/// The `n`-th ID from a time's tick on, whose random bits are the tick's.
+pub fn nth_at<G: Class>(slf: &Bound<'_, G>, time: &Bound<'_, PyAny>, n: &Bound<'_, PyAny>) -> PyResult<G::Id>
+where
+    <G::Id as id::Class>::Id: Ticked,
+{
+    type Id<G> = <<G as Class>::Id as id::Class>::Id;
+    let (this, py) = (slf.get(), slf.py());
+    let (time, first) = generator::nth(time, n, 1 << Id::<G>::SEQUENCE_BITS, Id::<G>::SCALE.unit_ms)?;
+    let units = Id::<G>::units_at(time).map_err(errors::value)?;
+    generator::seat_at(slf, time, Id::<G>::tick(units))?;
+    let random = this.ticking().drawn.with(py, |drawn| drawn.of(Run { tick: units, first, count: 1 }));
+    Ok(<G::Id as id::Class>::of(Id::<G>::mint(units, random, this.ticking().node(), first)))
+}
+
 /// The smallest or the largest ID of a time's tick.
 pub fn bound<C: id::Class>(time: &Bound<'_, PyAny>, is_high: bool) -> PyResult<C>
 where
@@ -245,6 +259,24 @@ macro_rules! ticked {
             #[pyo3(signature = (time))]
             fn new_at(slf: &Bound<'_, Self>, time: &Bound<'_, PyAny>) -> PyResult<$class> {
                 ticked::new_at(slf, time)
+            }
+
+            /// The ``n``-th ID of a given time's tick, counted from 0 and on into the ticks after it, which have :attr:`capacity` of
+            /// them each. For old rows: of one generator, IDs that differ in tick or in ``n`` differ.
+            ///
+            /// :raises ArgumentError: an argument of the wrong type.
+            /// :raises FieldError: ``field.range``: ``n`` is outside 0..2^32 - 1; ``time.naive``, ``time.range``.
+            /// :raises LeaseError: as :meth:`new_at`.
+            /// :raises GenerationError: as :meth:`new_at`.
+            #[pyo3(signature = (time, n))]
+            fn nth_at(slf: &Bound<'_, Self>, time: &Bound<'_, PyAny>, n: &Bound<'_, PyAny>) -> PyResult<$class> {
+                ticked::nth_at(slf, time, n)
+            }
+
+            /// How many IDs a tick has.
+            #[getter]
+            fn capacity(&self) -> u32 {
+                1 << <$core as mintage_core::ticked::Ticked>::SEQUENCE_BITS
             }
 
             /// Mints ``n`` IDs, 0 to 2^31 - 1, into one :class:`Array`.

@@ -182,9 +182,7 @@ generator! {
     #[pyo3(signature = (time))]
     fn new_at(slf: &Bound<'_, Self>, time: &Bound<'_, PyAny>) -> PyResult<UuidId> {
         let (this, py) = (slf.get(), slf.py());
-        if this.version == Version::V4 {
-            return Err(errors::field(py, "field.version", "UUIDs of version 4 have no time"));
-        }
+        this.check_time(py)?;
         let time = values::time(time)?;
         let units = this.version.units_at(time).map_err(errors::value)?;
         generator::seat_at(slf, time, scheme::Id::tick(units))?;
@@ -192,6 +190,31 @@ generator! {
         let n = u32::from_ne_bytes(clock.bytes(py)?) & ((1 << this.seat.mint.rules().sequence_bits) - 1);
         let random = u128::from_ne_bytes(clock.bytes(py)?);
         Ok(UuidId(this.id(units, random, random as u64, n)))
+    }
+
+    /// The ``n``-th ID of a given time's tick, counted from 0 and on into the ticks after it, which have :attr:`capacity` of
+    /// them each. For old rows: of one generator, IDs that differ in tick or in ``n`` differ.
+    ///
+    /// :raises ArgumentError: an argument of the wrong type.
+    /// :raises FieldError: ``field.range``: ``n`` is outside 0..2^32 - 1; ``time.naive``, ``time.range``;
+    ///     ``field.version``: version 4 has no time.
+    /// :raises LeaseError: as :meth:`new_at`.
+    /// :raises GenerationError: as :meth:`new_at`.
+    #[pyo3(signature = (time, n))]
+    fn nth_at(slf: &Bound<'_, Self>, time: &Bound<'_, PyAny>, n: &Bound<'_, PyAny>) -> PyResult<UuidId> {
+        let (this, py) = (slf.get(), slf.py());
+        this.check_time(py)?;
+        let (time, first) = generator::nth(time, n, this.capacity().into(), scheme::Id::SCALE.unit_ms)?;
+        let units = this.version.units_at(time).map_err(errors::value)?;
+        generator::seat_at(slf, time, scheme::Id::tick(units))?;
+        let random = this.drawn.with(py, |drawn| drawn.of(Run { tick: units, first, count: 1 }));
+        Ok(UuidId(this.id(units, random, this.clock_seq.load(Ordering::Relaxed), first)))
+    }
+
+    /// How many IDs a millisecond has; a version 4 has none.
+    #[getter]
+    fn capacity(&self) -> u32 {
+        1 << self.seat.mint.rules().sequence_bits
     }
 
     /// Mints ``n`` IDs, 0 to 2^31 - 1, into one :class:`Array`.
@@ -245,6 +268,13 @@ fn version_of(value: &Bound<'_, PyAny>) -> PyResult<Version> {
 }
 
 impl Generator {
+    fn check_time(&self, py: Python<'_>) -> PyResult<()> {
+        if self.version == Version::V4 {
+            return Err(errors::field(py, "field.version", "UUIDs of version 4 have no time"));
+        }
+        Ok(())
+    }
+
     #[inline(always)]
     fn number(&self) -> Option<u64> {
         Some(self.node.load(Ordering::Relaxed)).filter(|&node| node != ticked::NONE)
