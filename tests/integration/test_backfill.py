@@ -6,46 +6,45 @@ import random
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import sqlalchemy as sa
 
-from mintage import sno, snowflake
+from mintage import sno, snowflake, ulid
+from mintage.errors import CATALOGUE
+from mintage.ext.kinds import KINDS
+from mintage.formats import read_layout, write_layout
+from tests.ext.databases import DATABASES, engine_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
 BEGIN = datetime(2020, 1, 1, 12, tzinfo=UTC)
+SINCE = datetime(2025, 6, 1, tzinfo=UTC)
+"""All layouts have begun."""
 NODE = 1023
+SNOWFLAKE = ("--scheme", "snowflake", "--node", str(NODE))
 TWICE = 4_096 + 500
 """Rows of one millisecond: more than it has numbers."""
 
 
-@pytest.fixture(params=["sqlite", "postgresql", "mariadb"])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Of a database with nothing in it."""
-    if request.param == "sqlite":
-        return f"sqlite:///{tmp_path / 'shop.db'}"
-    server = request.getfixturevalue(request.param)
-    return (
-        sa.make_url(server.url if hasattr(server, "url") else server)
-        .set(query={})
-        .render_as_string(hide_password=False)
-    )
+@pytest.fixture(params=DATABASES)
+def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[sa.Engine]:
+    with engine_of(request.param, request, tmp_path) as made:
+        yield made
 
 
 @pytest.fixture
-def engine(url: str) -> Iterator[sa.Engine]:
-    drivers = {"postgresql": "postgresql+psycopg", "mariadb": "mariadb+pymysql", "mysql": "mysql+pymysql"}
-    parsed = sa.make_url(url)
-    made = sa.create_engine(parsed.set(drivername=drivers.get(parsed.drivername, parsed.drivername)))
-    yield made
-    with made.begin() as connection:
-        connection.execute(sa.text("DROP TABLE IF EXISTS orders"))
-    made.dispose()
+def url(engine: sa.Engine) -> str:
+    """As its users write it, without a driver."""
+    return engine.url.set(drivername=engine.url.get_backend_name()).render_as_string(hide_password=False)
+
+
+on_sqlite = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 
 
 def make_table(engine: sa.Engine, kind: Any, times: Sequence[datetime | None], *, is_unique: bool = True) -> sa.Table:
@@ -70,7 +69,7 @@ def make_table(engine: sa.Engine, kind: Any, times: Sequence[datetime | None], *
 
 
 def started(url: str, *options: str) -> subprocess.Popen[str]:
-    words = ["--table", "orders", "--time-column", "made", "--id-column", "id", "--node", str(NODE), *options]
+    words = ["--table", "orders", "--time-column", "made", "--id-column", "id", *options]
     command = [sys.executable, "-m", "mintage", "backfill", url, *words]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
@@ -86,43 +85,81 @@ def rows_of(engine: sa.Engine, table: sa.Table) -> list[Any]:
         return list(connection.execute(sa.select(table).order_by(table.c.number)))
 
 
-def test_killed_again_and_again_it_gives_each_row_one_id_of_its_time(url: str, engine: sa.Engine) -> None:
-    chance = random.Random(7)
-    times = [BEGIN + timedelta(milliseconds=chance.randrange(2_000)) for _ in range(3_000)] + [BEGIN] * TWICE
-    chance.shuffle(times)
-    table = make_table(engine, sa.BigInteger(), times)
-    kept = snowflake.Generator(node=5).new()
-    with engine.begin() as connection:
-        connection.execute(table.update().where(table.c.number == 17).values(id=kept))
-    kills, extra = 0, len(times)
+def finish_however_often_it_is_killed(
+    url: str, chance: random.Random, *options: str, between: Callable[[], None]
+) -> int:
+    """Kills it at moments that are drawn, among lines and within batches, until it is done; how often that was."""
+    kills = 0
     while True:
-        with started(url, "--scheme", "snowflake", "--batch", "97") as process:
+        with started(url, *options, "--batch", "97") as process:
             lines = chance.randrange(1, 25)
             assert process.stdout
             seen = [line for line, _ in zip(process.stdout, range(lines), strict=False)]
             if len(seen) < lines:
-                assert process.wait(60) == 0
-                break
+                assert process.wait(60) == 0, process.stderr and process.stderr.read()
+                return kills
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(chance.random() / 50)
             process.send_signal(signal.SIGKILL)
         kills += 1
-        if kills < 3:  # others go on inserting, old rows too
+        between()
+
+
+@pytest.mark.parametrize("mode", ["snowflake", "ulid", "sequence"])
+def test_killed_again_and_again_it_gives_each_row_one_id(
+    url: str, engine: sa.Engine, mode: str, tmp_path: Path
+) -> None:
+    store = f"sqlite:{tmp_path / 'store.db'}"
+    kind, kept, options = {
+        "snowflake": (sa.BigInteger(), snowflake.Generator(node=5).new(), SNOWFLAKE),
+        "ulid": (sa.String(26), str(ulid.Generator(node=5).new()), ("--scheme", "ulid", "--node", "77")),
+        "sequence": (sa.BigInteger(), 1 << 60, ("--sequence", "orders", "--store", store)),
+    }[mode]
+    chance = random.Random(7)
+    times = [BEGIN + timedelta(milliseconds=chance.randrange(2_000)) for _ in range(3_000)] + [BEGIN] * TWICE
+    chance.shuffle(times)
+    table = make_table(engine, kind, times)
+    with engine.begin() as connection:
+        connection.execute(table.update().where(table.c.number == 17).values(id=kept))
+    late = iter((len(times), len(times) + 1))
+
+    def insert() -> None:  # others go on inserting, old rows too
+        if (number := next(late, None)) is not None:
             with engine.begin() as connection:
-                connection.execute(table.insert(), [{"number": extra, "made": BEGIN.replace(tzinfo=None)}])
-            extra += 1
-    assert kills > 2
+                connection.execute(table.insert(), [{"number": number, "made": BEGIN.replace(tzinfo=None)}])
+
+    assert finish_however_often_it_is_killed(url, chance, *options, between=insert) > 2
     rows = rows_of(engine, table)
     assert len({row.id for row in rows}) == len(rows) == len(times) + 2
-    assert rows[17].id == kept
+    assert None not in {row.id for row in rows}
+    assert rows.pop(17).id == kept
+    {"snowflake": are_snowflakes, "ulid": are_ulids, "sequence": are_in_order}[mode](rows)
+    code, out, err = finished(url, *options)
+    assert (code, out, err) == (0, "done: 0 rows have an ID now\n", "")
+
+
+def are_snowflakes(rows: list[Any]) -> None:
     late = 0
     for row in rows:
-        if row.number != 17:
-            parts = snowflake.DEFAULT.parse(row.id)
-            assert parts.node == NODE
-            off = parts.time - row.made.replace(tzinfo=UTC)
-            assert timedelta(0) <= off <= timedelta(milliseconds=3)
-            late += off > timedelta(0)
+        parts = snowflake.DEFAULT.parse(row.id)
+        assert parts.node == NODE
+        off = parts.time - row.made.replace(tzinfo=UTC)
+        assert timedelta(0) <= off <= timedelta(milliseconds=3)
+        late += off > timedelta(0)
     assert late >= TWICE - 4_096
-    assert finished(url, "--scheme", "snowflake") == (0, "done: 0 rows have an ID now\n", "")
+
+
+def are_ulids(rows: list[Any]) -> None:
+    for row in rows:
+        one = ulid.ID.parse(row.id)
+        assert one.time == row.made.replace(tzinfo=UTC)
+        assert int(one) >> 56 & 0xFFFFFF == 77
+
+
+def are_in_order(rows: list[Any]) -> None:
+    there_from_the_start = rows[:-2]
+    by_time = sorted(there_from_the_start, key=lambda row: (row.made, row.number))
+    assert [row.id for row in by_time] == sorted(row.id for row in there_from_the_start)
 
 
 @pytest.mark.parametrize("kind", [sa.LargeBinary(10), sa.String(16)], ids=["bytes", "text"])
@@ -131,7 +168,7 @@ def test_sno_ids_are_of_the_time_of_their_rows(url: str, engine: sa.Engine, kind
         kind = sa.BINARY(10)
     times: list[datetime | None] = [BEGIN + timedelta(milliseconds=n // 3) for n in range(500)]
     table = make_table(engine, kind, times)
-    code, out, err = finished(url, "--scheme", "sno", "--batch", "60")
+    code, out, err = finished(url, "--scheme", "sno", "--node", str(NODE), "--batch", "60")
     assert (code, err) == (0, "")
     assert out.splitlines()[-1] == "done: 500 rows have an ID now"
     rows = rows_of(engine, table)
@@ -155,7 +192,7 @@ def test_a_time_that_no_id_can_have_is_said_before_anything_is_written(
     url: str, engine: sa.Engine, time: datetime | None, said: str
 ) -> None:
     table = make_table(engine, sa.BigInteger(), [BEGIN, BEGIN, BEGIN, time, BEGIN])
-    code, out, err = finished(url, "--scheme", "snowflake", "--batch", "1")
+    code, out, err = finished(url, *SNOWFLAKE, "--batch", "1")
     assert code == 65
     assert out == ""
     assert said in err
@@ -163,7 +200,7 @@ def test_a_time_that_no_id_can_have_is_said_before_anything_is_written(
     assert all(row.id is None for row in rows_of(engine, table))
 
 
-@pytest.mark.parametrize("url", ["sqlite"], indirect=True)
+@on_sqlite
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -171,14 +208,21 @@ def test_a_time_that_no_id_can_have_is_said_before_anything_is_written(
         (["--time-column", "born"], "has no column 'born': it has number, made, id"),
         (["--id-column", "number_2"], "has no column 'number_2'"),
         (["--node", "1024"], "1024"),
-        (["--layout", "nothing"], "is no layout"),
+        (["--layout", "nothing"], "is no layout: use default, "),
+        (["--layout", "time:41 node:10"], "'time:41 node:10' is no layout"),
+        (["--layout", "time:60 node:10 sequence:12 @0 1ms"], "layout"),
+        (["--scheme", "nanoid"], "invalid choice: 'nanoid'"),
+        (["--scheme", "ulid"], "is BIGINT, and ulid IDs are bytes, UUID or str"),
+        (["--store", "sqlite:ids.db"], "give one of the two"),
+        (["--sequence", "orders"], "--scheme, --layout and --node belong to IDs of a time"),
+        (["--batch", "0"], "'0' is outside 1.."),
         (["--scheme", "sno", "--layout", "twitter"], "belongs to snowflake"),
         (["--id-column", "made"], "has no unique index"),
     ],
 )
 def test_wrong_words_are_one_sentence(url: str, engine: sa.Engine, options: list[str], said: str) -> None:
     make_table(engine, sa.BigInteger(), [BEGIN])
-    code, out, err = finished(url, "--scheme", "snowflake", *options)
+    code, out, err = finished(url, *SNOWFLAKE, *options)
     assert code in {2, 64, 65, 78}
     assert out == ""
     assert said in err
@@ -187,19 +231,196 @@ def test_wrong_words_are_one_sentence(url: str, engine: sa.Engine, options: list
 
 def test_without_a_unique_index_it_says_how_to_make_one(url: str, engine: sa.Engine) -> None:
     make_table(engine, sa.BigInteger(), [BEGIN], is_unique=False)
-    code, _, err = finished(url, "--scheme", "snowflake")
+    code, _, err = finished(url, *SNOWFLAKE)
     assert code == 2
     with engine.begin() as connection:
         connection.execute(sa.text(err.partition(": CREATE")[1].lstrip(": ") + err.partition(": CREATE")[2]))
-    assert finished(url, "--scheme", "snowflake")[0] == 0
+    assert finished(url, *SNOWFLAKE)[0] == 0
 
 
 @pytest.mark.parametrize(
     "wrong", ["nothing", "oracle://x", "sqlite:////nowhere/at/all.db", "postgresql://127.0.0.1:1/x"]
 )
 def test_a_database_that_is_none_is_one_sentence(wrong: str) -> None:
-    code, out, err = finished(wrong, "--scheme", "snowflake")
+    code, out, err = finished(wrong, *SNOWFLAKE)
     assert code
     assert out == ""
     assert err.count("\n") == 1
     assert "Traceback" not in err
+
+
+# --- any scheme, any layout ---------------------------------------------------------------------------------------
+
+SCHEMES = [name for name, kind in KINDS.items() if not kind.scheme.is_text]
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("form", ["text", "bytes"])
+@on_sqlite
+def test_every_scheme_with_a_node_number_has_ids_of_the_rows_times(
+    url: str, engine: sa.Engine, scheme: str, form: str
+) -> None:
+    kind = KINDS[scheme]
+    if kind.layout and form == "bytes":
+        form = "integer"
+    column = {"text": sa.String(40), "bytes": sa.LargeBinary(20), "integer": sa.BigInteger()}[form]
+    times = [BEGIN + timedelta(milliseconds=400 * (n // 3)) for n in range(300)]
+    table = make_table(engine, column, times)
+    options = ("--scheme", scheme, "--node", "9", "--batch", "70")
+    assert finished(url, *options)[::2] == (0, "")
+    first = rows_of(engine, table)
+    # A second run meets ticks in which the first one gave IDs.
+    with engine.begin() as connection:
+        new = [{"number": 300 + n, "made": time.replace(tzinfo=None)} for n, time in enumerate(times)]
+        connection.execute(table.insert(), new)
+    assert finished(url, *options)[::2] == (0, "")
+    rows = rows_of(engine, table)
+    assert rows[:300] == first
+    assert len({row.id for row in rows}) == 600
+    for row in rows:
+        one = kind.read(row.id)
+        time = kind.layout.parse(one).time if kind.layout else one.time
+        assert timedelta(0) <= row.made.replace(tzinfo=UTC) - time < timedelta(seconds=1)
+
+
+def test_a_uuid_of_version_7_goes_into_the_databases_own_type(url: str, engine: sa.Engine) -> None:
+    kind: Any = sa.Uuid()
+    if engine.dialect.name != "postgresql":
+        kind = sa.BINARY(16) if engine.dialect.name in {"mysql", "mariadb"} else sa.LargeBinary(16)
+    table = make_table(engine, kind, [BEGIN] * 50)
+    assert finished(url, "--scheme", "uuid", "--node", "9", "--batch", "20")[::2] == (0, "")
+    read = [KINDS["uuid"].read(row.id) for row in rows_of(engine, table)]
+    assert len(set(read)) == 50
+    assert {(one.version, one.time) for one in read} == {(7, BEGIN)}
+
+
+@pytest.mark.parametrize(
+    "layout",
+    [write_layout(snowflake.JS_SAFE), "sonyflake", "discord", "time:32 sequence:2 node:6 @1262304000000 1000ms"],
+)
+@on_sqlite
+def test_any_layout_of_a_snowflake_is_taken_and_verified(url: str, engine: sa.Engine, layout: str) -> None:
+    table = make_table(engine, sa.BigInteger(), [SINCE + timedelta(seconds=n // 10) for n in range(100)])
+    options = ("--scheme", "snowflake", "--layout", layout)
+    assert finished(url, *options, "--node", "33", "--batch", "30")[::2] == (0, "")
+    read = read_layout(layout)
+    assert read
+    parts = [read.parse(row.id) for row in rows_of(engine, table)]
+    assert {each.node for each in parts} == {33}
+    assert len({(each.time, each.sequence) for each in parts}) == 100
+    verify = [sys.executable, "-m", "mintage", "verify", url, "--table", "orders", "--column", "id", *options]
+    assert subprocess.run(verify, capture_output=True, check=False, timeout=60).returncode == 0
+
+
+@on_sqlite
+def test_a_tick_that_an_earlier_run_filled_is_gone_on_with_in_the_next(url: str, engine: sa.Engine) -> None:
+    layout = "time:32 sequence:2 node:6 @1262304000000 1000ms"
+    options = ("--scheme", "snowflake", "--layout", layout, "--node", "33", "--batch", "4")
+    table = make_table(engine, sa.BigInteger(), [BEGIN] * 10)
+    assert finished(url, *options)[1].endswith("done: 10 rows have an ID now; 6 of a later tick, as theirs was full\n")
+    with engine.begin() as connection:
+        new = [{"number": 10 + n, "made": (BEGIN + timedelta(seconds=n)).replace(tzinfo=None)} for n in range(8)]
+        connection.execute(table.insert(), new)
+    assert finished(url, *options)[0] == 0
+    read = read_layout(layout)
+    assert read
+    parts = [read.parse(row.id) for row in rows_of(engine, table)]
+    assert len({(each.time, each.sequence) for each in parts}) == 18
+    assert {each.sequence for each in parts} == {0, 1, 2, 3}
+    assert all(each.time - BEGIN < timedelta(seconds=8) for each in parts)
+
+
+# --- reservations -------------------------------------------------------------------------------------------------
+
+
+def test_each_run_leases_a_node_number_that_was_never_used(url: str, engine: sa.Engine, tmp_path: Path) -> None:
+    table = make_table(engine, sa.BigInteger(), [BEGIN] * 50)
+    store = f"sqlite:{tmp_path / 'store.db'}"
+    with snowflake.Generator(store=store) as generator:
+        nodes = {generator.node}
+    for _ in range(2):
+        assert finished(url, "--scheme", "snowflake", "--store", store)[::2] == (0, "")
+        with engine.begin() as connection:
+            connection.execute(table.insert(), [{"number": 50 + len(nodes), "made": BEGIN.replace(tzinfo=None)}])
+        nodes.add(snowflake.DEFAULT.parse(rows_of(engine, table)[48 + len(nodes)].id).node)
+    assert len(nodes) == 3
+
+
+@on_sqlite
+def test_with_a_store_a_row_of_the_future_is_named_before_anything_is_written(
+    url: str, engine: sa.Engine, tmp_path: Path
+) -> None:
+    tomorrow = datetime.now(UTC) + timedelta(days=1)
+    table = make_table(engine, sa.BigInteger(), [BEGIN, tomorrow, BEGIN])
+    code, out, err = finished(url, "--scheme", "snowflake", "--store", f"sqlite:{tmp_path / 'store.db'}")
+    assert (code, out) == (CATALOGUE["lease.history"].exit, "")
+    assert err.startswith("mintage: row 1: time ")
+    assert all(row.id is None for row in rows_of(engine, table))
+
+
+def test_a_sequence_numbers_the_rows_in_the_order_of_their_times(url: str, engine: sa.Engine, tmp_path: Path) -> None:
+    days = random.Random(3).sample(range(365), 100)
+    table = make_table(engine, sa.BigInteger(), [BEGIN + timedelta(days=day) for day in days])
+    options = ("--sequence", "orders", "--store", f"sqlite:{tmp_path / 'store.db'}", "--batch", "30")
+    code, out, err = finished(url, *options)
+    assert (code, err) == (0, "")
+    assert out.splitlines()[0] == "reserved 1..100 of orders"
+    assert out.splitlines()[-1] == "done: 100 rows have an ID now"
+    rows = sorted(rows_of(engine, table), key=lambda row: row.made)
+    assert [row.id for row in rows] == list(range(1, 101))
+
+
+@on_sqlite
+def test_a_sequence_that_has_integers_of_the_column_is_told_before_anything_is_written(
+    url: str, engine: sa.Engine, tmp_path: Path
+) -> None:
+    table = make_table(engine, sa.BigInteger(), [BEGIN] * 5)
+    with engine.begin() as connection:
+        connection.execute(table.update().where(table.c.number == 0).values(id=3))
+    code, out, err = finished(url, "--sequence", "orders", "--store", f"sqlite:{tmp_path / 'store.db'}")
+    assert (code, out) == (2, "")
+    assert "1..4 was reserved, and a row has 3: raise the floor" in err
+    assert [row.id for row in rows_of(engine, table)] == [3, None, None, None, None]
+
+
+@pytest.mark.parametrize("words", [("--scheme", "ulid"), ("--sequence", "orders")], ids=["scheme", "sequence"])
+@on_sqlite
+def test_a_store_that_is_away_is_said_and_nothing_is_written(
+    url: str, engine: sa.Engine, words: tuple[str, ...]
+) -> None:
+    kind = sa.BigInteger() if "--sequence" in words else sa.String(26)
+    table = make_table(engine, kind, [BEGIN])
+    code, out, err = finished(url, *words, "--store", "redis://127.0.0.1:1")
+    assert (code, out) == (CATALOGUE["store.unavailable"].exit, "")
+    assert err.count("\n") == 2
+    assert "Check that the server runs" in err.splitlines()[1]
+    assert rows_of(engine, table)[0].id is None
+
+
+@on_sqlite
+def test_a_sequence_wants_a_time_of_every_row(url: str, engine: sa.Engine, tmp_path: Path) -> None:
+    table = make_table(engine, sa.BigInteger(), [BEGIN, None, BEGIN])
+    code, out, err = finished(url, "--sequence", "orders", "--store", f"sqlite:{tmp_path / 'store.db'}")
+    assert (code, out) == (CATALOGUE["time.range"].exit, "")
+    assert "row 1: its time is NULL" in err
+    assert all(row.id is None for row in rows_of(engine, table))
+
+
+@on_sqlite
+def test_without_node_number_and_store_it_asks_for_one(url: str, engine: sa.Engine) -> None:
+    make_table(engine, sa.BigInteger(), [BEGIN])
+    code, _, err = finished(url, "--scheme", "snowflake")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "with --node, or a store of such with --store" in err
+    assert "--scheme, or with --sequence" in finished(url)[2]
+
+
+@on_sqlite
+def test_a_table_without_a_primary_key_is_refused_until_a_key_is_named(url: str, engine: sa.Engine) -> None:
+    with engine.begin() as connection:
+        connection.execute(sa.text("CREATE TABLE orders (name TEXT UNIQUE, made DATETIME, id BIGINT UNIQUE)"))
+        connection.execute(sa.text("INSERT INTO orders (name, made) VALUES ('a', '2020-01-01 12:00:00')"))
+    code, out, err = finished(url, *SNOWFLAKE)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "has no primary key of one column: name a unique one with --key" in err
+    assert finished(url, *SNOWFLAKE, "--key", "name")[0] == 0

@@ -485,7 +485,7 @@ def test_progress_is_shown_once_minting_takes_long() -> None:
 @needs_terminals
 def test_progress_without_rich_is_one_line_that_is_wiped_at_the_end() -> None:
     shown = progress_of(*TWO_SECONDS, python=[sys.executable, "-c", WITHOUT_RICH])
-    assert re.fullmatch(r"(\r[\d,]+ of 51,200 IDs)+\r +\r", shown)
+    assert re.fullmatch(r"(\r[\d,]+ of 51,200 IDs, [\d,]+/s *)+\r +\r", shown)
 
 
 def test_progress_is_not_shown_to_files() -> None:
@@ -560,7 +560,9 @@ def test_every_example_works(line: str, tmp_path: Path) -> None:
         ids = snowflake.Generator(1, layout=snowflake.TWITTER).batch(9)
         pq.write_table(pa.table({"id": ids.tolist()}), tmp_path / "orders.parquet")
     with closing(sqlite3.connect(tmp_path / "shop.db")) as shop:
-        shop.execute("CREATE TABLE orders (number INTEGER PRIMARY KEY, made DATETIME, id BLOB UNIQUE)")
+        shop.execute(
+            "CREATE TABLE orders (number INTEGER PRIMARY KEY, made DATETIME, id BLOB UNIQUE, bill BIGINT UNIQUE)"
+        )
     env = {**CLEAN, "MINTAGE_HOME": str(tmp_path), "MINTAGE_STORE": f"sqlite:///{tmp_path}/ids.db"}
     with open_store(env["MINTAGE_STORE"]) as store:
         now_ms = time.time_ns() // 10**6

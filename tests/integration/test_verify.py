@@ -5,7 +5,9 @@ from __future__ import annotations
 import io
 import json
 import os
+import pty
 import random
+import select
 import signal
 import subprocess
 import sys
@@ -22,9 +24,11 @@ import pytest
 import sqlalchemy as sa
 
 from mintage import sno, snowflake, ulid, uuid
-from mintage.cli import main
+from mintage.cli import main, screen
 from mintage.cli.verify import BATCH, CHUNK, EXAMPLES, Repeats, _lines
 from mintage.ext.kinds import KINDS
+from mintage.formats import write_layout
+from tests.ext.databases import DATABASES, engine_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -261,6 +265,17 @@ def test_integers_beyond_a_layout_are_named(
         assert [each["row"] for each in outside["examples"]] == [2]
 
 
+def test_a_layout_is_taken_as_pools_spell_it(tmp_path: Path, found: Callable[..., Verified]) -> None:
+    layout = snowflake.Layout("time:33 node:8 sequence:12", epoch_ms=1_700_000_000_000, unit_ms=10)
+    begin = datetime(2024, 1, 1, tzinfo=UTC)
+    ids = [layout.min_at(begin), layout.max_at(begin + timedelta(days=1)), 1 << 53]
+    words = ("--scheme", "snowflake", "--layout", write_layout(layout), "--until", "2024-01-02")
+    code, report = found(written(tmp_path, list(map(str, ids))), *words)
+    assert code == 1
+    assert [each["row"] for each in report["outside_their_layout"]["examples"]] == [3]
+    assert report["outside_the_window"]["count"] == 0
+
+
 @pytest.mark.parametrize("kind", [each for each in KINDS.values() if each.has_time], ids=lambda each: each.name)
 def test_an_id_outside_the_window_is_named(kind: Kind, tmp_path: Path, found: Callable[..., Verified]) -> None:
     begin, end = datetime(2020, 3, 1, tzinfo=UTC), datetime(2020, 3, 2, tzinfo=UTC)
@@ -292,27 +307,10 @@ def test_uuids_of_other_versions_have_no_place_in_the_order_of_time(
 # --- where columns are --------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(params=["sqlite", "postgresql", "mariadb"])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "sqlite":
-        return f"sqlite:///{tmp_path / 'shop.db'}"
-    server = request.getfixturevalue(request.param)
-    return (
-        sa.make_url(server.url if hasattr(server, "url") else server)
-        .set(query={})
-        .render_as_string(hide_password=False)
-    )
-
-
-@pytest.fixture
-def engine(url: str) -> Iterator[sa.Engine]:
-    drivers = {"postgresql": "postgresql+psycopg", "mariadb": "mariadb+pymysql", "mysql": "mysql+pymysql"}
-    parsed = sa.make_url(url)
-    made = sa.create_engine(parsed.set(drivername=drivers.get(parsed.drivername, parsed.drivername)))
-    yield made
-    with made.begin() as connection:
-        connection.execute(sa.text("DROP TABLE IF EXISTS verified"))
-    made.dispose()
+@pytest.fixture(params=DATABASES)
+def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[sa.Engine]:
+    with engine_of(request.param, request, tmp_path) as made:
+        yield made
 
 
 def _forms(dialect: str) -> list[tuple[str, Any, list[Any]]]:
@@ -332,8 +330,9 @@ def _forms(dialect: str) -> list[tuple[str, Any, list[Any]]]:
 
 
 def test_a_column_of_a_database_is_read_in_whatever_form_it_has(
-    url: str, engine: sa.Engine, found: Callable[..., Verified]
+    engine: sa.Engine, found: Callable[..., Verified]
 ) -> None:
+    url = engine.url.render_as_string(hide_password=False)
     for scheme, kind, ids in _forms(engine.dialect.name):
         table = sa.Table(
             "verified",
@@ -419,6 +418,69 @@ def test_standard_input_is_a_source(monkeypatch: pytest.MonkeyPatch, found: Call
     code, report = found("-", "--scheme", "snowflake")
     assert (code, report["rows"], report["ids"], report["empty"]) == (1, 4, 3, 1)
     assert [each["rows"] for each in report["duplicates"]["examples"]] == [[1, 4]]
+
+
+# --- how far it is ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def terminal() -> Iterator[tuple[int, Callable[[], str]]]:
+    """A terminal, and what it shows so far."""
+    ours, theirs = pty.openpty()
+    shown = bytearray()
+
+    def show() -> str:
+        while select.select([ours], [], [], 0)[0]:
+            shown.extend(os.read(ours, 1 << 16))
+        return shown.decode()
+
+    yield theirs, show
+    os.close(ours)
+    os.close(theirs)
+
+
+@pytest.mark.parametrize("has_rich", [True, False], ids=["rich", "plain"])
+@pytest.mark.parametrize("total", [1000, 0], ids=["known", "unknown"])
+def test_a_terminal_shows_how_many_are_done_and_at_what_rate(
+    has_rich: bool, total: int, terminal: tuple[int, Callable[[], str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    theirs, show = terminal
+    clock = iter((100.0, 100.5, 102.0, 102.01))
+    monkeypatch.setattr(screen, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    if not has_rich:
+        monkeypatch.setitem(sys.modules, "rich.progress", None)
+    with os.fdopen(os.dup(theirs), "w") as stderr, monkeypatch.context() as patch:
+        patch.setattr(sys, "stderr", stderr)
+        with screen.progress(total, "rows", on_output=False) as report:
+            report(10)
+            assert show() == ""
+            report(500)
+            report(501)
+        stderr.flush()
+    assert ("500 of 1,000 rows, 250/s" if total else "500 rows, 250/s") in show()
+    assert "501" not in show()
+
+
+def test_while_it_reads_a_pipe_a_terminal_shows_the_rows_and_nobody_else_sees_them(
+    terminal: tuple[int, Callable[[], str]], tmp_path: Path
+) -> None:
+    theirs, show = terminal
+    with sno.Generator() as generator:
+        lines = generator.batch(CHUNK // 17).to_lines()
+    command = [sys.executable, "-m", "mintage", "verify", "-", "--scheme", "sno", "--directory", str(tmp_path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=theirs) as process:
+        assert process.stdin
+        assert process.stdout
+        while " rows, " not in show():
+            assert process.poll() is None
+            process.stdin.write(lines)
+        process.stdin.close()
+        out = process.stdout.read()
+    assert b"rows; something is wrong" in out
+    assert b"rows, " not in out
+    with subprocess.Popen([*command[:4], os.devnull, *command[5:]], stderr=subprocess.PIPE) as process:
+        assert process.stderr
+        assert process.stderr.read().count(b"\n") == 1
 
 
 # --- hostile input ------------------------------------------------------------------------------------------------

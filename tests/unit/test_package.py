@@ -28,8 +28,8 @@ PROMISED = {
     sno: "ID Generator Overflow Snapshot max_at min_at new new_at",
     sno.ID: "ZERO MAX parse from_bytes from_int from_uuid from_parts time timestamp_ns tick meta partition sequence"
     " is_zero as_uuid replace",
-    sno.Generator: "new new_at nth_at batch fill snapshot close restore partition sequence sequence_min sequence_max used"
-    " capacity drifts __iter__ __next__ __enter__ __exit__",
+    sno.Generator: "new new_at nth_at batch fill snapshot close restore partition sequence sequence_min sequence_max"
+    " used capacity drifts __iter__ __next__ __enter__ __exit__",
     sno.Snapshot: "partition sequence_min sequence_max sequence now wall_hi wall_safe drifts to_json from_json",
     sno.Overflow: "now count ticks",
     snowflake: "DEFAULT TWITTER DISCORD INSTAGRAM SONYFLAKE Generator Layout Parts new node_from_macs",
@@ -279,7 +279,7 @@ def public_objects() -> dict[str, Any]:
 
 OBJECTS = public_objects()
 
-MINTS = re.compile(r"mintage\.(sno|snowflake|locality)\.(Generator\.)?(new|new_at|batch|fill|snapshot|use_mode)")
+MINTS = re.compile(r"mintage\.(sno|snowflake|locality)\.(Generator\.)?(new|new_at|nth_at|batch|fill|snapshot|use_mode)")
 READS = re.compile(r"mintage\.(sno|snowflake|locality)\..*(parse|from_\w+|min_at|max_at|compose|replace|_into)")
 MAKES = re.compile(r"mintage\.(sno|snowflake|locality|testing)\.(ID|Array|Generator|Snapshot|Layout|ManualClock)")
 CODE = re.compile(rf"``((?:{'|'.join({code.partition('.')[0] for code in errors.CATALOGUE})})\.\w+)``")

@@ -1,87 +1,40 @@
-"""``mintage backfill``: gives old rows of a table IDs of their own time."""
+"""``mintage backfill``: gives old rows of a table IDs of their own time, or integers in the order of it."""
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+import os
+from contextlib import closing, contextmanager
 from datetime import UTC, date, datetime, time
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
 
-from mintage import sno, snowflake
 from mintage.cli.command import UsageError, command, count, option, whole
-from mintage.cli.screen import progress
-from mintage.errors import ConfigError, FieldError, StoreError
+from mintage.cli.schemes import LAYOUT, layout_of
+from mintage.cli.screen import is_watched, progress
+from mintage.cli.stores import STORE, advised, opened
+from mintage.errors import ConfigError, FieldError, LeaseError, StoreError
 from mintage.extras import missing
-from mintage.formats import LAYOUTS, unix_ns
+from mintage.formats import unix_ns
+from mintage.schemes import SCHEMES, listed
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator
+    from collections.abc import Callable, Collection, Iterator
+
+    from mintage.ext.kinds import Kind
 
 __all__ = ["backfill", "connected"]
 
 _UNITS: Final = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
-_FEW: Final = 10
-"""So many IDs in the range of a batch, for each of its rows, are read at once; beyond that each tick is asked for."""
+_DATED: Final = tuple(name for name, scheme in SCHEMES.items() if not scheme.is_text)
+"""The schemes whose IDs have a node number, in whose name those of any time can be minted."""
+_ASKED: Final = 1000
+"""How many values a query asks for at once: SQLite takes 32,766."""
+_REMEMBERED: Final = 100_000
+"""Ticks whose next number is kept in memory; of any other it is asked for again."""
 
 
-class Block(NamedTuple):
-    """The IDs of one tick under one node number, as numbers that are a stride apart."""
-
-    first: int
-    room: int
-    stride: int
-    ends_ns: int
-    """When the next tick begins."""
-
-    @property
-    def last(self) -> int:
-        """The largest of them."""
-        return self.first + (self.room - 1) * self.stride
-
-    def place(self, number: int) -> int | None:
-        """Which of them a number is."""
-        place, rest = divmod(number - self.first, self.stride)
-        return place if rest == 0 and 0 <= place < self.room else None
-
-
-class Snowflakes:
-    """Integers of a layout."""
-
-    def __init__(self, layout: snowflake.Layout, node: int) -> None:
-        layout.compose(timestamp_ms=layout.epoch_ms, node=node)  # which says whether the node number fits
-        bits, low = next((bits, low) for name, bits, low in layout.fields if name == "sequence")
-        self._layout, self._node, self._room, self._stride = layout, node, 1 << bits, 1 << low
-
-    def block(self, ns: int) -> Block:
-        first = self._layout.compose(timestamp_ms=ns // 10**6, node=self._node)
-        ends_ms = self._layout.parse(first).timestamp_ms + self._layout.unit_ms
-        return Block(first, self._room, self._stride, ends_ms * 10**6)
-
-    def stored(self, number: int) -> Any:
-        return number
-
-    def number(self, stored: Any) -> int:
-        return int(stored)
-
-
-class Snos:
-    """10 bytes, or their 16 characters: both sort as the numbers do."""
-
-    def __init__(self, node: int, *, is_text: bool) -> None:
-        sno.ID.from_parts(timestamp_ns=1_800_000_000 * 10**9, partition=node)
-        self._node, self._is_text = node, is_text
-
-    def block(self, ns: int) -> Block:
-        first = sno.ID.from_parts(timestamp_ns=ns, partition=self._node)
-        return Block(int.from_bytes(bytes(first), "big"), 1 << 16, 1, first.timestamp_ns + 4 * 10**6)
-
-    def stored(self, number: int) -> Any:
-        made = sno.ID(number.to_bytes(10, "big"))
-        return str(made) if self._is_text else bytes(made)
-
-    def number(self, stored: Any) -> int:
-        read = sno.ID.parse(stored) if isinstance(stored, str) else sno.ID(bytes(stored))
-        return int.from_bytes(bytes(read), "big")
+# --- the table ----------------------------------------------------------------------------------------------------
 
 
 class Table:
@@ -94,10 +47,10 @@ class Table:
         try:
             self._table = sa.Table(args.table, sa.MetaData(), schema=args.schema, autoload_with=connection)
         except sa.exc.NoSuchTableError:
-            raise UsageError(f"there is no table {args.table!a}") from None
+            raise UsageError(f"there is no table {args.table!a:.80}") from None
         primary = [column.name for column in self._table.primary_key]
         if args.key is None and len(primary) != 1:
-            raise UsageError(f"table {args.table!a} has no primary key of one column: name a unique one with --key")
+            raise UsageError(f"table {args.table!a:.80} has no primary key of one column: name a unique one with --key")
         self.key = self._column(args.key or primary[0])
         self.time = self._column(args.time_column)
         self.id = self._column(args.id_column)
@@ -105,9 +58,8 @@ class Table:
 
     def _column(self, name: str) -> Any:
         if name not in self._table.c:
-            raise UsageError(
-                f"table {self._table.name!a} has no column {name!a}: it has {', '.join(self._table.c.keys())}"
-            )
+            has = ", ".join(self._table.c.keys())
+            raise UsageError(f"table {self._table.name!a:.80} has no column {name!a:.80}: it has {has:.200}")
         return self._table.c[name]
 
     def _check_unique(self, args: argparse.Namespace) -> None:
@@ -122,11 +74,36 @@ class Table:
                     f"CREATE UNIQUE INDEX {args.table}_{column.name} ON {args.table} ({column.name})"
                 )
 
-    @property
-    def is_text(self) -> bool:
-        return isinstance(self.id.type, self._sa.String)
+    def writer(self, kind: Kind | None) -> Callable[[Any], Any]:
+        """What makes of an ID what the column is given; of integers where ``kind`` is ``None``.
+
+        :raises UsageError: the column is of a type that has no form of them.
+        """
+        from decimal import Decimal
+        from uuid import UUID
+
+        from mintage.ext.forms import WRITERS, forms
+
+        try:
+            python = self.id.type.python_type
+        except NotImplementedError:  # of no type, as SQLite has them
+            python = bytes if kind and kind.size and not kind.layout else int
+        found: dict[type, Callable[[Any], Any]]
+        if kind is None:
+            found = {int: int, Decimal: int}
+        elif kind.layout:
+            found = {int: int, Decimal: int, str: str}
+        else:
+            types = {"bytes": bytes, "uuid": UUID, "text": str}
+            found = {types[form]: WRITERS[form] for form in forms(kind)}
+        if python not in found:
+            kinds = listed((each.__name__ for each in found if each is not Decimal), "or")
+            what = f"{kind.name} IDs are" if kind else "integers are"
+            raise UsageError(f"column {self.id.name!a:.80} is {self.id.type!s:.40}, and {what} {kinds}")
+        return found[python]
 
     def left(self) -> int:
+        """How many rows have no ID."""
         found: int = self._connection.scalar(
             self._sa.select(self._sa.func.count()).select_from(self._table).where(self.id.is_(None))
         )
@@ -143,17 +120,11 @@ class Table:
             raise FieldError(f"row {key!a:.80}: its time is {kind}, and no ID can be made of that", code="time.range")
         return unix_ns(value if value.tzinfo else value.replace(tzinfo=UTC), "time")
 
-    def check(self, mint: Snowflakes | Snos) -> None:
-        """That every row's time is one that IDs can have, before anything is written."""
+    def extremes(self) -> Iterator[tuple[Any, Any]]:
+        """Of the rows without an ID one that has no time, the first one and the last, with their times."""
         todo = self._sa.select(self.key, self.time).where(self.id.is_(None)).limit(1)
-        timeless = self._connection.execute(todo.where(self.time.is_(None)))
-        first, last = (self._connection.execute(todo.order_by(each)) for each in (self.time, self.time.desc()))
-        for key, value in [*timeless, *first, *last]:
-            ns = self.ns(key, value)
-            try:
-                mint.block(ns)
-            except FieldError as error:
-                raise FieldError(f"row {key!a:.80}: {error}", code=error.code) from None
+        for each in (todo.where(self.time.is_(None)), todo.order_by(self.time), todo.order_by(self.time.desc())):
+            yield from self._connection.execute(each)
 
     def batch(self, after: Any, size: int) -> list[tuple[Any, Any]]:
         """The next rows in the order of their keys, which nobody else changes until the transaction ends."""
@@ -162,60 +133,232 @@ class Table:
             todo = todo.where(self.key > after)
         return [(key, value) for key, value in self._connection.execute(todo.with_for_update())]
 
-    def ids(self, low: Any, high: Any, most: int) -> list[Any] | None:
-        """The IDs of a range; ``None`` where there are more than that."""
-        found = self._connection.scalars(
-            self._sa.select(self.id).where(self.id.between(low, high)).limit(most + 1)
-        ).all()
-        return None if len(found) > most else list(found)
+    def keys_by_time(self) -> Iterator[Any]:
+        """The keys of all rows without an ID, the earliest first."""
+        todo = self._sa.select(self.key).where(self.id.is_(None)).order_by(self.time, self.key)
+        return iter(self._connection.scalars(todo, execution_options={"yield_per": _ASKED}))
+
+    def without_id(self, keys: Collection[Any]) -> set[Any]:
+        """Those of some keys whose rows have none, and which nobody else changes until the transaction ends."""
+        todo = self._sa.select(self.key).where(self.id.is_(None)).with_for_update()
+        return self._among(todo, self.key, keys)
+
+    def taken(self, ids: Collection[Any]) -> set[Any]:
+        """Those of some IDs that rows have."""
+        # As the driver has it: SQLAlchemy would round numbers of SQLite.
+        return self._among(self._sa.select(self._sa.type_coerce(self.id, self._sa.types.NullType())), self.id, ids)
+
+    def _among(self, select: Any, column: Any, values: Collection[Any]) -> set[Any]:
+        wanted, found = list(values), set[Any]()
+        for at in range(0, len(wanted), _ASKED):
+            found.update(self._connection.scalars(select.where(column.in_(wanted[at : at + _ASKED]))))
+        return found
+
+    def largest(self, first: int, last: int) -> int | None:
+        """The largest ID from one integer to another."""
+        found = self._sa.select(self._sa.func.max(self.id)).where(self.id.between(first, last))
+        return self._connection.scalar(found)  # type: ignore[no-any-return]
 
     def write(self, rows: list[dict[str, Any]]) -> None:
+        """Gives rows their IDs."""
         sa = self._sa
         # Whoever gave a row an ID meanwhile is right.
         update = sa.update(self._table).where(self.key == sa.bindparam("its_key"), self.id.is_(None))
         self._connection.execute(update.values({self.id.name: sa.bindparam("its_id")}), rows)
 
 
-class Filler:
-    """Which numbers of which tick are taken, as far as the table says."""
+# --- what rows are given ------------------------------------------------------------------------------------------
 
-    def __init__(self, table: Table, mint: Snowflakes | Snos) -> None:
-        self._table, self._mint = table, mint
-        self._next: dict[int, int] = {}
-        self.moved = 0
 
-    def ids(self, rows: list[tuple[Any, Any]]) -> list[dict[str, Any]]:
-        """An ID for each row: the next number of its tick, or of the first after it that has one left."""
-        times = [self._table.ns(key, value) for key, value in rows]
-        blocks = [self._mint.block(ns) for ns in times]
-        self._next.clear()
-        first, last = min(blocks), max(blocks)
-        known = self._table.ids(self._mint.stored(first.first), self._mint.stored(last.last), _FEW * len(rows))
-        found = None if known is None else sorted(map(self._mint.number, known))
-        given = []
-        for (key, _), block in zip(rows, blocks, strict=True):
-            at, is_moved = block, False
-            # Ticks behind the last of the batch were not read with it.
-            while (free := self._free(at, found if at.last <= last.last else None)) >= at.room:
-                at, is_moved = self._mint.block(at.ends_ns), True
-            self._next[at.first] = free + 1
-            self.moved += is_moved
-            given.append({"its_key": key, "its_id": self._mint.stored(at.first + free * at.stride)})
-        return given
+class Dated:
+    """IDs of the rows' own times, of one generator whose node number nobody else ever minted with.
 
-    def _free(self, block: Block, found: list[int] | None) -> int:
-        if block.first not in self._next:
-            if found is None:
-                # In ticks of other nodes' IDs, too, each is read: there are as many as a tick can have.
-                low, high = self._mint.stored(block.first), self._mint.stored(block.last)
-                of_tick = [self._mint.number(each) for each in self._table.ids(low, high, 1 << 40) or ()]
-            else:
-                from bisect import bisect_left, bisect_right
+    Within a run, no two have the same tick and number. What earlier runs gave is asked for in the table.
+    """
 
-                of_tick = found[bisect_left(found, block.first) : bisect_right(found, block.last)]
-            places = [place for each in of_tick if (place := block.place(each)) is not None]
-            self._next[block.first] = max(places, default=-1) + 1
-        return self._next[block.first]
+    def __init__(self, table: Table, generator: Any, stored: Callable[[Any], Any]) -> None:
+        self._table, self._generator, self._stored = table, generator, stored
+        self._next: dict[Any, int] = {}
+        """The number to go on with, by the first ID of the tick."""
+        self._moved = 0
+
+    def check(self) -> None:
+        """That IDs can have every row's time, before anything is written."""
+        for key, value in self._table.extremes():
+            self._nth(key, self._table.ns(key, value), 0)
+
+    def _nth(self, key: Any, ns: int, n: int) -> Any:
+        try:
+            return self._generator.nth_at(ns, n)
+        except (FieldError, LeaseError) as error:
+            raise type(error)(f"row {key!a:.80}: {error}", code=error.code) from None
+
+    def batches(self, connection: Any, size: int) -> Iterator[int]:
+        """Gives all rows their IDs, and tells how many after each batch."""
+        after = None
+        while True:
+            with connection.begin():
+                if rows := self._table.batch(after, size):
+                    self._table.write(self._ids(rows))
+            if not rows:
+                return
+            after = rows[-1][0]
+            yield len(rows)
+
+    def _ids(self, rows: list[tuple[Any, Any]]) -> list[dict[str, Any]]:
+        """An ID for each row: the next number of its tick, and of the ticks after it where that has no more."""
+        if len(self._next) > _REMEMBERED:
+            self._next.clear()
+        given: dict[Any, Any] = {}
+        todo = [(key, self._table.ns(key, value)) for key, value in rows]
+        while todo:
+            ticks = {self._nth(key, ns, 0): (key, ns) for key, ns in todo}
+            self._find({first: at for first, at in ticks.items() if first not in self._next}, given)
+            wanted: dict[Any, tuple[Any, int, Any, int]] = {}
+            for key, ns in todo:
+                first = self._nth(key, ns, 0)
+                while (its := self._stored(self._nth(key, ns, self._next[first]))) in given or its in wanted:
+                    self._next[first] += 1
+                wanted[its] = key, ns, first, self._next[first]
+                self._next[first] += 1
+            taken, todo = self._table.taken(wanted), []
+            for its, (key, ns, first, n) in wanted.items():
+                if its in taken:
+                    self._next.pop(first, None)
+                    todo.append((key, ns))
+                else:
+                    given[its] = key
+                    self._moved += n >= self._generator.capacity
+        return [{"its_key": key, "its_id": its} for its, key in given.items()]
+
+    def _find(self, ticks: dict[Any, tuple[Any, int]], given: Collection[Any]) -> None:
+        """A number of each tick that is free, after one that is not: doubling, then halving, for all ticks at once."""
+        bounds: dict[Any, tuple[int, int | None]] = dict.fromkeys(ticks, (-1, None))
+        while bounds:
+            probes = {
+                first: 2 * taken + 2 if free is None else (taken + free) // 2 for first, (taken, free) in bounds.items()
+            }
+            ids = {first: self._stored(self._nth(*ticks[first], n)) for first, n in probes.items()}
+            there = self._table.taken(ids.values())
+            for first, n in probes.items():
+                taken, free = bounds[first]
+                is_taken = ids[first] in there or ids[first] in given
+                bounds[first] = taken, free = (n, free) if is_taken else (taken, n)
+                if free == taken + 1:
+                    self._next[first] = free
+                    del bounds[first]
+
+    @property
+    def summary(self) -> str:
+        """What else there is to say."""
+        return f"; {self._moved:,} of a later tick, as theirs was full" if self._moved else ""
+
+
+class Numbered:
+    """Integers of one reservation, in the order of the rows' times."""
+
+    def __init__(self, table: Table, args: argparse.Namespace, stored: Callable[[Any], Any]) -> None:
+        self._table, self._args, self._stored = table, args, stored
+        self._unused = 0
+
+    def check(self) -> None:
+        """That every row has a time."""
+        for key, value in self._table.extremes():
+            if value is None:
+                raise FieldError(
+                    f"row {key!a:.80}: its time is NULL, so it has no place in the order", code="time.range"
+                )
+
+    def batches(self, connection: Any, size: int) -> Iterator[int]:
+        """Gives all rows their integers, and tells how many after each batch."""
+        import pickle
+        from tempfile import TemporaryFile
+
+        # Asked for once: without an index on the time, each answer would cost a look at the whole table.
+        with TemporaryFile() as order:
+            total = 0
+            with connection.begin():
+                found = self._table.keys_by_time()
+                while keys := list(islice(found, size)):
+                    pickle.dump(keys, order)
+                    total += len(keys)
+            if not total:
+                return
+            numbers = iter(self._reserve(connection, total))
+            self._unused = total
+            order.seek(0)
+            for _ in range(0, total, size):
+                keys = pickle.load(order)  # noqa: S301 - nobody else can write to this file
+                with connection.begin():
+                    left = self._table.without_id(keys)
+                    pairs = zip((key for key in keys if key in left), numbers, strict=False)
+                    if rows := [{"its_key": key, "its_id": self._stored(number)} for key, number in pairs]:
+                        self._table.write(rows)
+                self._unused -= len(rows)
+                yield len(rows)
+
+    def _reserve(self, connection: Any, count: int) -> range:
+        """So many integers in one piece, none of which a row has."""
+        from mintage.store import whole as whole_segment
+
+        name = self._args.sequence
+        with opened(self._args) as store:
+            found = whole_segment(store, store.reserve(name, count), count).as_range()
+        with connection.begin():
+            largest = self._table.largest(found[0], found[-1])
+        if largest is not None:
+            raise UsageError(
+                f"{found[0]}..{found[-1]} was reserved, and a row has {largest}: raise the floor above all integers of "
+                f"the column, with 'mintage namespaces raise-floor {name} N'"
+            )
+        print(f"reserved {found[0]}..{found[-1]} of {name}", flush=True)
+        return found
+
+    @property
+    def summary(self) -> str:
+        """What else there is to say."""
+        return f"; {self._unused:,} integers are skipped, as others gave rows theirs" if self._unused else ""
+
+
+@contextmanager
+def _filler(args: argparse.Namespace, table: Table) -> Iterator[Dated | Numbered]:
+    """What the rows are given, as the words say."""
+    if args.sequence is not None:
+        if args.scheme or args.layout or args.node is not None:
+            raise UsageError("--sequence gives integers: --scheme, --layout and --node belong to IDs of a time")
+        yield Numbered(table, args, table.writer(None))
+        return
+    if args.scheme is None:
+        raise UsageError("name the IDs with --scheme, or with --sequence where they are to be integers in a row")
+    import logging
+
+    from mintage.ext.kinds import KINDS, Kind
+
+    # What the keeper logs of a store that fails, the error says.
+    logging.getLogger("mintage").addHandler(logging.NullHandler())
+    layout, scheme = layout_of(args), SCHEMES[args.scheme]
+    kind = Kind(scheme, layout) if layout else KINDS[scheme.name]
+    options = {"layout": kind.layout} if kind.layout else {}
+    term = scheme.node or "node"
+    if args.node is not None:
+        if args.store is not None:
+            raise UsageError("--node is a number of your own, --store leases one: give one of the two")
+        lease, options[term] = {}, args.node
+    elif args.store is not None or os.environ.get("MINTAGE_STORE"):
+        lease = {"store": args.store, "never_used": True}
+    else:
+        raise UsageError(
+            "name a node number that nobody ever minted with, with --node, or a store of such with --store"
+        )
+    stored = table.writer(kind)
+    generator: Any = scheme.generator(lease, **options)
+    with closing(generator):
+        with advised(StoreError, LeaseError):
+            getattr(generator, term)  # which leases it
+        yield Dated(table, generator, stored)
+
+
+# --- the command --------------------------------------------------------------------------------------------------
 
 
 @contextmanager
@@ -247,17 +390,6 @@ def connected(url: str) -> Iterator[Any]:
         engine.dispose()
 
 
-def _mint(args: argparse.Namespace, table: Table) -> Snowflakes | Snos:
-    if args.scheme == "sno":
-        if args.layout is not None:
-            raise UsageError("--layout belongs to snowflake, not to sno")
-        return Snos(args.node, is_text=table.is_text)
-    name = args.layout or "default"
-    if name not in LAYOUTS:
-        raise UsageError(f"{name!a} is no layout: use {', '.join(LAYOUTS)}")
-    return Snowflakes(LAYOUTS[name], args.node)
-
-
 @command(
     "backfill",
     option("url", metavar="URL", help="the database: sqlite:///FILE, postgresql://…, mysql://… or mariadb://…"),
@@ -272,52 +404,47 @@ def _mint(args: argparse.Namespace, table: Table) -> Snowflakes | Snos:
     ),
     option("--id-column", required=True, metavar="NAME", help="rows where it is NULL get an ID; it has a unique index"),
     option("--key", metavar="NAME", help="a unique column that names a row (default: the primary key)"),
-    option("--scheme", required=True, choices=("sno", "snowflake"), metavar="SCHEME", help="sno or snowflake"),
-    option("--layout", metavar="LAYOUT", help="of snowflake: one of 'mintage schemes'"),
-    option(
-        "--node", required=True, type=whole, metavar="N", help="a node number that nobody ever minted with, nor will"
+    option("--scheme", choices=_DATED, metavar="SCHEME", help=listed(_DATED, "or")),
+    LAYOUT,
+    option("--node", type=whole, metavar="N", help="a node number that nobody ever minted with, nor will"),
+    option("--sequence", metavar="NAMESPACE", help="integers of it, in place of IDs of a scheme"),
+    STORE._replace(
+        settings=STORE.settings
+        | {
+            "help": "which store leases a node number that was never used, or has the sequence (default: MINTAGE_STORE; of a "
+            "sequence, else this machine's registry)"
+        }
     ),
     option("--batch", type=count, default=1000, metavar="N", help="rows of a transaction (default: 1000)"),
     examples="""
   mintage backfill sqlite:///shop.db --table orders --time-column made --id-column id --scheme sno --node 9
-  mintage backfill postgresql://me@db/shop --table o --time-column t --id-column id --scheme snowflake --node 9""",
+  mintage backfill postgresql://me@db/shop --table o --time-column t --id-column id --scheme ulid --store redis://cache
+  mintage backfill sqlite:///shop.db --table orders --time-column made --id-column bill --sequence bills""",
 )
 def backfill(args: argparse.Namespace) -> int:
     """Give the rows of a table that have no ID one of their own time.
 
     It can be stopped at any moment, also with kill -9, and started again with the same words: each batch is a
     transaction, and what is done is read from the table itself. IDs are unique as long as nobody else mints with the
-    node number, and as the column has a unique index. Rows that share a tick with more others than it has room for get
-    IDs of the ticks after it.
+    node number, which a store leases where it is given none, and as the column has a unique index. Rows that share a
+    tick with more others than it has room for get IDs of the ticks after it.
+
+    With --sequence, rows get the integers of one reservation, the earliest row the first. The store records them as
+    spent before any is written, so no integer comes twice, and a run that is stopped leaves a gap.
     """
-    if args.batch < 1:
-        raise UsageError("--batch must be 1 at least")
     with connected(args.url) as connection:
         with connection.begin():
             table = Table(connection, args)
-        mint = _mint(args, table)
-        with connection.begin():
-            total = table.left()
-            table.check(mint)
-        filler, done, after = Filler(table, mint), 0, None
-        with progress(total, "rows") as report:
-            while True:
-                with connection.begin():
-                    rows = table.batch(after, args.batch)
-                    if rows:
-                        table.write(filler.ids(rows))
-                if not rows:
-                    break
-                done, after = done + len(rows), rows[-1][0]
-                report(done)
-                if not _is_shown():
-                    print(f"{done:,} of {total:,} rows", flush=True)
-    moved = f"; {filler.moved:,} of a later tick, as theirs was full" if filler.moved else ""
-    print(f"done: {done:,} rows have an ID now{moved}")
+        with _filler(args, table) as filler:
+            with connection.begin():
+                total = table.left()
+                filler.check()
+            done = 0
+            with progress(total, "rows", on_output=False) as report:
+                for rows in filler.batches(connection, args.batch):
+                    done += rows
+                    report(done)
+                    if not is_watched():
+                        print(f"{done:,} of {total:,} rows", flush=True)
+    print(f"done: {done:,} rows have an ID now{filler.summary}")
     return 0
-
-
-def _is_shown() -> bool:
-    import sys
-
-    return sys.stderr is not None and sys.stderr.isatty() and not sys.stdout.isatty()

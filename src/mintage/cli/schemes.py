@@ -3,16 +3,41 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from mintage import formats
-from mintage.cli.command import COLOR, JSON, command
+from mintage.cli.command import COLOR, JSON, UsageError, command, option
 from mintage.cli.screen import open_screen, styles_of
+from mintage.schemes import SCHEMES
 
 if TYPE_CHECKING:
     import argparse
 
-__all__ = ["schemes"]
+    from mintage import snowflake
+
+__all__ = ["LAYOUT", "layout_of", "schemes"]
+
+LAYOUT: Final = option(
+    "--layout",
+    metavar="LAYOUT",
+    help="of snowflake: one of 'mintage schemes', or 'time:41 node:10 sequence:12 @EPOCH_MS UNITms'",
+)
+
+
+def layout_of(args: argparse.Namespace) -> snowflake.Layout | None:
+    """The layout that :data:`LAYOUT` says, or ``None`` where nothing is said.
+
+    :raises ConfigError: ``config.layout``: it declares fields that do not fit.
+    """
+    if args.layout is None:
+        return None
+    if not SCHEMES[args.scheme].has_layouts:
+        raise UsageError(f"--layout belongs to snowflake, not to {args.scheme}")
+    if (layout := formats.read_layout(args.layout)) is None:
+        names = ", ".join(formats.LAYOUTS)
+        example = "'time:41 node:10 sequence:12 @1735689600000 1ms'"
+        raise UsageError(f"{args.layout!a:.80} is no layout: use {names}, or declare one as {example}")
+    return layout
 
 
 @command(

@@ -27,6 +27,7 @@ __all__ = [
     "Span",
     "ago",
     "complain",
+    "is_watched",
     "moment",
     "open_screen",
     "printable",
@@ -161,61 +162,70 @@ def open_screen(color: str) -> Screen:
 class _Bar(Protocol):
     """How far a command has come, on standard error."""
 
-    def update(self, done: int) -> None: ...
+    def update(self, done: int, words: str, /) -> None: ...
 
     def stop(self) -> None: ...
 
 
 class _PlainBar:
-    def __init__(self, total: int, noun: str) -> None:
-        self._total, self._noun = total, noun
+    _width = 0
 
-    def update(self, done: int) -> None:
-        print(f"\r{done:,} of {self._total:,} {self._noun}", end="", file=sys.stderr, flush=True)
+    def update(self, _: int, words: str, /) -> None:
+        self._width = max(self._width, len(words))
+        print(f"\r{words:<{self._width}}", end="", file=sys.stderr, flush=True)
 
     def stop(self) -> None:
-        print(
-            "\r" + " " * len(f"{self._total:,} of {self._total:,} {self._noun}"), end="\r", file=sys.stderr, flush=True
-        )
+        print("\r" + " " * self._width, end="\r", file=sys.stderr, flush=True)
 
 
 class _RichBar:
-    def __init__(self, total: int, noun: str) -> None:
+    def __init__(self, total: int) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-        count = TextColumn(f"{{task.completed:,}} of {{task.total:,}} {noun}")
-        self._bar = Progress(BarColumn(), count, TimeRemainingColumn(), console=Console(stderr=True), transient=True)
-        self._task = self._bar.add_task("", total=total)
+        columns = (BarColumn(), TextColumn("{task.description}"), *([TimeRemainingColumn()] if total else []))
+        self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
+        self._task = self._bar.add_task("", total=total or None)
         self._bar.start()
 
-    def update(self, done: int) -> None:
-        self._bar.update(self._task, completed=done)
+    def update(self, done: int, words: str, /) -> None:
+        self._bar.update(self._task, completed=done, description=words)
 
     def stop(self) -> None:
         self._bar.stop()
 
 
-def _bar(total: int, noun: str) -> _Bar:
+def _bar(total: int) -> _Bar:
     try:
-        return _RichBar(total, noun)
+        return _RichBar(total)
     except ImportError:
-        return _PlainBar(total, noun)
+        return _PlainBar()
+
+
+def is_watched() -> bool:
+    """Whether somebody sees what is written to standard error."""
+    return sys.stderr is not None and sys.stderr.isatty()
 
 
 @contextmanager
-def progress(total: int, noun: str = "IDs") -> Iterator[Callable[[int], None]]:
-    """What to tell how many are done: shown once that has taken a second, and only where somebody sees it."""
-    seen = sys.stderr is not None and sys.stderr.isatty() and not sys.stdout.isatty()
-    due = time.monotonic() + 1
+def progress(total: int, noun: str = "IDs", *, on_output: bool = True) -> Iterator[Callable[[int], None]]:
+    """What to tell how many are done: shown with their rate once it has taken a second, and only where somebody sees.
+
+    :param total: 0 where nobody knows.
+    :param on_output: whether standard output has something to say meanwhile, which a terminal would show as well.
+    """
+    is_seen = is_watched() and not (on_output and sys.stdout.isatty())
+    began = time.monotonic()
+    due = began + 1
     bar: _Bar | None = None
 
     def report(done: int) -> None:
         nonlocal due, bar
-        if seen and time.monotonic() >= due:
-            due = time.monotonic() + 0.1
-            bar = bar or _bar(total, noun)
-            bar.update(done)
+        now = time.monotonic()
+        if is_seen and now >= due:
+            due = now + 0.1
+            bar = bar or _bar(total)
+            bar.update(done, f"{done:,}{f' of {total:,}' if total else ''} {noun}, {done / (now - began):,.0f}/s")
 
     try:
         yield report

@@ -15,11 +15,12 @@ from struct import iter_unpack
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 from mintage.cli.command import UsageError, command, option
-from mintage.cli.screen import printable, progress
+from mintage.cli.schemes import LAYOUT, layout_of
+from mintage.cli.screen import is_watched, printable, progress
 from mintage.errors import ConfigError, FieldError, MintError, ParseError
 from mintage.extras import missing
-from mintage.formats import LAYOUTS, stamp
-from mintage.schemes import NAMES, SCHEMES, listed
+from mintage.formats import stamp
+from mintage.schemes import NAMES, listed
 
 if TYPE_CHECKING:
     import argparse
@@ -432,11 +433,13 @@ def _stream(path: str) -> Iterator[BinaryIO]:
             yield file
 
 
-def _size(stream: BinaryIO) -> tuple[int, str, Callable[[], int]]:
+def _size(stream: BinaryIO) -> tuple[int, str, Callable[[], int] | None]:
+    """What of a :class:`Source` is known of a stream: of a pipe, nothing."""
     try:
-        return os.fstat(stream.fileno()).st_size, "bytes", stream.tell
+        size = os.fstat(stream.fileno()).st_size
     except OSError:
-        return 0, "bytes", lambda: 0
+        size = 0
+    return (size, "bytes", stream.tell) if size else (0, "rows", None)
 
 
 def _lines(stream: BinaryIO) -> Iterator[list[str]]:
@@ -548,7 +551,7 @@ def _table(args: argparse.Namespace) -> Iterator[Source]:
         if args.order_by:
             wanted = wanted.order_by(table.c[args.order_by])
         total = 0
-        if sys.stderr is not None and sys.stderr.isatty() and not sys.stdout.isatty():
+        if is_watched():
             total = connection.scalar(sa.select(sa.func.count()).select_from(table))
         found = connection.execution_options(yield_per=BATCH // 4).execute(wanted)
         yield Source(map(list, found.scalars().partitions()), total)
@@ -605,13 +608,8 @@ def _kind(args: argparse.Namespace) -> Kind:
     from mintage.ext.kinds import KINDS, Kind
 
     kind = KINDS[args.scheme]
-    if args.layout is None:
-        return kind
-    if not kind.scheme.has_layouts:
-        raise UsageError(f"--layout belongs to snowflake, not to {args.scheme}")
-    if args.layout not in LAYOUTS:
-        raise UsageError(f"{args.layout!a:.80} is no layout: use {', '.join(LAYOUTS)}")
-    return Kind(SCHEMES[args.scheme], LAYOUTS[args.layout])
+    layout = layout_of(args)
+    return Kind(kind.scheme, layout) if layout else kind
 
 
 def _window(args: argparse.Namespace, reader: Reader) -> tuple[bytes | None, bytes | None]:
@@ -638,7 +636,7 @@ def _window(args: argparse.Namespace, reader: Reader) -> tuple[bytes | None, byt
         "source", metavar="SOURCE", help="a file of text, CSV or Parquet, - for standard input, or a database's URL"
     ),
     option("--scheme", required=True, choices=NAMES, metavar="SCHEME", help=listed(NAMES, "or")),
-    option("--layout", metavar="LAYOUT", help="of snowflake: one of 'mintage schemes'"),
+    LAYOUT,
     option("--format", choices=("text", "csv", "parquet"), help="of a file (default: by the end of its name, or text)"),
     option("--column", metavar="NAME", help="the column of IDs, where there are columns"),
     option("--table", metavar="NAME", help="the table of a database"),
@@ -673,12 +671,11 @@ def verify(args: argparse.Namespace) -> int:
     with Repeats(reader.width, limit, args.directory) as repeats, opened(args) as source:
         _say_needs(args, repeats)
         check = Check(reader, repeats, low, high, is_sorted=args.sorted)
-        with progress(source.total or 1, source.noun) as report:
+        with progress(source.total, source.noun, on_output=False) as report:
             for values in source.batches:
                 check.add(values)
-                if source.total:
-                    report(source.done() if source.done else check.rows)
-        with progress(check.ids or 1, "IDs compared") as report:
+                report(source.done() if source.done else check.rows)
+        with progress(check.ids, "IDs compared", on_output=False) as report:
             check.finish(report)
     _show(args, check)
     return EXIT_FOUND if check.is_found else 0
