@@ -28,6 +28,10 @@ __all__ = ["backfill", "connected"]
 _UNITS: Final = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 _DATED: Final = tuple(name for name, scheme in SCHEMES.items() if not scheme.is_text)
 """The schemes whose IDs have a node number, in whose name those of any time can be minted."""
+_STORE_HELP: Final = (
+    "which store leases a node number that was never used, or has the sequence (default: MINTAGE_STORE; "
+    "of a sequence, else this machine's registry)"
+)
 _ASKED: Final = 1000
 """How many values a query asks for at once: SQLite takes 32,766."""
 _REMEMBERED: Final = 100_000
@@ -408,13 +412,7 @@ def connected(url: str) -> Iterator[Any]:
     LAYOUT,
     option("--node", type=whole, metavar="N", help="a node number that nobody ever minted with, nor will"),
     option("--sequence", metavar="NAMESPACE", help="integers of it, in place of IDs of a scheme"),
-    STORE._replace(
-        settings=STORE.settings
-        | {
-            "help": "which store leases a node number that was never used, or has the sequence (default: MINTAGE_STORE; of a "
-            "sequence, else this machine's registry)"
-        }
-    ),
+    STORE._replace(settings=STORE.settings | {"help": _STORE_HELP}),
     option("--batch", type=count, default=1000, metavar="N", help="rows of a transaction (default: 1000)"),
     examples="""
   mintage backfill sqlite:///shop.db --table orders --time-column made --id-column id --scheme sno --node 9
