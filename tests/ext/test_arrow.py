@@ -83,10 +83,17 @@ def test_slices_are_columns_of_their_own(kind: Kind) -> None:
         assert checked(pa.array(part)).to_pylist() == [bytes(one) for one in part]
 
 
+class OnlyStream:
+    """Has nothing but the stream, which is all that some consumers know."""
+
+    def __init__(self, ids: Any) -> None:
+        self.__arrow_c_stream__ = ids.__arrow_c_stream__
+
+
 @each
 def test_arrow_37797_an_array_is_a_stream_too_of_one_piece(kind: Kind) -> None:
     ids = batch(kind, 3)
-    read = pa.chunked_array(ids)
+    read = pa.chunked_array(OnlyStream(ids))
     assert read.num_chunks == 1
     assert read.to_pylist() == [bytes(one) for one in ids]
 
