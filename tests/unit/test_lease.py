@@ -30,11 +30,16 @@ from mintage.lease import (
     check_clock,
     check_count,
     check_layout,
+    check_lease,
     check_name,
     check_nodes,
     check_quarantine,
+    check_segment,
     check_span,
+    check_text,
+    check_token,
     check_value,
+    check_whole,
     choose,
     create_namespace,
     create_pool,
@@ -123,6 +128,91 @@ def test_spans_counts_and_values_have_limits() -> None:
     }
     assert {code_of(lambda count=count: check_count(count)) for count in (0, -1, MAX_COUNT + 1)} == {"field.range"}  # type: ignore[misc]
     assert {code_of(lambda value=value: check_value(value)) for value in (-1, MAX_INTEGER + 1)} == {"field.range"}  # type: ignore[misc]
+
+
+GOOD_LEASE = Lease("p", 0, 0, 1, "token")
+GOOD_SEGMENT = Segment("n", 1, 10)
+
+
+@pytest.mark.parametrize(
+    ("check", "code", "says"),
+    [
+        (lambda: check_whole("5", "node"), "argument.type", "node '5' is str, not int"),  # type: ignore[arg-type]
+        (lambda: check_whole(True, "node"), "argument.type", "node True is bool, not int"),
+        (lambda: check_whole(0, "node", 1, 4), "field.range", "node 0 is outside 1..4"),
+        (lambda: check_whole(10**59, "node", 1, 4), "field.range", f"node {10**59} is outside 1..4"),
+        (lambda: check_whole(10**60, "node", 1, 4), "field.range", f"node {10**59}… is outside 1..4"),
+        (lambda: check_whole(10**5000, "node", 1, 4), "field.range", "node of that many digits is outside 1..4"),
+        (lambda: check_text(b"a", "layout", 1, 2), "argument.type", "layout b'a' is bytes, not str"),  # type: ignore[arg-type]
+        *(
+            (
+                lambda text=text: check_text(text, "layout", 1, 2),
+                "field.range",
+                f"layout {text!r} is not 1 to 2 characters without NUL",
+            )
+            for text in ("", "abc", "a\0", "\ud800", "\udfff")
+        ),
+        (lambda: check_name("a b", "pool"), "config.name", "pool 'a b' is not 1 to 128 letters"),
+        (lambda: check_name("/" * 58, "pool"), "config.name", f"pool '{'/' * 58}' is not 1 to 128 letters"),
+        (lambda: check_name("/" * 59, "pool"), "config.name", f"pool '{'/' * 59}… is not 1 to 128 letters"),
+        (lambda: check_nodes(range(0)), "config.node", f"nodes range(0, 0) is not a range of step 1 within 0..{2**44}"),
+        (lambda: check_span(999), "config.span", "span_ms 999 is outside 1000..86400000"),
+        (lambda: check_span(1e3), "argument.type", "span_ms 1000.0 is float, not int"),  # type: ignore[arg-type]
+        (lambda: check_count(0), "field.range", "count 0 is outside 1..2147483647"),
+        (lambda: check_value(-1), "field.range", "value -1 is outside 0..9223372036854775807"),
+        (lambda: check_token("a b"), "field.range", "the next token is not 1 to 64 letters, digits and . _ -"),
+        (lambda: check_token(b"a"), "field.range", "the next token is not"),  # type: ignore[arg-type]
+        (lambda: check_lease("p"), "argument.type", "lease 'p' is str, not Lease"),  # type: ignore[arg-type]
+        *(
+            (lambda made=made: check_lease(made), code, says)
+            for made, code, says in [
+                (replace(GOOD_LEASE, pool=""), "config.name", "pool ''"),
+                (replace(GOOD_LEASE, node="0"), "argument.type", "node '0'"),  # type: ignore[arg-type]
+                (replace(GOOD_LEASE, floor_ms=0.5), "argument.type", "floor_ms 0.5"),  # type: ignore[arg-type]
+                (replace(GOOD_LEASE, until_ms=None), "argument.type", "until_ms None"),  # type: ignore[arg-type]
+                (replace(GOOD_LEASE, token=b""), "argument.type", "a lease's token is not str"),  # type: ignore[arg-type]
+                (replace(GOOD_LEASE, previous=None), "argument.type", "a lease's token is not str"),  # type: ignore[arg-type]
+                (replace(GOOD_LEASE, node=-1), "lease.lost", "a lease of pool 'p' is lost: its node number is none"),
+                (replace(GOOD_LEASE, node=2**44), "lease.lost", "a lease of pool 'p' is lost"),
+            ]
+        ),
+        (lambda: check_segment((1, 10)), "argument.type", "segment (1, 10) is tuple, not Segment"),  # type: ignore[arg-type]
+        *(
+            (lambda made=made: check_segment(made), code, says)
+            for made, code, says in [
+                (replace(GOOD_SEGMENT, namespace="/"), "config.name", "namespace '/'"),
+                (replace(GOOD_SEGMENT, first=-1), "field.range", f"first -1 is outside 0..{2**63 - 1}"),
+                (replace(GOOD_SEGMENT, first=2**63), "field.range", f"first {2**63} is outside"),
+                (replace(GOOD_SEGMENT, last=-1), "field.range", f"last -1 is outside 0..{2**63 - 1}"),
+                (replace(GOOD_SEGMENT, last=2**63), "field.range", f"last {2**63} is outside"),
+                (replace(GOOD_SEGMENT, stride=0), "field.range", f"stride 0 is outside 1..{2**31 - 1}"),
+                (replace(GOOD_SEGMENT, stride=2**31), "field.range", f"stride {2**31} is outside"),
+                (replace(GOOD_SEGMENT, serial=-1), "field.range", f"serial -1 is outside 0..{2**53 - 1}"),
+                (replace(GOOD_SEGMENT, serial=2**53), "field.range", f"serial {2**53} is outside"),
+            ]
+        ),
+        (lambda: check_clock(5_001, 0), "lease.clock", "this clock is 5001 ms ahead of the store's, the limit is 5000"),
+        (lambda: check_clock(0, 5_001), "lease.clock", "this clock is 5001 ms behind the store's, the limit is 5000"),
+        (lambda: check_layout(POOL, "other"), "config.pool", "pool 'p' holds node numbers of 'test', not of 'other'"),
+    ],
+)  # fmt: skip
+def test_a_refusal_names_the_value_and_its_limits(check: Callable[[], None], code: str, says: str) -> None:
+    with pytest.raises(MintError) as caught:
+        check()
+    assert (caught.value.code, str(caught.value)[: len(says)]) == (code, says)
+
+
+def test_at_their_limits_values_are_good() -> None:
+    for whole in (1, 4):
+        check_whole(whole, "node", 1, 4)
+    for text in ("a", "éa", "\ud7ff\ue000"):
+        check_text(text, "layout", 1, 2)
+    for token in ("a", "A.b_c-9", "t" * 64):
+        check_token(token)
+    for number in (0, 2**44 - 1):
+        check_lease(replace(GOOD_LEASE, node=number, floor_ms=-1, until_ms=-1))
+    check_segment(Segment("n", 0, 0, 1, serial=0))
+    check_segment(Segment("n", MAX_INTEGER, MAX_INTEGER, MAX_STRIDE, serial=2**53 - 1))
 
 
 @pytest.mark.parametrize("sign", [-1, 1])
@@ -241,6 +331,47 @@ def test_a_pool_grants_no_longer_spans_than_it_was_made_for() -> None:
     assert caught.value.code == "config.span"
 
 
+def test_a_grant_begins_with_the_changes_of_its_pool_and_knows_no_copy() -> None:
+    record = granted(pool=replace(POOL, changes=2))
+    assert (record.changes, record.cloned_ms) == (2, 0)
+
+
+@pytest.mark.parametrize(
+    ("rule", "says"),
+    [
+        (
+            lambda: check_quarantine(replace(POOL, quarantine_until_ms=NOW + 7), NOW, never_used=False),
+            ("pool 'p' is new on this server, or the server lost data or changed: its node numbers may still be in use "
+            "for 7 ms; wait, or if nothing ever minted from it, run: mintage pools create p"),
+        ),
+        (
+            lambda: check_quarantine(replace(POOL, history_lost=True), NOW, never_used=True),
+            ("pool 'p' may have lost its history, so no node number is known to be never used: make a pool of another "
+            "name for this"),
+        ),
+        (
+            lambda: choose(POOL, range(2, 8), None, None, NOW, never_used=True),
+            "pool 'p' has no node number in 2..7 that was never used",
+        ),
+        (
+            lambda: choose(POOL, range(2, 8), node(NOW + 7), None, NOW, never_used=False),
+            ("all 6 node numbers of pool 'p' (2..7) are leased; the first comes free in 7 ms: stop a holder, or use a "
+            "layout with more (see: mintage leases list p)"),
+        ),
+        (
+            lambda: grant(POOL, None, 0, token="t", holder="h", now_ms=NOW, span_ms=SPAN + 1),
+            ("span_ms 30001 is longer than the 30000 that pool 'p' was made for: use at most that; a new pool is made "
+            "for longer ones by: mintage pools create NAME --span-ms 30001"),
+        ),
+    ],
+    ids=["quarantine", "lost history", "never used", "all leased", "longer span"],
+)  # fmt: skip
+def test_who_gets_no_lease_is_told_why_and_what_to_do(rule: Callable[[], object], says: str) -> None:
+    with pytest.raises(MintError) as caught:
+        rule()
+    assert str(caught.value) == says
+
+
 def test_while_a_window_lasts_its_node_number_is_not_chosen() -> None:
     with pytest.raises(LeaseError) as caught:
         choose(POOL, range(1), node(NOW + 1), None, NOW, never_used=False)
@@ -301,6 +432,20 @@ def test_a_lease_of_no_token_proves_nothing() -> None:
     assert code_of(lambda: release(record, lease, used_until_ms=NOW)) == "lease.lost"
 
 
+@pytest.mark.parametrize("record", [None, replace(node(NOW), holder=None)], ids=["none", "nobody's"])
+def test_of_a_lost_lease_that_nobody_holds_only_the_reason_is_told(record: NodeRecord | None) -> None:
+    says = "the lease of node 0 in pool 'p' is lost: it was granted to another, released or revoked"
+    lease = Lease("p", 0, 0, NOW, "old")
+    verbs: list[Callable[[], object]] = [
+        lambda: release(record, lease, used_until_ms=0),
+        lambda: extend(record, lease, identity="here", now_ms=NOW, store_now_ms=NOW),
+    ]
+    for verb in verbs:
+        with pytest.raises(LeaseError) as caught:
+            verb()
+        assert str(caught.value) == says
+
+
 def test_who_holds_a_lost_lease_is_named() -> None:
     with pytest.raises(LeaseError, match=r"node 0 in pool 'p'.*held by me"):
         release(node(NOW), Lease("p", 0, 0, NOW, "old"), used_until_ms=0)
@@ -331,6 +476,10 @@ def test_an_extension_moves_the_token_and_an_older_one_is_worth_nothing() -> Non
         wrong(first.as_lease())
     assert caught.value.code == "lease.lost"
     assert is_of_a_clone(extended, first.as_lease(), "here")
+    # On whichever server.
+    moved = replace(extended, changes=2)
+    with pytest.raises(LeaseError, match="goes on with it, as the process was cloned, or restored from a snapshot"):
+        extend(moved, first.as_lease(), next_token="n3", identity="here", changes=2, now_ms=NOW, store_now_ms=NOW)
     # Nor is the token before the holder's own.
     assert code_of(lambda: wrong(Lease("p", 0, first.floor_ms, NOW, "made up", "next"))) == "lease.lost"
 
@@ -414,6 +563,18 @@ def namespaces(draw: st.DrawFn) -> NamespaceRecord:
     except FieldError:
         # Between the two is none of its integers.
         return create_namespace("n", "here", start=start, stride=stride, offset=start % stride)
+
+
+def test_a_namespace_begins_with_1_and_nothing_was_reserved_of_it() -> None:
+    assert create_namespace("n", "here") == NamespaceRecord("n", 0, MAX_INTEGER, 1, 0, "here")
+
+
+def test_a_namespace_may_be_of_one_integer() -> None:
+    namespace, segment = reserve(create_namespace("n", "here", start=0, maximum=0), 5)
+    assert segment == Segment("n", 0, 0)
+    with pytest.raises(GenerationError) as caught:
+        reserve(namespace, 1)
+    assert str(caught.value) == "namespace 'n' is used up: its last integer is 0, its maximum 0"
 
 
 @given(start=values, stride=strides, offset=st.integers(0, MAX_STRIDE - 1))
@@ -518,6 +679,37 @@ def test_what_only_ends_where_the_last_reservation_does_is_not_taken_back(serial
     assert give_back(new, Segment("n", 5, 10, serial=serial), 7) is None
 
 
+def test_of_a_tail_that_ends_right_below_the_floor_nothing_is_taken_back() -> None:
+    namespace, segment = reserve(create_namespace("n", "here"), 10)
+    assert give_back(raise_floor(namespace, 11), segment, 4) is None
+    back = give_back(raise_floor(namespace, 10), segment, 4)
+    assert back is not None
+    assert back.high_water == 9
+
+
+@given(namespace=namespaces(), turns=st.lists(st.tuples(counts, st.booleans(), st.booleans()), min_size=2, max_size=5))
+def test_nothing_has_the_same_serial_twice(namespace: NamespaceRecord, turns: list[tuple[int, bool, bool]]) -> None:
+    serials = [namespace.serial]
+    for turn, (count, is_given_back, is_elsewhere) in enumerate(turns):
+        try:
+            namespace, segment = reserve(namespace, count)
+        except GenerationError:
+            return
+        assert segment.serial == namespace.serial
+        assert namespace.serial == serials[-1] + 1
+        serials.append(namespace.serial)
+        if is_given_back:
+            back = give_back(namespace, segment, segment.first)
+            assert back is not None
+            assert back.serial == namespace.serial + 1
+            namespace = back
+            serials.append(namespace.serial)
+        if is_elsewhere:
+            namespace = note_server_of_namespace(namespace, f"server {turn}")
+            serials.append(namespace.serial)
+    assert serials == sorted(set(serials))
+
+
 @pytest.mark.parametrize("is_last", [True, False])
 def test_what_was_taken_back_takes_its_serial_along(is_last: bool) -> None:
     namespace = create_namespace("n", "here", maximum=20)
@@ -556,16 +748,20 @@ def test_nothing_from_before_another_server_is_taken_back_not_even_at_the_maximu
 )
 def test_a_retired_namespace_moves_no_more(verb: Callable[[NamespaceRecord], object]) -> None:
     namespace, _ = reserve(create_namespace("n", "here"), 10)
-    assert code_of(lambda: verb(retire(namespace))) == "namespace.retired"
+    with pytest.raises(GenerationError, match="namespace 'n' was retired for good") as caught:
+        verb(retire(namespace))
+    assert caught.value.code == "namespace.retired"
     assert retire(retire(namespace)) == replace(namespace, retired=True)
     assert note_server_of_namespace(retire(namespace), "there").retired
 
 
-def test_another_server_skips_more_than_can_be_forgotten() -> None:
-    namespace = NamespaceRecord("n", 100, MAX_INTEGER, 2, 7, "here")
+@pytest.mark.parametrize(("largest", "skipped"), [(0, GAP), (1, GAP), (2, 2 * GAP), (7, 7 * GAP)])
+def test_another_server_skips_more_than_can_be_forgotten(largest: int, skipped: int) -> None:
+    namespace = NamespaceRecord("n", 100, MAX_INTEGER, 2, largest, "here", serial=5, serial_before=4)
     assert note_server_of_namespace(namespace, "here") is namespace
     moved = note_server_of_namespace(namespace, "there")
-    assert (moved.high_water, moved.identity) == (100 + GAP * 7 * 2, "there")
+    assert (moved.high_water, moved.identity) == (100 + skipped * 2, "there")
+    assert (moved.serial, moved.serial_before) == (5 + skipped, 0)
 
 
 @given(namespace=namespaces(), wanted=st.lists(counts, max_size=3))
@@ -586,7 +782,8 @@ def test_a_skip_stays_on_the_integers_of_the_namespace(namespace: NamespaceRecor
     [
         ({"start": -1}, "-1"),
         ({"start": MAX_INTEGER + 1}, "start"),
-        ({"maximum": -1}, "-1"),
+        ({"maximum": -1}, "maximum -1"),
+        ({"maximum": MAX_INTEGER + 1}, "maximum"),
         ({"start": 5, "maximum": 4}, "maximum 4"),
         ({"start": 6, "maximum": 9, "stride": 5}, "maximum 9"),
         ({"stride": 0}, "stride 0"),
