@@ -15,7 +15,17 @@ from hypothesis import strategies as st
 
 from mintage import lease as rules
 from mintage.errors import ConfigError, GenerationError, LeaseError, MintError, StoreError
-from mintage.lease import GAP, MAX_COUNT, MAX_INTEGER, MAX_STRIDE, Lease, NamespaceRecord, NodeRecord, PoolRecord
+from mintage.lease import (
+    GAP,
+    MAX_COUNT,
+    MAX_INTEGER,
+    MAX_STRIDE,
+    Lease,
+    NamespaceRecord,
+    NodeRecord,
+    PoolRecord,
+    Segment,
+)
 from mintage.store import Store, new_token, open_store
 from mintage.store.memory import MemoryStore
 from mintage.store.records import KEYS, columns
@@ -202,7 +212,9 @@ def test_a_server_without_an_append_only_file_is_refused_unless_the_url_says_so(
 def test_a_server_that_drops_keys_when_memory_is_short_is_refused(store: Store, redis: Redis) -> None:
     try:
         redis.ask("CONFIG", "SET", "maxmemory", "1gb", "maxmemory-policy", "allkeys-lru")
-        assert refusal(lambda: store.reserve("n", 1)).code == "config.volatile"
+        error = refusal(lambda: store.reserve("n", 1))
+        assert error.code == "config.volatile"
+        assert "it drops keys when memory is short (maxmemory-policy allkeys-lru)" in str(error)
     finally:
         redis.ask("CONFIG", "SET", "maxmemory", "0", "maxmemory-policy", "noeviction")
     assert store.reserve("n", 1).first == 1
@@ -360,10 +372,53 @@ def test_lost_indexes_are_made_anew(store: Store, redis: Redis) -> None:
 def test_the_oldest_of_a_range_is_found_among_many_older_ones(store: Store) -> None:
     store.create_pool("p", layout="test")
     leases = [acquire(store, nodes=range(300)) for _ in range(300)]
-    store.release(leases[250], used_until_ms=0)
-    for lease in leases[:200]:
+    # It is neither among the first hundred nor among the last.
+    for lease in [*leases[:150], leases[250]]:
         store.release(lease, used_until_ms=0)
     assert acquire(store, nodes=range(210, 300)).node == 250
+
+
+def test_the_time_is_the_servers_own_to_the_millisecond(store: Store) -> None:
+    before = time.time_ns() // 1_000_000
+    told = store.now_ms()
+    assert before <= told <= time.time_ns() // 1_000_000
+
+
+# --- what another wrote -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("field", ["high_water", "maximum", "stride", "largest", "floor", "serial", "retired"])
+@pytest.mark.parametrize("text", ["", "x", "1x", "x1", "1.5", "1e5", "-", "0" * 21])
+def test_what_is_no_integer_in_a_namespace_is_refused_and_stays_as_it_is(
+    store: Store, redis: Redis, field: str, text: str
+) -> None:
+    store.reserve("n", 1)
+    redis.ask("HSET", "mintage:{namespace:n}", field, text)
+    before = redis.ask("HGETALL", "mintage:{namespace:n}")
+    error = refusal(lambda: store.reserve("n", 1))
+    assert error.code == "store.refused"
+    assert f"damaged: {text} is no integer" in str(error)
+    assert redis.ask("HGETALL", "mintage:{namespace:n}") == before
+
+
+def test_a_namespace_that_lacks_a_field_is_refused(store: Store, redis: Redis) -> None:
+    store.reserve("n", 1)
+    redis.ask("HDEL", "mintage:{namespace:n}", "serial")
+    error = refusal(lambda: store.reserve("n", 1))
+    assert error.code == "store.refused"
+    assert "damaged: nil is no integer" in str(error)
+
+
+@pytest.mark.parametrize("value", ["soon", "1x", "-1", "1.5", "", True])
+@pytest.mark.parametrize("field", ["until_ms", "changes"])
+def test_what_is_no_time_or_count_in_a_lease_is_refused(store: Store, redis: Redis, field: str, value: object) -> None:
+    store.create_pool("p", layout="test")
+    held = acquire(store)
+    kept = json.loads(redis.ask("HGET", "mintage:{pool:p}", f"{0:014}"))
+    redis.ask("HSET", "mintage:{pool:p}", f"{0:014}", json.dumps(kept | {field: value}))
+    error = refusal(lambda: store.extend(held, now_ms=store.now_ms(), next_token=new_token()))
+    assert error.code == "store.refused"
+    assert f"damaged: {field} is no whole number" in str(error)
 
 
 # --- arithmetic ---------------------------------------------------------------------------------------------------
@@ -384,21 +439,40 @@ def namespaces(draw: st.DrawFn) -> NamespaceRecord:
     return rules.raise_floor(made, draw(WHOLE))
 
 
-@given(record=namespaces(), largest=SMALL, counts=st.lists(SMALL, max_size=3), floor=WHOLE, moved=st.booleans())
+@given(
+    record=namespaces(),
+    largest=SMALL | st.just(0),
+    counts=st.lists(st.tuples(SMALL, st.booleans()), max_size=3),
+    floor=WHOLE,
+    moved=st.booleans(),
+)
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=200)
 def test_the_server_computes_as_the_rules_do(
-    store: Store, redis: Redis, record: NamespaceRecord, largest: int, counts: list[int], floor: int, moved: bool
+    telling: Telling,
+    record: NamespaceRecord,
+    largest: int,
+    counts: list[tuple[int, bool]],
+    floor: int,
+    moved: bool,
 ) -> None:
+    store, ask = telling, telling.client.execute_command
     identity = store.describe().identity
     record = replace(record, largest=largest, identity="another" if moved else identity)
     values = {field: getattr(record, field) for field in columns(NamespaceRecord)}
     texts = [
         text for field, value in values.items() for text in (field, f"{value:d}" if field == "retired" else str(value))
     ]
-    redis.ask("DEL", "mintage:{namespace:n}")
-    redis.ask("HSET", "mintage:{namespace:n}", *texts)
+    ask("DEL", "mintage:{namespace:n}")
+    ask("HSET", "mintage:{namespace:n}", *texts)
     record = rules.note_server_of_namespace(record, identity)
-    for count in counts:
+
+    def give_back(record: NamespaceRecord, segment: Segment, first_unused: int) -> NamespaceRecord:
+        given_back = rules.give_back(record, segment, first_unused)
+        assert store.give_back(segment, first_unused) is (given_back is not None)
+        return given_back or record
+
+    held = []
+    for count, is_held in counts:
         try:
             record, expected = rules.reserve(record, count)
         except GenerationError:
@@ -406,11 +480,16 @@ def test_the_server_computes_as_the_rules_do(
                 store.reserve("n", count)
             break
         assert store.reserve("n", count) == expected
-        unused = expected.first + expected.stride * (len(expected) // 2)
-        if (given_back := rules.give_back(record, expected, unused)) is not None:
-            record = given_back
-        assert store.give_back(expected, unused) is (given_back is not None)
-        assert not store.give_back(expected, unused)
+        if is_held:
+            held.append(expected)
+        else:
+            unused = expected.first + expected.stride * (len(expected) // 2)
+            record = give_back(record, expected, unused)
+            assert not store.give_back(expected, unused)
+    # The one before the last is known as long as all of the last was taken back.
+    for segment in reversed(held):
+        record = give_back(record, segment, segment.first)
+        assert store.list_namespaces() == [record]
     record = rules.raise_floor(record, floor)
     assert store.raise_floor("n", floor) == record
     assert store.list_namespaces() == [record]
