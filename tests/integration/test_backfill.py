@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import pty
 import random
 import signal
 import subprocess
@@ -247,6 +249,22 @@ def test_a_database_that_is_none_is_one_sentence(wrong: str) -> None:
     assert out == ""
     assert err.count("\n") == 1
     assert "Traceback" not in err
+
+
+@on_sqlite
+def test_only_where_no_terminal_shows_a_bar_each_batch_is_a_line(url: str, engine: sa.Engine) -> None:
+    make_table(engine, sa.BigInteger(), [BEGIN] * 4)
+    words = ["--table", "orders", "--time-column", "made", "--id-column", "id", "--batch", "2", *SNOWFLAKE]
+    command = [sys.executable, "-m", "mintage", "backfill", url, *words]
+    ours, theirs = pty.openpty()
+    try:
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=theirs, text=True, timeout=60, check=True)
+    finally:
+        os.close(theirs)
+        os.close(ours)
+    assert done.stdout == "done: 4 rows have an ID now\n"
+    make_table(engine, sa.BigInteger(), [BEGIN] * 4)
+    assert finished(url, *SNOWFLAKE, "--batch", "2")[1].splitlines()[:2] == ["2 of 4 rows", "4 of 4 rows"]
 
 
 # --- any scheme, any layout ---------------------------------------------------------------------------------------
