@@ -1,77 +1,169 @@
-"""Run by test_spark.py in a process of its own: executors that are processes, of which one is killed. Prints what every
-attempt saw, as JSON.
+"""Run by test_spark.py in a process of its own: a cluster whose executors are processes, in which attempts race and
+executors are killed. Prints what every attempt saw, what was read before and after, and Spark's own events, as JSON.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
+import time
+import uuid
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from pyspark import SparkContext, TaskContext
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as sql
 
-from mintage.ext.spark import with_ids
+from mintage.ext.spark import with_ids, with_keyed_ids
 
 
-def noted(directory: str) -> Any:
-    """Notes what each attempt sees. Of partition 0, the first attempt then kills its executor."""
+def parent_of(pid: int | str) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+def is_executor(pid: int | str) -> bool:
+    return b"CoarseGrainedExecutorBackend" in Path(f"/proc/{pid}/cmdline").read_bytes()
+
+
+def started(directory: str) -> str:
+    """Starts a master and two workers in this process's JVM; the master's URL.
+
+    As ``local-cluster`` does, but the workers are on two hosts: Spark races no attempt on the host of the first.
+    """
+    SparkContext._ensure_initialized()
+    jvm: Any = SparkContext._jvm
+    gateway: Any = SparkContext._gateway
+    deploy, conf = jvm.org.apache.spark.deploy, jvm.org.apache.spark.SparkConf()
+    master = deploy.master.Master.startRpcEnvAndEndpoint("127.0.0.1", 0, 0, conf)
+    url = f"spark://127.0.0.1:{master._1().address().port()}"
+    urls = gateway.new_array(jvm.java.lang.String, 1)
+    urls[0] = url
+    for number in (1, 2):
+        deploy.worker.Worker.startRpcEnvAndEndpoint(
+            f"127.0.0.{number}",
+            0,
+            0,
+            1,
+            1024,
+            urls,
+            f"{directory}/work",
+            jvm.scala.Some(number),
+            conf,
+            jvm.scala.Option.empty(),
+        )
+    return url
+
+
+def noted(directory: Path, fault: str) -> Any:
+    """Notes what each attempt sees. Of partition 0, the first one then waits for another, or kills its executor."""
+    directory.mkdir()
 
     def record(batches: Any) -> Any:
-        import json
-        import os
-        import signal
-        import time
-        from pathlib import Path
-
-        from pyspark import TaskContext
-
         task: Any = TaskContext.get()
         seen = list(batches)
-        rows = [[row["v"], row["id"]] for batch in seen for row in batch.to_pylist()]
-        note = {"part": task.partitionId(), "rows": rows}
-        (Path(directory) / f"{task.taskAttemptId()}.json").write_text(json.dumps(note))
+        note = {
+            "task": task.taskAttemptId(),
+            "part": task.partitionId(),
+            "rows": [list(row.values()) for batch in seen for row in batch.to_pylist()],
+        }
+        (directory / f"{task.taskAttemptId()}.json").write_text(json.dumps(note))
         if task.partitionId() == 0:
+            second = directory / "second"
             try:
-                os.close(os.open(Path(directory) / "first", os.O_CREAT | os.O_EXCL))
+                with (directory / "first").open("x") as first:
+                    first.write(str(task.taskAttemptId()))
             except FileExistsError:
-                pass
+                second.touch()
             else:
-                # A worker of Python is a child of the daemon, and that of the executor.
-                stat = Path(f"/proc/{os.getppid()}/stat").read_text()
-                executor = int(stat.rpartition(")")[2].split()[1])
-                assert b"CoarseGrainedExecutorBackend" in Path(f"/proc/{executor}/cmdline").read_bytes()
-                os.kill(executor, signal.SIGKILL)
-                time.sleep(60)  # until it is noticed
+                if fault == "killed":
+                    # A worker of Python is a child of the daemon, and that of the executor.
+                    executor = parent_of(os.getppid())
+                    assert is_executor(executor)
+                    os.kill(executor, signal.SIGKILL)
+                end = time.monotonic() + 120
+                while not second.exists():
+                    assert time.monotonic() < end, "there was no second attempt"
+                    time.sleep(0.05)
         yield from seen
 
     return record
 
 
-def main(directory: str) -> None:
-    spark = (
-        SparkSession.builder.master("local-cluster[2,1,1024]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.local.dir", directory)
-        .config("spark.sql.shuffle.partitions", "3")
-        .config("spark.executor.memory", "512m")
-        .config("spark.log.level", "OFF")
-        .getOrCreate()
-    )
-    rows = spark.range(0, 300, 1, 3).withColumnRenamed("id", "v").repartition(3, "v")
-    frame = with_ids(rows, sequence="orders", store=f"sqlite:///{directory}/ids.db", order="v").frame
-    found: dict[str, Any] = {"before": sorted(map(list, frame.collect()))}
-    tried = frame.mapInArrow(noted(directory), frame.schema)
-    found["after"] = sorted(map(list, tried.collect()))
-    found["attempts"] = [json.loads(each.read_text()) for each in Path(directory).glob("*.json")]
-    print(json.dumps(found))
+def kill_executors() -> None:
+    """All that there are: children of this process's JVM."""
+    gateway: Any = SparkContext._gateway
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(FileNotFoundError, ProcessLookupError):  # it ended
+            if parent_of(process.name) == gateway.proc.pid and is_executor(process.name):
+                os.kill(int(process.name), signal.SIGKILL)
+
+
+def read(frame: Any) -> list[list[Any]]:
+    return sorted(map(list, frame.collect()))
+
+
+def main(directory: Path) -> None:
+    (directory / "events").mkdir()
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.local.dir": str(directory),
+        "spark.sql.shuffle.partitions": "3",
+        "spark.executor.memory": "512m",
+        "spark.log.level": "OFF",
+        "spark.locality.wait": "0",
+        "spark.speculation": "true",
+        "spark.speculation.quantile": "0.1",
+        "spark.speculation.multiplier": "1",
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.dir": str(directory / "events"),
+        "spark.eventLog.rolling.enabled": "false",
+        "spark.eventLog.compress": "false",
+    }
+    builder: Any = SparkSession.builder.master(started(str(directory)))
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    spark = builder.getOrCreate()
+    spark.sparkContext.setCheckpointDir(str(directory / "checkpoints"))
+    store = f"sqlite:///{directory}/ids.db"
+
+    def numbered(frame: Any, **how: Any) -> Any:
+        """With IDs of both grades."""
+        placed = with_ids(frame, sequence="orders", store=store, **how).frame
+        return with_keyed_ids(placed, key="v", time="v", name="keyed", form="text")
+
+    rows = spark.range(0, 300, 1, 3).withColumnRenamed("id", "v")
+    other_each_time = sql.udf(lambda: uuid.uuid4().hex).asNondeterministic()
+    random = rows.withColumn("r", other_each_time())
+    frames = {
+        "shuffled": numbered(rows.repartition(3, "v"), order="v"),
+        "checkpoint": numbered(random, checkpoint=True),
+        "local": numbered(random.localCheckpoint()),
+    }
+    found: dict[str, Any] = {"before": {name: read(frame) for name, frame in frames.items()}}
+    shuffled = frames["shuffled"]
+    for fault in ("raced", "killed"):
+        to = directory / fault
+        after = read(shuffled.mapInArrow(noted(to, fault), shuffled.schema))
+        attempts = [json.loads(each.read_text()) for each in to.glob("*.json")]
+        found[fault] = {"after": after, "first": int((to / "first").read_text()), "attempts": attempts}
+    kill_executors()
+    found["after"] = {name: read(frames[name]) for name in ("shuffled", "checkpoint")}
+    try:
+        found["after"]["local"] = read(frames["local"])
+    except Py4JJavaError as error:
+        found["lost"] = str(error)
     spark.stop()
+    (log,) = (directory / "events").iterdir()
+    found["events"] = [json.loads(line) for line in log.read_text().splitlines()]
+    print(json.dumps(found))
 
 
 if __name__ == "__main__":
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
-    main(sys.argv[1])
+    main(Path(sys.argv[1]))

@@ -475,7 +475,6 @@ OTHER_VARIABLES: Final = (
     "MINTAGE_INSTALL_SERVERS",
     "MINTAGE_REQUIRE_SERVERS",
     "MINTAGE_CONTRACT_TURNS",
-    "MINTAGE_SPARK_CLUSTER",
     "MINTAGE_DEBUG_BUILD",
 )
 """What mintage reads from the environment besides settings."""
