@@ -166,6 +166,7 @@ SCHEMES: Final = {
         ),
         Scheme("ulid", "ULID", "01ARZ3NDEKTSV4RRFFQ69G5FAV", (_NODE,)),
         Scheme("ksuid", "KSUID", "0ujtsYcgvSTl8PAuAdqWYSMnLOv", (_NODE,)),
+        Scheme("ksuid_ms", "KSUIDMs", "0ujtsU1u9Ae0uKlDsA7IeGETNgN", (_NODE,)),
         Scheme("xid", "XID", "9m4e2mr0ui3e8a215n4g", (_NODE,), node="node"),
         Scheme(
             "objectid",

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from mintage import cuid2, ksuid, nanoid, objectid, opaque, sandflake, sno, snowflake, ulid, uuid, xid
+from mintage import cuid2, ksuid, ksuid_ms, nanoid, objectid, opaque, sandflake, sno, snowflake, ulid, uuid, xid
 from mintage._core import views
 from mintage.formats import FORMATS
 from mintage.testing import ManualClock
@@ -90,7 +90,7 @@ def test_all_bits_of_a_uuid_of_version_4_but_version_and_variant() -> None:
     assert least_likely_bits(bits[:, random_columns("uuid", "v4")]) > NO_CHANCE
 
 
-@pytest.mark.parametrize("module", [ulid, ksuid], ids=["ulid", "ksuid"])
+@pytest.mark.parametrize("module", [ulid, ksuid, ksuid_ms], ids=["ulid", "ksuid", "ksuid_ms"])
 def test_the_first_id_of_a_tick_has_random_bits(module: Any) -> None:
     clock = ManualClock(NOW_NS)
     scheme = module.__name__.rpartition(".")[2]

@@ -605,7 +605,7 @@ WRONG = [
     (["inspect", "-1q0"], 2, "a value that begins with - comes after --"),
     (["new", "snowflake", "--layout", ""], 2, "'' is no layout"),
     (["new", "sno", "extra\nline"], 2, r"unrecognized arguments: extra\nline"),
-    (["new", "sno", "--node", "5"], 2, "--node belongs to snowflake, uuid, ulid, ksuid and xid, not to sno"),
+    (["new", "sno", "--node", "5"], 2, "--node belongs to snowflake, uuid, ulid, ksuid, ksuid_ms and xid, not to sno"),
     (["new", "sandflake", "--process", "5"], 2, "--process belongs to objectid, not to sandflake"),
     (["new", "sno", "--epoch-ms", "0"], 2, "--epoch-ms belongs to snowflake, not to sno"),
     (["new", "snowflake", "--meta", "0"], 2, "--meta belongs to sno, not to snowflake"),

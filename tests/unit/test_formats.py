@@ -54,6 +54,7 @@ ORACLES = {
     "sno": Digits("x" * 16, BASE32_SNO),
     "ulid": Digits("x" * 26, BASE32_CROCKFORD),
     "ksuid": Digits("x" * 27, BASE62),
+    "ksuid_ms": Digits("x" * 27, BASE62),
     "objectid": Digits("x" * 24, BASE16),
     "xid": Digits("x" * 20, BASE32_HEX, pad=4),
     "sandflake": Digits("x" * 26, BASE32_CROCKFORD, pad=2),

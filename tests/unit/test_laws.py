@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mintage import ksuid, locality, objectid, sandflake, sno, snowflake, ulid, uuid, xid
+from mintage import ksuid, ksuid_ms, locality, objectid, sandflake, sno, snowflake, ulid, uuid, xid
 from mintage.errors import ArgumentError, FieldError, GenerationError, LeaseError, MintError, ParseError
 from mintage.ext.kinds import KINDS
 from mintage.store.memory import MemoryStore
@@ -22,7 +22,7 @@ from tests.unit.test_fork import Child
 if TYPE_CHECKING:
     from types import ModuleType
 
-TICKED = [ulid, ksuid, xid, objectid, sandflake, uuid]
+TICKED = [ulid, ksuid, ksuid_ms, xid, objectid, sandflake, uuid]
 """Formats of a tick and bits that count, which lease only where they are told to."""
 SCHEMES = [sno, locality, *TICKED]
 NOW_NS = 1_700_000_000_123_456_789
@@ -39,7 +39,7 @@ def size_of(scheme: ModuleType) -> int:
 
 def unit_ns(scheme: ModuleType) -> int:
     """How long a tick is."""
-    return SECOND if scheme in (ksuid, xid, objectid) else MS
+    return SECOND if scheme in (ksuid, xid, objectid) else 4 * MS if scheme is ksuid_ms else MS
 
 
 def pool_of(scheme: ModuleType) -> str:

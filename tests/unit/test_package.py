@@ -200,6 +200,7 @@ def test_the_package_says_that_it_is_typed() -> None:
         "cuid2.pyi",
         "formats.pyi",
         "ksuid.pyi",
+        "ksuid_ms.pyi",
         "locality.pyi",
         "nanoid.pyi",
         "objectid.pyi",

@@ -18,6 +18,8 @@ from mintage.server.openapi import document
 from mintage.server.settings import Settings
 
 ROOT = Path(__file__).parents[2]
+ALIKE = {"ksuid_ms": "ksuid"}
+"""Schemes whose IDs have the text of another's, which is likelier."""
 
 each_scheme = pytest.mark.parametrize("scheme", SCHEMES.values(), ids=NAMES)
 
@@ -49,12 +51,12 @@ def test_options_of_one_name_are_the_same_whatever_the_scheme() -> None:
 @each_scheme
 def test_a_row_is_whole(scheme: Scheme, capsys: pytest.CaptureFixture[str]) -> None:
     name = scheme.name
-    family = name.removesuffix("2")
+    family = name.removesuffix("2").removesuffix("_ms")
     for written in (
         f"src/mintage/_core/{name}.pyi",
         f"docs/schemes/{name}.md",
         f"docs/reference/{name}.md",
-        f"crates/core/src/schemes/{family}.rs",
+        f"crates/core/src/schemes/{name.removesuffix('2')}.rs",
     ):
         assert (ROOT / written).is_file(), written
     assert [file for file in (ROOT / "spec/vectors").glob("*.json") if family in file.stem]
@@ -67,7 +69,8 @@ def test_a_row_is_whole(scheme: Scheme, capsys: pytest.CaptureFixture[str]) -> N
     assert {"Generator", "new"} <= set(scheme.module.__all__)
     assert formats.of_scheme(name) in formats.MINTED
     minted = scheme.module.new()
-    assert mintage.inspect(minted)[0].scheme == mintage.inspect(str(minted))[0].scheme == name
+    assert mintage.inspect(minted)[0].scheme == name
+    assert name == next(each.scheme for each in mintage.inspect(str(minted)) if each.scheme != ALIKE.get(name))
     assert main(["new", name, "--store", "memory:"]) == 0
     assert scheme.parse(capsys.readouterr().out.strip())
 

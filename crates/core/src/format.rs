@@ -174,7 +174,8 @@ impl<'a> Part<'a> {
     }
 
     /// How many values it can have.
-    fn values(&self) -> i128 {
+    #[must_use]
+    pub const fn values(&self) -> i128 {
         match self.only {
             Only::Within(_, end) => end as i128,
             _ => 1 << self.bits,
@@ -438,20 +439,25 @@ impl<'a> Format<'a> {
         self.texts[0].length()
     }
 
+    /// The part of a name.
+    const fn part(&self, name: &str) -> &Part<'a> {
+        let mut i = 0;
+        while i < self.parts.len() {
+            if same(self.parts[i].name, name) {
+                return &self.parts[i];
+            }
+            i += 1;
+        }
+        panic!("the format has no such part")
+    }
+
     /// The width of a part.
     ///
     /// # Panics
     /// Where there is no such part; used for constants, so at compile time.
     #[must_use]
     pub const fn width_of(&self, name: &str) -> u32 {
-        let mut i = 0;
-        while i < self.parts.len() {
-            if same(self.parts[i].name, name) {
-                return self.parts[i].bits;
-            }
-            i += 1;
-        }
-        panic!("the format has no such part")
+        self.part(name).bits
     }
 
     /// A part's place in a word of 128 bits.
@@ -482,6 +488,21 @@ impl<'a> Format<'a> {
         let Some(Clock { epoch_ns, tick_ns, .. }) = self.clock else { panic!("the format has no time") };
         assert!(epoch_ns % MS as i128 == 0 && tick_ns.is_multiple_of(MS), "epoch and tick are whole milliseconds");
         Timescale { epoch_ms: (epoch_ns / MS as i128) as i64, unit_ms: (tick_ns / MS) as u32 }
+    }
+
+    /// How many ticks its time parts count.
+    ///
+    /// # Panics
+    /// Where it has no time; used for constants, so at compile time.
+    #[must_use]
+    pub const fn ticks(&self) -> i128 {
+        let Some(Clock { parts: counting, .. }) = self.clock else { panic!("the format has no time") };
+        let (mut ticks, mut i) = (1, 0);
+        while i < counting.len() {
+            ticks *= self.part(counting[i]).values();
+            i += 1;
+        }
+        ticks
     }
 
     /// `uuid v7`, `snowflake discord`, `sno`.
@@ -557,7 +578,7 @@ impl<'a> Format<'a> {
         let mut ticks = 0;
         for name in clock.parts {
             for (part, low) in self.placed().filter(|(part, _)| part.name == *name) {
-                ticks = ticks << part.bits | part.number(bits_of(id, low, part.bits))? as i128;
+                ticks = ticks * part.values() + part.number(bits_of(id, low, part.bits))? as i128;
             }
         }
         Some(clock.epoch_ns + ticks * i128::from(clock.tick_ns))
@@ -618,9 +639,7 @@ impl<'a> Format<'a> {
     /// The first nanosecond since 1970 that it cannot hold, where it has a time.
     #[must_use]
     pub fn expires_ns(&self) -> Option<i128> {
-        let clock = self.clock?;
-        let counting = self.parts.iter().filter(|part| clock.parts.contains(&part.name));
-        Some(clock.epoch_ns + i128::from(clock.tick_ns) * counting.map(Part::values).product::<i128>())
+        self.clock.map(|clock| clock.epoch_ns + i128::from(clock.tick_ns) * self.ticks())
     }
 
     /// The bits, drawn:

@@ -45,7 +45,7 @@ pub trait Ticked: Id {
     };
     /// The ticks that generators have: all that are left to the format, and fit beside the count.
     const WHOLE: Window = {
-        let (format, state) = ((1 << Self::FORMAT.width_of("time")) - Self::AHEAD, 1 << (63 - Self::SEQUENCE_BITS));
+        let (format, state) = (Self::FORMAT.ticks() as u64 - Self::AHEAD, 1 << (63 - Self::SEQUENCE_BITS));
         Window { floor: Tick(0), until: Tick(if format < state { format } else { state }) }
     };
 
@@ -74,7 +74,7 @@ pub trait Ticked: Id {
     /// # Errors
     /// [`Error::Time`]: the format cannot hold it.
     fn units_at(time: UnixNs) -> Result<u64, Error> {
-        let (scale, max) = (Self::FORMAT.timescale(), (1 << Self::FORMAT.width_of("time")) - 1);
+        let (scale, max) = (Self::FORMAT.timescale(), Self::FORMAT.ticks() as u64 - 1);
         let time = time.floor_ms();
         scale.tick(time).map(|tick| tick.0).filter(|&units| units <= max).ok_or_else(|| Error::Time {
             time,

@@ -95,6 +95,19 @@ fn a_part_is_shown_as_it_is_declared_and_holds_only_what_is_allowed() {
 }
 
 #[test]
+fn a_part_of_a_time_counts_no_further_than_what_is_allowed_in_it() {
+    let parts =
+        [Part::time("time", 8), Part::time("rest", 8).only(Only::Within(0, 10)), Part::random("random", 8, "r")];
+    let clock = Clock::new(7, SECOND / 10).counted_by(&["time", "rest"]);
+    let format = Format::new("mine", &parts, 1.0, "here").timed(clock);
+    assert_eq!(format.ticks(), 2_560);
+    assert_eq!(format.expires_ns(), Some(256 * SECOND as i128 + 7));
+    assert_eq!(format.time_ns(&[3, 9, 0]), Some(39 * SECOND as i128 / 10 + 7));
+    assert_eq!(format.time_ns(&[4, 0, 0]), Some(4 * SECOND as i128 + 7));
+    assert!(format.fits(&[3, 9, 0]) && !format.fits(&[3, 10, 0]));
+}
+
+#[test]
 fn a_text_is_read_in_every_form_and_the_form_is_told() {
     let id = [0xab; 16];
     let text = ulid::FORMAT.write(&id);
@@ -120,6 +133,7 @@ fn a_pools_layout_is_read_as_it_is_written() {
         ("uuid.v7", "uuid.v7", 1 << 24),
         ("ulid", "ulid", 1 << 24),
         ("ksuid", "ksuid", 1 << 32),
+        ("ksuid_ms", "ksuid_ms", 1 << 32),
         ("xid", "xid", 1 << 40),
         ("objectid", "objectid", 1 << 40),
         ("sandflake", "sandflake", 1 << 32),

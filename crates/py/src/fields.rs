@@ -154,18 +154,17 @@ fn clear_bits(bytes: &mut [u8], low: u32, bits: u32) {
 
 fn put_time(format: &Format<'static>, bytes: &mut [u8], ns: i128) -> PyResult<()> {
     let Some(clock) = format.clock else { return Ok(()) };
-    let bits: u32 = clock.parts.iter().filter_map(|name| placed(format, name)).map(|(part, _)| part.bits).sum();
+    let mut values = format.ticks();
     let ticks = ns.saturating_sub(clock.epoch_ns).div_euclid(clock.tick_ns.into());
     let ms_at = |tick: i128| UnixNs(clock.epoch_ns + tick * i128::from(clock.tick_ns)).floor_ms();
-    if !(0..1_i128 << bits).contains(&ticks) {
-        let last = UnixMs(ms_at(1 << bits).0.saturating_sub(1));
+    if !(0..values).contains(&ticks) {
+        let last = UnixMs(ms_at(values).0.saturating_sub(1));
         return Err(errors::value(Error::Time { time: UnixNs(ns).floor_ms(), first: ms_at(0), last }));
     }
-    let mut left = bits;
     for (part, low) in clock.parts.iter().filter_map(|name| placed(format, name)) {
-        left -= part.bits;
+        values /= part.values();
         clear_bits(bytes, low, part.bits);
-        format::put_bits(bytes, low, (ticks as u128 >> left) & (u128::MAX >> (128 - part.bits)));
+        format::put_bits(bytes, low, (ticks / values % part.values()) as u128);
     }
     Ok(())
 }

@@ -24,6 +24,7 @@ from . import cuid as cuid
 from . import cuid2 as cuid2
 from . import formats as formats
 from . import ksuid as ksuid
+from . import ksuid_ms as ksuid_ms
 from . import locality as locality
 from . import nanoid as nanoid
 from . import objectid as objectid
@@ -55,6 +56,7 @@ __all__ = [
     "formats",
     "kernel_random",
     "ksuid",
+    "ksuid_ms",
     "locality",
     "nanoid",
     "objectid",

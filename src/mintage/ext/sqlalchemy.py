@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 from uuid import UUID
 
-from mintage import ksuid, locality, objectid, sandflake, sno, snowflake, ulid, uuid, xid
+from mintage import ksuid, ksuid_ms, locality, objectid, sandflake, sno, snowflake, ulid, uuid, xid
 from mintage.casting import type_name
 from mintage.errors import ArgumentError, ConfigError
 from mintage.ext.forms import WRITERS, Form, form_of, reader, uuid_of
@@ -41,6 +41,7 @@ __all__ = [
     "Comparator",
     "Form",
     "IDType",
+    "KSUIDMsType",
     "KSUIDType",
     "LocalityType",
     "NanoIDType",
@@ -280,6 +281,13 @@ class KSUIDType(_BinaryIDType[ksuid.ID]):
 
     cache_ok = True
     kind = KINDS["ksuid"]
+
+
+class KSUIDMsType(_BinaryIDType[ksuid_ms.ID]):
+    """A column of ``mintage.ksuid_ms.ID``: 20 bytes, or ``form="text"`` of 27 characters."""
+
+    cache_ok = True
+    kind = KINDS["ksuid_ms"]
 
 
 class XIDType(_BinaryIDType[xid.ID]):

@@ -2,6 +2,7 @@
 
 pub mod cuid;
 pub mod ksuid;
+pub mod ksuid_ms;
 pub mod locality;
 pub mod nanoid;
 pub mod objectid;
@@ -20,13 +21,14 @@ use crate::ticked::Ticked as _;
 use crate::units::UnixMs;
 
 /// Every format with a structure of its own; equally likely readings keep this order.
-pub static FORMATS: [&[Format<'static>]; 12] = [
+pub static FORMATS: [&[Format<'static>]; 13] = [
     &[sno::FORMAT],
     &snowflake::FORMATS,
     &[locality::FORMAT],
     &uuid::FORMATS,
     &[ulid::FORMAT],
     &[ksuid::FORMAT],
+    &[ksuid_ms::FORMAT],
     &[objectid::FORMAT],
     &[xid::FORMAT],
     &cuid::FORMATS,
@@ -39,13 +41,14 @@ pub static FORMATS: [&[Format<'static>]; 12] = [
 pub static LAST_RESORTS: [&[Format<'static>]; 1] = [&[uuid::OTHER, cuid::CUID2, nanoid::FORMAT]];
 
 /// The layouts of pools that have one each, under its name.
-static POOLS: [fn() -> PoolLayout; 9] = [
+static POOLS: [fn() -> PoolLayout; 10] = [
     locality::pool_layout,
     || uuid::Version::V1.pool_layout(),
     || uuid::Version::V6.pool_layout(),
     || uuid::Version::V7.pool_layout(),
     ulid::Id::pool_layout,
     ksuid::Id::pool_layout,
+    ksuid_ms::Id::pool_layout,
     xid::Id::pool_layout,
     objectid::Id::pool_layout,
     sandflake::Id::pool_layout,
