@@ -66,8 +66,8 @@ deep: build $(STAMPS)/tests $(STAMPS)/deep servers ## The long proofs: a billion
 	$(BIN)/python -m benchmarks.deep_threads
 	$(BIN)/python -m tests.integration.faults.clones
 	$(BIN)/python -m tests.simulator --ids 100000000 --faults 1000000 --batch 400 --jobs 2
-	for region in uuid.v1 uuid.v6 uuid.v7 ulid ksuid xid objectid sandflake; do \
-		$(BIN)/python -m tests.simulator --regions $$region --ids 10000000 --batch 400 --jobs 2 || exit 1; done
+	for region in uuid.v1 uuid.v6 uuid.v7 ulid 'ksuid$$' ksuid_ms xid objectid sandflake; do \
+		$(BIN)/python -m tests.simulator --regions "$$region" --ids 10000000 --batch 400 --jobs 2 || exit 1; done
 	MINTAGE_CONTRACT_TURNS=150 $(BIN)/python -m pytest tests/contract -k crowd
 	$(BIN)/python -m tests.stress --scale 10
 	$(BIN)/python tests/deep/fuzz.py --seconds 60

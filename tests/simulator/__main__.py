@@ -42,7 +42,9 @@ def main() -> int:
     parser.add_argument("--world", type=int, help="run this one only")
     parser.add_argument("--batch", type=int, default=100, help="IDs a call, on average")
     parser.add_argument("--promise", choices=("all", "each"), default="all", help="what a failover may forget")
-    parser.add_argument("--regions", default="", help="only pools and namespaces whose name begins so")
+    parser.add_argument(
+        "--regions", default="", help="only pools and namespaces whose name begins so, a regular expression"
+    )
     given = parser.parse_args()
     options = {"batch": given.batch, "promise": given.promise, "regions": given.regions}
     started = time.monotonic()

@@ -6,6 +6,7 @@ import gc
 import itertools
 import logging
 import random
+import re
 import weakref
 from bisect import bisect_right
 from collections import Counter, deque
@@ -24,6 +25,7 @@ from mintage import (
     _core,
     keeper,
     ksuid,
+    ksuid_ms,
     locality,
     objectid,
     sandflake,
@@ -377,7 +379,6 @@ class Region:
     make: Callable[[World, Process], Any]
     time_ms: Callable[[bytes], int]
     """An ID's time in milliseconds since the Unix epoch, or the integer."""
-    unit_ms: int = 1
     place: tuple[tuple[int, int], ...] = ()
     """The bits of an ID, from the first, that are its time, its node number, and what is the same in all of them, where
     others are random: no two processes may have one place. Empty where all of its bytes are compared."""
@@ -545,7 +546,7 @@ class World:
         self.copies = draw.random() < 0.4
         """Whether processes are copied here. What then happens to their node numbers, no failover forgets."""
         count = draw.choice((10, 50, 200, 300))
-        made = [each for each in (*REGIONS, *(LEASED if regions else ())) if each.name.startswith(regions)]
+        made = [each for each in (*REGIONS, *(LEASED if regions else ())) if re.match(regions, each.name)]
         if not regions:
             made = draw.sample(made, draw.choice((1, 2, len(made))))
         self.processes = [Process(self, draw.choice(made)) for _ in range(count)]
@@ -1052,16 +1053,14 @@ class World:
             if batches:
                 ids, starts = _join(batches, region.width)
                 outcome.ids += int(np.count_nonzero(ids.any(axis=1)))
-                if region.place:
-                    _cut(ids, starts, batches, region.place)
-                outcome.digest = crc32(ids.tobytes(), outcome.digest)
-                for pair in twins_of(ids):
+                for pair in _all_twins(ids, starts, batches, region.place):
                     twins = [batches[bisect_right(starts, at) - 1] for at in pair]
                     if self._is_shared(region, twins, ids[pair[0]].tobytes()):
                         outcome.shared += 1
                     else:
                         outcome.duplicates.append(self._tell(region, twins, ids[pair[0]].tobytes()))
                         break
+                outcome.digest = crc32(ids.tobytes(), outcome.digest)
         return outcome
 
     def _is_shared(self, region: Region, twins: list[Batch], row: bytes) -> bool:
@@ -1114,6 +1113,16 @@ def _cut(ids: Any, starts: list[int], batches: list[Batch], place: tuple[tuple[i
         is_next[at] = key not in seen
         seen.add(key)
     ids[~is_next] = 0
+
+
+def _all_twins(
+    ids: Any, starts: list[int], batches: list[Batch], place: tuple[tuple[int, int], ...]
+) -> Iterator[tuple[int, int]]:
+    """All pairs of equal IDs, then those of equal places of two processes, to which ``ids`` are cut meanwhile."""
+    yield from twins_of(ids)
+    if place:
+        _cut(ids, starts, batches, place)
+        yield from twins_of(ids)
 
 
 def twins_of(ids: Any) -> Iterator[tuple[int, int]]:
@@ -1219,13 +1228,13 @@ def _integer(row: bytes) -> int:
 
 
 REGIONS: Final = (
-    Region("sno", 10, _sno, _time_of_sno, 4),
-    Region("sno.shards", 10, _sharded, _time_of_sno, 4),
+    Region("sno", 10, _sno, _time_of_sno),
+    Region("sno.shards", 10, _sharded, _time_of_sno),
     Region("snowflake", 8, _snowflake, _time_of_snowflake(snowflake.DEFAULT)),
     Region("snowflake.narrow", 8, _narrow, _time_of_snowflake(NARROW)),
-    Region("locality", 16, _locality, _time_of_locality, 2048),
+    Region("locality", 16, _locality, _time_of_locality),
     Region("ulid", 16, _ticked(ulid, 24), _time_of(ulid), place=((0, 72),)),
-    Region("objectid", 12, _ticked(objectid, 40), _time_of(objectid), 1000, place=((0, 72),)),
+    Region("objectid", 12, _ticked(objectid, 40), _time_of(objectid), place=((0, 72),)),
     Region("sequence.a", 8, _sequence, _integer),
     Region("sequence.b", 8, _sequence, _integer),
 )
@@ -1234,8 +1243,9 @@ LEASED: Final = (
     Region("uuid.v1", 16, _ticked(uuid, 47, version=1), _time_of(uuid), place=((0, 66), (80, 128))),
     Region("uuid.v6", 16, _ticked(uuid, 47, version=6), _time_of(uuid), place=((0, 66), (80, 128))),
     Region("uuid.v7", 16, _ticked(uuid, 24), _time_of(uuid), place=((0, 52), (64, 66), (76, 100))),
-    Region("ksuid", 20, _ticked(ksuid, 32), _time_of(ksuid), 1000, place=((0, 64),)),
-    Region("xid", 12, _ticked(xid, 40), _time_of(xid), 1000, place=((0, 72),)),
+    Region("ksuid", 20, _ticked(ksuid, 32), _time_of(ksuid), place=((0, 64),)),
+    Region("ksuid_ms", 20, _ticked(ksuid_ms, 32), _time_of(ksuid_ms), place=((0, 72),)),
+    Region("xid", 12, _ticked(xid, 40), _time_of(xid), place=((0, 72),)),
     Region("sandflake", 16, _ticked(sandflake, 32), _time_of(sandflake), place=((0, 80),)),
 )
 """The other formats with room for a node number: only in worlds that are told to have them."""

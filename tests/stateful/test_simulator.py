@@ -17,7 +17,7 @@ from mintage.store.ledger import Ledger
 from mintage.supply import Supply
 from mintage.tenancy import Tenancy
 from tests.simulator import Outcome, World
-from tests.simulator.simulator import LEASED, Region, VirtualStore, twins_of
+from tests.simulator.simulator import LEASED, Process, Region, VirtualStore, twins_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -266,6 +266,18 @@ def broken_spending(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(rules, "give_back", again_and_again)
 
 
+def broken_memory(patch: pytest.MonkeyPatch) -> None:
+    """A process mints what it has minted before."""
+    mint = World.mint
+
+    def again(self: World, process: Process) -> None:
+        mint(self, process)
+        kept = self.batches[process.region.name]
+        kept.append(kept[-1])
+
+    patch.setattr(World, "mint", again)
+
+
 # With seeds that show it soon.
 BROKEN = [
     pytest.param(broken_fence, 1, {}, id="fence"),
@@ -276,6 +288,8 @@ BROKEN = [
         pytest.param(broken_token, 1, {"regions": region.name}, id=f"token of a node of {region.name}")
         for region in LEASED
     ],
+    pytest.param(broken_memory, 1, {"regions": "sn"}, id="memory"),
+    pytest.param(broken_memory, 1, {"regions": "ulid"}, id="memory of who mints a ulid"),
     pytest.param(broken_older_token, 1, {"regions": "sn"}, id="older token"),
     pytest.param(broken_draw, 1, {"regions": "sn"}, id="draw"),
     pytest.param(broken_rebirth, 2, {"regions": "sn"}, id="rebirth"),
