@@ -92,7 +92,8 @@ def texts(scheme: str, **options: Any) -> SearchStrategy[str]:
 
 
 def _numbers(kind: Kind, min_time: Any, max_time: Any, fields: dict[str, Any]) -> SearchStrategy[Any]:
-    parts, low = [], kind.format.bits
+    parts: list[SearchStrategy[int]] = []
+    times, low = [], kind.format.bits
     known = {part.name for part in kind.format.parts if part.role not in ("fixed", "time")}
     _check_names(kind, known, fields)
     fixed = 0
@@ -101,12 +102,13 @@ def _numbers(kind: Kind, min_time: Any, max_time: Any, fields: dict[str, Any]) -
         if part.role == "fixed":
             fixed |= _sample(kind) & (((1 << part.bits) - 1) << low)
             continue
-        values: SearchStrategy[int]
         if part.role == "time":
-            values = st.integers(*_ticks(kind, part.bits, low, min_time, max_time))
-        else:
-            values = _values(kind, part.name, (1 << part.bits) - 1, fields.get(part.name))
+            times.append((low, part.bits))
+            continue
+        values = _values(kind, part.name, (1 << part.bits) - 1, fields.get(part.name))
         parts.append(values.map(partial(_shifted, low=low)))
+    if times:
+        parts.insert(0, _times(kind, times, min_time, max_time))
     numbers: SearchStrategy[int] = st.tuples(*parts).map(lambda values: fixed + sum(values))
     return numbers if kind.layout else numbers.map(partial(_of_number, kind))
 
@@ -151,12 +153,25 @@ def _checked(kind: Kind, name: str, most: int, value: Any) -> int:
     return value
 
 
-def _ticks(kind: Kind, bits: int, low: int, min_time: Any, max_time: Any) -> tuple[int, int]:
-    """The first and the last tick of a range of time, in the format's own count."""
-    first, second = (kind.format.time_ns(_sample(kind) & ~(((1 << bits) - 1) << low) | tick << low) for tick in (0, 1))
-    if first is None or second is None:
-        raise ArgumentError(f"{kind.name} has no time", code="argument.type")
-    return _bounds(kind, first, second - first, (1 << bits) - 1, min_time, max_time)
+def _times(kind: Kind, placed: list[tuple[int, int]], min_time: Any, max_time: Any) -> SearchStrategy[int]:
+    """The bits of times in a range; ``placed`` has lowest bit and width of each part, the most significant first."""
+    zero = _sample(kind)
+    for low, bits in placed:
+        zero &= ~(((1 << bits) - 1) << low)
+    first = kind.format.time_ns(zero) or 0
+    units = [(low, (kind.format.time_ns(zero | 1 << low) or 0) - first) for low, _ in placed]
+    (_, longest), (_, tick) = units[0], units[-1]
+    most = (longest << placed[0][1]) // tick - 1
+    return st.integers(*_bounds(kind, first, tick, most, min_time, max_time)).map(partial(_split, tick, units))
+
+
+def _split(tick: int, units: list[tuple[int, int]], ticks: int) -> int:
+    """A time in the parts that count it, each in units of its own."""
+    number, rest = 0, ticks * tick
+    for low, unit in units:
+        count, rest = divmod(rest, unit)
+        number |= count << low
+    return number
 
 
 def _bounds(kind: Kind, first: int, unit: int, most: int, min_time: Any, max_time: Any) -> tuple[int, int]:
