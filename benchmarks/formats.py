@@ -110,6 +110,7 @@ FORMATS: tuple[Row, ...] = (
     beside(
         "nanoid.new()", "mintage.nanoid:new", "fastnanoid.generate()", call("fastnanoid:generate", repeats=SLOW), 0.2
     ),
+    beside("cuid.new()", "mintage.cuid:new", "cuid.cuid()", call("cuid:cuid", repeats=SLOW), 0.2),
     Row(
         "cuid2.new()",
         "cuid2.Cuid().generate()",
