@@ -37,7 +37,7 @@ from mintage.lease import (
     Segment,
 )
 from mintage.schemes import NAMES, SCHEMES
-from mintage.store import Store, new_token, open_store
+from mintage.store import Store, ledger, new_token, open_store
 from mintage.store.memory import MemoryStore
 from tests.contract.clients import NAMESPACE, NODES, POOL, crowd, overlaps
 
@@ -139,11 +139,9 @@ def acquire(
     nodes: range = range(1),
     span_ms: int = SPAN_MS,
     holder: str = "me",
-    never_used: bool = False,
+    **options: bool,
 ) -> Lease:
-    return store.acquire(
-        pool, nodes=nodes, layout=LAYOUT, holder=holder, now_ms=now_ms, span_ms=span_ms, never_used=never_used
-    )
+    return store.acquire(pool, nodes=nodes, layout=LAYOUT, holder=holder, now_ms=now_ms, span_ms=span_ms, **options)
 
 
 def shown(store: Store, lease: Lease) -> str:
@@ -1146,6 +1144,55 @@ def test_whatever_is_asked_first_notes_another_server_and_a_refusal_undoes_none_
     assert freed.floor_ms > pool.floor_ms
     assert store.reserve("n", 3).first > segment.last + 7
     assert [(record.largest, record.identity) for record in store.list_namespaces()] == [(7, "C")]
+
+
+def test_a_stores_own_limit_for_clocks_counts_in_every_verb() -> None:
+    now, limit = 1_700_000_000_000, 60_000
+    store = Switched(now)
+    store.clock_limit_ms = limit
+    new_pool(store)
+    held = extend(store, acquire(store, now - limit), now_ms=now + limit)
+    assert held.until_ms == now + limit + SPAN_MS
+    for off in (-limit - 1, limit + 1):
+        assert code_of(lambda: acquire(store, now + off)) == "lease.clock"  # noqa: B023
+        assert code_of(lambda: extend(store, held, now_ms=now + off)) == "lease.clock"  # noqa: B023
+    store.switch("B")
+    claimed = replace(held, until_ms=now + 10**6)
+    assert extend(store, claimed, now_ms=now).until_ms == now + limit + CLOCK_MARGIN_MS + SPAN_MS
+    store.switch("C")
+    [pool] = store.list_pools()
+    freed = store.create_pool("p", layout=LAYOUT)
+    assert freed.floor_ms == pool.floor_ms + SPAN_MS + limit + CLOCK_MARGIN_MS
+
+
+def test_a_copy_of_a_holder_is_noted_on_a_server_that_took_over_too() -> None:
+    now = 1_700_000_000_000
+    store = Switched(now)
+    new_pool(store)
+    held = acquire(store, now)
+    store.switch("B")
+    extend(store, held, now_ms=now)
+    assert [record.cloned_ms for record in store.list_leases()] == [0]
+    assert code_of(lambda: extend(store, held, now_ms=now)) == "lease.lost"
+    assert [record.cloned_ms for record in store.list_leases()] == [now]
+
+
+def test_a_verb_that_collides_again_and_again_pauses_longer_each_time_and_then_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Colliding(MemoryStore):
+        def _begin(self) -> Any:
+            raise ledger.ConflictError
+
+    bounds: list[float] = []
+
+    def uniform(least: float, most: float) -> float:
+        bounds.append(most)
+        return least
+
+    monkeypatch.setattr("random.uniform", uniform)
+    assert code_of(lambda: Colliding().reserve("n", 1)) == "store.unavailable"
+    assert bounds == [0.002, 0.004, 0.008, 0.016, 0.032, 0.064, *[0.128] * (ledger.ATTEMPTS - 6)]
 
 
 def test_a_server_that_comes_back_without_the_others_last_writes_grants_nothing_that_was_granted_there() -> None:
