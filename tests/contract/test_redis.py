@@ -358,11 +358,13 @@ def test_a_cluster_spreads_pools_and_namespaces_and_lists_all(redis_cluster: Red
 # --- indexes ------------------------------------------------------------------------------------------------------
 
 
-def test_lost_indexes_are_made_anew(store: Store, redis: Redis) -> None:
+@pytest.mark.parametrize("lost", [["until"], ["numbers"], ["until", "numbers"]], ids="+".join)
+def test_lost_indexes_are_made_anew(store: Store, redis: Redis, lost: list[str]) -> None:
     store.create_pool("p", layout="test")
     held = [acquire(store), acquire(store)]
-    redis.ask("DEL", "mintage:{pool:p}:until", "mintage:{pool:p}:numbers")
+    redis.ask("DEL", *(f"mintage:{{pool:p}}:{index}" for index in lost))
     assert acquire(store, never_used=True).node == 2
+    assert [redis.ask("ZCARD", f"mintage:{{pool:p}}:{index}") for index in ("until", "numbers")] == ["3", "3"]
     assert [store.extend(lease, now_ms=store.now_ms(), next_token=new_token()).node for lease in held] == [0, 1]
     redis.ask("DEL", "mintage:{pool:p}")
     store.create_pool("p", layout="test")
