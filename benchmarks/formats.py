@@ -130,6 +130,13 @@ FORMATS: tuple[Row, ...] = (
     beside("ulid.new()", "mintage.ulid:new", "ulid.ULID() of python-ulid", call("ulid:ULID", repeats=SLOW), 0.2),
     beside("ksuid.new()", "mintage.ksuid:new", "cyksuid.v2.ksuid()", call("cyksuid.v2:ksuid", repeats=SLOW), 0.2),
     beside("ksuid.new()", "mintage.ksuid:new", "ksuid.Ksuid() of svix-ksuid", call("ksuid:Ksuid", repeats=SLOW), 0.2),
+    beside(
+        "ksuid_ms.new()",
+        "mintage.ksuid_ms:new",
+        "ksuid.KsuidMs() of svix-ksuid",
+        call("ksuid:KsuidMs", repeats=SLOW),
+        0.2,
+    ),
     beside("xid.new()", "mintage.xid:new", "epyxid.XID()", call("epyxid:XID"), 1.0),
     beside("objectid.new()", "mintage.objectid:new", "bson.ObjectId()", call("bson:ObjectId", repeats=SLOW), 0.2),
     Row(
@@ -141,7 +148,7 @@ FORMATS: tuple[Row, ...] = (
     beside_uuid7("sandflake.new()", call("mintage.sandflake:new"), 1.0, "No library of Python's mints these."),
     *(
         Row(f"{what} of {scheme}", "the same of sno", side_by_side(side(f"mintage.{scheme}"), side("mintage.sno")))
-        for scheme in ("ulid", "ksuid", "xid", "objectid", "sandflake")
+        for scheme in ("ulid", "ksuid", "ksuid_ms", "xid", "objectid", "sandflake")
         for what, side in (("str(id)", text_of), ("ID.parse(text)", parsed))
     ),
 )

@@ -16,7 +16,6 @@ from mintage._core.formats import (
     read_pool_layout,
     write_layout,
 )
-from mintage.casting import type_name
 from mintage.errors import ArgumentError, FieldError
 from mintage.schemes import SCHEMES
 
@@ -91,7 +90,7 @@ def unix_ns(time: datetime | int, name: str) -> int:
             raise FieldError(f"{name} {time.isoformat()} has no time zone", code="time.naive")
         return (time - _UNIX) // _MICROSECOND * 1000
     if not isinstance(time, int) or isinstance(time, bool):
-        message = f"{name} must be a datetime or an int of nanoseconds, not {type_name(type(time))}"
+        message = f"{name} must be a datetime or an int of nanoseconds, not {type(time).__name__}"
         raise ArgumentError(message, code="argument.type")
     return time
 
