@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ import pytest
 
 from mintage import Sequence, keeper, snowflake
 from mintage._core.sequence import Pool
-from mintage.errors import ConfigError, LeaseError, MintError, StoreError
+from mintage.errors import ConfigError, GenerationError, LeaseError, MintError, StoreError
 from mintage.store.memory import MemoryStore
 from mintage.supply import Supply
 from mintage.testing import ManualClock
@@ -214,6 +215,52 @@ def test_an_extension_that_cannot_be_leaves_the_window_as_it_is(inline: keeper.K
     # Whatever came of the extensions that were not understood, the holder goes on with the same proposal.
     assert snowflake.DEFAULT.parse(generator.new()).timestamp_ms >= before.until_ms
     assert [record.node for record in store.list_leases()] == [0]
+
+
+def test_after_an_answer_that_was_lost_a_refusal_changes_nothing_of_what_is_proposed(inline: keeper.Keeper) -> None:
+    clock = ManualClock(NOW_MS * MS)
+    store = Faulty(clock)
+    generator = snowflake.Generator(store=store, clock=clock, nodes=range(1), span_ms=1_000, max_wait_ms=0)
+    generator.new()
+    (before,) = store.list_leases()
+
+    def done_and_lost(answer: Callable[[], Any]) -> Any:
+        answer()
+        raise StoreError("away", code="store.unavailable")
+
+    clock.advance(900 * MS)
+    for fault in (done_and_lost, raising(StoreError("not now", code="store.refused"))):
+        store.faults["extend"] = fault
+        assert inline.step() == 0
+    (extended,) = store.list_leases()
+    assert extended.token != before.token
+    del store.faults["extend"]
+    clock.advance(200 * MS)
+    # With another token than the store has by now, the lease would count as lost.
+    assert snowflake.DEFAULT.parse(generator.new()).timestamp_ms >= before.until_ms
+    assert [record.node for record in store.list_leases()] == [0]
+
+
+def test_whoever_waits_for_a_lease_is_told_that_the_generator_was_closed(any_keeper: keeper.Keeper) -> None:
+    if any_keeper.inline:
+        pytest.skip("one thread does all")
+    asked = threading.Event()
+
+    def none_free(_: Any) -> Any:
+        asked.set()
+        raise LeaseError("all are held", code="lease.none_free", retry_after_ms=1)
+
+    store = Faulty(acquire=none_free)
+    generator = snowflake.Generator(store=store, max_wait_ms=BOUND * 1000)
+    with ThreadPoolExecutor(1) as pool:
+        minted = pool.submit(generator.new)
+        assert asked.wait(BOUND)
+        generator.close()
+        del store.faults["acquire"]
+        with pytest.raises(GenerationError) as caught:
+            minted.result(BOUND)
+    assert caught.value.code == "generator.closed"
+    assert store.list_leases() == []
 
 
 def test_a_callback_that_fails_keeps_nobody_else_from_being_told(any_keeper: keeper.Keeper) -> None:
