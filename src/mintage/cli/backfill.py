@@ -214,13 +214,12 @@ class Dated:
         if len(self._next) > _REMEMBERED:
             self._next.clear()
         given: dict[Any, Any] = {}
-        todo = [(key, self._table.ns(key, value)) for key, value in rows]
+        times = [(key, self._table.ns(key, value)) for key, value in rows]
+        todo = [(key, ns, self._nth(key, ns, 0)) for key, ns in times]
         while todo:
-            ticks = {self._nth(key, ns, 0): (key, ns) for key, ns in todo}
-            self._find({first: at for first, at in ticks.items() if first not in self._next}, given)
+            self._find({first: (key, ns) for key, ns, first in todo if first not in self._next}, given)
             wanted: dict[Any, tuple[Any, int, Any, int]] = {}
-            for key, ns in todo:
-                first = self._nth(key, ns, 0)
+            for key, ns, first in todo:
                 while (its := self._stored(self._nth(key, ns, self._next[first]))) in given or its in wanted:
                     self._next[first] += 1
                 wanted[its] = key, ns, first, self._next[first]
@@ -229,7 +228,7 @@ class Dated:
             for its, (key, ns, first, n) in wanted.items():
                 if its in taken:
                     self._next.pop(first, None)
-                    todo.append((key, ns))
+                    todo.append((key, ns, first))
                 else:
                     given[its] = key
                     self._moved += n >= self._generator.capacity
