@@ -17,7 +17,7 @@ from time import time_ns
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from mintage import formats
-from mintage._core.views import read_typeid, typeid_pattern
+from mintage._core import typeid
 from mintage.errors import ArgumentError, ParseError
 from mintage.formats import Format
 from mintage.schemes import SCHEMES
@@ -206,7 +206,7 @@ class _Table:
 
 _TABLES: Final = (_Table(formats.FORMATS), _Table(formats.LAST_RESORTS))
 _UUID: Final = formats.of_scheme("uuid").lengths[0]
-_LONGEST: Final = max(typeid_pattern(None)[2], *(length for table in _TABLES for length in table.texts))
+_LONGEST: Final = max(typeid.pattern(None)[2], *(length for table in _TABLES for length in table.texts))
 
 _Reading = tuple[Format, int, str]
 
@@ -260,7 +260,7 @@ def _of_text(table: _Table, text: str) -> Iterator[_Reading]:
 def _of_typeid(table: _Table, text: str) -> Iterator[_Reading]:
     """Without its prefix, which may be empty, a TypeID is written as a ULID is."""
     with suppress(ParseError):
-        number = int.from_bytes(read_typeid(text)[1], "big")
+        number = int(typeid.ID.parse(text))
         yield from ((fmt, number, "typeid") for fmt in table.texts[_UUID] if fmt.scheme == "uuid" and fmt.fits(number))
 
 

@@ -90,7 +90,8 @@ def test_a_typeid_is_a_value(one: typeid.ID) -> None:
         assert again == one
         assert hash(again) == hash(one)
     assert int(one) == int.from_bytes(bytes(one), "big") == one.as_uuid().int
-    assert one != bytes(one)
+    other: object = bytes(one)
+    assert one != other
     assert one != typeid.ID("x" + one.prefix[:62], bytes(one)) or one.prefix == "x" + one.prefix[:62]
     with pytest.raises(AttributeError):
         one.prefix = "other"  # type: ignore[misc]

@@ -47,6 +47,11 @@ pub fn field(py: Python<'_>, code: &str, message: &str) -> PyErr {
     raise(py, "FieldError", code, message, None)
 }
 
+/// Text that is well formed, and is not what was asked for.
+pub fn parse(py: Python<'_>, code: &str, message: &str) -> PyErr {
+    raise(py, "ParseError", code, message, None)
+}
+
 /// A configuration that cannot work.
 pub fn config(py: Python<'_>, code: &str, message: &str) -> PyErr {
     raise(py, "ConfigError", code, message, None)

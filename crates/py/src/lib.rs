@@ -25,6 +25,7 @@ mod sno;
 mod snowflake;
 mod text;
 mod ticked;
+mod typeid;
 mod uuid;
 mod values;
 mod views;

@@ -2,7 +2,7 @@
 
 use crate::text::{cuid, cuid2, nanoid};
 use crate::ticked::ticked;
-use crate::{arrow, formats, hot, locality, sequence, service, sno, snowflake, uuid, views};
+use crate::{arrow, formats, hot, locality, sequence, service, sno, snowflake, typeid, uuid, views};
 use pyo3::prelude::*;
 
 type Add = fn(&Bound<'_, PyModule>) -> PyResult<()>;
@@ -37,6 +37,7 @@ const MODULES: &[(&str, Add, Option<Own>)] = &[
     ("formats", formats::add, None),
     ("sequence", sequence::add, None),
     ("service", service::add, None),
+    ("typeid", typeid::add, None),
     ("views", views::add, None),
 ];
 

@@ -1,51 +1,11 @@
-//! How IDs are written otherwise: what `mintage.typeid`, `mintage.opaque` and `mintage.text` are made of.
+//! How IDs are written otherwise: what `mintage.opaque` and `mintage.text` are made of.
 
 use crate::{errors, hot, values};
 use mintage_core::error::Error;
 use mintage_core::views::opaque::{self, Opaque};
 use mintage_core::views::text::{BASES, Base, MOST_BYTES};
-use mintage_core::views::typeid;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
-
-/// Refuses what is no prefix of a TypeID.
-///
-/// :raises ArgumentError: ``prefix`` is not str.
-/// :raises FieldError: ``field.format``.
-#[pyfunction]
-#[pyo3(signature = (prefix, /))]
-fn check_prefix(prefix: &Bound<'_, PyAny>) -> PyResult<()> {
-    typeid::check(&values::text(prefix, "prefix")?).map_err(errors::value)
-}
-
-/// The TypeID of 16 bytes under a prefix that is one.
-#[pyfunction]
-#[pyo3(signature = (prefix, id, /))]
-fn write_typeid(prefix: &str, id: [u8; 16]) -> String {
-    typeid::write(prefix, id)
-}
-
-/// A regular expression of the TypeIDs under a prefix that is one, or under any, without anchors; the fewest and the most
-/// characters that they have.
-#[pyfunction]
-#[pyo3(signature = (prefix=None, /))]
-fn typeid_pattern(prefix: Option<&str>) -> (String, usize, usize) {
-    let length = |prefix: usize| typeid::SUFFIX + prefix + usize::from(prefix > 0);
-    let (least, most) = prefix.map_or((0, typeid::LONGEST_PREFIX), |prefix| (prefix.len(), prefix.len()));
-    (typeid::pattern(prefix), length(least), length(most))
-}
-
-/// Prefix and 16 bytes of a TypeID.
-///
-/// :raises ArgumentError: ``text`` is not str.
-/// :raises ParseError: ``parse.length``, or ``parse.character`` with its ``position``.
-#[pyfunction]
-#[pyo3(signature = (text, /))]
-fn read_typeid<'py>(text: &Bound<'py, PyAny>) -> PyResult<(String, Bound<'py, PyBytes>)> {
-    let words = values::text(text, "text")?;
-    let (prefix, id) = typeid::read(&words).map_err(errors::value)?;
-    Ok((prefix.to_owned(), PyBytes::new(text.py(), &id)))
-}
 
 fn base(name: &Bound<'_, PyAny>) -> PyResult<&'static Base> {
     let words = values::text(name, "base")?;
@@ -139,10 +99,6 @@ pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     }
     module.add("BASES", bases)?;
     module.add_class::<Permutation>()?;
-    module.add_function(wrap_pyfunction!(check_prefix, module)?)?;
-    module.add_function(wrap_pyfunction!(typeid_pattern, module)?)?;
-    module.add_function(wrap_pyfunction!(write_typeid, module)?)?;
-    module.add_function(wrap_pyfunction!(read_typeid, module)?)?;
     module.add_function(wrap_pyfunction!(encode, module)?)?;
     module.add_function(wrap_pyfunction!(decode, module)?)
 }

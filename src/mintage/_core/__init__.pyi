@@ -33,6 +33,7 @@ from . import sequence as sequence
 from . import service as service
 from . import sno as sno
 from . import snowflake as snowflake
+from . import typeid as typeid
 from . import ulid as ulid
 from . import uuid as uuid
 from . import views as views
@@ -68,6 +69,7 @@ __all__ = [
     "stand_in",
     "start_epoch",
     "system_ns",
+    "typeid",
     "ulid",
     "uuid",
     "views",

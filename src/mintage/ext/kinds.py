@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from uuid import UUID
 
 from mintage import snowflake, typeid
-from mintage._core.views import check_prefix, typeid_pattern
+from mintage._core.typeid import check_prefix, pattern
 from mintage.casting import type_name
 from mintage.errors import ArgumentError, ConfigError, FieldError, ParseError
 from mintage.extras import Annotation
@@ -200,12 +200,12 @@ class TypeIDs(NamedTuple):
     @property
     def lengths(self) -> tuple[int, int]:
         """The fewest and the most characters of a text."""
-        return typeid_pattern(self.prefix)[1:]
+        return pattern(self.prefix)[1:]
 
     @property
     def pattern(self) -> str:
         """The regular expression of exactly the texts that :meth:`read` takes, in JSON Schema's dialect."""
-        return _anchored([typeid_pattern(self.prefix)[0]])
+        return _anchored([pattern(self.prefix)[0]])
 
     @property
     def example(self) -> str:

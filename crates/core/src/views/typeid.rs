@@ -42,8 +42,11 @@ pub fn check(prefix: &str) -> Result<(), Error> {
 #[must_use]
 pub fn write(prefix: &str, id: [u8; 16]) -> String {
     let suffix: [u8; SUFFIX] = DIGITS.encode(id);
-    let separator = if prefix.is_empty() { "" } else { "_" };
-    prefix.chars().chain(separator.chars()).chain(suffix.map(char::from)).collect()
+    let mut text = String::with_capacity(prefix.len() + 1 + SUFFIX);
+    text.push_str(prefix);
+    text.extend((!prefix.is_empty()).then_some('_'));
+    text.extend(suffix.map(char::from));
+    text
 }
 
 /// A regular expression of exactly the texts under a prefix that is one, or under any, without anchors.

@@ -38,10 +38,14 @@ pub fn minted<G: Mints>(generator: &Bound<'_, G>, meta: u8) -> PyResult<Py<PyAny
     unsafe { Bound::from_owned_ptr_or_err(generator.py(), G::object(generator.py(), minted)).map(Bound::unbind) }
 }
 
-/// The same, in the quick way where that can be.
+/// The next ID of a generator, in the quick way where that can be.
+pub fn mint_quickly<G: Mints>(generator: &Bound<'_, G>, meta: u8) -> PyResult<G::Minted> {
+    generator.get().quick(generator.py(), meta).map_or_else(|| G::slow(generator, meta), Ok)
+}
+
+/// The same as an object.
 pub fn minted_quickly<G: Mints>(generator: &Bound<'_, G>, meta: u8) -> PyResult<Py<PyAny>> {
-    let py = generator.py();
-    let Some(minted) = generator.get().quick(py, meta) else { return minted(generator, meta) };
+    let (py, minted) = (generator.py(), mint_quickly(generator, meta)?);
     // SAFETY: a new object of ours, or null with an exception set.
     unsafe { Bound::from_owned_ptr_or_err(py, G::object(py, minted)).map(Bound::unbind) }
 }

@@ -1,0 +1,270 @@
+//! `mintage.typeid`: a prefix that says what an ID is of, before any ID of 128 bits.
+
+use crate::{errors, hot, id, uuid, values};
+use mintage_core::error::Error;
+use mintage_core::id::Id as _;
+use mintage_core::views::typeid;
+use pyo3::PyTraverseError;
+use pyo3::gc::PyVisit;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyList, PyTuple, PyType};
+use std::sync::Arc;
+
+/// A prefix and 16 bytes. TypeIDs order as their text does; they hash, pickle and copy.
+///
+/// ID(prefix, id)
+///
+/// :param prefix: up to 63 characters of ``a-z``, with ``_`` inside; it may be empty.
+/// :param id: any ID of 128 bits, or 16 bytes.
+/// :raises ArgumentError: an argument of the wrong type.
+/// :raises FieldError: ``field.format``: the prefix is none.
+/// :raises ParseError: ``parse.length``: the ID has other than 16 bytes.
+// As the text does: the separator is below every letter, and a digit follows it.
+#[pyclass(frozen, eq, ord, hash, name = "ID", module = "mintage.typeid")]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TypeId {
+    prefix: Arc<str>,
+    bytes: [u8; 16],
+}
+
+#[pymethods]
+impl TypeId {
+    #[new]
+    #[pyo3(signature = (prefix, id))]
+    fn py_new(prefix: &Bound<'_, PyAny>, id: &Bound<'_, PyAny>) -> PyResult<Self> {
+        Ok(Self { prefix: checked(prefix)?, bytes: sixteen(id)? })
+    }
+
+    /// Reads a TypeID strictly, of any prefix, or of this one alone.
+    ///
+    /// :raises ArgumentError: ``text`` is not str.
+    /// :raises ParseError: ``parse.length``, or ``parse.character`` with its ``position``; ``parse.unknown``: it has
+    ///     another prefix.
+    #[staticmethod]
+    #[pyo3(signature = (text, prefix = None))]
+    fn parse(text: &Bound<'_, PyAny>, prefix: Option<&str>) -> PyResult<Self> {
+        let words = values::text(text, "text")?;
+        let (found, bytes) = typeid::read(&words).map_err(errors::value)?;
+        if let Some(wanted) = prefix.filter(|&wanted| wanted != found) {
+            let wanted: String = wanted.chars().take(typeid::LONGEST_PREFIX + 1).collect();
+            let message = format!("typeid text has the prefix {found:?}, needs {wanted:?}");
+            return Err(errors::parse(text.py(), "parse.unknown", &message));
+        }
+        Ok(Self { prefix: found.into(), bytes })
+    }
+
+    /// What it is of; empty where that is not said.
+    #[getter]
+    fn prefix(&self) -> &str {
+        &self.prefix
+    }
+
+    /// The ``uuid.UUID`` of the same 128 bits. :func:`mintage.cast` has the other classes.
+    fn as_uuid<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        values::uuid(py, self.bytes)
+    }
+
+    fn __bytes__<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.bytes)
+    }
+
+    fn __int__(&self) -> u128 {
+        u128::from_be_bytes(self.bytes)
+    }
+
+    fn __str__(&self) -> String {
+        typeid::write(&self.prefix, self.bytes)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("typeid.ID.parse('{}')", self.__str__())
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> (Bound<'py, PyType>, (String, Bound<'py, PyBytes>)) {
+        let this = slf.get();
+        (slf.get_type(), (this.prefix.to_string(), this.__bytes__(slf.py())))
+    }
+
+    fn __copy__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    #[pyo3(signature = (memo, /))]
+    fn __deepcopy__(slf: Py<Self>, memo: &Bound<'_, PyAny>) -> Py<Self> {
+        let _ = memo;
+        slf
+    }
+
+    /// How Pydantic reads and writes IDs: see :mod:`mintage.ext.pydantic`.
+    ///
+    /// :raises ModuleNotFoundError: pydantic is not installed.
+    #[classmethod]
+    #[pyo3(signature = (source, handler, /))]
+    fn __get_pydantic_core_schema__<'py>(
+        cls: &Bound<'py, PyType>,
+        source: Bound<'py, PyAny>,
+        handler: Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        id::pydantic(cls, "core_schema_of", source, handler)
+    }
+
+    /// The JSON schema of an ID's text.
+    ///
+    /// :raises ModuleNotFoundError: pydantic is not installed.
+    #[classmethod]
+    #[pyo3(signature = (schema, handler, /))]
+    fn __get_pydantic_json_schema__<'py>(
+        cls: &Bound<'py, PyType>,
+        schema: Bound<'py, PyAny>,
+        handler: Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        id::pydantic(cls, "json_schema_of", schema, handler)
+    }
+}
+
+/// A prefix that is one.
+fn checked(prefix: &Bound<'_, PyAny>) -> PyResult<Arc<str>> {
+    let prefix = values::text(prefix, "prefix")?;
+    typeid::check(&prefix).map_err(errors::value)?;
+    Ok(prefix.as_ref().into())
+}
+
+/// The bytes of any ID of 128 bits.
+fn sixteen(id: &Bound<'_, PyAny>) -> PyResult<[u8; 16]> {
+    if let Ok(id) = id.cast_exact::<uuid::UuidId>() {
+        return Ok(id.get().0.0);
+    }
+    let raw = id.py().import("mintage.casting")?.getattr("raw")?.call1((id,))?;
+    let bytes = raw.cast::<PyBytes>()?.as_bytes();
+    let (actual, expected) = (bytes.len(), 16);
+    let wrong = |_| errors::value(Error::Length { what: "ID of a TypeID", actual, expected, unit: "bytes" });
+    bytes.try_into().map_err(wrong)
+}
+
+/// Mints TypeIDs of one prefix, over the IDs of another generator.
+///
+/// Generator(prefix, of=None)
+///
+/// Threads may share one, if they may share the other.
+///
+/// :param prefix: up to 63 characters of ``a-z``, with ``_`` inside; it may be empty.
+/// :param of: a generator of IDs of 128 bits, such as ``ulid.Generator()``, which is closed with this one; by default
+///     one of UUIDs of version 7, for which the specification asks.
+/// :raises ArgumentError: an argument of the wrong type.
+/// :raises FieldError: ``field.format``: the prefix is none.
+#[pyclass(frozen, module = "mintage.typeid")]
+pub struct Generator {
+    prefix: Arc<str>,
+    of: Py<PyAny>,
+}
+
+impl Generator {
+    fn mint(&self, py: Python<'_>) -> PyResult<TypeId> {
+        let of = self.of.bind(py);
+        let bytes = match of.cast_exact::<uuid::Generator>() {
+            Ok(uuids) => hot::mint_quickly(uuids, 0)?.to_array(),
+            Err(_) => sixteen(&of.call_method0("new")?)?,
+        };
+        Ok(TypeId { prefix: self.prefix.clone(), bytes })
+    }
+}
+
+#[pymethods]
+impl Generator {
+    #[new]
+    #[pyo3(signature = (prefix, of = None))]
+    fn py_new(prefix: &Bound<'_, PyAny>, of: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
+        let (py, prefix) = (prefix.py(), checked(prefix)?);
+        let of = match of {
+            None => py.get_type::<uuid::Generator>().call0()?,
+            Some(of) if of.getattr_opt("new")?.is_some_and(|new| new.is_callable()) => of.clone(),
+            Some(other) => return Err(errors::argument("of", "a generator", other)),
+        };
+        Ok(Self { prefix, of: of.unbind() })
+    }
+
+    /// What its IDs are of.
+    #[getter]
+    fn prefix(&self) -> &str {
+        &self.prefix
+    }
+
+    /// Mints a TypeID.
+    ///
+    /// :raises ParseError: ``parse.length``: the generator's IDs have other than 16 bytes.
+    /// :raises MintError: as the ``new`` of the other generator.
+    #[pyo3(name = "new")]
+    fn mint_one(&self, py: Python<'_>) -> PyResult<TypeId> {
+        self.mint(py)
+    }
+
+    /// Mints ``n`` TypeIDs, 0 to 2^31 - 1, into a list.
+    ///
+    /// :raises ArgumentError: ``n`` is not an int.
+    /// :raises FieldError: ``field.range``.
+    /// :raises MintError: as :meth:`new`.
+    #[pyo3(signature = (n))]
+    fn batch<'py>(&self, n: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
+        let (py, ids) = (n.py(), PyList::empty(n.py()));
+        (0..values::count(n)?).try_for_each(|_| ids.append(self.mint(py)?))?;
+        Ok(ids)
+    }
+
+    /// Ends minting for good, and closes the other generator.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        self.of.call_method0(py, "close").map(drop)
+    }
+
+    fn __iter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    fn __next__(&self, py: Python<'_>) -> PyResult<TypeId> {
+        self.mint(py)
+    }
+
+    fn __enter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    #[pyo3(signature = (*exc))]
+    fn __exit__(&self, exc: &Bound<'_, PyTuple>) -> PyResult<()> {
+        self.close(exc.py())
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<typeid.Generator '{}'>", self.prefix)
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.of)
+    }
+}
+
+/// Refuses what is no prefix of a TypeID.
+///
+/// :raises ArgumentError: ``prefix`` is not str.
+/// :raises FieldError: ``field.format``.
+#[pyfunction]
+#[pyo3(signature = (prefix, /))]
+fn check_prefix(prefix: &Bound<'_, PyAny>) -> PyResult<()> {
+    checked(prefix).map(drop)
+}
+
+/// A regular expression of the TypeIDs under a prefix that is one, or under any, without anchors; the fewest and the most
+/// characters that they have.
+#[pyfunction]
+#[pyo3(signature = (prefix = None, /))]
+fn pattern(prefix: Option<&str>) -> (String, usize, usize) {
+    let length = |prefix: usize| typeid::SUFFIX + prefix + usize::from(prefix > 0);
+    let (least, most) = prefix.map_or((0, typeid::LONGEST_PREFIX), |prefix| (prefix.len(), prefix.len()));
+    (typeid::pattern(prefix), length(least), length(most))
+}
+
+/// Puts the classes and functions into the module.
+pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<TypeId>()?;
+    module.add_class::<Generator>()?;
+    module.add_function(wrap_pyfunction!(check_prefix, module)?)?;
+    module.add_function(wrap_pyfunction!(pattern, module)?)
+}
