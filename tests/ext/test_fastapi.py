@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 import warnings
-from typing import Annotated, Any
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Annotated, Any
 
 import jsonschema  # type: ignore[import-untyped]
 import pytest
@@ -12,16 +15,21 @@ from pydantic import BaseModel, create_model
 from sqlalchemy import StaticPool, create_engine, inspect
 from sqlmodel import Field, Session, SQLModel, select
 
-from mintage import sno, snowflake, typeid
+from mintage import Sequence, sno, snowflake, typeid
 from mintage.errors import MintError
 from mintage.ext.kinds import TextID, TypeID, TypeIDs
 from mintage.ext.sqlalchemy import SnoType, SnowflakeType
+from mintage.store import Forwarding
+from mintage.store.memory import MemoryStore
 from tests.ext import forms
 from tests.ext.forms import each, minted
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # it would like a client that is not there yet
     from fastapi.testclient import TestClient
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
 
 WRONG = ["no-id", "9" * 5000, "ü" * 16, "1.5", "-1", "true"]
 
@@ -170,6 +178,55 @@ def test_fba_1014_a_response_model_writes_text_of_the_integer_that_the_orm_has()
         assert client.post("/", json={"id": sent}).text == '{"id":"454947766275222906"}'
     assert stored == [454947766275222906] * 2
     assert {type(each) for each in stored} == {int}
+
+
+class Hanging(Forwarding):
+    """A store that answers no more from some time on, and knows which threads asked it."""
+
+    def __init__(self) -> None:
+        super().__init__(MemoryStore())
+        self.threads: set[int] = set()
+        self.is_hanging, self.is_asked, self.goes_on = threading.Event(), threading.Event(), threading.Event()
+
+    def forward(self, verb: str, *args: Any, **kwargs: Any) -> Any:
+        self.threads.add(threading.get_ident())
+        if self.is_hanging.is_set():
+            self.is_asked.set()
+            self.goes_on.wait(60)
+        return super().forward(verb, *args, **kwargs)
+
+
+def test_fba_1256_no_request_waits_for_the_store_that_ids_are_leased_from() -> None:
+    store = Hanging()
+    orders, numbers = sno.Generator(store=store), Sequence("orders", store=store)
+    loops: set[int] = set()
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        loops.add(threading.get_ident())
+        await asyncio.gather(asyncio.to_thread(orders.new), asyncio.to_thread(numbers.next))
+        yield
+
+    app = FastAPI(lifespan=lifespan)
+
+    @app.post("/orders")
+    async def create() -> dict[str, str | int]:
+        loops.add(threading.get_ident())
+        return {"id": str(orders.new()), "number": numbers.next()}
+
+    with TestClient(app) as client:
+        store.is_hanging.set()
+        answers = []
+        while not store.is_asked.is_set():
+            answers.append(client.post("/orders").json()["number"])
+        # The next segment is asked for, and the store hangs: requests are answered from the one that is there.
+        answers += [client.post("/orders").json()["number"] for _ in range(3)]
+        assert answers == list(range(2, 2 + len(answers)))
+        store.goes_on.set()
+    assert len(loops) == 1
+    assert loops.isdisjoint(store.threads)
+    orders.close()
+    numbers.close()
 
 
 class Sale(SQLModel, table=True):
