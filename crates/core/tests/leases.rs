@@ -181,3 +181,15 @@ proptest! {
         prop_assert_eq!(locality::origin_of(node), (pid, mac));
     }
 }
+
+#[test]
+fn a_lease_has_every_tick_that_lies_wholly_between_its_times() {
+    let scale = Timescale { epoch_ms: 1_000, unit_ms: 10 };
+    let whole = Window { floor: Tick(0), until: Tick(1 << 20) };
+    for (floor, until, ticks) in
+        [(1_010, 1_030, 1..3), (1_011, 1_039, 2..3), (1_019, 1_040, 2..4), (1_011, 1_029, 2..2)]
+    {
+        let window = Window { floor: Tick(ticks.start), until: Tick(ticks.end) };
+        assert_eq!(whole.between(scale, UnixMs(floor), UnixMs(until)), window);
+    }
+}

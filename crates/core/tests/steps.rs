@@ -170,7 +170,9 @@ proptest! {
     fn a_window_holds_what_lies_between_its_ends(floor in any::<u32>(), length in any::<u32>(), tick in any::<u64>()) {
         let (floor, until) = (u64::from(floor), u64::from(floor) + u64::from(length));
         let window = Window { floor: Tick(floor), until: Tick(until) };
-        prop_assert_eq!(window.holds(Tick(tick)), floor <= tick && tick < until);
+        for tick in [tick, floor.wrapping_sub(1), floor, until.wrapping_sub(1), until] {
+            prop_assert_eq!(window.holds(Tick(tick)), floor <= tick && tick < until, "{}", tick);
+        }
     }
 
     #[test]
@@ -241,6 +243,19 @@ fn a_rollback_is_told_from_a_clock_that_has_not_caught_up_yet() {
     assert_eq!(at(100), Err(Refusal::Rollback { until: Tick(101) }), "the clock went back");
     assert_eq!(at(101), Ok(104));
     assert_eq!(at(200), Ok(200), "the clock has caught up");
+}
+
+#[test]
+fn while_the_clock_is_behind_a_tick_that_is_used_up_is_followed_by_the_next_only_when_the_clock_moves_on() {
+    for on_exhausted in [OnExhausted::Wait, OnExhausted::Raise] {
+        let on_rollback = OnRollback::Advance;
+        let mint = Counting::new(Rules { scale: MS, whole: WHOLE, sequence_bits: 0, on_rollback, on_exhausted }, WHOLE);
+        let at = |now| slowly(mint.take_slowly(1, || Ok(Tick(now)))).map(|run| run.tick);
+        let exhausted = |until| Err(Refusal::Exhausted { until: Tick(until) });
+        assert_eq!([at(100), at(98), at(98)], [Ok(100), exhausted(99), exhausted(99)], "the clock stands");
+        assert_eq!([at(99), at(99)], [Ok(101), exhausted(100)], "it moved on once");
+        assert_eq!([at(101), at(102)], [exhausted(102), Ok(102)], "it has caught up with a tick that is used up");
+    }
 }
 
 #[test]
