@@ -125,6 +125,11 @@ mod tests {
     }
 
     #[test]
+    fn of_another_seed_other_bytes_are_drawn() {
+        assert_ne!(drawn(&mut seeded(1), 32), drawn(&mut seeded(2), 32));
+    }
+
+    #[test]
     fn nothing_is_drawn_without_a_seed_nor_beyond_what_one_is_good_for() {
         let mut bytes = [7; 16];
         assert!(!Entropy::new().fill(&mut bytes));
