@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mintage.errors import ConfigError, StoreError
+from mintage.lease import Segment
 from mintage.store import Store, cached, open_store
 from tests.contract.test_redis import follow, forgetting, refusal
 from tests.servers import MariaDB, PostgreSQL, Proxy, Redis, RedisSentinel, RedisWithoutAOF
@@ -17,8 +18,6 @@ from tests.servers import MariaDB, PostgreSQL, Proxy, Redis, RedisSentinel, Redi
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
-
-    from mintage.lease import Segment
 
 Pair = Any
 """A cached store; tests look behind it."""
@@ -104,6 +103,12 @@ def test_a_namespace_is_used_up_to_its_last_integer(store: Pair) -> None:
     assert refusal(lambda: store.reserve("n", 30)).code == "sequence.exhausted"
 
 
+def test_a_block_of_one_integer_is_used_once(store: Pair) -> None:
+    store.create_namespace("n", maximum=1)
+    assert store.reserve("n", 10).as_range() == range(1, 2)
+    assert refusal(lambda: store.reserve("n", 10)).code == "sequence.exhausted"
+
+
 def test_integers_near_the_end_are_exact(store: Pair) -> None:
     store.create_namespace("n", start=2**63 - 25)
     assert [store.reserve("n", 10).last for _ in range(3)] == [2**63 - 16, 2**63 - 6, 2**63 - 1]
@@ -114,6 +119,14 @@ def test_an_unused_tail_is_taken_back_from_the_last_segment_alone(store: Pair) -
     assert store.give_back(first, 5) is False
     assert store.give_back(second, 15) is True
     assert store.reserve("n", 10).first == 15
+
+
+@pytest.mark.parametrize("serial", [0, 1], ids=["none", "the database's"])
+def test_a_tail_that_the_cache_did_not_cut_is_not_taken_back(store: Pair, serial: int) -> None:
+    first, second = store.reserve("n", 10), store.reserve("n", 10)
+    assert store.give_back(second, 11)
+    assert store.give_back(first, 4)
+    assert not store.give_back(Segment("n", 1, 3, serial=serial), 2)
 
 
 def test_databases_that_share_a_cache_do_not_share_blocks(tmp_path: Path, redis: Redis) -> None:
@@ -417,6 +430,25 @@ def test_a_raised_floor_holds_within_a_block_and_beyond(store: Pair, database: s
         assert store.reserve("n", 10).first == 5000
         assert store.raise_floor("n", 7).high_water > 5000
         assert store.reserve("n", 10).first == 5010
+
+
+def test_a_floor_above_a_block_leaves_nothing_of_it(store: Pair) -> None:
+    store.reserve("n", 10)
+    store.raise_floor("n", 5000)
+    assert store.reserve("n", 1).first == 5000
+
+
+def test_a_lower_floor_does_not_replace_that_of_a_block(store: Pair) -> None:
+    store.reserve("n", 10)
+    store.raise_floor("n", 500)
+    store.raise_floor("n", 7)
+    assert store.reserve("n", 10).floor == 500
+
+
+def test_a_cache_that_forgot_a_floor_has_it_from_the_database_again(store: Pair, redis: Redis) -> None:
+    store.raise_floor("n", 500)
+    redis.ask("FLUSHALL")
+    assert store.reserve("n", 10).floor == 500
 
 
 def test_a_floor_is_not_raised_while_the_cache_is_away(store: Pair, redis: Redis) -> None:
