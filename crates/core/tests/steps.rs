@@ -243,6 +243,7 @@ fn a_rollback_is_told_from_a_clock_that_has_not_caught_up_yet() {
     assert_eq!(at(100), Err(Refusal::Rollback { until: Tick(101) }), "the clock went back");
     assert_eq!(at(101), Ok(104));
     assert_eq!(at(200), Ok(200), "the clock has caught up");
+    assert_eq!(at(199), Err(Refusal::Rollback { until: Tick(200) }), "and went back");
 }
 
 #[test]
