@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -304,6 +306,51 @@ def test_a_store_that_is_away_is_tried_again_when_the_keepers_pause_ends(pause_s
     assert error.retry_after_ms == wait_ms
 
 
+def test_a_store_that_is_away_for_a_moment_costs_whoever_may_wait_no_error(inline: keeper.Keeper) -> None:
+    answers = [StoreError("away", code="store.unavailable")]
+
+    def away_once(answer: Callable[[], Any]) -> Any:
+        if answers:
+            raise answers.pop()
+        return answer()
+
+    assert Sequence("orders", Faulty(reserve=away_once), max_wait_ms=BOUND * 1000).next() == 1
+    assert not answers
+
+
+def test_whoever_comes_while_a_refused_task_is_left_alone_is_told_of_the_refusal(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    before = keeper.current()
+    mine = keeper.Keeper()
+    keeper.use(mine)
+    monkeypatch.setattr("mintage.keeper.time.monotonic", lambda: 1000.0)
+    try:
+        supply = Supply(Faulty(reserve=raising(OwnError())), "orders", Pool(), min_step=5, max_step=5, target_ms=1000)
+        for max_wait_ms in (BOUND * 1000, 0):
+            assert refusal(partial(supply.wait, max_wait_ms)) == "store.refused"
+    finally:
+        monkeypatch.undo()
+        mine.close()
+        keeper.use(before)
+
+
+def test_the_callers_thread_gets_what_was_raised_in_it_to_end_it(inline: keeper.Keeper) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        Sequence("orders", Faulty(reserve=raising(KeyboardInterrupt())), step=3).next()
+
+
+def test_of_tasks_and_stores_that_are_gone_nothing_is_kept(inline: keeper.Keeper) -> None:
+    for _ in range(5):
+        away = Faulty(reserve=raising(StoreError("away", code="store.unavailable")))
+        supply = Supply(away, "orders", Pool(), min_step=5, max_step=5, target_ms=1000)
+        assert refusal(partial(supply.wait, 0)) == "store.unavailable"
+        del away, supply
+        gc.collect()
+        assert not inline._kept()
+    assert (len(inline._tasks), len(inline._pauses)) == (0, 1)
+
+
 def test_a_clock_that_fails_is_its_own_generators_fault(any_keeper: keeper.Keeper) -> None:
     is_broken = False
 
@@ -502,6 +549,14 @@ def test_who_always_has_work_keeps_nobody_else_waiting(inline: keeper.Keeper) ->
     for _ in range(7):
         assert inline.step() == 0
     assert "".join(asked) == "abcabca"
+
+
+def test_nothing_is_done_before_it_is_due(inline: keeper.Keeper, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    task = Eager("early", asked)
+    monkeypatch.setattr(task, "due_s", lambda: 0.5)
+    inline.add(task)
+    assert (inline.step(), asked) == (0.5, [])
 
 
 def test_what_belongs_to_an_earlier_epoch_has_no_work_until_it_is_seated_again(inline: keeper.Keeper) -> None:

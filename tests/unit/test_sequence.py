@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import mintage
 from mintage import Sequence, keeper
 from mintage._core.sequence import Pool
-from mintage.errors import GenerationError, StoreError
+from mintage.errors import FieldError, GenerationError, StoreError
 from mintage.store.memory import MemoryStore
 from mintage.supply import Supply, above, next_step
 
@@ -198,6 +198,29 @@ def test_who_asks_without_waiting_gets_as_much_as_was_wanted_up_to_the_largest_s
         supply.ask(want, lambda: None)
         keeper.current().step()
         assert pool.level()[1] == step
+
+
+@pytest.mark.parametrize("least", [1, 2])
+def test_a_store_that_gives_less_at_a_time_is_asked_for_half_and_no_more_after_that(least: int) -> None:
+    asked: list[int] = []
+
+    class Sparing(MemoryStore):
+        def reserve(self, namespace: str, count: int) -> Segment:
+            asked.append(count)
+            if count > least:
+                raise FieldError(f"{count} is more than {least}", code="field.range")
+            return super().reserve(namespace, count)
+
+    supply, pool = supplied(Sparing(), min_step=16)
+    supply.ask(1, lambda: None)
+    keeper.current().step()
+    assert (asked.pop(), pool.level()[1]) == (least, least)
+    assert asked == [16, 8, 4, 2][: len(asked)]
+    asked.clear()
+    pool.drain()
+    supply.ask(100, lambda: None)
+    keeper.current().step()
+    assert asked == [least]
 
 
 def test_who_asks_a_sequence_that_is_closed_meanwhile_is_told(store: MemoryStore) -> None:
