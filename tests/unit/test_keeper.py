@@ -69,6 +69,9 @@ class Faulty(MemoryStore):
         lease: Lease = self._do("extend", lambda: super(Faulty, self).extend(*args, **options))
         return lease
 
+    def release(self, *args: Any, **options: Any) -> None:
+        self._do("release", lambda: super(Faulty, self).release(*args, **options))
+
     def reserve(self, *args: Any, **options: Any) -> Segment:
         verb = "" if args[0] == "well" else "reserve"
         segment: Segment = self._do(verb, lambda: super(Faulty, self).reserve(*args, **options))
@@ -243,16 +246,132 @@ def test_after_an_answer_that_was_lost_a_refusal_changes_nothing_of_what_is_prop
     assert [record.node for record in store.list_leases()] == [0]
 
 
+def test_an_extension_that_was_refused_proposes_a_new_token_next_time(inline: keeper.Keeper) -> None:
+    proposed: list[str] = []
+
+    class Refusing(MemoryStore):
+        def extend(self, lease: Lease, *, next_token: str, **_: Any) -> Lease:
+            proposed.append(next_token)
+            raise StoreError("not now", code="store.refused")
+
+    clock = ManualClock(NOW_MS * MS)
+    generator = snowflake.Generator(store=Refusing(clock=lambda: clock.now_ns // MS), clock=clock, span_ms=1_000)
+    generator.new()
+    clock.advance(900 * MS)
+    for _ in range(3):
+        assert inline.step() == 0
+    assert len(set(proposed)) == 3
+
+
+def test_a_refusal_that_is_not_the_loss_of_a_lease_leaves_it_its_holders(inline: keeper.Keeper) -> None:
+    clock = ManualClock(NOW_MS * MS)
+    store = Faulty(clock, extend=raising(LeaseError("the clock is off", code="lease.clock")))
+    generator = snowflake.Generator(store=store, clock=clock, nodes=range(1), span_ms=1_000, max_wait_ms=0)
+    generator.new()
+    clock.advance(900 * MS)
+    assert inline.step() == 0
+    del store.faults["extend"]
+    clock.advance(200 * MS)
+    assert snowflake.DEFAULT.parse(generator.new()).node == 0
+
+
+def test_an_extension_to_the_end_that_a_lease_has_is_no_fault(
+    inline: keeper.Keeper, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock = ManualClock(NOW_MS * MS)
+    store = Faulty(clock)
+    generator = snowflake.Generator(store=store, clock=clock, span_ms=1_000)
+    generator.new()
+    (before,) = store.list_leases()
+    store.faults["extend"] = changing(until_ms=before.until_ms)
+    clock.advance(900 * MS)
+    assert inline.step() == 0
+    assert caplog.messages == []
+
+
+def test_an_answer_that_cannot_be_is_told_beside_the_question(inline: keeper.Keeper) -> None:
+    clock = ManualClock(NOW_MS * MS)
+    store = Faulty(clock, acquire=changing(node=999))
+    generator = snowflake.Generator(store=store, clock=clock, nodes=range(5, 10), span_ms=1_000, max_wait_ms=0)
+    with pytest.raises(StoreError, match=r"asked for one of range\(5, 10\), it answered Lease\(.*, which cannot be"):
+        generator.new()
+    del store.faults["acquire"]
+    generator.new()
+    store.faults["extend"] = changing(node=999)
+    clock.advance(2_000 * MS)
+    with pytest.raises(StoreError, match=r"asked to extend Lease\(.*, it answered Lease\(.*, which cannot be"):
+        generator.new()
+
+
+def test_a_lease_is_extended_when_a_third_of_its_span_is_spent(inline: keeper.Keeper) -> None:
+    clock = ManualClock(NOW_MS * MS)
+    store = Faulty(clock)
+    generator = snowflake.Generator(store=store, clock=clock, span_ms=3_000)
+    generator.new()
+    clock.advance(999 * MS)
+    assert inline.step() == pytest.approx(0.001)
+    clock.advance(1 * MS)
+    assert inline.step() == 0
+    assert [record.until_ms for record in store.list_leases()] == [NOW_MS + 4_000]
+
+
+def test_what_was_given_back_at_rest_is_leased_again_by_whoever_mints_only(inline: keeper.Keeper) -> None:
+    given: list[str] = []
+
+    def noted(answer: Callable[[], Any]) -> None:
+        given.append("back")
+        answer()
+
+    clock = ManualClock(NOW_MS * MS)
+    store = Faulty(clock, release=noted)
+    generator = snowflake.Generator(store=store, clock=clock, nodes=range(1), span_ms=1_000, max_wait_ms=0)
+    minted = snowflake.DEFAULT.parse(generator.new()).timestamp_ms
+    for _ in range(2):
+        inline.rest()
+        assert inline.step() > 0
+    assert given == ["back"]
+    (record,) = store.list_leases()
+    # The next holder starts after what was minted.
+    assert (record.token, record.until_ms) == (None, minted + 1)
+
+
+@pytest.mark.parametrize("end", ["closed", "at rest"])
+@pytest.mark.parametrize("why", ["its lease is lost", "the store is away"])
+def test_a_generator_that_can_give_nothing_back_ends_without_the_store(
+    inline: keeper.Keeper, monkeypatch: pytest.MonkeyPatch, why: str, end: str
+) -> None:
+    asked: list[str] = []
+    clock = ManualClock(NOW_MS * MS)
+    store = Faulty(clock, release=lambda _: asked.append("release"))
+    generator = snowflake.Generator(store=store, clock=clock, nodes=range(1), span_ms=1_000)
+    generator.new()
+    clock.advance(900 * MS)
+    if why == "its lease is lost":
+        store.revoke("snowflake", 0)
+        assert inline.step() == 0
+    else:
+        store.faults["extend"] = raising(StoreError("away", code="store.unavailable"))
+        # The pause after it lasts until the generator ends, however slow the machine is.
+        now_s = time.monotonic()
+        monkeypatch.setattr(time, "monotonic", lambda: now_s)
+        assert inline.step() == 0
+    if end == "closed":
+        generator.close()
+    else:
+        inline.rest()
+    assert asked == []
+
+
 def test_whoever_waits_for_a_lease_is_told_that_the_generator_was_closed(any_keeper: keeper.Keeper) -> None:
     if any_keeper.inline:
         pytest.skip("one thread does all")
-    asked = threading.Event()
+    asked, released = threading.Event(), threading.Event()
 
     def none_free(_: Any) -> Any:
         asked.set()
         raise LeaseError("all are held", code="lease.none_free", retry_after_ms=1)
 
-    store = Faulty(acquire=none_free)
+    store = Faulty(acquire=none_free, release=lambda _: released.set())
     generator = snowflake.Generator(store=store, max_wait_ms=BOUND * 1000)
     with ThreadPoolExecutor(1) as pool:
         minted = pool.submit(generator.new)
@@ -263,6 +382,7 @@ def test_whoever_waits_for_a_lease_is_told_that_the_generator_was_closed(any_kee
             minted.result(BOUND)
     assert caught.value.code == "generator.closed"
     assert store.list_leases() == []
+    assert not released.is_set()
 
 
 def test_a_callback_that_fails_keeps_nobody_else_from_being_told(any_keeper: keeper.Keeper) -> None:

@@ -133,7 +133,7 @@ def test_a_paused_generator_whose_number_went_to_another_raises_lease_lost(
     paused.new()
     clock.advance(3600 * SECOND)
     lease_elsewhere(store, scheme, 7)
-    with pytest.raises(LeaseError, match="make a new generator") as caught:
+    with pytest.raises(LeaseError, match=r'make a new generator, or .* with on_lease_lost="move"$') as caught:
         paused.new()
     assert caught.value.code == "lease.lost"
     assert code(paused.new) == "lease.lost"
@@ -238,6 +238,15 @@ def test_old_rows_want_a_number_that_was_never_used(store: MemoryStore, clock: M
 
 
 @pytest.mark.usefixtures("inline")
+def test_a_number_that_came_free_is_none_that_was_never_used(store: MemoryStore, clock: ManualClock) -> None:
+    with sno.Generator(store=store, clock=clock, nodes=range(1)) as usual:
+        usual.new()
+    clock.advance(SECOND)
+    exclusive = sno.Generator(store=store, clock=clock, nodes=range(1), never_used=True, max_wait_ms=0)
+    assert code(exclusive.new) == "lease.none_free"
+
+
+@pytest.mark.usefixtures("inline")
 def test_a_store_that_the_environment_names_knows_of_earlier_holders_too(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -281,6 +290,19 @@ def test_a_generator_ahead_of_its_clock_stops_at_the_end_of_its_window(store: Me
     assert code(generator.new) == "sequence.exhausted"
     (record,) = store.list_leases()
     assert max(layout.parse(one).timestamp_ms for one in minted) == record.until_ms - 1
+
+
+def test_a_generator_ahead_of_its_clock_goes_on_where_it_was_when_its_window_grows(
+    store: MemoryStore, clock: ManualClock
+) -> None:
+    layout = snowflake.Layout("time:41 node:10", epoch_ms=0)
+    generator = snowflake.Generator(
+        store=store, layout=layout, clock=clock, on_exhausted="advance", span_ms=1_000, max_wait_ms=60_000
+    )
+    minted = list(generator.batch(1_000))
+    clock.advance(500 * MS)
+    minted += generator.batch(400)
+    assert len(set(minted)) == 1_400
 
 
 @pytest.mark.usefixtures("inline")

@@ -10,6 +10,7 @@ import sqlite3
 import stat
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import uuid
@@ -39,6 +40,14 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A registry of the test's own."""
     monkeypatch.setenv("MINTAGE_HOME", str(tmp_path / "home"))
     return tmp_path / "home"
+
+
+@pytest.fixture
+def shared() -> Iterator[Path]:
+    """A directory that other users see. Those of pytest are its user's alone, as each of its runs on this machine sees to."""
+    with tempfile.TemporaryDirectory() as made:
+        Path(made).chmod(0o755)
+        yield Path(made)
 
 
 @pytest.fixture
@@ -171,14 +180,45 @@ def test_a_process_without_descriptors_or_room_is_asked_to_come_back(
     def refuse(*_: object, **__: object) -> None:
         raise OSError(error, os.strerror(error))
 
+    def is_asked_to_come_back() -> None:
+        with pytest.raises(StoreError, match=os.strerror(error)) as caught:
+            registry.is_writable()
+        assert caught.value.code == "store.unavailable"
+
     with monkeypatch.context() as patch:
         patch.setattr(Path, "mkdir", refuse)
-        assert code(registry.is_writable) == "store.unavailable"
+        is_asked_to_come_back()
     place.mkdir()
     (place / "registry.db").mkdir()
     assert not registry.is_writable()
     monkeypatch.setattr(os, "open", refuse)
+    is_asked_to_come_back()
+
+
+def test_a_directory_with_no_room_for_another_file_is_no_reason_for_a_lock(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (place / "registry.db").mkdir(parents=True)
+    opened, new = os.open, os.O_TMPFILE | os.O_RDWR
+
+    def full(path: Any, flags: int, *mode: int) -> int:
+        if Path(path) == place and flags & new == new:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return opened(path, flags, *mode)
+
+    monkeypatch.setattr(os, "open", full)
     assert code(registry.is_writable) == "store.unavailable"
+
+
+def test_what_a_user_makes_is_closed_to_others_whatever_the_umask(place: Path, tmp_path: Path) -> None:
+    def made() -> list[int]:
+        os.umask(0)
+        registry.prepare()
+        os.close(registry._flocked(tmp_path, "name"))
+        own = tmp_path / f"mintage-{os.geteuid()}"
+        return [stat.S_IMODE(path.stat().st_mode) for path in (place, own, own / "name.lock")]
+
+    assert in_child(made) == [0o700, 0o700, 0o600]
 
 
 def test_a_lock_is_not_given_up_for_a_lack_of_descriptors(pool: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -187,7 +227,9 @@ def test_a_lock_is_not_given_up_for_a_lack_of_descriptors(pool: str, monkeypatch
 
     monkeypatch.setattr(registry, "_flocked", refuse)
     holder = locked_node(pool)
-    assert code(lambda: holder.window(0)) == "store.unavailable"
+    with pytest.raises(StoreError, match="Too many open files") as caught:
+        holder.window(0)
+    assert caught.value.code == "store.unavailable"
     monkeypatch.undo()
     assert node_of(holder) == node_of_first(pool)
 
@@ -203,11 +245,8 @@ def node_of_first(pool: str) -> int:
 
 @pytest.mark.parametrize("kind", ["directory", "no permission", "closed", "no write-ahead log"])
 @as_root
-def test_what_cannot_be_written_is_held_by_a_lock(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    home = tmp_path / "home"
-    tmp_path.chmod(0o755)
-    for parent in tmp_path.parents[:2]:
-        parent.chmod(parent.stat().st_mode | 0o055)
+def test_what_cannot_be_written_is_held_by_a_lock(kind: str, shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = shared / "home"
     home.mkdir()
     monkeypatch.setenv("MINTAGE_HOME", str(home))
     if kind == "directory":
@@ -234,7 +273,9 @@ def test_numbers_that_were_asked_for_are_leased_or_refused(nowhere: Path) -> Non
         lambda: sno.Generator(never_used=True).new(),
         lambda: locality.Generator(mac="1234567", span_ms=5000).new(),
     ):
-        assert code(refused) == "store.refused"
+        with pytest.raises(StoreError, match=r"cannot be made: .*: set MINTAGE_HOME") as caught:
+            refused()
+        assert caught.value.code == "store.refused"
 
 
 def test_a_layout_with_few_node_numbers_has_none_for_locks(nowhere: Path) -> None:
@@ -250,6 +291,13 @@ def test_every_number_of_a_layout_is_either_leased_or_locked(size: int) -> None:
     assert (leased.start, leased.stop, locked.stop) == (0, locked.start, size)
     assert all(block.stop <= leased.stop for block in registry.blocks(size))
     assert registry.blocks(size)[-1] == leased
+
+
+@pytest.mark.parametrize("size", [64, 1024, 65_536, 2**44])
+def test_a_registry_tries_a_number_of_its_own_then_the_block_around_it(size: int) -> None:
+    own, block, _ = registry.blocks(size)
+    assert (len(own), len(block), block.start % registry.BLOCK) == (1, registry.BLOCK, 0)
+    assert own.start in block
 
 
 def test_a_number_with_a_lease_and_one_with_a_lock_never_meet(place: Path, pool: str) -> None:
@@ -310,7 +358,7 @@ def test_a_number_is_free_again_when_its_holder_lets_go(pool: str) -> None:
 def test_who_was_closed_holds_no_number(pool: str) -> None:
     holder = locked_node(pool, range(3, 4))
     holder.release(0)
-    with pytest.raises(GenerationError) as caught:
+    with pytest.raises(GenerationError, match="make a new one") as caught:
         holder.window(0)
     assert caught.value.code == "generator.closed"
     assert node_of(locked_node(pool, range(3, 4))) == 3
@@ -397,6 +445,12 @@ def test_either_kind_of_lock_is_enough(missing: str, pool: str, monkeypatch: pyt
     first, second = locked_node(pool, numbers), locked_node(pool, numbers)
     assert {node_of(first), node_of(second)} == {0, 1}
     assert code(lambda: locked_node(pool, numbers).window(0)) == "lease.none_free"
+
+
+def test_a_python_without_fcntl_holds_a_number_by_its_socket(pool: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "fcntl", None)
+    first, second = locked_node(pool, range(2)), locked_node(pool, range(2))
+    assert {node_of(first), node_of(second)} == {0, 1}
 
 
 def test_a_number_held_in_one_place_is_let_go_in_the_others(pool: str) -> None:
@@ -550,17 +604,15 @@ def test_each_user_and_each_directory_begins_elsewhere(monkeypatch: pytest.Monke
 
 
 @pytest.fixture
-def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+def machine(monkeypatch: pytest.MonkeyPatch, shared: Path) -> Path:
     """A registry that root has made for a group of users."""
     group = 54_300
-    for parent in [tmp_path, *tmp_path.parents[:2]]:
-        parent.chmod(parent.stat().st_mode | 0o055)
-    made = tmp_path / "machine"
+    made = shared / "machine"
     made.mkdir()
     os.chown(made, 0, group)
     made.chmod(0o2770)
     monkeypatch.delenv("MINTAGE_HOME")
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(shared / "state"))
     monkeypatch.setattr(registry, "MACHINE", made)
     return made
 
@@ -590,8 +642,16 @@ def test_users_of_one_machine_lease_from_its_registry(machine: Path) -> None:
 
 
 @as_root
-def test_who_is_not_in_the_group_is_told_that_another_registry_is_its(machine: Path, tmp_path: Path) -> None:
-    tmp_path.chmod(0o777)
+def test_a_file_that_another_user_makes_meanwhile_stays(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (machine / "registry.db").write_text("another's")
+    monkeypatch.setattr(Path, "exists", lambda _: False)
+    registry.prepare()
+    assert (machine / "registry.db").read_text() == "another's"
+
+
+@as_root
+def test_who_is_not_in_the_group_is_told_that_another_registry_is_its(machine: Path, shared: Path) -> None:
+    shared.chmod(0o777)
 
     def mint() -> list[str]:
         with warnings.catch_warnings(record=True) as caught:
@@ -600,7 +660,7 @@ def test_who_is_not_in_the_group_is_told_that_another_registry_is_its(machine: P
         return [str(registry.home()), *(str(each.message) for each in caught)]
 
     home, warning = as_user(54_321, mint, groups=())
-    assert home == str(tmp_path / "state" / "mintage")
+    assert home == str(shared / "state" / "mintage")
     assert "add the user to the directory's group" in warning
 
 
