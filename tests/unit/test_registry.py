@@ -44,7 +44,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def shared() -> Iterator[Path]:
-    """A directory that other users see. Those of pytest are its user's alone, as each of its runs on this machine sees to."""
+    """A directory that other users see: whenever pytest begins, it closes those that it made to everybody else."""
     with tempfile.TemporaryDirectory() as made:
         Path(made).chmod(0o755)
         yield Path(made)
