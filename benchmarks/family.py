@@ -91,8 +91,9 @@ def _store(each: Format) -> str:
 def _cost(each: Format, record: Record | None) -> str:
     """The median of nanoseconds in the record."""
     names = [f"{each.scheme}.new()", f"{each.scheme}.Generator.new()"]
-    if each.layout and each.layout != SHOWN[each.scheme][0]:
-        names = [f"{each.scheme}.Generator(version={each.layout.removeprefix('v')}).new()"]
+    if each.layout and each.layout.startswith("v"):
+        version = each.layout[1:]
+        names = [f"{each.scheme}.new(), version {version}", f"{each.scheme}.Generator(version={version}).new()"]
     results = record.results if record else []
     measured = {result.what: result.figures for result in reversed(results) if result.unit == "ns" and result.figures}
     return next((f"{median(measured[name]):.0f}{KEPT}ns" for name in names if name in measured), "–")

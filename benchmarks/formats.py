@@ -4,6 +4,7 @@ A peer that takes more than 300 ns has to be five times slower; another no faste
 """
 
 from collections.abc import Callable
+from functools import partial
 from pkgutil import resolve_name
 from typing import Any
 
@@ -57,17 +58,14 @@ def filled(make: Callable[[], Any], size: int) -> Side:
     return Side(lambda: calls(make().fill, bytearray(size * BLOCK)), repeats=16, ids=BLOCK)
 
 
-def v7() -> Any:
-    return resolve_name("mintage.uuid:Generator")(version=7)
-
-
 def _clickhouse_v7() -> Loop:
     query = resolve_name("chdb.session:Session")().query
     return lambda n: query(f"SELECT max(generateUUIDv7()) FROM zeros({n}) SETTINGS max_threads = 1")
 
 
-def v4() -> Any:
-    return resolve_name("mintage.uuid:Generator")(version=4)
+def _version(number: int) -> Any:
+    """A generator of UUIDs of a version."""
+    return resolve_name("mintage.uuid:Generator")(version=number)
 
 
 def _typeid() -> Loop:
@@ -88,11 +86,14 @@ FORMATS: tuple[Row, ...] = (
     beside("uuid.new(), version 7", "mintage.uuid:new", "uuid7_rs.uuid7()", call("uuid7_rs:uuid7"), None),
     beside("uuid.new(), version 7", "mintage.uuid:new", "fastuuidv7.uuid7()", call("fastuuidv7:uuid7"), None),
     beside("uuid.new(), version 7", "mintage.uuid:new", "fastuuid7.uuid7()", call("fastuuid7:uuid7"), None),
-    Row(
-        "uuid.Generator(version=4).new()",
-        "uuid_utils.uuid4()",
-        side_by_side(new(v4), call("uuid_utils:uuid4")),
-        at_most(0.6),
+    *(
+        Row(
+            f"uuid.Generator(version={number}).new()",
+            f"uuid_utils.uuid{number}()",
+            side_by_side(new(partial(_version, number)), call(f"uuid_utils:uuid{number}")),
+            at_most(bar),
+        )
+        for number, bar in ((4, 0.6), (1, 1.0), (6, 1.0))
     ),
     *(
         beside("uuid.uuid7(), a uuid.UUID", "mintage.uuid:uuid7", f"{name}.compat.uuid7()", peer, 0.2)
@@ -103,7 +104,7 @@ FORMATS: tuple[Row, ...] = (
     Row(
         "uuid fill, version 7",
         "generateUUIDv7() in chdb",
-        side_by_side(filled(v7, 16), Side(_clickhouse_v7, repeats=10_000_000)),
+        side_by_side(filled(partial(_version, 7), 16), Side(_clickhouse_v7, repeats=10_000_000)),
         at_most(0.5),
         note="A reused buffer of 65,536 IDs; `SELECT max(generateUUIDv7()) FROM zeros(10000000)`, one thread.",
     ),
