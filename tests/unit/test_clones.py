@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 import mintage
 from mintage import Sequence, _core, clones, keeper, locality, signs, sno, snowflake
-from mintage.errors import GenerationError
+from mintage.errors import GenerationError, StoreError
 from mintage.signs import JUMP_NS, Signs, Verdict, Watch, judge
 from mintage.store.memory import MemoryStore
 from mintage.tenancy import Tenancy
@@ -398,6 +398,28 @@ def test_a_clock_that_jumps_costs_a_lease_and_a_segment_and_no_more(
     given.new()
 
 
+@pytest.mark.usefixtures("inline")
+def test_after_a_restore_no_store_is_left_alone_for_what_failed_before(clock: ManualClock) -> None:
+    class Away(Memory):
+        is_away = True
+
+        def reserve(self, *args: Any, **options: Any) -> Segment:
+            if self.is_away:
+                raise StoreError("away", code="store.unavailable")
+            return super().reserve(*args, **options)
+
+    store = Away(clock)
+    orders = Sequence("orders", store, max_wait_ms=0)
+    with pytest.raises(StoreError, match="away"):
+        orders.next()
+    assert keeper.current().pause_s(store) > 0
+    # The clock that a pause ends by may have jumped, too.
+    keeper.current().start_over(is_sure=False)
+    store.is_away = False
+    assert keeper.current().pause_s(store) == 0
+    assert orders.next() == 1
+
+
 def test_a_thread_looks_once_a_second_while_something_is_held(store: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(keeper, "LOOK_S", 0.001)
     before, mine = keeper.current(), keeper.Keeper()
@@ -527,6 +549,24 @@ def test_before_a_snapshot_leases_and_tails_are_given_back(store: Memory, clock:
     minted += [generator.new() for _ in range(3)]
     assert len(set(minted)) == 6
     assert orders.next() == 2
+
+
+@pytest.mark.usefixtures("inline")
+def test_what_a_store_answers_after_a_snapshot_to_a_question_of_before_is_dropped(clock: ManualClock) -> None:
+    class Slow(Memory):
+        """Whose caller's process is told of a snapshot while it answers."""
+
+        def reserve(self, *args: Any, **options: Any) -> Segment:
+            segment = super().reserve(*args, **options)
+            if segment.first == 2:
+                mintage.before_snapshot()
+            return segment
+
+    orders = Sequence("orders", Slow(clock))
+    assert orders.reserve(1).start == 1
+    # A question after one snapshot is not one after the next.
+    mintage.before_snapshot()
+    assert orders.reserve(500).start == 502
 
 
 @pytest.mark.usefixtures("inline")

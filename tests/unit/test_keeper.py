@@ -541,6 +541,20 @@ def test_a_generator_that_cannot_be_given_back_takes_nobody_with_it(any_keeper: 
     assert [orders.next() for _ in range(29)] == [*range(1, 30)]
 
 
+def test_a_keeper_that_is_closed_ends_its_thread() -> None:
+    before, mine = keeper.current(), keeper.Keeper()
+    keeper.use(mine)
+    try:
+        assert Sequence("orders", MemoryStore()).next() == 1
+        thread = mine._thread
+        assert thread is not None
+        mine.close()
+        thread.join(60)
+        assert not thread.is_alive()
+    finally:
+        keeper.use(before)
+
+
 def test_a_keeper_whose_thread_ended_starts_another(monkeypatch: pytest.MonkeyPatch) -> None:
     before, mine = keeper.current(), keeper.Keeper()
     keeper.use(mine)

@@ -15,13 +15,17 @@ import mintage
 from mintage import Sequence, keeper
 from mintage._core.sequence import Pool
 from mintage.errors import FieldError, GenerationError, StoreError
+from mintage.store import open_store
 from mintage.store.memory import MemoryStore
 from mintage.supply import Supply, above, next_step
+from tests.unit.test_fork import Child
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from mintage.lease import Segment
+    from mintage.store import Store
 
 
 @pytest.fixture(autouse=True)
@@ -233,7 +237,21 @@ def test_who_asks_a_sequence_that_is_closed_meanwhile_is_told(store: MemoryStore
         supply.ask(1, lambda: None)
 
 
-def supplied(store: MemoryStore, *, min_step: int = 10, max_step: int = 100) -> tuple[Supply, Pool]:
+def test_a_child_tells_nobody_of_what_its_parent_asked_for(tmp_path: Path) -> None:
+    supply, _ = supplied(open_store(f"sqlite:///{tmp_path}/ids.db"))
+    told: list[int] = []
+    supply.ask(1, lambda: told.append(os.getpid()))
+
+    def use() -> list[object]:
+        supply.wait(60_000)
+        return [*told, supply.holds()]
+
+    assert Child(use).result() == [True]
+    keeper.current().step()
+    assert told == [os.getpid()]
+
+
+def supplied(store: Store, *, min_step: int = 10, max_step: int = 100) -> tuple[Supply, Pool]:
     pool = Pool()
     return Supply(store, "orders", pool, min_step=min_step, max_step=max_step, target_ms=1000), pool
 
