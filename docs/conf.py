@@ -28,7 +28,7 @@ nitpick_ignore_regex = [
         r"(typing_extensions\.)?Buffer|(uuid\.)?UUID|ObjectId|(datetime\.)?datetime|(array\.)?array|builtins\..*",
     ),
     # Type variables, and protocols that nobody needs by name.
-    (r"py:.*", r"mintage\.\w+\.(T|_Source)|mintage\.ext\.cattrs\.C"),
+    (r"py:.*", r"(mintage\.\w+\.T)|_Source|mintage\.ext\.cattrs\.C"),
     (r"py:.*", r"click\..*"),
     (r"py:.*", r"SearchStrategy"),
     # What SQLAlchemy and drivers call their own.
