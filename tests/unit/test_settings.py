@@ -356,6 +356,13 @@ def test_a_wrong_file_is_one_sentence_too(text: str, sentence: str, write: Calla
     assert "\n" not in message
 
 
+def test_the_path_of_a_wrong_file_is_shown_to_its_end(tmp_path: Path) -> None:
+    (tmp_path / ("x" * 200)).mkdir()
+    path = tmp_path / ("x" * 200) / "mintage.toml"
+    path.write_text("wrkers = 5", "utf-8")
+    assert f"there is no setting wrkers in '{path}'" in refused("--config", str(path))
+
+
 def test_a_file_that_is_not_utf_8_is_refused(tmp_path: Path) -> None:
     (tmp_path / "mintage.toml").write_bytes(b"store = '\xff'")
     assert "cannot be read: 'utf-8' codec can't decode" in refused("--config", str(tmp_path / "mintage.toml"))

@@ -335,8 +335,8 @@ class Settings(BaseSettings):
         sources = [line, environment]
         for source in sources:
             if path := source.values.get("config"):
-                found = _read_file(cls, path, source.write("config", _shown(path)))
-                sources.append(_Source(found, lambda name, value: f"{name} = {value} in {_shown(path)}"))
+                found = _read_file(cls, path, source.write("config", _place(path)))
+                sources.append(_Source(found, lambda name, value: f"{name} = {value} in {_place(path)}"))
                 break
         values: dict[str, Any] = {}
         for source in reversed(sources):
@@ -595,9 +595,9 @@ def _read_file(cls: type[Settings], path: str, written: str) -> dict[str, Any]:
         raise _wrong(f"{written} cannot be read: {reason}") from error
     for name in found:
         if name == "config":
-            raise _wrong(f"config is set in {_shown(path)} itself: a file cannot name another")
+            raise _wrong(f"config is set in {_place(path)} itself: a file cannot name another")
         if name not in cls.model_fields:
-            raise _unknown(name, cls.model_fields, f" in {_shown(path)}")
+            raise _unknown(name, cls.model_fields, f" in {_place(path)}")
     return found
 
 
@@ -642,12 +642,17 @@ def _part(name: int | str) -> str:
     return "mint_***" if str(name).startswith("mint_") else _shown(str(name))[1:-1]
 
 
-def _shown(value: object) -> str:
+def _place(path: object) -> str:
+    """The file that a fault is in: whole, as its end says most."""
+    return _shown(path, 4096)
+
+
+def _shown(value: object, longest: int = 80) -> str:
     try:
         text = ascii(value)
     except ValueError:  # of Python's limit on the digits of a number
         return "a number of thousands of digits"
-    return text if len(text) <= 80 else f"{text[:80]}..."
+    return text if len(text) <= longest else f"{text[:longest]}..."
 
 
 def _unknown(name: str, known: Iterable[str], place: str = "") -> ConfigError:
