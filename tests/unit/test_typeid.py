@@ -75,8 +75,9 @@ def test_an_id_of_other_bits_is_refused() -> None:
 def test_a_prefix_that_was_asked_for_is_the_only_one_that_will_do() -> None:
     text = str(typeid.ID("user", bytes(16)))
     assert typeid.ID.parse(text, "user").prefix == "user"
-    for other in ("order", ""):
+    for other in ("order", "", "\ud800"):
         assert refused(typeid.ID.parse, text, other).code == "parse.unknown"
+    assert refused(typeid.ID.parse, text, 5).code == "argument.type"
 
 
 @given(st.lists(TYPE_IDS, min_size=2, max_size=6))

@@ -7,6 +7,7 @@ use mintage_core::views::typeid;
 use pyo3::PyTraverseError;
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyList, PyTuple, PyType};
 use std::sync::Arc;
 
@@ -37,15 +38,16 @@ impl TypeId {
 
     /// Reads a TypeID strictly, of any prefix, or of this one alone.
     ///
-    /// :raises ArgumentError: ``text`` is not str.
+    /// :raises ArgumentError: ``text`` or ``prefix`` is not str.
     /// :raises ParseError: ``parse.length``, or ``parse.character`` with its ``position``; ``parse.unknown``: it has
     ///     another prefix.
     #[staticmethod]
     #[pyo3(signature = (text, prefix = None))]
-    fn parse(text: &Bound<'_, PyAny>, prefix: Option<&str>) -> PyResult<Self> {
+    fn parse(text: &Bound<'_, PyAny>, prefix: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
         let words = values::text(text, "text")?;
+        let prefix = prefix.map(|prefix| values::text(prefix, "prefix")).transpose()?;
         let (found, bytes) = typeid::read(&words).map_err(errors::value)?;
-        if let Some(wanted) = prefix.filter(|&wanted| wanted != found) {
+        if let Some(wanted) = prefix.filter(|wanted| *wanted != found) {
             let wanted: String = wanted.chars().take(typeid::LONGEST_PREFIX + 1).collect();
             let message = format!("typeid text has the prefix {found:?}, needs {wanted:?}");
             return Err(errors::parse(text.py(), "parse.unknown", &message));
@@ -134,7 +136,8 @@ fn sixteen(id: &Bound<'_, PyAny>) -> PyResult<[u8; 16]> {
     if let Ok(id) = id.cast_exact::<uuid::UuidId>() {
         return Ok(id.get().0.0);
     }
-    let raw = id.py().import("mintage.casting")?.getattr("raw")?.call1((id,))?;
+    static RAW: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let raw = RAW.import(id.py(), "mintage.casting", "raw")?.call1((id,))?;
     let bytes = raw.cast::<PyBytes>()?.as_bytes();
     let (actual, expected) = (bytes.len(), 16);
     let wrong = |_| errors::value(Error::Length { what: "ID of a TypeID", actual, expected, unit: "bytes" });
@@ -156,17 +159,6 @@ fn sixteen(id: &Bound<'_, PyAny>) -> PyResult<[u8; 16]> {
 pub struct Generator {
     prefix: Arc<str>,
     of: Py<PyAny>,
-}
-
-impl Generator {
-    fn mint(&self, py: Python<'_>) -> PyResult<TypeId> {
-        let of = self.of.bind(py);
-        let bytes = match of.cast_exact::<uuid::Generator>() {
-            Ok(uuids) => hot::mint_quickly(uuids, 0)?.to_array(),
-            Err(_) => sixteen(&of.call_method0("new")?)?,
-        };
-        Ok(TypeId { prefix: self.prefix.clone(), bytes })
-    }
 }
 
 #[pymethods]
@@ -195,7 +187,12 @@ impl Generator {
     /// :raises MintError: as the ``new`` of the other generator.
     #[pyo3(name = "new")]
     fn mint_one(&self, py: Python<'_>) -> PyResult<TypeId> {
-        self.mint(py)
+        let of = self.of.bind(py);
+        let bytes = match of.cast_exact::<uuid::Generator>() {
+            Ok(uuids) => hot::mint_quickly(uuids, 0)?.to_array(),
+            Err(_) => sixteen(&of.call_method0("new")?)?,
+        };
+        Ok(TypeId { prefix: self.prefix.clone(), bytes })
     }
 
     /// Mints ``n`` TypeIDs, 0 to 2^31 - 1, into a list.
@@ -206,7 +203,7 @@ impl Generator {
     #[pyo3(signature = (n))]
     fn batch<'py>(&self, n: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
         let (py, ids) = (n.py(), PyList::empty(n.py()));
-        (0..values::count(n)?).try_for_each(|_| ids.append(self.mint(py)?))?;
+        (0..values::count(n)?).try_for_each(|_| ids.append(self.mint_one(py)?))?;
         Ok(ids)
     }
 
@@ -220,7 +217,7 @@ impl Generator {
     }
 
     fn __next__(&self, py: Python<'_>) -> PyResult<TypeId> {
-        self.mint(py)
+        self.mint_one(py)
     }
 
     fn __enter__(slf: Py<Self>) -> Py<Self> {
