@@ -226,6 +226,7 @@ class Keeper:
         self._tasks: dict[weakref.ref[Task], None] = {}
         """In turn: whoever was worked on comes last, so that none who always has work keeps the others waiting."""
         self._owners: set[weakref.ref[Any]] = set()
+        """Those that are gone leave it by themselves, at any time: whoever walks through it copies it in one step."""
         self._pauses: dict[int, tuple[weakref.ref[Store | Task], float, float]] = {}
         """By identity, as a store of the user's own may not be hashable: the last pause, and when it ends."""
         self.abandoned: deque[tuple[Any, int]] = deque()
@@ -249,7 +250,7 @@ class Keeper:
     def own(self, owner: Any) -> None:
         """Closes an owner of leases when the process ends."""
         with self.condition:
-            self._owners.add(weakref.ref(owner))
+            self._owners.add(weakref.ref(owner, self._owners.discard))
 
     def wake(self) -> None:
         """Lets the keeper look for work now; it starts at the first call.
@@ -367,7 +368,7 @@ class Keeper:
     def rest(self) -> None:
         """Gives everything back, within two seconds after the verb in progress. Whoever mints later leases anew."""
         with self.condition:
-            while self._busy is not None and self._thread is not threading.current_thread():
+            while self._busy is not None and self._worker is not threading.current_thread():
                 self.condition.wait(0.5)
             tasks = self._kept()
             backs = []

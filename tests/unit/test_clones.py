@@ -377,7 +377,7 @@ def test_the_keeper_notices_a_restore_by_itself(clock: ManualClock, change: dict
 
 
 def test_a_clock_that_jumps_costs_a_lease_and_a_segment_and_no_more(
-    inline: keeper.Keeper, store: Memory, clock: ManualClock, scheme: str
+    inline: keeper.Keeper, store: Memory, clock: ManualClock, scheme: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     watch = inline.watch
     assert isinstance(watch, Seen)
@@ -396,6 +396,8 @@ def test_a_clock_that_jumps_costs_a_lease_and_a_segment_and_no_more(
     assert (before[1], after[1]) == (1, 11)
     assert _core.epoch() == epoch
     given.new()
+    (said,) = caplog.messages
+    assert said.startswith("mintage: this process may have been restored from a snapshot, as a clock jumped: ")
 
 
 @pytest.mark.usefixtures("inline")
@@ -569,6 +571,51 @@ def test_what_a_store_answers_after_a_snapshot_to_a_question_of_before_is_droppe
     assert orders.reserve(500).start == 502
 
 
+@pytest.mark.parametrize("is_inline", [True, False], ids=["inline", "thread"])
+def test_a_snapshot_that_a_store_tells_of_in_the_middle_of_a_verb_waits_for_none(
+    clock: ManualClock, *, is_inline: bool
+) -> None:
+    class Telling(Memory):
+        def acquire(self, *args: Any, **options: Any) -> Lease:
+            lease = super().acquire(*args, **options)
+            if lease.node == 0:
+                mintage.before_snapshot()
+            return lease
+
+    def live() -> int:
+        keeper.use(keeper.Keeper(inline=is_inline))
+        generator = snowflake.Generator(store=Telling(clock), clock=clock, nodes=range(2), max_wait_ms=BOUND * 1000)
+        return generator.node
+
+    assert in_child(live) == 1
+
+
+@pytest.mark.parametrize("before", ["jump", "snapshot"])
+@pytest.mark.parametrize("meanwhile", ["jump", "snapshot", "snapshot jump"])
+def test_what_a_store_answers_is_dropped_however_often_a_process_started_over(
+    inline: keeper.Keeper, clock: ManualClock, before: str, meanwhile: str
+) -> None:
+    def live(events: str) -> None:
+        for event in events.split():
+            if event == "jump":
+                inline.start_over(is_sure=False)
+            else:
+                inline.rest()
+
+    class Slow(Memory):
+        def reserve(self, *args: Any, **options: Any) -> Segment:
+            answered.append(super().reserve(*args, **options))
+            if len(answered) == 2:
+                live(meanwhile)
+            return answered[-1]
+
+    answered: list[Segment] = []
+    orders = Sequence("orders", Slow(clock), step=10)
+    orders.next()
+    live(before)
+    assert orders.next() == answered[2].first
+
+
 @pytest.mark.usefixtures("inline")
 def test_two_clones_of_a_sequence_hand_out_nothing_twice_when_the_hooks_ran(store: Memory, tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/ids.db"
@@ -640,6 +687,9 @@ def test_a_store_that_is_away_keeps_no_snapshot_waiting(clock: ManualClock) -> N
             raise RuntimeError("gone")
 
         def give_back(self, *_: Any, **__: Any) -> bool:
+            raise RuntimeError("gone")
+
+        def close(self) -> None:
             raise RuntimeError("gone")
 
     store = Gone(clock)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import gc
 import logging
+import subprocess
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -14,14 +17,19 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mintage import Sequence, keeper, snowflake
+from mintage._core import start_epoch
 from mintage._core.sequence import Pool
 from mintage.errors import ConfigError, GenerationError, LeaseError, MintError, StoreError
+from mintage.signs import Verdict
+from mintage.store import open_store
 from mintage.store.memory import MemoryStore
 from mintage.supply import Supply
 from mintage.testing import ManualClock
+from tests.unit.test_fork import Child
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from mintage.lease import Lease, Segment
 
@@ -385,7 +393,9 @@ def test_whoever_waits_for_a_lease_is_told_that_the_generator_was_closed(any_kee
     assert not released.is_set()
 
 
-def test_a_callback_that_fails_keeps_nobody_else_from_being_told(any_keeper: keeper.Keeper) -> None:
+def test_a_callback_that_fails_keeps_nobody_else_from_being_told(
+    any_keeper: keeper.Keeper, caplog: pytest.LogCaptureFixture
+) -> None:
     store = Faulty()
     supply = Supply(store, "orders", Pool(), min_step=5, max_step=5, target_ms=1000)
     told = threading.Event()
@@ -399,6 +409,11 @@ def test_a_callback_that_fails_keeps_nobody_else_from_being_told(any_keeper: kee
         any_keeper.step()
     assert told.wait(BOUND)
     assert Sequence("orders", store).next() == 6
+    (record,) = caplog.records
+    assert (record.getMessage(), record.exc_info and record.exc_info[0]) == (
+        "mintage: what was told of a segment failed",
+        SystemExit,
+    )
 
 
 @pytest.mark.parametrize(
@@ -455,9 +470,153 @@ def test_whoever_comes_while_a_refused_task_is_left_alone_is_told_of_the_refusal
         keeper.use(before)
 
 
+def test_whoever_comes_while_a_store_is_left_alone_is_told_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = keeper.current()
+    mine = keeper.Keeper()
+    keeper.use(mine)
+    monkeypatch.setattr("mintage.keeper.time.monotonic", lambda: 1000.0)
+    try:
+        store = Faulty(reserve=raising(StoreError("it is away", code="store.unavailable")))
+        supply = Supply(store, "orders", Pool(), min_step=5, max_step=5, target_ms=1000)
+        told = threading.Event()
+        supply.ask(1, told.set)
+        assert told.wait(BOUND)
+        with pytest.raises(StoreError, match=r"^it is away$") as caught:
+            supply.wait(0)
+        assert caught.value.retry_after_ms in range(25, 51)
+    finally:
+        monkeypatch.undo()
+        mine.close()
+        keeper.use(before)
+
+
+@pytest.mark.parametrize(
+    ("max_wait_ms", "patience_ms", "wait_s"), [(0, 0, 0.0), (1000, 0, 1.0), (1000, 5000, 5.0), (5000, 1000, 5.0)]
+)
+def test_a_store_that_never_answers_is_waited_for_as_long_as_was_said(
+    monkeypatch: pytest.MonkeyPatch, max_wait_ms: int, patience_ms: int, wait_s: float
+) -> None:
+    before, mine, now_s = keeper.current(), keeper.Keeper(), 1000.0
+
+    def wait(timeout_s: float) -> None:
+        nonlocal now_s
+        assert timeout_s > 0
+        now_s += max(timeout_s, 1e-6)
+
+    keeper.use(mine)
+    monkeypatch.setattr("mintage.keeper.time.monotonic", lambda: now_s)
+    monkeypatch.setattr(mine, "wake", lambda: None)
+    monkeypatch.setattr(mine.condition, "wait", wait)
+    try:
+        supply = Supply(MemoryStore(), "orders", Pool(), min_step=5, max_step=5, target_ms=1000)
+        with pytest.raises(StoreError, match=f"no answer in {max_wait_ms} ms") as caught:
+            supply._wait(lambda: None, max_wait_ms, patience_ms)
+        assert (caught.value.code, caught.value.retry_after_ms) == ("store.unavailable", 1000)
+        assert now_s - 1000.0 == pytest.approx(wait_s, abs=1e-5)
+    finally:
+        keeper.use(before)
+
+
+@pytest.mark.parametrize(("code", "is_away"), [("store.unavailable", True), ("store.refused", False)])
+def test_a_store_that_is_away_is_left_alone_by_all_and_one_that_refuses_by_whom_it_refused(
+    inline: keeper.Keeper, monkeypatch: pytest.MonkeyPatch, code: str, *, is_away: bool
+) -> None:
+    monkeypatch.setattr("mintage.keeper.time.monotonic", lambda: 1000.0)
+    store = Faulty(reserve=raising(StoreError("not now", code=code)))
+    supply = Supply(store, "orders", Pool(), min_step=5, max_step=5, target_ms=1000)
+    supply.ask(1, lambda: None)
+    inline.step()
+    assert (inline.pause_s(store) > 0, inline.pause_s(supply) > 0) == (is_away, not is_away)
+
+
+def test_a_store_that_fails_in_an_unknown_way_is_named(inline: keeper.Keeper, caplog: pytest.LogCaptureFixture) -> None:
+    fault = TypeError("an int is required")
+    with pytest.raises(StoreError, match=r"^memory:.*: TypeError\('an int is required'\)$") as caught:
+        Sequence("orders", Faulty(reserve=raising(fault)), max_wait_ms=0).next()
+    assert (caught.value.code, caught.value.__cause__) == ("store.refused", fault)
+    assert [(record.getMessage(), record.exc_info and record.exc_info[1]) for record in caplog.records] == [
+        ("mintage: a store failed in an unknown way", fault)
+    ]
+
+
+@pytest.mark.parametrize("is_refused", [True, False], ids=["refused", "answered"])
+def test_what_a_parent_was_told_or_given_is_not_what_its_child_waits_for(*, is_refused: bool) -> None:
+    supply = Supply(MemoryStore(), "orders", Pool(), min_step=5, max_step=5, target_ms=1000)
+    epochs: list[int] = []
+
+    def ready() -> str:
+        if epochs:
+            return "the child's"
+        # As a fork does in the child, in the middle of this.
+        epochs.append(start_epoch())
+        if is_refused:
+            raise LeaseError("the parent's", code="lease.lost")
+        return "the parent's"
+
+    assert Child(lambda: supply._wait(ready, 0)).result() == "the child's"
+
+
+def test_nothing_is_fetched_for_a_sequence_that_nobody_asked(inline: keeper.Keeper) -> None:
+    supply = Supply(MemoryStore(), "orders", Pool(), min_step=5, max_step=5, target_ms=1000)
+    supply.seat()
+    assert inline.step() > 0
+
+
 def test_the_callers_thread_gets_what_was_raised_in_it_to_end_it(inline: keeper.Keeper) -> None:
     with pytest.raises(KeyboardInterrupt):
         Sequence("orders", Faulty(reserve=raising(KeyboardInterrupt())), step=3).next()
+
+
+@pytest.mark.parametrize(("retry_after_ms", "tries"), [(0, 2), (1000, 2), (1001, 1), (None, 1)])
+def test_a_refusal_is_waited_out_where_it_passes_within_the_callers_wait(
+    inline: keeper.Keeper, monkeypatch: pytest.MonkeyPatch, retry_after_ms: int | None, tries: int
+) -> None:
+    monkeypatch.setattr("mintage.keeper.time.monotonic", lambda: 1000.0)
+    asked: list[str] = []
+
+    def none_free_once(answer: Callable[[], Any]) -> Any:
+        asked.append("acquire")
+        if len(asked) == 1:
+            raise LeaseError("all are held", code="lease.none_free", retry_after_ms=retry_after_ms)
+        return answer()
+
+    generator = snowflake.Generator(store=Faulty(acquire=none_free_once), max_wait_ms=1000)
+    with suppress(LeaseError):
+        generator.new()
+    assert len(asked) == tries
+
+
+def test_who_asked_without_waiting_is_told_when_all_that_is_held_was_forgotten_meanwhile(
+    inline: keeper.Keeper,
+) -> None:
+    told: list[str] = []
+    supply = Supply(MemoryStore(), "orders", Pool(), min_step=5, max_step=5, target_ms=1000)
+    supply.ask(1, lambda: told.append("told"))
+    inline.start_over(is_sure=False)
+    inline.step()
+    assert told == ["told"]
+
+
+def test_a_child_asks_for_nothing_that_its_parent_alone_waits_for(inline: keeper.Keeper) -> None:
+    asked: list[str] = []
+
+    def noted(answer: Callable[[], Any]) -> Any:
+        asked.append("reserve")
+        return answer()
+
+    supply = Supply(Faulty(reserve=noted), "orders", Pool(), min_step=5, max_step=5, target_ms=1000)
+    supply.ask(1, lambda: None)
+
+    def live() -> list[str]:
+        mine = keeper.Keeper(inline=True)
+        keeper.use(mine)
+        supply.seat()
+        mine.step()
+        return asked
+
+    assert Child(live).result() == []
+    inline.step()
+    assert asked == ["reserve"]
 
 
 def test_of_tasks_and_stores_that_are_gone_nothing_is_kept(inline: keeper.Keeper) -> None:
@@ -469,6 +628,15 @@ def test_of_tasks_and_stores_that_are_gone_nothing_is_kept(inline: keeper.Keeper
         gc.collect()
         assert not inline._kept()
     assert (len(inline._tasks), len(inline._pauses)) == (0, 1)
+
+
+def test_of_generators_that_are_gone_nothing_is_kept(inline: keeper.Keeper) -> None:
+    generator = snowflake.Generator(store=Faulty())
+    generator.new()
+    assert len(inline._owners) == 1
+    del generator
+    gc.collect()
+    assert not inline._owners
 
 
 def test_a_clock_that_fails_is_its_own_generators_fault(any_keeper: keeper.Keeper) -> None:
@@ -555,6 +723,40 @@ def test_a_keeper_that_is_closed_ends_its_thread() -> None:
         keeper.use(before)
 
 
+def test_a_keeper_that_is_closed_gives_back_what_generators_and_sequences_hold(any_keeper: keeper.Keeper) -> None:
+    store = MemoryStore()
+    generator, orders = snowflake.Generator(store=store), Sequence("orders", store, step=10)
+    generator.new()
+    assert orders.next() == 1
+    any_keeper.close()
+    assert [record.token for record in store.list_leases()] == [None]
+    assert [record.high_water for record in store.list_namespaces()] == [1]
+
+
+PROCESS = """
+import sys, threading
+from mintage import Sequence, snowflake
+generator = snowflake.Generator(store=sys.argv[1])
+orders = Sequence("orders", sys.argv[1], step=10)
+generator.new()
+orders.next()
+if sys.argv[2] == "beside a thread":
+    threading.Thread(target=threading.Event().wait, daemon=True).start()
+"""
+
+
+@pytest.mark.parametrize(("how", "is_back"), [("alone", True), ("beside a thread", False)])
+def test_a_process_that_ends_gives_back_what_no_thread_can_use_any_more(
+    tmp_path: Path, how: str, *, is_back: bool
+) -> None:
+    url = f"sqlite:///{tmp_path}/ids.db"
+    subprocess.run([sys.executable, "-c", PROCESS, url, how], check=True, timeout=BOUND)
+    store = open_store(url)
+    assert [record.token is None for record in store.list_leases()] == [is_back]
+    assert [record.high_water == 1 for record in store.list_namespaces()] == [is_back]
+    store.close()
+
+
 def test_a_keeper_whose_thread_ended_starts_another(monkeypatch: pytest.MonkeyPatch) -> None:
     before, mine = keeper.current(), keeper.Keeper()
     keeper.use(mine)
@@ -583,7 +785,9 @@ def test_where_no_thread_can_be_started_a_caller_is_told_and_may_try_again(monke
 
         with monkeypatch.context() as patch:
             patch.setattr(threading.Thread, "start", fail)
-            assert refusal(orders.next) == "store.unavailable"
+            with pytest.raises(StoreError, match=r"no thread can be started .*: can't start new thread$") as caught:
+                orders.next()
+        assert (caught.value.code, caught.value.retry_after_ms) == ("store.unavailable", 1000)
         assert orders.next() == 1
     finally:
         mine.close()
@@ -610,7 +814,8 @@ def test_threads_that_come_together_find_one_keeper() -> None:
     keeper.use(before)
 
 
-def test_a_lease_is_given_back_when_the_extension_in_flight_is_over(any_keeper: keeper.Keeper) -> None:
+@pytest.mark.parametrize("end", ["closed", "at rest"])
+def test_a_lease_is_given_back_when_the_extension_in_flight_is_over(any_keeper: keeper.Keeper, end: str) -> None:
     if any_keeper.inline:
         pytest.skip("one thread does all")
     clock, asked, go = ManualClock(NOW_MS * MS), threading.Event(), threading.Event()
@@ -634,7 +839,7 @@ def test_a_lease_is_given_back_when_the_extension_in_flight_is_over(any_keeper: 
     clock.advance(2_000 * MS)
     any_keeper.wake()
     assert asked.wait(BOUND)
-    closing = threading.Thread(target=generator.close)
+    closing = threading.Thread(target=generator.close if end == "closed" else any_keeper.rest)
     closing.start()
     # It either waits for the keeper now, or is done already.
     while closing.is_alive() and not any_keeper.condition._waiters:  # type: ignore[attr-defined]
@@ -683,6 +888,159 @@ def test_who_always_has_work_keeps_nobody_else_waiting(inline: keeper.Keeper) ->
     for _ in range(7):
         assert inline.step() == 0
     assert "".join(asked) == "abcabca"
+
+
+@pytest.mark.parametrize("end", [keeper.Keeper.close, keeper.Keeper.rest])
+def test_what_is_given_back_slowly_or_in_vain_keeps_the_end_waiting_two_seconds_at_most(
+    inline: keeper.Keeper, monkeypatch: pytest.MonkeyPatch, end: Callable[[keeper.Keeper], None]
+) -> None:
+    now_s = 1000.0
+    monkeypatch.setattr("mintage.keeper.time.monotonic", lambda: now_s)
+
+    class Slow(Eager):
+        def close(self) -> None:
+            nonlocal now_s
+            now_s += 1.0
+            self.asked.append(self.name)
+            raise StoreError("away", code="store.unavailable")
+
+        def rest(self) -> Callable[[], None]:
+            return self.close
+
+    asked: list[str] = []
+    tasks = [Slow(name, asked) for name in "abc"]
+    for task in tasks:
+        inline.add(task)
+    inline.own(Slow("gone", asked))
+    end(inline)
+    assert "".join(asked) == "ab"
+
+
+class Simulated(keeper.Keeper):
+    """A keeper that a test runs in its own thread: time passes while it sleeps alone."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        super().__init__()
+        self.now_s = 1000.0
+        self.seen: list[str] = []
+        self._readings = 0
+        monkeypatch.setattr("mintage.keeper.time.monotonic", self._read)
+        monkeypatch.setattr("mintage.keeper.random.uniform", lambda _, most: most)
+        monkeypatch.setattr(self._work, "wait", self._sleep)
+        monkeypatch.setattr(self.watch, "look", self._look)
+
+    def _read(self) -> float:
+        self._readings += 1
+        # What never sleeps would never end.
+        self._closing |= self._readings > 1000
+        return self.now_s
+
+    def _sleep(self, timeout_s: float) -> None:
+        self.seen.append(f"sleep {timeout_s}")
+        self.now_s += timeout_s
+
+    def _look(self) -> Verdict:
+        self.seen.append("look")
+        return Verdict.SAME
+
+    def end(self) -> None:
+        self._closing = True
+
+
+@pytest.mark.parametrize(
+    ("holds", "due_s", "seen"),
+    [
+        (False, 2.5, ["sleep 2.5", "look", "ask"]),
+        (True, 0.5, ["look", "sleep 0.5", "ask"]),
+        (True, 2.5, ["look", "sleep 1.0", "look", "sleep 1.0", "look", "sleep 0.5", "ask"]),
+    ],
+)
+def test_the_thread_sleeps_till_there_is_work_and_looks_once_a_second_while_something_is_held(
+    monkeypatch: pytest.MonkeyPatch, due_s: float, seen: list[str], *, holds: bool
+) -> None:
+    mine = Simulated(monkeypatch)
+
+    class Later(Eager):
+        def due_s(self) -> float:
+            return 1000.0 + due_s - mine.now_s
+
+        def holds(self) -> bool:
+            return holds
+
+        def plan(self) -> Callable[[], Callable[[], None]]:
+            mine.end()
+            return super().plan()
+
+    task = Later("ask", mine.seen)
+    mine.add(task)
+    mine._run()
+    assert mine.seen == seen
+
+
+@pytest.mark.parametrize("code", ["store.unavailable", "store.refused"])
+def test_after_each_failure_it_is_left_alone_twice_as_long_up_to_a_second_until_one_succeeds(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, code: str
+) -> None:
+    monkeypatch.setattr(keeper, "FIRST_PAUSE_S", 0.125)
+    mine = Simulated(monkeypatch)
+    outcomes = iter(["fails"] * 5 + ["succeeds", "fails"])
+
+    class Failing(Eager):
+        def plan(self) -> Callable[[], Callable[[], None]]:
+            outcome = next(outcomes, "ends")
+            self.asked.append(outcome)
+            if outcome == "fails":
+                raise StoreError("not now", code=code)
+            if outcome == "ends":
+                mine.end()
+            return lambda: lambda: None
+
+        def refused(self, error: BaseException) -> None:
+            pass
+
+        def holds(self) -> bool:
+            return False
+
+    task = Failing("ill", mine.seen)
+    mine.add(task)
+    mine._run()
+    pauses = ["fails", 0.125, "fails", 0.25, "fails", 0.5, "fails", 1.0, "fails", 1.0, "succeeds", "fails", 0.125]
+    slept = [float(each.removeprefix("sleep ")) if "sleep" in each else each for each in mine.seen if each != "look"]
+    assert slept == [*pauses, "ends"]
+    # The first of the failures in a row is told.
+    assert caplog.messages == [f"mintage: not now ({code}); trying again"] * 2
+
+
+def test_a_task_that_fails_where_none_may_does_not_end_the_thread(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(keeper, "LONGEST_PAUSE_S", 0.001)
+    failed, served = threading.Event(), threading.Event()
+
+    class Ill(Eager):
+        def holds(self) -> bool:
+            if failed.is_set():
+                return True
+            failed.set()
+            raise SystemExit
+
+        def plan(self) -> Callable[[], Callable[[], None]]:
+            served.set()
+            self.closed = True
+            return super().plan()
+
+    mine, task = keeper.Keeper(), Ill("ill", [])
+    mine.add(task)
+    mine.wake()
+    thread = mine._thread
+    assert served.wait(BOUND)
+    assert thread is not None
+    assert thread.is_alive()
+    mine.close()
+    assert failed.is_set()
+    assert [(record.getMessage(), record.exc_info and record.exc_info[0]) for record in caplog.records] == [
+        ("mintage: the keeper failed, and goes on", SystemExit)
+    ]
 
 
 def test_nothing_is_done_before_it_is_due(inline: keeper.Keeper, monkeypatch: pytest.MonkeyPatch) -> None:
