@@ -68,13 +68,15 @@ def refusal(call: Callable[[], object]) -> Any:
     return caught.value
 
 
-def acquire(store: Store, *, nodes: range = range(4), span_ms: int = SPAN_MS, never_used: bool = False) -> Lease:
+def acquire(
+    store: Store, *, nodes: range = range(4), span_ms: int = SPAN_MS, never_used: bool = False, ahead_ms: int = 0
+) -> Lease:
     return store.acquire(
         "p",
         nodes=nodes,
         layout="test",
         holder="me",
-        now_ms=time.time_ns() // 1_000_000,
+        now_ms=time.time_ns() // 1_000_000 + ahead_ms,
         span_ms=span_ms,
         never_used=never_used,
     )
@@ -128,6 +130,27 @@ def test_a_pool_that_somebody_made_grants_at_once(store: Store) -> None:
     assert acquire(store, never_used=True).floor_ms == 0
 
 
+def test_a_quarantine_ends_by_the_clock_of_the_server_not_of_who_asks(store: Store, redis: Redis) -> None:
+    store.clock_limit_ms = 600_000
+    store.create_pool("p", layout="test")
+    kept, now = json.loads(redis.ask("HGET", "mintage:{pool:p}", "pool")), store.now_ms()
+
+    def end_at(time_ms: int) -> None:
+        redis.ask("HSET", "mintage:{pool:p}", "pool", json.dumps(kept | {"quarantine_until_ms": str(time_ms)}))
+
+    end_at(now + 300_000)
+    assert refusal(lambda: acquire(store, ahead_ms=500_000)).code == "lease.none_free"
+    end_at(now)
+    assert acquire(store, ahead_ms=-500_000).node == 0
+
+
+def test_a_quarantine_is_not_lifted_by_who_asks_for_another_layout(store: Store) -> None:
+    assert refusal(lambda: acquire(store)).code == "lease.none_free"
+    before = store.list_pools()
+    assert refusal(lambda: store.create_pool("p", layout="other")).code == "config.pool"
+    assert store.list_pools() == before
+
+
 def test_after_a_flush_no_window_begins_before_every_forgotten_one_has_ended(store: Store, redis: Redis) -> None:
     store.create_pool("p", layout="test")
     forgotten = acquire(store)
@@ -147,6 +170,72 @@ def test_after_a_restart_only_holders_go_on(store: Store, redis: Redis, end: str
     redis.start()
     assert refusal(lambda: acquire(store)).code == "lease.none_free"
     assert store.extend(held, now_ms=store.now_ms(), next_token=new_token()).node == held.node
+
+
+def test_after_a_restart_a_pool_that_somebody_makes_anew_grants_above_every_forgotten_window(
+    store: Store, redis: Redis
+) -> None:
+    held = hold(store)
+    redis.kill()
+    redis.start()
+    store.create_pool("p", layout="test")
+    assert acquire(store).floor_ms >= held.until_ms
+
+
+def test_an_extension_that_was_forgotten_is_made_up_for_after_a_restart_only_and_by_the_token_before_only(
+    store: Store, redis: Redis
+) -> None:
+    held = hold(store)
+    record = "mintage:{pool:p}", f"{held.node:014}"
+    kept = redis.ask("HGET", *record)
+
+    def extend(lease: Lease) -> Lease:
+        return store.extend(lease, now_ms=store.now_ms(), next_token=new_token())
+
+    extended = extend(held)
+    redis.ask("HSET", *record, kept)
+    assert refusal(lambda: extend(extended)).code == "lease.lost"
+    redis.kill()
+    redis.start()
+    for before in ("", "another"):
+        assert refusal(partial(extend, replace(extended, previous=before))).code == "lease.lost"
+    going_on = extend(extended)
+    for late in (held, extended):
+        assert refusal(partial(extend, late)).code == "lease.lost"
+    assert extend(going_on).until_ms >= extended.until_ms
+
+
+def test_after_a_restart_a_window_that_may_have_ended_by_the_clock_of_the_server_is_lost_whatever_its_holders_says(
+    store: Store, redis: Redis
+) -> None:
+    held = hold(store)
+    redis.kill()
+    redis.start()
+    store.clock_limit_ms = 600_000
+    now = store.now_ms()
+    ending = replace(held, until_ms=now + store.clock_limit_ms + rules.CLOCK_MARGIN_MS)
+    lost = refusal(lambda: store.extend(ending, now_ms=now - 300_000, next_token=new_token()))
+    assert lost.code == "lease.lost"
+    assert "its window ran out" in str(lost)
+
+
+def test_after_a_restart_a_holder_has_what_it_was_granted_but_no_more_than_can_have_been(
+    store: Store, redis: Redis
+) -> None:
+    span_ms = 3_600_000
+    store.create_pool("p", layout="test", span_ms=span_ms)
+    held = acquire(store, span_ms=span_ms)
+    redis.kill()
+    redis.start()
+    store.clock_limit_ms = span_ms
+    now = store.now_ms()
+    earliest = now + store.clock_limit_ms + rules.CLOCK_MARGIN_MS
+    forgotten = replace(held, until_ms=earliest + span_ms - 300_000)
+    extended = store.extend(forgotten, now_ms=now - 600_000, next_token=new_token())
+    assert extended.until_ms == forgotten.until_ms > held.until_ms
+    claiming = replace(extended, until_ms=now + 10**9)
+    until_ms = store.extend(claiming, now_ms=now - 600_000, next_token=new_token()).until_ms
+    assert earliest + span_ms <= until_ms <= earliest + span_ms + store.now_ms() - now
 
 
 def test_after_a_restart_a_namespace_skips_what_may_be_forgotten(store: Store, redis: Redis) -> None:
@@ -361,14 +450,19 @@ def test_a_cluster_spreads_pools_and_namespaces_and_lists_all(redis_cluster: Red
 @pytest.mark.parametrize("lost", [["until"], ["numbers"], ["until", "numbers"]], ids="+".join)
 def test_lost_indexes_are_made_anew(store: Store, redis: Redis, lost: list[str]) -> None:
     store.create_pool("p", layout="test")
+
+    def indexed() -> list[str]:
+        return [redis.ask("ZCARD", f"mintage:{{pool:p}}:{index}") for index in ("until", "numbers")]
+
     held = [acquire(store), acquire(store)]
     redis.ask("DEL", *(f"mintage:{{pool:p}}:{index}" for index in lost))
     assert acquire(store, never_used=True).node == 2
-    assert [redis.ask("ZCARD", f"mintage:{{pool:p}}:{index}") for index in ("until", "numbers")] == ["3", "3"]
+    assert indexed() == ["3", "3"]
     assert [store.extend(lease, now_ms=store.now_ms(), next_token=new_token()).node for lease in held] == [0, 1]
     redis.ask("DEL", "mintage:{pool:p}")
     store.create_pool("p", layout="test")
     assert acquire(store).node == 0
+    assert indexed() == ["1", "1"]
 
 
 def test_the_oldest_of_a_range_is_found_among_many_older_ones(store: Store) -> None:
@@ -438,7 +532,11 @@ def namespaces(draw: st.DrawFn) -> NamespaceRecord:
         made = rules.create_namespace("n", "", start=start, maximum=maximum, stride=stride, offset=stride // 2)
     except MintError:
         made = rules.create_namespace("n", "", start=0, stride=stride, offset=stride - 1)
-    return rules.raise_floor(made, draw(WHOLE))
+    serial = draw(st.integers(0, 2**40))
+    made = replace(made, serial=serial, serial_before=draw(st.integers(0, serial)))
+    floor = draw(WHOLE)
+    # What another wrote may have a floor above the last integer, as a reservation heeds.
+    return draw(st.sampled_from([rules.raise_floor(made, floor), replace(made, floor=floor)]))
 
 
 @given(
