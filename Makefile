@@ -5,6 +5,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/pip --quiet --disable-pip-version-check
 STAMPS := $(VENV)/stamps
+PYTEST := $(BIN)/python -m pytest --numprocesses=$(or $(JOBS),2) --dist=worksteal # make test JOBS=0: one after the other
+
+unexport PYTHONDONTWRITEBYTECODE # or every process that tests start would compile the package anew
 
 RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name 'Cargo.toml')
 LOOM := RUSTFLAGS="--cfg loom" cargo test --locked --quiet --release --target-dir target/loom -p mintage-core --test loom
@@ -26,7 +29,7 @@ test: rust-tests python-tests ## Set up everything and run all tests
 
 test-quick: build $(STAMPS)/tests ## What says most in three minutes, without servers: for whoever changes a line
 	PROPTEST_CASES=32 cargo test --locked --quiet -p mintage-core -p mintage-wire
-	$(BIN)/python -m pytest --hypothesis-profile=quick -m "not servers" tests/unit tests/contract tests/integration
+	$(PYTEST) --hypothesis-profile=quick -m "not servers" tests/unit tests/contract tests/integration
 
 rust-tests: toolchain
 	cargo test --locked --quiet --workspace --exclude mintage-py
@@ -34,7 +37,7 @@ rust-tests: toolchain
 	spec/model/check.sh
 
 python-tests: build $(STAMPS)/tests servers
-	$(BIN)/python -m pytest
+	$(PYTEST)
 
 .PHONY: servers
 servers:

@@ -75,7 +75,7 @@ class PostgreSQL(Daemon):
         """What the server answers its administrator, one row a line, ``|`` between the columns."""
         where = [f"--host={HOST}", f"--port={self.port}", "--username=postgres", f"--dbname={database}"]
         how = ["--no-psqlrc", "--quiet", "--tuples-only", "--no-align", "--set=ON_ERROR_STOP=1", "--file=-"]
-        return self.run("psql", *where, *how, text=statements, env={"PGPASSWORD": PASSWORD})
+        return self.run("psql", *where, *how, text=statements, env={"PGPASSWORD": PASSWORD, "PGSSLMODE": "disable"})
 
 
 class Standby(Follower, PostgreSQL):

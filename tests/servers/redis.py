@@ -272,7 +272,7 @@ class RedisCluster(Group):
         self.until(self.is_up, "the cluster serves")
 
     def is_up(self) -> bool:
-        return super().is_up() and all(member.agrees() for member in self.members)
+        return all(member.pid and member.agrees() for member in self.members)
 
     def reset(self) -> None:
         for member in self.members:

@@ -328,12 +328,6 @@ def extend_and_keep_the_token(record: NodeRecord | None, lease: Lease, **options
     return replace(kept_extend(record, lease, **options), token=lease.token)
 
 
-def extend_on_whatever_server(record: NodeRecord | None, lease: Lease, **options: Any) -> NodeRecord:
-    return kept_extend(
-        record, lease, **(options | ({"identity": record.identity, "changes": record.changes} if record else {}))
-    )
-
-
 def release_without_a_token(record: NodeRecord | None, lease: Lease, *, used_until_ms: int) -> NodeRecord:
     if record is None:
         return kept_release(record, lease, used_until_ms=used_until_ms)
@@ -407,7 +401,6 @@ def reserve_what_was_reserved(namespace: NamespaceRecord, count: int) -> tuple[N
     [
         (LeaseMachine, "extend", extend_without_a_token),
         (CopyMachine, "extend", extend_and_keep_the_token),
-        (LeaseMachine, "extend", extend_on_whatever_server),
         (LeaseMachine, "release", release_without_a_token),
         (LeaseMachine, "release", release_below_the_floor),
         (LeaseMachine, "grant", grant_from_the_beginning),
@@ -424,6 +417,7 @@ def reserve_what_was_reserved(namespace: NamespaceRecord, count: int) -> tuple[N
     ],
     ids=lambda value: getattr(value, "__name__", None),
 )
+@pytest.mark.timeout(900)  # the search takes what chance has it take, and machines are slow
 def test_a_broken_rule_is_found_out(
     monkeypatch: pytest.MonkeyPatch,
     machine: type[RuleBasedStateMachine],
@@ -431,7 +425,7 @@ def test_a_broken_rule_is_found_out(
     broken: Callable[..., object],
 ) -> None:
     monkeypatch.setattr(rules, name, broken)
-    # Found is enough, and always by the same steps.
+    # Found is enough.
     search = settings(
         max_examples=5_000, stateful_step_count=80, phases=[Phase.generate], database=None, derandomize=True
     )

@@ -280,23 +280,23 @@ def broken_memory(patch: pytest.MonkeyPatch) -> None:
 
 # With seeds that show it soon.
 BROKEN = [
-    pytest.param(broken_fence, 1, {}, id="fence"),
+    pytest.param(broken_fence, 4, {}, id="fence"),
     pytest.param(broken_token, 1, {"regions": "sn"}, id="token"),
     pytest.param(broken_token, 1, {"regions": "ulid"}, id="token of a ulid's node"),
     pytest.param(broken_fence, 1, {"regions": "objectid"}, id="fence of an objectid's process"),
     *[
-        pytest.param(broken_token, 1, {"regions": region.name}, id=f"token of a node of {region.name}")
+        pytest.param(broken_token, 4, {"regions": region.name}, id=f"token of a node of {region.name}")
         for region in LEASED
     ],
     pytest.param(broken_memory, 1, {"regions": "sn"}, id="memory"),
     pytest.param(broken_memory, 1, {"regions": "ulid"}, id="memory of who mints a ulid"),
-    pytest.param(broken_older_token, 1, {"regions": "sn"}, id="older token"),
+    pytest.param(broken_older_token, 6, {"regions": "sn"}, id="older token"),
     pytest.param(broken_draw, 1, {"regions": "sn"}, id="draw"),
-    pytest.param(broken_rebirth, 2, {"regions": "sn"}, id="rebirth"),
+    pytest.param(broken_rebirth, 8, {"regions": "sn"}, id="rebirth"),
     pytest.param(broken_durability, 1, {}, id="durability"),
-    pytest.param(broken_quarantine, 2, {"regions": "sn"}, id="quarantine"),
+    pytest.param(broken_quarantine, 1, {"regions": "sn"}, id="quarantine"),
     pytest.param(broken_continuity, 1, {"regions": "snowflake"}, id="continuity"),
-    pytest.param(broken_count, 2, {"regions": "sn"}, id="count"),
+    pytest.param(broken_count, 6, {"regions": "sn"}, id="count"),
     pytest.param(broken_note, 4, {"regions": "sn"}, id="note"),
     pytest.param(broken_floor, 8, {"regions": "snowflake"}, id="floor"),
     pytest.param(broken_release, 1, {"regions": "sn"}, id="release"),

@@ -13,12 +13,13 @@ if TYPE_CHECKING:
 
 COUNT = 200
 STORE = os.environ["STORE"]
+MAX_WAIT_MS = 60_000  # a slow machine is no reason to fail
 LEASED: list[Any] = [
-    sno.Generator(store=STORE, span_ms=2000),
-    snowflake.Generator(store=STORE, span_ms=2000),
-    locality.Generator(store=STORE, span_ms=2000, counter=0),
+    sno.Generator(store=STORE, span_ms=2000, max_wait_ms=MAX_WAIT_MS),
+    snowflake.Generator(store=STORE, span_ms=2000, max_wait_ms=MAX_WAIT_MS),
+    locality.Generator(store=STORE, span_ms=2000, max_wait_ms=MAX_WAIT_MS, counter=0),
 ]
-INTEGERS = Sequence("orders", STORE, step=100)
+INTEGERS = Sequence("orders", STORE, step=100, max_wait_ms=MAX_WAIT_MS)
 
 
 def mint() -> dict[str, list[int]]:
