@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pkgutil import resolve_name
 from typing import Any, Literal
 
-from benchmarks.timing import Measure, Side, calls, iterates, side_by_side
+from benchmarks.timing import CALLS, Measure, Side, calls, iterates, side_by_side
 
 Unit = Literal["ns", "µs", "ms", "k/s", "M/s", "MB", "%"]
 
@@ -52,15 +52,15 @@ def at_least(limit: float) -> Bar:
     return Bar("ratio", "≥", limit)
 
 
-def new(generator: Callable[[], Any]) -> Side:
-    return Side(lambda: calls(generator().new))
+def new(generator: Callable[[], Any], repeats: int = CALLS) -> Side:
+    return Side(lambda: calls(generator().new), repeats)
 
 
 def each(generator: Callable[[], Iterator[object]]) -> Side:
     return Side(lambda: iterates(generator()))
 
 
-def call(name: str, *arguments: object, repeats: int = 50_000) -> Side:
+def call(name: str, *arguments: object, repeats: int = CALLS) -> Side:
     """A peer's function by its `module:name`."""
     return Side(lambda: calls(resolve_name(name), *arguments), repeats)
 
