@@ -16,7 +16,6 @@ import errno
 import hashlib
 import os
 import socket
-import sqlite3
 import stat
 import sys
 import warnings
@@ -69,7 +68,6 @@ _TRIES: Final = 4096
 #: What gets better by waiting, and says nothing about a directory.
 _PASSING: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS, errno.ENOLCK, errno.EINTR})
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
-_DENIED: Final = frozenset({sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH})
 _ADVICE: Final = "set MINTAGE_HOME to a directory that can be written, or MINTAGE_STORE to a store"
 
 
@@ -203,12 +201,13 @@ def _make_file(directory: Path) -> None:
 def is_writable() -> bool:
     """Whether the registry's file can be made and opened for writing, which no waiting changes.
 
-    One that is held by others, full, broken or of a newer mintage is: what is wrong with it, its first verb says.
+    One that others hold or make, full, broken or of a newer mintage is: what is wrong with it, its first verb says.
 
     :raises StoreError: ``store.unavailable``: this process has no file descriptors or memory left to find out.
     :raises ConfigError: ``config.home``.
     """
     from mintage.store import open_store
+    from mintage.store.sqlite import DENIED
 
     try:
         prepare()
@@ -221,7 +220,7 @@ def is_writable() -> bool:
         if error.code == "store.unavailable" and isinstance(error.__cause__, OSError):
             raise
         denied = isinstance(error.__cause__, (OSError, KeyError))
-        if getattr(error.__cause__, "sqlite_errorcode", 0) & 0xFF in _DENIED:
+        if error.code == "store.refused" and getattr(error.__cause__, "sqlite_errorcode", 0) & 0xFF in DENIED:
             # SQLite says the same where there are no descriptors left, or no room for another file.
             _check_room()
             denied = True

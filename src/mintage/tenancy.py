@@ -6,7 +6,8 @@ mints under from :meth:`Tenancy.window` alone: the serial number of the grant an
 
 from __future__ import annotations
 
-from contextlib import suppress
+import time
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from mintage._core import epoch
@@ -17,7 +18,7 @@ from mintage.lease import MAX_INTEGER, Lease
 from mintage.store import new_token
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from typing import TypeAlias
 
     from mintage.store import Store
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Tenancy"]
 
+#: Seconds after which an answer says nothing of the clock that was read before.
+LATE_S: Final = 1.0
 #: A generator that runs ahead of its clock asks for this much more of a window at once.
 WORTH_MS: Final = 100
 
@@ -130,16 +133,34 @@ class Tenancy(Task):
         return (self._lease.until_ms - self.now_ms() - self._span_ms * 2 / 3) / 1000
 
     def plan(self) -> Callable[[], Callable[[], None]]:
-        lease, now_ms = self._lease, self.now_ms()
+        lease, now_ms, asked_s = self._lease, self.now_ms(), time.monotonic()
         if lease is None:
-            return lambda: self._acquire(now_ms)
+            return lambda: self._acquire(now_ms, asked_s)
         is_fresh = not self._next_token
         token = self._next_token = self._next_token or new_token()
-        return lambda: self._extend(lease, now_ms, token, is_fresh=is_fresh)
+        return lambda: self._extend(lease, now_ms, asked_s, token, is_fresh=is_fresh)
 
-    def _extend(self, lease: Lease, now_ms: int, token: str, *, is_fresh: bool) -> Callable[[], None]:
+    @contextmanager
+    def _in_time(self, asked_s: float) -> Iterator[None]:
+        """Blames no clock for what may be a store that took long to answer, or a process that was paused meanwhile.
+
+        :raises StoreError: ``store.unavailable``, in place of ``lease.clock``.
+        """
         try:
-            answer = self.store.extend(lease, now_ms=now_ms, next_token=token)
+            yield
+        except LeaseError as error:
+            taken_s = time.monotonic() - asked_s
+            if error.code != "lease.clock" or taken_s < LATE_S:
+                raise
+            raise StoreError(
+                f"{self.store.url}: the answer took {taken_s * 1000:.0f} ms, too long to compare clocks",
+                code="store.unavailable",
+            ) from error
+
+    def _extend(self, lease: Lease, now_ms: int, asked_s: float, token: str, *, is_fresh: bool) -> Callable[[], None]:
+        try:
+            with self._in_time(asked_s):
+                answer = self.store.extend(lease, now_ms=now_ms, next_token=token)
         except MintError as error:
             if not is_fresh or error.code == "store.unavailable":
                 # What came of it, or of the one before, is not known: the next try proposes the same token.
@@ -154,19 +175,20 @@ class Tenancy(Task):
         extended = self._checked(answer, lease, token)
         return lambda: self._hold(extended)
 
-    def _acquire(self, now_ms: int) -> Callable[[], None]:
+    def _acquire(self, now_ms: int, asked_s: float) -> Callable[[], None]:
         choices = self._nodes()
         for at, nodes in enumerate(choices):
             try:
-                lease = self.store.acquire(
-                    self._pool,
-                    nodes=nodes,
-                    layout=self._layout,
-                    holder=self._holder(),
-                    now_ms=now_ms,
-                    span_ms=self._span_ms,
-                    never_used=self.never_used,
-                )
+                with self._in_time(asked_s):
+                    lease = self.store.acquire(
+                        self._pool,
+                        nodes=nodes,
+                        layout=self._layout,
+                        holder=self._holder(),
+                        now_ms=now_ms,
+                        span_ms=self._span_ms,
+                        never_used=self.never_used,
+                    )
             except LeaseError as error:
                 if error.code != "lease.none_free" or at + 1 == len(choices):
                     raise

@@ -368,3 +368,25 @@ def test_a_file_that_was_made_anew_is_another_one_even_in_the_same_place(store: 
     for file in path.parent.glob("ids.db*"):
         os.truncate(file, 0)
     assert (made() != before, path.stat().st_ino) == (True, inode)
+
+
+@pytest.mark.parametrize(("times", "is_opened"), [(2, True), (3, False)])
+@pytest.mark.parametrize("code", [sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY_CANTINIT])
+def test_a_file_that_is_closed_for_a_moment_is_tried_three_times(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch, code: int, times: int, *, is_opened: bool
+) -> None:
+    denied = [sqlite3.OperationalError("denied") for _ in range(times)]
+    for error in denied:
+        error.sqlite_errorcode = code
+    connect = sqlite3.connect
+
+    def denying(*args: Any, **options: Any) -> sqlite3.Connection:
+        if denied:
+            raise denied.pop()
+        return connect(*args, **options)
+
+    monkeypatch.setattr(sqlite3, "connect", denying)
+    if is_opened:
+        assert store.reserve("n", 1).last == 1
+    else:
+        assert code_of(lambda: store.reserve("n", 1)) == "store.refused"

@@ -639,6 +639,35 @@ def test_of_generators_that_are_gone_nothing_is_kept(inline: keeper.Keeper) -> N
     assert not inline._owners
 
 
+@pytest.mark.parametrize("verb", ["acquire", "extend"])
+@pytest.mark.parametrize(("taken_s", "outcome"), [(0.9, "lease.clock"), (6.0, "an ID")])
+def test_a_clock_is_compared_with_the_stores_by_answers_that_came_in_time(
+    inline: keeper.Keeper, monkeypatch: pytest.MonkeyPatch, verb: str, taken_s: float, outcome: str
+) -> None:
+    now_s, clock = 1000.0, ManualClock(NOW_MS * MS)
+    monkeypatch.setattr("mintage.tenancy.time.monotonic", lambda: now_s)
+
+    def paused(answer: Callable[[], Lease]) -> Lease:
+        nonlocal now_s
+        now_s += taken_s
+        store.faults.clear()
+        clock.advance(6_000 * MS)
+        return answer()
+
+    store = Faulty(clock)
+    generator = snowflake.Generator(store=store, clock=clock, span_ms=10_000, max_wait_ms=30_000)
+    if verb == "extend":
+        generator.new()
+        clock.advance(10_000 * MS)
+    store.faults[verb] = paused
+    if outcome == "an ID":
+        assert generator.new()
+    else:
+        with pytest.raises(LeaseError) as caught:
+            generator.new()
+        assert caught.value.code == outcome
+
+
 def test_a_clock_that_fails_is_its_own_generators_fault(any_keeper: keeper.Keeper) -> None:
     is_broken = False
 

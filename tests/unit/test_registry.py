@@ -25,6 +25,7 @@ from mintage import leasing, locality, registry, sno, snowflake
 from mintage._core import start_epoch
 from mintage.errors import ConfigError, GenerationError, LeaseError, MintError, StoreError, UniquenessWarning
 from mintage.registry import LockedNode
+from mintage.store import open_store
 from mintage.store.memory import MemoryStore
 from mintage.tenancy import Tenancy
 
@@ -264,6 +265,29 @@ def test_what_cannot_be_written_is_held_by_a_lock(kind: str, shared: Path, monke
         return registry.is_writable()
 
     assert in_child(other_user) is False
+
+
+@as_root
+def test_who_may_write_all_but_a_file_that_another_is_making_beside_it_waits_and_takes_no_lock(
+    shared: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shared.chmod(0o777)
+    monkeypatch.setenv("MINTAGE_HOME", str(shared))
+    snowflake.Generator().new()
+    (shared / "registry.db").chmod(0o666)
+
+    def other_user() -> Any:
+        os.setgroups([])
+        os.setgid(54321)
+        os.setuid(54321)
+        with open_store(registry.url()) as store, pytest.raises(StoreError) as caught:
+            store.now_ms()
+        return registry.is_writable(), caught.value.code, str(caught.value)
+
+    (shared / "registry.db-shm").touch(0o600)
+    is_writable, refusal, message = in_child(other_user)
+    assert (is_writable, refusal) == (True, "store.unavailable")
+    assert f"{shared}/registry.db-shm is of another user" in message
 
 
 def test_numbers_that_were_asked_for_are_leased_or_refused(nowhere: Path) -> None:

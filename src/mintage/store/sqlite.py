@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 __all__ = ["SqliteStore"]
 
 SQL: Final = statements("sqlite")
+DENIED: Final = frozenset({sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH})
+"""What SQLite says where it may not open a file, or not write it."""
+ATTEMPTS: Final = 3
+"""How often a file is opened that may be closed for a moment only."""
 
 
 class SqliteStore(Ledger):
@@ -60,8 +64,7 @@ class SqliteStore(Ledger):
         # belief that it holds them, and both may write at once. So no connection outlives its verb.
         with quiet():
             try:
-                with closing(self._connect()) as connection:
-                    connection.execute("BEGIN IMMEDIATE")
+                with closing(self._open()) as connection:
                     try:
                         yield Records(self.url, connection, _identity(connection, self.path))
                     except BaseException:
@@ -71,6 +74,20 @@ class SqliteStore(Ledger):
             except sqlite3.Error as error:
                 raise self._translate(error) from error
 
+    def _open(self) -> sqlite3.Connection:
+        """A connection with a transaction.
+
+        SQLite makes two files beside the store's for the user alone, and opens them to the others in its next step: who
+        comes in between is denied what it has a moment later.
+        """
+        for _ in range(ATTEMPTS - 1):
+            try:
+                return self._connect()
+            except sqlite3.OperationalError as error:
+                if getattr(error, "sqlite_errorcode", 0) & 0xFF not in DENIED:
+                    raise
+        return self._connect()
+
     def _connect(self) -> sqlite3.Connection:
         _check_names(self.url, self.path)
         connection = sqlite3.connect(self.path, timeout=self._timeout_ms / 1000, isolation_level=None)
@@ -78,6 +95,7 @@ class SqliteStore(Ledger):
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = FULL")
             _migrate(connection, self.path)
+            connection.execute("BEGIN IMMEDIATE")
         except BaseException:
             connection.close()
             raise
@@ -92,6 +110,11 @@ class SqliteStore(Ledger):
             )
         if code in {sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_SCHEMA}:
             return ConflictError()
+        if code in DENIED and (closed := _closed_beside(self.path)):
+            return StoreError(
+                f"{self.url}: {error}: {closed} is of another user, who makes it now or for nobody else: try again",
+                code="store.unavailable",
+            )
         match code:
             case sqlite3.SQLITE_ERROR:
                 hint = "its tables are not those that this mintage makes: take another file"
@@ -188,6 +211,12 @@ def _check_names(url: StoreUrl, path: Path) -> None:
             "here: mount the directory that it is in",
             code="store.refused",
         )
+
+
+def _closed_beside(path: Path) -> Path | None:
+    """One of the files that SQLite makes beside the store's, if it is there and may not be written."""
+    beside = [path.with_name(path.name + ending) for ending in ("-wal", "-shm")]
+    return next((file for file in beside if file.exists() and not os.access(file, os.R_OK | os.W_OK)), None)
 
 
 def _is_mounted(path: str) -> bool:
