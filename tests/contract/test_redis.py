@@ -514,6 +514,7 @@ def test_what_is_no_time_or_count_in_a_lease_is_refused(store: Store, redis: Red
     redis.ask("HSET", "mintage:{pool:p}", f"{0:014}", json.dumps(kept | {field: value}))
     error = refusal(lambda: store.extend(held, now_ms=store.now_ms(), next_token=new_token()))
     assert error.code == "store.refused"
+    assert "mintage:{pool:p}" in str(error)
     assert f"damaged: {field} is no whole number" in str(error)
 
 

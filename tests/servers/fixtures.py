@@ -73,20 +73,10 @@ class Servers:
         return server
 
 
-MEMORY = Path("/dev/shm")
-ROOM = 4 << 30
-"""Bytes that the data of all servers fits in many times over."""
-
-
-def fast_disk() -> Path | None:
-    """A file system in memory, if it has room: servers die here, machines do not, so nobody need wait for disks."""
-    return MEMORY if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ROOM else None
-
-
 @pytest.fixture(scope="session")
 def servers() -> Iterator[Servers]:
     # A short path, for sockets; and one that the accounts of servers can enter, unlike pytest's own.
-    directory = Path(tempfile.mkdtemp(prefix="mintage-", dir=fast_disk()))
+    directory = Path(tempfile.mkdtemp(prefix="mintage-"))
     directory.chmod(0o755)
     with ExitStack() as stack:
         stack.callback(shutil.rmtree, directory, ignore_errors=True)

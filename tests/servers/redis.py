@@ -100,6 +100,10 @@ class Replicated(Redis):
         return int(facts.get("slave_repl_offset", facts["master_repl_offset"]))
 
 
+TAKEOVER_S = 200
+"""Sentinel keeps still for half a minute whenever a slow machine leaves a gap in its time."""
+
+
 class Sentinel(Redis):
     """One ``redis-sentinel``, which alone decides."""
 
@@ -218,7 +222,11 @@ class RedisSentinel(Group):
         self._wait_for(replica)
 
     def _wait_for(self, master: Replicated) -> None:
-        self.until(lambda: self.master is master and self.sentinel.is_calm(), "the replica is Sentinel's master")
+        self.until(
+            lambda: self.master is master and self.sentinel.is_calm(),
+            "the replica is Sentinel's master",
+            seconds=TAKEOVER_S,
+        )
         master.follow(None)
 
     def _mend(self) -> bool:

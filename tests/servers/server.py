@@ -347,13 +347,13 @@ class Group(Server):
     def is_up(self) -> bool:
         return all(member.is_up() for member in self.members)
 
-    def until(self, condition: Callable[[], bool], what: str) -> None:
+    def until(self, condition: Callable[[], bool], what: str, *, seconds: float = START_S) -> None:
         """Wait until the condition holds.
 
-        :raises ServerError: when it does not in time, with what all members logged.
+        :raises ServerError: when it does not within ``seconds``, with what all members logged.
         """
         try:
-            until(condition, what)
+            until(condition, what, seconds=seconds)
         except ServerError as error:
             raise ServerError("\n".join([str(error), *(member.logged() for member in self.members)])) from None
 

@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 
 class Serving(Daemon):
-    """The service, on both interfaces; ``settings`` are those of the command line, such as ``max_wait_ms=500``."""
+    """The service, on both interfaces; ``settings`` are those of the command line, such as ``max_wait_ms=500``.
+
+    Unless told otherwise it waits for its store as long as it has to: a slow machine is no reason to fail.
+    """
 
     name = "mintage"
     programs = ()
@@ -27,7 +30,7 @@ class Serving(Daemon):
     def __init__(self, directory: Path, store: str, **settings: object) -> None:
         super().__init__(directory)
         self.store = store
-        self.settings = settings
+        self.settings = {"max_wait_ms": 60_000, **settings}
         self.environment: dict[str, str] = {}
         """Further variables."""
 

@@ -34,7 +34,9 @@ checks.negative_data_rejection.enabled = false
 def test_no_request_that_schemathesis_makes_up_breaks_the_promises_of_the_document(tmp_path: Path) -> None:
     key = new_key()
     (tmp_path / "schemathesis.toml").write_text(CONFIGURATION, encoding="utf-8")
-    with running(tmp_path / "service", "--auto-create", toml=key_toml("all", key, {"*": ["admin"]})) as service:
+    # Much of what is made up can never be had, however long it is waited for.
+    options = "--auto-create", "--max-wait-ms", "100"
+    with running(tmp_path / "service", *options, toml=key_toml("all", key, {"*": ["admin"]})) as service:
         command = [
             *(str(PROGRAM), "--config-file", "schemathesis.toml", "run", f"{service.url}/openapi.json", "--no-color"),
             *("--phases", "examples,coverage,fuzzing", "--generation-deterministic", "--max-examples", "15"),

@@ -96,7 +96,7 @@ def test_every_request_that_was_read_is_answered_and_next_to_nothing_is_skipped(
     # one may be missing: whatever was read and not answered would have cost an integer that nobody has.
     # No INCRBY: an integer is skipped where one segment has too few for a row.
     kinds = [INCR, INCR, INCR, ALLOC, ALLOC, ALLOC, NEXT, NEXT]
-    with serve(tmp_path, url, GRACE_S, workers=workers, min_step=STEP, max_step=STEP) as service:
+    with serve(tmp_path, url, LONG_S, workers=workers, min_step=STEP, max_step=STEP) as service:
         with service.load(kinds=kinds, reconnects=False) as load:
             load.wait_for_more(5000)
             stop(service)
@@ -140,7 +140,7 @@ def test_a_request_that_was_begun_may_be_finished(patient: Serving) -> None:
 
 
 def test_a_request_that_waits_for_the_store_is_answered(mariadb: MariaDB, tmp_path: Path) -> None:
-    with Proxy(mariadb) as proxy, serve(tmp_path, proxy.url, LONG_S) as service:
+    with Proxy(mariadb) as proxy, serve(tmp_path, proxy.url, LONG_S, max_wait_ms=1000) as service:
         with service.redis() as redis, service.http() as http:
             redis.redis("INCR", "orders")
             assert http.http("/healthz", method="GET").status == 200
