@@ -378,7 +378,7 @@ def test_a_file_that_is_closed_for_a_moment_is_tried_three_times(
     denied = [sqlite3.OperationalError("denied") for _ in range(times)]
     for error in denied:
         error.sqlite_errorcode = code
-    connect = sqlite3.connect
+    connect: Callable[..., sqlite3.Connection] = sqlite3.connect
 
     def denying(*args: Any, **options: Any) -> sqlite3.Connection:
         if denied:
