@@ -65,7 +65,7 @@ bench: build $(STAMPS)/benchmarks ## Measure beside the peers, write a record, r
 	@benchmarks/install.sh
 	$(BIN)/python -m benchmarks
 
-deep: build $(STAMPS)/tests $(STAMPS)/deep servers ## The long proofs: a billion IDs, a million faults, crowds of processes, fuzzing, an hour of the service, many more cases
+deep: build $(STAMPS)/tests $(STAMPS)/deep servers ## The long proofs: a billion IDs, a million faults, crowds of processes, fuzzing, an hour of the service, stalls, many more cases
 	$(BIN)/python -m benchmarks.deep_threads
 	$(BIN)/python -m tests.integration.faults.clones
 	$(BIN)/python -m tests.simulator --ids 100000000 --faults 1000000 --batch 400 --jobs 2
@@ -76,6 +76,7 @@ deep: build $(STAMPS)/tests $(STAMPS)/deep servers ## The long proofs: a billion
 	$(BIN)/python tests/deep/fuzz.py --seconds 60
 	$(BIN)/python -m pytest tests/deep/randomness.py
 	$(BIN)/python -m tests.deep.soak
+	$(BIN)/python -m tests.deep.stalls $(PYTEST) tests/service tests/stress tests/contract tests/integration
 	PROPTEST_CASES=100000 cargo test --locked --quiet --release -p mintage-core
 	$(BIN)/python -m pytest --hypothesis-profile=deep tests/stateful tests/unit
 
