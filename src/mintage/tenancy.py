@@ -153,7 +153,7 @@ class Tenancy(Task):
             if error.code != "lease.clock" or taken_s < LATE_S:
                 raise
             raise StoreError(
-                f"{self.store.url}: the answer took {taken_s * 1000:.0f} ms, too long to tell a wait from this: {error}",
+                f"{self.store.url}: the answer took {taken_s * 1000:.0f} ms, and so this may be a wait: {error}",
                 code="store.unavailable",
             ) from error
 
