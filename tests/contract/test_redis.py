@@ -518,6 +518,16 @@ def test_what_is_no_time_or_count_in_a_lease_is_refused(store: Store, redis: Red
     assert f"damaged: {field} is no whole number" in str(error)
 
 
+def test_whole_numbers_of_pools_and_leases_are_kept_as_texts_which_no_json_cuts(store: Store, redis: Redis) -> None:
+    store.create_pool("p", layout="test")
+    held = acquire(store)
+    for name in ("pool", f"{held.node:014}"):
+        record = json.loads(redis.ask("HGET", "mintage:{pool:p}", name))
+        whole = {field: value for field, value in record.items() if field.endswith("_ms") or field == "changes"}
+        assert whole
+        assert all(type(value) is str and value.isdecimal() for value in whole.values())
+
+
 # --- arithmetic ---------------------------------------------------------------------------------------------------
 
 EDGES = [0, 1, 999_999, 1_000_000, 2**31 - 1, 2**53 - 2, 2**53, 2**53 + 2, 10**18, 2**63 - 2**31, MAX_INTEGER]
