@@ -109,8 +109,9 @@ def at_once(calls: list[Callable[[], object]]) -> list[Any]:
 
 @contextmanager
 def stores(url: str, count: int) -> Iterator[list[Store]]:
+    """Many, which wait for each other as long as it takes."""
     with ExitStack() as stack:
-        yield [stack.enter_context(open_store(url)) for _ in range(count)]
+        yield [stack.enter_context(open_store(f"{url}?timeout_ms=60000")) for _ in range(count)]
 
 
 # --- first writers and locks ----------------------------------------------------------------------------------------

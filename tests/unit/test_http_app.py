@@ -79,7 +79,8 @@ class Asked:
 
 @contextmanager
 def serving(*options: str, store: MemoryStore | None = None) -> Iterator[Asked]:
-    asked = Asked(Settings.load(options), store or MemoryStore())
+    # A slow machine is no reason to fail.
+    asked = Asked(Settings.load(("--max-wait-ms", "60000", *options)), store or MemoryStore())
     try:
         yield asked
     finally:
