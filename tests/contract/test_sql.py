@@ -260,8 +260,8 @@ def test_a_lock_that_is_not_free_in_time_is_unavailable(server: Server) -> None:
             transaction.get(PoolRecord, "p")
             refusal(lambda: other.reserve("n", 1), "store.unavailable")
             refusal(lambda: acquire(other, nodes=range(2)), "store.unavailable")
-        assert other.reserve("n", 1).first == 2
-        assert acquire(other, nodes=range(2)).node == 1
+        assert holder.reserve("n", 1).first == 2
+        assert acquire(holder, nodes=range(2)).node == 1
 
 
 def test_more_threads_than_connections_take_turns(store: Database) -> None:
