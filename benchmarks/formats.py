@@ -14,7 +14,10 @@ from benchmarks.timing import Loop, Side, calls, side_by_side
 SLOW = 5_000
 """Calls of a loop of a peer that takes a microsecond or more."""
 BLOCK = 65_536
-BURSTS = "Bursts of 5,000 from the beginning of a millisecond, which has 10,000 ticks: no call waits for the clock."
+BURST = 5_000
+BURSTS = (
+    f"Bursts of {BURST:,} from the beginning of a millisecond, which has 10,000 ticks: no call waits for the clock."
+)
 AFTER = "Like the others, it counts on from a tick's random bits: a key drawn for each generator makes these."
 
 
@@ -97,7 +100,7 @@ FORMATS: tuple[Row, ...] = (
         Row(
             f"uuid.Generator(version={number}).new()",
             f"uuid_utils.uuid{number}()",
-            side_by_side(new(partial(_version, number), 5_000), call(f"uuid_utils:uuid{number}", repeats=5_000)),
+            side_by_side(new(partial(_version, number), BURST), call(f"uuid_utils:uuid{number}", repeats=BURST)),
             at_most(1.0),
             note=BURSTS,
         )

@@ -34,7 +34,10 @@ def control_group() -> Iterator[Path]:
     if root is None:
         raise SystemExit("stalls: no control groups of version 2 are mounted")
     group = root / f"mintage-stalls-{os.getpid()}"
-    group.mkdir()
+    try:
+        group.mkdir()
+    except OSError as error:
+        raise SystemExit(f"stalls: no control group can be made: {error}") from error
     try:
         yield group
     finally:
@@ -59,6 +62,8 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=random.randrange(2**32), help="of the moments and lengths")
     parser.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND")
     arguments = parser.parse_args()
+    if not arguments.command:
+        parser.error("which command?")
     chance, stalled_s = random.Random(arguments.seed), 0.0
     with control_group() as group:
         entering = ["sh", "-c", 'echo $$ > "$0" && exec "$@"', str(group / "cgroup.procs")]

@@ -3,7 +3,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 bin=$PWD/.venv/bin
-place=.cache/lua
+place=$PWD/.cache/lua
 rm -rf $place
 mkdir -p $place
 cp -r src $place/src

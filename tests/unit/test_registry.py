@@ -71,6 +71,13 @@ def code(call: Callable[[], object]) -> str:
     return caught.value.code
 
 
+def become_another_user() -> None:
+    """In a child: one who is in no group of the test's."""
+    os.setgroups([])
+    os.setgid(54321)
+    os.setuid(54321)
+
+
 def locked_node(pool: str, numbers: range = range(896, 1024)) -> LockedNode:
     return LockedNode(pool, lambda: numbers)
 
@@ -259,9 +266,7 @@ def test_what_cannot_be_written_is_held_by_a_lock(kind: str, shared: Path, monke
         (home / "registry.db").chmod(0o666)
 
     def other_user() -> bool:
-        os.setgroups([])
-        os.setgid(54321)
-        os.setuid(54321)
+        become_another_user()
         return registry.is_writable()
 
     assert in_child(other_user) is False
@@ -277,9 +282,7 @@ def test_who_may_write_all_but_a_file_that_another_is_making_beside_it_waits_and
     (shared / "registry.db").chmod(0o666)
 
     def other_user() -> Any:
-        os.setgroups([])
-        os.setgid(54321)
-        os.setuid(54321)
+        become_another_user()
         with open_store(registry.url()) as store, pytest.raises(StoreError) as caught:
             store.now_ms()
         return registry.is_writable(), caught.value.code, str(caught.value)
