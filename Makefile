@@ -84,7 +84,7 @@ mutants: build $(STAMPS)/tests $(STAMPS)/mutants ## Break the code a line at a t
 	PROPTEST_CASES=32 .cache/bin/cargo-mutants mutants --output .cache || case $$? in 2 | 3) ;; *) exit 1 ;; esac # some were missed, or took too long
 	$(BIN)/mutmut run
 	$(BIN)/mutmut results
-	tests/mutants/lua.sh
+	tests/mutants/lines.sh
 
 docs: build $(STAMPS)/docs $(STAMPS)/tests ## Build the documentation into docs/_build/html
 	$(BIN)/sphinx-build --quiet -W --keep-going -n docs docs/_build/html

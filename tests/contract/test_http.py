@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mintage import AsyncClient, Client, Sequence, locality, open_store, sno, snowflake
-from mintage.errors import LeaseError, MintError, RequestError, StoreError
+from mintage.errors import LeaseError, RequestError, StoreError
 from mintage.lease import Segment
 from mintage.store import new_token
+from tests.outcomes import code_of
 from tests.servers import Proxy
 from tests.servers.server import HOST, free_port, until
 from tests.service.running import certificate, key_toml, locked
@@ -58,12 +59,6 @@ def patient(service: Serving) -> str:
 def acquire(store: Store) -> Lease:
     now_ms = store.now_ms()
     return store.acquire("p", nodes=range(4), layout="test", holder="me", now_ms=now_ms, span_ms=SPAN_MS)
-
-
-def code_of(call: Callable[[], object]) -> str:
-    with pytest.raises(MintError) as caught:
-        call()
-    return caught.value.code
 
 
 def window_ms(store: Store) -> int:

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mintage.errors import ConfigError, LeaseError, MintError, StoreError
+from mintage.errors import ConfigError, LeaseError, StoreError
 from mintage.store import new_token, open_store
 from mintage.store.sqlite import SqliteStore
 from tests.contract.clients import NAMESPACE, POOL, overlaps
+from tests.outcomes import code_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -45,12 +46,6 @@ def opened(path: Path, options: str = "") -> SqliteStore:
     store = open_store(f"sqlite:///{path}{options}")
     assert isinstance(store, SqliteStore)
     return store
-
-
-def code_of(call: Callable[[], object]) -> str:
-    with pytest.raises(MintError) as caught:
-        call()
-    return caught.value.code
 
 
 def acquire(store: SqliteStore, **options: Any) -> Lease:

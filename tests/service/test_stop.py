@@ -142,7 +142,7 @@ def test_a_request_that_was_begun_may_be_finished(patient: Serving) -> None:
 
 
 def test_a_request_that_waits_for_the_store_is_answered(mariadb: MariaDB, tmp_path: Path) -> None:
-    with Proxy(mariadb) as proxy, serve(tmp_path, proxy.url, LONG_S, max_wait_ms=1000) as service:
+    with Proxy(mariadb) as proxy, serve(tmp_path, proxy.url, LONG_S, max_wait_ms=5000) as service:
         with service.redis() as redis, service.http() as http:
             redis.redis("INCR", "orders")
             assert http.http("/healthz", method="GET").status == 200

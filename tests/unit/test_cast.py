@@ -19,17 +19,12 @@ from hypothesis import strategies as st
 import mintage
 from mintage import cast, derive, ksuid, locality, nanoid, objectid, sandflake, sno, text, typeid, ulid, xid
 from mintage import uuid as mintage_uuid
-from mintage.errors import MintError, ParseError
+from mintage.errors import ParseError
 from mintage.testing import freeze
+from tests.outcomes import refusal
 
 SIXTEEN = (uuid.UUID, ulid.ID, locality.ID, sandflake.ID, mintage_uuid.ID)
 TWELVE = (xid.ID, objectid.ID)
-
-
-def refused(call: Any, *args: Any, **kwargs: Any) -> MintError:
-    with pytest.raises(MintError) as caught:
-        call(*args, **kwargs)
-    return caught.value
 
 
 # --- cast ------------------------------------------------------------------------------------------------------------
@@ -68,7 +63,7 @@ def test_an_objectid_is_pymongos_and_back() -> None:
     one = objectid.new()
     theirs = cast(one, bson.ObjectId)
     assert (str(theirs), cast(theirs, objectid.ID), cast(theirs, bytes)) == (str(one), one, bytes(one))
-    assert refused(cast, ulid.new(), bson.ObjectId).code == "parse.length"
+    assert refusal(cast, ulid.new(), bson.ObjectId).code == "parse.length"
 
 
 def test_a_sno_has_its_own_form_as_a_uuid() -> None:
@@ -81,7 +76,7 @@ def test_a_typeid_is_cast_to_what_it_is_of_and_nothing_to_a_typeid() -> None:
     one = ulid.new()
     assert cast(typeid.ID("user", one), ulid.ID) == one
     assert cast(typeid.ID("user", one), uuid.UUID).bytes == bytes(one)
-    error = refused(cast, one, typeid.ID)
+    error = refusal(cast, one, typeid.ID)
     assert (error.code, "needs a prefix" in str(error)) == ("argument.type", True)
 
 
@@ -108,7 +103,7 @@ def test_an_id_of_its_own_class_is_itself() -> None:
     ],
 )
 def test_where_there_is_no_cast_the_error_says_why(id: Any, to: Any, code: str, why: str) -> None:
-    error = refused(cast, id, to)
+    error = refusal(cast, id, to)
     assert (error.code, why in str(error)) == (code, True), str(error)
 
 
@@ -153,10 +148,10 @@ def test_langsmith_sdk_2249_what_is_derived_of_an_id_without_a_time_is_the_same_
 
 
 def test_what_nothing_is_derived_from_is_refused() -> None:
-    assert refused(derive, ulid.new(), "").code == "field.format"
-    assert refused(derive, ulid.new(), 5).code == "argument.type"
-    assert refused(derive, None, "key").code == "argument.type"
-    assert refused(derive, -1, "key").code == "field.range"
+    assert refusal(derive, ulid.new(), "").code == "field.format"
+    assert refusal(derive, ulid.new(), 5).code == "argument.type"
+    assert refusal(derive, None, "key").code == "argument.type"
+    assert refusal(derive, -1, "key").code == "field.range"
 
 
 # --- text ------------------------------------------------------------------------------------------------------------
@@ -172,7 +167,7 @@ def test_an_int_is_read_back_from_its_text_of_any_width(base: str, number: int, 
         assert len(padded) == width
         assert text.decode(padded, base) == number
     else:
-        assert refused(text.encode, number, base, width=width).code == "field.range"
+        assert refusal(text.encode, number, base, width=width).code == "field.range"
 
 
 @pytest.mark.parametrize("base", text.BASES)
@@ -212,7 +207,7 @@ def test_an_id_has_its_own_text_in_its_own_base() -> None:
     ],
 )
 def test_digits_are_read_strictly(wrong: str, base: str, position: int) -> None:
-    error = refused(text.decode, wrong, base)
+    error = refusal(text.decode, wrong, base)
     assert isinstance(error, ParseError)
     assert (error.code, error.position) == ("parse.character", position)
 
@@ -221,8 +216,8 @@ def test_numbers_that_are_too_large_for_their_bytes_are_refused() -> None:
     assert text.decode_bytes("ff", "hex", 1) == text.decode_bytes("FF", "hex", 1) == b"\xff"
     for wrong, base in (("zz", "base36"), ("zz", "base62"), ("80", "base32")):
         assert text.decode_bytes(text.encode(b"\xff", base), base, 1) == b"\xff"
-        assert refused(text.decode_bytes, wrong, base, 1).code == "parse.character"
-    assert refused(text.decode_bytes, "__", "base64url", 1).code == "parse.character"
+        assert refusal(text.decode_bytes, wrong, base, 1).code == "parse.character"
+    assert refusal(text.decode_bytes, "__", "base64url", 1).code == "parse.character"
 
 
 def test_wrong_arguments_of_text_are_refused() -> None:
@@ -242,7 +237,7 @@ def test_wrong_arguments_of_text_are_refused() -> None:
         (lambda: text.decode_bytes("5", "hex", 0), "field.range"),
         (lambda: text.decode_bytes("5", "hex", 1 << 40), "field.range"),
     ):
-        assert refused(call).code == code
+        assert refusal(call).code == code
 
 
 # --- importing -------------------------------------------------------------------------------------------------------

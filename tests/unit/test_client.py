@@ -23,6 +23,7 @@ from mintage.errors import CATALOGUE, ConfigError, LeaseError, MintError, Reques
 from mintage.lease import Lease, Segment
 from mintage.store.calls import Answer, Call, Lost, Outcome, Service
 from mintage.store.url import StoreUrl
+from tests.outcomes import code_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -87,12 +88,6 @@ def client_of(*outcomes: Outcome, url: str = URL) -> tuple[Client, Scripted]:
     client: Any = Client(url)
     client._sender = Scripted(url, *outcomes)
     return client, client._sender
-
-
-def code_of(call: Callable[[], object]) -> str:
-    with pytest.raises(MintError) as caught:
-        call()
-    return caught.value.code
 
 
 SEGMENT: dict[str, object] = {

@@ -54,6 +54,7 @@ from mintage.lease import (
     retire,
     revoke,
 )
+from tests.outcomes import code_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -76,12 +77,6 @@ def node(until_ms: int, number: int = 0) -> NodeRecord:
 
 def granted(record: NodeRecord | None = None, *, pool: PoolRecord = POOL, now_ms: int = NOW) -> NodeRecord:
     return grant(pool, record, 0, token="new", holder="you", now_ms=now_ms, span_ms=SPAN)
-
-
-def code_of(call: Callable[[], object]) -> str:
-    with pytest.raises(MintError) as caught:
-        call()
-    return caught.value.code
 
 
 # --- what comes in --------------------------------------------------------------------------------------------------

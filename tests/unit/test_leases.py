@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-import mintage
 from mintage import keeper, locality, sno, snowflake
 from mintage._core.formats import read_pool_layout
 from mintage.errors import ConfigError, GenerationError, LeaseError, StoreError
 from mintage.schemes import NAMES, SCHEMES
 from mintage.store.memory import MemoryStore
 from mintage.testing import ManualClock
+from tests.outcomes import code_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -85,12 +85,6 @@ def time_ms(scheme: str, minted: Any) -> int:
     return int(minted.timestamp_ns // MS if scheme == "sno" else minted.timestamp_ms)
 
 
-def code(run: Any) -> str:
-    with pytest.raises(mintage.errors.MintError) as caught:
-        run()
-    return caught.value.code
-
-
 def test_two_generators_of_one_store_have_two_node_numbers(store: MemoryStore, clock: ManualClock, scheme: str) -> None:
     make = GENERATORS[scheme]
     ids = {make(store=store, clock=clock).new() for _ in range(1)} | {
@@ -136,7 +130,7 @@ def test_a_paused_generator_whose_number_went_to_another_raises_lease_lost(
     with pytest.raises(LeaseError, match=r'make a new generator, or .* with on_lease_lost="move"$') as caught:
         paused.new()
     assert caught.value.code == "lease.lost"
-    assert code(paused.new) == "lease.lost"
+    assert code_of(paused.new) == "lease.lost"
 
 
 @pytest.mark.usefixtures("inline")
@@ -167,7 +161,7 @@ def test_a_revoked_lease_serves_to_the_end_of_its_window(store: MemoryStore, clo
     clock.advance(9 * SECOND)
     generator.new()
     clock.advance(2 * SECOND)
-    assert code(generator.new) == "lease.lost"
+    assert code_of(generator.new) == "lease.lost"
 
 
 @pytest.mark.usefixtures("inline")
@@ -180,7 +174,7 @@ def test_a_closed_generator_gives_its_number_back_from_what_it_used(
     (record,) = store.list_leases()
     assert record.token is None
     assert minted < record.until_ms <= minted + unit_ms(scheme)
-    assert code(generator.new) == "generator.closed"
+    assert code_of(generator.new) == "generator.closed"
 
 
 @pytest.mark.usefixtures("inline")
@@ -210,20 +204,21 @@ def test_shards_divide_a_partitions_sequence_numbers(store: MemoryStore, clock: 
     assert {minted.partition for minted in ids} == {5}
     assert sorted(minted.sequence for minted in ids) == [0, 16_384, 32_768, 49_152]
     assert {generator.capacity for generator in generators} == {16_384}
-    assert code(lambda: sno.Generator(5, shards=4, store=store, clock=clock, max_wait_ms=0).new()) == "lease.none_free"
+    fifth = sno.Generator(5, shards=4, store=store, clock=clock, max_wait_ms=0)
+    assert code_of(fifth.new) == "lease.none_free"
 
 
 @pytest.mark.parametrize("shards", [0, 3, 16_384, -1])
 def test_shards_are_a_power_of_two(shards: int) -> None:
-    assert code(lambda: sno.Generator(shards=shards, store="memory:")) in {"config.bounds", "field.range"}
+    assert code_of(lambda: sno.Generator(shards=shards, store="memory:")) in {"config.bounds", "field.range"}
 
 
 def test_shards_and_bounds_exclude_each_other() -> None:
-    assert code(lambda: sno.Generator(shards=2, sequence_max=100, store="memory:")) == "config.bounds"
+    assert code_of(lambda: sno.Generator(shards=2, sequence_max=100, store="memory:")) == "config.bounds"
 
 
 def test_a_node_number_and_nodes_exclude_each_other() -> None:
-    assert code(lambda: snowflake.Generator(1, nodes=range(5), store="memory:")) == "config.node"
+    assert code_of(lambda: snowflake.Generator(1, nodes=range(5), store="memory:")) == "config.node"
 
 
 @pytest.mark.usefixtures("inline")
@@ -243,7 +238,7 @@ def test_a_number_that_came_free_is_none_that_was_never_used(store: MemoryStore,
         usual.new()
     clock.advance(SECOND)
     exclusive = sno.Generator(store=store, clock=clock, nodes=range(1), never_used=True, max_wait_ms=0)
-    assert code(exclusive.new) == "lease.none_free"
+    assert code_of(exclusive.new) == "lease.none_free"
 
 
 @pytest.mark.usefixtures("inline")
@@ -251,7 +246,7 @@ def test_a_store_that_the_environment_names_knows_of_earlier_holders_too(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("MINTAGE_STORE", f"sqlite:///{tmp_path}/store.db")
-    assert code(lambda: sno.Generator().new_at(NOW_MS * MS)) == "lease.history"
+    assert code_of(lambda: sno.Generator().new_at(NOW_MS * MS)) == "lease.history"
     assert sno.Generator(never_used=True).new_at(NOW_MS * MS).timestamp_ns == NOW_MS * MS
 
 
@@ -262,7 +257,7 @@ def test_what_was_ported_is_never_minted_again(store: MemoryStore, clock: Manual
     ported = [porting.new_at(now - 4 * MS), porting.new_at(now - 10**6 * MS)]
     for time in (now, now + 4 * MS, now + 10**6 * MS):
         # From its lease on, times are those of new().
-        assert code(lambda: porting.new_at(time)) == "lease.history"  # noqa: B023
+        assert code_of(lambda: porting.new_at(time)) == "lease.history"  # noqa: B023
     porting.close()
     (record,) = store.list_leases()
     assert record.token is None
@@ -276,7 +271,7 @@ def test_what_was_ported_and_what_is_minted_never_meet(store: MemoryStore, clock
     generator.new_at(clock.now_ns - 4 * MS)
     clock.advance(-4 * MS)
     minted = generator.new()
-    assert code(lambda: generator.new_at(minted.timestamp_ns)) == "lease.history"
+    assert code_of(lambda: generator.new_at(minted.timestamp_ns)) == "lease.history"
 
 
 @pytest.mark.usefixtures("inline")
@@ -287,7 +282,7 @@ def test_a_generator_ahead_of_its_clock_stops_at_the_end_of_its_window(store: Me
         store=store, layout=layout, clock=frozen, on_exhausted="advance", span_ms=1_000, max_wait_ms=0
     )
     minted = list(generator.batch(1_000))
-    assert code(generator.new) == "sequence.exhausted"
+    assert code_of(generator.new) == "sequence.exhausted"
     (record,) = store.list_leases()
     assert max(layout.parse(one).timestamp_ms for one in minted) == record.until_ms - 1
 
@@ -318,7 +313,7 @@ def test_a_generator_ahead_of_its_clock_that_lost_its_lease_does_not_spin(
     (record,) = store.list_leases()
     store.revoke(record.pool, record.node)
     if on_lease_lost == "raise":
-        assert code(generator.new) == "lease.lost"
+        assert code_of(generator.new) == "lease.lost"
     else:
         assert layout.parse(generator.new()).node != record.node
 

@@ -6,26 +6,20 @@ import copy
 import pickle
 import uuid
 from itertools import pairwise
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mintage import ksuid, locality, sno, snowflake, ulid, xid
-from mintage.errors import MintError, ParseError
+from mintage.errors import ParseError
 from mintage.opaque import Opaque
+from tests.outcomes import refusal
 
 KEY, OLD = bytes(range(16)), bytes(range(16, 32))
 SIZES = {8: (12, 14), 10: (15, 17), 16: (23, 27)}
 
 each_base = pytest.mark.parametrize("base", ["base58", "base32"])
-
-
-def refused(call: Any, *args: Any, **kwargs: Any) -> MintError:
-    with pytest.raises(MintError) as caught:
-        call(*args, **kwargs)
-    return caught.value
 
 
 @each_base
@@ -55,7 +49,7 @@ def test_every_text_of_the_width_is_some_id_or_too_large_a_number() -> None:
     shown = list(opaque.hide(7))
     shown[-1] = "2" if shown[-1] != "2" else "3"
     assert opaque.reveal("".join(shown), int) != 7
-    assert refused(opaque.reveal, "1" + "z" * 11, int).code == "parse.character"
+    assert refusal(opaque.reveal, "1" + "z" * 11, int).code == "parse.character"
 
 
 def test_toolkit_mcp_server_39_what_is_shown_of_ids_in_order_is_in_none() -> None:
@@ -78,14 +72,14 @@ def test_each_scheme_is_read_back_as_its_class(base: str) -> None:
 def test_an_id_of_another_size_is_refused() -> None:
     opaque = Opaque(KEY)
     for other in (ksuid.new(), xid.new(), b""):
-        assert refused(opaque.hide, other).code == "parse.length"
+        assert refusal(opaque.hide, other).code == "parse.length"
     for number in (-1, 1 << 64):
-        assert refused(opaque.hide, number).code == "field.range"
+        assert refusal(opaque.hide, number).code == "field.range"
     for wrong in ("text", None, 1.0):
-        assert refused(opaque.hide, wrong).code == "argument.type"
-    assert refused(opaque.reveal, opaque.hide(5), ulid.ID).code == "parse.length"
-    assert refused(opaque.reveal, 5, int).code == "argument.type"
-    assert refused(opaque.reveal, "1" * 13, int).code == "parse.length"
+        assert refusal(opaque.hide, wrong).code == "argument.type"
+    assert refusal(opaque.reveal, opaque.hide(5), ulid.ID).code == "parse.length"
+    assert refusal(opaque.reveal, 5, int).code == "argument.type"
+    assert refusal(opaque.reveal, "1" * 13, int).code == "parse.length"
 
 
 def test_after_a_rotation_what_was_shown_before_is_still_read() -> None:
@@ -94,7 +88,7 @@ def test_after_a_rotation_what_was_shown_before_is_still_read() -> None:
     one = ulid.new()
     assert new.reveal(old.hide(one), ulid.ID) == new.reveal(new.hide(one), ulid.ID) == one
     assert new.hide(one)[0] != old.hide(one)[0]
-    error = refused(old.reveal, new.hide(one), ulid.ID)
+    error = refusal(old.reveal, new.hide(one), ulid.ID)
     assert isinstance(error, ParseError)
     assert (error.code, error.position) == ("parse.character", 0)
     assert new.key_id == 2
@@ -102,22 +96,22 @@ def test_after_a_rotation_what_was_shown_before_is_still_read() -> None:
 
 def test_keys_and_their_numbers_are_checked() -> None:
     for key in (b"", bytes(15), bytes(32)):
-        assert refused(Opaque, key).code == "parse.length"
-    assert refused(Opaque, "0123456789abcdef").code == "argument.type"
-    assert refused(Opaque, KEY, key_id="1").code == "argument.type"
+        assert refusal(Opaque, key).code == "parse.length"
+    assert refusal(Opaque, "0123456789abcdef").code == "argument.type"
+    assert refusal(Opaque, KEY, key_id="1").code == "argument.type"
     for base, count in (("base58", 58), ("base32", 32)):
         assert Opaque(KEY, base=base, key_id=count - 1).hide(5)
         for wrong in (-1, count):
-            assert refused(Opaque, KEY, base=base, key_id=wrong).code == "field.range"
-    assert refused(Opaque, KEY, previous={0: OLD}).code == "config.policy"
-    assert refused(Opaque, KEY, base="base64").code == "config.policy"
+            assert refusal(Opaque, KEY, base=base, key_id=wrong).code == "field.range"
+    assert refusal(Opaque, KEY, previous={0: OLD}).code == "config.policy"
+    assert refusal(Opaque, KEY, base="base64").code == "config.policy"
 
 
 def test_a_key_is_in_no_repr_no_error_and_no_pickle() -> None:
     opaque = Opaque(KEY, key_id=3, previous={1: OLD})
     said = [repr(opaque), str(opaque), f"{opaque}"]
     wrong = (lambda: Opaque(KEY[:9]), lambda: opaque.hide("x"), lambda: opaque.reveal("x", int))
-    said += [str(refused(call)) for call in wrong]
+    said += [str(refusal(call)) for call in wrong]
     for text in said:
         assert not any(shown in text for shown in (KEY.hex(), OLD.hex(), repr(KEY)[2:20], repr(OLD)[2:20], "\\x"))
     for copied in (pickle.dumps, copy.copy, copy.deepcopy):
@@ -140,6 +134,6 @@ def test_a_wrong_character_is_named_by_its_position(base: str) -> None:
     text = opaque.hide(ulid.new())
     for at in (1, 5, len(text) - 1):
         for wrong in ("!", "é", "\ud800"):
-            error = refused(opaque.reveal, text[:at] + wrong + text[at + 1 :], ulid.ID)
+            error = refusal(opaque.reveal, text[:at] + wrong + text[at + 1 :], ulid.ID)
             assert isinstance(error, ParseError)
             assert (error.code, error.position) == ("parse.character", at)

@@ -28,6 +28,7 @@ from mintage.registry import LockedNode
 from mintage.store import open_store
 from mintage.store.memory import MemoryStore
 from mintage.tenancy import Tenancy
+from tests.outcomes import code_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -63,12 +64,6 @@ def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def pool() -> str:
     """A name that no other process of this machine locks."""
     return f"test-{uuid.uuid4().hex}"
-
-
-def code(call: Callable[[], object]) -> str:
-    with pytest.raises(MintError) as caught:
-        call()
-    return caught.value.code
 
 
 def become_another_user() -> None:
@@ -125,7 +120,7 @@ def test_a_registry_that_is_busy_is_waited_for_and_then_named(place: Path, monke
         warnings.simplefilter("error", UniquenessWarning)
         assert registry.is_writable()
         generator = snowflake.Generator(max_wait_ms=1)
-        assert code(generator.new) == "store.unavailable"
+        assert code_of(generator.new) == "store.unavailable"
         connection.execute("ROLLBACK")
         monkeypatch.undo()
         assert snowflake.DEFAULT.parse(snowflake.Generator().new()).node in registry.leased(1024)
@@ -163,7 +158,7 @@ def test_a_registry_is_waited_for_longer_than_a_number_that_comes_free() -> None
     away = StoreError("busy", code="store.unavailable")
     assert patient(Trying(away, away)).window(0)[1] == 0
     full = Trying(*(LeaseError("all held", code="lease.none_free", retry_after_ms=1) for _ in range(9)))
-    assert code(lambda: patient(full).window(0)) == "lease.none_free"
+    assert code_of(lambda: patient(full).window(0)) == "lease.none_free"
     assert len(full.errors) == 8
 
 
@@ -171,7 +166,7 @@ def test_a_registry_of_a_newer_mintage_is_an_error(place: Path) -> None:
     place.mkdir()
     with closing(sqlite3.connect(place / "registry.db")) as connection:
         connection.execute("PRAGMA user_version = 999")
-    assert code(sno.Generator().new) == "store.schema"
+    assert code_of(sno.Generator().new) == "store.schema"
 
 
 def test_a_registry_that_is_broken_is_an_error_that_says_so(place: Path) -> None:
@@ -215,7 +210,7 @@ def test_a_directory_with_no_room_for_another_file_is_no_reason_for_a_lock(
         return opened(path, flags, *mode)
 
     monkeypatch.setattr(os, "open", full)
-    assert code(registry.is_writable) == "store.unavailable"
+    assert code_of(registry.is_writable) == "store.unavailable"
 
 
 def test_what_a_user_makes_is_closed_to_others_whatever_the_umask(place: Path, tmp_path: Path) -> None:
@@ -307,7 +302,7 @@ def test_numbers_that_were_asked_for_are_leased_or_refused(nowhere: Path) -> Non
 
 def test_a_layout_with_few_node_numbers_has_none_for_locks(nowhere: Path) -> None:
     few = snowflake.Layout("time:41 node:2 sequence:20", epoch_ms=0)
-    assert code(snowflake.Generator(layout=few).new) == "store.refused"
+    assert code_of(snowflake.Generator(layout=few).new) == "store.refused"
     assert registry.leased(4) == range(4)
     assert (registry.leased(8), registry.locked(8)) == (range(7), range(7, 8))
 
@@ -332,7 +327,7 @@ def test_a_number_with_a_lease_and_one_with_a_lock_never_meet(place: Path, pool:
     holders = [snowflake.Generator(layout=tiny, pool=pool) for _ in range(7)]
     leased = {tiny.parse(each.new()).node for each in holders}
     assert leased == set(range(7))
-    assert code(snowflake.Generator(layout=tiny, pool=pool, max_wait_ms=0).new) == "lease.none_free"
+    assert code_of(snowflake.Generator(layout=tiny, pool=pool, max_wait_ms=0).new) == "lease.none_free"
     place.rename(place.with_name("moved"))
     place.write_text("")
     with pytest.warns(UniquenessWarning, match="node 7 is held by a lock"):
@@ -344,7 +339,7 @@ def test_the_registry_under_its_own_url_leases_as_it_does_by_default(place: Path
     store = leasing.registry_store()
     holders = [snowflake.Generator(layout=tiny, store=store) for _ in range(7)]
     assert {tiny.parse(each.new()).node for each in holders} == set(range(7))
-    assert code(snowflake.Generator(layout=tiny, store=registry.url(), max_wait_ms=0).new) == "lease.none_free"
+    assert code_of(snowflake.Generator(layout=tiny, store=registry.url(), max_wait_ms=0).new) == "lease.none_free"
 
 
 def test_locality_keeps_its_process_id_and_has_fragments_for_locks(pool: str) -> None:
@@ -375,7 +370,7 @@ def test_a_generator_without_a_registry_mints_under_a_locked_number(make: Any, n
 def test_a_number_is_free_again_when_its_holder_lets_go(pool: str) -> None:
     first, second = locked_node(pool, range(3, 4)), locked_node(pool, range(3, 4))
     assert node_of(first) == 3
-    assert code(lambda: second.window(0)) == "lease.none_free"
+    assert code_of(lambda: second.window(0)) == "lease.none_free"
     first.release(0)
     assert node_of(second) == 3
     second.abandon(0)
@@ -471,7 +466,7 @@ def test_either_kind_of_lock_is_enough(missing: str, pool: str, monkeypatch: pyt
     numbers = range(2)
     first, second = locked_node(pool, numbers), locked_node(pool, numbers)
     assert {node_of(first), node_of(second)} == {0, 1}
-    assert code(lambda: locked_node(pool, numbers).window(0)) == "lease.none_free"
+    assert code_of(lambda: locked_node(pool, numbers).window(0)) == "lease.none_free"
 
 
 def test_a_python_without_fcntl_holds_a_number_by_its_socket(pool: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -482,7 +477,7 @@ def test_a_python_without_fcntl_holds_a_number_by_its_socket(pool: str, monkeypa
 
 def test_a_number_held_in_one_place_is_let_go_in_the_others(pool: str) -> None:
     elsewhere = registry._flocked(Path("/tmp"), f"{pool}-5")
-    assert code(lambda: locked_node(pool, range(5, 6)).window(0)) == "lease.none_free"
+    assert code_of(lambda: locked_node(pool, range(5, 6)).window(0)) == "lease.none_free"
     os.close(elsewhere)
     assert node_of(locked_node(pool, range(5, 6))) == 5
 

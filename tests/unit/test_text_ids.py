@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from mintage import clones, cuid, cuid2, nanoid
-from mintage.errors import ConfigError, FieldError, GenerationError, MintError, ParseError
+from mintage.errors import ConfigError, FieldError, GenerationError, ParseError
 from mintage.testing import ManualClock
+from tests.outcomes import refusal
 from tests.unit.test_fork import Child
 
 VECTORS = {
@@ -25,12 +26,6 @@ NOW_NS = 1_700_000_000_123_456_789
 MS = 1_000_000
 
 each = pytest.mark.parametrize("scheme", FORMATS, ids=lambda scheme: scheme.__name__.split(".")[-1])
-
-
-def refused(call: Any, *args: Any, **kwargs: Any) -> MintError:
-    with pytest.raises(MintError) as caught:
-        call(*args, **kwargs)
-    return caught.value
 
 
 # --- all of them -----------------------------------------------------------------------------------------------------
@@ -49,7 +44,7 @@ def test_ids_minted_one_by_one_in_batches_and_into_buffers_are_all_different(sch
         assert {type(one) for one in ids} == {str}
         assert {len(one) for one in ids} == {size}
     for call in (generator.new, lambda: next(generator), lambda: generator.batch(1), lambda: generator.fill(buffer)):
-        assert refused(call).code == "generator.closed"
+        assert refusal(call).code == "generator.closed"
     generator.close()
     assert generator.batch(0) == []
 
@@ -107,11 +102,11 @@ def test_a_restored_copy_mints_on_from_where_nothing_is_known(scheme: Any) -> No
 def test_wrong_counts_and_buffers_are_refused(scheme: Any) -> None:
     generator, size = scheme.Generator(), FORMATS[scheme]
     for wrong in (-1, 1 << 31):
-        assert refused(generator.batch, wrong).code == "field.range"
-    assert refused(generator.batch, "1").code == "argument.type"
-    assert refused(generator.fill, "text").code == "argument.type"
+        assert refusal(generator.batch, wrong).code == "field.range"
+    assert refusal(generator.batch, "1").code == "argument.type"
+    assert refusal(generator.fill, "text").code == "argument.type"
     for buffer in (bytes(size), bytearray(size + 1)):
-        assert refused(generator.fill, buffer).code == "config.buffer"
+        assert refusal(generator.fill, buffer).code == "config.buffer"
 
 
 # --- nanoid ----------------------------------------------------------------------------------------------------------
@@ -143,7 +138,7 @@ def test_no_character_is_likelier_than_another(count: int) -> None:
 
 
 def test_a_buffer_takes_ascii_alone() -> None:
-    assert refused(nanoid.Generator(4, "äöü").fill, bytearray(8)).code == "config.buffer"
+    assert refusal(nanoid.Generator(4, "äöü").fill, bytearray(8)).code == "config.buffer"
     numbers = bytearray(70 * 100)
     assert nanoid.Generator(70, "01").fill(numbers) == 100
     assert set(numbers) == set(b"01")
@@ -151,13 +146,13 @@ def test_a_buffer_takes_ascii_alone() -> None:
 
 @pytest.mark.parametrize("size", [0, -1, 1025, 1 << 70])
 def test_sizes_that_the_originals_take_without_a_word_are_refused(size: int) -> None:
-    error = refused(nanoid.Generator, size)
+    error = refusal(nanoid.Generator, size)
     assert (type(error), error.code) == (FieldError, "field.range")
 
 
 @pytest.mark.parametrize("alphabet", ["", "a", "aa", "abca", "ab\ud800", "".join(map(chr, range(257)))])
 def test_alphabets_of_which_no_fair_choice_is_made_are_refused(alphabet: str) -> None:
-    error = refused(nanoid.Generator, alphabet=alphabet)
+    error = refusal(nanoid.Generator, alphabet=alphabet)
     assert (type(error), error.code) == (FieldError, "field.format")
 
 
@@ -171,7 +166,7 @@ def test_arguments_of_other_types_are_refused() -> None:
         lambda: cuid.Generator(clock=5),  # type: ignore[arg-type]
         lambda: cuid.parse(5),  # type: ignore[arg-type]
     ):
-        assert refused(call).code == "argument.type"
+        assert refusal(call).code == "argument.type"
 
 
 # --- cuid ------------------------------------------------------------------------------------------------------------
@@ -216,7 +211,7 @@ def test_a_fingerprint_is_of_process_and_host_and_a_child_has_its_own() -> None:
     assert mine[2:] == theirs[2:]
     assert mine[:2] != theirs[:2]
     for wrong in ("", "abc", "abcde", "ABCD", "ab_d", "äbc"):
-        assert refused(cuid.Generator, fingerprint=wrong).code == "field.format"
+        assert refusal(cuid.Generator, fingerprint=wrong).code == "field.format"
 
 
 def test_node_made_random_blocks_of_half_the_values_and_here_all_occur() -> None:
@@ -229,10 +224,10 @@ def test_node_made_random_blocks_of_half_the_values_and_here_all_occur() -> None
 def test_times_before_1972_have_short_texts_in_the_original_and_are_refused_here() -> None:
     short = [case for case in VECTORS["cuid"]["js"]["generate"] if case.get("length") == 18]
     assert short
-    assert refused(cuid.parse, short[0]["cuid"]).code == "parse.length"
-    assert refused(cuid.Generator(clock=ManualClock(0)).new).code == "clock.range"
+    assert refusal(cuid.parse, short[0]["cuid"]).code == "parse.length"
+    assert refusal(cuid.Generator(clock=ManualClock(0)).new).code == "clock.range"
     for time in (0, 36**7 * MS - 1, 36**9 * MS, -1):
-        assert refused(cuid.Generator().new_at, time).code == "time.range"
+        assert refusal(cuid.Generator().new_at, time).code == "time.range"
 
 
 def test_texts_grow_in_2059_and_bounds_end_there() -> None:
@@ -247,7 +242,7 @@ def test_texts_grow_in_2059_and_bounds_end_there() -> None:
     assert later < cuid.min_at(last * MS), "no bound would hold"
     assert generator.fill(bytearray(26)) == 1
     for bound in (cuid.min_at, cuid.max_at):
-        assert refused(bound, 36**8 * MS).code == "time.range"
+        assert refusal(bound, 36**8 * MS).code == "time.range"
 
 
 def test_bounds_hold_all_ids_of_their_millisecond_and_no_others() -> None:
@@ -265,7 +260,7 @@ def test_what_the_originals_take_for_a_cuid_is_read_strictly(case: dict[str, Any
     if text == "ch72gsb320000udocl363eofy":
         assert cuid.parse(text).fingerprint == "udoc"
     else:
-        assert isinstance(refused(cuid.parse, text), (ParseError, TypeError))
+        assert isinstance(refusal(cuid.parse, text), (ParseError, TypeError))
 
 
 @pytest.mark.parametrize(
@@ -279,7 +274,7 @@ def test_what_the_originals_take_for_a_cuid_is_read_strictly(case: dict[str, Any
     ],
 )
 def test_a_wrong_character_is_named_by_its_position(text: str, position: int) -> None:
-    error = refused(cuid.parse, text)
+    error = refusal(cuid.parse, text)
     assert isinstance(error, ParseError)
     assert (error.code, error.position) == ("parse.character", position)
 
@@ -300,12 +295,12 @@ def test_a_cuid2_is_a_letter_and_base_36_digits(length: int) -> None:
 @pytest.mark.parametrize("length", [-1, 0, 1, 33])
 def test_lengths_of_which_the_original_refuses_the_long_ones_alone_are_refused(length: int) -> None:
     assert VECTORS["cuid"]["cuid2_js"]["too_long"]["error"].endswith("Received: 33")
-    error = refused(cuid2.Generator, length)
+    error = refusal(cuid2.Generator, length)
     assert (type(error), error.code) == (FieldError, "field.range")
 
 
 def test_errors_are_of_the_classes_that_a_caller_acts_on() -> None:
     generator = nanoid.Generator()
     generator.close()
-    assert isinstance(refused(generator.new), GenerationError)
-    assert isinstance(refused(generator.fill, bytes(21)), ConfigError)
+    assert isinstance(refusal(generator.new), GenerationError)
+    assert isinstance(refusal(generator.fill, bytes(21)), ConfigError)

@@ -12,21 +12,19 @@ import unittest
 import uuid as std
 import weakref
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mintage import uuid
-from mintage.errors import GenerationError, LeaseError, MintError, ParseError
+from mintage.errors import GenerationError, LeaseError, ParseError
 from mintage.store.memory import MemoryStore
 from mintage.testing import ManualClock
 from tests.conftest import vectors
+from tests.outcomes import code_of
 from tests.unit.test_fork import Child
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 VECTORS = vectors("uuid")
 RFC = VECTORS["rfc9562"]["vectors"]
@@ -39,12 +37,6 @@ GREGORIAN_NS = 12_219_292_800 * SECOND
 each_version = pytest.mark.parametrize("version", [1, 4, 6, 7])
 each_timed = pytest.mark.parametrize("version", [1, 6, 7])
 each_gregorian = pytest.mark.parametrize("version", [1, 6])
-
-
-def code_of(call: Callable[[], object]) -> str:
-    with pytest.raises(MintError) as refused:
-        call()
-    return refused.value.code
 
 
 # --- the bits of each version ----------------------------------------------------------------------------------------
