@@ -134,6 +134,15 @@ def test_what_took_the_place_of_a_watchs_socket_is_left_alone() -> None:
         assert ours.recv(100) == b"theirs"
 
 
+def test_what_a_process_listens_with_is_closed_at_rest(inline: keeper.Keeper) -> None:
+    ours, theirs = socket.socketpair()
+    with theirs:
+        theirs.setblocking(False)
+        inline.watch._news, inline.watch._inode = ours, os.fstat(ours.fileno()).st_ino
+        inline.rest()
+        assert theirs.recv(1) == b""
+
+
 # -------------------------------------------------------------------------------------------------------- starting over
 
 

@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -25,6 +26,7 @@ from mintage.store import open_store
 from mintage.store.memory import MemoryStore
 from mintage.supply import Supply
 from mintage.testing import ManualClock
+from tests.outcomes import code_of
 from tests.unit.test_fork import Child
 
 if TYPE_CHECKING:
@@ -562,6 +564,29 @@ def test_nothing_is_fetched_for_a_sequence_that_nobody_asked(inline: keeper.Keep
     assert inline.step() > 0
 
 
+def test_a_namespace_that_is_used_up_is_asked_for_integers_once(inline: keeper.Keeper) -> None:
+    asked: list[str] = []
+
+    def none_left(_: Any) -> None:
+        asked.append("reserve")
+        raise GenerationError("none is left", code="sequence.exhausted")
+
+    orders = Sequence("orders", Faulty(reserve=none_left))
+    assert [code_of(orders.next) for _ in range(3)] == ["sequence.exhausted"] * 3
+    assert asked == ["reserve"]
+
+
+@pytest.mark.parametrize(("drawn", "share"), [(min, 0.5), (max, 1.0)])
+def test_processes_that_failed_together_do_not_come_back_together(
+    inline: keeper.Keeper, monkeypatch: pytest.MonkeyPatch, drawn: Callable[..., float], share: float
+) -> None:
+    monkeypatch.setattr("mintage.keeper.time.monotonic", lambda: 1000.0)
+    monkeypatch.setattr("mintage.keeper.random.uniform", lambda *bounds: drawn(bounds))
+    store = Faulty(reserve=raising(StoreError("away", code="store.unavailable")))
+    assert code_of(Sequence("orders", store, max_wait_ms=0).next) == "store.unavailable"
+    assert inline.pause_s(store) == pytest.approx(keeper.FIRST_PAUSE_S * share)
+
+
 def test_the_callers_thread_gets_what_was_raised_in_it_to_end_it(inline: keeper.Keeper) -> None:
     with pytest.raises(KeyboardInterrupt):
         Sequence("orders", Faulty(reserve=raising(KeyboardInterrupt())), step=3).next()
@@ -736,20 +761,6 @@ def test_a_generator_that_cannot_be_given_back_takes_nobody_with_it(any_keeper: 
         with pytest.raises(SystemExit):
             orders.next()
     assert [orders.next() for _ in range(29)] == [*range(1, 30)]
-
-
-def test_a_keeper_that_is_closed_ends_its_thread() -> None:
-    before, mine = keeper.current(), keeper.Keeper()
-    keeper.use(mine)
-    try:
-        assert Sequence("orders", MemoryStore()).next() == 1
-        thread = mine._thread
-        assert thread is not None
-        mine.close()
-        thread.join(60)
-        assert not thread.is_alive()
-    finally:
-        keeper.use(before)
 
 
 def test_a_keeper_that_is_closed_gives_back_what_generators_and_sequences_hold(any_keeper: keeper.Keeper) -> None:
@@ -1040,6 +1051,24 @@ def test_after_each_failure_it_is_left_alone_twice_as_long_up_to_a_second_until_
     assert caplog.messages == [f"mintage: not now ({code}); trying again"] * 2
 
 
+@pytest.mark.parametrize(("error", "is_raised"), [(ValueError(), False), (SystemExit(), False), (SystemExit(), True)])
+def test_a_lease_that_cannot_be_released_is_told_of_and_keeps_no_other_held(
+    caplog: pytest.LogCaptureFixture, *, error: BaseException, is_raised: bool
+) -> None:
+    released: list[int] = []
+    # Without a thread of its own it is its caller's who is to end.
+    mine = keeper.Keeper(inline=is_raised or isinstance(error, Exception))
+    mine.abandoned += [(SimpleNamespace(release=raising(error)), 1), (SimpleNamespace(release=released.append), 2)]
+    if is_raised:
+        with pytest.raises(SystemExit):
+            mine.step()
+    mine.step()
+    assert released == [2]
+    assert [(record.getMessage(), record.exc_info and record.exc_info[1]) for record in caplog.records] == [
+        ("mintage: a lease could not be released", error)
+    ] * (not is_raised)
+
+
 def test_a_task_that_fails_where_none_may_does_not_end_the_thread(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -1070,6 +1099,29 @@ def test_a_task_that_fails_where_none_may_does_not_end_the_thread(
     assert [(record.getMessage(), record.exc_info and record.exc_info[0]) for record in caplog.records] == [
         ("mintage: the keeper failed, and goes on", SystemExit)
     ]
+
+
+def test_a_keeper_that_is_closed_ends_its_thread() -> None:
+    asked = threading.Event()
+
+    class Idle(Eager):
+        def due_s(self) -> float:
+            # The thread has the condition until it sleeps.
+            asked.set()
+            return 3600.0
+
+        def holds(self) -> bool:
+            return False
+
+    mine, task = keeper.Keeper(), Idle("idle", [])
+    mine.add(task)
+    mine.wake()
+    thread = mine._thread
+    assert thread is not None
+    assert asked.wait(BOUND)
+    mine.close()
+    thread.join(BOUND)
+    assert not thread.is_alive()
 
 
 def test_nothing_is_done_before_it_is_due(inline: keeper.Keeper, monkeypatch: pytest.MonkeyPatch) -> None:

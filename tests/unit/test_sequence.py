@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -81,11 +82,11 @@ def test_integers_reserved_in_a_row_are_in_a_row(store: MemoryStore) -> None:
 
 
 def test_a_stride_is_kept(store: MemoryStore) -> None:
-    store.create_namespace("odd", stride=2, offset=1)
-    with Sequence("odd", store, step=5) as odd:
-        assert [odd.next() for _ in range(7)] == [1, 3, 5, 7, 9, 11, 13]
-        assert odd.batch(3) == [range(15, 21, 2)]
-        assert odd.reserve(50).step == 2
+    store.create_namespace("thirds", stride=3, offset=2)
+    with Sequence("thirds", store, step=5) as thirds:
+        assert [thirds.next() for _ in range(7)] == [2, 5, 8, 11, 14, 17, 20]
+        assert thirds.batch(3) == [range(23, 32, 3)]
+        assert thirds.reserve(50).step == 3
 
 
 def test_a_namespace_at_its_maximum_is_exhausted_and_never_wraps(store: MemoryStore) -> None:
@@ -123,6 +124,29 @@ def test_a_closed_sequence_gives_its_unused_tail_back(store: MemoryStore) -> Non
     with pytest.raises(GenerationError) as caught:
         orders.next()
     assert caught.value.code == "generator.closed"
+
+
+@pytest.mark.parametrize("fails", ["reserve", "give_back"])
+def test_a_sequence_closes_whether_or_not_its_tail_can_be_given_back(
+    store: MemoryStore, monkeypatch: pytest.MonkeyPatch, fails: str
+) -> None:
+    asked: list[str] = []
+
+    def fail(*_: object) -> None:
+        asked.append(fails)
+        raise StoreError("the store is away", code="store.unavailable")
+
+    now_s = time.monotonic()
+    monkeypatch.setattr(time, "monotonic", lambda: now_s)
+    orders = Sequence("orders", store, step=10, max_wait_ms=0)
+    orders.next()
+    monkeypatch.setattr(store, fails, fail)
+    if fails == "reserve":
+        # The pause after it lasts until the sequence closes.
+        keeper.current().step()
+        monkeypatch.setattr(store, "give_back", fail)
+    orders.close()
+    assert asked == [fails]
 
 
 def test_a_tail_after_which_others_reserved_is_not_given_back(store: MemoryStore) -> None:
@@ -332,6 +356,19 @@ def test_the_rate_is_that_of_the_segment_that_was_used_up(store: MemoryStore, mo
     assert max(offered) == offered[-1] == 200, "at 200 a second, for a second"
 
 
+def test_what_a_floor_cut_short_is_no_measure_of_the_rate(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mintage.supply.time.monotonic", lambda: 1000.0)
+    store.create_namespace("orders", start=0)
+    pool = Offered()
+    supply = Supply(store, "orders", pool, min_step=10, max_step=1000, target_ms=1000)
+    for want, floor in ((100, 0), (1, 1), (1, 51)):
+        store.raise_floor("orders", floor)
+        supply.ask(want, lambda: None)
+        keeper.current().step()
+        supply.advanced()
+    assert pool.sizes == [100, 99, 100, 49, 100, 100]
+
+
 @given(floor=st.integers(0, 3000), first=st.integers(0, 2000), count=st.integers(1, 200), stride=st.integers(1, 50))
 def test_what_is_above_a_floor_is_all_that_is_not_below_it(floor: int, first: int, count: int, stride: int) -> None:
     left = [each for each in range(first, first + count * stride, stride) if each >= floor]
@@ -360,15 +397,18 @@ class Offered:
 
     def __init__(self) -> None:
         self.sizes: list[int] = []
+        self._parts: list[tuple[int, int, int]] = []
 
-    def offer(self, _first: int, count: int, _stride: int) -> None:
+    def offer(self, first: int, count: int, stride: int) -> None:
         self.sizes.append(count)
+        self._parts.append((first, count, stride))
 
     def has_next(self) -> bool:
         return False
 
     def drain(self) -> list[tuple[int, int, int]]:
-        return []
+        parts, self._parts = self._parts, []
+        return parts
 
 
 class Slow(MemoryStore):
