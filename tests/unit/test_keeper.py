@@ -21,6 +21,7 @@ from mintage import Sequence, keeper, snowflake
 from mintage._core import start_epoch
 from mintage._core.sequence import Pool
 from mintage.errors import ConfigError, GenerationError, LeaseError, MintError, StoreError
+from mintage.lease import LATEST_MS
 from mintage.signs import Verdict
 from mintage.store import open_store
 from mintage.store.memory import MemoryStore
@@ -134,6 +135,12 @@ SEGMENTS: dict[str, Callable[..., Any]] = {
     "an end between": changing(stride=2, last=4),
     "too many": changing(last=10**6),
     "another namespace": changing(namespace="others"),
+    "a float as the floor": changing(floor=1.0),
+    "a floor below 0": changing(floor=-1),
+    "a floor above 2^63": changing(floor=2**63),
+    "text as the serial": changing(serial="1"),
+    "a serial below 0": changing(serial=-1),
+    "a serial above all times": changing(serial=LATEST_MS + 1),
 }
 LEASES: dict[str, Callable[..., Any]] = {
     "a float": changing(node=1.5),

@@ -251,6 +251,35 @@ def test_a_store_that_gives_less_at_a_time_is_asked_for_half_and_no_more_after_t
     assert asked == [least]
 
 
+def test_a_store_that_gives_nothing_is_asked_for_one_at_last(
+    store: MemoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+
+    def none(_: str, count: int) -> None:
+        asked.append(count)
+        raise FieldError("none at all", code="field.range")
+
+    monkeypatch.setattr(store, "reserve", none)
+    supply, _ = supplied(store)
+    supply.ask(1, lambda: None)
+    keeper.current().step()
+    assert asked == [10, 5, 2, 1]
+    assert isinstance(supply.refusal(), FieldError)
+
+
+def test_another_life_begins_with_nothing_and_with_the_smallest_step(store: MemoryStore) -> None:
+    supply, pool = supplied(store)
+    supply.ask(50, lambda: None)
+    keeper.current().step()
+    assert (pool.level()[1], supply.holds()) == (50, True)
+    supply.start_over()
+    assert (pool.level()[1], supply.holds()) == (0, False)
+    supply.ask(1, lambda: None)
+    keeper.current().step()
+    assert pool.level()[1] == 10
+
+
 def test_who_asks_a_sequence_that_is_closed_meanwhile_is_told(store: MemoryStore) -> None:
     supply, _ = supplied(store)
     told: list[str] = []
