@@ -21,7 +21,7 @@ from mintage import Sequence, keeper, snowflake
 from mintage._core import start_epoch
 from mintage._core.sequence import Pool
 from mintage.errors import ConfigError, GenerationError, LeaseError, MintError, StoreError
-from mintage.lease import LATEST_MS
+from mintage.lease import LATEST_MS, MAX_INTEGER, MAX_STRIDE
 from mintage.signs import Verdict
 from mintage.store import open_store
 from mintage.store.memory import MemoryStore
@@ -142,6 +142,11 @@ SEGMENTS: dict[str, Callable[..., Any]] = {
     "a serial below 0": changing(serial=-1),
     "a serial above all times": changing(serial=LATEST_MS + 1),
 }
+LARGEST: list[dict[str, int]] = [
+    {"last": 1, "stride": MAX_STRIDE},
+    {"first": MAX_INTEGER, "last": MAX_INTEGER, "floor": MAX_INTEGER},
+    {"serial": LATEST_MS},
+]
 LEASES: dict[str, Callable[..., Any]] = {
     "a float": changing(node=1.5),
     "a bool": changing(node=True),
@@ -569,6 +574,13 @@ def test_nothing_is_fetched_for_a_sequence_that_nobody_asked(inline: keeper.Keep
     supply = Supply(MemoryStore(), "orders", Pool(), min_step=5, max_step=5, target_ms=1000)
     supply.seat()
     assert inline.step() > 0
+
+
+@pytest.mark.usefixtures("inline")
+@pytest.mark.parametrize("fields", LARGEST, ids=str)
+def test_the_largest_that_a_store_may_answer_is_handed_out(fields: dict[str, int]) -> None:
+    orders = Sequence("orders", Faulty(reserve=changing(**fields)), step=1)
+    assert orders.next() == fields.get("first", 1)
 
 
 def test_a_namespace_that_is_used_up_is_asked_for_integers_once(inline: keeper.Keeper) -> None:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import mintage
 from mintage import Sequence, keeper
+from mintage._core import start_epoch
 from mintage._core.sequence import Pool
 from mintage.errors import FieldError, GenerationError, StoreError
 from mintage.store import open_store
@@ -193,6 +194,16 @@ def test_what_is_held_is_served_while_the_store_is_away(store: MemoryStore, monk
     assert orders.next() == held + 2
 
 
+def test_the_keeper_is_woken_as_soon_as_a_segment_is_begun(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    woken: list[int] = []
+    orders = Sequence("orders", store, step=3)
+    monkeypatch.setattr(keeper.current(), "wake", lambda: woken.append(orders.held))
+    for _ in range(9):
+        orders.next()
+        keeper.current().step()
+    assert len(woken) == 3
+
+
 def test_who_asks_without_waiting_is_told_of_the_segment(store: MemoryStore) -> None:
     supply, pool = supplied(store)
     told: list[bool] = []
@@ -367,7 +378,10 @@ def test_a_step_follows_the_rate() -> None:
     assert step == 100
 
 
-def test_the_rate_is_that_of_the_segment_that_was_used_up(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("ahead", [1, 2])
+def test_the_rate_is_that_of_the_segment_that_was_used_up(
+    store: MemoryStore, monkeypatch: pytest.MonkeyPatch, ahead: int
+) -> None:
     now_s = 0.0
     monkeypatch.setattr("mintage.supply.time.monotonic", lambda: now_s)
     supply, offered = (
@@ -375,8 +389,8 @@ def test_the_rate_is_that_of_the_segment_that_was_used_up(store: MemoryStore, mo
         pool.sizes,
     )
     for current in range(10):
-        # Always the next one is fetched while the current one lasts.
-        while len(offered) < current + 2:
+        # The next one is fetched while the current one lasts, or after it.
+        while len(offered) < current + ahead:
             supply.ask(1, lambda: None)
             keeper.current().step()
         if current:
@@ -403,6 +417,42 @@ def test_what_is_above_a_floor_is_all_that_is_not_below_it(floor: int, first: in
     left = [each for each in range(first, first + count * stride, stride) if each >= floor]
     part = above(floor, first, count, stride)
     assert left == ([] if part is None else [*range(part[0], part[0] + part[1] * part[2], part[2])])
+
+
+def test_what_waits_for_room_behind_a_floor_is_given_back_at_rest_and_handed_out_once(store: MemoryStore) -> None:
+    orders = Sequence("orders", store, step=10)
+    handed = [orders.next()]
+    store.raise_floor("orders", 5)
+    # Five to ten are left of the first segment, and the second waits.
+    assert keeper.current().step() == 0
+    keeper.current().rest()
+    assert high_water(store) == 4
+    handed += [orders.next() for _ in range(30)]
+    assert handed == [1, *range(5, 35)]
+
+
+def test_a_row_that_was_answered_to_a_parent_is_not_its_childs(tmp_path: Path) -> None:
+    store = open_store(f"sqlite:///{tmp_path}/ids.db")
+    supply, _ = supplied(store)
+    supply.seat()
+    reserve = store.reserve
+    asked: list[int] = []
+
+    def forking(namespace: str, count: int) -> Segment:
+        assert len(asked) < 2
+        asked.append(count)
+        segment = reserve(namespace, count)
+        if len(asked) == 1:
+            # As a fork does in the child, in the middle of this.
+            start_epoch()
+        return segment
+
+    def use() -> list[int]:
+        store.reserve = forking  # type: ignore[method-assign]
+        segment = supply.reserve(5)
+        return [segment.first, segment.last]
+
+    assert Child(use).result() == [6, 10]
 
 
 @pytest.mark.parametrize("floor", [3, 5, 8, 11, 14, 21, 22, 1000])
