@@ -196,12 +196,19 @@ def test_what_is_held_is_served_while_the_store_is_away(store: MemoryStore, monk
 
 def test_the_keeper_is_woken_as_soon_as_a_segment_is_begun(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
     woken: list[int] = []
+
+    def no_thread() -> None:
+        woken.append(len(handed))
+        raise StoreError("no thread can be started", code="store.unavailable")
+
+    monkeypatch.setattr(keeper.current(), "wake", no_thread)
     orders = Sequence("orders", store, step=3)
-    monkeypatch.setattr(keeper.current(), "wake", lambda: woken.append(orders.held))
+    handed: list[int] = []
     for _ in range(9):
-        orders.next()
+        handed.append(orders.next())
         keeper.current().step()
-    assert len(woken) == 3
+    assert handed == [*range(1, 10)], "what is held is handed out nevertheless"
+    assert woken == [0, 3, 6]
 
 
 def test_who_asks_without_waiting_is_told_of_the_segment(store: MemoryStore) -> None:
