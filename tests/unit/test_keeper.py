@@ -100,6 +100,11 @@ def changing(**fields: Any) -> Callable[..., Any]:
     return lambda answer: replace(answer(), **fields)
 
 
+def one_more(answer: Callable[[], Segment]) -> Segment:
+    segment = answer()
+    return replace(segment, last=segment.last + segment.stride)
+
+
 class OwnError(StoreError):
     """An error of a user's own store, made in its own way."""
 
@@ -134,6 +139,7 @@ SEGMENTS: dict[str, Callable[..., Any]] = {
     "a stride too long": changing(stride=2**31, last=1),
     "an end between": changing(stride=2, last=4),
     "too many": changing(last=10**6),
+    "one too many": one_more,
     "another namespace": changing(namespace="others"),
     "a float as the floor": changing(floor=1.0),
     "a floor below 0": changing(floor=-1),
@@ -602,9 +608,11 @@ def test_processes_that_failed_together_do_not_come_back_together(
 ) -> None:
     monkeypatch.setattr("mintage.keeper.time.monotonic", lambda: 1000.0)
     monkeypatch.setattr("mintage.keeper.random.uniform", lambda *bounds: drawn(bounds))
+    monkeypatch.setattr(keeper, "FIRST_PAUSE_S", 1.0)
     store = Faulty(reserve=raising(StoreError("away", code="store.unavailable")))
-    assert code_of(Sequence("orders", store, max_wait_ms=0).next) == "store.unavailable"
-    assert inline.pause_s(store) == pytest.approx(keeper.FIRST_PAUSE_S * share)
+    with pytest.raises(StoreError) as caught:
+        Sequence("orders", store, max_wait_ms=0).next()
+    assert (caught.value.retry_after_ms, inline.pause_s(store)) == (1000 * share, share)
 
 
 def test_the_callers_thread_gets_what_was_raised_in_it_to_end_it(inline: keeper.Keeper) -> None:

@@ -236,6 +236,8 @@ def test_who_asks_without_waiting_is_told_of_a_refusal(store: MemoryStore, monke
     assert told == ["once"]
     assert isinstance(refusal, StoreError)
     assert refusal.retry_after_ms is not None
+    supply.start_over()
+    assert supply.refusal() is None, "it was an earlier life's"
 
 
 def test_who_asks_without_waiting_gets_as_much_as_was_wanted_up_to_the_largest_step(store: MemoryStore) -> None:
@@ -401,9 +403,9 @@ def test_the_rate_is_that_of_the_segment_that_was_used_up(
             supply.ask(1, lambda: None)
             keeper.current().step()
         if current:
-            now_s += offered[current - 1] / 200
+            now_s += offered[current - 1] / 2000
         supply.advanced()
-    assert max(offered) == offered[-1] == 200, "at 200 a second, for a second"
+    assert max(offered) == offered[-1] == 2000, "at 2000 a second, for a second"
 
 
 def test_what_a_floor_cut_short_is_no_measure_of_the_rate(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -436,6 +438,15 @@ def test_what_waits_for_room_behind_a_floor_is_given_back_at_rest_and_handed_out
     assert high_water(store) == 4
     handed += [orders.next() for _ in range(30)]
     assert handed == [1, *range(5, 35)]
+
+
+def test_what_was_given_back_at_rest_is_reserved_again_by_whoever_takes_only(store: MemoryStore) -> None:
+    orders = Sequence("orders", store, step=10)
+    assert orders.next() == 1
+    keeper.current().rest()
+    assert keeper.current().step() > 0
+    assert high_water(store) == 1
+    assert orders.next() == 2
 
 
 def test_a_row_that_was_answered_to_a_parent_is_not_its_childs(tmp_path: Path) -> None:
