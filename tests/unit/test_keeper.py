@@ -148,9 +148,10 @@ SEGMENTS: dict[str, Callable[..., Any]] = {
     "a serial below 0": changing(serial=-1),
     "a serial above all times": changing(serial=LATEST_MS + 1),
 }
-LARGEST: list[dict[str, int]] = [
+EXTREMES: list[dict[str, int]] = [
     {"last": 1, "stride": MAX_STRIDE},
     {"first": MAX_INTEGER, "last": MAX_INTEGER, "floor": MAX_INTEGER},
+    {"serial": 0},
     {"serial": LATEST_MS},
 ]
 LEASES: dict[str, Callable[..., Any]] = {
@@ -584,8 +585,8 @@ def test_nothing_is_fetched_for_a_sequence_that_nobody_asked(inline: keeper.Keep
 
 
 @pytest.mark.usefixtures("inline")
-@pytest.mark.parametrize("fields", LARGEST, ids=str)
-def test_the_largest_that_a_store_may_answer_is_handed_out(fields: dict[str, int]) -> None:
+@pytest.mark.parametrize("fields", EXTREMES, ids=str)
+def test_the_least_and_the_largest_that_a_store_may_answer_are_handed_out(fields: dict[str, int]) -> None:
     orders = Sequence("orders", Faulty(reserve=changing(**fields)), step=1)
     assert orders.next() == fields.get("first", 1)
 

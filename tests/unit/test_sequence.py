@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from mintage.errors import FieldError, GenerationError, StoreError
 from mintage.store import open_store
 from mintage.store.memory import MemoryStore
 from mintage.supply import Supply, above, next_step
+from tests.outcomes import code_of
 from tests.unit.test_fork import Child
 
 if TYPE_CHECKING:
@@ -122,9 +124,9 @@ def test_a_closed_sequence_gives_its_unused_tail_back(store: MemoryStore) -> Non
     orders.close()
     assert high_water(store) == 7
     orders.close()
-    with pytest.raises(GenerationError) as caught:
-        orders.next()
-    assert caught.value.code == "generator.closed"
+    for take in (orders.next, partial(orders.batch, 1), partial(orders.reserve, 1)):
+        assert code_of(take) == "generator.closed"
+    assert high_water(store) == 7
 
 
 @pytest.mark.parametrize("fails", ["reserve", "give_back"])
@@ -306,8 +308,9 @@ def test_who_asks_a_sequence_that_is_closed_meanwhile_is_told(store: MemoryStore
     supply.ask(1, lambda: told.append("once"))
     supply.close()
     assert told == ["once"]
-    with pytest.raises(GenerationError, match="closed"):
-        supply.ask(1, lambda: None)
+    for take in (partial(supply.ask, 1, lambda: None), partial(supply.reserve, 1)):
+        with pytest.raises(GenerationError, match="closed"):
+            take()
 
 
 def test_a_child_tells_nobody_of_what_its_parent_asked_for(tmp_path: Path) -> None:
@@ -378,6 +381,8 @@ def test_a_step_stays_between_its_bounds(step: int, rate: float, least: int, ext
 
 
 def test_a_step_follows_the_rate() -> None:
+    assert next_step(100, 50_000, 10.0, 100, 1_000_000) == 800
+    assert next_step(1000, 5, 10.0, 100, 1_000_000) == 500
     step = 100
     for _ in range(20):
         step = next_step(step, 50_000, 10.0, 100, 1_000_000)
@@ -438,6 +443,21 @@ def test_what_waits_for_room_behind_a_floor_is_given_back_at_rest_and_handed_out
     assert high_water(store) == 4
     handed += [orders.next() for _ in range(30)]
     assert handed == [1, *range(5, 35)]
+
+
+def test_what_waits_for_room_is_handed_out_while_the_store_is_away(
+    store: MemoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    orders = Sequence("orders", store, step=10)
+    assert orders.next() == 1
+    store.raise_floor("orders", 5)
+    assert keeper.current().step() == 0
+
+    def away(*_: object) -> None:
+        raise StoreError("the store is away", code="store.unavailable")
+
+    monkeypatch.setattr(store, "reserve", away)
+    assert [orders.next() for _ in range(16)] == [*range(5, 21)]
 
 
 def test_what_was_given_back_at_rest_is_reserved_again_by_whoever_takes_only(store: MemoryStore) -> None:
