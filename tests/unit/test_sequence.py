@@ -242,6 +242,21 @@ def test_who_asks_without_waiting_is_told_of_a_refusal(store: MemoryStore, monke
     assert supply.refusal() is None, "it was an earlier life's"
 
 
+def test_a_refusal_is_forgotten_once_the_store_answers(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    def away(*_: object) -> object:
+        raise StoreError("away", code="store.unavailable")
+
+    supply, _ = supplied(store)
+    with monkeypatch.context() as gone:
+        gone.setattr(store, "reserve", away)
+        supply.ask(1, lambda: None)
+        keeper.current().step()
+    assert supply.refusal() is not None
+    supply.ask(1, lambda: None)
+    keeper.current().step()
+    assert supply.refusal() is None
+
+
 def test_who_asks_without_waiting_gets_as_much_as_was_wanted_up_to_the_largest_step(store: MemoryStore) -> None:
     for want, step in ((500, 500), (10**6, 1000), (1, 10)):
         supply, pool = supplied(store, min_step=10, max_step=1000)
@@ -306,6 +321,8 @@ def test_who_asks_a_sequence_that_is_closed_meanwhile_is_told(store: MemoryStore
     supply, _ = supplied(store)
     told: list[str] = []
     supply.ask(1, lambda: told.append("once"))
+    # Whoever closes it has nothing to do with what they do then.
+    supply.ask(1, lambda: told.remove("nobody"))
     supply.close()
     assert told == ["once"]
     for take in (partial(supply.ask, 1, lambda: None), partial(supply.reserve, 1)):
