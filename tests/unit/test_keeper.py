@@ -591,6 +591,34 @@ def test_the_least_and_the_largest_that_a_store_may_answer_are_handed_out(fields
     assert orders.next() == fields.get("first", 1)
 
 
+@pytest.mark.usefixtures("any_keeper")
+def test_whoever_does_not_wait_finds_what_was_fetched_meanwhile() -> None:
+    assert in_the_end(Sequence("orders", MemoryStore(), max_wait_ms=0).next) == 1
+
+
+def test_a_child_keeps_no_keeper_of_its_parents() -> None:
+    keeper.current()
+
+    def keepers() -> int:
+        keeper.current()
+        return len(keeper._keepers)
+
+    assert Child(keepers).result() == 1
+
+
+@pytest.mark.usefixtures("inline")
+def test_what_waiting_cannot_mend_is_not_asked_for_again() -> None:
+    asked: list[str] = []
+
+    def none_at_all(_: Any) -> None:
+        asked.append("reserve")
+        raise ConfigError("no such namespace", code="config.name")
+
+    orders = Sequence("orders", Faulty(reserve=none_at_all), max_wait_ms=BOUND * 1000)
+    assert code_of(orders.next) == "config.name"
+    assert asked == ["reserve"]
+
+
 def test_a_namespace_that_is_used_up_is_asked_for_integers_once(inline: keeper.Keeper) -> None:
     asked: list[str] = []
 
