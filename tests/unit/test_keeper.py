@@ -355,9 +355,11 @@ def test_what_was_given_back_at_rest_is_leased_again_by_whoever_mints_only(inlin
     store = Faulty(clock, release=noted)
     generator = snowflake.Generator(store=store, clock=clock, nodes=range(1), span_ms=1_000, max_wait_ms=0)
     minted = snowflake.DEFAULT.parse(generator.new()).timestamp_ms
+    assert inline._holds()
     for _ in range(2):
         inline.rest()
         assert inline.step() > 0
+        assert not inline._holds()
     assert given == ["back"]
     (record,) = store.list_leases()
     # The next holder starts after what was minted.
@@ -617,6 +619,11 @@ def test_what_waiting_cannot_mend_is_not_asked_for_again() -> None:
     orders = Sequence("orders", Faulty(reserve=none_at_all), max_wait_ms=BOUND * 1000)
     assert code_of(orders.next) == "config.name"
     assert asked == ["reserve"]
+
+
+@pytest.mark.usefixtures("inline")
+def test_the_longest_window_that_a_store_may_answer_is_minted_in() -> None:
+    assert snowflake.Generator(store=Faulty(acquire=changing(until_ms=MAX_INTEGER))).new() > 0
 
 
 def test_a_namespace_that_is_used_up_is_asked_for_integers_once(inline: keeper.Keeper) -> None:
