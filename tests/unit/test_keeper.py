@@ -366,6 +366,20 @@ def test_what_was_given_back_at_rest_is_leased_again_by_whoever_mints_only(inlin
     assert (record.token, record.until_ms) == (None, minted + 1)
 
 
+def test_a_generator_whose_lease_cannot_be_released_closes_nevertheless(inline: keeper.Keeper) -> None:
+    asked: list[str] = []
+
+    def away(_: Any) -> None:
+        asked.append("release")
+        raise StoreError("away", code="store.unavailable")
+
+    generator = snowflake.Generator(store=Faulty(release=away))
+    generator.new()
+    generator.close()
+    assert asked == ["release"]
+    assert inline.step() > 0
+
+
 @pytest.mark.parametrize("end", ["closed", "at rest"])
 @pytest.mark.parametrize("why", ["its lease is lost", "the store is away"])
 def test_a_generator_that_can_give_nothing_back_ends_without_the_store(
