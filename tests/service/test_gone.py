@@ -74,7 +74,7 @@ async def until(holds: Callable[[], bool]) -> None:
 
 @asynccontextmanager
 async def here(*options: str) -> AsyncIterator[Here]:
-    settings = Settings.load(["--store", "memory:", *options])
+    settings = Settings.load(["--store", "memory:", "--max-wait-ms", "60000", *options])
     service = Service(settings, MemoryStore())
     bound = {name: socket.create_server(("127.0.0.1", 0)) for name in ("http", "redis")}
     for each in bound.values():

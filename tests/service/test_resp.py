@@ -490,7 +490,7 @@ def heard_by(service: Service, said: bytes, room: int = 10_000) -> Transport:
 
 async def turns(room: int) -> AsyncIterator[Transport]:
     """The turns of the others while a connection answers 1000 commands; at most 200 of them."""
-    service = Service(Settings(), MemoryStore())
+    service = Service(Settings(max_wait_ms=60_000), MemoryStore())
     transport = heard_by(service, b"SELECT 0\n" * 1000, room)
     for _ in range(200):
         yield transport
@@ -530,7 +530,7 @@ class Faulty(MemoryStore):
 
 def test_a_fault_of_ours_is_told_as_one_and_costs_no_other_reply() -> None:
     async def main() -> bytes:
-        service = Service(Settings(), Faulty())
+        service = Service(Settings(max_wait_ms=60_000), Faulty())
         transport = heard_by(service, b"PING\nGET orders\nPING\n")
         async with asyncio.timeout(PATIENCE_S):
             while transport.written.count(b"\n") < 3:

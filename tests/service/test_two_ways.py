@@ -94,7 +94,9 @@ class Way:
     def __init__(self, runner: asyncio.Runner, *options: str) -> None:
         self._runner = runner
         self._store = MemoryStore()
-        self._settings = Settings.load(["--store", "memory:", "--max-namespaces", "1000000", *options])
+        self._settings = Settings.load(
+            ["--store", "memory:", "--max-namespaces", "1000000", "--max-wait-ms", "60000", *options]
+        )
 
     def answers(self, *pieces: bytes) -> bytes:
         """All that it says to a client who sends these pieces and then no more; as :func:`plain` has it."""
