@@ -118,6 +118,10 @@ def test_the_largest_integer_of_63_bits_is_handed_out(store: MemoryStore) -> Non
         last.next()
 
 
+def away(*_: object) -> None:
+    raise StoreError("the store is away", code="store.unavailable")
+
+
 def test_a_closed_sequence_gives_its_unused_tail_back(store: MemoryStore) -> None:
     orders = Sequence("orders", store, step=100)
     assert [orders.next() for _ in range(7)] == list(range(1, 8))
@@ -182,9 +186,6 @@ def test_what_is_held_is_served_while_the_store_is_away(store: MemoryStore, monk
     orders = Sequence("orders", store, step=10, max_wait_ms=0)
     orders.next()
 
-    def away(*_: object) -> None:
-        raise StoreError("the store is away", code="store.unavailable")
-
     monkeypatch.setattr(store, "reserve", away)
     held = orders.held
     assert [orders.next() for _ in range(held)] == list(range(2, held + 2))
@@ -226,9 +227,6 @@ def test_who_asks_without_waiting_is_told_of_the_segment(store: MemoryStore) -> 
 
 
 def test_who_asks_without_waiting_is_told_of_a_refusal(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    def away(*_: object) -> object:
-        raise StoreError("away", code="store.unavailable")
-
     monkeypatch.setattr(store, "reserve", away)
     supply, _ = supplied(store)
     told: list[str] = []
@@ -243,9 +241,6 @@ def test_who_asks_without_waiting_is_told_of_a_refusal(store: MemoryStore, monke
 
 
 def test_a_refusal_is_forgotten_once_the_store_answers(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    def away(*_: object) -> object:
-        raise StoreError("away", code="store.unavailable")
-
     supply, _ = supplied(store)
     with monkeypatch.context() as gone:
         gone.setattr(store, "reserve", away)
@@ -469,9 +464,6 @@ def test_what_waits_for_room_is_handed_out_while_the_store_is_away(
     assert orders.next() == 1
     store.raise_floor("orders", 5)
     assert keeper.current().step() == 0
-
-    def away(*_: object) -> None:
-        raise StoreError("the store is away", code="store.unavailable")
 
     monkeypatch.setattr(store, "reserve", away)
     assert [orders.next() for _ in range(16)] == [*range(5, 21)]
