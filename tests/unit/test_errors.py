@@ -131,11 +131,12 @@ def open_a_file_of_a_newer_mintage() -> None:
         mintage.open_store(f"sqlite:///{path}").now_ms()
 
 
-def served(ask: Callable[[Service], Awaitable[object]], *settings: str) -> object:
+def served(ask: Callable[[Service], Awaitable[object]], *options: str) -> object:
     """What a service without interfaces answers."""
 
     async def answer() -> object:
-        service = Service(Settings.load(settings), MemoryStore())
+        # A slow machine is no reason to fail.
+        service = Service(Settings.load(("--max-wait-ms", "60000", *options)), MemoryStore())
         try:
             return await ask(service)
         finally:
