@@ -251,3 +251,25 @@ fn what_a_drain_returns_nobody_takes() {
         assert_eq!(pool.take(1), None);
     });
 }
+
+/// Whoever had looked before the drain counts after it: that must not carry into the generation, or the next is taken too.
+#[test]
+fn callers_that_count_after_a_drain_reach_nothing_of_the_next_segment() {
+    loom::model(|| {
+        let pool = Arc::new(Pool::new());
+        pool.offer(Segment { first: 10, count: 2, stride: 1 }).unwrap();
+        assert!(pool.advance(1));
+        pool.offer(Segment { first: 20, count: 2, stride: 1 }).unwrap();
+        let taking = {
+            let pool = Arc::clone(&pool);
+            thread::spawn(move || [pool.take(2), pool.take(2)])
+        };
+        let left = pool.drain();
+        let taken = taking.join().unwrap();
+        let mut firsts: Vec<u64> = left.iter().chain(&taken).flatten().map(|part| part.first).collect();
+        let count = firsts.len();
+        firsts.sort_unstable();
+        firsts.dedup();
+        assert_eq!(firsts.len(), count, "an integer was taken twice");
+    });
+}
