@@ -232,44 +232,34 @@ fn no_interleaving_takes_an_integer_of_a_pool_twice() {
     });
 }
 
-#[test]
-fn what_a_drain_returns_nobody_takes() {
-    loom::model(|| {
+/// Drains a pool of one or two segments of two integers, while a caller takes `want` twice: no integer twice, none left.
+fn drain_beside_a_caller(firsts: &'static [u64], want: u32) {
+    loom::model(move || {
         let pool = Arc::new(Pool::new());
-        pool.offer(Segment { first: 0, count: 2, stride: 1 }).unwrap();
-        assert!(pool.advance(1));
+        for &first in firsts {
+            pool.offer(Segment { first, count: 2, stride: 1 }).unwrap();
+            assert_eq!(pool.advance(1), first == firsts[0]);
+        }
         let taking = {
-            let pool = pool.clone();
-            thread::spawn(move || pool.take(1))
+            let pool = Arc::clone(&pool);
+            thread::spawn(move || [pool.take(want), pool.take(want)])
         };
         let left = pool.drain();
         let taken = taking.join().unwrap();
-        let ids =
-            left.iter().flatten().chain(taken.iter()).flat_map(|part| part.first..part.first + u64::from(part.count));
+        let ids = left.iter().chain(&taken).flatten().flat_map(|part| part.first..part.first + u64::from(part.count));
         let ids: Vec<_> = ids.collect();
         assert_eq!(ids.iter().collect::<HashSet<_>>().len(), ids.len(), "{ids:?}");
         assert_eq!(pool.take(1), None);
     });
 }
 
+#[test]
+fn what_a_drain_returns_nobody_takes() {
+    drain_beside_a_caller(&[0], 1);
+}
+
 /// Whoever had looked before the drain counts after it: that must not carry into the generation, or the next is taken too.
 #[test]
 fn callers_that_count_after_a_drain_reach_nothing_of_the_next_segment() {
-    loom::model(|| {
-        let pool = Arc::new(Pool::new());
-        pool.offer(Segment { first: 10, count: 2, stride: 1 }).unwrap();
-        assert!(pool.advance(1));
-        pool.offer(Segment { first: 20, count: 2, stride: 1 }).unwrap();
-        let taking = {
-            let pool = Arc::clone(&pool);
-            thread::spawn(move || [pool.take(2), pool.take(2)])
-        };
-        let left = pool.drain();
-        let taken = taking.join().unwrap();
-        let mut firsts: Vec<u64> = left.iter().chain(&taken).flatten().map(|part| part.first).collect();
-        let count = firsts.len();
-        firsts.sort_unstable();
-        firsts.dedup();
-        assert_eq!(firsts.len(), count, "an integer was taken twice");
-    });
+    drain_beside_a_caller(&[10, 20], 2);
 }
