@@ -377,8 +377,6 @@ class LockedNode:
     network namespace (for all users), ``/dev/shm`` and ``/tmp`` (for one user). Locks end with the process.
     """
 
-    never_used = False
-
     def __init__(self, pool: str, nodes: Callable[[], range]) -> None:
         self._pool = pool
         self._nodes = nodes
@@ -517,4 +515,5 @@ def _flocked(folder: Path, name: str) -> int:
 
 
 def _warn(text: str) -> None:
-    warnings.warn(text, UniquenessWarning, stacklevel=5)
+    # At the line that mints or makes the generator: two callers here, then the core, which has no frame.
+    warnings.warn(text, UniquenessWarning, stacklevel=4)

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Breaks the Lua of the Redis store and what the keeper's thread shares, a line at a time, in copies of the package, and
-# names what no test notices: `tests/mutants/lines.sh blocks.lua keeper.py`, or all.
+# Breaks the Lua of the Redis store, what the keeper's thread shares and the registry, a line at a time, in copies of the
+# package, and names what no test notices: `tests/mutants/lines.sh blocks.lua keeper.py`, or all.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 bin=$PWD/.venv/bin
 rules=$PWD/tests/mutants
 place=$PWD/.cache/lines
 mkdir -p "$place"
-for part in ${*:-integers.lua blocks.lua segments.lua leases.lua keeper.py supply.py tenancy.py}; do
+for part in ${*:-integers.lua blocks.lua segments.lua leases.lua keeper.py supply.py tenancy.py registry.py}; do
   copy=$place/$part
   rm -rf "$copy"
   mkdir -p "$copy/mutants"
@@ -16,6 +16,10 @@ for part in ${*:-integers.lua blocks.lua segments.lua leases.lua keeper.py suppl
     *.lua)
       file=$copy/src/mintage/store/lua/$part check=--noCheck limit_s=900
       tests="tests/contract/test_redis.py tests/contract/test_contract.py -k 'redis and not redis_'"
+      ;;
+    registry.py)
+      file=$copy/src/mintage/$part check='' limit_s=120
+      tests=tests/unit/test_registry.py
       ;;
     *.py)
       file=$copy/src/mintage/$part check='' limit_s=300

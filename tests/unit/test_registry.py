@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import resource
 import socket
 import sqlite3
 import stat
@@ -16,6 +17,7 @@ import time
 import uuid
 import warnings
 from contextlib import closing, contextmanager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -101,6 +103,15 @@ def in_child(run: Callable[[], object]) -> Any:
         text = answer.read()
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
     return json.loads(text)
+
+
+def opened(what: str) -> int:
+    """How many of this process's descriptors are of files whose path has this in it."""
+    paths = []
+    for descriptor in os.listdir("/proc/self/fd"):
+        with suppress(FileNotFoundError):  # the listing's own, and what another thread closes meanwhile
+            paths.append(os.readlink(f"/proc/self/fd/{descriptor}"))
+    return sum(what in path for path in paths)
 
 
 # --- what falls back, and what does not -----------------------------------------------------------------------------
@@ -214,6 +225,37 @@ def test_a_directory_with_no_room_for_another_file_is_no_reason_for_a_lock(
     assert code_of(registry.is_writable) == "store.unavailable"
 
 
+@pytest.mark.parametrize("left", range(9))
+def test_however_few_descriptors_are_left_no_lock_is_taken(place: Path, left: int) -> None:
+    registry.is_writable()
+
+    def found() -> bool | str:
+        most = max(map(int, os.listdir("/proc/self/fd"))) + 16
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+        taken = []
+        with suppress(OSError):
+            while True:
+                taken.append(os.open(os.devnull, os.O_RDONLY))
+        for _ in range(left):
+            os.close(taken.pop())
+        try:
+            return registry.is_writable()
+        except StoreError as error:
+            return error.code
+        finally:  # the answer is written into a file
+            for descriptor in taken:
+                os.close(descriptor)
+
+    assert in_child(found) in (True, "store.unavailable")
+
+
+def test_to_find_out_that_it_cannot_be_written_leaves_nothing_open(place: Path) -> None:
+    (place / "registry.db").mkdir(parents=True)
+    before = opened(os.devnull)
+    assert not registry.is_writable()
+    assert (opened(os.devnull), opened(str(place))) == (before, 0)
+
+
 def test_what_a_user_makes_is_closed_to_others_whatever_the_umask(place: Path, tmp_path: Path) -> None:
     def made() -> list[int]:
         os.umask(0)
@@ -307,6 +349,8 @@ def test_a_layout_with_few_node_numbers_has_none_for_locks(nowhere: Path) -> Non
     few = snowflake.Layout("time:41 node:2 sequence:20", epoch_ms=0)
     assert code_of(snowflake.Generator(layout=few).new) == "store.refused"
     assert registry.leased(4) == range(4)
+    # As any other mintage of the host splits them.
+    assert registry.leased(1024) == range(896)
     assert (registry.leased(8), registry.locked(8)) == (range(7), range(7, 8))
 
 
@@ -356,8 +400,11 @@ def test_locality_keeps_its_process_id_and_has_fragments_for_locks(pool: str) ->
 @pytest.mark.parametrize("make", [sno.Generator, snowflake.Generator, locality.Generator])
 def test_a_generator_without_a_registry_mints_under_a_locked_number(make: Any, nowhere: Path, pool: str) -> None:
     with make(pool=pool) as one, make(pool=pool) as two:
-        with pytest.warns(UniquenessWarning, match="cannot write its registry in .*/file/home: node .* by a lock"):
+        with pytest.warns(
+            UniquenessWarning, match="cannot write its registry in .*/file/home: node .* by a lock"
+        ) as caught:
             ids = [one.new(), two.new()]
+        assert {each.filename for each in caught} == {__file__}
         if make is locality.Generator:
             nodes = [each.pid << 28 | int(each.mac.replace("-", ""), 16) for each in ids]
             assert all(node in registry.locked_fragments(os.getpid() % 65536 << 28) for node in nodes)
@@ -415,13 +462,15 @@ def test_a_child_has_a_number_of_its_own_and_frees_none_of_its_parents(pool: str
     parent = locked_node(pool, numbers)
     first = node_of(parent)
 
-    def child() -> tuple[int, int]:
+    def child() -> tuple[int, int, int]:
         own = node_of(parent)
+        inherited = opened(f"{pool}-{first}.lock")
         parent.release(0)
-        return own, node_of(locked_node(pool, numbers))
+        return own, node_of(locked_node(pool, numbers)), inherited
 
-    own, again = in_child(child)
+    own, again, inherited = in_child(child)
     assert own == again == sum(numbers) - first
+    assert inherited == 0  # else it would keep the number from others when the parent has let it go
     assert in_child(lambda: parent.release(0)) is None
     assert node_of(locked_node(pool, numbers)) == own
 
@@ -481,6 +530,7 @@ def test_a_python_without_fcntl_holds_a_number_by_its_socket(pool: str, monkeypa
 def test_a_number_held_in_one_place_is_let_go_in_the_others(pool: str) -> None:
     elsewhere = registry._flocked(Path("/tmp"), f"{pool}-5")
     assert code_of(lambda: locked_node(pool, range(5, 6)).window(0)) == "lease.none_free"
+    assert opened(pool) == 1
     os.close(elsewhere)
     assert node_of(locked_node(pool, range(5, 6))) == 5
 
@@ -538,11 +588,26 @@ def test_a_descriptor_that_a_daemon_closed_and_another_uses_stays_open(pool: str
         os.close(each)
 
 
+def test_descriptors_that_a_daemon_closed_are_not_missed(pool: str) -> None:
+    holder = locked_node(pool, range(3, 4))
+    node_of(holder)
+    seat = holder._seat
+    assert seat is not None
+    for lock in seat.locks:
+        os.close(lock.descriptor)
+    holder.release(0)
+    assert node_of(locked_node(pool, range(3, 4))) == 3
+
+
 def test_a_long_name_fits_a_socket(pool: str) -> None:
     long = pool + "x" * (128 - len(pool))
     assert (
         node_of(locked_node(long, range(2**44 - 2, 2**44))) == node_of(locked_node(long, range(2**44 - 2, 2**44))) ^ 1
     )
+    held = registry._bound(long)
+    with pytest.raises(BlockingIOError):
+        registry._bound(long)
+    os.close(held)
 
 
 def test_another_users_socket_holds_a_number_for_all(pool: str) -> None:
@@ -566,6 +631,7 @@ def test_a_process_restored_from_a_snapshot_begins_elsewhere_and_so_do_its_child
     found = [before, *in_child(restored), *in_child(restored)]
     # Three numbers of 2^13 and more: alike by chance less than once in 2^50.
     assert len({tuple(each) for each in found}) == 5
+    assert len({fragment for _, fragment, _ in found}) == 5
     assert found[1][1] >> 28 == 4711
 
 
@@ -577,6 +643,14 @@ def test_a_relative_home_of_mintages_own_is_refused(relative: str, monkeypatch: 
     monkeypatch.setenv("MINTAGE_HOME", relative)
     with pytest.raises(ConfigError, match=r"MINTAGE_HOME '.*state' is not an absolute path"):
         snowflake.Generator().new()
+
+
+def test_a_store_that_was_named_needs_no_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MINTAGE_HOME", "relative")
+    with snowflake.Generator(store="memory:") as generator:
+        generator.new()
+        # It is a store like others, where somebody may have minted before.
+        assert code_of(lambda: generator.new_at(datetime(2026, 1, 1, tzinfo=UTC))) == "lease.history"
 
 
 @pytest.fixture
@@ -612,6 +686,16 @@ def test_a_user_without_a_home_has_a_lock(monkeypatch: pytest.MonkeyPatch, pool:
     assert not registry.is_writable()
     with pytest.warns(UniquenessWarning, match="in a home directory: node"):
         snowflake.Generator(pool=pool).new()
+
+
+def test_a_host_without_a_machine_id_has_a_registry_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(path: Path) -> bytes:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
+
+    monkeypatch.setattr(Path, "read_bytes", missing)
+    before = registry.identity()
+    monkeypatch.setattr(socket, "gethostname", lambda: "another")
+    assert registry.identity() != before
 
 
 def test_each_user_and_each_directory_begins_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -667,6 +751,24 @@ def test_users_of_one_machine_lease_from_its_registry(machine: Path) -> None:
 
 
 @as_root
+def test_to_make_the_machines_file_leaves_nothing_open(machine: Path) -> None:
+    registry.prepare()
+    assert (machine / "registry.db").exists()
+    assert opened(str(machine)) == 0
+
+
+@as_root
+def test_a_program_that_runs_as_another_user_may_write_what_that_one_may(machine: Path) -> None:
+    def outsider() -> bool:
+        os.setgroups([])
+        os.setresgid(54_321, 54_321, 54_321)
+        os.setresuid(0, 54_321, 54_321)
+        return registry.is_outsider()
+
+    assert in_child(outsider)
+
+
+@as_root
 def test_a_file_that_another_user_makes_meanwhile_stays(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (machine / "registry.db").write_text("another's")
     monkeypatch.setattr(Path, "exists", lambda _: False)
@@ -682,6 +784,7 @@ def test_who_is_not_in_the_group_is_told_that_another_registry_is_its(machine: P
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", UniquenessWarning)
             snowflake.Generator().new()
+        assert {each.filename for each in caught} == {__file__}
         return [str(registry.home()), *(str(each.message) for each in caught)]
 
     home, warning = as_user(54_321, mint, groups=())
