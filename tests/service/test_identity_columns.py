@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import uuid
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
 
+from mintage.errors import GenerationError, MintError, RequestError
+from mintage.server.identity import Definitions, Spec, create
 from mintage.server.keys import new_key
+from mintage.store import open_store
+from mintage.store.memory import MemoryStore
 from tests.service.running import key_toml, running
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
 
 TABLE = "/delta/v1/catalogs/main/schemas/sales/tables/orders"
 
@@ -101,6 +108,70 @@ def test_unitycatalog_1832_writers_that_reserve_at_once_get_ranges_of_their_own(
     values = [value for each in ranges for value in each]
     assert len(set(values)) == len(values) == 38 * 40
     assert min(values) == -2 * (len(values) - 1)  # and none is left out
+
+
+@pytest.mark.parametrize(("start", "step"), [(5, 7), (-3, -2)])
+def test_values_stay_unique_after_all_floors_are_raised(tmp_path: Path, start: int, step: int) -> None:
+    url = f"sqlite:///{tmp_path}/ids.db"
+    with (
+        running(tmp_path / "one", store=url) as one,
+        running(tmp_path / "two", store=url) as two,
+        open_store(url) as store,
+    ):
+        writers = [Writer(one.url), Writer(two.url)]
+        sequence = writers[0].create(start, step)
+        values: list[int] = []
+        for at in range(123):
+            if at in {1, 40, 80}:  # the first service has read the definition, and the second has not
+                for record in store.list_namespaces():
+                    with suppress(GenerationError):  # a retired namespace has no floor
+                        store.raise_floor(record.name, 1000 * at + 10_000)
+            values += writers[at % 2].reserve(sequence, 1000, step)
+        with pytest.raises(RefusedError, match="AlreadyExistsException"):
+            writers[1].create(start + 1, step, sequence)
+    assert len(set(values)) == len(values) == 123_000
+    assert {value % step for value in values} == {start % step}
+    assert sorted(values, reverse=step < 0)[0] == start
+
+
+def test_a_definition_is_changed_by_no_verb_of_the_store() -> None:
+    with MemoryStore() as store:
+        for name, value in (("a", 0), ("b", -1), ("c", 2**63 - 1), ("d", -(2**63))):
+            create(store, Spec.model_validate({"sequence-id": name, "start": value, "step": 3}))
+            for kept in (f"identity:{name}:start", f"identity:{name}:step"):
+                verbs: list[Callable[[], object]] = [
+                    partial(store.raise_floor, kept, 12_300),
+                    partial(store.reserve, kept, 7),
+                    partial(store.create_namespace, kept, start=9, stride=3),
+                    partial(store.retire, kept),
+                ]
+                for verb in verbs:
+                    with suppress(MintError):
+                        verb()
+            assert Definitions().find(store, name) == (value, 3)
+
+
+def test_a_definition_is_read_again_after_the_store_lost_it() -> None:
+    definitions = Definitions()
+    with MemoryStore() as lost:
+        create(lost, Spec.model_validate({"sequence-id": "a", "start": 1, "step": 1}))
+        assert definitions.reserve(lost, "a", 3) == range(1, 4)
+        assert definitions.reserve(lost, "a", 3) == range(4, 7)
+    with MemoryStore() as store:  # the same one after a restore, where another made the sequence anew
+        create(store, Spec.model_validate({"sequence-id": "a", "start": 1, "step": 2}))
+        with pytest.raises(RequestError, match="the store lost it"):
+            definitions.reserve(store, "a", 3)
+        assert definitions.reserve(store, "a", 3) == range(7, 13, 2)
+
+
+def test_no_value_leaves_64_bits_in_a_namespace_that_others_made() -> None:
+    with MemoryStore() as store:
+        store.reserve("identity:a", 1)  # which makes it, with the greatest maximum
+        create(store, Spec.model_validate({"sequence-id": "a", "start": 2**63 - 5, "step": 1}))
+        definitions = Definitions()
+        assert definitions.reserve(store, "a", 3) == range(2**63 - 3, 2**63)
+        with pytest.raises(GenerationError, match="is outside"):
+            definitions.reserve(store, "a", 1)
 
 
 def test_creators_that_differ_at_once_make_one_sequence(writer: Writer) -> None:

@@ -4,16 +4,17 @@
 answers. It is a draft, and so is this: paths, members and errors are those of Unity Catalog's API for Delta, as far as
 they are known, and follow it where it changes.
 
-A sequence hands out ``start + k * step``. What the store counts is *k*, from 0 on, in the namespace ``identity:ID``, so
-a step may be negative. Two namespaces of which nothing is reserved, ``identity:ID:start`` and ``identity:ID:step``, say
-what it was made with: the store makes each once, so of two creators that differ one is refused. A sequence that is
-dropped is a namespace that is retired: it never starts again.
+A sequence hands out ``start + k * step``. The namespace ``identity:ID`` counts *k* from 0 on, so a step may be
+negative. Two more namespaces, ``identity:ID:start`` and ``identity:ID:step``, hold the definition. Each holds one
+integer in its maximum and its stride, which no verb of a store changes, and is retired at once, so that no verb does
+anything to it. The store makes each once, so of two creators that differ one is refused. To drop a sequence is to
+retire its counting namespace: it never starts again.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from starlette.routing import Route
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from mintage.lease import Segment
+    from mintage.lease import NamespaceRecord
     from mintage.server.keys import Caller
     from mintage.server.service import Service
     from mintage.store import Store
@@ -118,7 +119,10 @@ def _namespace(sequence: str) -> str:
 
 
 def _make(store: Store, name: str, **how: int) -> bool:
-    """Makes a namespace; whether there was none."""
+    """Make a namespace, and return True if there was none.
+
+    :raises GenerationError: ``namespace.retired``.
+    """
     try:
         store.create_namespace(name, **how)
     except ConfigError as error:
@@ -129,24 +133,34 @@ def _make(store: Store, name: str, **how: int) -> bool:
 
 
 def _write(store: Store, name: str, value: int) -> None:
-    """Has the store keep an integer, as the first of a namespace; the stride is 2 where it is below 0."""
-    first, stride = (value, 1) if value >= 0 else (-1 - value, 2)
-    if not _make(store, name, start=first, stride=stride, offset=first % stride) and _read(store)[name] != value:
-        raise ConfigError(f"{name} already exists with another value than {value}", code="config.namespace")
+    """Have the store keep an integer for good, as the maximum of a namespace; its stride is 2 if ``value`` is negative.
+
+    :raises ConfigError: ``config.namespace``: the store keeps another one under this name.
+    """
+    maximum, stride = (value, 1) if value >= 0 else (-1 - value, 2)
+    try:
+        if _make(store, name, start=0, maximum=maximum, stride=stride):
+            store.retire(name)
+            return
+    except GenerationError as error:
+        if error.code != "namespace.retired":
+            raise
+    if (kept := _value(_records(store)[name])) != value:
+        raise ConfigError(f"{name} already exists with the value {kept}, not {value}", code="config.namespace")
 
 
-def _read(store: Store) -> dict[str, int]:
-    """The integers that namespaces stand for, by their names."""
-    found = {}
-    for record in store.list_namespaces():
-        if record.name.startswith("identity:"):
-            first = record.high_water + record.stride
-            found[record.name] = first if record.stride == 1 else -1 - first
-    return found
+def _value(record: NamespaceRecord) -> int:
+    """Return the integer that a namespace of :func:`_write` keeps."""
+    return record.maximum if record.stride == 1 else -1 - record.maximum
+
+
+def _records(store: Store) -> dict[str, NamespaceRecord]:
+    """Return the namespaces of all sequences, by name."""
+    return {record.name: record for record in store.list_namespaces() if record.name.startswith("identity:")}
 
 
 def create(store: Store, spec: Spec) -> None:
-    """Makes a sequence, or finds it as it is.
+    """Make a sequence, or find it as it is.
 
     :raises ConfigError: ``config.namespace``: it was made otherwise, or was dropped.
     """
@@ -163,27 +177,72 @@ def create(store: Store, spec: Spec) -> None:
         raise ConfigError(message, code="config.namespace") from error
 
 
+class Definition(NamedTuple):
+    """Start and step of a sequence."""
+
+    start: int
+    step: int
+
+
 class Definitions:
-    """What sequences were made with. That never changes, so it is asked once."""
+    """The definitions of sequences, as the store keeps them.
+
+    A definition never changes, so the store is asked for it once. It is asked again if the store has lost writes, as
+    after a restore from a backup: the sequence may have been made anew since, otherwise.
+    """
 
     def __init__(self, most: int = 100_000) -> None:
-        self._known: OrderedDict[str, tuple[int, int]] = OrderedDict()
+        self._known: OrderedDict[str, tuple[Definition, int]] = OrderedDict()
+        """By sequence, its definition, and the serial of the last reservation that was seen."""
         self._most = most
 
-    def find(self, store: Store, sequence: str) -> tuple[int, int]:
-        """The start and the step.
+    def find(self, store: Store, sequence: str) -> Definition:
+        """Return the definition of a sequence.
 
         :raises RequestError: ``request.namespace``: there is no such sequence.
         """
+        return self._find(store, sequence)[0]
+
+    def _find(self, store: Store, sequence: str) -> tuple[Definition, int]:
+        if (known := self._known.get(sequence)) is not None:
+            return known
+        records, name = _records(store), _namespace(sequence)
+        counter, start, step = (records.get(each) for each in (name, f"{name}:start", f"{name}:step"))
+        if counter is None or start is None or step is None:
+            raise RequestError(f"identity sequence {sequence} is not found", code="request.namespace")
+        known = self._known[sequence] = Definition(_value(start), _value(step)), counter.serial
+        if len(self._known) > self._most:
+            self._known.popitem(last=False)
+        return known
+
+    def reserve(self, store: Store, sequence: str, count: int) -> range:
+        """Reserve ``count`` values of a sequence, all or none, and return them.
+
+        :raises RequestError: ``request.namespace``: there is no such sequence, it was dropped, or the store lost it.
+        :raises GenerationError: ``sequence.exhausted``: it has fewer left.
+        """
+        definition, serial = self._find(store, sequence)
         name = _namespace(sequence)
-        if name not in self._known:
-            kept = _read(store)
-            if name not in kept:
-                raise RequestError(f"identity sequence {sequence} is not found", code="request.namespace")
-            self._known[name] = kept[f"{name}:start"], kept[f"{name}:step"]
-            if len(self._known) > self._most:
-                self._known.popitem(last=False)
-        return self._known[name]
+        try:
+            segment = whole(store, store.reserve(name, count), count)
+        except GenerationError as error:
+            if error.code != "namespace.retired":
+                raise
+            message = f"identity sequence {sequence} is not found: it was dropped"
+            raise RequestError(message, code="request.namespace") from error
+        if segment.serial <= serial:
+            # Serials only go up, unless the store lost writes.
+            self._known.pop(sequence, None)
+            if self.find(store, sequence) != definition:
+                message = f"identity sequence {sequence} is not found: the store lost it, and has another of this ID"
+                raise RequestError(message, code="request.namespace")
+        self._known[sequence] = definition, segment.serial
+        first, last = (definition.start + k * definition.step for k in (segment.first, segment.last))
+        if not (_LEAST <= first <= _GREATEST and _LEAST <= last <= _GREATEST):
+            # Only a namespace that something else made reaches this far.
+            message = f"identity sequence {sequence} is used up: {last} is outside {_LEAST}..{_GREATEST}"
+            raise GenerationError(message, code="sequence.exhausted")
+        return range(first, last + definition.step, definition.step)
 
 
 # --- what is answered ------------------------------------------------------------------------------------------------
@@ -225,23 +284,24 @@ class _Identities:
         """Reserves from sequences: of all that are asked for, or of none as far as that is known before."""
         caller, body = await self._enter(request)
         service, asked = self._service, _once(_as(Reserve, body).reservations)
-        defined = []
         for each in asked:
             name = _namespace(each.sequence_id)
             found = await service.ask(caller, "reserve", name, self._definitions.find, service.store, each.sequence_id)
-            if each.step not in (None, found[1]):
-                message = f"step {each.step} is not that of the sequence {each.sequence_id}, {found[1]}"
+            if each.step not in (None, found.step):
+                message = f"step {each.step} is not that of the sequence {each.sequence_id}, {found.step}"
                 raise FieldError(message, code="field.range")
             if each.count > service.settings.max_reserve:
                 message = f"count {each.count} is outside 1..{service.settings.max_reserve}"
                 raise FieldError(message, code="field.range")
-            defined.append(found)
         ranges = []
-        for each, (start, step) in zip(asked, defined, strict=True):
-            name = _namespace(each.sequence_id)
-            segment = await service.ask(caller, "reserve", name, _reserve, service.store, name, each.count)
-            first, last = start + segment.first * step, start + segment.last * step
-            ranges.append({"sequence-id": each.sequence_id, "range-start": first, "range-end": last, "step": step})
+        for each in asked:
+            reserve, sequence = self._definitions.reserve, each.sequence_id
+            values = await service.ask(
+                caller, "reserve", _namespace(sequence), reserve, service.store, sequence, each.count
+            )
+            ranges.append(
+                {"sequence-id": sequence, "range-start": values[0], "range-end": values[-1], "step": values.step}
+            )
         return answered({"ranges": ranges})
 
     async def _enter(self, request: Request) -> tuple[Caller, object]:
@@ -261,17 +321,6 @@ def drop(store: Store, sequence: str) -> bool:
         return False
     store.retire(name)
     return True
-
-
-def _reserve(store: Store, name: str, count: int) -> Segment:
-    try:
-        # Never the rest of a sequence where that is less: all, or nothing.
-        return whole(store, store.reserve(name, count), count)
-    except GenerationError as error:
-        if error.code != "namespace.retired":
-            raise
-        message = f"identity sequence {name.partition(':')[2]} is not found: it was dropped"
-        raise RequestError(message, code="request.namespace") from error
 
 
 def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
