@@ -10,8 +10,10 @@ import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from dataclasses import replace
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -20,14 +22,13 @@ from mintage import sno, snowflake
 from mintage.cli.pools import read_layout
 from mintage.cli.stores import advice
 from mintage.errors import CATALOGUE, LeaseError
-from mintage.lease import MAX_INTEGER, Lease, NodeRecord, PoolRecord
+from mintage.lease import MAX_INTEGER, MIN_SPAN_MS, SPAN_MS, Lease, NodeRecord, PoolRecord
 from mintage.store import new_token, open_store
+from mintage.store.memory import MemoryStore
 from mintage.store.sqlite import SqliteStore
 from mintage.store.url import StoreUrl
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from mintage.store import Store
 
 MINTAGE = [sys.executable, "-m", "mintage"]
@@ -290,6 +291,28 @@ def test_every_sno_layout_that_a_pool_can_be_made_with_has_generators_that_take_
             generator.new()
         (taken,) = store.list_leases(f"of-{shards}")
         assert taken.node < layout.nodes
+
+
+def test_pools_create_has_the_span_that_the_first_generator_gives(shell: Shell) -> None:
+    (made,) = shell.facts("pools", "create", "sno")
+    assert made["span_ms"] == SPAN_MS
+    assert f"(default, and least: {SPAN_MS})" in " ".join(shell.output("pools", "create", "--help").split())
+    assert shell.facts("pools", "create", "short", "--layout", "sno", "--span-ms", "10000")[0]["span_ms"] == SPAN_MS
+    assert shell.facts("pools", "create", "long", "--layout", "sno", "--span-ms", "60000")[0]["span_ms"] == 60_000
+
+
+def test_a_wait_as_long_as_fleets_names_outlasts_a_window(shell: Shell) -> None:
+    page = (Path(__file__).parents[2] / "docs/how-to/fleets.md").read_text(encoding="utf-8")
+    named_ms = int(re.findall(r"`max_wait_ms=([0-9_]+)`", page)[0])
+    assert named_ms > SPAN_MS
+    with MemoryStore() as store:
+        store.acquire("sno", nodes=range(7, 8), layout="sno/1", holder=HERE, now_ms=store.now_ms(), span_ms=MIN_SPAN_MS)
+        # The holder was killed: its window goes on for a second.
+        with pytest.raises(LeaseError) as refused:
+            sno.Generator(partition=7, store=store, max_wait_ms=1).new()
+        assert 0 < (refused.value.retry_after_ms or 0) <= MIN_SPAN_MS
+        with closing(sno.Generator(partition=7, store=store, max_wait_ms=named_ms)) as generator:
+            assert generator.new().partition == 7
 
 
 def test_pools_are_made_with_their_name_for_a_layout_or_with_a_layout(shell: Shell) -> None:

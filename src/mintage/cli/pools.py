@@ -11,6 +11,7 @@ from mintage.cli.command import COLOR, JSON, UsageError, command, group, option,
 from mintage.cli.screen import ago, moment, open_screen, show_rows
 from mintage.cli.stores import STORE, opened
 from mintage.errors import ConfigError
+from mintage.lease import SPAN_MS
 from mintage.schemes import NAMES
 
 if TYPE_CHECKING:
@@ -145,8 +146,8 @@ def _show(args: argparse.Namespace) -> int:
         "--span-ms",
         type=whole,
         metavar="MS",
-        default=10_000,
-        help="the longest span that a new pool grants, in milliseconds (default: 10000)",
+        default=SPAN_MS,
+        help=f"the longest span that a new pool grants, in milliseconds (default, and least: {SPAN_MS})",
     ),
     STORE,
     COLOR,
