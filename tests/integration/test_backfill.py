@@ -267,6 +267,43 @@ def test_only_where_no_terminal_shows_a_bar_each_batch_is_a_line(url: str, engin
     assert finished(url, *SNOWFLAKE, "--batch", "2")[1].splitlines()[:2] == ["2 of 4 rows", "4 of 4 rows"]
 
 
+# --- time zones ---------------------------------------------------------------------------------------------------
+
+INSTANTS = [BEGIN, datetime(2024, 7, 1, 3, tzinfo=UTC), datetime(2024, 11, 3, 5, 30, tzinfo=UTC), SINCE]
+"""One of them in summer, one in an hour that New York has twice."""
+ZONES = {
+    # The zone of new sessions, and the types of an instant and of a time without a zone.
+    "mariadb": ("SET GLOBAL time_zone = '{}'", "-05:00", "SYSTEM", "TIMESTAMP(3)", "DATETIME(3)"),
+    "mysql": ("SET GLOBAL time_zone = '{}'", "-05:00", "SYSTEM", "TIMESTAMP(3)", "DATETIME(3)"),
+    "postgresql": ("ALTER ROLE mintage SET timezone TO '{}'", "America/New_York", "UTC", "timestamptz", "timestamp"),
+}
+
+
+@pytest.mark.parametrize("name", ZONES)
+def test_times_are_read_in_utc_whatever_the_sessions_zone(request: pytest.FixtureRequest, name: str) -> None:
+    statement, zone, usual, instant, naive = ZONES[name]
+    server = request.getfixturevalue(name)
+    values = ", ".join(f"({n}, '{time:%Y-%m-%d %H:%M:%S}')" for n, time in enumerate(INSTANTS))
+    offset = "SET timezone TO 'UTC'" if name == "postgresql" else "SET time_zone = '+00:00'"
+    server.sql(statement.format(zone))
+    try:
+        for kind in (instant, naive):
+            insert = f"INSERT INTO orders (number, made) VALUES {values}"
+            table = f"number INTEGER PRIMARY KEY, made {kind} NULL, id BIGINT UNIQUE"
+            made = f"DROP TABLE IF EXISTS orders; CREATE TABLE orders ({table}); {insert};"
+            where = "" if name == "postgresql" else "USE mintage; "
+            grant = "ALTER TABLE orders OWNER TO mintage;" if name == "postgresql" else ""
+            server.sql(f"{where}{offset}; {made} {grant}")
+            assert finished(server.url, *SNOWFLAKE)[::2] == (0, "")
+            ids = server.sql(f"{where}SELECT id FROM orders ORDER BY number").split()
+            assert [snowflake.DEFAULT.parse(int(each)).time for each in ids] == INSTANTS, kind
+            words = ["--table", "orders", "--column", "id", "--scheme", "snowflake", "--order-by", "made", "--sorted"]
+            verify = [sys.executable, "-m", "mintage", "verify", server.url, *words]
+            assert subprocess.run(verify, capture_output=True, check=False, timeout=60).returncode == 0
+    finally:
+        server.sql(statement.format(usual))
+
+
 # --- any scheme, any layout ---------------------------------------------------------------------------------------
 
 SCHEMES = [name for name, kind in KINDS.items() if not kind.scheme.is_text]

@@ -364,9 +364,15 @@ def _filler(args: argparse.Namespace, table: Table) -> Iterator[Dated | Numbered
 # --- the command --------------------------------------------------------------------------------------------------
 
 
+def _use_utc(connection: Any, _: object) -> None:
+    """Have MySQL and MariaDB answer in UTC. They convert a ``TIMESTAMP`` to the session's zone, and do not name it."""
+    with closing(connection.cursor()) as cursor:
+        cursor.execute("SET time_zone = '+00:00'")
+
+
 @contextmanager
 def connected(url: str) -> Iterator[Any]:
-    """A connection to a database, whose errors are of one sentence."""
+    """Open a connection to a database; its errors are of one sentence, and times that it reads are aware or in UTC."""
     try:
         import sqlalchemy as sa
     except ModuleNotFoundError as error:
@@ -382,6 +388,8 @@ def connected(url: str) -> Iterator[Any]:
         ) from None
     except ModuleNotFoundError as error:
         raise ConfigError(str(missing(error, parsed.drivername.partition("+")[0])), code="config.driver") from None
+    if engine.dialect.name in {"mysql", "mariadb"}:
+        sa.event.listen(engine, "connect", _use_utc)
     try:
         with engine.connect() as connection:
             yield connection
