@@ -309,11 +309,25 @@ def test_times_are_read_in_utc_whatever_the_sessions_zone(request: pytest.Fixtur
 SCHEMES = [name for name, kind in KINDS.items() if not kind.scheme.is_text]
 
 
+PLENTY = ["locality", "xid", "objectid", "sandflake"]
+"""They have 2^32 node numbers and more."""
+
+
+@pytest.mark.parametrize("scheme", PLENTY)
+@on_sqlite
+def test_a_scheme_with_plenty_of_node_numbers_wants_them_leased(url: str, engine: sa.Engine, scheme: str) -> None:
+    table = make_table(engine, sa.String(40), [BEGIN])
+    code, out, err = finished(url, "--scheme", scheme, "--node", "9")
+    assert (code, out, err.count("\n")) == (CATALOGUE["config.node"].exit, "", 1)
+    assert "have a store lease one for each run, such as --store sqlite:ids.db" in err
+    assert rows_of(engine, table)[0].id is None
+
+
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("form", ["text", "bytes"])
 @on_sqlite
 def test_every_scheme_with_a_node_number_has_ids_of_the_rows_times(
-    url: str, engine: sa.Engine, scheme: str, form: str
+    url: str, engine: sa.Engine, scheme: str, form: str, tmp_path: Path
 ) -> None:
     kind = KINDS[scheme]
     if kind.layout and form == "bytes":
@@ -321,7 +335,8 @@ def test_every_scheme_with_a_node_number_has_ids_of_the_rows_times(
     column = {"text": sa.String(40), "bytes": sa.LargeBinary(20), "integer": sa.BigInteger()}[form]
     times = [BEGIN + timedelta(milliseconds=400 * (n // 3)) for n in range(300)]
     table = make_table(engine, column, times)
-    options = ("--scheme", scheme, "--node", "9", "--batch", "70")
+    node = ("--store", f"sqlite:{tmp_path / 'store.db'}") if scheme in PLENTY else ("--node", "9")
+    options = ("--scheme", scheme, *node, "--batch", "70")
     assert finished(url, *options)[::2] == (0, "")
     first = rows_of(engine, table)
     # A second run meets ticks in which the first one gave IDs.

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import argparse
 import ctypes
+import io
 import json
 import os
+import sqlite3
 import sys
 import tempfile
 import threading
 import time
 from array import array
 from collections import Counter
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, redirect_stderr, redirect_stdout, suppress
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from itertools import cycle, islice, product
@@ -26,7 +28,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 import numpy as np
 
 from mintage import Sequence, keeper, locality, sno, snowflake
-from mintage.errors import MintError
+from mintage.cli import main as main_of_mintage
+from mintage.errors import CATALOGUE, MintError
 from mintage.store import open_store
 from tests.servers import MariaDB, MariaDBPair, PostgreSQL, Redis, missing
 from tests.servers.server import HOST, PASSWORD, ServerError, until
@@ -508,6 +511,40 @@ def forked_in_a_clock(folder: Path, size: int) -> Tally:
     return tally
 
 
+# --- tables ---------------------------------------------------------------------------------------------------------
+
+
+RUNS: Final = 8
+CROWDED: Final = ("xid", "objectid")
+"""Formats whose count of a second has 24 bits."""
+
+
+def refilled(folder: Path, size: int) -> Tally:
+    """A table of one second is given IDs and emptied, again and again: with one node number, and with leased ones."""
+    tally, url = Tally(), f"sqlite:///{folder}/shop.db"
+    rows = size // (RUNS * len(CROWDED))
+    for scheme, node in product(CROWDED, (["--node", "9"], ["--store", f"sqlite:{folder}/ids.db"])):
+        words = ["--table", "t", "--time-column", "made", "--id-column", "id", "--scheme", scheme, *node]
+        given: list[str] = []
+        for _ in range(RUNS):
+            with closing(sqlite3.connect(folder / "shop.db")) as shop:
+                shop.executescript(
+                    "DROP TABLE IF EXISTS t; CREATE TABLE t (n INTEGER PRIMARY KEY, made, id TEXT UNIQUE)"
+                )
+                shop.executemany("INSERT INTO t (made) VALUES (?)", [(1_577_880_000_000,)] * rows)
+                shop.commit()
+            with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+                ended = main_of_mintage(["backfill", url, *words])
+            if ended == CATALOGUE["config.node"].exit:
+                tally.note({"config.node": 1})
+                continue
+            tally.failed += ended != 0
+            with closing(sqlite3.connect(folder / "shop.db")) as shop:
+                given += [text for (text,) in shop.execute("SELECT id FROM t")]
+        tally.count(given)
+    return tally
+
+
 # --- all of them -----------------------------------------------------------------------------------------------------
 
 
@@ -541,6 +578,7 @@ HOLES: Final = {
     "a file that is mounted by itself": Hole(
         600, partial(two_names, mounted=True), refusal="store.refused", for_root=True
     ),
+    "a table that is emptied between runs": Hole(320_000, refilled, refusal="config.node"),
     "a log that is flushed once a second": Hole(
         BEFORE_A_KILL, flushed_once_a_second, ("mariadb",), refusal="config.volatile"
     ),

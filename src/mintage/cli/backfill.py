@@ -14,7 +14,7 @@ from mintage.cli.screen import is_watched, progress
 from mintage.cli.stores import STORE, advised, opened
 from mintage.errors import ConfigError, FieldError, LeaseError, StoreError
 from mintage.extras import missing
-from mintage.formats import unix_ns
+from mintage.formats import of_scheme, unix_ns
 from mintage.schemes import SCHEMES, listed
 
 if TYPE_CHECKING:
@@ -28,6 +28,9 @@ __all__ = ["backfill", "connected"]
 _UNITS: Final = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 _DATED: Final = tuple(name for name, scheme in SCHEMES.items() if not scheme.is_text)
 """The schemes whose IDs have a node number, in whose name those of any time can be minted."""
+_NUMBERED: Final = tuple(name for name in _DATED if (of_scheme(name).nodes or 0) < 2**32)
+"""The schemes that take ``--node``: runs with one node number give IDs of deleted rows again, unless random bits keep
+them apart, and the others have so many node numbers that each run can lease one."""
 _STORE_HELP: Final = (
     "which store leases a node number that was never used, or has the sequence (default: MINTAGE_STORE; "
     "of a sequence, else this machine's registry)"
@@ -346,6 +349,13 @@ def _filler(args: argparse.Namespace, table: Table) -> Iterator[Dated | Numbered
     if args.node is not None:
         if args.store is not None:
             raise UsageError("--node is a number of your own, --store leases one: give one of the two")
+        if scheme.name not in _NUMBERED:
+            raise ConfigError(
+                f"--node {args.node} of {scheme.name}: a second run with one node number gives IDs of deleted rows "
+                "again. Node numbers of this scheme do not run out: have a store lease one for each run, such as "
+                "--store sqlite:ids.db",
+                code="config.node",
+            )
         lease, options[term] = {}, args.node
     elif args.store is not None or os.environ.get("MINTAGE_STORE"):
         lease = {"store": args.store, "never_used": True}
@@ -417,7 +427,12 @@ def connected(url: str) -> Iterator[Any]:
     option("--key", metavar="NAME", help="a unique column that names a row (default: the primary key)"),
     option("--scheme", choices=_DATED, metavar="SCHEME", help=listed(_DATED, "or")),
     LAYOUT,
-    option("--node", type=whole, metavar="N", help="a node number that nobody ever minted with, nor will"),
+    option(
+        "--node",
+        type=whole,
+        metavar="N",
+        help=f"a node number that nobody ever minted with, nor will; of {listed(_NUMBERED, 'or')}",
+    ),
     option("--sequence", metavar="NAMESPACE", help="integers of it, in place of IDs of a scheme"),
     STORE._replace(settings=STORE.settings | {"help": _STORE_HELP}),
     option("--batch", type=count, default=1000, metavar="N", help="rows of a transaction (default: 1000)"),
@@ -431,8 +446,8 @@ def backfill(args: argparse.Namespace) -> int:
 
     It can be stopped at any moment, also with kill -9, and started again with the same words: each batch is a
     transaction, and what is done is read from the table itself. IDs are unique as long as nobody else mints with the
-    node number, which a store leases where it is given none, and as the column has a unique index. Rows that share a
-    tick with more others than it has room for get IDs of the ticks after it.
+    node number, which a store leases for this run where you give none, and as the column has a unique index. Rows that
+    share a tick with more others than it has room for get IDs of the ticks after it.
 
     With --sequence, rows get the integers of one reservation, the earliest row the first. The store records them as
     spent before any is written, so no integer comes twice, and a run that is stopped leaves a gap.
