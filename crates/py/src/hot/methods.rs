@@ -186,11 +186,14 @@ pub fn read_text<C: Class>(text: &Bound<'_, PyAny>) -> PyResult<C> {
 unsafe extern "C" fn parse<C: Class>(_: *mut ffi::PyObject, text: *mut ffi::PyObject) -> *mut ffi::PyObject {
     // SAFETY: called by the interpreter with the GIL held and one object; the text's bytes are read at once.
     unsafe {
-        if ffi::PyUnicode_CheckExact(text) != 0 && ffi::PyUnicode_IS_COMPACT_ASCII(text) != 0 {
-            let length = ffi::PyUnicode_GET_LENGTH(text) as usize;
-            let characters = std::slice::from_raw_parts(ffi::PyUnicode_DATA(text).cast(), length);
-            if characters.len() == C::Id::TEXT
-                && let Ok(id) = C::Id::decode(characters)
+        if ffi::PyUnicode_CheckExact(text) != 0 && ffi::PyUnicode_GET_LENGTH(text) as usize == C::Id::TEXT {
+            let mut bytes = 0;
+            // Of ASCII these are the str's own bytes; of anything else they are more than its characters.
+            let characters = ffi::PyUnicode_AsUTF8AndSize(text, &mut bytes);
+            if characters.is_null() {
+                ffi::PyErr_Clear(); // a surrogate, or no memory: the slow way says it
+            } else if bytes as usize == C::Id::TEXT
+                && let Ok(id) = C::Id::decode(std::slice::from_raw_parts(characters.cast(), C::Id::TEXT))
             {
                 return object(Python::assume_attached(), C::of(id));
             }
