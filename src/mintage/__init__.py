@@ -7,8 +7,16 @@ store that you already run keeps them unique across hosts. :func:`mintage.inspec
 
 from __future__ import annotations
 
-from mintage import errors, forks, locality, sno, snowflake
-from mintage._core.sequence import Sequence
+from mintage import errors
+
+try:
+    from mintage import forks, locality, sno, snowflake
+    from mintage._core.sequence import Sequence
+except ImportError as error:
+    from mintage.unsupported import explain
+
+    explain(error)
+    raise
 
 del forks  # imported so early that no fork can cut its own import in two
 

@@ -39,9 +39,6 @@ mod _core {
     use pyo3::exceptions::PyTypeError;
     use pyo3::types::{PyBytes, PyDict};
 
-    #[pymodule_export]
-    use clock::{FollowingClock, ManualClock};
-
     /// What the cached tick knows of this machine: cycles a second (0: nothing is cached) and the largest age in ns.
     #[pyfunction]
     fn clock_facts<'py>(py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
@@ -142,6 +139,10 @@ mod _core {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        // First, and classes only then: what is made for one interpreter stays when it ends.
+        hot::refuse_sub_interpreter(module.py())?;
+        module.add_class::<clock::FollowingClock>()?;
+        module.add_class::<clock::ManualClock>()?;
         module.add("build_profile", if cfg!(debug_assertions) { "debug" } else { "release" })?;
         kernel::watch_forks()?;
         schemes::add_modules(module)

@@ -7,12 +7,14 @@ use crate::{errors, fields, values};
 use mintage_core::id::Id as _;
 use pyo3::exceptions::{PySystemError, PyTypeError};
 use pyo3::ffi;
+use pyo3::impl_::trampoline::{MethodDef, noargs};
 use pyo3::prelude::*;
 use pyo3::pyclass::boolean_struct::True;
 use pyo3::types::PyString;
 use pyo3::{Borrowed, PyClass, PyTypeInfo};
 use std::ffi::{CStr, CString, c_void};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 /// A generator, as its raw methods see it.
@@ -67,36 +69,54 @@ pub fn generator_of_module<G: OfModule>(py: Python<'_>) -> Option<Borrowed<'_, '
 #[inline(always)]
 unsafe fn mint<G: Mints>(generator: *mut ffi::PyObject, meta: u8) -> *mut ffi::PyObject {
     // SAFETY: called by the interpreter with the GIL held and an object of class G.
-    let (py, generator) = unsafe {
+    unsafe {
         let py = Python::assume_attached();
-        (py, Borrowed::from_ptr(py, generator).cast_unchecked::<G>())
-    };
-    match generator.get().quick(py, meta) {
-        Some(minted) => G::object(py, minted),
-        None => mint_slowly(&generator, meta),
+        let generator = Borrowed::from_ptr(py, generator).cast_unchecked::<G>();
+        match generator.get().quick(py, meta) {
+            Some(minted) => G::object(py, minted),
+            None => mint_slowly(&generator, meta),
+        }
     }
 }
 
 #[cold]
 #[inline(never)]
-fn mint_slowly<G: Mints>(generator: &Bound<'_, G>, meta: u8) -> *mut ffi::PyObject {
+unsafe fn mint_slowly<G: Mints>(generator: &Bound<'_, G>, meta: u8) -> *mut ffi::PyObject {
     // Python may run, and another may take its place meanwhile.
     let generator = generator.clone();
-    guarded(|py| G::slow(&generator, meta).map(|minted| G::object(py, minted)))
+    // SAFETY: called by `mint`.
+    unsafe { guarded(|py| G::slow(&generator, meta).map(|minted| G::object(py, minted))) }
 }
 
 /// Runs Rust that may fail, or even panic, and leaves the exception to the interpreter.
-pub(super) fn guarded(run: impl FnOnce(Python<'_>) -> PyResult<*mut ffi::PyObject>) -> *mut ffi::PyObject {
-    Python::attach(|py| {
-        let result = catch_unwind(AssertUnwindSafe(|| run(py)));
-        let error = match result {
-            Ok(Ok(object)) => return object,
-            Ok(Err(error)) => error,
-            Err(_) => PySystemError::new_err("mintage panicked; please report this"),
-        };
-        error.restore(py);
-        std::ptr::null_mut()
-    })
+///
+/// Through a trampoline of PyO3's own, as its methods run: so PyO3 counts this thread as attached, and whatever runs below
+/// attaches no second time. `Python::attach` would ask for the thread state that the C library's thread was given first,
+/// which is not the one that runs in a sub-interpreter: it would wait for its own thread.
+///
+/// # Safety
+/// Called by the interpreter with the GIL held.
+pub(super) unsafe fn guarded<F>(run: F) -> *mut ffi::PyObject
+where
+    F: FnOnce(Python<'_>) -> PyResult<*mut ffi::PyObject>,
+{
+    struct Once<F>(PhantomData<F>);
+
+    impl<F: FnOnce(Python<'_>) -> PyResult<*mut ffi::PyObject>> MethodDef<noargs::Func> for Once<F> {
+        const METH: noargs::Func = call::<F>;
+    }
+
+    unsafe fn call<F>(py: Python<'_>, run: *mut ffi::PyObject) -> PyResult<*mut ffi::PyObject>
+    where
+        F: FnOnce(Python<'_>) -> PyResult<*mut ffi::PyObject>,
+    {
+        // SAFETY: what `guarded` passes, once.
+        (unsafe { ManuallyDrop::take(&mut *run.cast::<ManuallyDrop<F>>()) })(py)
+    }
+
+    let mut run = ManuallyDrop::new(run);
+    // SAFETY: the GIL is held; the trampoline hands its first argument on as it is, once.
+    unsafe { noargs::<Once<F>>((&raw mut run).cast(), std::ptr::null_mut()) }
 }
 
 unsafe extern "C" fn next<G: Mints>(generator: *mut ffi::PyObject) -> *mut ffi::PyObject {
@@ -114,7 +134,7 @@ unsafe extern "C" fn new<G: Mints>(
         // SAFETY: the descriptor has checked that this is an object of class G.
         return unsafe { mint::<G>(generator, 0) };
     }
-    guarded(|py| {
+    let run = |py: Python<'_>| {
         // SAFETY: the interpreter passes `count` positional arguments, and then a value for each of the names.
         let (args, names) = unsafe {
             let names = Bound::from_borrowed_ptr_or_opt(py, names);
@@ -126,7 +146,9 @@ unsafe extern "C" fn new<G: Mints>(
         let meta = meta_argument(name, &args, count as usize, names.as_ref(), G::HAS_META)?;
         // SAFETY: as above.
         Ok(unsafe { mint::<G>(generator, meta) })
-    })
+    };
+    // SAFETY: called by the interpreter with the GIL held.
+    unsafe { guarded(run) }
 }
 
 unsafe extern "C" fn new_of_module<G: OfModule>(
@@ -199,11 +221,8 @@ unsafe extern "C" fn parse<C: Class>(_: *mut ffi::PyObject, text: *mut ffi::PyOb
             }
         }
     }
-    guarded(|py| {
-        // SAFETY: as above.
-        let text = unsafe { Bound::from_borrowed_ptr(py, text) };
-        Ok(object(py, read_text::<C>(&text)?))
-    })
+    // SAFETY: as above.
+    unsafe { guarded(|py| Ok(object(py, read_text::<C>(&Bound::from_borrowed_ptr(py, text))?))) }
 }
 
 unsafe extern "C" fn str<C: Class>(id: *mut ffi::PyObject) -> *mut ffi::PyObject {
@@ -301,12 +320,14 @@ pub fn install_field<C: Class>(py: Python<'_>, name: &str, field: Field, says: &
 }
 
 unsafe extern "C" fn get_field<C: Class>(id: *mut ffi::PyObject, field: *mut c_void) -> *mut ffi::PyObject {
-    guarded(|py| {
-        // SAFETY: the descriptor has checked that this is an object of class C; the closure is what `install_field` leaked.
-        let (id, field) =
-            unsafe { (Borrowed::from_ptr(py, id).cast_unchecked::<C>(), *field.cast::<Field>().cast_const()) };
-        fields::get(py, id.get(), field).map(Py::into_ptr)
-    })
+    // SAFETY: called by the interpreter with the GIL held. The descriptor has checked that this is an object of class C; the
+    // closure is what `install_field` leaked.
+    unsafe {
+        guarded(|py| {
+            let id = Borrowed::from_ptr(py, id).cast_unchecked::<C>();
+            fields::get(py, id.get(), *field.cast::<Field>()).map(Py::into_ptr)
+        })
+    }
 }
 
 /// Gives a class the signature that `inspect.signature` finds.

@@ -7,13 +7,15 @@
 //!   of PyO3's. They handle the common case and hand anything else to the plain PyO3 methods;
 //! - real objects of the standard `uuid.UUID` are made without its constructor.
 //!
-//! Everything here runs with the GIL held: the module declares `gil_used`, so that a free-threaded interpreter keeps it.
+//! Everything here runs with the GIL held: the module declares `gil_used`, so that a free-threaded interpreter keeps it. And all of
+//! it runs in the main interpreter, the only one that the module lets in.
 
 #![allow(unsafe_code)]
 
 mod arrow;
 mod buffer;
 mod free;
+mod interpreter;
 mod methods;
 mod tick;
 mod uuid;
@@ -21,6 +23,7 @@ mod uuid;
 pub use arrow::*;
 pub use buffer::*;
 pub use free::*;
+pub use interpreter::*;
 pub use methods::*;
 pub use tick::*;
 pub use uuid::*;

@@ -105,7 +105,8 @@ unsafe extern "C" fn new_uuid<U: Uuids>(_: *mut ffi::PyObject, _: *mut ffi::PyOb
     {
         return class.object(py, bits);
     }
-    guarded(|py| Ok(uuid_class(py)?.object(py, U::slow(py)?)))
+    // SAFETY: the same.
+    unsafe { guarded(|py| Ok(uuid_class(py)?.object(py, U::slow(py)?))) }
 }
 
 /// Such a function, of the module of this name.

@@ -1,0 +1,89 @@
+"""A sub-interpreter, as mod_wsgi gives each application group, is refused at import in one sentence: no hang, no crash."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import mintage
+
+REMEDY = "WSGIApplicationGroup %{GLOBAL}"
+
+# `_xxsubinterpreters` of 3.11 and 3.12 knows `isolated` alone; from 3.13 on the kinds have names.
+RUN = f"""
+import os, sys
+sys.path.append({str(Path(mintage.__file__).parents[1])!r})
+
+def interpreter(has_own_gil):
+    if sys.version_info >= (3, 13):
+        import _interpreters
+        number = _interpreters.create("isolated" if has_own_gil else "legacy")
+        return lambda code: _interpreters.exec(number, code), lambda: _interpreters.destroy(number)
+    import _xxsubinterpreters
+    number = _xxsubinterpreters.create(isolated=has_own_gil)
+    return lambda code: _xxsubinterpreters.run_string(number, code), lambda: _xxsubinterpreters.destroy(number)
+
+IMPORT = '''
+import os, sys
+sys.path.append({str(Path(mintage.__file__).parents[1])!r})
+try:
+    import mintage
+except ImportError as error:
+    answer = f"refused: {{error}}"
+else:
+    answer = "minted: " + str([mintage.sno.new() for _ in range(1000)][-1]) + str(mintage.sno.Generator().new())
+os.write(1, answer.encode() + b"\\\\n")
+'''
+"""
+
+
+def answers(program: str) -> list[str]:
+    """The lines that a process of its own wrote, which ended well and in time."""
+    done = subprocess.run(
+        [sys.executable, "-X", "faulthandler", "-c", RUN + program],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout.splitlines()
+
+
+both_kinds = pytest.mark.parametrize("has_own_gil", [False, True], ids=["with the shared GIL", "with a GIL of its own"])
+
+
+@both_kinds
+def test_a_sub_interpreter_is_refused_in_one_sentence(has_own_gil: bool) -> None:
+    (line,) = answers(f"run, end = interpreter({has_own_gil}); run(IMPORT); end()")
+    assert line.startswith("refused: mintage runs in the main interpreter of a process")
+    assert REMEDY in line
+
+
+@both_kinds
+def test_the_main_interpreter_mints_after_others_were_refused(has_own_gil: bool) -> None:
+    program = f"""
+for _ in range(3):
+    run, end = interpreter({has_own_gil})
+    run(IMPORT)
+    end()
+exec(IMPORT)
+"""
+    *refused, minted = answers(program)
+    assert [line.partition(":")[0] for line in [*refused, minted]] == ["refused"] * 3 + ["minted"]
+
+
+@both_kinds
+def test_a_sub_interpreter_is_refused_beside_a_main_one_that_mints(has_own_gil: bool) -> None:
+    program = f"""
+exec(IMPORT)
+run, end = interpreter({has_own_gil})
+run(IMPORT)
+run(IMPORT)
+end()
+exec(IMPORT)
+"""
+    assert [line.partition(":")[0] for line in answers(program)] == ["minted", "refused", "refused", "minted"]
