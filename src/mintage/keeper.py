@@ -15,6 +15,8 @@ What threads share, and under which lock:
   empties it, and the epoch is written last. A process that was restored from a snapshot empties all of them at once
   (:meth:`Keeper.start_over`). Whoever asked a store before that finds out afterwards, under the condition, and drops
   the answer.
+- No wait is without a deadline: a thread that cannot have the condition gets an error (:class:`_Lock`). It is held for
+  moments, so nothing under it waits.
 - The store is asked without the condition, for each task by one thread at a time: the keeper's, or that of whoever
   closes the task and waited for the keeper first (:meth:`Keeper.wait_for`).
 - :attr:`Keeper.abandoned` is a deque, whose single operations need no lock.
@@ -32,7 +34,7 @@ from collections import deque
 from contextlib import suppress
 from copy import copy
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from mintage._core import birth, epoch, start_epoch
 from mintage.errors import GenerationError, MintError, PassingError, StoreError
@@ -56,7 +58,47 @@ LONGEST_PAUSE_S: Final = 1.0
 FAREWELL_S: Final = 2.0
 #: How often the keeper looks whether this process was restored from a snapshot, while it holds anything.
 LOOK_S: Final = 1.0
+#: The condition is held for moments. Whoever cannot get it for this long is behind a thread that is stuck with it.
+LOCK_S: Final = 5.0
 _IDLE_S: Final = 3600.0
+
+
+class _Lock:
+    """A reentrant lock that nobody waits for longer than :data:`LOCK_S`: a threading.Condition's."""
+
+    def __init__(self) -> None:
+        self._lock = lock = cast("Any", threading.RLock())
+        # What threading.Condition asks of a lock, too.
+        self._release_save, self._is_owned, self.release = lock._release_save, lock._is_owned, lock.release
+
+    def acquire(self, blocking: bool = True, timeout: float = LOCK_S) -> bool:
+        """Wait for the lock.
+
+        :raises StoreError: ``store.unavailable``: it is not free within ``timeout`` seconds.
+        """
+        if not blocking:
+            return self._lock.acquire(blocking=False)  # type: ignore[no-any-return]
+        if not self._lock.acquire(timeout=timeout):
+            raise StoreError(
+                f"a thread of this process has been stuck for {timeout:.0f} s in a clock or a callback that mintage "
+                "called, or runs no longer: have these return at once",
+                code="store.unavailable",
+                retry_after_ms=round(LONGEST_PAUSE_S * 1000),
+            )
+        return True
+
+    def _acquire_restore(self, state: Any) -> None:
+        # How often its owner had it comes first, then who that is.
+        for _ in range(state[0]):
+            self.acquire()
+
+    def __enter__(self) -> bool:
+        return self.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        # A wait may have ended without it.
+        if self._is_owned():
+            self.release()
 
 
 class Task(ABC):
@@ -217,7 +259,7 @@ class Keeper:
 
     def __init__(self, *, inline: bool = False) -> None:
         self.inline = inline
-        lock = threading.RLock()
+        lock: Any = _Lock()
         self.condition = threading.Condition(lock)
         """What callers wait on for the keeper. All that tasks and the keeper share changes under its lock."""
         self._work = threading.Condition(lock)
@@ -237,7 +279,7 @@ class Keeper:
         """Which thread is at work on it, or was last."""
         self._closing = False
         self.watch = Watch()
-        """The keeper's alone, or under the condition."""
+        """The keeper's thread's alone."""
         self._look_s = 0.0
         self._is_blind = False
         """Whether the last look failed, which is said once. The keeper's thread's alone."""
@@ -304,7 +346,7 @@ class Keeper:
                         return
                     delay, holds = self._next()[0], self._holds()
                     look_s = self._look_s - time.monotonic()
-                    if delay > 0 and (look_s > 0 or not holds):
+                    if delay > 0 and (look_s > 0 or not holds) and not self.abandoned:
                         self._work.wait(min(delay, look_s) if holds else delay)
                         continue
                 # Before anything is asked, which may have been asked long ago.
@@ -340,10 +382,11 @@ class Keeper:
 
     def look(self) -> None:
         """Starts over if this process was restored from a snapshot since the last look, or may have been."""
+        # The next look comes later, whatever becomes of this one.
+        self._look_s = time.monotonic() + LOOK_S
+        # Without the condition: it asks the kernel, and nobody is to wait behind that.
+        verdict = self.watch.look()
         with self.condition:
-            # The next look comes later, whatever becomes of this one.
-            self._look_s = time.monotonic() + LOOK_S
-            verdict = self.watch.look()
             if verdict is Verdict.SAME or not self._holds():
                 return
             self.start_over(is_sure=verdict is Verdict.RESTORED)
@@ -366,27 +409,31 @@ class Keeper:
             self.condition.notify_all()
 
     def rest(self) -> None:
-        """Gives everything back, within two seconds after the verb in progress. Whoever mints later leases anew."""
+        """Give everything back, within two seconds. Whoever mints later leases anew.
+
+        :raises StoreError: ``store.unavailable``: the condition cannot be had.
+        """
+        deadline = time.monotonic() + FAREWELL_S
         with self.condition:
-            while self._busy is not None and self._worker is not threading.current_thread():
-                self.condition.wait(0.5)
+            # A store that does not answer until then is not asked again.
+            stuck = None if self.wait_for(None, deadline) else self._busy and self._busy.store
             tasks = self._kept()
             backs = []
             for task in tasks:
-                away = self.pause_s(task.store) > 0
+                away = task.store is stuck or self.pause_s(task.store) > 0
                 give_back = task.rest()
                 task.life += 1
                 if not away:
                     backs.append(give_back)
-            self.watch.rest()
-        deadline = time.monotonic() + FAREWELL_S
+        self.watch.rest()
         for back in backs:
             if time.monotonic() < deadline:
                 with suppress(Exception), quiet():
                     back()
         for task in tasks:
-            with suppress(Exception):
-                task.store.close()
+            if task.store is not stuck:
+                with suppress(Exception):
+                    task.store.close()
 
     def _next(self) -> tuple[float, Task | None]:
         """In how many seconds which task is to be done next."""
@@ -478,13 +525,24 @@ class Keeper:
                     raise
                 _say("a lease could not be released", error)
 
-    def wait_for(self, task: Task) -> None:
-        """Waits, under the condition, until the task is not being worked on; the store's own timeout is the limit.
+    def wait_for(self, task: Task | None, deadline: float | None = None) -> bool:
+        """Wait, under the condition, until no other thread works on the task, or on any if it is None.
 
-        Not where this thread is at work on it itself, and a user's clock, read for it, asks.
+        Returns False if one still does at the deadline, in seconds of the monotonic clock: by default after two.
         """
-        while self._busy is task and self._worker is not threading.current_thread():
-            self.condition.wait(0.5)
+        if deadline is None:
+            deadline = time.monotonic() + FAREWELL_S
+        # Not where this thread is at work on it itself, and a user's clock, read for it, asks.
+        while (
+            self._busy is not None
+            and (task is None or task is self._busy)
+            and self._worker is not threading.current_thread()
+        ):
+            left_s = deadline - time.monotonic()
+            if left_s <= 0:
+                return False
+            self.condition.wait(left_s)
+        return True
 
     def is_alone(self, threads: set[threading.Thread]) -> bool:
         """Whether none of these threads is another than its own."""

@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
+import _socket
 import os
-import socket
 import time
 from contextlib import suppress
 from dataclasses import dataclass
@@ -127,12 +127,12 @@ def started_s() -> int:
 
 
 class Watch:
-    """Looks at the signs of this process, now and then. For one thread at a time."""
+    """Looks at the signs of this process, now and then. For one thread at a time; any may call :meth:`rest`."""
 
     def __init__(self) -> None:
         self._before: Signs | None = None
         self._generations = 0
-        self._news: socket.socket | None = None
+        self._news: _socket.socket | None = None
         self._inode = 0
         self._is_deaf = False
 
@@ -149,14 +149,17 @@ class Watch:
 
     def _hear(self) -> None:
         """Counts what the kernel announced since: only where it has a driver for it."""
-        if self._news is None:
+        news = self._news
+        if news is None:
             if self._is_deaf or not _DRIVER.exists():
                 self._is_deaf = True
                 return
             try:
-                self._news = socket.socket(socket.AF_NETLINK, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK, _UEVENTS)
-                self._news.bind((0, 1))
-                self._inode = os.fstat(self._news.fileno()).st_ino
+                # The C type: sockets of gevent and eventlet ignore SOCK_NONBLOCK, and wait.
+                kind = _socket.SOCK_DGRAM | _socket.SOCK_NONBLOCK
+                self._news = news = _socket.socket(_socket.AF_NETLINK, kind, _UEVENTS)
+                news.bind((0, 1))
+                self._inode = os.fstat(news.fileno()).st_ino
             except OSError:
                 # A sandbox may not allow it.
                 self.rest()
@@ -164,8 +167,8 @@ class Watch:
                 return
         with suppress(OSError):
             # A program may close what it does not know, and then the number is another's.
-            while os.fstat(self._news.fileno()).st_ino == self._inode:
-                self._generations += is_generation(self._news.recv(1 << 16))
+            while os.fstat(news.fileno()).st_ino == self._inode:
+                self._generations += is_generation(news.recv(1 << 16, _socket.MSG_DONTWAIT))
 
     def rest(self) -> None:
         """Closes what it listens with, until the next look: a checkpoint need not keep it."""

@@ -274,11 +274,11 @@ class Supply(Task):
             if self.closed:
                 return
             self.closed = True
-            keeper.wait_for(self)
+            is_free = keeper.wait_for(self)
             with suppress(Exception):
                 self.settled()
             rest = self._tails()
-            away = keeper.pause_s(self.store) > 0
+            away = not is_free or keeper.pause_s(self.store) > 0
             keeper.condition.notify_all()
         if away:
             return

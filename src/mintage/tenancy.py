@@ -261,7 +261,10 @@ class Tenancy(Task):
         keeper = self._seat()
         with keeper.condition:
             self.closed = True
-            keeper.wait_for(self)
+            if not keeper.wait_for(self):
+                # The keeper does it after the verb that it is in.
+                keeper.abandoned.append((self, used_until_ms))
+                return
             lease, self._lease = self._lease, None
             away = keeper.pause_s(self.store) > 0
             keeper.condition.notify_all()

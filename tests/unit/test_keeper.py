@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import logging
+import os
 import subprocess
 import sys
 import threading
@@ -12,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from importlib.util import find_spec
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -853,6 +855,154 @@ def test_a_keeper_that_is_closed_gives_back_what_generators_and_sequences_hold(a
     any_keeper.close()
     assert [record.token for record in store.list_leases()] == [None]
     assert [record.high_water for record in store.list_namespaces()] == [1]
+
+
+GREENLETS = """
+import sys
+from concurrent.futures import ThreadPoolExecutor
+library, moment, store = sys.argv[1:]
+if library == "gevent":
+    from gevent import monkey, pool
+    patch, Pool = monkey.patch_all, pool.Pool
+else:
+    import eventlet
+    patch, Pool = eventlet.monkey_patch, eventlet.GreenPool
+if moment == "before":
+    patch()
+from mintage import Sequence, leasing, signs, sno
+from pathlib import Path
+# As where the kernel has a driver for its virtual machine's generations.
+signs._DRIVER = Path("/")
+if moment == "after":
+    patch()
+generator = sno.Generator(store=store or None, max_wait_ms=60_000)
+orders = Sequence("orders", store or None, step=50, max_wait_ms=60_000)
+def mint(_):
+    return generator.new(), orders.next()
+minted = list(Pool(200).imap(mint, range(200)))
+assert len({each for pair in minted for each in pair}) == 400
+print("done", len(minted))
+"""
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+@pytest.mark.parametrize("library", ["gevent", "eventlet"])
+@pytest.mark.parametrize("where", ["registry", "memory:", "sqlite"])
+def test_greenlets_mint_together(tmp_path: Path, library: str, moment: str, where: str) -> None:
+    # Not imported here: they change how the whole process forks.
+    if find_spec(library) is None:
+        pytest.skip(f"{library} is not installed")
+    store = {"registry": "", "sqlite": f"sqlite:///{tmp_path}/ids.db"}.get(where, where)
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", GREENLETS, library, moment, store],
+        env={**os.environ, "MINTAGE_HOME": str(tmp_path / "home")},
+        stdout=subprocess.PIPE,
+        check=True,
+        timeout=BOUND,
+    )
+    assert done.stdout == b"done 200\n"
+
+
+def test_look_at_the_signs_is_made_without_the_condition(
+    any_keeper: keeper.Keeper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looking, go = threading.Event(), threading.Event()
+
+    def look() -> Verdict:
+        looking.set()
+        assert go.wait(BOUND)
+        return Verdict.SAME
+
+    monkeypatch.setattr(any_keeper.watch, "look", look)
+    with ThreadPoolExecutor(1) as pool:
+        looked = pool.submit(any_keeper.look)
+        assert looking.wait(BOUND)
+        assert any_keeper.condition.acquire(blocking=False)
+        any_keeper.condition.release()
+        go.set()
+        looked.result(BOUND)
+
+
+def test_condition_that_another_thread_keeps_is_waited_for_in_vain(
+    any_keeper: keeper.Keeper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    generator, orders = snowflake.Generator(store=MemoryStore()), Sequence("orders", MemoryStore())
+    monkeypatch.setattr(keeper._Lock.acquire, "__defaults__", (True, 0.01))
+    taken, go = threading.Event(), threading.Event()
+
+    def keep() -> None:
+        with any_keeper.condition:
+            taken.set()
+            assert go.wait(BOUND)
+
+    with ThreadPoolExecutor(1) as pool:
+        kept = pool.submit(keep)
+        assert taken.wait(BOUND)
+        for call in (generator.new, orders.next, any_keeper.rest, any_keeper.wake):
+            with pytest.raises(StoreError, match="a thread of this process has been stuck for 0 s") as caught:
+                call()
+            assert (caught.value.code, caught.value.retry_after_ms) == ("store.unavailable", 1000)
+        go.set()
+        kept.result(BOUND)
+    monkeypatch.undo()
+    assert orders.next() == 1
+
+
+def test_wait_that_cannot_have_the_condition_again_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    mine = keeper.Keeper()
+    taken, go = threading.Event(), threading.Event()
+
+    def keep() -> None:
+        with mine.condition:
+            mine.condition.notify_all()
+            taken.set()
+            assert go.wait(BOUND)
+
+    monkeypatch.setattr(keeper._Lock.acquire, "__defaults__", (True, 0.01))
+    with ThreadPoolExecutor(1) as pool:
+        with mine.condition:
+            kept = pool.submit(keep)
+            with pytest.raises(StoreError, match="has been stuck"):
+                mine.condition.wait(BOUND)
+        assert taken.wait(BOUND)
+        go.set()
+        kept.result(BOUND)
+    with mine.condition:
+        pass
+
+
+@pytest.mark.parametrize("what", ["generator", "sequence", "keeper"])
+def test_store_that_hangs_keeps_no_end_waiting(monkeypatch: pytest.MonkeyPatch, what: str) -> None:
+    before, mine = keeper.current(), keeper.Keeper()
+    keeper.use(mine)
+    monkeypatch.setattr(keeper, "FAREWELL_S", 0.01)
+    asked, go = threading.Event(), threading.Event()
+
+    def hang(answer: Callable[[], Any]) -> Any:
+        asked.set()
+        assert go.wait(BOUND)
+        return answer()
+
+    store = Faulty(acquire=hang, reserve=hang)
+    generator = snowflake.Generator(store=store, max_wait_ms=BOUND * 1000)
+    orders = Sequence("orders", store, max_wait_ms=BOUND * 1000)
+    try:
+        with ThreadPoolExecutor(1) as pool:
+            minted = pool.submit(orders.next if what == "sequence" else generator.new)
+            assert asked.wait(BOUND)
+            {"generator": generator.close, "sequence": orders.close, "keeper": mine.rest}[what]()
+            assert not minted.done()
+            go.set()
+            assert (minted.exception(BOUND) is None) == (what == "keeper")
+        if what == "generator":
+            # The keeper gives back what it was granted after all.
+            deadline = time.monotonic() + BOUND
+            while [record.token for record in store.list_leases()] != [None]:
+                assert time.monotonic() < deadline
+    finally:
+        go.set()
+        mine.close()
+        keeper.use(before)
 
 
 PROCESS = """
