@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
     from mintage.store import Store
 
-__all__ = ["Keeper", "Task", "current", "renewed", "use"]
+__all__ = ["Keeper", "Task", "current", "renewed", "say", "use"]
 
 T = TypeVar("T")
 
@@ -354,7 +354,7 @@ class Keeper:
                     self._try_to_look()
                 self.step()
             except BaseException as error:  # noqa: BLE001 - the keeper of all must not end because of one
-                _say("the keeper failed, and goes on", error)
+                say("the keeper failed, and goes on", error)
                 time.sleep(LONGEST_PAUSE_S)
 
     def _kept(self) -> list[Task]:
@@ -377,7 +377,7 @@ class Keeper:
             self._is_blind = False
         except BaseException as error:  # noqa: BLE001 - who cannot look can work
             if not self._is_blind:
-                _say("the look for signs of a restore failed", error)
+                say("the look for signs of a restore failed", error)
             self._is_blind = True
 
     def look(self) -> None:
@@ -390,7 +390,7 @@ class Keeper:
             if verdict is Verdict.SAME or not self._holds():
                 return
             self.start_over(is_sure=verdict is Verdict.RESTORED)
-        _say(f"this process {_RESTORED[verdict]}: it leaves what it held to others, and leases and reserves anew")
+        say(f"this process {_RESTORED[verdict]}: it leaves what it held to others, and leases and reserves anew")
 
     def start_over(self, *, is_sure: bool = True) -> None:
         """Forgets all leases and segments, which belong to whoever was restored from the same snapshot.
@@ -481,7 +481,7 @@ class Keeper:
                     self._note(task, error)
                 task.settled()
             except BaseException as caught:  # noqa: BLE001 - nor one in whom the task tells
-                _say("what was told of a segment failed", caught)
+                say("what was told of a segment failed", caught)
             finally:
                 self.condition.notify_all()
         if self.inline and error is not None and not isinstance(error, Exception):
@@ -499,9 +499,9 @@ class Keeper:
         task.failure = failure = _as_failure(task.store, error)
         is_first = self._pause(task.store if failure.code == "store.unavailable" else task)
         if failure is not error:
-            _say("a store failed in an unknown way", error)
+            say("a store failed in an unknown way", error)
         elif is_first:
-            _say(f"{failure} ({failure.code}); trying again")
+            say(f"{failure} ({failure.code}); trying again")
         task.refused(failure)
 
     def _pause(self, what: Store | Task) -> bool:
@@ -523,7 +523,7 @@ class Keeper:
             except BaseException as error:
                 if self.inline and not isinstance(error, Exception):
                     raise
-                _say("a lease could not be released", error)
+                say("a lease could not be released", error)
 
     def wait_for(self, task: Task | None, deadline: float | None = None) -> bool:
         """Wait, under the condition, until no other thread works on the task, or on any if it is None.
@@ -568,8 +568,8 @@ _RESTORED: Final = {
 }
 
 
-def _say(what: str, error: BaseException | None = None) -> None:
-    """Logs a warning, or an error with its traceback; what fails in a log fails there alone."""
+def say(what: str, error: BaseException | None = None) -> None:
+    """Log a warning, or an error with its traceback; what fails in a log fails there alone."""
     with suppress(Exception):
         if error is None:
             _log().warning("mintage: %s", what)

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from mintage._core import birth, epoch
 from mintage.errors import FieldError, GenerationError, MintError, StoreError
 from mintage.forks import quiet
-from mintage.keeper import Task, renewed
-from mintage.lease import LATEST_MS, MAX_INTEGER, MAX_STRIDE, Segment
+from mintage.keeper import Task, renewed, say
+from mintage.lease import GAP, LATEST_MS, MAX_INTEGER, MAX_STRIDE, Segment
 from mintage.store import whole
 
 if TYPE_CHECKING:
@@ -69,6 +69,8 @@ class Supply(Task):
         """Of the last segments their ends and serials: more of them than are held at once."""
         self._floor = 0
         """The highest floor of the namespace that a segment told of."""
+        self._highest = -1
+        """The last integer that was granted and not given back, or -1: the store grants none up to it any more."""
         self._asked = False
         self._used_up: GenerationError | None = None
         self._told: list[Callable[[], None]] = []
@@ -154,7 +156,7 @@ class Supply(Task):
             step = wanted
             while True:
                 try:
-                    segment = self._checked(self.store.reserve(self._namespace, step), step)
+                    segment = self._reserve(step)
                     break
                 except FieldError:
                     # A service may give less at a time than we would take.
@@ -164,6 +166,34 @@ class Supply(Task):
             return lambda: self._offer(segment, step if step < wanted else most)
 
         return reserve
+
+    def _reserve(self, count: int) -> Segment:
+        """Reserve at most ``count`` integers, all above those of the segments that this process already has.
+
+        A store that grants lower ones was replaced by an older copy, or emptied, and its identity did not change. That
+        is what a server does that took over: integers are skipped for whatever else it may have forgotten.
+
+        :raises StoreError: ``store.refused``: the floor could not be raised.
+        """
+        highest = self._highest
+        segment = self._checked(self.store.reserve(self._namespace, count), count)
+        if segment.first > highest or not self.store.is_ascending:
+            return segment
+        floor = min(highest + 1 + GAP * max(count, self._step) * segment.stride, MAX_INTEGER)
+        went_back = (
+            f"{self.store.url}: namespace {self._namespace!r} went back: the store granted {segment.first} after "
+            f"{highest}, so it was emptied or an older copy took its place"
+        )
+        try:
+            self.store.raise_floor(self._namespace, floor)
+        except MintError as error:
+            raise StoreError(
+                f"{went_back}; its floor could not be raised ({error}): run mintage namespaces raise-floor "
+                f"{self._namespace} {floor}",
+                code="store.refused",
+            ) from error
+        say(f"{went_back}; it goes on at {floor}. Check what else the store has forgotten")
+        return self._checked(self.store.reserve(self._namespace, count), count)
 
     def _checked(self, segment: Segment, count: int) -> Segment:
         """What the store answered, if it can be: at most ``count`` integers of the namespace.
@@ -193,6 +223,7 @@ class Supply(Task):
     def _offer(self, segment: Segment, most: int) -> None:
         self._most, self._step = most, min(self._step, most)
         self._asked = False
+        self._highest = segment.last
         self._recent.append((segment.last, segment.serial))
         parts: list[Part] = [(segment.first, len(segment), segment.stride)]
         if segment.floor > self._floor:
@@ -231,7 +262,7 @@ class Supply(Task):
             self._check_open()
             life = self.life
             with quiet():
-                segment = self._checked(self.store.reserve(self._namespace, count), count)
+                segment = self._reserve(count)
                 # Else another copy of this process may have been answered as well.
                 if self.life == life and self.epoch == epoch():
                     return whole(self.store, segment, count)
@@ -247,6 +278,8 @@ class Supply(Task):
     def _tails(self) -> list[Segment]:
         """Takes back what is held, as segments, in order."""
         serials, tails = dict(self._recent), []
+        # They may come again, from here or, after a fork, from the parent.
+        self._highest = -1
         for first, count, stride in self._drain():
             end = first + (count - 1) * stride
             tails.append(Segment(self._namespace, first, end, stride, serial=serials.get(end, 0)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
 import time
 from functools import partial
@@ -18,10 +19,11 @@ from mintage import Sequence, keeper
 from mintage._core import start_epoch
 from mintage._core.sequence import Pool
 from mintage.errors import FieldError, GenerationError, StoreError
+from mintage.lease import NamespaceRecord
 from mintage.store import open_store
 from mintage.store.memory import MemoryStore
 from mintage.supply import Supply, above, next_step
-from tests.outcomes import code_of
+from tests.outcomes import code_of, refusal
 from tests.unit.test_fork import Child
 
 if TYPE_CHECKING:
@@ -82,6 +84,61 @@ def test_integers_reserved_in_a_row_are_in_a_row(store: MemoryStore) -> None:
         row = orders.reserve(1000)
         assert (len(row), row.step) == (1000, 1)
         assert orders.next() not in row
+
+
+def copy_of_namespaces(store: MemoryStore) -> dict[tuple[Any, ...], Any]:
+    return dict(store._records.tables[NamespaceRecord])
+
+
+def bring_back(store: MemoryStore, namespaces: dict[tuple[Any, ...], Any]) -> None:
+    store._records.tables[NamespaceRecord] = dict(namespaces)
+
+
+@pytest.mark.parametrize("is_empty", [False, True])
+def test_a_store_that_went_back_repeats_no_integer(
+    store: MemoryStore, caplog: pytest.LogCaptureFixture, is_empty: bool
+) -> None:
+    with Sequence("orders", store, step=10) as orders:
+        handed = [orders.next() for _ in range(5)]
+        backup = {} if is_empty else copy_of_namespaces(store)
+        handed += [orders.next() for _ in range(500)]
+        bring_back(store, backup)
+        handed += [orders.next() for _ in range(500)]
+        handed += [number for part in orders.batch(500) for number in part]
+        handed += orders.reserve(500)
+    assert len(set(handed)) == len(handed) == 2005
+    assert caplog.text.count("namespace 'orders' went back") == 1
+
+
+def test_a_row_after_the_store_went_back_is_above_all_others(store: MemoryStore) -> None:
+    with Sequence("orders", store, step=10) as orders:
+        handed = {orders.next() for _ in range(500)}
+        bring_back(store, {})
+        assert min(orders.reserve(100)) > max(handed)
+
+
+def test_a_tail_given_back_is_handed_out_again_as_before(store: MemoryStore, caplog: pytest.LogCaptureFixture) -> None:
+    orders = Sequence("orders", store, step=10)
+    assert orders.next() == 1
+    keeper.current().rest()
+    assert orders.next() == 2
+    assert "went back" not in caplog.text
+
+
+def test_a_floor_that_cannot_be_raised_refuses_with_the_remedy(
+    store: MemoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise StoreError("no right", code="store.refused")
+
+    orders = Sequence("orders", store, step=10)
+    for _ in range(500):
+        orders.next()
+    monkeypatch.setattr(store, "raise_floor", refuse)
+    bring_back(store, {})
+    caught = refusal(lambda: [orders.next() for _ in range(500)])
+    assert caught.code == "store.refused"
+    assert re.search(r"mintage namespaces raise-floor orders \d+", str(caught))
 
 
 def test_a_stride_is_kept(store: MemoryStore) -> None:

@@ -60,6 +60,8 @@ class Store(ABC):
     promise: ClassVar[str]
     clock_limit_ms: int = CLOCK_LIMIT_MS
     """How far a caller's clock may be from the store's."""
+    is_ascending: bool = False
+    """Whether each segment of a namespace is above all that were reserved before and not given back."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -251,6 +253,7 @@ class Forwarding(Store):
         self.url = inner.url
         self.promise = inner.promise  # type: ignore[misc]
         self.clock_limit_ms = inner.clock_limit_ms
+        self.is_ascending = inner.is_ascending
 
     def forward(self, verb: str, *args: Any, **kwargs: Any) -> Any:
         """Asks the store inside."""

@@ -71,6 +71,8 @@ class CachedStore(Forwarding):
         module, name, extra = SCHEMES[url.scheme]
         database: Store = getattr(load_driver(module, extra), name)(replace(url, options=options))
         super().__init__(database)
+        # While the cache is away the database reserves beyond the block, which goes on when the cache is back.
+        self.is_ascending = False
         self.url = url
         module, _, extra = SCHEMES[cache.scheme]
         self._cache: Any = load_driver(module, extra).Scripts(cache)

@@ -74,6 +74,8 @@ class Transaction(Protocol):
 class Ledger(Store):
     """A store whose verbs are transactions over records."""
 
+    is_ascending = True
+
     @abstractmethod
     def _begin(self) -> AbstractContextManager[Transaction]:
         """A transaction. It commits durably when the block ends, and rolls back if the block raises.

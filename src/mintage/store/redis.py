@@ -254,6 +254,7 @@ class RedisStore(Store):
     """
 
     promise: ClassVar[str] = "shared"
+    is_ascending = True
     clock_limit_ms: int = rules.CLOCK_LIMIT_MS
 
     def __init__(self, url: StoreUrl) -> None:
