@@ -144,7 +144,7 @@ def tenancy(
             # Numbers that were asked for are leased or refused: a lock does not keep others with a lease from them.
             is_free = node is None and nodes is None and own_mac is None and not never_used
             if is_free and lockable() and not registry.is_writable():
-                return registry.LockedNode(pool, lockable)
+                return registry.LockedNode(pool, lockable, span_ms=span_ms, clock=clock)
             chosen = registry_store()
     return Tenancy(
         chosen,

@@ -15,9 +15,11 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
+import re
 import socket
 import stat
 import sys
+import time
 import warnings
 from contextlib import suppress
 from itertools import count
@@ -25,15 +27,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import quote
 
-from mintage._core import epoch, kernel_random
+from mintage import lease as rules
+from mintage._core import epoch, kernel_random, system_ns
 from mintage._core.formats import MAC_FRAGMENTS
 from mintage.errors import ConfigError, GenerationError, LeaseError, StoreError, UniquenessWarning
 from mintage.forks import quiet
+from mintage.tenancy import WORTH_MS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from mintage.store import Store
+    from mintage.tenancy import Window
 
 __all__ = [
     "BLOCK",
@@ -63,8 +68,17 @@ LOCKED_FRAGMENTS: Final = 2**20
 MACHINE: Final = Path("/var/lib/mintage-registry")
 """The registry of all users of a machine: used where root owns it and this process may write it."""
 
+FIRST_SPAN_MS: Final = 100
+"""How far ahead of use a locked number's files are written at first, and so what a process that is killed soon costs of
+the number's time; twice as far each time."""
+LOCK_SPAN_MS: Final = 1_000
+"""How far at most, for a generator that is not ahead of its clock."""
+UNRECORDED_MS: Final = 500
+"""How far at most where no file can be had: a number's next holder waits for so long."""
+
 _FOLDERS: Final = ("/dev/shm", "/tmp")  # noqa: S108 - whatever TMPDIR says, and only a folder that is this user's own
 _TRIES: Final = 4096
+_RECORD: Final = re.compile(rb"[0-9]{16}\n")
 #: What gets better by waiting, and says nothing about a directory.
 _PASSING: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS, errno.ENOLCK, errno.EINTR})
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
@@ -349,111 +363,258 @@ def locked_fragments(origin: int) -> range:
 
 
 class _Lock(NamedTuple):
-    """An open file or socket that holds a number while any process has it open."""
+    """A file or socket that holds a number while any process has it open."""
 
     descriptor: int
     device: int
     inode: int
+    has_time: bool
+    """Whether it is a file, which keeps the first unused time."""
+
+    def is_there(self) -> bool:
+        """Return whether it is open still, which a daemon may have closed, and the file is where others find it."""
+        found = self._found()
+        return found is not None and found.st_nlink > 0
+
+    def write(self, until_ms: int) -> None:
+        """Write the first unused time, if this is a file of ours still.
+
+        :raises OSError: it cannot be written.
+        """
+        if self.has_time and self.is_there():
+            os.pwrite(self.descriptor, _record(until_ms), 0)
 
     def close(self) -> None:
-        """Lets go; a descriptor that somebody closed meanwhile, such as a daemon with all of its own, is not ours."""
-        with suppress(OSError):
-            found = os.fstat(self.descriptor)
-            if (found.st_dev, found.st_ino) == (self.device, self.inode):
+        """Let go, unless the descriptor is another's meanwhile."""
+        if self._found() is not None:
+            with suppress(OSError):
                 os.close(self.descriptor)
 
+    def _found(self) -> os.stat_result | None:
+        try:
+            found = os.fstat(self.descriptor)
+        except OSError:
+            return None
+        return found if (found.st_dev, found.st_ino) == (self.device, self.inode) else None
 
-class _Seat(NamedTuple):
+
+class _Held(NamedTuple):
+    """A number that this process holds, and its window."""
+
     epoch: int
     serial: int
     node: int
+    name: str
     locks: Sequence[_Lock]
+    floor_ms: int
+    until_ms: int
+    """What the files say: written before anything is minted up to it. The floor while there is no window yet."""
+    span_ms: int
+    """How far the last extension went."""
+
+    def remembers(self) -> bool:
+        """Return whether the next holder will know this window."""
+        return any(lock.has_time for lock in self.locks)
 
 
 class LockedNode:
-    """A node number without a lease: held by locks where that is possible, else drawn at random.
+    """A node number without a registry: held by locks where that is possible, else drawn at random.
 
     It is held in every place that can be had, so two processes share no number if they share any of the places: the
     network namespace (for all users), ``/dev/shm`` and ``/tmp`` (for one user). Locks end with the process.
+
+    A number is leased as from a store: its files are the records. Each keeps the first time that may not have been
+    minted in, which is written ahead of use; the next holder begins there. So neither the end of the process nor its
+    clock can make a window begin twice. A generator that comes to the end of its window extends it in its own thread,
+    in some microseconds: no keeper has to.
     """
 
-    def __init__(self, pool: str, nodes: Callable[[], range]) -> None:
+    def __init__(
+        self,
+        pool: str,
+        nodes: Callable[[], range],
+        *,
+        span_ms: int = rules.SPAN_MS,
+        clock: Callable[[], int] | None = None,
+    ) -> None:
         self._pool = pool
         self._nodes = nodes
-        self._seat: _Seat | None = None
+        self._span_ms = span_ms
+        self._clock = clock
+        self._held: _Held | None = None
         self._serials = count(1)
         self._closed = False
 
-    def window(self, _max_wait_ms: int) -> tuple[int, int, None, None, None]:
-        """Serial number and node; there is no window.
+    def _now_ms(self) -> int:
+        """Return the generator's time.
 
-        :raises LeaseError: ``lease.none_free``: living processes hold all numbers.
-        :raises StoreError: ``store.unavailable``: no file descriptors are left.
+        :raises LeaseError: ``lease.clock``: it is far from the system's, and would burn a number for as long.
+        """
+        system_ms = system_ns() // 1_000_000
+        if self._clock is None:
+            return system_ms
+        now_ms = self._clock() // 1_000_000
+        rules.check_clock(now_ms, system_ms)
+        return now_ms
+
+    def window(self, max_wait_ms: int) -> Window:
+        """Return a window that the generator's clock is not at the end of, as :meth:`Tenancy.window` does.
+
+        :raises LeaseError: ``lease.none_free``: living processes hold all numbers, or minted ahead of this clock;
+            ``lease.clock``.
+        :raises StoreError: ``store.unavailable``: no file descriptors are left, or a file cannot be written.
         :raises GenerationError: ``generator.closed``.
         """
-        # Published as a whole, when all is decided: other threads and forked children see none of it before.
-        with quiet():
-            if self._closed:
-                raise GenerationError("it is closed: make a new one", code="generator.closed")
-            now, seat = epoch(), self._seat
-            if seat is None or seat.epoch != now:
-                # A child has its parent's locks open as well: the number is free when both have closed it.
-                self._let_go()
-                node, locks = self._choose()
-                self._seat = seat = _Seat(now, next(self._serials), node, locks)
-        return seat.serial, seat.node, None, None, None
+        deadline = time.monotonic() + max_wait_ms / 1000
+        while True:
+            # A clock of the user's own may fork this process.
+            here, now_ms = epoch(), self._now_ms()
+            with quiet():
+                if here != epoch():
+                    continue
+                try:
+                    return self._open_window(now_ms)
+                except LeaseError as error:
+                    refusal = error
+            wait_s = (refusal.retry_after_ms or 0) / 1000
+            if not wait_s or wait_s > deadline - time.monotonic():
+                raise refusal
+            time.sleep(wait_s)
 
-    def release(self, _used_until_ms: int) -> None:
-        """Lets the number go; in a child, only its own."""
+    def _open_window(self, now_ms: int) -> Window:
+        # Published as a whole, when all is decided: other threads and forked children see none of it before.
+        if self._closed:
+            raise GenerationError("it is closed: make a new one", code="generator.closed")
+        held = self._held
+        if held is not None:
+            is_lost = now_ms >= held.until_ms and not all(lock.is_there() for lock in held.locks)
+            # A child has its parent's locks open as well: the number is free when both have closed it.
+            if is_lost or held.epoch != epoch():
+                self._let_go()
+                held = None
+        if held is None:
+            held = self._held = self._choose(now_ms)
+        if now_ms < held.until_ms == held.floor_ms:
+            left = held.floor_ms - now_ms
+            raise LeaseError(
+                f"node {held.node} is held by a lock that remembers no times: whoever held it before may have minted "
+                f"for {left} ms from now",
+                code="lease.none_free",
+                retry_after_ms=left,
+            )
+        if now_ms >= held.until_ms:
+            held = self._extend(held, now_ms, LOCK_SPAN_MS)
+        due_ms = held.until_ms - self._next_span_ms(held, self._span_ms) + WORTH_MS
+        return held.serial, held.node, held.floor_ms, held.until_ms, due_ms
+
+    def grow(self, until_ms: int, _max_wait_ms: int) -> None:
+        """Extend a window that ends at ``until_ms`` for a generator that ran ahead of its clock.
+
+        :raises MintError: as :meth:`window`.
+        """
+        here, now_ms = epoch(), self._now_ms()
+        with quiet():
+            held = self._held
+            if held is None or here != epoch() or held.epoch != here or held.until_ms > until_ms:
+                return
+            if all(lock.is_there() for lock in held.locks):
+                self._extend(held, now_ms, self._span_ms)
+            else:
+                self._let_go()
+
+    def _next_span_ms(self, held: _Held, most_ms: int) -> int:
+        # Whoever has minted for long is likely to go on; whoever is killed at once leaves a short window behind.
+        return min(2 * held.span_ms, most_ms if held.remembers() else UNRECORDED_MS)
+
+    def _extend(self, held: _Held, now_ms: int, most_ms: int) -> _Held:
+        """Write a later end of the window down, then open it.
+
+        :raises StoreError: ``store.unavailable``: it cannot be written.
+        """
+        span_ms = self._next_span_ms(held, most_ms)
+        until_ms = max(held.until_ms, now_ms + span_ms)
+        try:
+            for lock in held.locks:
+                lock.write(until_ms)
+        except OSError as error:
+            raise _passing(error) from error
+        _untils[held.name] = until_ms
+        self._held = held = held._replace(until_ms=until_ms, span_ms=span_ms)
+        return held
+
+    def release(self, used_until_ms: int) -> None:
+        """Let the number go: the next holder may start at ``used_until_ms``. In a child, only its own."""
         with quiet():
             self._closed = True
-            self._let_go()
+            self._let_go(used_until_ms)
 
-    def abandon(self, _used_until_ms: int) -> None:
+    def abandon(self, used_until_ms: int) -> None:
         """As :meth:`release`, for a generator that is gone. Takes no lock."""
-        self._let_go()
+        self._let_go(used_until_ms)
 
-    def _let_go(self) -> None:
-        seat, self._seat = self._seat, None
-        for lock in seat.locks if seat is not None else ():
-            lock.close()
+    def _let_go(self, used_until_ms: int | None = None) -> None:
+        """Let the number go, which begins for the next holder where its window ends, or where its use is known to."""
+        held, self._held = self._held, None
+        if held is None:
+            return
+        if used_until_ms is not None and held.epoch == epoch():
+            first_ms = min(held.until_ms, max(held.floor_ms, used_until_ms))
+            _untils[held.name] = first_ms
+            for lock in held.locks:
+                with suppress(OSError):
+                    lock.write(first_ms)
+        _free(held.name, held.locks)
 
-    def _choose(self) -> tuple[int, Sequence[_Lock]]:
+    def _choose(self, now_ms: int) -> _Held:
         numbers = self._nodes()
-        first = _own(len(numbers))
-        for at in range(min(len(numbers), _TRIES)):
-            node = numbers[(first + at) % len(numbers)]
+        ahead_ms: list[int] = []
+        for node in _order(self._pool, numbers):
+            name = f"{self._pool}-{node}"
             try:
-                locks = self._hold(node)
+                floor_ms, locks = self._hold(node)
             except BlockingIOError:
                 continue
-            why = (
-                f"node {node} is held by a lock instead, so IDs may repeat if the clock goes back between two processes"
-                if locks
-                else f"nor anything to lock: its node number is drawn at random from {len(numbers)}, so two processes "
-                "may share one and repeat IDs"
-            )
+            if floor_ms > now_ms:
+                _free(name, locks)
+                ahead_ms.append(floor_ms - now_ms)
+                continue
+            if locks and not any(lock.has_time for lock in locks):
+                # Where the clock did not go back, whoever held it before has minted no further than this.
+                floor_ms = now_ms + UNRECORDED_MS
+            serial = next(self._serials)
+            held = _Held(epoch(), serial, node, name, locks, floor_ms, floor_ms, FIRST_SPAN_MS // 2)
             try:
-                _warn(f"mintage cannot write its registry in {_shown_home()}: {why}; {_ADVICE}")
+                _warn(
+                    f"mintage cannot write its registry in {_shown_home()}: {_at_stake(held, len(numbers))}; {_ADVICE}",
+                    5,
+                )
             except UniquenessWarning:
-                for lock in locks:
-                    lock.close()
+                _free(held.name, locks)
                 raise
-            return (node if locks else numbers[int.from_bytes(kernel_random(8), "big") % len(numbers)]), locks
+            return held
+        why = "living processes hold"
+        if ahead_ms:
+            why = f"living processes hold, or minted with for {min(ahead_ms)} ms from now or longer,"
         raise LeaseError(
-            f"mintage cannot write its registry in {_shown_home()}, and living processes hold all {len(numbers)} node "
-            f"numbers of pool {self._pool!r} that are for locks: {_ADVICE}",
+            f"mintage cannot write its registry in {_shown_home()}, and {why} all {len(numbers)} node numbers of pool "
+            f"{self._pool!r} that are for locks: {_ADVICE}",
             code="lease.none_free",
+            retry_after_ms=min(ahead_ms, default=None),
         )
 
-    def _hold(self, node: int) -> list[_Lock]:
-        """The locks of a number in all places that can be had.
+    def _hold(self, node: int) -> tuple[int, list[_Lock]]:
+        """Lock a number in all places that can be had; return the first time that may be unused, and the locks.
 
-        :raises BlockingIOError: it is held by another in one of them.
+        :raises BlockingIOError: it is held by another in one of them, or one does not say since when it is unused.
         """
-        held: list[_Lock] = []
+        name = f"{self._pool}-{node}"
+        if _holders.get(name) == epoch():
+            raise BlockingIOError(errno.EWOULDBLOCK, "held by another generator")
+        _holders[name] = epoch()
+        until_ms = _untils.get(name, 0)
+        locks: list[_Lock] = []
         try:
-            for take in _places(self._pool, node):
+            for take, has_time in _places(name):
                 try:
                     descriptor = take()
                 except BlockingIOError:
@@ -463,19 +624,80 @@ class LockedNode:
                         raise _passing(error) from error  # type: ignore[arg-type]
                     continue
                 found = os.fstat(descriptor)
-                held.append(_Lock(descriptor, found.st_dev, found.st_ino))
+                locks.append(_Lock(descriptor, found.st_dev, found.st_ino, has_time))
+                if has_time:
+                    until_ms = max(until_ms, _read(descriptor))
         except BaseException:
-            for lock in held:
-                lock.close()
+            _free(name, locks)
             raise
-        return held
+        return until_ms, locks
 
 
-def _places(pool: str, node: int) -> Iterator[Callable[[], int]]:
-    name = f"{pool}-{node}"
-    yield lambda: _bound(name)
+_untils: dict[str, int] = {}
+"""By the name of a number: the first time that this process is not known to have minted in with it."""
+_holders: dict[str, int] = {}
+"""By the name of a number: the epoch in which a generator of this process holds it."""
+
+
+def _free(name: str, locks: Sequence[_Lock]) -> None:
+    for lock in locks:
+        lock.close()
+    _holders.pop(name, None)
+
+
+def _at_stake(held: _Held, numbers: int) -> str:
+    if held.remembers():
+        return f"node {held.node} is held by a lock instead, of which other users, containers and hosts know nothing"
+    if held.locks:
+        return (
+            f"node {held.node} is held by a lock instead, and no file remembers its times, so IDs may repeat if the "
+            "clock goes back between two processes"
+        )
+    return (
+        f"nor anything to lock: its node number is drawn at random from {numbers}, so two processes may share one and "
+        "repeat IDs"
+    )
+
+
+def _order(pool: str, numbers: range) -> Iterator[int]:
+    """Yield the numbers in the order to try them: those that have files first, so that no more are made than needed."""
+    start = _start()
+    known = sorted(_known(pool, numbers))
+    at = start % max(1, len(known))
+    yield from known[at:]
+    yield from known[:at]
+    for each in range(min(len(numbers), _TRIES)):
+        node = numbers[(start + each) % len(numbers)]
+        if node not in known:
+            yield node
+
+
+def _known(pool: str, numbers: range) -> set[int]:
+    """Return the numbers that have a file."""
+    pattern = re.compile(re.escape(pool) + r"-([0-9]{1,14})\.lock")
+    found = set()
     for folder in _FOLDERS:
-        yield lambda folder=folder: _flocked(Path(folder), name)  # type: ignore[misc]
+        with suppress(OSError):
+            found |= {int(match[1]) for name in os.listdir(_own_folder(folder)) if (match := pattern.fullmatch(name))}
+    return {node for node in found if node in numbers}
+
+
+_drawn = -1, 0
+
+
+def _start() -> int:
+    """Return where a process begins: drawn, as nothing tells two containers, or copies of a machine, apart for sure."""
+    global _drawn  # noqa: PLW0603 - one an epoch
+    if _drawn[0] != epoch():
+        _drawn = epoch(), int.from_bytes(kernel_random(8), "big")
+    return _drawn[1]
+
+
+def _places(name: str) -> Iterator[tuple[Callable[[], int], bool]]:
+    """Yield what holds a number in each place, and whether it keeps the time."""
+    yield lambda: _bound(name), False
+    for folder in _FOLDERS:
+        yield lambda folder=folder: _flocked(Path(folder), name), True  # type: ignore[misc]
 
 
 def _bound(name: str) -> int:
@@ -495,17 +717,27 @@ def _bound(name: str) -> int:
     return taken.detach()
 
 
+def _own_folder(folder: str | Path) -> Path:
+    return Path(folder, f"mintage-{_uid()}")
+
+
 def _flocked(folder: Path, name: str) -> int:
-    """A locked file in a folder of this user's own."""
+    """Lock a file in a folder of this user's own.
+
+    :raises BlockingIOError: another has it; or it is there, but cannot be opened, so that nobody knows what it says.
+    """
     import fcntl
 
-    own = folder / f"mintage-{_uid()}"
+    own = _own_folder(folder)
     own.mkdir(mode=0o700, exist_ok=True)
     found = own.lstat()
     # Anybody may have put it there, or a link.
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != _uid():
         raise PermissionError(errno.EPERM, "another user's", str(own))
-    file = os.open(own / f"{name}.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    path = own / f"{name}.lock"
+    file = _opened(path) or _made(path) or _opened(path)
+    if file is None:
+        raise BlockingIOError(errno.EWOULDBLOCK, "it comes and goes", str(path))
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
@@ -514,6 +746,53 @@ def _flocked(folder: Path, name: str) -> int:
     return file
 
 
-def _warn(text: str) -> None:
-    # At the line that mints or makes the generator: two callers here, then the core, which has no frame.
-    warnings.warn(text, UniquenessWarning, stacklevel=4)
+def _opened(path: Path) -> int | None:
+    """Open a number's file; ``None`` where there is none."""
+    try:
+        return os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        if error.errno in _PASSING:
+            raise
+        raise BlockingIOError(error.errno, "its time cannot be read", str(path)) from error
+
+
+def _made(path: Path) -> int | None:
+    """Make a number's file with a time in it: at no moment is it there without one. ``None`` where another made it."""
+    new = path.with_name(f"{path.name}.{kernel_random(8).hex()}")
+    file = os.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            os.pwrite(file, _record(0), 0)
+            os.link(new, path)
+        finally:
+            new.unlink()
+    except FileExistsError:
+        os.close(file)
+        return None
+    except BaseException:
+        os.close(file)
+        raise
+    return file
+
+
+def _record(until_ms: int) -> bytes:
+    return b"%016d\n" % until_ms
+
+
+def _read(file: int) -> int:
+    """Return the first unused time that a number's file keeps.
+
+    :raises BlockingIOError: it keeps none, or whoever wrote it was not this user: the number is not to be used.
+    """
+    found = os.fstat(file)
+    text = os.pread(file, 18, 0) if stat.S_ISREG(found.st_mode) and found.st_uid == _uid() else b""
+    if not _RECORD.fullmatch(text):
+        raise BlockingIOError(errno.EINVAL, "it keeps no time")
+    return int(text)
+
+
+def _warn(text: str, stacklevel: int = 4) -> None:
+    # At the line that mints or makes the generator: callers here, then the core, which has no frame.
+    warnings.warn(text, UniquenessWarning, stacklevel=stacklevel)

@@ -30,10 +30,13 @@ from mintage.registry import LockedNode
 from mintage.store import open_store
 from mintage.store.memory import MemoryStore
 from mintage.tenancy import Tenancy
+from mintage.testing import ManualClock
 from tests.outcomes import code_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+MS = 1_000_000
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="locks and users are those of Linux here")
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user")
@@ -64,9 +67,20 @@ def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def pool() -> str:
+def pool() -> Iterator[str]:
     """A name that no other process of this machine locks."""
-    return f"test-{uuid.uuid4().hex}"
+    name = f"test-{uuid.uuid4().hex}"
+    yield name
+    for path in [path for folder in registry._FOLDERS for path in registry._own_folder(folder).glob(f"{name}*")]:
+        path.unlink() if not path.is_dir() else path.rmdir()
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> ManualClock:
+    """The system's clock, for locked numbers."""
+    clock = ManualClock(1_800_000_000_000 * MS)
+    monkeypatch.setattr(registry, "system_ns", clock)
+    return clock
 
 
 def become_another_user() -> None:
@@ -76,14 +90,32 @@ def become_another_user() -> None:
     os.setuid(54321)
 
 
-def locked_node(pool: str, numbers: range = range(896, 1024)) -> LockedNode:
-    return LockedNode(pool, lambda: numbers)
+def locked_node(pool: str, numbers: range = range(896, 1024), **options: Any) -> LockedNode:
+    return LockedNode(pool, lambda: numbers, **options)
+
+
+def file_of(pool: str, node: int, folder: str = "/tmp") -> Path:
+    """Where a number's time is kept, in a folder that is there."""
+    own = registry._own_folder(folder)
+    own.mkdir(mode=0o700, exist_ok=True)
+    return own / f"{pool}-{node}.lock"
+
+
+def times_of(pool: str, node: int | None = None) -> set[int]:
+    """What the files of a pool's number, or of all, say."""
+    name = f"{pool}-{'*' if node is None else node}.lock"
+    files = [path for folder in registry._FOLDERS for path in registry._own_folder(folder).glob(name)]
+    return {int(path.read_text()) for path in files}
+
+
+def window_of(holder: LockedNode, max_wait_ms: int = 0) -> tuple[int, int, int, int, int]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UniquenessWarning)
+        return holder.window(max_wait_ms)
 
 
 def node_of(holder: LockedNode) -> int:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UniquenessWarning)
-        return holder.window(0)[1]
+    return window_of(holder, 60_000)[1]
 
 
 def in_child(run: Callable[[], object]) -> Any:
@@ -277,16 +309,8 @@ def test_a_lock_is_not_given_up_for_a_lack_of_descriptors(pool: str, monkeypatch
         holder.window(0)
     assert caught.value.code == "store.unavailable"
     monkeypatch.undo()
-    assert node_of(holder) == node_of_first(pool)
-
-
-def node_of_first(pool: str) -> int:
-    """The number that a host begins with; nothing is held under this name."""
-    fresh = locked_node(f"{pool}-fresh")
-    try:
-        return node_of(fresh)
-    finally:
-        fresh.release(0)
+    assert opened(pool) == 0
+    assert node_of(holder) in range(896, 1024)
 
 
 @pytest.mark.parametrize("kind", ["directory", "no permission", "closed", "no write-ahead log"])
@@ -454,7 +478,7 @@ def test_threads_that_mint_first_together_have_one_number(pool: str, monkeypatch
     go_on.set()
     for each in (first, *others):
         each.join()
-    assert found == 8 * [node_of_first(pool)]
+    assert found == 8 * found[:1]
 
 
 def test_a_child_has_a_number_of_its_own_and_frees_none_of_its_parents(pool: str) -> None:
@@ -578,11 +602,11 @@ def test_a_folder_that_is_not_the_users_own_is_not_used(trap: str, tmp_path: Pat
 def test_a_descriptor_that_a_daemon_closed_and_another_uses_stays_open(pool: str) -> None:
     holder = locked_node(pool, range(3, 4))
     node_of(holder)
-    seat = holder._seat
-    assert seat is not None
-    for lock in seat.locks:
+    held = holder._held
+    assert held is not None
+    for lock in held.locks:
         os.close(lock.descriptor)
-    others = [os.open(os.devnull, os.O_RDONLY) for _ in seat.locks]
+    others = [os.open(os.devnull, os.O_RDONLY) for _ in held.locks]
     holder.release(0)
     for each in others:
         os.close(each)
@@ -591,9 +615,9 @@ def test_a_descriptor_that_a_daemon_closed_and_another_uses_stays_open(pool: str
 def test_descriptors_that_a_daemon_closed_are_not_missed(pool: str) -> None:
     holder = locked_node(pool, range(3, 4))
     node_of(holder)
-    seat = holder._seat
-    assert seat is not None
-    for lock in seat.locks:
+    held = holder._held
+    assert held is not None
+    for lock in held.locks:
         os.close(lock.descriptor)
     holder.release(0)
     assert node_of(locked_node(pool, range(3, 4))) == 3
@@ -633,6 +657,319 @@ def test_a_process_restored_from_a_snapshot_begins_elsewhere_and_so_do_its_child
     assert len({tuple(each) for each in found}) == 5
     assert len({fragment for _, fragment, _ in found}) == 5
     assert found[1][1] >> 28 == 4711
+
+
+# --- what a locked number remembers ---------------------------------------------------------------------------------
+
+
+def test_a_number_begins_where_its_last_window_ended(pool: str, clock: ManualClock) -> None:
+    start_ms = clock.now_ns // MS
+    first, second = locked_node(pool, range(1)), locked_node(pool, range(1))
+    _, _, floor_ms, until_ms, _ = window_of(first)
+    assert (floor_ms, until_ms) == (0, start_ms + registry.FIRST_SPAN_MS)
+    assert times_of(pool) == {until_ms}
+    first.release(start_ms + 7)
+    assert times_of(pool) == {start_ms + 7}
+    clock.advance(7 * MS)
+    assert window_of(second)[2] == start_ms + 7
+
+
+def test_a_release_neither_lengthens_a_window_nor_passes_its_floor(pool: str, clock: ManualClock) -> None:
+    for used_until_ms, expected_ms in ((0, 0), (2**53, clock.now_ns // MS + registry.FIRST_SPAN_MS)):
+        holder = locked_node(pool, range(1))
+        window_of(holder)
+        holder.release(used_until_ms)
+        assert times_of(pool) == {expected_ms}
+
+
+def test_a_number_that_is_ahead_of_the_clock_is_passed_over(pool: str, clock: ManualClock) -> None:
+    now_ms = clock.now_ns // MS
+    holder = locked_node(pool, range(2))
+    first = window_of(holder)[1]
+    holder.release(now_ms + 1)
+    other = locked_node(pool, range(2))
+    assert window_of(other)[1] == 1 - first
+    other.release(now_ms + 9)
+    with pytest.raises(LeaseError, match="for 1 ms from now or longer") as caught:
+        window_of(locked_node(pool, range(2)))
+    assert (caught.value.code, caught.value.retry_after_ms) == ("lease.none_free", 1)
+    clock.advance(MS)
+    assert window_of(locked_node(pool, range(2)))[1] == first
+
+
+def test_a_number_that_comes_free_in_time_is_waited_for(pool: str) -> None:
+    first, second = locked_node(pool, range(1)), locked_node(pool, range(1))
+    until_ms = window_of(first)[3]
+    first.release(2**53)
+    assert window_of(second, 60_000)[2] == until_ms
+
+
+def test_a_window_that_is_in_use_is_extended_twice_as_far_each_time(pool: str, clock: ManualClock) -> None:
+    holder, spans_ms = locked_node(pool), []
+    for _ in range(6):
+        serial, _, floor_ms, until_ms, due_ms = window_of(holder)
+        assert (serial, floor_ms) == (1, 0)
+        assert window_of(holder) == (serial, window_of(holder)[1], floor_ms, until_ms, due_ms)
+        spans_ms.append(until_ms - clock.now_ns // MS)
+        assert times_of(pool) == {until_ms}
+        clock.set(until_ms * MS)
+    assert spans_ms == [100, 200, 400, 800, 1000, 1000]
+
+
+def test_a_generator_ahead_of_its_clock_gets_no_further_than_its_span(pool: str, clock: ManualClock) -> None:
+    holder, now_ms = locked_node(pool, span_ms=4000), clock.now_ns // MS
+    windows = [window_of(holder)]
+    while windows[-1][4] <= now_ms:
+        holder.grow(windows[-1][3], 0)
+        windows.append(window_of(holder))
+    assert [until_ms - now_ms for _, _, _, until_ms, _ in windows] == [100, 200, 400, 800, 1600, 3200, 4000]
+    holder.grow(windows[0][3], 0)
+    assert window_of(holder) == windows[-1]
+    assert times_of(pool) == {now_ms + 4000}
+
+
+@pytest.mark.parametrize("end", ["killed", "closed"])
+@pytest.mark.parametrize("back_ms", [0, 3_600_000])
+def test_a_process_after_another_mints_nothing_that_it_minted(
+    end: str, back_ms: int, pool: str, nowhere: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now_ms = 1_800_000_000_000
+    layout = snowflake.Layout("time:41 node:4 sequence:12", epoch_ms=1_700_000_000_000)
+
+    def mint(at_ms: int, numbers: int) -> list[int]:
+        clock = ManualClock(at_ms * MS)
+        monkeypatch.setattr(registry, "system_ns", clock)
+        warnings.simplefilter("ignore", UniquenessWarning)
+        # Ahead of its clock by some ticks.
+        generator = snowflake.Generator(layout=layout, pool=pool, clock=clock, on_exhausted="advance")
+        ids = generator.batch(numbers).tolist()
+        if end == "closed":
+            generator.close()
+        return list(ids)
+
+    minted = in_child(lambda: mint(now_ms, 20_000))
+    later_ms = now_ms + 1 - back_ms
+    minted += in_child(lambda: mint(later_ms, 20_000))
+    assert len(set(minted)) == 40_000
+    assert len({layout.parse(each).node for each in minted}) == 2
+    only = LockedNode(pool, lambda: range(registry.locked(16)[0], 16))
+    monkeypatch.setattr(registry, "system_ns", ManualClock(later_ms * MS))
+    assert code_of(lambda: window_of(only)) == "lease.none_free"
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"\0" * 17, b"not a time at all", b"0" * 16, b"0" * 16 + b"\n0", b"7" * 2**20]
+)
+def test_a_number_whose_file_says_no_time_is_not_used(content: bytes, pool: str) -> None:
+    file = file_of(pool, 0)
+    file.write_bytes(content)
+    assert node_of(locked_node(pool, range(2))) == 1
+    assert code_of(lambda: window_of(locked_node(pool, range(1)))) == "lease.none_free"
+    assert file.read_bytes() == content
+    assert opened(f"{pool}-0") == 0
+
+
+@pytest.mark.parametrize("kind", ["a directory", "a link", "a pipe", "a stranger's"])
+def test_a_number_whose_file_is_none_of_this_users_is_not_used(kind: str, pool: str) -> None:
+    file = file_of(pool, 0)
+    if kind == "a directory":
+        file.mkdir()
+    elif kind == "a link":
+        file.symlink_to("/dev/null")
+    elif kind == "a pipe":
+        os.mkfifo(file)
+    elif os.geteuid() == 0:
+        file.write_bytes(registry._record(0))
+        os.chown(file, 54_321, 54_321)
+    else:
+        pytest.skip("only root can give a file away")
+    assert node_of(locked_node(pool, range(2))) == 1
+
+
+def test_a_file_that_another_makes_meanwhile_is_the_one_that_counts(pool: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    linked = os.link
+
+    def late(new: Path, path: Path) -> None:
+        path.write_bytes(registry._record(2**53))
+        linked(new, path)
+
+    monkeypatch.setattr(os, "link", late)
+    holder = locked_node(pool, range(1))
+    with pytest.raises(LeaseError, match="or minted with for"):
+        window_of(holder)
+    assert times_of(pool) == {2**53}
+    assert not list(registry._own_folder("/tmp").glob(f"{pool}*.lock.*"))
+
+
+def test_of_two_files_the_later_time_counts(pool: str, clock: ManualClock) -> None:
+    now_ms = clock.now_ns // MS
+    for folder, time_ms in zip(registry._FOLDERS, (now_ms - 5, now_ms - 3), strict=True):
+        file_of(pool, 0, folder).write_bytes(registry._record(time_ms))
+    assert window_of(locked_node(pool, range(1)))[2] == now_ms - 3
+
+
+def test_a_window_that_cannot_be_written_down_is_not_opened(
+    pool: str, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> int:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    holder = locked_node(pool, range(1))
+    until_ms = window_of(holder)[3]
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "pwrite", refuse)
+        clock.set(until_ms * MS)
+        assert code_of(lambda: window_of(holder)) == "store.unavailable"
+        assert code_of(lambda: holder.grow(until_ms, 0)) == "store.unavailable"
+    assert window_of(holder)[3] > until_ms
+
+
+def test_a_holder_whose_descriptors_were_closed_leases_anew(pool: str, clock: ManualClock) -> None:
+    holder = locked_node(pool, range(1))
+    serial, _, _, until_ms, _ = window_of(holder)
+    held = holder._held
+    assert held is not None
+    for lock in held.locks:
+        os.close(lock.descriptor)
+    others = [os.open(os.devnull, os.O_RDONLY) for _ in held.locks]
+    assert window_of(holder)[0] == serial
+    clock.set(until_ms * MS)
+    # Whoever took the number meanwhile was given it from there on as well.
+    assert window_of(holder)[:3] == (serial + 1, 0, until_ms)
+    for each in others:
+        assert os.fstat(each).st_rdev == os.stat(os.devnull).st_rdev
+        os.close(each)
+
+
+def test_a_holder_ahead_of_its_clock_whose_descriptors_were_closed_moves(pool: str, clock: ManualClock) -> None:
+    holder = locked_node(pool, range(2))
+    _, node, _, until_ms, _ = window_of(holder)
+    held = holder._held
+    assert held is not None
+    for lock in held.locks:
+        os.close(lock.descriptor)
+    holder.grow(until_ms, 0)
+    assert window_of(holder)[1] == 1 - node
+    assert times_of(pool, node) == {until_ms}
+
+
+def test_a_child_leaves_its_parents_time_alone(pool: str, clock: ManualClock) -> None:
+    holder = locked_node(pool, range(2))
+    _, node, _, until_ms, _ = window_of(holder)
+
+    def child() -> list[int]:
+        window_of(locked_node(pool, range(2)))
+        holder.grow(until_ms, 0)
+        holder.abandon(0)
+        holder.release(0)
+        return list(times_of(pool, node))
+
+    assert in_child(child) == [until_ms]
+    assert window_of(holder)[1] == node
+
+
+def test_a_number_without_a_file_rests_for_the_longest_window_first(
+    pool: str, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(registry, "_FOLDERS", ())
+    now_ms, holder = clock.now_ns // MS, locked_node(pool, range(1))
+    with pytest.warns(UniquenessWarning, match="no file remembers its times"), pytest.raises(LeaseError) as caught:
+        holder.window(0)
+    assert (caught.value.code, caught.value.retry_after_ms) == ("lease.none_free", 500)
+    clock.advance(499 * MS)
+    assert code_of(lambda: window_of(holder)) == "lease.none_free"
+    clock.advance(MS)
+    while True:
+        _, _, floor_ms, until_ms, due_ms = window_of(holder)
+        assert until_ms <= clock.now_ns // MS + 500
+        if due_ms > clock.now_ns // MS:
+            break
+        holder.grow(until_ms, 0)
+    assert floor_ms == now_ms + 500
+
+
+def test_a_number_that_nothing_locks_begins_where_this_process_left_it(
+    pool: str, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(registry, "_places", lambda _: ())
+    first, second = locked_node(pool, range(2)), locked_node(pool, range(2))
+    nodes = {window_of(first)[1], window_of(second)[1]}
+    assert nodes == {0, 1}
+    first.release(clock.now_ns // MS + 3)
+    assert code_of(lambda: window_of(locked_node(pool, range(2)))) == "lease.none_free"
+    clock.advance(3 * MS)
+    assert window_of(locked_node(pool, range(2)))[2] == clock.now_ns // MS
+
+
+def test_numbers_that_have_files_come_first(pool: str, clock: ManualClock) -> None:
+    def killed() -> int:
+        return window_of(locked_node(pool, range(2**20)))[0]
+
+    for _ in range(20):
+        holder = locked_node(pool, range(2**20))
+        window_of(holder)
+        holder.release(0)
+        in_child(killed)
+        clock.advance(1000 * MS)
+    assert len(registry._known(pool, range(2**20))) == 1
+
+
+def test_two_containers_of_one_name_begin_apart(pool: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def begin() -> int:
+        return next(registry._order(pool, range(2**44)))
+
+    found = set()
+    for container in range(4):
+        monkeypatch.setattr(registry, "_FOLDERS", (str(tmp_path / str(container)),))
+        found.add(in_child(begin))
+    # Equal by chance once in 2^41.
+    assert len(found) == 4
+
+
+def test_a_clock_far_from_the_systems_is_refused(pool: str, clock: ManualClock) -> None:
+    own = ManualClock(clock.now_ns)
+    holder = locked_node(pool, clock=own)
+    until_ms = window_of(holder)[3]
+    own.advance(3_600_000 * MS)
+    assert code_of(lambda: window_of(holder)) == "lease.clock"
+    assert code_of(lambda: holder.grow(until_ms, 0)) == "lease.clock"
+    assert times_of(pool) == {until_ms}
+
+
+def test_a_clock_that_forks_has_the_child_choose_its_own(pool: str, clock: ManualClock) -> None:
+    pids: list[int] = []
+
+    def forking() -> int:
+        if not pids:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", DeprecationWarning)
+                pids.append(os.fork())
+        return clock.now_ns
+
+    holder = locked_node(pool, range(2), clock=forking)
+    reading, writing = os.pipe()
+    node = window_of(holder)[1]
+    if pids == [0]:
+        os.write(writing, bytes([node]))
+        os._exit(0)
+    theirs = os.read(reading, 1)
+    assert os.waitpid(pids[0], 0)[1] == 0
+    assert {node, *theirs} == {0, 1}
+
+
+@pytest.mark.parametrize("unit_ms", [1, 4, 1000, 5000])
+def test_ticks_of_any_length_fit_into_a_locked_numbers_windows(
+    unit_ms: int, pool: str, nowhere: Path, clock: ManualClock
+) -> None:
+    layout = snowflake.Layout("time:41 node:3 sequence:10", epoch_ms=1_700_000_000_000, unit_ms=unit_ms)
+    ids: list[int] = []
+    for _ in range(20):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UniquenessWarning)
+            with snowflake.Generator(layout=layout, pool=pool, clock=clock, max_wait_ms=60_000) as generator:
+                ids += generator.batch(1500).tolist()
+        clock.advance(unit_ms * MS)
+    assert len(set(ids)) == 30_000
 
 
 # --- where it is ----------------------------------------------------------------------------------------------------
