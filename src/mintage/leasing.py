@@ -124,20 +124,35 @@ def tenancy(
     wanted = range(node, node + choices) if node is not None else _nodes(nodes, size)
     is_local = chosen is None or registry.is_it(chosen)
 
+    def leasable(asked: range) -> Sequence[range]:
+        if not is_local:
+            return [asked]
+        # Whoever cannot write the registry holds the others by locks, which no lease excludes.
+        found = registry.unlocked_fragments(asked) if scheme == "locality" else registry.unlocked(asked, size)
+        if not found:
+            raise ConfigError(
+                f"node numbers {asked.start}..{asked.stop - 1} are for processes that cannot write this machine's "
+                "registry, which leases none of them: choose others, or name a store that is not the registry",
+                code="config.node",
+            )
+        return found
+
     def candidates() -> Sequence[range]:
         if node is not None or nodes is not None:
-            return [wanted]
+            return leasable(wanted)
         if scheme == "locality":
             # They tell where an ID was minted; where others have the same, another fragment tells them apart.
             own = _origin(own_mac)
             if own_mac is not None:
-                return [range(own, own + 1)]
+                return leasable(range(own, own + 1))
             return registry.fragments(own) if is_local else [range(own, own + 1), registry.all_fragments(own)]
         return registry.blocks(size) if is_local else [wanted]
 
     def lockable() -> range:
         return registry.locked_fragments(_origin(None)) if scheme == "locality" else registry.locked(size)
 
+    if node is not None or nodes is not None or own_mac is not None:
+        candidates()
     if chosen is None:
         with quiet():
             registry.warn_outsider()

@@ -55,6 +55,8 @@ __all__ = [
     "locked",
     "locked_fragments",
     "prepare",
+    "unlocked",
+    "unlocked_fragments",
     "url",
     "warn_outsider",
 ]
@@ -328,6 +330,23 @@ def leased(size: int) -> range:
 def locked(size: int) -> range:
     """Which node numbers are held by locks where there is no registry; none of a layout with few."""
     return range(leased(size).stop, size)
+
+
+def unlocked(asked: range, size: int) -> Sequence[range]:
+    """What the registry leases of the node numbers that were asked for, of a layout with ``size`` of them."""
+    return _without_ends(asked, size, len(locked(size)))
+
+
+def unlocked_fragments(asked: range) -> Sequence[range]:
+    """As :func:`unlocked` for locality."""
+    return _without_ends(asked, MAC_FRAGMENTS, LOCKED_FRAGMENTS)
+
+
+def _without_ends(asked: range, size: int, end: int) -> Sequence[range]:
+    """The parts of a range, where of each ``size`` numbers the last ``end`` are left out."""
+    starts = range(asked.start - asked.start % size, asked.stop, size)
+    parts = (range(max(asked.start, start), min(asked.stop, start + size - end)) for start in starts)
+    return [part for part in parts if part]
 
 
 def blocks(size: int) -> Sequence[range]:

@@ -378,6 +378,43 @@ def test_a_layout_with_few_node_numbers_has_none_for_locks(nowhere: Path) -> Non
     assert (registry.leased(8), registry.locked(8)) == (range(7), range(7, 8))
 
 
+@pytest.mark.parametrize("store", [None, "registry"])
+def test_a_chosen_number_that_is_for_locks_is_refused(store: str | None, place: Path) -> None:
+    named: dict[str, Any] = {"store": registry.url() if store else None, "span_ms": 5000}
+    for refused in (
+        lambda: snowflake.Generator(1003, **named),
+        lambda: snowflake.Generator(nodes=range(896, 1024), **named),
+        lambda: snowflake.Generator(nodes=range(1003, 1004), never_used=True, **named),
+        lambda: sno.Generator(57_344, **named),
+        lambda: locality.Generator(mac="ffff000", **named),
+        lambda: locality.Generator(pid=3, mac="ff00000", **named),
+        lambda: locality.Generator(nodes=range((4 << 28) - 2**20, 4 << 28), **named),
+    ):
+        with pytest.raises(ConfigError, match="or name a store that is not the registry") as caught:
+            refused()
+        assert caught.value.code == "config.node"
+    assert not place.exists()
+
+
+def test_of_chosen_numbers_those_that_are_for_locks_are_left_out(place: Path) -> None:
+    tiny = snowflake.Layout("time:41 node:3 sequence:19", epoch_ms=0)
+    holders = [snowflake.Generator(layout=tiny, nodes=range(5, 8)) for _ in range(3)]
+    assert {tiny.parse(each.new()).node for each in holders[:2]} == {5, 6}
+    assert code_of(snowflake.Generator(layout=tiny, nodes=range(5, 8), max_wait_ms=0).new) == "lease.none_free"
+    assert registry.unlocked_fragments(range(2**28 - 2**20 - 1, 3 << 28)) == [
+        range(2**28 - 2**20 - 1, 2**28 - 2**20),
+        range(1 << 28, (2 << 28) - 2**20),
+        range(2 << 28, (3 << 28) - 2**20),
+    ]
+    few = snowflake.Layout("time:41 node:2 sequence:20", epoch_ms=0)
+    assert few.parse(snowflake.Generator(3, layout=few, span_ms=5000).new()).node == 3
+
+
+def test_chosen_numbers_of_a_store_that_is_not_the_registry_are_all_leased(tmp_path: Path) -> None:
+    with snowflake.Generator(1003, store=f"sqlite:///{tmp_path}/ids.db") as generator:
+        assert snowflake.DEFAULT.parse(generator.new()).node == 1003
+
+
 @pytest.mark.parametrize("size", [1, 7, 8, 31, 32, 33, 64, 1024, 65_536, 2**44])
 def test_every_number_of_a_layout_is_either_leased_or_locked(size: int) -> None:
     leased, locked = registry.leased(size), registry.locked(size)
