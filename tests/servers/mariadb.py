@@ -18,7 +18,7 @@ class MariaDB(Daemon):
     """One ``mariadbd``; a commit is on the disk before it is answered."""
 
     name = "mariadb"
-    programs: ClassVar[tuple[str, ...]] = ("mariadbd", "mariadb", "mariadb-install-db", "openssl")
+    programs: ClassVar[tuple[str, ...]] = ("mariadbd", "mariadb", "mariadb-install-db", "mariadb-dump", "openssl")
     account: ClassVar[str | None] = "mysql"
     scheme: ClassVar[str] = "mariadb"
     options: ClassVar[tuple[str, ...]] = ("--innodb-log-file-size=8M",)
@@ -69,6 +69,11 @@ class MariaDB(Daemon):
     def sql(self, statements: str) -> str:
         """What the server answers its administrator, tab-separated."""
         return self.run(self.programs[1], *self._administrator, "--batch", "--skip-column-names", text=statements)
+
+    def dump(self, *tables: str) -> str:
+        """What makes tables of the store's database again as they are, in place of those that are there."""
+        how = [*self._administrator, "mintage"]
+        return f"USE mintage;\n{self.run('mariadb-dump', *how, *tables)}"
 
     @property
     def _options(self) -> list[str]:

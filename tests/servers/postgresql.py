@@ -14,7 +14,7 @@ class PostgreSQL(Daemon):
     """One ``postgres``; a commit is on the disk before it is answered."""
 
     name = "postgresql"
-    programs: ClassVar[tuple[str, ...]] = ("postgres", "initdb", "psql", "pg_isready", "openssl")
+    programs: ClassVar[tuple[str, ...]] = ("postgres", "initdb", "psql", "pg_isready", "pg_dump", "openssl")
     account = "postgres"
     stop_signal = signal.SIGINT  # does not wait until the last client has left
 
@@ -71,6 +71,12 @@ class PostgreSQL(Daemon):
         # The schema, since a database goes only once nobody is connected. An open transaction becomes an error.
         self.sql("SET lock_timeout = '10s'; DROP SCHEMA public CASCADE; CREATE SCHEMA public AUTHORIZATION mintage;")
 
+    def dump(self, *tables: str) -> str:
+        """What makes tables of the store's database again as they are, in place of those that are there."""
+        where = [f"--host={HOST}", f"--port={self.port}", "--username=postgres", "--dbname=mintage"]
+        how = ["--clean", "--if-exists", *(f"--table={table}" for table in tables)]
+        return self.run("pg_dump", *where, *how, env={"PGPASSWORD": PASSWORD, "PGSSLMODE": "disable"})
+
     def sql(self, statements: str, *, database: str = "mintage") -> str:
         """What the server answers its administrator, one row a line, ``|`` between the columns."""
         where = [f"--host={HOST}", f"--port={self.port}", "--username=postgres", f"--dbname={database}"]
@@ -118,7 +124,6 @@ class Subscriber(Follower, PostgreSQL):
 
     name = "postgresql_subscriber"
     settings: ClassVar = {"wal_level": "logical"}
-    programs = (*PostgreSQL.programs, "pg_dump")
 
     def subscribe(self) -> None:
         """Hear of all rows of the leader's tables; tables that it makes later are not heard of."""

@@ -19,7 +19,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from mintage.errors import ConfigError, StoreError
 from mintage.extras import install_line
-from mintage.lease import NodeRecord
+from mintage.lease import NamespaceRecord, NodeRecord, PoolRecord
 from mintage.store import Description, PerProcess, load_driver
 from mintage.store.ledger import ConflictError, Ledger, Server
 from mintage.store.records import KEYS, key_of, name_of
@@ -43,6 +43,12 @@ IDLE_S: Final = 15
 """Seconds until MySQL and MariaDB end an idle connection: fewer than a lease has left when it is to be extended."""
 
 
+COUNTED: Final = (PoolRecord, NamespaceRecord)
+"""Kinds of records whose number is kept: none of them is ever removed, so where there are fewer, some are gone."""
+REMEMBERS: Final = 2
+"""The schema's first version that leaves a view behind when its tables are dropped."""
+
+
 class MissingTableError(Exception):
     """The schema is not there, or is of an older version."""
 
@@ -61,6 +67,12 @@ class Database(Ledger):
     """The setting that makes it lose what it acknowledged, where it has one."""
     advice: ClassVar[Mapping[str, str]]
     """What to do about an error that the server answers with, by the beginning of its code."""
+    repeated: ClassVar[str] = ""
+    """The code of a migration's step that was done before, where schema statements commit by themselves."""
+    unseen: ClassVar[str] = ""
+    """The code of the refusal to make a view, where that is another right than to make tables."""
+    schema: str = ""
+    """What stands before the name of a table."""
 
     def __init__(self, url: StoreUrl) -> None:
         url.check_options("timeout_ms", *self.options)
@@ -75,8 +87,8 @@ class Database(Ledger):
         self._seconds = math.ceil(self._timeout_ms / 1000)
         folder, _, driver = self.dialect.partition("+")
         self._driver = load_driver(driver, folder)
-        self._migrations = migrations(folder)
-        self._sql = statements(folder)
+        self._migrations = migrations(folder, self.schema)
+        self._sql = statements(folder, self.schema)
         self._engine = PerProcess(self._make_engine)
 
     @abstractmethod
@@ -137,13 +149,16 @@ class Database(Ledger):
         except DBAPIError as error:
             raise self._translate(error) from error.orig
 
+    @property
+    def _limits(self) -> dict[str, object]:
+        return {"timeout": str(self._timeout_ms), "seconds": self._seconds}
+
     def _open(self, first: sa.TextClause, deadline: float) -> tuple[sa.Connection, Sequence[Any]]:
         for is_last in (False, True):
             connection = self._engine.get().connect()
             try:
                 self.bound(connection, deadline)
-                values = {"timeout": str(self._timeout_ms), "seconds": self._seconds}
-                return connection, connection.execute(first, values).all()
+                return connection, connection.execute(first, self._limits).all()
             except DBAPIError as error:
                 connection.close()
                 # A kept connection may have been closed by the server long ago; nothing has been done with it yet.
@@ -173,7 +188,6 @@ class Database(Ledger):
     @contextmanager
     def _begin(self) -> Iterator[Records]:
         newest = self._migrations[-1][0]
-        is_made = False
         try:
             with self.transaction(self._sql["server"]) as (connection, [row], deadline):
                 identity, now_ms, is_read_only, version, forgets = row[:5]
@@ -195,31 +209,57 @@ class Database(Ledger):
                     )
                 if version < newest:
                     raise MissingTableError
-                is_made = True
                 yield Records(self, connection, self._sql, Server(identity, now_ms), deadline)
-        except MissingTableError as error:
-            if is_made:
-                raise StoreError(
-                    f"{self.url}: {error}: restore it from a backup, or drop all tables of mintage to begin anew",
-                    code="store.refused",
-                ) from error.__cause__
+        except MissingTableError:
             self._migrate()
             raise ConflictError from None
 
     def _migrate(self) -> None:
-        """Brings the schema to the newest version, one process at a time."""
-        with self.transaction(self._sql["lock_schema"]) as (connection, [row], _):
-            # The lock may last as long as the connection does.
-            connection.detach()
-            if row[0] != 1:
-                raise StoreError(f"{self.url}: another is making the tables: try again", code="store.unavailable")
-            connection.execute(sa.text(self._sql["create_schema"]))
-            version = connection.execute(sa.text(self._sql["schema"])).scalar_one()
-            for number, steps in self._migrations:
-                if number > version:
-                    for step in steps:
+        """Brings the schema to the newest version, one process at a time.
+
+        :raises StoreError: ``store.refused``: a table is missing though the others are there.
+        """
+        try:
+            with self.transaction(self._sql["lock_schema"]) as (connection, [row], _):
+                # The lock may last as long as the connection does.
+                connection.detach()
+                if row[0] != 1:
+                    raise StoreError(f"{self.url}: another is making the tables: try again", code="store.unavailable")
+                self._make_tables(connection)
+                # Now they are all there.
+                connection.execute(sa.text(self._sql["server"]), self._limits)
+        except MissingTableError as error:
+            raise StoreError(
+                f"{self.url}: {error}: restore it from a backup; or to begin anew, drop all tables of mintage and the "
+                "view mintage_existed",
+                code="store.refused",
+            ) from error.__cause__
+
+    def _make_tables(self, connection: sa.Connection) -> None:
+        connection.execute(sa.text(self._sql["create_schema"]))
+        version = connection.execute(sa.text(self._sql["schema"])).scalar_one()
+        existed = connection.execute(sa.text(self._sql["has_history"])).scalar_one()
+        for number, steps in self._migrations:
+            if number > version:
+                for step in steps:
+                    try:
                         connection.execute(sa.text(step))
-                    connection.execute(sa.text(self._sql["insert_schema"]), {"version": number})
+                    except DBAPIError as error:
+                        if self.code(error.orig) != self.repeated:
+                            raise
+                connection.execute(sa.text(self._sql["insert_schema"]), {"version": number})
+        if existed and version < REMEMBERS:
+            connection.execute(sa.text(self._sql["lose_history"]))
+        elif not existed:
+            # At last: tables that were left half made have lost nothing.
+            try:
+                connection.execute(sa.text(self._sql["keep_history"]))
+            except DBAPIError as error:
+                if self.code(error.orig) != self.unseen:
+                    raise
+
+    def _has_lost(self, t: Any, kind: type[Record]) -> bool:
+        return bool(t.has_lost(kind))
 
     def describe(self) -> Description:
         def verb(t: Any) -> Description:
@@ -231,9 +271,27 @@ class Database(Ledger):
             server = t.server()
             if self._volatile:
                 warnings.append("volatile=1: integers may repeat once this server has crashed")
+            warnings += self._warnings(t)
             return Description(str(self.url), self.promise, product, server.identity, server.now_ms, tuple(warnings))
 
         return self._run(verb)
+
+    def _warnings(self, t: Records) -> Iterator[str]:
+        gone = [f"{name_of(kind)}s" for kind in COUNTED if t.has_lost(kind)]
+        if gone:
+            yield (
+                f"history was lost: records of {' and '.join(gone)} are gone, as tables were dropped, emptied or "
+                "replaced by a dump. A pool that is not listed begins in quarantine, a namespace that is not listed is "
+                "refused. Make each that was in use above all that it handed out (mintage namespaces create NAME "
+                f"--start N), then run: {' '.join(self._sql['accept_history'].split())}"
+            )
+        [(existed,)] = t.rows("has_history")
+        if not existed:
+            made = " ".join(self._sql["keep_history"].partition("\n")[2].split())
+            yield (
+                "the view mintage_existed is missing, so tables that are dropped and made anew count as the first, and "
+                f"integers begin again: run {made}"
+            )
 
     def close(self) -> None:
         engine = self._engine.pop()
@@ -296,9 +354,18 @@ class Records:
         return found[0] if found else None
 
     def put(self, record: Record) -> None:
-        key = (type(record), *key_of(record))
-        self._execute(f"{'update' if key in self._locked else 'insert'}_{name_of(type(record))}", asdict(record))
+        kind = type(record)
+        key = (kind, *key_of(record))
+        is_known = key in self._locked
+        self._execute(f"{'update' if is_known else 'insert'}_{name_of(kind)}", asdict(record))
+        if not is_known and kind in COUNTED:
+            self.does(f"count_{name_of(kind)}")
         self._locked.add(key)
+
+    def has_lost(self, kind: type[Record]) -> bool:
+        """Whether there are fewer records of a kind than were made."""
+        [(lost,)] = self.rows(f"has_lost_{name_of(kind)}")
+        return bool(lost)
 
     def all(self, kind: type[R]) -> Sequence[R]:
         return self._read(kind, self.rows(f"all_{name_of(kind)}"))
@@ -323,8 +390,8 @@ class Records:
 # --- MySQL and MariaDB --------------------------------------------------------------------------------------------
 
 _RIGHTS: Final = (
-    "the account needs SELECT, INSERT and UPDATE on the tables of mintage; to make them, connect once with an account "
-    "that may create tables"
+    "the account needs SELECT, INSERT and UPDATE on the tables of mintage; to make them or bring them up to date, "
+    "connect once with an account that may create tables"
 )
 _PRIMARY: Final = "name the primary in the URL"
 
@@ -361,6 +428,8 @@ class MySqlStore(Database):
     dialect = "mysql+pymysql"
     options = ("ssl_ca", "volatile")
     forgets = "innodb_flush_log_at_trx_commit is 0"
+    repeated = "1060"  # the column is there
+    unseen = "1142"
     advice: ClassVar = {
         "1044": "check the account's rights on the database",
         "1045": "check user and password",
@@ -378,10 +447,11 @@ class MySqlStore(Database):
         seconds = self._timeout_ms / 1000
         # A client that stops in the middle of a transaction must not stop all others: MariaDB ends the transaction,
         # MySQL the connection, before those who wait for the same record lose their leases. Errors for what does not
-        # fit a column; the server's default may be to cut it.
+        # fit a column; the server's default may be to cut it. The times of tables are shown in the session's time zone.
         session = (
             f"SET SESSION innodb_lock_wait_timeout = {self._seconds}, lock_wait_timeout = {self._seconds}, "
-            f"sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', wait_timeout = {max(IDLE_S, self._seconds)} "
+            f"sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', wait_timeout = {max(IDLE_S, self._seconds)}, "
+            "time_zone = '+00:00' "
             f"/*M!100300 , idle_transaction_timeout = {self._seconds} */"
         )
         authority = self.url.options.get("ssl_ca")
@@ -458,6 +528,8 @@ class PostgreSqlStore(Database):
         "3D": "create the database",
         "42501": _RIGHTS,
         "3F": "create the schema that the account's search_path names",
+        "42P07": "mintage_schema is missing or empty, and other tables of mintage are there: restore it from a backup; "
+        "or to begin anew, drop all tables of mintage and the view mintage_existed",
         "25006": _PRIMARY,
     }
     _REFUSALS: Final = (

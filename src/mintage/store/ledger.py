@@ -140,7 +140,8 @@ class Ledger(Store):
         """The pool as it stands on this server, made if need be."""
         known = t.get(PoolRecord, name)
         if known is None:
-            record = self._new_pool(name, layout, span_ms, server)
+            begin = self._lost_pool if self._has_lost(t, PoolRecord) else self._new_pool
+            record = begin(name, layout, span_ms, server)
         else:
             rules.check_layout(known, layout)
             record = rules.note_server(known, server.identity, server.now_ms, self.clock_limit_ms)
@@ -151,6 +152,15 @@ class Ledger(Store):
     def _new_pool(self, name: str, layout: str, span_ms: int, server: Server) -> PoolRecord:
         """A pool that was not there. In a durable store that means: it never was."""
         return rules.create_pool(name, layout, span_ms, server.identity)
+
+    def _lost_pool(self, name: str, layout: str, span_ms: int, server: Server) -> PoolRecord:
+        """A pool that may have been there: what it granted may still be in use."""
+        ends_ms = server.now_ms + max(span_ms, rules.SPAN_MS) + self.clock_limit_ms + rules.CLOCK_MARGIN_MS
+        return rules.create_pool(name, layout, span_ms, server.identity, quarantine_until_ms=ends_ms)
+
+    def _has_lost(self, t: Transaction, kind: type[Record]) -> bool:  # noqa: ARG002
+        """Whether records of that kind are gone, so that one that is not there may have been."""
+        return False
 
     def extend(self, lease: Lease, *, now_ms: int, next_token: str) -> Lease:
         def verb(t: Transaction) -> Lease:
@@ -226,7 +236,7 @@ class Ledger(Store):
 
     def reserve(self, namespace: str, count: int) -> Segment:
         def verb(t: Transaction) -> Segment:
-            record, segment = rules.reserve(self._namespace(t, namespace), count)
+            record, segment = rules.reserve(self._namespace(t, namespace, is_implied=True), count)
             t.put(record)
             return segment
 
@@ -283,12 +293,22 @@ class Ledger(Store):
 
         return self._run(verb)
 
-    def _namespace(self, t: Transaction, name: str) -> NamespaceRecord:
-        """The namespace as it stands on this server, made if need be."""
+    def _namespace(self, t: Transaction, name: str, *, is_implied: bool = False) -> NamespaceRecord:
+        """The namespace as it stands on this server, made if need be.
+
+        :raises StoreError: ``store.refused``: that it begins at 1 ``is_implied`` only, and it may have begun before.
+        """
         record, identity = t.get(NamespaceRecord, name), t.server().identity
-        if record is None:
-            return rules.create_namespace(name, identity)
-        return rules.note_server_of_namespace(record, identity)
+        if record is not None:
+            return rules.note_server_of_namespace(record, identity)
+        if is_implied and self._has_lost(t, NamespaceRecord):
+            raise StoreError(
+                f"{self.url}: namespace {name!r} is not there, and the store has lost namespaces, as its tables were "
+                "dropped, emptied or replaced by a dump: make it above all that it handed out, by: mintage namespaces "
+                f"create {name} --start N; mintage doctor says how to end this",
+                code="store.refused",
+            )
+        return rules.create_namespace(name, identity)
 
     def list_pools(self) -> Sequence[PoolRecord]:
         return self._run(lambda t: t.all(PoolRecord))

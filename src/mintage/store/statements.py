@@ -2,8 +2,9 @@
 
 A line ``-- name: get`` begins a statement; parameters are written ``:name``. One with ``{kind}`` is there once for each
 kind of record, as ``get_pool``, ``get_node``, …, with its ``{columns}``, ``{values}``, ``{changes}``, ``{key}`` and
-``{is_key}``; ``{node}`` are the columns of a node number's record. The numbered files are the schema's
-migrations: each brings it from the version before to its own. Their statements end with a semicolon at a line's end.
+``{is_key}``; ``{node}`` are the columns of a node number's record, and ``{schema}`` stands before the name of a table
+that may be in a schema of its own. The numbered files are the schema's migrations: each brings it from the version
+before to its own. Their statements end with a semicolon at a line's end.
 """
 
 from __future__ import annotations
@@ -29,9 +30,10 @@ _NAME: Final = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
 
 
 @cache
-def statements(dialect: str) -> dict[str, str]:
+def statements(dialect: str, schema: str = "") -> dict[str, str]:
     """The statements of a dialect by name."""
     text = (files(__package__) / "sql" / dialect / "statements.sql").read_text(encoding="utf-8")
+    text = text.replace("{schema}", schema)
     pieces = _NAME.split(text)[1:]
     found: dict[str, str] = {}
     for name, sql in zip(pieces[::2], (sql.strip().removesuffix(";") for sql in pieces[1::2]), strict=True):
@@ -71,11 +73,13 @@ def read_row(url: StoreUrl, kind: type[R], row: Sequence[Any]) -> R:
 
 
 @cache
-def migrations(dialect: str) -> list[tuple[int, list[str]]]:
+def migrations(dialect: str, schema: str = "") -> list[tuple[int, list[str]]]:
     """The migrations of a dialect's schema in order: the version that each brings, and its statements."""
     folder = files(__package__) / "sql" / dialect
     found = sorted(
-        (file.name, file.read_text(encoding="utf-8")) for file in folder.iterdir() if re.match(r"\d{3}_", file.name)
+        (file.name, file.read_text(encoding="utf-8").replace("{schema}", schema))
+        for file in folder.iterdir()
+        if re.match(r"\d{3}_", file.name)
     )
     return [
         (int(name[:3]), [part.strip() for part in re.split(r";\s*$", sql, flags=re.MULTILINE) if part.strip()])

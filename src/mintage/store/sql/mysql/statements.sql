@@ -2,15 +2,44 @@
 
 -- name: server
 -- MariaDB has no server_uuid: what its administrator must make different for each server stands in. Either server skips
--- the comment that is meant for the other. NOW() would be in a time zone whose clocks go back.
+-- the comment that is meant for the other: MariaDB finds tables faster one by one, MySQL together. A table's time changes
+-- when it is dropped and made anew or restored from a dump; and with OPTIMIZE and ALTER TABLE, which look the same. What
+-- stands behind EXISTS keeps the tables from being exchanged before the transaction ends. NOW() would be in a time zone
+-- whose clocks go back.
 SELECT
   CONCAT_WS(
-    ':', /*!50700 @@server_uuid, */ /*M! @@server_id, @@hostname, @@port, @@datadir, */ (SELECT name FROM mintage_life)
+    ':',
+    /*!50700 @@server_uuid, */ /*M! @@server_id, @@hostname, @@port, @@datadir, */
+    (SELECT name FROM mintage_life),
+    /*!50700
+    (
+      SELECT GROUP_CONCAT(UNIX_TIMESTAMP(create_time) ORDER BY table_name SEPARATOR '.') FROM information_schema.tables
+      WHERE table_schema = DATABASE() AND table_name IN ('mintage_namespace', 'mintage_node', 'mintage_pool')
+    )
+    */
+    /*M!
+    CONCAT_WS(
+      '.',
+      (
+        SELECT UNIX_TIMESTAMP(create_time) FROM information_schema.tables
+        WHERE table_schema = DATABASE() AND table_name = 'mintage_namespace'
+      ),
+      (
+        SELECT UNIX_TIMESTAMP(create_time) FROM information_schema.tables
+        WHERE table_schema = DATABASE() AND table_name = 'mintage_node'
+      ),
+      (
+        SELECT UNIX_TIMESTAMP(create_time) FROM information_schema.tables
+        WHERE table_schema = DATABASE() AND table_name = 'mintage_pool'
+      )
+    )
+    */
   ),
   TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(3)) DIV 1000,
   CAST(@@GLOBAL.read_only AS CHAR) NOT IN ('0', 'OFF'),
   (SELECT COALESCE(MAX(version), 0) FROM mintage_schema),
-  @@GLOBAL.innodb_flush_log_at_trx_commit = 0;
+  @@GLOBAL.innodb_flush_log_at_trx_commit = 0,
+  EXISTS (SELECT 1 FROM mintage_pool, mintage_node, mintage_namespace WHERE FALSE);
 
 -- name: may_write
 -- Nothing happens, but for the account's rights to be looked at.
@@ -46,6 +75,41 @@ SELECT COALESCE(MAX(version), 0) FROM mintage_schema;
 
 -- name: insert_schema
 INSERT INTO mintage_schema (version) VALUES (:version);
+
+-- name: has_history
+SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = 'mintage_existed';
+
+-- name: keep_history
+-- A view: what drops and empties tables leaves it where it is.
+CREATE SQL SECURITY INVOKER VIEW mintage_existed AS
+SELECT 'mintage made tables here: if they are gone, so is what they remembered' AS note;
+
+-- name: lose_history
+UPDATE mintage_schema SET
+  pools = (SELECT COUNT(*) FROM mintage_pool) + 1,
+  namespaces = (SELECT COUNT(*) FROM mintage_namespace) + 1
+WHERE version = 1;
+
+-- name: accept_history
+UPDATE mintage_schema SET
+  pools = (SELECT COUNT(*) FROM mintage_pool),
+  namespaces = (SELECT COUNT(*) FROM mintage_namespace)
+WHERE version = 1;
+
+-- name: may_count
+UPDATE mintage_schema SET pools = 0 WHERE 1 = 0;
+
+-- name: count_pool
+UPDATE mintage_schema SET pools = pools + 1 WHERE version = 1;
+
+-- name: count_namespace
+UPDATE mintage_schema SET namespaces = namespaces + 1 WHERE version = 1;
+
+-- name: has_lost_pool
+SELECT pools > (SELECT COUNT(*) FROM mintage_pool) FROM mintage_schema WHERE version = 1;
+
+-- name: has_lost_namespace
+SELECT namespaces > (SELECT COUNT(*) FROM mintage_namespace) FROM mintage_schema WHERE version = 1;
 
 -- name: get
 SELECT {columns} FROM mintage_{kind} WHERE {is_key} FOR UPDATE;

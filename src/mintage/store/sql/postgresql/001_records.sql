@@ -1,6 +1,6 @@
 -- Pools of node numbers, their node numbers, and namespaces of integers. Times are Unix milliseconds.
 
-CREATE TABLE mintage_pool (
+CREATE TABLE {schema}mintage_pool (
   name TEXT COLLATE "C" PRIMARY KEY,
   layout TEXT NOT NULL,
   identity TEXT NOT NULL,
@@ -11,7 +11,7 @@ CREATE TABLE mintage_pool (
   changes BIGINT NOT NULL
 );
 
-CREATE TABLE mintage_node (
+CREATE TABLE {schema}mintage_node (
   pool TEXT COLLATE "C",
   node BIGINT,
   floor_ms BIGINT NOT NULL,
@@ -25,9 +25,9 @@ CREATE TABLE mintage_node (
   PRIMARY KEY (pool, node)
 );
 
-CREATE INDEX mintage_node_until ON mintage_node (pool, until_ms, node);
+CREATE INDEX mintage_node_until ON {schema}mintage_node (pool, until_ms, node);
 
-CREATE TABLE mintage_namespace (
+CREATE TABLE {schema}mintage_namespace (
   name TEXT COLLATE "C" PRIMARY KEY,
   high_water BIGINT NOT NULL,
   maximum BIGINT NOT NULL,

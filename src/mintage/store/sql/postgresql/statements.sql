@@ -1,94 +1,137 @@
 -- What stands in braces is filled in by statements.py, from the records of lease.py.
 
 -- name: server
--- A table's number is that of a table in a schema: those of another schema, or that were made anew, have another one.
--- The timeline, the first eight digits of a log file's name, changes when a replica takes over or a backup is restored.
--- The settings are the transaction's own. A client that stops in the middle of one must not stop all others.
+-- A table's file has another number once the table was dropped and made anew, restored from a dump or emptied; and after
+-- VACUUM FULL or CLUSTER, which look the same. What stands behind EXISTS keeps the tables from being exchanged before the
+-- transaction ends. The timeline, the first eight digits of a log file's name, changes when a replica takes over or a
+-- backup is restored. The settings are the transaction's own. A client that stops in the middle of one must not stop all
+-- others.
 SELECT
   system_identifier || ':' || CASE
     WHEN pg_is_in_recovery() THEN 'replica'
     ELSE left(pg_walfile_name(pg_current_wal_lsn()), 8)
-  END || ':' || 'mintage_schema'::regclass::oid,
+  END || ':' || concat_ws(
+    '.',
+    pg_relation_filenode('{schema}mintage_schema'),
+    pg_relation_filenode('{schema}mintage_pool'),
+    pg_relation_filenode('{schema}mintage_node'),
+    pg_relation_filenode('{schema}mintage_namespace')
+  ),
   CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS BIGINT),
   current_setting('transaction_read_only') = 'on',
-  (SELECT COALESCE(MAX(version), 0) FROM mintage_schema),
+  (SELECT COALESCE(MAX(version), 0) FROM {schema}mintage_schema),
   false,
   set_config('statement_timeout', :timeout, true),
   set_config('idle_in_transaction_session_timeout', :timeout, true),
-  CASE WHEN current_setting('synchronous_commit') = 'off' THEN set_config('synchronous_commit', 'on', true) END
+  CASE WHEN current_setting('synchronous_commit') = 'off' THEN set_config('synchronous_commit', 'on', true) END,
+  EXISTS (SELECT FROM {schema}mintage_pool, {schema}mintage_node, {schema}mintage_namespace WHERE false)
 FROM pg_control_system();
 
 -- name: describe
 SELECT
   current_setting('server_version'), nspname, current_setting('fsync'), current_setting('full_page_writes')
-FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace WHERE pg_class.oid = 'mintage_schema'::regclass;
+FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace WHERE pg_class.oid = '{schema}mintage_schema'::regclass;
 
 -- name: may_write
 -- Nothing happens, but for the account's rights to be looked at.
-UPDATE mintage_pool SET span_ms = 0 WHERE false;
+UPDATE {schema}mintage_pool SET span_ms = 0 WHERE false;
 
 -- name: may_write_nodes
-UPDATE mintage_node SET span_ms = 0 WHERE false;
+UPDATE {schema}mintage_node SET span_ms = 0 WHERE false;
 
 -- name: may_write_namespaces
-UPDATE mintage_namespace SET largest = 0 WHERE false;
+UPDATE {schema}mintage_namespace SET largest = 0 WHERE false;
 
 -- name: may_add_pools
-INSERT INTO mintage_pool SELECT * FROM mintage_pool WHERE false;
+INSERT INTO {schema}mintage_pool SELECT * FROM {schema}mintage_pool WHERE false;
 
 -- name: may_add_nodes
-INSERT INTO mintage_node SELECT * FROM mintage_node WHERE false;
+INSERT INTO {schema}mintage_node SELECT * FROM {schema}mintage_node WHERE false;
 
 -- name: may_add_namespaces
-INSERT INTO mintage_namespace SELECT * FROM mintage_namespace WHERE false;
+INSERT INTO {schema}mintage_namespace SELECT * FROM {schema}mintage_namespace WHERE false;
 
 -- name: lock_schema
 -- "mintage" in ASCII. The lock ends with the transaction.
 SELECT 1, set_config('statement_timeout', :timeout, true), pg_advisory_xact_lock(x'6d696e74616765'::bigint);
 
 -- name: create_schema
-CREATE TABLE IF NOT EXISTS mintage_schema (version INTEGER PRIMARY KEY);
+CREATE TABLE IF NOT EXISTS {schema}mintage_schema (version INTEGER PRIMARY KEY);
 
 -- name: schema
-SELECT COALESCE(MAX(version), 0) FROM mintage_schema;
+SELECT COALESCE(MAX(version), 0) FROM {schema}mintage_schema;
 
 -- name: insert_schema
-INSERT INTO mintage_schema (version) VALUES (:version);
+INSERT INTO {schema}mintage_schema (version) VALUES (:version);
+
+-- name: has_history
+SELECT to_regclass('{schema}mintage_existed') IS NOT NULL;
+
+-- name: keep_history
+-- A view: what drops and empties tables leaves it where it is.
+CREATE VIEW {schema}mintage_existed AS SELECT 'mintage made tables here: if they are gone, so is what they remembered' AS note;
+
+-- name: lose_history
+UPDATE {schema}mintage_schema SET
+  pools = (SELECT COUNT(*) FROM {schema}mintage_pool) + 1,
+  namespaces = (SELECT COUNT(*) FROM {schema}mintage_namespace) + 1
+WHERE version = 1;
+
+-- name: accept_history
+UPDATE {schema}mintage_schema SET
+  pools = (SELECT COUNT(*) FROM {schema}mintage_pool),
+  namespaces = (SELECT COUNT(*) FROM {schema}mintage_namespace)
+WHERE version = 1;
+
+-- name: may_count
+UPDATE {schema}mintage_schema SET pools = 0 WHERE false;
+
+-- name: count_pool
+UPDATE {schema}mintage_schema SET pools = pools + 1 WHERE version = 1;
+
+-- name: count_namespace
+UPDATE {schema}mintage_schema SET namespaces = namespaces + 1 WHERE version = 1;
+
+-- name: has_lost_pool
+SELECT pools > (SELECT COUNT(*) FROM {schema}mintage_pool) FROM {schema}mintage_schema WHERE version = 1;
+
+-- name: has_lost_namespace
+SELECT namespaces > (SELECT COUNT(*) FROM {schema}mintage_namespace) FROM {schema}mintage_schema WHERE version = 1;
 
 -- name: get
-SELECT {columns} FROM mintage_{kind} WHERE {is_key} FOR UPDATE;
+SELECT {columns} FROM {schema}mintage_{kind} WHERE {is_key} FOR UPDATE;
 
 -- name: look
-SELECT {columns} FROM mintage_{kind} WHERE {is_key};
+SELECT {columns} FROM {schema}mintage_{kind} WHERE {is_key};
 
 -- name: all
-SELECT {columns} FROM mintage_{kind} ORDER BY {key};
+SELECT {columns} FROM {schema}mintage_{kind} ORDER BY {key};
 
 -- name: insert
-INSERT INTO mintage_{kind} ({columns}) VALUES ({values});
+INSERT INTO {schema}mintage_{kind} ({columns}) VALUES ({values});
 
 -- name: update
-UPDATE mintage_{kind} SET {changes} WHERE {is_key};
+UPDATE {schema}mintage_{kind} SET {changes} WHERE {is_key};
 
 -- name: nodes
-SELECT {node} FROM mintage_node WHERE pool = :pool ORDER BY node;
+SELECT {node} FROM {schema}mintage_node WHERE pool = :pool ORDER BY node;
 
 -- name: oldest
 SELECT {node}
-FROM mintage_node WHERE pool = :pool AND node >= :first AND node < :stop
+FROM {schema}mintage_node WHERE pool = :pool AND node >= :first AND node < :stop
 ORDER BY until_ms, node LIMIT 1;
 
 -- name: unused
 -- The range's first number, or the first that follows a used one and is not used itself.
 SELECT node FROM (
   SELECT CAST(:first AS BIGINT) AS node
-  WHERE NOT EXISTS (SELECT 1 FROM mintage_node WHERE pool = :pool AND node = :first)
+  WHERE NOT EXISTS (SELECT 1 FROM {schema}mintage_node WHERE pool = :pool AND node = :first)
   UNION ALL
   (
     SELECT used.node + 1
-    FROM mintage_node AS used
+    FROM {schema}mintage_node AS used
     WHERE used.pool = :pool AND used.node >= :first AND used.node < :stop - 1
-      AND NOT EXISTS (SELECT 1 FROM mintage_node AS after WHERE after.pool = used.pool AND after.node = used.node + 1)
+      AND NOT EXISTS (SELECT 1 FROM {schema}mintage_node AS after WHERE after.pool = used.pool AND after.node = used.node + 1)
     ORDER BY used.node LIMIT 1
   )
 ) AS free ORDER BY node LIMIT 1;

@@ -1,0 +1,374 @@
+"""Tables that are dropped, emptied, or restored from a dump: nothing is handed out again.
+
+A database that the application's own tools look after loses tables: migrations drop what no model declares, test suites
+truncate all that they find, and administrators restore single tables.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from mintage.errors import LeaseError
+from mintage.lease import CLOCK_LIMIT_MS, CLOCK_MARGIN_MS, GAP, SPAN_MS
+from mintage.store import new_token, open_store
+from mintage.store.database import Database
+from mintage.store.statements import migrations
+from tests.contract.test_sql import Server, account, acquire, administer, refusal
+from tests.servers import MariaDB, PostgreSQL
+from tests.servers.server import until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mintage.store import Store
+
+RECORDS = ["pool", "node", "namespace"]
+QUARANTINE_MS = SPAN_MS + CLOCK_LIMIT_MS + CLOCK_MARGIN_MS
+
+
+@pytest.fixture(params=["mariadb", "mysql", "postgresql"])
+def server(request: pytest.FixtureRequest) -> Server:
+    found: Server = request.getfixturevalue(request.param)
+    return found
+
+
+@pytest.fixture
+def store(server: Server) -> Iterator[Database]:
+    with open_store(server.url) as opened:
+        assert isinstance(opened, Database)
+        yield opened
+
+
+def tables(server: Server) -> list[str]:
+    """Those that mintage made."""
+    named = (
+        "SELECT table_name FROM information_schema.tables WHERE table_schema = 'mintage' AND table_type = 'BASE TABLE'"
+        if isinstance(server, MariaDB)
+        else "SELECT tablename FROM pg_tables WHERE tablename LIKE 'mintage_%'"
+    )
+    return administer(server, named).split()
+
+
+def drop(server: Server) -> None:
+    """What a migration does that was made without ``include_name``."""
+    administer(server, "".join(f"DROP TABLE {table};" for table in tables(server)))
+
+
+def waited(server: Server) -> None:
+    """Until a table that is made now is of another second, which is how exactly MySQL and MariaDB tell."""
+    if isinstance(server, MariaDB):
+        newer = (
+            "SELECT UNIX_TIMESTAMP() > MAX(UNIX_TIMESTAMP(create_time)) FROM information_schema.tables "
+            "WHERE table_schema = 'mintage'"
+        )
+        until(lambda: administer(server, newer) == "1\n", "a new second")
+
+
+def warnings(store: Store) -> str:
+    return "\n".join(store.describe().warnings)
+
+
+def waits(store: Store, pool: str = "p") -> int:
+    """For how long a pool grants nothing."""
+    with pytest.raises(LeaseError) as caught:
+        acquire(store, pool, nodes=range(9))
+    assert caught.value.code == "lease.none_free"
+    return caught.value.retry_after_ms or 0
+
+
+# --- all of them ------------------------------------------------------------------------------------------------------
+
+
+def test_a_namespace_of_dropped_tables_does_not_begin_again(server: Server, store: Database) -> None:
+    assert store.reserve("invoice", 100).last == 100
+    drop(server)
+    for _ in range(2):
+        assert "namespaces create invoice --start N" in refusal(lambda: store.reserve("invoice", 1))
+    assert store.list_namespaces() == []
+    # Nor does one that is new: nobody knows that it is.
+    assert "has lost namespaces" in refusal(lambda: store.reserve("other", 1))
+    store.create_namespace("invoice", start=101)
+    assert store.reserve("invoice", 1).first == 101
+    store.raise_floor("other", 500)
+    assert store.reserve("other", 1).first == 500
+    store.retire("third")
+    refusal(lambda: store.reserve("fourth", 1))
+
+
+def test_a_pool_of_dropped_tables_begins_in_quarantine(server: Server, store: Database) -> None:
+    held = acquire(store, nodes=range(9))
+    drop(server)
+    with pytest.raises(LeaseError) as caught:
+        store.extend(held, now_ms=store.now_ms(), next_token=new_token())
+    assert caught.value.code == "lease.lost"
+    assert 0 < waits(store) <= QUARANTINE_MS
+    [pool] = store.list_pools()
+    assert pool.history_lost
+    assert pool.floor_ms >= held.until_ms
+    store.create_pool("p", layout="test")
+    assert acquire(store, nodes=range(9)).floor_ms >= held.until_ms
+
+
+def test_lost_history_is_told_until_it_is_accepted(server: Server, store: Database) -> None:
+    store.reserve("invoice", 100)
+    acquire(store)
+    assert store.describe().warnings == ()
+    drop(server)
+    said = warnings(store)
+    assert "records of pools and namespaces are gone" in said
+    store.create_namespace("invoice", start=101)
+    assert "history was lost" in warnings(store)
+    administer(server, said.partition("then run: ")[2])
+    assert store.describe().warnings == ()
+    assert store.reserve("new", 1).first == 1
+    assert acquire(store, "q").node == 0
+
+
+def test_tables_dropped_with_the_view_begin_anew(server: Server, store: Database) -> None:
+    store.reserve("invoice", 100)
+    drop(server)
+    administer(server, "DROP VIEW mintage_existed")
+    assert store.reserve("invoice", 1).first == 1
+    assert store.describe().warnings == ()
+    # That, too, is remembered.
+    drop(server)
+    refusal(lambda: store.reserve("invoice", 1))
+
+
+def test_nothing_repeats_however_often_tables_are_dropped(server: Server, store: Database) -> None:
+    handed_out = list(store.reserve("invoice", 10).as_range())
+    for _ in range(5):
+        drop(server)
+        refusal(lambda: store.reserve("invoice", 10))
+        store.create_namespace("invoice", start=handed_out[-1] + 1)
+        handed_out += store.reserve("invoice", 10).as_range()
+    assert handed_out == list(range(1, 61))
+
+
+# --- some of them -----------------------------------------------------------------------------------------------------
+
+
+def test_a_table_that_is_missing_is_refused(server: Server, store: Database) -> None:
+    for kind in RECORDS:
+        store.reserve("n", 1)
+        kept = server.dump(f"mintage_{kind}")
+        administer(server, f"DROP TABLE mintage_{kind}")
+        for _ in range(2):
+            said = refusal(lambda: store.reserve("n", 1))
+            assert f"mintage_{kind}" in said
+            assert "mintage_existed" in said
+        administer(server, kept)
+    assert store.reserve("n", 1).first > len(RECORDS)
+
+
+def test_the_table_of_the_version_alone_can_be_missed(server: Server, store: Database) -> None:
+    store.reserve("n", 10)
+    administer(server, "DROP TABLE mintage_schema")
+    if isinstance(server, MariaDB):
+        assert store.reserve("n", 1).first > 10
+        refusal(lambda: store.reserve("new", 1))
+    else:
+        assert "mintage_schema is missing" in refusal(lambda: store.reserve("n", 1))
+
+
+@pytest.mark.parametrize("how", ["TRUNCATE TABLE", "DELETE FROM"])
+def test_an_emptied_table_of_namespaces_is_missed(server: Server, store: Database, how: str) -> None:
+    store.reserve("n", 10)
+    administer(server, f"{how} mintage_namespace")
+    assert "has lost namespaces" in refusal(lambda: store.reserve("n", 1))
+    assert "records of namespaces are gone" in warnings(store)
+
+
+@pytest.mark.parametrize("how", ["TRUNCATE TABLE", "DELETE FROM"])
+def test_an_emptied_table_of_pools_is_missed(server: Server, store: Database, how: str) -> None:
+    acquire(store, nodes=range(9))
+    administer(server, f"{how} mintage_pool")
+    assert 0 < waits(store) <= QUARANTINE_MS
+    assert "records of pools are gone" in warnings(store)
+
+
+def test_all_tables_emptied_at_once_are_missed(server: Server, store: Database) -> None:
+    store.reserve("n", 10)
+    acquire(store)
+    administer(server, "".join(f"TRUNCATE TABLE {table};" for table in tables(server)))
+    refusal(lambda: store.reserve("n", 1))
+    if isinstance(server, MariaDB):
+        assert 0 < waits(store) <= QUARANTINE_MS
+    else:
+        assert "drop all tables of mintage" in refusal(lambda: acquire(store))
+
+
+# --- from a dump ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", RECORDS)
+def test_a_table_restored_from_a_dump_is_a_server_that_took_over(
+    server: Server,
+    store: Database,
+    kind: str,
+) -> None:
+    held = acquire(store, nodes=range(9))
+    store.reserve("n", 100)
+    before = store.describe().identity
+    kept = server.dump(f"mintage_{kind}")
+    other = acquire(store, nodes=range(9))
+    store.reserve("n", 100)
+    waited(server)
+    administer(server, kept)
+    assert store.describe().identity != before
+    assert 0 < waits(store) <= QUARANTINE_MS
+    assert store.reserve("n", 1).first > 200
+    assert store.extend(held, now_ms=store.now_ms(), next_token=new_token()).node == held.node
+    with pytest.raises(LeaseError) if kind == "node" else open_store("memory:"):
+        assert other.node != held.node
+        store.extend(other, now_ms=store.now_ms(), next_token=new_token())
+
+
+def test_all_tables_restored_from_a_dump_are_a_server_that_took_over(
+    server: Server,
+    store: Database,
+) -> None:
+    held = acquire(store, nodes=range(9))
+    store.reserve("n", 100)
+    before = store.describe().identity
+    kept = server.dump(*tables(server))
+    store.reserve("n", 100)
+    waited(server)
+    drop(server)
+    administer(server, kept)
+    assert store.describe().identity != before
+    assert 0 < waits(store) <= QUARANTINE_MS
+    assert store.reserve("n", 1).first > 200
+    assert store.extend(held, now_ms=store.now_ms(), next_token=new_token()).node == held.node
+
+
+def test_a_namespace_that_a_dump_does_not_have_is_refused(server: Server, store: Database) -> None:
+    store.reserve("old", 10)
+    kept = server.dump("mintage_namespace")
+    store.reserve("young", 10)
+    waited(server)
+    administer(server, kept)
+    assert "has lost namespaces" in refusal(lambda: store.reserve("young", 1))
+    assert store.reserve("old", 1).first > 10
+
+
+def test_a_pool_that_a_dump_does_not_have_is_in_quarantine(server: Server, store: Database) -> None:
+    acquire(store, "old")
+    kept = server.dump("mintage_pool")
+    acquire(store, "young")
+    waited(server)
+    administer(server, kept)
+    assert 0 < waits(store, "young") <= QUARANTINE_MS
+
+
+def test_rows_put_back_into_an_emptied_table_are_noticed(postgresql: PostgreSQL) -> None:
+    # Only PostgreSQL tells that a table was emptied.
+    with open_store(postgresql.url) as store:
+        store.reserve("n", 100)
+        row = postgresql.sql("COPY mintage_namespace TO STDOUT")
+        store.reserve("n", 100)
+        postgresql.sql(f"TRUNCATE mintage_namespace;\nCOPY mintage_namespace FROM STDIN;\n{row}\\.\n")
+        assert store.reserve("n", 1).first == 101 + 100 * GAP
+
+
+def test_a_table_written_anew_counts_as_restored(server: Server, store: Database) -> None:
+    # It looks the same. Holders go on, and nothing is refused.
+    held = acquire(store, nodes=range(9))
+    store.reserve("n", 1)
+    waited(server)
+    administer(server, "OPTIMIZE TABLE mintage_pool" if isinstance(server, MariaDB) else "VACUUM FULL mintage_pool")
+    assert 0 < waits(store) <= QUARANTINE_MS
+    assert store.extend(held, now_ms=store.now_ms(), next_token=new_token()).node == held.node
+    assert store.reserve("n", 1).first == 2 + GAP
+    assert store.reserve("new", 1).first == 1
+
+
+def test_care_for_tables_changes_no_identity(server: Server, store: Database) -> None:
+    before = store.describe().identity
+    waited(server)
+    for verb in (
+        ("ANALYZE TABLE", "CHECK TABLE") if isinstance(server, MariaDB) else ("VACUUM", "ANALYZE", "REINDEX TABLE")
+    ):
+        administer(server, f"{verb} mintage_pool")
+    server.restart()
+    assert store.describe().identity == before
+
+
+def test_tables_are_not_exchanged_within_a_transaction(postgresql: PostgreSQL) -> None:
+    with open_store(postgresql.url) as store:
+        assert isinstance(store, Database)
+        store.reserve("n", 1)
+        with store._begin(), pytest.raises(Exception, match="lock timeout"):
+            postgresql.sql("SET lock_timeout = '200ms'; DROP TABLE mintage_node;")
+
+
+# --- schemas of before, and rights ------------------------------------------------------------------------------------
+
+
+def make_first_version(server: Server) -> None:
+    """The tables of the first version, with a namespace and a pool."""
+    [_, steps] = migrations("mysql" if isinstance(server, MariaDB) else "postgresql")[0]
+    made = "CREATE TABLE mintage_schema (version INTEGER NOT NULL PRIMARY KEY); INSERT INTO mintage_schema VALUES (1);"
+    owner = "" if isinstance(server, MariaDB) else "SET ROLE mintage;"
+    records = """
+        INSERT INTO mintage_namespace VALUES ('n', 10, 1000, 1, 10, 'x', 0, 1, 0, false);
+        INSERT INTO mintage_pool VALUES ('p', 'test', 'x', 30000, 0, 0, false, 0);"""
+    administer(server, f"{owner} {'; '.join(steps)}; {made} {records}")
+
+
+def test_tables_of_before_are_brought_up_to_date(server: Server, store: Database) -> None:
+    make_first_version(server)
+    assert store.reserve("n", 1).first == 11 + 10 * GAP
+    assert store.reserve("new", 1).first == 1
+    assert store.describe().warnings == ()
+    drop(server)
+    refusal(lambda: store.reserve("new", 1))
+
+
+def test_an_account_that_only_writes_waits_for_the_new_schema(server: Server, store: Database) -> None:
+    make_first_version(server)
+    with account(server) as url, open_store(url) as clerk:
+        assert "bring them up to date" in refusal(lambda: clerk.reserve("n", 1))
+        store.now_ms()
+        assert clerk.reserve("n", 1).first == 11 + 10 * GAP
+        assert clerk.reserve("new", 1).first == 1
+        assert acquire(clerk, "q").node == 0
+        assert clerk.describe().warnings == ()
+
+
+def test_a_schema_that_was_left_half_way_is_completed(mariadb: MariaDB) -> None:
+    make_first_version(mariadb)
+    administer(mariadb, migrations("mysql")[1][1][0])
+    with open_store(mariadb.url) as store:
+        assert store.reserve("new", 1).first == 1
+        assert store.describe().warnings == ()
+
+
+@pytest.mark.parametrize("name", ["mariadb", "mysql"])
+def test_an_account_that_may_make_no_view_is_told_how_to(request: pytest.FixtureRequest, name: str) -> None:
+    maker: MariaDB = request.getfixturevalue(name)
+    maker.sql("REVOKE CREATE VIEW ON mintage.* FROM mintage")
+    try:
+        with open_store(maker.url) as store:
+            assert store.reserve("n", 1).first == 1
+            said = warnings(store)
+            assert "view mintage_existed is missing" in said
+            administer(maker, said.partition("run ")[2])
+            assert store.describe().warnings == ()
+            drop(maker)
+            refusal(lambda: store.reserve("n", 1))
+    finally:
+        maker.sql("GRANT CREATE VIEW ON mintage.* TO mintage")
+
+
+def test_the_times_of_tables_are_those_of_every_zone(mariadb: MariaDB) -> None:
+    with open_store(mariadb.url) as store:
+        before = store.describe().identity
+        mariadb.sql("SET GLOBAL time_zone = '+05:00'")
+        try:
+            store.close()
+            assert store.describe().identity == before
+        finally:
+            mariadb.sql("SET GLOBAL time_zone = 'SYSTEM'")
