@@ -8,17 +8,23 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-from contextlib import closing
+import tempfile
+import time
+from contextlib import ExitStack, closing
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from mintage.errors import ConfigError, LeaseError, StoreError
-from mintage.store import new_token, open_store
+from mintage.lease import GAP, PoolRecord
+from mintage.store import new_token, open_store, sqlite, witness
 from mintage.store.sqlite import SqliteStore
+from mintage.store.statements import migrations
+from tests.contract import copies
 from tests.contract.clients import NAMESPACE, POOL, overlaps
-from tests.outcomes import code_of
+from tests.outcomes import code_of, eventually
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -106,10 +112,10 @@ def test_a_verb_is_on_the_disk_when_it_returns(store: SqliteStore, path: Path) -
     assert namespace.high_water == segment.last
 
 
-def test_a_closed_store_leaves_one_file(store: SqliteStore, path: Path) -> None:
+def test_a_closed_store_leaves_its_file_and_the_guard(store: SqliteStore, path: Path) -> None:
     store.reserve("n", 1)
     store.close()
-    assert [file.name for file in path.parent.iterdir()] == ["ids.db"]
+    assert sorted(file.name for file in path.parent.iterdir()) == ["ids.db", "ids.db-guard"]
 
 
 def test_a_file_that_was_replaced_is_noticed_and_nothing_that_may_be_forgotten_is_given(
@@ -385,3 +391,497 @@ def test_a_file_that_is_closed_for_a_moment_is_tried_three_times(
         assert store.reserve("n", 1).last == 1
     else:
         assert code_of(lambda: store.reserve("n", 1)) == "store.refused"
+
+
+# --- a copy takes its place -----------------------------------------------------------------------------------------
+
+FILE_SYSTEMS = ["tmpfs", "disk", "overlay", *copies.KINDS]
+NUMBERS = count()
+
+
+@pytest.fixture(scope="module", params=FILE_SYSTEMS)
+def file_system(request: pytest.FixtureRequest) -> Iterator[Path]:
+    kind = request.param
+    with ExitStack() as stack:
+        base = "/dev/shm" if kind == "tmpfs" else "/var/tmp"
+        try:
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="mintage-", dir=base)))
+            if kind == "overlay":
+                folder = stack.enter_context(copies.overlaid(folder))
+            elif kind in copies.KINDS:
+                folder = stack.enter_context(copies.mounted(folder, kind)).root
+        except OSError as error:
+            pytest.skip(f"{kind} cannot be had here: {error}")
+        yield folder
+
+
+@pytest.fixture
+def anywhere(file_system: Path) -> Path:
+    place = file_system / f"store{next(NUMBERS)}"
+    place.mkdir()
+    return place
+
+
+def copied(path: Path) -> Path:
+    copy = path.parent.with_name(f"{path.parent.name}-copy")
+    copies.copied(path.parent, copy)
+    return copy
+
+
+def forget(*, process: bool = False, guard: Path | None = None, shared: bool = False) -> None:
+    """Takes memory away: the process's, as in another process, and the machine's, as when it was restarted."""
+    if process:
+        witness._remembered.clear()
+    if guard is not None:
+        guard.with_name(f"{guard.name}-guard").unlink(missing_ok=True)
+    if shared:
+        for file in (witness._SHARED / f"mintage-{os.geteuid()}").glob("*.marks"):
+            file.unlink()
+
+
+@pytest.mark.parametrize("is_another", [False, True], ids=["this process", "another"])
+@pytest.mark.parametrize("way", copies.WAYS)
+def test_a_copy_in_its_place_is_a_server_that_took_over(anywhere: Path, way: str, *, is_another: bool) -> None:
+    if reason := copies.lacks(way):
+        pytest.skip(reason)
+    path = anywhere / "ids.db"
+    with opened(path) as store:
+        kept, segment = acquire(store), store.reserve("n", 100)
+        copy, before = copied(path), store.describe().identity
+        forgotten, lost = acquire(store), store.reserve("n", 100)
+        copies.WAYS[way](anywhere, copy)
+        if is_another:
+            forget(process=True)
+        assert code_of(lambda: acquire(store)) == "lease.none_free"
+        assert code_of(lambda: store.extend(forgotten, now_ms=store.now_ms(), next_token=new_token())) == "lease.lost"
+        assert store.extend(kept, now_ms=store.now_ms(), next_token=new_token()).node == kept.node
+        assert store.reserve("n", 100).first == segment.last + GAP * 100 + 1 > lost.last
+        after = store.describe().identity
+        assert after != before
+        # It is noticed once.
+        assert store.reserve("n", 100).first == segment.last + GAP * 100 + 101
+        assert store.describe().identity == after
+
+
+@pytest.mark.parametrize("is_another", [False, True], ids=["this process", "another"])
+@pytest.mark.parametrize("kind", copies.KINDS)
+def test_a_restored_volume_is_a_server_that_took_over(tmp_path: Path, kind: str, *, is_another: bool) -> None:
+    with ExitStack() as stack:
+        try:
+            volume = stack.enter_context(copies.mounted(tmp_path, kind))
+        except OSError as error:
+            pytest.skip(f"{kind} cannot be had here: {error}")
+        with opened(volume.root / "ids.db") as store:
+            acquire(store)
+            segment = store.reserve("n", 100)
+            volume.save(tmp_path / "snapshot")
+            store.reserve("n", 100)
+            volume.restore(tmp_path / "snapshot")
+            if is_another:
+                forget(process=True)
+            assert store.reserve("n", 100).first == segment.last + GAP * 100 + 1
+            assert code_of(lambda: acquire(store)) == "lease.none_free"
+
+
+@pytest.mark.parametrize("only", ["process", "guard", "shared"])
+def test_each_memory_notices_an_older_copy_by_itself(store: SqliteStore, path: Path, only: str) -> None:
+    segment = store.reserve("n", 100)
+    copy = copied(path)
+    store.reserve("n", 100)
+    copies.WAYS["cp over it"](path.parent, copy)
+    forget(process=only != "process", guard=None if only == "guard" else path, shared=only != "shared")
+    assert store.reserve("n", 100).first == segment.last + GAP * 100 + 1
+
+
+@pytest.mark.parametrize("way", ["rm all, cp", "cp aside, mv", "tar -x", "rsync", "rm -r, cp -r of all"])
+def test_a_copy_at_another_inode_is_noticed_after_a_restart(anywhere: Path, way: str) -> None:
+    if reason := copies.lacks(way):
+        pytest.skip(reason)
+    path = anywhere / "ids.db"
+    with opened(path) as store:
+        segment = store.reserve("n", 100)
+        copy = copied(path)
+        store.reserve("n", 100)
+        copies.WAYS[way](anywhere, copy)
+        forget(process=True, guard=path, shared=True)
+        assert store.reserve("n", 100).first == segment.last + GAP * 100 + 1
+
+
+@pytest.mark.parametrize("way", ["rm all, cp", "cp over it", "cp aside, mv"])
+def test_a_copy_is_noticed_where_no_time_of_birth_is_shown(
+    anywhere: Path, way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite, "created_ns", lambda _: None)
+    path = anywhere / "ids.db"
+    with opened(path) as store:
+        segment = store.reserve("n", 100)
+        copy = copied(path)
+        store.reserve("n", 100)
+        copies.WAYS[way](anywhere, copy)
+        assert store.reserve("n", 100).first == segment.last + GAP * 100 + 1
+
+
+def test_a_time_of_birth_that_only_some_see_changes_nothing(
+    store: SqliteStore, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as without:
+        without.setattr(sqlite, "created_ns", lambda _: None)
+        before = store.describe().identity
+        assert store.reserve("n", 1).first == 1
+    assert store.reserve("n", 1).first == 2
+    with monkeypatch.context() as without:
+        without.setattr(sqlite, "created_ns", lambda _: None)
+        assert store.reserve("n", 1).first == 3
+    assert store.describe().identity == before
+    # Those who see it agree from then on.
+    copy = copied(path)
+    forget(process=True, guard=path, shared=True)
+    copies.WAYS["cp aside, mv"](path.parent, copy)
+    assert store.describe().identity != before
+
+
+def test_two_who_remember_different_moments_notice_a_copy_once(store: SqliteStore, path: Path) -> None:
+    store.reserve("n", 100)
+    copy = copied(path)
+    store.reserve("n", 100)
+    earlier = dict(witness._remembered)
+    store.reserve("n", 100)
+    copies.WAYS["cp -r of all"](path.parent, copy)
+    now = store.describe().identity
+    witness._remembered.update(earlier)
+    assert store.describe().identity == now
+    for _ in range(3):  # another user's process, whose memory of the machine is its own
+        store.reserve("n", 100)
+        witness._remembered.update(earlier)
+    assert store.describe().identity == now
+
+
+def test_whoever_remembers_more_notices_a_copy_again_and_no_more(store: SqliteStore, path: Path) -> None:
+    store.reserve("n", 100)
+    copy, early = copied(path), dict(witness._remembered)
+    for _ in range(3):
+        store.reserve("n", 100)
+    late = dict(witness._remembered)
+    copies.WAYS["cp -r of all"](path.parent, copy)
+    forget(shared=True)
+    witness._remembered.update(early)
+    unnoticed = store.reserve("n", 1)  # as after a restart of the machine
+    witness._remembered.update(late)
+    noticed = store.reserve("n", 1)
+    assert noticed.first == unnoticed.last + GAP * 100 + 1
+    after = store.describe().identity
+    for old in (early, late):
+        witness._remembered.update(old)
+        assert store.describe().identity == after
+
+
+def test_a_file_of_another_store_in_its_place_is_noticed(store: SqliteStore, path: Path, tmp_path: Path) -> None:
+    store.reserve("n", 10)
+    with opened(tmp_path / "other.db") as other:
+        other.reserve("n", 10)
+        before = other.describe().identity
+    path.write_bytes((tmp_path / "other.db").read_bytes())
+    assert store.reserve("n", 10).first == 10 + GAP * 10 + 1
+    assert store.describe().identity != before
+
+
+def test_what_changes_no_content_is_no_replacement(store: SqliteStore, path: Path, tmp_path: Path) -> None:
+    segment = store.reserve("n", 10)
+    lease = acquire(store)
+    before = store.describe().identity
+    path.chmod(0o600)
+    os.utime(path, (1, 1))
+    path.touch()
+    assert path.read_bytes()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("VACUUM")
+        connection.execute("VACUUM INTO ?", [str(tmp_path / "copy.db")])
+        with closing(sqlite3.connect(tmp_path / "backup.db")) as backup:
+            connection.backup(backup)
+    (tmp_path / "link.db").symlink_to(path)
+    with opened(tmp_path / "link.db") as linked:
+        assert linked.describe().identity == before
+        assert linked.reserve("n", 10).first == segment.last + 1
+    assert store.describe().identity == before
+    assert store.extend(lease, now_ms=store.now_ms(), next_token=new_token()).node == lease.node
+    # The copies that SQLite made are other stores.
+    for name in ("copy.db", "backup.db"):
+        with opened(tmp_path / name) as other:
+            assert other.reserve("n", 10).first == segment.last + GAP * 10 + 1
+
+
+def test_a_directory_that_is_moved_keeps_its_store(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    with opened(tmp_path / "a" / "ids.db") as store:
+        store.reserve("n", 10)
+        before = store.describe().identity
+    (tmp_path / "a").rename(tmp_path / "b")
+    with opened(tmp_path / "b" / "ids.db") as store:
+        assert store.describe().identity == before
+        assert store.reserve("n", 10).first == 11
+
+
+WORK = """
+import os, sys
+from mintage.errors import LeaseError, StoreError
+from mintage.store import open_store
+store = open_store(sys.argv[1])
+print(flush=True)
+while True:
+    try:
+        store.reserve("n", 1)
+        store.acquire("p", nodes=range(64), layout="test", holder="it", now_ms=store.now_ms(), span_ms=1000)
+    except (LeaseError, StoreError):
+        pass
+"""
+
+
+@pytest.mark.parametrize(("base", "verbs"), [("/dev/shm", 1000), ("/var/tmp", 200)])
+def test_killed_processes_are_no_replacement(base: str, verbs: int) -> None:
+    with tempfile.TemporaryDirectory(prefix="mintage-", dir=base) as folder, opened(Path(folder) / "ids.db") as store:
+        store.create_namespace("n")
+        store.create_pool("p", layout="test")
+        before = store.describe().identity
+        used = 0
+        for _ in range(8):
+            with ExitStack() as stack:
+                processes = [python(WORK, f"{store.url}?timeout_ms=60000") for _ in range(3)]
+                for process in processes:
+                    stack.callback(process.communicate, timeout=BOUND_S)
+                    stack.callback(process.kill)
+                used += verbs // 8
+                deadline = time.monotonic() + BOUND_S
+                while eventually(store.list_namespaces)[0].serial < used:
+                    assert time.monotonic() < deadline
+                    time.sleep(0.02)  # or it would hold the file most of the time itself
+        [namespace] = store.list_namespaces()
+        assert namespace.high_water == namespace.serial >= verbs
+        assert store.describe().identity == before
+        assert [pool.changes for pool in store.list_pools()] == [0]
+
+
+def test_a_file_of_version_1_goes_on(path: Path) -> None:
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        [(_, steps)] = [each for each in migrations("sqlite") if each[0] == 1]
+        for step in steps:
+            connection.execute(step)
+        connection.execute("PRAGMA user_version = 1")
+        [(life,)] = connection.execute("SELECT name FROM mintage_life").fetchall()
+        found = path.stat()
+        identity = f"{found.st_dev}:{found.st_ino}:{life}"
+        connection.execute("INSERT INTO mintage_namespace VALUES ('n', 10, 1000, 1, 10, ?, 0, 1, 0, 0)", [identity])
+        connection.execute("INSERT INTO mintage_pool VALUES ('p', 'test', ?, 30000, 0, 0, 0, 0)", [identity])
+    with opened(path) as store:
+        assert store.reserve("n", 1).first == 11
+        assert acquire(store).node == 0
+        assert store.describe().identity == identity
+
+
+# --- a copy takes its place in the middle of things -----------------------------------------------------------------
+
+DIES = """
+import os, sys
+from mintage.store import open_store, sqlite
+commit = sqlite.File.check_place
+sqlite.File.check_place = lambda self: os._exit(0)  # as killed after the commit, before its log is in the file
+open_store(sys.argv[1]).reserve(sys.argv[2], int(sys.argv[3]))
+"""
+
+
+def leave_a_log(path: Path, namespace: str, count: int) -> None:
+    process = python(DIES, f"sqlite:///{path}", namespace, count)
+    process.communicate(timeout=BOUND_S)
+    assert process.returncode == 0
+    assert path.with_name("ids.db-wal").stat().st_size
+
+
+def test_a_log_that_a_killed_process_left_is_used(store: SqliteStore, path: Path) -> None:
+    store.reserve("n", 10)
+    before = store.describe().identity
+    leave_a_log(path, "n", 10)
+    assert store.reserve("n", 10).first == 21
+    assert store.describe().identity == before
+
+
+@pytest.mark.parametrize("is_another", [False, True], ids=["this process", "another"])
+@pytest.mark.parametrize("way", ["cp over it", "rm, cp", "cp aside, mv"])
+def test_a_copy_beside_a_log_that_was_left_is_noticed(
+    store: SqliteStore, path: Path, way: str, *, is_another: bool
+) -> None:
+    store.reserve("n", 100)
+    acquire(store)
+    copy = copied(path)
+    store.reserve("n", 100)
+    acquire(store)
+    # The log has none of the pages that the copy lacks, but counts on.
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    process = python(
+        "import os, sys; from mintage.store import open_store, sqlite\n"
+        "sqlite.File.check_place = lambda self: os._exit(0)\n"
+        "store = open_store(sys.argv[1]); store.acquire('q', nodes=range(1), layout='test', holder='it', "
+        "now_ms=store.now_ms() if False else __import__('time').time_ns() // 10**6, span_ms=1000)",
+        f"sqlite:///{path}",
+    )
+    process.communicate(timeout=BOUND_S)
+    assert path.with_name("ids.db-wal").stat().st_size
+    copies.WAYS[way](path.parent, copy)
+    if is_another:
+        forget(process=True)
+    assert store.reserve("n", 100).first == 100 + GAP * 100 + 1
+    assert code_of(lambda: acquire(store)) == "lease.none_free"
+
+
+@pytest.mark.parametrize("way", ["cp over it", "cp aside, mv", "rm, cp", "rm all, cp"])
+def test_a_copy_that_comes_during_a_verb_is_noticed(store: SqliteStore, path: Path, way: str) -> None:
+    store.reserve("n", 100)
+    copy, before = copied(path), store.describe().identity
+    lost = store.reserve("n", 100)
+    times: list[int] = []
+
+    def verb(t: Any) -> None:
+        t.put(PoolRecord("p", "test", t.server().identity, 1000))
+        if not times:
+            copies.WAYS[way](path.parent, copy)
+        times.append(1)
+
+    store._run(verb)
+    assert len(times) == 2
+    assert [pool.name for pool in store.list_pools()] == ["p"]
+    assert store.describe().identity != before
+    assert store.reserve("n", 100).first > lost.last
+
+
+# --- who uses it now ------------------------------------------------------------------------------------------------
+
+READS = """
+import json, os, sys, threading
+from mintage.store import open_store
+url, path, turns = sys.argv[1], sys.argv[2], int(sys.argv[3])
+store, done = open_store(url), threading.Event()
+def read():
+    while not done.is_set():
+        for ending in ("", "-wal", "-shm", "-guard"):
+            try:
+                with open(path + ending, "rb") as file:
+                    file.read(100)
+            except FileNotFoundError:
+                pass
+threads = [threading.Thread(target=read) for _ in range(3)]
+for thread in threads: thread.start()
+print(flush=True)
+sys.stdin.readline()
+found = [each for _ in range(turns) for each in store.reserve("n", 5).as_range()]
+done.set()
+for thread in threads: thread.join()
+print(json.dumps(found))
+"""
+
+
+def test_who_reads_the_files_as_well_keeps_others_out(store: SqliteStore, path: Path) -> None:
+    store.reserve("n", 1)
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", READS, f"sqlite:///{path}?timeout_ms=60000", path, "100"],
+            cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )
+        for _ in range(4)
+    ]  # fmt: skip
+    for process in processes:
+        assert process.stdout is not None
+        process.stdout.readline()
+    integers: list[int] = []
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write("\n")
+        process.stdin.flush()
+    for process in processes:
+        printed, _ = process.communicate(timeout=BOUND_S)
+        assert process.returncode == 0
+        integers += json.loads(printed)
+    assert len(set(integers)) == len(integers) == 4 * 100 * 5
+
+
+def test_a_guard_that_another_holds_is_waited_for_as_long_as_the_file(path: Path) -> None:
+    with opened(path, "?timeout_ms=1") as store:
+        store.reserve("n", 10)
+        with witness.watched(os.path.realpath(path), 1), pytest.raises(StoreError, match="1 ms") as caught:
+            store.reserve("n", 10)
+        assert caught.value.code == "store.unavailable"
+        assert store.reserve("n", 10).first == 11
+
+
+def test_a_guard_that_was_removed_is_made_again(store: SqliteStore, path: Path) -> None:
+    before = store.describe().identity
+    guard = path.with_name("ids.db-guard")
+    with witness.watched(os.path.realpath(path), 1):
+        guard.unlink()
+        store.reserve("n", 10)
+    assert guard.stat().st_size
+    assert store.describe().identity == before
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o664])
+def test_a_guard_is_open_to_those_who_may_open_the_file(store: SqliteStore, path: Path, mode: int) -> None:
+    store.reserve("n", 1)
+    path.chmod(mode)
+    store.reserve("n", 1)
+    assert path.with_name("ids.db-guard").stat().st_mode & 0o777 == mode
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+def test_a_guard_that_root_makes_is_the_owners(store: SqliteStore, path: Path) -> None:
+    store.reserve("n", 1)
+    os.chown(path, 54_301, 54_302)
+    path.with_name("ids.db-guard").unlink()
+    store.reserve("n", 1)
+    found = path.with_name("ids.db-guard").stat()
+    assert (found.st_uid, found.st_gid) == (54_301, 54_302)
+
+
+@pytest.mark.parametrize("what", ["a link", "a directory", "a pipe", "a hard link", "garbage", "half of it"])
+def test_a_guard_that_is_none_is_done_without(store: SqliteStore, path: Path, tmp_path: Path, what: str) -> None:
+    other = tmp_path / "other"
+    other.write_text("precious")
+    guard = path.with_name("ids.db-guard")
+    segment = store.reserve("n", 10)
+    before, marks = store.describe().identity, guard.read_bytes()
+    guard.unlink()
+    match what:
+        case "a link":
+            guard.symlink_to(other)
+        case "a directory":
+            guard.mkdir()
+        case "a pipe":
+            os.mkfifo(guard)
+        case "a hard link":
+            guard.hardlink_to(other)
+        case "garbage":
+            guard.write_bytes(b"\xff" * 512)
+        case _:
+            guard.write_bytes(marks[:40])
+    assert store.reserve("n", 10).first == segment.last + 1
+    assert store.describe().identity == before
+    assert other.read_text() == "precious"
+
+
+def test_the_memory_of_the_machine_forgets_the_oldest_stores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(witness, "_SHARED", tmp_path)
+    monkeypatch.setattr(witness, "_MOST", 4)
+    for number in range(9):
+        with opened(tmp_path / f"{number}.db") as store:
+            store.reserve("n", 1)
+    own = tmp_path / f"mintage-{os.geteuid()}"
+    assert len(list(own.iterdir())) <= 4
+    assert len(witness._remembered) <= 4
+
+
+def test_a_folder_in_memory_that_is_anothers_is_not_used(
+    store: SqliteStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "theirs").mkdir()
+    (tmp_path / f"mintage-{os.geteuid()}").symlink_to(tmp_path / "theirs")
+    monkeypatch.setattr(witness, "_SHARED", tmp_path)
+    assert store.reserve("n", 1).first == 1
+    assert list((tmp_path / "theirs").iterdir()) == []

@@ -4,6 +4,7 @@
 #![allow(unsafe_code)]
 
 use std::io;
+use std::path::Path;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 /// Where the epoch stands if no page can be had.
@@ -84,6 +85,15 @@ pub fn clocks() -> [i64; 4] {
     let real = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     let real = real.as_nanos() as i64;
     [real, real, 0, 0]
+}
+
+/// When the file at `path` was made, in nanoseconds since the Unix epoch; `None` where its file system or the kernel does
+/// not tell. Nothing that writes to the file moves it, and no copy brings it along.
+///
+/// Asks by path: to open an SQLite file and close it again would end the locks that this process has on it.
+pub fn created_ns(path: &Path) -> Option<i64> {
+    let made = std::fs::metadata(path).ok()?.created().ok()?;
+    i64::try_from(made.duration_since(std::time::UNIX_EPOCH).ok()?.as_nanos()).ok()
 }
 
 /// Fills `bytes` with randomness of the kernel's, drawn now.

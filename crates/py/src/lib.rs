@@ -38,6 +38,7 @@ mod _core {
     use super::*;
     use pyo3::exceptions::PyTypeError;
     use pyo3::types::{PyBytes, PyDict};
+    use std::path::PathBuf;
 
     /// What the cached tick knows of this machine: cycles a second (0: nothing is cached) and the largest age in ns.
     #[pyfunction]
@@ -66,6 +67,14 @@ mod _core {
     #[pyfunction]
     fn system_ns() -> i64 {
         kernel::clocks()[0]
+    }
+
+    /// When the file at ``path`` was made, in nanoseconds since the Unix epoch; None where that is not known. A copy that takes
+    /// the file's place was made later, even if it was given the same inode.
+    #[pyfunction]
+    #[pyo3(signature = (path, /))]
+    fn created_ns(path: PathBuf) -> Option<i64> {
+        kernel::created_ns(&path)
     }
 
     /// Which process this is: a number above 0 that no ancestor had when it was forked, however that was done.

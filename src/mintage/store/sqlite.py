@@ -6,12 +6,13 @@ import os
 import re
 import sqlite3
 import stat
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
+from urllib.parse import quote
 
-from mintage._core import system_ns
+from mintage._core import created_ns, kernel_random, system_ns
 from mintage.errors import ConfigError, StoreError
 from mintage.forks import quiet
 from mintage.lease import NodeRecord
@@ -19,12 +20,14 @@ from mintage.store import Description
 from mintage.store.ledger import ConflictError, Ledger, Server
 from mintage.store.records import KEYS, name_of
 from mintage.store.statements import migrations, read_row, statements
+from mintage.store.witness import Mark, Marks, place_of, watched
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from mintage.store.records import R, Record
     from mintage.store.url import StoreUrl
+    from mintage.store.witness import Witness
 
 __all__ = ["SqliteStore"]
 
@@ -62,15 +65,30 @@ class SqliteStore(Ledger):
     def _begin(self) -> Iterator[Records]:
         # SQLite keeps its locks on files in the process's memory. A child that inherits an open connection inherits the
         # belief that it holds them, and both may write at once. So no connection outlives its verb.
-        with quiet():
+        with quiet(), ExitStack() as stack:
+            path = os.path.realpath(self.path)
+            _check_names(self.url, path)
             try:
+                witness = stack.enter_context(watched(path, self._timeout_ms))
+            except TimeoutError:
+                raise self._busy() from None
+            except OSError as error:
+                raise StoreError(f"{self.url}: {error}: try again", code="store.unavailable") from error
+            try:
+                without_log = _lives_without_log(path) if _has_log(path) else None
                 with closing(self._open()) as connection:
+                    file = File(connection, path, witness, without_log)
+                    records = Records(self.url, connection, file.life.name)
                     try:
-                        yield Records(self.url, connection, _identity(connection, self.path))
+                        yield records
+                        if records.has_written:
+                            file.count()
                     except BaseException:
                         connection.execute("ROLLBACK")
                         raise
                     connection.execute("COMMIT")
+                    file.check_place()
+                file.remember()
             except sqlite3.Error as error:
                 raise self._translate(error) from error
 
@@ -89,7 +107,6 @@ class SqliteStore(Ledger):
         return self._connect()
 
     def _connect(self) -> sqlite3.Connection:
-        _check_names(self.url, self.path)
         connection = sqlite3.connect(self.path, timeout=self._timeout_ms / 1000, isolation_level=None)
         try:
             connection.execute("PRAGMA journal_mode = WAL")
@@ -101,13 +118,16 @@ class SqliteStore(Ledger):
             raise
         return connection
 
+    def _busy(self) -> StoreError:
+        return StoreError(
+            f"{self.url}: another process held the file for longer than {self._timeout_ms} ms: try again",
+            code="store.unavailable",
+        )
+
     def _translate(self, error: sqlite3.Error) -> Exception:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
-            return StoreError(
-                f"{self.url}: another process held the file for longer than {self._timeout_ms} ms: try again",
-                code="store.unavailable",
-            )
+            return self._busy()
         if code in {sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_SCHEMA}:
             return ConflictError()
         if code in DENIED and (closed := _closed_beside(self.path)):
@@ -144,6 +164,7 @@ class Records:
         self._url = url
         self._connection = connection
         self._identity = identity
+        self.has_written = False
 
     def _rows(self, statement: str, /, **values: object) -> list[Any]:
         return self._connection.execute(SQL[statement], values).fetchall()
@@ -161,6 +182,7 @@ class Records:
     look = get
 
     def put(self, record: Record) -> None:
+        self.has_written = True
         self._rows(f"put_{name_of(type(record))}", **asdict(record))
 
     def all(self, kind: type[R]) -> Sequence[R]:
@@ -178,17 +200,154 @@ class Records:
         return node
 
 
-def _identity(connection: sqlite3.Connection, path: Path) -> str:
-    """A file that was restored from a copy is another file, and so is one that was made anew."""
-    [(life,)] = connection.execute("SELECT max(name) FROM mintage_life")
+class Life(NamedTuple):
+    """A part of a file's history: from when it was made, or last took another's place, to when that happened again."""
+
+    name: str
+    serial: int
+    """How often the file was written in this life and those before."""
+    place: str | None
+    """Device and inode of the file."""
+    created_ns: int | None
+    """When that inode was made, where the file system tells."""
+
+
+class File:
+    """The file itself, in a transaction: whether it is the one that was used last.
+
+    Its life is its identity. A new one begins where the file is at another inode than its life was, as a copy is, or
+    where it lacks what anything remembers of it, as it does when an older copy was written over it.
+
+    :raises ConflictError: it is gone.
+    """
+
+    def __init__(
+        self, connection: sqlite3.Connection, path: str, witness: Witness, without_log: list[Life] | None
+    ) -> None:
+        self._connection = connection
+        self._path = path
+        self._witness = witness
+        place, created = place_of(path), created_ns(path)
+        if place is None:
+            raise ConflictError
+        witness.follow()
+        self._place, self._created_ns = place, created
+        self._written = _written(path)
+        lives = _lives(connection)
+        known = witness.recall(place)
+        lost = [marks.whole for marks in known if not _covers(lives, marks.whole)]
+        is_mixed = without_log is not None and any(
+            marks.base is not None and not _covers(without_log, marks.base) for marks in known
+        )
+        if is_mixed:
+            _check_pages(connection, path)
+        self.life = lives[-1] if lives else Life("", 0, None, None)
+        self._base = _mark(without_log) if without_log is not None else _mark(lives) if self.life.place else None
+        if lost or is_mixed or not self._is_in_place():
+            self._begin_life(lost)
+        elif (self.life.place, self.life.created_ns) != (place, created or self.life.created_ns):
+            self._put(self.life._replace(place=place, created_ns=created))  # It was migrated, or is new.
+
+    def _is_in_place(self) -> bool:
+        _, _, place, created = self.life
+        is_same_inode = created is None or self._created_ns is None or created == self._created_ns
+        return bool(self.life.name) and (place is None or (place == self._place and is_same_inode))
+
+    def _begin_life(self, lost: list[Mark]) -> None:
+        """Begins a life that follows on what was lost as well: others who remember that find it noticed."""
+        lives = {life.name: life for life in _lives(self._connection)}
+        for name, serial in sorted(lost):
+            life = lives.get(name, Life(name, 0, None, None))
+            lives[name] = life._replace(serial=max(serial, life.serial))
+            self._put(lives[name])
+        serial = max((life.serial for life in lives.values()), default=0) + 1
+        self._put(Life(kernel_random(16).hex(), serial, self._place, self._created_ns))
+
+    def _put(self, life: Life) -> None:
+        self.life = life
+        self._connection.execute(SQL["put_life"], life._asdict())
+
+    def count(self) -> None:
+        """Counts a verb that wrote."""
+        self._put(self.life._replace(serial=self.life.serial + 1))
+
+    def check_place(self) -> None:
+        """Makes sure that what was committed is in the file, before anybody uses it.
+
+        :raises ConflictError: a copy took its place, or was written over it, during the verb.
+        """
+        if place_of(self._path) != self._place:
+            raise ConflictError
+        if _written(self._path) == self._written or self._base is None:
+            return
+        # Others may have moved the log into the file; or it went back, and now gets what this verb wrote on top.
+        lives = _lives_without_log(self._path)
+        if lives is None or not _covers(lives, self._base):
+            self._connection.execute("BEGIN IMMEDIATE")
+            self._begin_life([])
+            self._connection.execute("COMMIT")
+            raise ConflictError
+
+    def remember(self) -> None:
+        """Remembers how far the file has come; when its connection is closed, as that moves the log into the file."""
+        whole = Mark(self.life.name, self.life.serial)
+        self._witness.keep(Marks(whole, self._base if _has_log(self._path) else whole))
+
+
+def _lives(connection: sqlite3.Connection) -> list[Life]:
+    return [Life(*row) for row in connection.execute(SQL["lives"])]
+
+
+def _mark(lives: list[Life]) -> Mark | None:
+    return Mark(lives[-1].name, lives[-1].serial) if lives else None
+
+
+def _covers(lives: list[Life], mark: Mark) -> bool:
+    """Whether a file with these lives has all that the mark says."""
+    return any(life.name == mark.life and life.serial >= mark.serial for life in lives)
+
+
+def _has_log(path: str) -> bool:
+    try:
+        return os.stat(f"{path}-wal").st_size > 0
+    except OSError:
+        return False
+
+
+def _written(path: str) -> tuple[int, int] | None:
     try:
         found = os.stat(path)
-    except FileNotFoundError:
-        return ""
-    return f"{found.st_dev}:{found.st_ino}:{life}"
+    except OSError:
+        return None
+    return found.st_size, found.st_mtime_ns
 
 
-def _check_names(url: StoreUrl, path: Path) -> None:
+def _lives_without_log(path: str) -> list[Life] | None:
+    """The lives of the file alone, without what its log has; ``None`` where it cannot be read.
+
+    SQLite applies a log to whatever file it is left beside, so the two together may seem to go on where they do not.
+    """
+    uri = f"file:{quote(os.fsencode(path))}?mode=ro&immutable=1"
+    try:
+        with closing(sqlite3.connect(uri, uri=True)) as connection:
+            return _lives(connection)
+    except sqlite3.Error as error:
+        # There are no tables yet, or those of version 1.
+        return [] if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_ERROR else None
+
+
+def _check_pages(connection: sqlite3.Connection, path: str) -> None:
+    """:raises StoreError: ``store.refused``: pages of an older file and of a newer log do not fit together."""
+    tables = [f"mintage_{name_of(kind)}" for kind in KEYS]
+    if any(connection.execute(f"PRAGMA quick_check({table})").fetchall() != [("ok",)] for table in tables):
+        raise StoreError(
+            f"{path} was replaced while its log {path}-wal was left, and the two do not fit: stop what uses it, remove "
+            f"{path}-wal and {path}-shm, and put the copy in place again",
+            code="store.refused",
+        )
+
+
+def _check_names(url: StoreUrl, path: str) -> None:
     """SQLite keeps what it has not yet put into a file beside it, under the name by which it was opened.
 
     :raises StoreError: ``store.refused``: others may know the file by another name, and not see what is written here.
@@ -205,7 +364,7 @@ def _check_names(url: StoreUrl, path: Path) -> None:
             "written by another: leave it one name",
             code="store.refused",
         )
-    if _is_mounted(os.path.realpath(path)):
+    if _is_mounted(path):
         raise StoreError(
             f"{url}: {path} is mounted as a file by itself, and who opens it elsewhere does not see what is written "
             "here: mount the directory that it is in",
@@ -231,6 +390,7 @@ def _is_mounted(path: str) -> bool:
 
 def _migrate(connection: sqlite3.Connection, path: Path) -> None:
     known = migrations("sqlite")
+    connection.create_function("mintage_place", 0, lambda: place_of(os.fspath(path)))
     newest = known[-1][0]
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version > newest:

@@ -28,3 +28,10 @@ SELECT min(node) FROM (
   WHERE used.pool = :pool AND used.node >= :first AND used.node < :stop - 1
     AND NOT EXISTS (SELECT 1 FROM mintage_node AS next WHERE next.pool = used.pool AND next.node = used.node + 1)
 );
+
+-- name: lives
+SELECT name, serial, place, created_ns FROM mintage_life ORDER BY serial;
+
+-- name: put_life
+INSERT INTO mintage_life (name, serial, place, created_ns) VALUES (:name, :serial, :place, :created_ns)
+ON CONFLICT (name) DO UPDATE SET serial = :serial, place = :place, created_ns = :created_ns;

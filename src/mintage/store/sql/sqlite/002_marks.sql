@@ -1,0 +1,14 @@
+-- The lives of a file, each with how far it came: see witness.py. The last one is the file's own, and its identity; those
+-- before ended, or were lost, when the file went back to an older copy.
+
+-- What records of version 1 were written on.
+UPDATE mintage_life SET name = mintage_place() || ':' || name;
+
+ALTER TABLE mintage_life ADD COLUMN serial INTEGER NOT NULL DEFAULT 0;
+
+-- Where the file was then: device and inode, and when that was made, as far as the file system tells.
+ALTER TABLE mintage_life ADD COLUMN place TEXT;
+
+ALTER TABLE mintage_life ADD COLUMN created_ns INTEGER;
+
+CREATE UNIQUE INDEX mintage_life_name ON mintage_life (name);

@@ -1,0 +1,136 @@
+"""How people put an older copy of an SQLite file in its place, and file systems to do it on."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import subprocess
+from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+NAME: Final = "ids.db"
+
+_COMMANDS: Final = {
+    "cp over it": 'cp "$copy/ids.db" ids.db',
+    "cp -a over it": 'cp -a "$copy/ids.db" ids.db',
+    "cat over it": 'cat "$copy/ids.db" > ids.db',
+    "dd over it": 'dd if="$copy/ids.db" of=ids.db conv=notrunc status=none',
+    "rm all, cp": 'rm ids.db* && cp "$copy/ids.db" ids.db',
+    "rm all, cp -a": 'rm ids.db* && cp -a "$copy/ids.db" ids.db',
+    "rm, cp": 'rm ids.db && cp "$copy/ids.db" ids.db',
+    "cp aside, mv": 'cp "$copy/ids.db" aside && mv aside ids.db',
+    "mv aside, cp": 'mv ids.db aside && cp "$copy/ids.db" ids.db',
+    "tar -x": 'tar -C "$copy" -c ids.db | tar -x',
+    "tar -x --overwrite": 'tar -C "$copy" -c ids.db | tar -x --overwrite',
+    "rsync": 'rsync -a --ignore-times "$copy/ids.db" ids.db',
+    "rsync --inplace": 'rsync -a --ignore-times --inplace "$copy/ids.db" ids.db',
+    "cp -r of all": 'cp -r "$copy/." .',
+    "tar -x --overwrite of all": 'tar -C "$copy" -c . | tar -x --overwrite',
+    "rsync --inplace --delete of all": 'rsync -a --ignore-times --inplace --delete "$copy/" ./',
+    "rm -r, cp -r of all": 'cd .. && rm -r "$place" && cp -r "$copy" "$place"',
+}
+
+
+def _restored_by_sqlite(place: Path, copy: Path) -> None:
+    with closing(sqlite3.connect(copy / NAME)) as old, closing(sqlite3.connect(place / NAME)) as now:
+        old.backup(now)
+
+
+def _command(line: str, place: Path, copy: Path) -> None:
+    script = f'place=$1; copy=$2; cd "$place" && {line}'
+    subprocess.run(["sh", "-ec", script, "sh", place, copy], check=True, capture_output=True)
+
+
+WAYS: Final[dict[str, Callable[[Path, Path], None]]] = {
+    **{
+        name: lambda place, copy, line=line: _command(line, place, copy)  # type: ignore[misc]
+        for name, line in _COMMANDS.items()
+    },
+    "SQLite's own restore": _restored_by_sqlite,
+}
+"""What each does, given the directory of the file and a copy of that directory."""
+
+
+def lacks(way: str) -> str | None:
+    """Why a way cannot be gone here, if it cannot."""
+    program = way.split(maxsplit=1)[0]
+    return f"there is no {program}" if program == "rsync" and shutil.which(program) is None else None
+
+
+def copied(place: Path, copy: Path) -> None:
+    """Makes a copy of the directory, as a backup does while nobody uses the file."""
+    shutil.copytree(place, copy, dirs_exist_ok=True)
+
+
+KINDS: Final = ("ext4", "xfs")
+
+
+class Image:
+    """A file system in a file, which can be unmounted, copied and put back as a volume's snapshot is."""
+
+    def __init__(self, folder: Path, kind: str) -> None:
+        self.file = folder / "image"
+        self.root = folder / "mounted"
+        self.root.mkdir()
+        size = 320 if kind == "xfs" else 32
+        with self.file.open("wb") as made:
+            made.truncate(size << 20)
+        subprocess.run([f"mkfs.{kind}", "-q", self.file], check=True, capture_output=True)
+
+    def mount(self) -> None:
+        subprocess.run(["mount", "-o", "loop", self.file, self.root], check=True, capture_output=True)
+
+    def unmount(self) -> None:
+        subprocess.run(["umount", self.root], check=True, capture_output=True)
+
+    def save(self, copy: Path) -> None:
+        """Copies the volume as it is now."""
+        self.unmount()
+        shutil.copyfile(self.file, copy)
+        self.mount()
+
+    def restore(self, copy: Path) -> None:
+        """Puts a copy of the volume in its place."""
+        self.unmount()
+        shutil.copyfile(copy, self.file)
+        self.mount()
+
+
+@contextmanager
+def mounted(folder: Path, kind: str) -> Iterator[Image]:
+    """An image that is mounted.
+
+    :raises OSError: it cannot be had here.
+    """
+    try:
+        image = Image(folder, kind)
+        image.mount()
+    except subprocess.CalledProcessError as error:
+        raise OSError(error.stderr.decode().strip()) from error
+    try:
+        yield image
+    finally:
+        image.unmount()
+
+
+@contextmanager
+def overlaid(folder: Path) -> Iterator[Path]:
+    """An overlay, as containers have.
+
+    :raises OSError: it cannot be had here.
+    """
+    for name in ("lower", "upper", "work", "merged"):
+        (folder / name).mkdir()
+    options = f"lowerdir={folder}/lower,upperdir={folder}/upper,workdir={folder}/work"
+    root = folder / "merged"
+    done = subprocess.run(["mount", "-t", "overlay", "overlay", "-o", options, root], capture_output=True, check=False)
+    if done.returncode:
+        raise OSError(done.stderr.decode().strip())
+    try:
+        yield root
+    finally:
+        subprocess.run(["umount", root], check=True)
