@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from tests.stress import holes, prefork, registry
+from tests.stress import holes, locks, prefork, registry
 
 WORKERS = 1500
 """Of a prefork server, of which one repeated its parent."""
@@ -17,6 +17,7 @@ def main() -> int:
     parser.add_argument("--scale", type=int, default=1)
     scale = parser.parse_args().scale
     is_clean = holes.measure(holes.HOLES, scale)
+    is_clean &= holes.measure(locks.LOCKS, scale)
     is_clean &= registry.measure(registry.cases(Path()), registry.INTERVALS_S, scale)
     for interval_s in prefork.INTERVALS_S:
         tally = prefork.run(WORKERS * scale, interval_s)

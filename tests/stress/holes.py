@@ -585,50 +585,49 @@ HOLES: Final = {
 }
 
 
-def why_not(name: str) -> str | None:
+def why_not(hole: Hole) -> str | None:
     """Why it cannot be tried here, if it cannot."""
-    hole = HOLES[name]
     lacking = [reason for server in hole.servers if (reason := missing(server))]
     if hole.for_root and os.geteuid():
         lacking.append("only root can")
     return "; ".join(lacking) or None
 
 
-def run(name: str, size: int) -> Tally:
+def run(hole: Hole, size: int) -> Tally:
     """Tries one, in a process of its own."""
     with tempfile.TemporaryDirectory(prefix="mintage-") as folder:
         # Servers' accounts enter it.
         Path(folder).chmod(0o755)
 
         def inside() -> bytes:
-            return json.dumps(asdict(HOLES[name].run(Path(folder) / "it", size))).encode()
+            return json.dumps(asdict(hole.run(Path(folder) / "it", size))).encode()
 
         (Path(folder) / "it").mkdir(mode=0o755)
         [answer] = answers([forked(inside)], LONG_S)
     return Tally(**json.loads(answer)) if answer else Tally(failed=1)
 
 
-def measure(names: Iterable[str], scale: int) -> bool:
+def measure(found: dict[str, Hole], scale: int) -> bool:
     """Tries them at so many times their size, says what came of each, and whether nothing repeated."""
     is_clean = True
-    for name in names:
-        if reason := why_not(name):
+    for name, hole in found.items():
+        if reason := why_not(hole):
             print(f"{name}: {reason}", flush=True)
             continue
         began = time.monotonic()
-        tally = run(name, HOLES[name].size * scale)
-        print(f"{name}, {HOLES[name].size:,} x {scale}, {time.monotonic() - began:.0f} s: {tally}", flush=True)
+        tally = run(hole, hole.size * scale)
+        print(f"{name}, {hole.size:,} x {scale}, {time.monotonic() - began:.0f} s: {tally}", flush=True)
         is_clean &= tally.is_clean()
     return is_clean
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.stress.holes", description=__doc__)
+def main(found: dict[str, Hole], about: str | None) -> int:
+    parser = argparse.ArgumentParser(description=about)
     parser.add_argument("names", nargs="*", metavar="hole", help="these only")
     parser.add_argument("--scale", type=int, default=1)
     options = parser.parse_args()
-    return not measure(options.names or HOLES, options.scale)
+    return not measure({name: found[name] for name in options.names or found}, options.scale)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(HOLES, __doc__))

@@ -7,9 +7,16 @@ import sys
 import pytest
 
 from tests.servers import must_run
-from tests.stress import holes
+from tests.stress import holes, locks
 
-SMALL = {"a fork in a user's clock": 8, "a table that is emptied between runs": 3_200}
+EVERY = holes.HOLES | locks.LOCKS
+SMALL = {
+    "a fork in a user's clock": 8,
+    "children one after another": 40,
+    "children one after another, slow ticks": 40,
+    "a clock that is set back": 6,
+    "a table that is emptied between runs": 3_200,
+}
 """Where the size at which it was found takes too long."""
 LONG = "a server that comes back"
 """It waits for leases to be extended and to rest: the contract suite has it with a clock of its own."""
@@ -20,15 +27,15 @@ LONG = "a server that comes back"
     "name",
     [
         pytest.param(name, marks=[pytest.mark.servers] if hole.servers else [])
-        for name, hole in holes.HOLES.items()
+        for name, hole in EVERY.items()
         if name != LONG
     ],
 )
 def test_nothing_comes_twice_where_it_once_did(name: str) -> None:
-    hole = holes.HOLES[name]
-    if reason := holes.why_not(name):
+    hole = EVERY[name]
+    if reason := holes.why_not(hole):
         (pytest.fail if any(map(must_run, hole.servers)) else pytest.skip)(reason)
-    tally = holes.run(name, SMALL.get(name, hole.size))
+    tally = holes.run(hole, SMALL.get(name, hole.size))
     assert (tally.equal, tally.failed) == (0, 0)
     if hole.refusal:
         assert set(tally.refused) == {hole.refusal}
