@@ -304,7 +304,7 @@ def test_tables_are_not_exchanged_within_a_transaction(postgresql: PostgreSQL) -
             postgresql.sql("SET lock_timeout = '200ms'; DROP TABLE mintage_node;")
 
 
-# --- schemas of before, and rights ------------------------------------------------------------------------------------
+# --- schemas of before, and rights ----------------------------------------------------------------------------------
 
 
 def make_first_version(server: Server) -> None:

@@ -6,6 +6,7 @@ Made with SQLAlchemy Core, and PyMySQL or psycopg. The statements are files: see
 from __future__ import annotations
 
 import math
+import re
 import time
 from abc import abstractmethod
 from contextlib import contextmanager
@@ -106,6 +107,9 @@ class Database(Ledger):
     @abstractmethod
     def about(self, row: Any) -> tuple[str, list[str]]:
         """Product and version, and warnings, from what the statement ``describe`` returns."""
+
+    def make_schema(self, connection: sa.Connection) -> None:
+        """Makes what the tables are to be in, if that is not there."""
 
     def bound(self, connection: sa.Connection, deadline: float) -> None:
         """Tells a connection when to give up, where its driver has no timeouts of its own."""
@@ -236,6 +240,7 @@ class Database(Ledger):
             ) from error.__cause__
 
     def _make_tables(self, connection: sa.Connection) -> None:
+        self.make_schema(connection)
         connection.execute(sa.text(self._sql["create_schema"]))
         version = connection.execute(sa.text(self._sql["schema"])).scalar_one()
         existed = connection.execute(sa.text(self._sql["has_history"])).scalar_one()
@@ -517,16 +522,16 @@ class MySqlStore(Database):
 class PostgreSqlStore(Database):
     """``postgresql://user:password@host:5432/database``.
 
-    Options: libpq's ``sslmode`` and ``sslrootcert``. Commits wait for the disk even where the account's default is
-    not to.
+    Options: libpq's ``sslmode`` and ``sslrootcert``; ``schema``, in which the tables are, in place of the first of the
+    account's ``search_path``. Commits wait for the disk even where the account's default is not to.
     """
 
     dialect = "postgresql+psycopg"
-    options = ("sslmode", "sslrootcert")
+    options = ("sslmode", "sslrootcert", "schema")
     advice: ClassVar = {
         "28": "check user, password, TLS, and the server's pg_hba.conf",
         "3D": "create the database",
-        "42501": _RIGHTS,
+        "42501": f"{_RIGHTS}; and it needs USAGE on their schema",
         "3F": "create the schema that the account's search_path names",
         "42P07": "mintage_schema is missing or empty, and other tables of mintage are there: restore it from a backup; "
         "or to begin anew, drop all tables of mintage and the view mintage_existed",
@@ -539,6 +544,15 @@ class PostgreSqlStore(Database):
     _SSL_MODES: Final = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
 
     def __init__(self, url: StoreUrl) -> None:
+        self._schema = url.options.get("schema")
+        if self._schema is not None:
+            if not re.fullmatch(r"(?!pg_)[a-z_][a-z0-9_]{0,62}", self._schema):
+                raise ConfigError(
+                    "option schema of the store's URL is not 1 to 63 lower-case letters, digits and _, the first no "
+                    "digit, or begins with pg_",
+                    code="config.store",
+                )
+            self.schema = f'"{self._schema}".'
         super().__init__(url)
         if url.options.get("sslmode", "prefer") not in self._SSL_MODES:
             raise ConfigError(
@@ -546,7 +560,7 @@ class PostgreSqlStore(Database):
             )
 
     def connect(self) -> Any:
-        options: dict[str, Any] = {name: self.url.options.get(name) for name in self.options}
+        options: dict[str, Any] = {name: self.url.options.get(name) for name in ("sslmode", "sslrootcert")}
         return _bounded_connection().connect(
             host=self.url.host,
             port=self.url.port(5432),
@@ -559,6 +573,14 @@ class PostgreSqlStore(Database):
             prepare_threshold=None,  # A pooler in between may give each transaction another connection.
             **options,
         )
+
+    def make_schema(self, connection: sa.Connection) -> None:
+        if self._schema is None:
+            return
+        # CREATE SCHEMA IF NOT EXISTS is refused to those who may not create one, even where it exists.
+        exists = sa.text("SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = :name)")
+        if not connection.execute(exists, {"name": self._schema}).scalar_one():
+            connection.execute(sa.text(f'CREATE SCHEMA IF NOT EXISTS "{self._schema}"'))
 
     def bound(self, connection: sa.Connection, deadline: float) -> None:
         cast("Any", connection.connection.driver_connection).deadline = deadline

@@ -12,10 +12,10 @@ SELECT
     ELSE left(pg_walfile_name(pg_current_wal_lsn()), 8)
   END || ':' || concat_ws(
     '.',
-    pg_relation_filenode('{schema}mintage_schema'),
-    pg_relation_filenode('{schema}mintage_pool'),
-    pg_relation_filenode('{schema}mintage_node'),
-    pg_relation_filenode('{schema}mintage_namespace')
+    pg_relation_filenode(to_regclass('{schema}mintage_schema')),
+    pg_relation_filenode(to_regclass('{schema}mintage_pool')),
+    pg_relation_filenode(to_regclass('{schema}mintage_node')),
+    pg_relation_filenode(to_regclass('{schema}mintage_namespace'))
   ),
   CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS BIGINT),
   current_setting('transaction_read_only') = 'on',
