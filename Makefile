@@ -73,6 +73,7 @@ deep: build $(STAMPS)/tests $(STAMPS)/deep servers ## The long proofs: a billion
 		$(BIN)/python -m tests.simulator --regions "$$region" --ids 10000000 --batch 400 --jobs 2 || exit 1; done
 	MINTAGE_CONTRACT_TURNS=150 $(BIN)/python -m pytest tests/contract -k crowd
 	$(BIN)/python -m tests.stress --scale 10
+	$(BIN)/python -m tests.runtimes --ids 100000
 	$(BIN)/python tests/deep/fuzz.py --seconds 60
 	$(BIN)/python -m pytest tests/deep/randomness.py
 	$(BIN)/python -m tests.deep.soak

@@ -1,0 +1,34 @@
+"""What the web servers of the suite serve: each request mints."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from tests.runtimes.minting import mint
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable
+
+
+def wsgi(environ: dict[str, Any], start_response: Callable[..., object]) -> Iterable[bytes]:
+    """Mint, and answer with the process id."""
+    mint()
+    start_response("200 OK", [("Content-Type", "text/plain")])
+    return [b"%d" % os.getpid()]
+
+
+async def asgi(
+    scope: dict[str, Any],
+    receive: Callable[[], Awaitable[dict[str, Any]]],
+    send: Callable[[dict[str, Any]], Awaitable[None]],
+) -> None:
+    """Mint in the event loop, and answer with the process id."""
+    if scope["type"] != "http":
+        raise NotImplementedError(scope["type"])
+    mint()
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/plain")]})
+    await send({"type": "http.response.body", "body": b"%d" % os.getpid()})
+
+
+application = wsgi

@@ -1,0 +1,48 @@
+"""Mints in a worker of any runtime, and writes the IDs to the one file that the harness reads.
+
+Two variables of the environment are needed: ``RUNTIMES_FILE`` and ``RUNTIMES_STORE``. ``RUNTIMES_EARLY`` has the module
+mint when it is imported, which a server that loads the application before it forks does in the parent.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Final
+
+from mintage import Sequence, sno, snowflake
+
+EACH: Final = 50
+"""How many IDs of a kind one call mints."""
+KINDS: Final = 3
+NODES: Final = range(64)
+"""Few, so that workers that end without a release leave none to those that come after them."""
+MAX_WAIT_MS: Final = 30_000
+
+FILE: Final = os.environ["RUNTIMES_FILE"]
+STORE: Final = os.environ["RUNTIMES_STORE"]
+LEASED: Final = snowflake.Generator(nodes=NODES, store=STORE, max_wait_ms=MAX_WAIT_MS)
+NUMBERS: Final = Sequence("numbers", STORE, max_wait_ms=MAX_WAIT_MS)
+
+
+def write(**lines: object) -> None:
+    """Append lines to the file, in one write, so that processes do not cut each other's."""
+    with open(FILE, "ab", buffering=0) as file:
+        file.write("".join(f"{os.getpid()} {kind} {values}\n" for kind, values in lines.items()).encode())
+
+
+def mint() -> None:
+    """Mint :data:`EACH` IDs of the default generator, of a leased one and of a sequence; write them, or the error."""
+    try:
+        made = {
+            "sno": [int(sno.new()) for _ in range(EACH)],
+            "snowflake": [LEASED.new() for _ in range(EACH)],
+            "sequence": [NUMBERS.next() for _ in range(EACH)],
+        }
+    except BaseException as error:
+        write(failed=f"{type(error).__name__}: {error}")
+        raise
+    write(**{kind: " ".join(map(str, ids)) for kind, ids in made.items()})
+
+
+if os.environ.get("RUNTIMES_EARLY"):
+    mint()

@@ -1,0 +1,191 @@
+"""The runtimes, as data: how each is started, asked and signalled, and what it needs."""
+
+from __future__ import annotations
+
+import importlib.util
+import signal
+import sys
+from dataclasses import dataclass
+from typing import Final
+
+HTTP: Final = "http"
+CELERY: Final = "celery"
+PROGRAM: Final = "program"
+
+
+@dataclass(frozen=True)
+class Runtime:
+    """One way to run mintage."""
+
+    name: str
+    kind: str
+    command: tuple[str, ...]
+    """Words after ``python -m``; ``{port}`` and ``{directory}`` are filled in."""
+    needs: tuple[str, ...] = ()
+    """Packages, by the names that they are imported by."""
+    processes: int = 1
+    """How many processes must have minted at least."""
+    store: str = "sqlite"
+    """Or ``redis``, where sockets are what the runtime replaces."""
+    is_early: bool = False
+    """Whether the application mints while it is loaded, before it forks."""
+    signals: tuple[signal.Signals, ...] = ()
+    """Sent to the first process, one after another while it is asked."""
+    may_refuse: bool = False
+    """Whether it may refuse to import mintage instead, in one sentence."""
+
+    def lacking(self) -> str | None:
+        """Why it cannot run here, if it cannot."""
+        missing = [name for name in self.needs if importlib.util.find_spec(name) is None]
+        return f"{self.name} needs {', '.join(missing)}" if missing else None
+
+    def uses_redis(self) -> bool:
+        """Whether a Redis must run, as its store or as Celery's broker."""
+        return self.store == "redis" or self.kind == CELERY
+
+
+GUNICORN: Final = (
+    *("gunicorn", "--workers=2", "--bind=127.0.0.1:{port}", "--worker-tmp-dir={directory}", "--no-control-socket"),
+    *("--timeout=120", "--graceful-timeout=60"),
+)
+RECYCLED: Final = ("--max-requests=10",)
+CLASSES: Final = {
+    "sync": (("--worker-class=sync", "tests.runtimes.apps:wsgi"), ()),
+    "gthread": (("--worker-class=gthread", "--threads=4", "tests.runtimes.apps:wsgi"), ()),
+    "gevent": (("--worker-class=gevent", "tests.runtimes.apps:wsgi"), ("gevent",)),
+    "uvicorn": (
+        ("--worker-class=uvicorn_worker.UvicornWorker", "tests.runtimes.apps:asgi"),
+        ("uvicorn", "uvicorn_worker"),
+    ),
+}
+UVICORN: Final = ("uvicorn", "--port={port}", "--log-level=warning", "tests.runtimes.apps:asgi")
+UWSGI: Final = (
+    *(
+        "tests.runtimes.uwsgi",
+        "--http-socket=127.0.0.1:{port}",
+        "--master",
+        "--die-on-term",
+        "--processes=2",
+        "--need-app",
+    ),
+    *("--disable-logging", "--wsgi=tests.runtimes.apps"),
+)
+WORKER: Final = ("celery", "--app=tests.runtimes.tasks", "worker", "--loglevel=INFO", "--concurrency=4")
+PROGRAMS: Final = ("tests.runtimes.programs",)
+
+
+def gunicorn() -> list[Runtime]:
+    """Each class of workers: restarted by signals, forked from a parent that minted, replaced after some requests."""
+    return [
+        Runtime(
+            name=f"gunicorn {name}{variant}",
+            kind=HTTP,
+            command=(*GUNICORN, *options, *words),
+            needs=("gunicorn", *needs),
+            processes=4 if variant else 6,
+            is_early=variant == " --preload",
+            signals=() if "requests" in variant else (signal.SIGHUP, signal.SIGHUP),
+        )
+        for name, (words, needs) in CLASSES.items()
+        for variant, options in {"": (), " --preload": ("--preload",), " --max-requests": RECYCLED}.items()
+    ]
+
+
+def uwsgi() -> list[Runtime]:
+    """Workers forked from a parent that minted, or that load the application themselves; with threads and without."""
+    threads = "--enable-threads"
+    # Without its hooks uWSGI forks beside threads of Python, any of which may hold the GIL, and the child waits for it.
+    early = (threads, "--py-call-uwsgi-fork-hooks")
+    variants = {
+        "prefork": early,
+        "prefork, 4 threads": (*early, "--threads=4"),
+        "prefork, max-requests": (*early, "--max-requests=10"),
+        "lazy": (threads, "--lazy-apps"),
+        "without threads": (),
+    }
+    served = [
+        Runtime(
+            name=f"uwsgi {name}",
+            kind=HTTP,
+            command=(*UWSGI, *options),
+            needs=("pyuwsgi",),
+            processes=4 if "max-requests" in name else 2,
+            is_early=early[1] in options,
+        )
+        for name, options in variants.items()
+    ]
+    mounted = (*UWSGI[:-1], threads, *(f"--mount=/{name}=tests.runtimes.apps" for name in ("first", "second")))
+    return [*served, Runtime("uwsgi two applications", HTTP, mounted, ("pyuwsgi",), may_refuse=True)]
+
+
+def celery() -> list[Runtime]:
+    """Each pool; the parent of prefork has minted."""
+    pools = {
+        "prefork": ("--pool=prefork",),
+        "prefork, 5 tasks a child": ("--pool=prefork", "--max-tasks-per-child=5"),
+        "threads": ("--pool=threads",),
+        "gevent": ("--pool=gevent",),
+        "eventlet": ("--pool=eventlet",),
+    }
+    return [
+        Runtime(
+            name=f"celery {name}",
+            kind=CELERY,
+            command=(*WORKER, *options),
+            needs=("celery", *({name} & {"gevent", "eventlet"})),
+            processes=3 if "prefork" in name else 1,
+            is_early="prefork" in name,
+        )
+        for name, options in pools.items()
+    ]
+
+
+def programs() -> list[Runtime]:
+    """Pools of processes, threads, event loops, greenlets, interpreters."""
+    methods = ("fork", "forkserver", "spawn")
+    processes = [
+        Runtime(
+            name=f"{what} {method}",
+            kind=PROGRAM,
+            command=(*PROGRAMS, name, method),
+            processes=4,
+        )
+        for what, name in (("multiprocessing", "children"), ("Pool", "pool"), ("ProcessPoolExecutor", "executor"))
+        for method in methods
+    ]
+    greenlets = [
+        Runtime(f"{name.replace('_', ', ')}, {store}", PROGRAM, (*PROGRAMS, name), (name.split("_")[0],), store=store)
+        for name in (
+            *("gevent_first", "gevent_late", "gevent_greenlets", "gevent_threads", "gevent_forks"),
+            *("eventlet_first", "eventlet_late", "eventlet_greenlets"),
+        )
+        for store in ("sqlite", "redis")
+    ]
+    return [
+        *processes,
+        Runtime("threads", PROGRAM, (*PROGRAMS, "threads")),
+        Runtime("asyncio", PROGRAM, (*PROGRAMS, "asyncio")),
+        Runtime("trio", PROGRAM, (*PROGRAMS, "trio"), ("trio",)),
+        *greenlets,
+        Runtime("sub-interpreter", PROGRAM, (*PROGRAMS, "interpreter"), may_refuse=True),
+        Runtime("sub-interpreter beside", PROGRAM, (*PROGRAMS, "interpreter_beside"), may_refuse=True),
+    ]
+
+
+_ALL: Final = [
+    *gunicorn(),
+    Runtime("uvicorn", HTTP, UVICORN, ("uvicorn",)),
+    Runtime("uvicorn --workers", HTTP, (*UVICORN, "--workers=2"), ("uvicorn",), 4, signals=(signal.SIGHUP,)),
+    Runtime(
+        "uvicorn --limit-max-requests",
+        HTTP,
+        (*UVICORN, "--workers=2", "--limit-max-requests=10"),
+        ("uvicorn",),
+        processes=4,
+    ),
+    *uwsgi(),
+    *celery(),
+    *programs(),
+]
+RUNTIMES: Final = {runtime.name: runtime for runtime in _ALL}
+PYTHON: Final = (sys.executable, "-m")
