@@ -296,6 +296,28 @@ def test_care_for_tables_changes_no_identity(server: Server, store: Database) ->
     assert store.describe().identity == before
 
 
+def test_a_copy_of_a_database_in_its_place_is_noticed(postgresql: PostgreSQL) -> None:
+    with open_store(postgresql.url) as store:
+        store.reserve("n", 100)
+        acquire(store)
+        store.close()
+        postgresql.sql("CREATE DATABASE backup TEMPLATE mintage", database="postgres")
+        assert store.reserve("n", 50).last == 150
+        before = store.describe().identity
+        store.close()
+        try:
+            for step in ("mintage RENAME TO replaced", "backup RENAME TO mintage"):
+                postgresql.sql(f"ALTER DATABASE {step}", database="postgres")
+            assert store.describe().identity != before
+            assert store.reserve("n", 1).first == 101 + 100 * GAP
+            assert 0 < waits(store) <= QUARANTINE_MS
+        finally:
+            store.close()
+            for step in ("mintage RENAME TO backup", "replaced RENAME TO mintage"):
+                postgresql.sql(f"ALTER DATABASE {step}", database="postgres")
+            postgresql.sql("DROP DATABASE backup", database="postgres")
+
+
 def test_tables_are_not_exchanged_within_a_transaction(postgresql: PostgreSQL) -> None:
     with open_store(postgresql.url) as store:
         assert isinstance(store, Database)

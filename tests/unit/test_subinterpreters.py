@@ -1,4 +1,4 @@
-"""A sub-interpreter, as mod_wsgi gives each application group, is refused at import in one sentence: no hang, no crash."""
+"""A sub-interpreter, as mod_wsgi gives each application group, is refused at import: no hang, no crash."""
 
 from __future__ import annotations
 

@@ -3,7 +3,8 @@
 -- name: server
 -- A table's file has another number once the table was dropped and made anew, restored from a dump or emptied; and after
 -- VACUUM FULL or CLUSTER, which look the same. What stands behind EXISTS keeps the tables from being exchanged before the
--- transaction ends. The timeline, the first eight digits of a log file's name, changes when a replica takes over or a
+-- transaction ends. A database that was made from another as its template has tables of the same numbers, and another
+-- number itself. The timeline, the first eight digits of a log file's name, changes when a replica takes over or a
 -- backup is restored. The settings are the transaction's own. A client that stops in the middle of one must not stop all
 -- others.
 SELECT
@@ -12,6 +13,7 @@ SELECT
     ELSE left(pg_walfile_name(pg_current_wal_lsn()), 8)
   END || ':' || concat_ws(
     '.',
+    (SELECT oid FROM pg_database WHERE datname = current_database()),
     pg_relation_filenode(to_regclass('{schema}mintage_schema')),
     pg_relation_filenode(to_regclass('{schema}mintage_pool')),
     pg_relation_filenode(to_regclass('{schema}mintage_node')),
