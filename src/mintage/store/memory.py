@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import bisect
+import os
+import sys
 import threading
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, ClassVar
+import warnings
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from mintage._core import epoch, system_ns
-from mintage.errors import StoreError
+from mintage._core import birth, epoch, system_ns
+from mintage.errors import StoreError, UniquenessWarning
 from mintage.lease import NodeRecord
 from mintage.store import Description
 from mintage.store.ledger import Ledger, Server
@@ -27,6 +30,9 @@ class MemoryStore(Ledger):
     """A store in this process's memory. ``memory:`` and ``memory:name`` name one and the same store each.
 
     ``clock`` returns the store's time in milliseconds since the Unix epoch; the system's by default.
+
+    A store of a URL warns with :class:`~mintage.errors.UniquenessWarning` in a child process: the workers of a server
+    would have such a store each, and mint equal IDs.
     """
 
     promise: ClassVar[str] = "process"
@@ -34,6 +40,11 @@ class MemoryStore(Ledger):
     def __init__(self, url: StoreUrl | None = None, *, clock: Callable[[], int] | None = None) -> None:
         self.url = url or StoreUrl("memory")
         self.url.check_options()
+        if url is not None and (child := _kind_of_child()):
+            _warn(
+                f"{url} is a store of this process alone, and this process {child}: it and its siblings mint equal "
+                "IDs. Name a store that they share, such as sqlite:///ids.db or postgresql://..."
+            )
         named = _named.setdefault(self.url.path, Records()) if url is not None else Records()
         self._records = named
         self._clock = clock or (lambda: system_ns() // 1_000_000)
@@ -97,3 +108,36 @@ class Records:
 
 
 _named: dict[str, Records] = {}
+
+
+# --- child processes ----------------------------------------------------------------------------------------------
+
+_FORKED_ONLY: Final = 0x40
+"""Linux's PF_FORKNOEXEC: a process that was forked, and has executed no program since."""
+
+
+def _kind_of_child() -> str:
+    """Return what makes this process a child that may have siblings of the same program, or nothing."""
+    multiprocessing = sys.modules.get("multiprocessing.process")
+    if multiprocessing is not None and multiprocessing.parent_process() is not None:
+        return f"is a child of process {os.getppid()} by multiprocessing"
+    # 1 is the process that imported mintage; a server may import the program after the fork.
+    if birth() > 1 or _flags() & _FORKED_ONLY:
+        return f"was forked from process {os.getppid()}"
+    return ""
+
+
+def _flags() -> int:
+    """Return the kernel's flags of this process; 0 where it does not show them."""
+    with suppress(OSError, ValueError, IndexError), open("/proc/self/stat", encoding="utf-8", errors="replace") as stat:
+        # The name before the last parenthesis may have spaces in it.
+        return int(stat.read().rpartition(")")[2].split()[6])
+    return 0
+
+
+def _warn(text: str) -> None:
+    """Warn at the first line outside of mintage."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "mintage":
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, UniquenessWarning, stacklevel=level)
