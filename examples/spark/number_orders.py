@@ -1,8 +1,9 @@
 """A job of Spark that gives old orders their IDs: ``python number_orders.py IN OUT STORE``.
 
 IN has Parquet files with the columns ``shop``, ``number`` and ``at``. In OUT, each row has ``id``, an integer of the
-sequence ``orders``, and ``ref``, 16 bytes that the same order has in every job: run it again with another OUT, and the
-integers are others, and ``ref`` is not. STORE is a URL, such as ``postgresql://ids@db/ids``; only this process asks it.
+sequence ``orders``, and ``ref``, 16 bytes that the same order has in every job of one ``ORDERS_SECRET``: run it again
+with another OUT, and the integers are others, and ``ref`` is not. STORE is a URL, such as ``postgresql://ids@db/ids``;
+only this process asks it.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ def main(source: str, target: str, store: str) -> None:
     orders = spark.read.parquet(source).dropDuplicates(["shop", "number"])
     # Without a duplicate, these two tell rows apart; the rows come out of a shuffle, so with_ids needs an order.
     numbered, ids = with_ids(orders, sequence="orders", store=store, order=["shop", "number"])
-    secret = os.environ.get("ORDERS_SECRET")
+    secret = os.environ["ORDERS_SECRET"]
     done = with_keyed_ids(numbered, key=["shop", "number"], time="at", name="ref", secret=secret)
     done.write.parquet(target)
     print(

@@ -56,7 +56,12 @@ def manage(environment: dict[str, str], *words: str) -> subprocess.CompletedProc
 
 @pytest.fixture
 def environment(postgresql: PostgreSQL, tmp_path: Path) -> dict[str, str]:
-    ours = {"DATABASE_URL": postgresql.url, "MINTAGE_HOME": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
+    ours = {
+        "DATABASE_URL": postgresql.url,
+        "SECRET_KEY": "k" * 50,
+        "MINTAGE_HOME": str(tmp_path),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
     environment = {**os.environ, **ours}
     # Its tables are made beforehand: on a busy machine that may last longer than the second that a first ID waits.
     with open_store(postgresql.url) as store:

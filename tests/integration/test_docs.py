@@ -88,6 +88,8 @@ DOCUMENTS = Sybil(
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_snippets_of_a_page_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    # Read without a fall-back, as it should be.
+    monkeypatch.setenv("DATABASE_URL", "sqlite:///database.db")
     # Where snippets say that they are; some frameworks look there.
     monkeypatch.setitem(sys.modules, "__test__", ModuleType("__test__"))
     document = DOCUMENTS.parse(page)
@@ -102,6 +104,23 @@ def test_snippets_of_a_docstring_run(name: str) -> None:
     module = importlib.import_module(name)
     results = doctest.testmod(module, optionflags=OPTIONS)
     assert results.failed == 0
+
+
+EXAMPLES = [
+    file
+    for folder in ("docs/how-to", "docs/tutorial.md", "docs/index.md", "README.md", "examples", "deploy")
+    for file in ([ROOT / folder] if folder.endswith(".md") else sorted((ROOT / folder).rglob("*")))
+    if file.is_file() and file.suffix in {".md", ".py", ".sh", ".yaml", ".toml", ".ini", ".service", ""}
+]
+FALL_BACK = re.compile(
+    r"""environ\.get\(|getenv\(|environ\.setdefault\((?!"DJANGO_SETTINGS_MODULE")|\$\{\w+:?[-=]|"memory:[^"`]*"|=memory:"""
+)
+
+
+@pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: str(file.relative_to(ROOT)))
+def test_no_example_falls_back_where_a_setting_is_missing(file: Path) -> None:
+    # A worker that begins with a store of its own mints the IDs of its siblings.
+    assert FALL_BACK.findall(file.read_text(encoding="utf-8")) == []
 
 
 def test_the_pages_have_snippets_to_run() -> None:

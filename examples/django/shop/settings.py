@@ -21,7 +21,7 @@ MINTAGE_STORE = DATABASE_URL
 DEFAULT_AUTO_FIELD = "mintage.ext.django.SnowflakeAutoField"
 AUTH_USER_MODEL = "orders.User"
 
-SECRET_KEY = os.environ.get("SECRET_KEY", "only for this example")
+SECRET_KEY = os.environ["SECRET_KEY"]
 ALLOWED_HOSTS = ["127.0.0.1", "localhost"]
 ROOT_URLCONF = "shop.urls"
 WSGI_APPLICATION = "shop.wsgi.application"
