@@ -4,10 +4,11 @@ It is an SQLite file: in ``MINTAGE_HOME``, else in :data:`MACHINE` where root ha
 user's state directory. Registries do not know of each other, whether of two users or of two hosts; so that they at
 least start apart, each begins with a block of node numbers that a hash of host, user and directory chooses.
 
-Where the file cannot be made or opened for writing, a node number is held by locks: no two living processes of the host
-share it. Those numbers are the last of a layout, which the registry never leases, so a process with a lock meets none
-with a lease. Where no lock can be had either, it is drawn at random from these. Both warn. Nothing else falls back: a
-registry that is busy is waited for, and one that is full, broken or newer than this mintage is an error.
+Where the file cannot be made or opened for writing, a node number is held by locks: no two living processes of the
+host share it, and the locked files say where its next holder begins. Those numbers are the last of a layout, which the
+registry never leases, so a process with a lock meets none with a lease. Where no lock can be had either, it is drawn at
+random from these. Both warn. Nothing else falls back: a registry that is busy is waited for, and one that is full,
+broken or newer than this mintage is an error.
 """
 
 from __future__ import annotations
@@ -28,10 +29,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import quote
 
 from mintage import lease as rules
-from mintage._core import epoch, kernel_random, system_ns
+from mintage._core import epoch, kernel_random, start_epoch, system_ns
 from mintage._core.formats import MAC_FRAGMENTS
 from mintage.errors import ConfigError, GenerationError, LeaseError, StoreError, UniquenessWarning
 from mintage.forks import quiet
+from mintage.signs import Verdict, Watch
 from mintage.tenancy import WORTH_MS
 
 if TYPE_CHECKING:
@@ -312,6 +314,28 @@ def _was_copied() -> bool:
     return _is_copy
 
 
+_watch = -1, Watch()
+_jumps = 0
+
+
+def _copies(*, only_first: bool = False) -> tuple[int, int]:
+    """Returns another value each time that this process is found to be a copy, or to be one perhaps.
+
+    In one that was restored for certain all generators start over, as after :func:`mintage.after_restore`. Looks for
+    that if this process never did, or else unless ``only_first``.
+    """
+    global _watch, _jumps, _is_copy, _drawn  # noqa: PLW0603 - one a process
+    is_first = _watch[0] != epoch()
+    if is_first:
+        _watch = epoch(), Watch()
+    verdict = _watch[1].look() if is_first or not only_first else Verdict.SAME
+    if verdict is Verdict.RESTORED:
+        start_epoch()
+    elif verdict is Verdict.MAYBE:
+        _jumps, _is_copy, _drawn = _jumps + 1, True, (-1, 0)
+    return epoch(), _jumps
+
+
 if hasattr(os, "register_at_fork"):
     # Seen before a fork and after it, so that a child knows it of its parent, and one that is restored of itself.
     os.register_at_fork(before=_was_copied, after_in_child=_was_copied)
@@ -396,11 +420,13 @@ class _Lock(NamedTuple):
         return found is not None and found.st_nlink > 0
 
     def write(self, until_ms: int) -> None:
-        """Write the first unused time, if this is a file of ours still.
+        """Write the first unused time, if this is a file.
 
-        :raises OSError: it cannot be written.
+        :raises OSError: it cannot be written, or is not ours any more.
         """
-        if self.has_time and self.is_there():
+        if self.has_time:
+            if not self.is_there():
+                raise OSError(errno.EBADF, os.strerror(errno.EBADF))
             os.pwrite(self.descriptor, _record(until_ms), 0)
 
     def close(self) -> None:
@@ -420,7 +446,8 @@ class _Lock(NamedTuple):
 class _Held(NamedTuple):
     """A number that this process holds, and its window."""
 
-    epoch: int
+    copies: tuple[int, int]
+    """What :func:`_copies` returned."""
     serial: int
     node: int
     name: str
@@ -430,6 +457,11 @@ class _Held(NamedTuple):
     """What the files say: written before anything is minted up to it. The floor while there is no window yet."""
     span_ms: int
     """How far the last extension went."""
+
+    @property
+    def epoch(self) -> int:
+        """The epoch that it is held in."""
+        return self.copies[0]
 
     def remembers(self) -> bool:
         """Return whether the next holder will know this window."""
@@ -486,6 +518,8 @@ class LockedNode:
         """
         deadline = time.monotonic() + max_wait_ms / 1000
         while True:
+            # Before the clock is read: what it said may be old when there is an answer, on a machine that stalls.
+            left_s = deadline - time.monotonic()
             # A clock of the user's own may fork this process.
             here, now_ms = epoch(), self._now_ms()
             with quiet():
@@ -496,7 +530,7 @@ class LockedNode:
                 except LeaseError as error:
                     refusal = error
             wait_s = (refusal.retry_after_ms or 0) / 1000
-            if not wait_s or wait_s > deadline - time.monotonic():
+            if not wait_s or wait_s > left_s:
                 raise refusal
             time.sleep(wait_s)
 
@@ -506,7 +540,7 @@ class LockedNode:
             raise GenerationError("it is closed: make a new one", code="generator.closed")
         held = self._held
         if held is not None:
-            is_lost = now_ms >= held.until_ms and not all(lock.is_there() for lock in held.locks)
+            is_lost = now_ms >= held.until_ms and self._is_lost(held)
             # A child has its parent's locks open as well: the number is free when both have closed it.
             if is_lost or held.epoch != epoch():
                 self._let_go()
@@ -536,10 +570,14 @@ class LockedNode:
             held = self._held
             if held is None or here != epoch() or held.epoch != here or held.until_ms > until_ms:
                 return
-            if all(lock.is_there() for lock in held.locks):
-                self._extend(held, now_ms, self._span_ms)
-            else:
+            if self._is_lost(held):
                 self._let_go()
+            else:
+                self._extend(held, now_ms, self._span_ms)
+
+    def _is_lost(self, held: _Held) -> bool:
+        """Return whether the number may be another's: its locks are gone, or this process is a copy."""
+        return _copies() != held.copies or not all(lock.is_there() for lock in held.locks)
 
     def _next_span_ms(self, held: _Held, most_ms: int) -> int:
         # Whoever has minted for long is likely to go on; whoever is killed at once leaves a short window behind.
@@ -582,11 +620,12 @@ class LockedNode:
             for lock in held.locks:
                 with suppress(OSError):
                     lock.write(first_ms)
-        _free(held.name, held.locks)
+        _free(held.name, held.locks, held.epoch)
 
     def _choose(self, now_ms: int) -> _Held:
         numbers = self._nodes()
         ahead_ms: list[int] = []
+        copies = _copies(only_first=True)
         for node in _order(self._pool, numbers):
             name = f"{self._pool}-{node}"
             try:
@@ -594,21 +633,21 @@ class LockedNode:
             except BlockingIOError:
                 continue
             if floor_ms > now_ms:
-                _free(name, locks)
+                _free(name, locks, copies[0])
                 ahead_ms.append(floor_ms - now_ms)
                 continue
             if locks and not any(lock.has_time for lock in locks):
                 # Where the clock did not go back, whoever held it before has minted no further than this.
                 floor_ms = now_ms + UNRECORDED_MS
             serial = next(self._serials)
-            held = _Held(epoch(), serial, node, name, locks, floor_ms, floor_ms, FIRST_SPAN_MS // 2)
+            held = _Held(copies, serial, node, name, locks, floor_ms, floor_ms, FIRST_SPAN_MS // 2)
             try:
                 _warn(
                     f"mintage cannot write its registry in {_shown_home()}: {_at_stake(held, len(numbers))}; {_ADVICE}",
                     5,
                 )
             except UniquenessWarning:
-                _free(held.name, locks)
+                _free(held.name, locks, held.epoch)
                 raise
             return held
         why = "living processes hold"
@@ -647,7 +686,7 @@ class LockedNode:
                 if has_time:
                     until_ms = max(until_ms, _read(descriptor))
         except BaseException:
-            _free(name, locks)
+            _free(name, locks, epoch())
             raise
         return until_ms, locks
 
@@ -658,10 +697,12 @@ _holders: dict[str, int] = {}
 """By the name of a number: the epoch in which a generator of this process holds it."""
 
 
-def _free(name: str, locks: Sequence[_Lock]) -> None:
+def _free(name: str, locks: Sequence[_Lock], of_epoch: int) -> None:
     for lock in locks:
         lock.close()
-    _holders.pop(name, None)
+    # What a parent held may be another generator's here.
+    if _holders.get(name) == of_epoch:
+        del _holders[name]
 
 
 def _at_stake(held: _Held, numbers: int) -> str:
@@ -681,10 +722,11 @@ def _at_stake(held: _Held, numbers: int) -> str:
 def _order(pool: str, numbers: range) -> Iterator[int]:
     """Yield the numbers in the order to try them: those that have files first, so that no more are made than needed."""
     start = _start()
-    known = sorted(_known(pool, numbers))
-    at = start % max(1, len(known))
-    yield from known[at:]
-    yield from known[:at]
+    # A copy finds the files of what it was copied from, as all of its copies do.
+    known = set() if _was_copied() else _known(pool, numbers)
+    ordered, at = sorted(known), start % max(1, len(known))
+    yield from ordered[at:]
+    yield from ordered[:at]
     for each in range(min(len(numbers), _TRIES)):
         node = numbers[(start + each) % len(numbers)]
         if node not in known:

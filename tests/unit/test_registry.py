@@ -27,6 +27,7 @@ from mintage import leasing, locality, registry, sno, snowflake
 from mintage._core import start_epoch
 from mintage.errors import ConfigError, GenerationError, LeaseError, MintError, StoreError, UniquenessWarning
 from mintage.registry import LockedNode
+from mintage.signs import Verdict, Watch
 from mintage.store import open_store
 from mintage.store.memory import MemoryStore
 from mintage.tenancy import Tenancy
@@ -741,6 +742,24 @@ def test_a_number_that_comes_free_in_time_is_waited_for(pool: str) -> None:
     assert window_of(second, 60_000)[2] == until_ms
 
 
+def test_a_stall_is_no_reason_to_refuse_what_is_free_by_then(
+    pool: str, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = locked_node(pool, range(1)), locked_node(pool, range(1))
+    until_ms, choose, now_s = window_of(first)[3], LockedNode._choose, time.monotonic()
+    first.release(2**53)
+
+    def late(holder: LockedNode, now_ms: int) -> Any:
+        nonlocal now_s
+        now_s += 3600
+        clock.set(until_ms * MS)
+        return choose(holder, now_ms)
+
+    monkeypatch.setattr(LockedNode, "_choose", late)
+    monkeypatch.setattr(time, "monotonic", lambda: now_s)
+    assert window_of(second, 1000)[2] == until_ms
+
+
 def test_a_window_that_is_in_use_is_extended_twice_as_far_each_time(pool: str, clock: ManualClock) -> None:
     holder, spans_ms = locked_node(pool), []
     for _ in range(6):
@@ -938,6 +957,39 @@ def test_a_number_that_nothing_locks_begins_where_this_process_left_it(
     assert window_of(locked_node(pool, range(2)))[2] == clock.now_ns // MS
 
 
+def test_what_a_parent_held_is_not_freed_for_two_in_its_child(
+    pool: str, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(registry, "_places", lambda _: ())
+    inherited = locked_node(pool, range(1))
+    window_of(inherited)
+    clock.advance(1000 * MS)
+
+    def child() -> str | None:
+        own = locked_node(pool, range(1))
+        window_of(own)
+        inherited.release(0)
+        clock.advance(1000 * MS)
+        return code_of(lambda: locked_node(pool, range(1)).window(0))
+
+    assert in_child(child) == "lease.none_free"
+
+
+def test_a_file_that_vanishes_while_it_is_written_opens_no_window(
+    pool: str, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    holder = locked_node(pool, range(1))
+    until_ms = window_of(holder)[3]
+    clock.set(until_ms * MS)
+    with monkeypatch.context() as patch:
+        # As it was found a moment ago.
+        patch.setattr(LockedNode, "_is_lost", lambda *_: False)
+        file_of(pool, 0).unlink()
+        assert code_of(lambda: holder.window(0)) == "store.unavailable"
+    clock.advance(1000 * MS)
+    assert window_of(holder)[0] == 2
+
+
 def test_numbers_that_have_files_come_first(pool: str, clock: ManualClock) -> None:
     def killed() -> int:
         return window_of(locked_node(pool, range(2**20)))[0]
@@ -992,6 +1044,41 @@ def test_a_clock_that_forks_has_the_child_choose_its_own(pool: str, clock: Manua
     theirs = os.read(reading, 1)
     assert os.waitpid(pids[0], 0)[1] == 0
     assert {node, *theirs} == {0, 1}
+
+
+@pytest.mark.parametrize("verdict", [Verdict.MAYBE, Verdict.RESTORED])
+def test_a_copy_leaves_its_number_to_others_at_the_end_of_its_window(
+    verdict: Verdict, pool: str, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    holder, numbers = locked_node(pool, range(2**20)), range(2**20)
+
+    def restored() -> list[int]:
+        # As nobody tells it.
+        first = window_of(holder)
+        monkeypatch.setattr(Watch, "look", lambda _: verdict)
+        inside = window_of(holder)[:2] == first[:2]
+        clock.advance(1000 * MS)
+        moved = window_of(holder)
+        monkeypatch.setattr(Watch, "look", lambda _: Verdict.SAME)
+        clock.advance(1000 * MS)
+        return [inside, moved[0] - first[0], window_of(holder)[0] - moved[0], moved[1]]
+
+    before = window_of(locked_node(pool, numbers))[1]
+    found = [in_child(restored) for _ in range(3)]
+    assert [each[:3] for each in found] == [[True, 1, 0]] * 3
+    # Alike by chance less than once in 2^17.
+    assert len({before, *(each[3] for each in found)}) == 4
+
+
+def test_copies_that_are_told_begin_apart(pool: str, clock: ManualClock) -> None:
+    window_of(locked_node(pool, range(2**20)))
+
+    def restored() -> int:
+        start_epoch()
+        return node_of(locked_node(pool, range(2**20)))
+
+    clock.advance(1000 * MS)
+    assert len({in_child(restored) for _ in range(3)}) == 3
 
 
 @pytest.mark.parametrize("unit_ms", [1, 4, 1000, 5000])
