@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import ForeignKey, String
+from sqlalchemy import BigInteger, ForeignKey, String
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
 
 from mintage import sno, snowflake, ulid
@@ -24,11 +24,12 @@ class Customer(Base):
 
 
 class Order(Base):
-    """What was ordered at once. The key is also its time."""
+    """What was ordered at once. The key is also its time, and the number is what people say on the phone."""
 
     __tablename__ = "orders"
 
     id: Mapped[sno.ID] = mapped_column(SnoType(), primary_key=True, default=sno.new)
+    number: Mapped[int] = mapped_column(BigInteger, unique=True)
     customer_id: Mapped[ulid.ID] = mapped_column(ForeignKey(Customer.id), index=True)
     customer: Mapped[Customer] = relationship(back_populates="orders")
     lines: Mapped[list[Line]] = relationship(back_populates="order", order_by="Line.id")

@@ -10,16 +10,20 @@ from models import Customer, Line, Order
 from sqlalchemy import Engine, create_engine, select
 from sqlalchemy.orm import Session, joinedload, selectinload
 
+from mintage import Sequence
+
+numbers = Sequence("orders")
+
 
 def order(engine: Engine, name: str, *things: str) -> None:
     """Each thing is ``title:count``."""
     with Session(engine) as session, session.begin():
         customer = session.scalar(select(Customer).where(Customer.name == name)) or Customer(name=name)
         lines = [Line(title=title, count=int(count)) for title, _, count in (each.partition(":") for each in things)]
-        made = Order(customer=customer, lines=lines)
+        made = Order(number=numbers.next(), customer=customer, lines=lines)
         session.add(made)
         session.flush()
-        print(made.id)
+        print(made.number, made.id)
 
 
 def report(engine: Engine, first: str, last: str) -> None:

@@ -22,21 +22,25 @@ from mintage import sno, snowflake
 from mintage.errors import ConfigError
 from mintage.ext import sqlalchemy as ids
 from mintage.ext.kinds import KINDS
-from mintage.ext.sqlalchemy import IDType, SnoType, SnowflakeType, UUIDType, render_item
+from mintage.ext.sqlalchemy import IDType, SnoType, SnowflakeType, UUIDType, include_name, render_item
+from mintage.store import open_store
 from tests.ext.databases import engine_of, on_each_database
+from tests.outcomes import code_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ENVIRONMENT = """
 from alembic import context
-from mintage.ext.sqlalchemy import render_item
+from mintage.ext.sqlalchemy import include_name, render_item
 
 given = context.config.attributes
 context.configure(
     connection=given["connection"],
     target_metadata=given["metadata"],
     render_item=render_item,
+    include_name=given.get("include_name", include_name),
+    include_schemas=given.get("include_schemas", False),
     compare_type=True,
     # What MariaDB says of a default in binary is no SQL: Alembic would find a difference each time.
     compare_server_default=given["connection"].dialect.name != "mariadb",
@@ -82,6 +86,16 @@ class Migrations:
 def migrations(driver: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Migrations]:
     with engine_of(driver, request, tmp_path) as engine:
         yield Migrations(tmp_path / "migrations", engine)
+
+
+def store_url(driver: str, migrations: Migrations) -> str:
+    """The store in the application's own database."""
+    return migrations.engine.url.set(drivername=driver.partition("+")[0]).render_as_string(hide_password=False)
+
+
+def integers(url: str) -> int:
+    with open_store(url) as store:
+        return store.reserve("invoice", 10).last
 
 
 def types() -> Iterator[IDType[Any]]:
@@ -181,6 +195,65 @@ def test_another_form_is_found(driver: str, migrations: Migrations) -> None:
     assert verb == "modify_type"
     assert migrations.found(of(SnowflakeType("discord")))
     assert bool(migrations.found(of(SnoType("uuid")))) is (driver != "sqlite")
+
+
+@on_each_database
+def test_the_tables_of_a_store_are_left_alone(driver: str, migrations: Migrations) -> None:
+    url, metadata = store_url(driver, migrations), models()
+    assert integers(url) == 10
+    migrations.migrate(metadata, "first")
+    migrations.do(command.check, metadata)
+    assert "mintage_" not in migrations.migrate(metadata, "second")
+    assert integers(url) == 20
+
+
+@on_each_database
+def test_a_migration_that_drops_the_tables_of_a_store_is_noticed(driver: str, migrations: Migrations) -> None:
+    url, metadata = store_url(driver, migrations), models()
+    assert integers(url) == 10
+    migrations.config.attributes["include_name"] = None
+    assert "op.drop_table('mintage_namespace')" in migrations.migrate(metadata, "first")
+    for _ in range(2):
+        assert code_of(lambda: integers(url)) == "store.refused"
+
+
+@on_each_database
+def test_a_name_of_your_own_is_asked_as_well(driver: str, migrations: Migrations) -> None:
+    def include_own_name(name: str | None, kind: str, parents: Any) -> bool:
+        return include_name(name, kind, parents) and name != "legacy"
+
+    url, metadata = store_url(driver, migrations), models()
+    integers(url)
+    with migrations.engine.begin() as connection:
+        connection.execute(text("CREATE TABLE legacy (id INTEGER)"))
+        connection.execute(text("CREATE TABLE mintage_orders (id INTEGER)"))
+    migrations.config.attributes["include_name"] = include_own_name
+    written = migrations.migrate(metadata, "first")
+    assert "legacy" not in written
+    assert written.partition("def downgrade")[0].count("drop_table") == 1
+    assert "op.drop_table('mintage_orders')" in written
+
+
+def test_a_schema_of_its_own_is_left_alone(request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    with engine_of("postgresql+psycopg", request, tmp_path) as engine:
+        migrations = Migrations(tmp_path / "migrations", engine)
+        url, metadata = f"{store_url('postgresql', migrations)}?schema=ids", models()
+        assert integers(url) == 10
+        migrations.config.attributes["include_schemas"] = True
+        try:
+            assert "mintage_" not in migrations.migrate(metadata, "first")
+            migrations.do(command.check, metadata)
+            assert integers(url) == 20
+        finally:
+            with engine.begin() as connection:
+                connection.execute(text("DROP SCHEMA ids CASCADE"))
+
+
+@on_each_database
+def test_all_that_a_store_makes_is_known(driver: str, migrations: Migrations) -> None:
+    integers(store_url(driver, migrations))
+    found = inspect(migrations.engine)
+    assert {*found.get_table_names(), *found.get_view_names()} <= ids._TABLES
 
 
 # What MariaDB says of a default in binary is no SQL.

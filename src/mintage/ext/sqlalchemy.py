@@ -52,11 +52,14 @@ __all__ = [
     "ULIDType",
     "UUIDType",
     "XIDType",
+    "include_name",
     "render_item",
 ]
 
 T = TypeVar("T")
 _MYSQL: Final = ("mysql", "mariadb")
+_TABLES: Final = frozenset(f"mintage_{name}" for name in ("schema", "pool", "node", "namespace", "life", "existed"))
+"""What a store makes in its database, of whatever kind that is, its view included."""
 
 
 class _Bytes(types.LargeBinary):
@@ -427,3 +430,21 @@ def render_item(kind: str, item: object, context: Any) -> str | Literal[False]:
         return False
     context.imports.add(f"import {__name__}")
     return f"{__name__}.{item!r}"
+
+
+def include_name(name: str | None, kind: str, parents: Mapping[Any, str | None]) -> bool:  # noqa: ARG001
+    """Tell Alembic which names of the database to compare with the models: all but the tables of a store of mintage.
+
+    It is for ``context.configure(include_name=include_name)`` in ``env.py``, where the application's database is also
+    the store. Without it ``alembic revision --autogenerate`` writes a migration that drops these tables, as no model
+    declares them. In a function of your own, combine the two with ``and``.
+
+    :param name: of what was found in the database; ``None`` is the default schema.
+    :param kind: ``"schema"``, ``"table"``, ``"column"``, …, as Alembic says.
+    :param parents: names of the schema and the table that it is in.
+    :return: ``False`` for a table of mintage's, whatever schema it is in, and ``True`` for all else.
+
+    >>> include_name("orders", "table", {}), include_name("mintage_pool", "table", {})
+    (True, False)
+    """
+    return kind != "table" or name not in _TABLES

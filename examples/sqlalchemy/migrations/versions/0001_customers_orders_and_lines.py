@@ -33,12 +33,14 @@ def upgrade() -> None:
     op.create_table(
         "orders",
         sa.Column("id", mintage.ext.sqlalchemy.SnoType(), nullable=False),
+        sa.Column("number", sa.BigInteger(), nullable=False),
         sa.Column("customer_id", mintage.ext.sqlalchemy.ULIDType(form="text"), nullable=False),
         sa.ForeignKeyConstraint(
             ["customer_id"],
             ["customers.id"],
         ),
         sa.PrimaryKeyConstraint("id"),
+        sa.UniqueConstraint("number"),
     )
     op.create_index(op.f("ix_orders_customer_id"), "orders", ["customer_id"], unique=False)
     op.create_table(
