@@ -1,0 +1,6 @@
+"""What PyInstaller reads when an application imports mintage."""
+
+from mintage._pyinstaller import data_files, hidden_imports
+
+hiddenimports = hidden_imports()
+datas = data_files()

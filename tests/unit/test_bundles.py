@@ -1,0 +1,93 @@
+"""What PyInstaller and zip archives make of mintage: a bundle has what the extension imports, or an error says why."""
+
+from __future__ import annotations
+
+import re
+import runpy
+import subprocess
+import sys
+import zipapp
+from importlib.metadata import entry_points
+from pathlib import Path
+from shutil import copytree, ignore_patterns
+
+import pytest
+
+import mintage
+from mintage import _pyinstaller
+from mintage.schemes import NAMES
+from mintage.store import SCHEMES
+
+CRATES = Path(__file__).parents[2] / "crates"
+PACKAGE = Path(mintage.__file__).parent
+
+HIDDEN = set(_pyinstaller.hidden_imports())
+OTHERS = {"bson", "sys"}
+"""A package that whoever passes its objects has imported, and a module that every interpreter has."""
+
+
+def test_a_bundle_has_every_module_that_the_extension_imports() -> None:
+    sources = "\n".join(path.read_text("utf-8") for path in sorted((CRATES / "py" / "src").rglob("*.rs")))
+    by_name = re.compile(r"""(?:\.import\((?:[\w().]+,)?|call_method1\("load",\()"([\w.]+)\"""")
+    imported = set(by_name.findall(re.sub(r"\s+", "", sources)))
+    assert {"mintage.leasing", "mintage.casting", "mintage.ext.pydantic", "array", "uuid"} <= imported
+    assert imported - OTHERS <= HIDDEN
+
+
+def test_a_bundle_has_every_module_that_has_classes_of_the_extension() -> None:
+    # Pickles name them.
+    sources = "\n".join(path.read_text("utf-8") for path in sorted((CRATES / "py" / "src").rglob("*.rs")))
+    modules = set(re.findall(r'(?:module = |in )"(mintage\.[\w.]+)"', sources))
+    assert len(modules) > 10
+    assert {name for name in modules if not name.startswith("mintage._core")} <= HIDDEN
+
+
+def test_a_bundle_has_every_store_and_every_scheme() -> None:
+    assert {module for module, _, _ in SCHEMES.values()} <= HIDDEN
+    assert {f"mintage.{name}" for name in NAMES} <= HIDDEN
+    assert set(mintage._ELSEWHERE.values()) <= HIDDEN
+
+
+def test_a_bundle_has_every_file_that_is_read_at_run_time() -> None:
+    others = {".py", ".pyc", ".pyi", ".so", ".pyd", ".typed"}
+    read = {path for path in PACKAGE.rglob("*.*") if path.is_file() and path.suffix not in others}
+    assert {Path(path) for path, _ in _pyinstaller.data_files()} == read
+    assert {"mintage/server", "mintage/store/lua"} < {folder for _, folder in _pyinstaller.data_files()}
+
+
+def test_pyinstaller_finds_the_hook_by_itself() -> None:
+    (entry,) = (entry for entry in entry_points(group="pyinstaller40") if entry.value.startswith("mintage."))
+    (directory,) = entry.load()()
+    read = runpy.run_path(str(Path(directory) / "hook-mintage.py"))
+    assert entry.name == "hook-dirs"
+    assert set(read["hiddenimports"]) == HIDDEN
+    assert read["datas"] == _pyinstaller.data_files()
+
+
+# --------------------------------------------------------------------------------- where the extension cannot be loaded
+
+
+def last_line(*command: object) -> str:
+    """What a process that fails says last."""
+    words = [sys.executable, "-I", *map(str, command)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 1
+    return done.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize("leave_out", [(), ("_core",)], ids=["with the stubs", "without them"])
+def test_a_zip_archive_is_refused_in_one_sentence(tmp_path: Path, leave_out: tuple[str, ...]) -> None:
+    copytree(PACKAGE, tmp_path / "app" / "mintage", ignore=ignore_patterns("__pycache__", *leave_out))
+    (tmp_path / "app" / "__main__.py").write_text("import mintage\n", "utf-8")
+    zipapp.create_archive(tmp_path / "app", tmp_path / "app.pyz")
+    line = last_line(tmp_path / "app.pyz")
+    assert line.startswith("ImportError: mintage has an extension, which cannot be loaded from within a zip archive")
+    assert "shiv" in line
+
+
+@pytest.mark.parametrize("leave_out", [(), ("_core",)], ids=["with the stubs", "without them"])
+def test_a_build_for_another_interpreter_is_refused_in_one_sentence(tmp_path: Path, leave_out: tuple[str, ...]) -> None:
+    copytree(PACKAGE, tmp_path / "mintage", ignore=ignore_patterns("__pycache__", "*.so", "*.pyd", *leave_out))
+    line = last_line("-c", f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import mintage")
+    assert line.startswith(f"ImportError: mintage in {tmp_path}/mintage was not built for this interpreter")
+    assert sys.executable in line
