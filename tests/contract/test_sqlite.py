@@ -135,7 +135,8 @@ def test_a_file_that_was_replaced_is_noticed_and_nothing_that_may_be_forgotten_i
     assert code_of(lambda: store.extend(forgotten, now_ms=store.now_ms(), next_token=new_token())) == "lease.lost"
     # Who held on without a break goes on.
     assert store.extend(kept, now_ms=store.now_ms() + 4_000, next_token=new_token()).until_ms > kept.until_ms
-    assert store.reserve("n", 100).first == segment.last + 10 * 100 + 1
+    # What was lost, and ten times the largest count.
+    assert store.reserve("n", 100).first == segment.last + 100 + 10 * 100 + 1
     with opened(path) as other:
         assert code_of(lambda: acquire(other)) == "lease.none_free"
 
@@ -446,7 +447,8 @@ def test_a_copy_in_its_place_is_a_server_that_took_over(anywhere: Path, way: str
         pytest.skip(reason)
     path = anywhere / "ids.db"
     with opened(path) as store:
-        kept, segment = acquire(store), store.reserve("n", 100)
+        kept = acquire(store)
+        store.reserve("n", 100)
         copy, before = copied(path), store.describe().identity
         forgotten, lost = acquire(store), store.reserve("n", 100)
         copies.WAYS[way](anywhere, copy)
@@ -455,11 +457,11 @@ def test_a_copy_in_its_place_is_a_server_that_took_over(anywhere: Path, way: str
         assert code_of(lambda: acquire(store)) == "lease.none_free"
         assert code_of(lambda: store.extend(forgotten, now_ms=store.now_ms(), next_token=new_token())) == "lease.lost"
         assert store.extend(kept, now_ms=store.now_ms(), next_token=new_token()).node == kept.node
-        assert store.reserve("n", 100).first == segment.last + GAP * 100 + 1 > lost.last
+        assert store.reserve("n", 100).first == lost.last + GAP * 100 + 1
         after = store.describe().identity
         assert after != before
         # It is noticed once.
-        assert store.reserve("n", 100).first == segment.last + GAP * 100 + 101
+        assert store.reserve("n", 100).first == lost.last + GAP * 100 + 101
         assert store.describe().identity == after
 
 
@@ -479,7 +481,7 @@ def test_a_restored_volume_is_a_server_that_took_over(tmp_path: Path, kind: str,
             volume.restore(tmp_path / "snapshot")
             if is_another:
                 forget(process=True)
-            assert store.reserve("n", 100).first == segment.last + GAP * 100 + 1
+            assert store.reserve("n", 100).first == segment.last + 100 + GAP * 100 + 1
             assert code_of(lambda: acquire(store)) == "lease.none_free"
 
 
@@ -490,7 +492,7 @@ def test_each_memory_notices_an_older_copy_by_itself(store: SqliteStore, path: P
     store.reserve("n", 100)
     copies.WAYS["cp over it"](path.parent, copy)
     forget(process=only != "process", guard=None if only == "guard" else path, shared=only != "shared")
-    assert store.reserve("n", 100).first == segment.last + GAP * 100 + 1
+    assert store.reserve("n", 100).first == segment.last + 100 + GAP * 100 + 1
 
 
 @pytest.mark.parametrize("way", ["rm all, cp", "cp aside, mv", "tar -x", "rsync", "rm -r, cp -r of all"])
@@ -518,7 +520,7 @@ def test_a_copy_is_noticed_where_no_time_of_birth_is_shown(
         copy = copied(path)
         store.reserve("n", 100)
         copies.WAYS[way](anywhere, copy)
-        assert store.reserve("n", 100).first == segment.last + GAP * 100 + 1
+        assert store.reserve("n", 100).first == segment.last + 100 + GAP * 100 + 1
 
 
 def test_a_time_of_birth_that_only_some_see_changes_nothing(
@@ -538,6 +540,47 @@ def test_a_time_of_birth_that_only_some_see_changes_nothing(
     forget(process=True, guard=path, shared=True)
     copies.WAYS["cp aside, mv"](path.parent, copy)
     assert store.describe().identity != before
+
+
+def test_integers_that_were_lost_are_skipped_however_many(store: SqliteStore, path: Path) -> None:
+    store.reserve("n", 10)
+    copy = copied(path)
+    found = []
+    for _ in range(5):  # the same copy, again and again
+        for _ in range(50):
+            found += [*store.reserve("n", 10).as_range(), *store.reserve("later", 10).as_range()]
+        copies.WAYS["cp over it"](path.parent, copy)
+    for name in ("n", "later"):
+        found += store.reserve(name, 500).as_range()
+    by_name = [found[at : at + 10] for at in range(0, 5000, 10)]
+    n = [each for ten in by_name[::2] for each in ten] + found[5000:5500]
+    later = [each for ten in by_name[1::2] for each in ten] + found[5500:]
+    assert len(set(n)) == len(n) == 3000
+    assert len(set(later)) == len(later) == 3000
+
+
+def test_a_pool_that_the_copy_has_not_rests_as_well(store: SqliteStore, path: Path) -> None:
+    store.reserve("n", 1)
+    copy = copied(path)
+    acquire(store)
+    copies.WAYS["cp over it"](path.parent, copy)
+    assert code_of(lambda: acquire(store)) == "lease.none_free"
+    assert (
+        code_of(
+            lambda: store.acquire(
+                "other", nodes=range(1), layout="test", holder="me", now_ms=store.now_ms(), span_ms=SPAN_MS
+            )
+        )
+        == "lease.none_free"
+    )
+
+
+def test_a_file_that_is_removed_and_made_anew_lacks_nothing(store: SqliteStore, path: Path) -> None:
+    store.reserve("n", 100)
+    acquire(store)
+    path.unlink()
+    assert acquire(store).node == 0
+    assert store.reserve("n", 1).first == 1
 
 
 def test_two_who_remember_different_moments_notice_a_copy_once(store: SqliteStore, path: Path) -> None:
@@ -568,7 +611,7 @@ def test_whoever_remembers_more_notices_a_copy_again_and_no_more(store: SqliteSt
     unnoticed = store.reserve("n", 1)  # as after a restart of the machine
     witness._remembered.update(late)
     noticed = store.reserve("n", 1)
-    assert noticed.first == unnoticed.last + GAP * 100 + 1
+    assert noticed.first == unnoticed.last + 299 + GAP * 100 + 1
     after = store.describe().identity
     for old in (early, late):
         witness._remembered.update(old)
@@ -683,8 +726,7 @@ def test_a_file_of_version_1_goes_on(path: Path) -> None:
 DIES = """
 import os, sys
 from mintage.store import open_store, sqlite
-commit = sqlite.File.check_place
-sqlite.File.check_place = lambda self: os._exit(0)  # as killed after the commit, before its log is in the file
+sqlite.File.check_place = lambda *_: os._exit(0)  # as killed after the commit, before its log is in the file
 open_store(sys.argv[1]).reserve(sys.argv[2], int(sys.argv[3]))
 """
 
@@ -718,10 +760,10 @@ def test_a_copy_beside_a_log_that_was_left_is_noticed(
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     process = python(
-        "import os, sys; from mintage.store import open_store, sqlite\n"
-        "sqlite.File.check_place = lambda self: os._exit(0)\n"
+        "import os, sys, time; from mintage.store import open_store, sqlite\n"
+        "sqlite.File.check_place = lambda *_: os._exit(0)\n"
         "store = open_store(sys.argv[1]); store.acquire('q', nodes=range(1), layout='test', holder='it', "
-        "now_ms=store.now_ms() if False else __import__('time').time_ns() // 10**6, span_ms=1000)",
+        "now_ms=time.time_ns() // 10**6, span_ms=1000)",
         f"sqlite:///{path}",
     )
     process.communicate(timeout=BOUND_S)
@@ -729,7 +771,7 @@ def test_a_copy_beside_a_log_that_was_left_is_noticed(
     copies.WAYS[way](path.parent, copy)
     if is_another:
         forget(process=True)
-    assert store.reserve("n", 100).first == 100 + GAP * 100 + 1
+    assert store.reserve("n", 100).first == 200 + GAP * 100 + 1
     assert code_of(lambda: acquire(store)) == "lease.none_free"
 
 

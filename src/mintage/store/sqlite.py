@@ -7,15 +7,16 @@ import re
 import sqlite3
 import stat
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 from urllib.parse import quote
 
+from mintage import lease as rules
 from mintage._core import created_ns, kernel_random, system_ns
 from mintage.errors import ConfigError, StoreError
 from mintage.forks import quiet
-from mintage.lease import NodeRecord
+from mintage.lease import NamespaceRecord, NodeRecord
 from mintage.store import Description
 from mintage.store.ledger import ConflictError, Ledger, Server
 from mintage.store.records import KEYS, name_of
@@ -25,6 +26,7 @@ from mintage.store.witness import Mark, Marks, place_of, watched
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from mintage.lease import PoolRecord
     from mintage.store.records import R, Record
     from mintage.store.url import StoreUrl
     from mintage.store.witness import Witness
@@ -78,16 +80,17 @@ class SqliteStore(Ledger):
                 without_log = _lives_without_log(path) if _has_log(path) else None
                 with closing(self._open()) as connection:
                     file = File(connection, path, witness, without_log)
-                    records = Records(self.url, connection, file.life.name)
+                    records = Records(self.url, connection, file.life)
                     try:
+                        records.skip(file.missing)
                         yield records
                         if records.has_written:
-                            file.count()
+                            file.count(records.moved)
                     except BaseException:
                         connection.execute("ROLLBACK")
                         raise
                     connection.execute("COMMIT")
-                    file.check_place()
+                    file.check_place(records)
                 file.remember()
             except sqlite3.Error as error:
                 raise self._translate(error) from error
@@ -156,33 +159,79 @@ class SqliteStore(Ledger):
     def close(self) -> None:
         """Does nothing: the file is open during verbs only."""
 
+    def _namespace(self, t: Any, name: str) -> NamespaceRecord:
+        return self._admitted(t, super()._namespace(t, name))
+
+    def _admitted(self, records: Records, namespace: NamespaceRecord) -> NamespaceRecord:
+        """A namespace that is not in the file may have been in what the file lost."""
+        return namespace if records.has(namespace) else _skipped(namespace, records.life.lost)
+
+    def _new_pool(self, name: str, layout: str, span_ms: int, server: Server) -> PoolRecord:
+        # As above: its windows may be in use.
+        began_ms = server.began_ms if isinstance(server, FileServer) else None
+        if began_ms is None:
+            return super()._new_pool(name, layout, span_ms, server)
+        end_ms = began_ms + max(span_ms, rules.SPAN_MS) + self.clock_limit_ms + rules.CLOCK_MARGIN_MS
+        end_ms = end_ms if end_ms > server.now_ms else 0
+        return rules.create_pool(name, layout, span_ms, server.identity, quarantine_until_ms=end_ms)
+
+
+@dataclass(frozen=True, slots=True)
+class FileServer(Server):
+    """The file as the server of a transaction."""
+
+    began_ms: int | None = None
+    """When its life began, if the file may lack something since."""
+
 
 class Records:
     """The records, in a transaction."""
 
-    def __init__(self, url: StoreUrl, connection: sqlite3.Connection, identity: str) -> None:
+    def __init__(self, url: StoreUrl, connection: sqlite3.Connection, life: Life) -> None:
         self._url = url
         self._connection = connection
-        self._identity = identity
+        self.life = life
         self.has_written = False
+        self.moved = 0
+        """By how many integers namespaces moved on."""
+        self._namespaces: dict[str, NamespaceRecord] = {}
 
     def _rows(self, statement: str, /, **values: object) -> list[Any]:
         return self._connection.execute(SQL[statement], values).fetchall()
 
     def server(self) -> Server:
-        return Server(self._identity, system_ns() // 1_000_000)
+        return FileServer(self.life.name, system_ns() // 1_000_000, self.life.began_ms)
 
     def _read(self, kind: type[R], rows: list[Any]) -> list[R]:
         return [read_row(self._url, kind, row) for row in rows]
 
     def get(self, kind: type[R], *key: str | int) -> R | None:
         found = self._read(kind, self._rows(f"get_{name_of(kind)}", **dict(zip(KEYS[kind], key, strict=True))))
+        if found and isinstance(found[0], NamespaceRecord):
+            self._namespaces[found[0].name] = found[0]
         return found[0] if found else None
 
     look = get
 
+    def has(self, namespace: NamespaceRecord) -> bool:
+        """Whether the namespace was in the file when it was asked for."""
+        return namespace.name in self._namespaces
+
+    def skip(self, count: int) -> None:
+        """Moves all namespaces on over what the file lost of them."""
+        for namespace in self.all(NamespaceRecord) if count else ():
+            self._rows("put_namespace", **asdict(_skipped(namespace, count)))
+
     def put(self, record: Record) -> None:
         self.has_written = True
+        if isinstance(record, NamespaceRecord):
+            known = self._namespaces.get(record.name)
+            if known is None:
+                if not record.floor:
+                    record = _skipped(record, self.life.lost)
+                self.moved += record.largest + record.floor // record.stride
+            else:
+                self.moved += max(0, record.high_water - known.high_water) // record.stride
         self._rows(f"put_{name_of(type(record))}", **asdict(record))
 
     def all(self, kind: type[R]) -> Sequence[R]:
@@ -206,9 +255,15 @@ class Life(NamedTuple):
     name: str
     serial: int
     """How often the file was written in this life and those before."""
-    place: str | None
+    moved: int = 0
+    """How many integers namespaces moved on in them: no namespace lost more than the difference of two of these."""
+    lost: int = 0
+    """How many of them the file may lack: those of a namespace that is not in it."""
+    began_ms: int | None = None
+    """When it began, if the file may lack something since."""
+    place: str | None = None
     """Device and inode of the file."""
-    created_ns: int | None
+    created_ns: int | None = None
     """When that inode was made, where the file system tells."""
 
 
@@ -234,44 +289,59 @@ class File:
         self._place, self._created_ns = place, created
         self._written = _written(path)
         lives = _lives(connection)
-        known = witness.recall(place)
+        self.life = lives[-1] if lives else Life("", 0)
+        is_moved = not self._is_in_place()
+        # Of another file by this name, only one that takes its place has to follow on what is remembered.
+        known = [marks for marks in witness.recall(place) if is_moved or marks.place == place]
         lost = [marks.whole for marks in known if not _covers(lives, marks.whole)]
         is_mixed = without_log is not None and any(
             marks.base is not None and not _covers(without_log, marks.base) for marks in known
         )
         if is_mixed:
             _check_pages(connection, path)
-        self.life = lives[-1] if lives else Life("", 0, None, None)
         self._base = _mark(without_log) if without_log is not None else _mark(lives) if self.life.place else None
-        if lost or is_mixed or not self._is_in_place():
-            self._begin_life(lost)
+        self.missing = 0
+        """How many integers the file lost of any namespace, at most."""
+        if lost or is_mixed or is_moved:
+            self._begin_life(lost, _moved(without_log) if is_mixed else self.life.moved)
         elif (self.life.place, self.life.created_ns) != (place, created or self.life.created_ns):
             self._put(self.life._replace(place=place, created_ns=created))  # It was migrated, or is new.
 
     def _is_in_place(self) -> bool:
-        _, _, place, created = self.life
+        place, created = self.life.place, self.life.created_ns
         is_same_inode = created is None or self._created_ns is None or created == self._created_ns
         return bool(self.life.name) and (place is None or (place == self._place and is_same_inode))
 
-    def _begin_life(self, lost: list[Mark]) -> None:
-        """Begins a life that follows on what was lost as well: others who remember that find it noticed."""
+    def _begin_life(self, lost: list[Mark], moved: int) -> None:
+        """Begins a life that follows on what was lost as well: others who remember that find it noticed.
+
+        ``moved`` is how far the records in the file had come.
+        """
+        own = self.life
         lives = {life.name: life for life in _lives(self._connection)}
-        for name, serial in sorted(lost):
-            life = lives.get(name, Life(name, 0, None, None))
-            lives[name] = life._replace(serial=max(serial, life.serial))
-            self._put(lives[name])
+        for mark in sorted(lost):
+            known = lives.get(mark.life, Life(mark.life, 0))
+            lives[mark.life] = known._replace(serial=max(mark.serial, known.serial), moved=max(mark.moved, known.moved))
+            self._put(lives[mark.life])
         serial = max((life.serial for life in lives.values()), default=0) + 1
-        self._put(Life(kernel_random(16).hex(), serial, self._place, self._created_ns))
+        most = max((life.moved for life in lives.values()), default=0)
+        began_ms = None
+        # What was removed and made anew has nothing to lack.
+        if own.serial or own.place:
+            self.missing, began_ms = max(0, most - moved), system_ns() // 1_000_000
+        name, all_lost = kernel_random(16).hex(), min(own.lost + self.missing, rules.MAX_INTEGER)
+        self._put(Life(name, serial, most, all_lost, began_ms, self._place, self._created_ns))
 
     def _put(self, life: Life) -> None:
         self.life = life
         self._connection.execute(SQL["put_life"], life._asdict())
 
-    def count(self) -> None:
+    def count(self, moved: int) -> None:
         """Counts a verb that wrote."""
-        self._put(self.life._replace(serial=self.life.serial + 1))
+        moved = min(self.life.moved + moved, rules.MAX_INTEGER)
+        self._put(self.life._replace(serial=self.life.serial + 1, moved=moved))
 
-    def check_place(self) -> None:
+    def check_place(self, records: Records) -> None:
         """Makes sure that what was committed is in the file, before anybody uses it.
 
         :raises ConflictError: a copy took its place, or was written over it, during the verb.
@@ -284,14 +354,15 @@ class File:
         lives = _lives_without_log(self._path)
         if lives is None or not _covers(lives, self._base):
             self._connection.execute("BEGIN IMMEDIATE")
-            self._begin_life([])
+            self._begin_life([], _moved(lives))
+            records.skip(self.missing)
             self._connection.execute("COMMIT")
             raise ConflictError
 
     def remember(self) -> None:
         """Remembers how far the file has come; when its connection is closed, as that moves the log into the file."""
-        whole = Mark(self.life.name, self.life.serial)
-        self._witness.keep(Marks(whole, self._base if _has_log(self._path) else whole))
+        whole = Mark(self.life.name, self.life.serial, self.life.moved)
+        self._witness.keep(Marks(whole, self._base if _has_log(self._path) else whole, self._place))
 
 
 def _lives(connection: sqlite3.Connection) -> list[Life]:
@@ -299,7 +370,19 @@ def _lives(connection: sqlite3.Connection) -> list[Life]:
 
 
 def _mark(lives: list[Life]) -> Mark | None:
-    return Mark(lives[-1].name, lives[-1].serial) if lives else None
+    return Mark(lives[-1].name, lives[-1].serial, lives[-1].moved) if lives else None
+
+
+def _moved(lives: list[Life] | None) -> int:
+    return lives[-1].moved if lives else 0
+
+
+def _skipped(namespace: NamespaceRecord, count: int) -> NamespaceRecord:
+    """The namespace, so many integers further on."""
+    if namespace.retired or not count:
+        return namespace
+    value = namespace.high_water + count * namespace.stride + 1
+    return rules.raise_floor(namespace, min(value, rules.MAX_INTEGER))
 
 
 def _covers(lives: list[Life], mark: Mark) -> bool:

@@ -45,6 +45,8 @@ class Mark(NamedTuple):
 
     life: str
     serial: int
+    moved: int = 0
+    """How many integers namespaces had moved on."""
 
 
 class Marks(NamedTuple):
@@ -54,6 +56,8 @@ class Marks(NamedTuple):
     """The file with its log."""
     base: Mark | None
     """The file without its log, where that is known: an older file beside this log lacks it."""
+    place: str
+    """Where the file was: see :func:`place_of`."""
 
 
 _remembered: dict[str, Marks] = {}
@@ -74,27 +78,26 @@ class Witness:
     def __init__(self, path: str, guard: int | None) -> None:
         self._path = path
         self._guard = guard
-        self._shared: int | None = None
-        self._key = ""
+        self._shared = _open_shared(hashlib.sha256(os.fsencode(path)).hexdigest()[:32])
 
     def recall(self, place: str) -> set[Marks]:
-        """What is remembered of the file at this place, which may differ.
+        """What is remembered of the file that is at this place now; the places may differ.
 
-        Memory that outlives a file is kept by its inode as well: two files of one path, as of two containers, are two.
+        What the guard remembers is of this very directory. All else goes by the path, of which there may be two files:
+        what containers that share their memory call by one name are two, at two places.
         """
-        self._key = f"{self._path}\0{place}"
-        if self._shared is None:
-            self._shared = _open_shared(hashlib.sha256(os.fsencode(self._key)).hexdigest()[:32])
-        found = {_read(file) for file in (self._guard, self._shared) if file is not None}
-        return {each for each in (*found, _remembered.get(self._key)) if each is not None}
+        beside, shared = (_read(file) for file in (self._guard, self._shared))
+        if beside is not None:
+            beside = beside._replace(place=place)
+        return {each for each in (beside, shared, _remembered.get(self._path)) if each is not None}
 
     def keep(self, marks: Marks) -> None:
         """Remembers how far the file has come, in all places.
 
         Called after the commit: what is remembered may fall behind the file in a crash, never get ahead of it.
         """
-        _remembered.pop(self._key, None)
-        _remembered[self._key] = marks
+        _remembered.pop(self._path, None)
+        _remembered[self._path] = marks
         while len(_remembered) > _MOST:
             _remembered.pop(next(iter(_remembered)), None)
         for file in (self._guard, self._shared):
@@ -229,15 +232,17 @@ def _forget_oldest(own: Path) -> None:
             os.unlink(entry)
 
 
-def _read(file: int) -> Marks | None:
+def _read(file: int | None) -> Marks | None:
     """The marks in a file; ``None`` where there are none, or a power failure left half of them."""
+    if file is None:
+        return None
     try:
         line, _, _ = os.pread(file, _SIZE, 0).partition(b"\n")
         check, _, text = line.partition(b" ")
         if int(check, 16) != zlib.crc32(text):
             return None
-        whole, base = json.loads(text)
-        return Marks(Mark(*whole), Mark(*base) if base else None)
+        whole, base, place = json.loads(text)
+        return Marks(Mark(*whole), Mark(*base) if base else None, place)
     except (OSError, ValueError, TypeError, AttributeError):
         return None
 

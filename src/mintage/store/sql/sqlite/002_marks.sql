@@ -6,6 +6,13 @@ UPDATE mintage_life SET name = mintage_place() || ':' || name;
 
 ALTER TABLE mintage_life ADD COLUMN serial INTEGER NOT NULL DEFAULT 0;
 
+-- How many integers its namespaces moved on; how many of them the file may lack, since when.
+ALTER TABLE mintage_life ADD COLUMN moved INTEGER NOT NULL DEFAULT 0;
+
+ALTER TABLE mintage_life ADD COLUMN lost INTEGER NOT NULL DEFAULT 0;
+
+ALTER TABLE mintage_life ADD COLUMN began_ms INTEGER;
+
 -- Where the file was then: device and inode, and when that was made, as far as the file system tells.
 ALTER TABLE mintage_life ADD COLUMN place TEXT;
 

@@ -30,8 +30,10 @@ SELECT min(node) FROM (
 );
 
 -- name: lives
-SELECT name, serial, place, created_ns FROM mintage_life ORDER BY serial;
+SELECT name, serial, moved, lost, began_ms, place, created_ns FROM mintage_life ORDER BY serial;
 
 -- name: put_life
-INSERT INTO mintage_life (name, serial, place, created_ns) VALUES (:name, :serial, :place, :created_ns)
-ON CONFLICT (name) DO UPDATE SET serial = :serial, place = :place, created_ns = :created_ns;
+INSERT INTO mintage_life (name, serial, moved, lost, began_ms, place, created_ns)
+VALUES (:name, :serial, :moved, :lost, :began_ms, :place, :created_ns)
+ON CONFLICT (name) DO UPDATE SET serial = :serial, moved = :moved, lost = :lost, began_ms = :began_ms,
+  place = :place, created_ns = :created_ns;
