@@ -46,7 +46,8 @@ def holder() -> str:
 
 
 @cache
-def _open(url: str, _directory: str) -> Store:
+def _open(url: str) -> Store:
+    """One store a URL: a relative path of SQLite's means the directory of its first use, wherever the process goes."""
     return open_store(url)
 
 
@@ -66,8 +67,7 @@ def choose_store(store: object) -> Store | None:
         return None
     if not isinstance(store, str):
         raise ArgumentError(f"store must be a URL or a Store, not {type(store).__name__}", code="argument.type")
-    # A relative path of SQLite's means another file in another directory.
-    return _open(store, os.getcwd() if store.startswith("sqlite:") else "")
+    return _open(store)
 
 
 def registry_store() -> Store:
@@ -77,7 +77,7 @@ def registry_store() -> Store:
     :raises ConfigError: ``config.home``.
     """
     registry.prepare()
-    return _open(registry.url(), "")
+    return _open(registry.url())
 
 
 def tenancy(

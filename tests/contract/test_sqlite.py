@@ -927,3 +927,42 @@ def test_a_folder_in_memory_that_is_anothers_is_not_used(
     monkeypatch.setattr(witness, "_SHARED", tmp_path)
     assert store.reserve("n", 1).first == 1
     assert list((tmp_path / "theirs").iterdir()) == []
+
+
+# --- a relative path ------------------------------------------------------------------------------------------------
+
+MOVES = """
+import os, sys
+from mintage import Sequence, snowflake
+first, count = sys.argv[1], int(sys.argv[2])
+os.chdir(first)
+made = [snowflake.Generator(store="sqlite:///rel.db", nodes=range(4))]
+ids = made[0].batch(count).tolist()
+orders = [Sequence("orders", "sqlite:///rel.db", step=10)]
+integers = [orders[0].next()]
+os.chdir("..")
+made.append(snowflake.Generator(store="sqlite:///rel.db", nodes=range(4)))
+for generator in made:
+    ids += generator.batch(count).tolist()
+orders.append(Sequence("orders", "sqlite:///rel.db", step=10))
+integers += [each.next() for each in orders for _ in range(20)]
+reading, writing = os.pipe()
+if os.fork() == 0:
+    os.chdir("/")
+    child = snowflake.Generator(store="sqlite:///rel.db", nodes=range(4))
+    os.write(writing, b"%d" % child.new())
+    os._exit(0)
+ids.append(int(os.read(reading, 100)))
+os.wait()
+print(len(ids) - len(set(ids)), len(integers) - len(set(integers)))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="forks beside threads are Linux's")
+def test_a_relative_url_is_one_store_wherever_the_process_goes(tmp_path: Path) -> None:
+    (tmp_path / "first").mkdir()
+    process = python(MOVES, tmp_path / "first", 2_000)
+    printed, _ = process.communicate(timeout=BOUND_S)
+    assert printed.split() == ["0", "0"]
+    assert [file.parent.name for file in tmp_path.rglob("rel.db")] == ["first"]
+    assert not Path("/rel.db").exists()

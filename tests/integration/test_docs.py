@@ -17,6 +17,7 @@ import shutil
 import subprocess
 import sys
 from contextlib import suppress
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
@@ -28,7 +29,9 @@ from sybil.parsers.myst import CodeBlockParser, PythonCodeBlockParser, SkipParse
 
 import mintage
 from benchmarks import family
+from mintage import leasing
 from mintage.formats import FORMATS
+from mintage.store import open_store
 
 ROOT = Path(__file__).parents[2]
 PAGES = [page for page in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))) if "_build" not in page.parts]
@@ -90,6 +93,7 @@ def test_snippets_of_a_page_run(page: Path, tmp_path: Path, monkeypatch: pytest.
     monkeypatch.chdir(tmp_path)
     # Read without a fall-back, as it should be.
     monkeypatch.setenv("DATABASE_URL", "sqlite:///database.db")
+    monkeypatch.setattr(leasing, "_open", cache(open_store))  # a relative path is of the page's own directory
     # Where snippets say that they are; some frameworks look there.
     monkeypatch.setitem(sys.modules, "__test__", ModuleType("__test__"))
     document = DOCUMENTS.parse(page)
