@@ -11,7 +11,9 @@ import ctypes
 import io
 import json
 import os
+import select
 import sqlite3
+import subprocess
 import sys
 import tempfile
 import threading
@@ -31,6 +33,7 @@ from mintage import Sequence, keeper, locality, sno, snowflake
 from mintage.cli import main as main_of_mintage
 from mintage.errors import CATALOGUE, MintError
 from mintage.store import open_store
+from tests.contract import copies
 from tests.servers import MariaDB, MariaDBPair, PostgreSQL, Redis, missing
 from tests.servers.server import HOST, PASSWORD, ServerError, until
 from tests.stress.registry import BOUND_S, MS_BIND, answers, forked, mount, unshare
@@ -265,6 +268,166 @@ def two_names(folder: Path, size: int, *, mounted: bool) -> Tally:
 
     children = [forked(partial(reserve, number)) for number in range(2)]
     tally.count(integer for integers in integers_of(tally, children) for integer in integers)
+    return tally
+
+
+OF_A_COPY: Final = 100
+"""Integers that are reserved between a copy and its return."""
+
+
+def copies_of_a_store(folder: Path, size: int) -> Tally:
+    """A file that goes back to an older copy, in all ways, while a sequence lives. Each copy comes back twice."""
+    tally, place, copy = Tally(), folder / "store", folder / "copy"
+    place.mkdir()
+    url = f"sqlite:///{place}/{copies.NAME}?timeout_ms=60000"
+
+    def elsewhere() -> array[int]:
+        def reserved(tally: Tally) -> array[int]:
+            integers = array("Q")
+            with tally.refusals(), open_store(url) as store:
+                for _ in range(OF_A_COPY // 20):
+                    integers.extend(store.reserve("n", 10).as_range())
+                    integers.extend(store.reserve("n", 10).as_range())
+            return integers
+
+        [found] = integers_of(tally, [forked(partial(answering, reserved))]) or [array("Q")]
+        return found
+
+    with Sequence("n", url, step=10) as live:
+        integers = array("Q", [live.next()])
+
+        def draw() -> None:
+            # The keeper may meet the moment in which there is no file.
+            for _ in range(15):
+                with tally.refusals():
+                    integers.append(live.next())
+
+        ways = cycle(way for name, way in copies.WAYS.items() if not copies.lacks(name))
+        for number, way in enumerate(islice(ways, size)):
+            if number % 2 == 0:
+                copies.copied(place, copy)
+            integers.extend(elsewhere())
+            draw()
+            way(place, copy)
+            draw()
+            integers.extend(elsewhere())
+    tally.count(integers)
+    return tally
+
+
+def copies_of_the_registry(folder: Path, size: int) -> Tally:
+    """The registry goes back to a copy that does not know who holds a number, and others come."""
+    tally, place, copy = Tally(), folder / "home", folder / "copy"
+    os.environ["MINTAGE_HOME"] = str(place)
+    done_reading, done = os.pipe()
+    begun, begin = os.pipe()
+
+    def use() -> bytes:
+        with snowflake.Generator() as generator:
+            generator.new()
+        return b""
+
+    def hold() -> bytes:
+        os.close(done)
+
+        def minted(tally: Tally) -> array[int]:
+            ids, generator = array("Q"), snowflake.Generator()
+            ids.append(generator.new())
+            os.write(begin, b".")
+            while not select.select([done_reading], [], [], 0.001)[0]:
+                with tally.refusals():
+                    ids.extend(generator.batch(512).tolist())
+            return ids
+
+        return answering(minted)
+
+    def come() -> bytes:
+        def minted(tally: Tally) -> array[int]:
+            ids = array("Q")
+            with tally.refusals():
+                ids.extend(snowflake.Generator().batch(20_000).tolist())
+            return ids
+
+        return answering(minted)
+
+    list(answers([forked(use)]))
+    copies.copied(place, copy)
+    holders = [forked(hold) for _ in range(2)]
+    for _ in holders:
+        os.read(begun, 1)
+    came: list[array[int]] = []
+    for line in islice(cycle(REGISTRY_WAYS), size):
+        subprocess.run(["sh", "-ec", line, "sh", place, copy], check=True)
+        came += integers_of(tally, [forked(come) for _ in range(2)])
+    os.close(done)
+    minted = [*came, *integers_of(tally, holders)]
+    every = np.concatenate([np.frombuffer(ids, dtype=np.uint64) for ids in minted])
+    every.sort()
+    tally.ids, tally.equal = len(every), int((every[1:] == every[:-1]).sum())
+    return tally
+
+
+REGISTRY_WAYS: Final = (
+    'cp "$2"/registry.db "$1"/registry.db',
+    'rm "$1"/registry.db*; cp "$2"/registry.db "$1"',
+    'cp -r "$2"/. "$1"',
+    'tar -C "$2" -c . | tar -C "$1" -x',
+    'cp "$2"/registry.db "$1"/aside; mv "$1"/aside "$1"/registry.db',
+)
+"""By the registry's directory and a copy of it."""
+
+
+def read_as_well(folder: Path, size: int) -> Tally:
+    """Processes that reserve from a file, and open, read and close it and what is beside it all the time."""
+    tally, path = Tally(), folder / "ids.db"
+    with open_store(f"sqlite:///{path}") as store:
+        store.create_namespace("n")
+
+    def reserve() -> bytes:
+        done = threading.Event()
+
+        def read() -> None:
+            while not done.is_set():
+                for ending in ("", "-wal", "-shm", "-guard"):
+                    with suppress(FileNotFoundError):
+                        Path(f"{path}{ending}").read_bytes()
+
+        def reserved(tally: Tally) -> array[int]:
+            integers = array("Q")
+            with open_store(f"sqlite:///{path}?timeout_ms=60000") as store:
+                while len(integers) < size // 4:
+                    with tally.refusals():
+                        integers.extend(store.reserve("n", 10).as_range())
+            return integers
+
+        threads = [threading.Thread(target=read) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        answer = answering(reserved)
+        done.set()
+        for thread in threads:
+            thread.join()
+        return answer
+
+    children = [forked(reserve) for _ in range(4)]
+    tally.count(integer for integers in integers_of(tally, children) for integer in integers)
+    return tally
+
+
+def changed_directory(folder: Path, size: int) -> Tally:
+    """A relative URL, and a program that changes its directory between two generators."""
+    tally = Tally()
+    generators = []
+    for name in ("one", "two"):
+        (folder / name).mkdir()
+        os.chdir(folder / name)
+        generators.append(snowflake.Generator(store="sqlite:///rel.db", nodes=range(2)))
+        generators[-1].new()
+    ids = array("Q")
+    while len(ids) < size:
+        for generator in generators:
+            ids.extend(generator.batch(1000).tolist())
+    tally.count(ids)
     return tally
 
 
@@ -579,6 +742,10 @@ HOLES: Final = {
         600, partial(two_names, mounted=True), refusal="store.refused", for_root=True
     ),
     "a table that is emptied between runs": Hole(320_000, refilled, refusal="config.node"),
+    "older copies of a store": Hole(20, copies_of_a_store),
+    "older copies of the registry": Hole(20, copies_of_the_registry),
+    "files that are read as well": Hole(10_340, read_as_well),
+    "a relative path and another directory": Hole(40_000, changed_directory),
     "a log that is flushed once a second": Hole(
         BEFORE_A_KILL, flushed_once_a_second, ("mariadb",), refusal="config.volatile"
     ),

@@ -291,8 +291,12 @@ class File:
         lives = _lives(connection)
         self.life = lives[-1] if lives else Life("", 0)
         is_moved = not self._is_in_place()
-        # Of another file by this name, only one that takes its place has to follow on what is remembered.
-        known = [marks for marks in witness.recall(place) if is_moved or marks.place == place]
+        # A file that was just made follows on another only if this very process used that: who removes a file to begin
+        # anew has ended those who use it. Any other follows on what it takes the place of, not on a file elsewhere that
+        # has the same name.
+        is_new = not (self.life.serial or self.life.place)
+        takes_over = witness.is_known if is_new else is_moved
+        known = [marks for marks in witness.recall(place) if takes_over or (not is_new and marks.place == place)]
         lost = [marks.whole for marks in known if not _covers(lives, marks.whole)]
         is_mixed = without_log is not None and any(
             marks.base is not None and not _covers(without_log, marks.base) for marks in known
@@ -325,12 +329,18 @@ class File:
             self._put(lives[mark.life])
         serial = max((life.serial for life in lives.values()), default=0) + 1
         most = max((life.moved for life in lives.values()), default=0)
-        began_ms = None
-        # What was removed and made anew has nothing to lack.
-        if own.serial or own.place:
-            self.missing, began_ms = max(0, most - moved), system_ns() // 1_000_000
-        name, all_lost = kernel_random(16).hex(), min(own.lost + self.missing, rules.MAX_INTEGER)
-        self._put(Life(name, serial, most, all_lost, began_ms, self._place, self._created_ns))
+        self.missing = max(0, most - moved)
+        self._put(
+            Life(
+                name=kernel_random(16).hex(),
+                serial=serial,
+                moved=most,
+                lost=min(own.lost + self.missing, rules.MAX_INTEGER),
+                began_ms=system_ns() // 1_000_000,
+                place=self._place,
+                created_ns=self._created_ns,
+            )
+        )
 
     def _put(self, life: Life) -> None:
         self.life = life

@@ -80,6 +80,11 @@ class Witness:
         self._guard = guard
         self._shared = _open_shared(hashlib.sha256(os.fsencode(path)).hexdigest()[:32])
 
+    @property
+    def is_known(self) -> bool:
+        """Whether this process has used a file at this path."""
+        return self._path in _remembered
+
     def recall(self, place: str) -> set[Marks]:
         """What is remembered of the file that is at this place now; the places may differ.
 
