@@ -151,6 +151,13 @@ def opened(what: str) -> int:
 
 
 @contextmanager
+def closing_number(holder: LockedNode) -> Iterator[LockedNode]:
+    """A holder that gives its number back, unused."""
+    yield holder
+    holder.release(0)
+
+
+@contextmanager
 def busy(place: Path) -> Iterator[sqlite3.Connection]:
     """A transaction that is open in the registry, as a backup's."""
     snowflake.Generator().new()
@@ -857,10 +864,11 @@ def test_a_file_that_another_makes_meanwhile_is_the_one_that_counts(pool: str, m
     assert not list(registry._own_folder("/tmp").glob(f"{pool}*.lock.*"))
 
 
-def test_of_two_files_the_later_time_counts(pool: str, clock: ManualClock) -> None:
+@pytest.mark.parametrize("ages_ms", [(5, 3), (3, 5)])
+def test_of_two_files_the_later_time_counts(ages_ms: tuple[int, int], pool: str, clock: ManualClock) -> None:
     now_ms = clock.now_ns // MS
-    for folder, time_ms in zip(registry._FOLDERS, (now_ms - 5, now_ms - 3), strict=True):
-        file_of(pool, 0, folder).write_bytes(registry._record(time_ms))
+    for folder, age_ms in zip(registry._FOLDERS, ages_ms, strict=True):
+        file_of(pool, 0, folder).write_bytes(registry._record(now_ms - age_ms))
     assert window_of(locked_node(pool, range(1)))[2] == now_ms - 3
 
 
@@ -1070,15 +1078,27 @@ def test_a_copy_leaves_its_number_to_others_at_the_end_of_its_window(
     assert len({before, *(each[3] for each in found)}) == 4
 
 
-def test_copies_that_are_told_begin_apart(pool: str, clock: ManualClock) -> None:
-    window_of(locked_node(pool, range(2**20)))
+@pytest.mark.parametrize("is_told", [True, False])
+def test_copies_begin_apart_and_not_where_there_are_files(
+    is_told: bool, pool: str, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    numbers = range(2**20)
+    with closing_number(locked_node(pool, numbers)) as before:
+        known = window_of(before)[1]
 
-    def restored() -> int:
-        start_epoch()
-        return node_of(locked_node(pool, range(2**20)))
+    def restored() -> list[int]:
+        first = registry._start() % len(numbers)
+        if is_told:
+            start_epoch()
+        else:
+            window_of(locked_node(pool, numbers))
+            monkeypatch.setattr(Watch, "look", lambda _: Verdict.MAYBE)
+            registry._copies()
+        return [first, next(registry._order(pool, numbers))]
 
-    clock.advance(1000 * MS)
-    assert len({in_child(restored) for _ in range(3)}) == 3
+    found = [known, *in_child(restored), *in_child(restored)]
+    # Alike by chance less than once in 2^16.
+    assert len(set(found)) == 5
 
 
 @pytest.mark.parametrize("unit_ms", [1, 4, 1000, 5000])
