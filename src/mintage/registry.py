@@ -520,11 +520,9 @@ class LockedNode:
         while True:
             # Before the clock is read: what it said may be old when there is an answer, on a machine that stalls.
             left_s = deadline - time.monotonic()
-            # A clock of the user's own may fork this process.
-            here, now_ms = epoch(), self._now_ms()
+            # A clock of the user's own may fork this process: all else is looked at after it was read.
+            now_ms = self._now_ms()
             with quiet():
-                if here != epoch():
-                    continue
                 try:
                     return self._open_window(now_ms)
                 except LeaseError as error:
@@ -565,10 +563,10 @@ class LockedNode:
 
         :raises MintError: as :meth:`window`.
         """
-        here, now_ms = epoch(), self._now_ms()
+        now_ms = self._now_ms()
         with quiet():
             held = self._held
-            if held is None or here != epoch() or held.epoch != here or held.until_ms > until_ms:
+            if held is None or held.epoch != epoch() or held.until_ms > until_ms:
                 return
             if self._is_lost(held):
                 self._let_go()

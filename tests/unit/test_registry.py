@@ -784,6 +784,9 @@ def test_a_generator_ahead_of_its_clock_gets_no_further_than_its_span(pool: str,
     windows = [window_of(holder)]
     while windows[-1][4] <= now_ms:
         holder.grow(windows[-1][3], 0)
+        if len(windows) == 1:
+            # Another thread was here first.
+            holder.grow(windows[-1][3], 0)
         windows.append(window_of(holder))
     assert [until_ms - now_ms for _, _, _, until_ms, _ in windows] == [100, 200, 400, 800, 1600, 3200, 4000]
     holder.grow(windows[0][3], 0)
