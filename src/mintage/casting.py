@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import UUID
 
+from mintage._core import typeid
 from mintage.errors import ArgumentError, FieldError, ParseError
 
 if TYPE_CHECKING:
@@ -133,15 +134,22 @@ def derive(parent: object, key: str | Buffer) -> UUID:
     public: whoever has the parent's ID can derive the same. With 16 random bytes or more that are kept secret, nobody
     can derive it, nor tell which parent it is of.
 
-    The UUID is the first 16 bytes of HMAC-SHA-256 (FIPS 198-1) under the key, with version and variant as RFC 9562 has
-    them, so 122 bits of it. What is hashed is ``mintage.derive``, a zero byte, the word ``bytes``, ``text`` or ``int``,
-    a zero byte, and the ID: its bytes, its text in UTF-8, or as many big-endian bytes as an int needs, 8 at least.
+    The UUID is the first 16 bytes of HMAC-SHA-256 (FIPS 198-1) under the SHA-256 of the key, with version and variant
+    as RFC 9562 has them, so 122 bits of it. What is hashed is ``mintage.derive``, a zero byte, the word ``bytes``,
+    ``text``, ``int`` or ``typeid``, a zero byte, and the ID: its bytes, its text in UTF-8, as many big-endian bytes as
+    an int needs, 8 at least, or a TypeID's prefix, a zero byte and its bytes. So IDs of the same bytes are one parent,
+    whatever their classes, and TypeIDs of two prefixes are two.
+
+    >>> from mintage import derive, ulid
+    >>> derive(ulid.ID.parse("01ARZ3NDEKTSV4RRFFQ69G5FAV"), "invoice")
+    UUID('3684020a-a1ef-826b-beee-7fde84b0e6f4')
 
     :param parent: an ID, as :func:`cast` takes it, or the text of one that has no other form.
-    :param key: text, or bytes; one at least.
+    :param key: text, which stands for its UTF-8, or bytes; one at least. Every byte counts.
     :raises ArgumentError: an argument of the wrong type.
     :raises FieldError: ``field.range``: a negative int; ``field.format``: an empty key.
     """
+    from hashlib import sha256
     from hmac import digest
 
     if isinstance(key, str):
@@ -153,7 +161,8 @@ def derive(parent: object, key: str | Buffer) -> UUID:
         raise ArgumentError(message, code="argument.type") from None
     if not secret:
         raise FieldError("key is empty", code="field.format")
-    made = digest(secret, b"mintage.derive\0" + _message(parent), "sha256")[:16]
+    # HMAC pads keys with zero bytes and hashes those of more than 64: not those of 32, which are another for each key.
+    made = digest(sha256(secret).digest(), b"mintage.derive\0" + _message(parent), "sha256")[:16]
     number = int.from_bytes(made, "big") & ~(0xF << 76 | 0x3 << 62)
     return UUID(int=number | 0x8 << 76 | 0x2 << 62)
 
@@ -165,4 +174,6 @@ def _message(parent: object) -> bytes:
         if parent < 0:
             raise FieldError("parent is negative", code="field.range")
         return b"int\0" + parent.to_bytes(max(8, (parent.bit_length() + 7) // 8), "big")
+    if isinstance(parent, typeid.ID):
+        return b"typeid\0" + parent.prefix.encode() + b"\0" + bytes(parent)
     return b"bytes\0" + raw(parent)

@@ -114,10 +114,12 @@ def test_what_is_derived_is_a_uuid_of_version_8_and_the_hash_that_is_documented(
     parent = ulid.ID.parse("01ARZ3NDEKTSV4RRFFQ69G5FAV")
     one = derive(parent, "invoice")
     assert (one.version, one.variant) == (8, uuid.RFC_4122)
-    hashed = hmac.digest(b"invoice", b"mintage.derive\0bytes\0" + bytes(parent), hashlib.sha256)
+    hashed = hmac.digest(
+        hashlib.sha256(b"invoice").digest(), b"mintage.derive\0bytes\0" + bytes(parent), hashlib.sha256
+    )
     kept = ~(0xF << 76 | 0x3 << 62)
     assert one.int & kept == int.from_bytes(hashed[:16], "big") & kept & (1 << 128) - 1
-    assert one == uuid.UUID("c15622a7-12bb-87b0-b1a0-1da6995f5855")
+    assert one == uuid.UUID("3684020a-a1ef-826b-beee-7fde84b0e6f4")
 
 
 def test_the_same_parent_and_key_give_the_same_id_and_any_other_another() -> None:
@@ -135,6 +137,24 @@ def test_the_same_parent_and_key_give_the_same_id_and_any_other_another() -> Non
         derive(b"text\0a nanoid", "invoice"),
     ]
     assert len(set(others)) == len(others)
+
+
+def test_every_byte_of_a_key_counts() -> None:
+    """HMAC alone pads a short key with zero bytes, and hashes one of more than 64."""
+    parent, keys = ulid.new(), [b"key" + bytes(zeros) for zeros in range(640)]
+    for length in (32, 63, 64, 65, 200):
+        key = b"k" * length
+        keys += [key, hashlib.sha256(key).digest(), hashlib.sha256(key).digest() + bytes(32)]
+    assert len({derive(parent, key) for key in keys}) == len(set(keys)) == 655
+
+
+def test_a_typeids_prefix_is_a_part_of_what_is_derived_from() -> None:
+    parent = ulid.new()
+    prefixes = ["", "a", "ab", "user", "users", "user_a"]
+    others = {derive(typeid.ID(prefix, parent), "invoice") for prefix in prefixes} | {derive(parent, "invoice")}
+    assert len(others) == len(prefixes) + 1
+    user = typeid.ID("user", parent)
+    assert derive(user, "invoice") == derive(typeid.ID.parse(str(user)), "invoice")
 
 
 def test_langsmith_sdk_2249_what_is_derived_of_an_id_without_a_time_is_the_same_at_any_time() -> None:
