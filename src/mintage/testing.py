@@ -140,7 +140,10 @@ def follow(*, node: int = NODE, seed: int = 0) -> Iterator[FollowingClock]:
     """The same at the time that ``time.time_ns()`` tells, which time-machine and freezegun set.
 
     mintage reads the system's clock itself, so neither reaches it otherwise. Where their time goes back, generators
-    start over with the next node number: IDs are of that time, and none comes twice.
+    start over with the next node number, so IDs are of that time. None comes twice until the numbers have come round:
+    after as many journeys back as the scheme, or a layout of your own, has of them, 1,024 for snowflake. Of several
+    generators of your own, one comes to the number that another was given: give them numbers that are further apart
+    than the journeys back. What ``uuid1`` and ``uuid6`` are given stays as it is.
 
     >>> import time_machine
     >>> from mintage import uuid

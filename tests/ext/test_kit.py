@@ -317,6 +317,23 @@ def test_generators_of_ones_own_can_follow_too() -> None:
         assert snowflake.DEFAULT.parse(own.new()).time == PAST
 
 
+def test_node_numbers_come_round_after_as_many_journeys_back() -> None:
+    clock = FollowingClock()
+    layout = snowflake.Layout("time:43 node:3 sequence:12", epoch_ms=0)
+    own, other = (snowflake.Generator(node=node, layout=layout, clock=clock) for node in (0, 4))
+    minted, others = [], []
+    for to in (FUTURE, PAST) * 9:
+        with travelled(to):
+            minted.append(own.new())
+            others.append(other.new())
+    # Every second journey is one back: 8 numbers last for 8 of them, and generators 4 numbers apart for 4.
+    assert [layout.parse(one).node for one in minted] == [back % 8 for turn in range(9) for back in (turn, turn + 1)]
+    assert len({*minted[:16]}) == 16
+    assert minted[16] == minted[0]
+    assert len({*minted[:8], *others[:8]}) == 16
+    assert minted[8] == others[0]
+
+
 @each_traveller
 def test_leases_do_not_travel(travel: Any, tmp_path: Path) -> None:
     """What a store keeps of a test in the future would make all that lease from it later wait, or jump."""

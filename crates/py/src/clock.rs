@@ -150,7 +150,7 @@ impl ManualClock {
 /// FollowingClock(*, seed=None)
 ///
 /// A generator that has this clock starts over when it goes back, with the next node number: so its IDs are of the time that
-/// the test has travelled to, and none comes twice. One that has to wait while the clock stands takes it for the time it waits for.
+/// the test has travelled to, and none comes twice until the numbers have come round. One that has to wait while the clock stands takes it for the time it waits for.
 /// ``seed`` is as for :class:`ManualClock`. Calling the clock gives its time.
 ///
 /// :raises ArgumentError: ``seed`` is not an int.
