@@ -6,6 +6,7 @@ import copy
 import pickle
 import threading
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -358,6 +359,58 @@ def test_the_numbered_ids_of_a_leased_generator_are_of_times_before_its_lease(sc
     with scheme.Generator(store=store, clock=clock) as generator, pytest.raises(LeaseError) as refused:
         generator.nth_at(old, 0)
     assert refused.value.code == "lease.history"
+
+
+GIVEN: dict[str, tuple[Any, int, str]] = {
+    "sno": (sno.Generator, 2**16, "new_at"),
+    "snowflake": (snowflake.Generator, 2**12, "nth_at"),
+    "locality": (locality.Generator, 2**32, "nth_at"),
+    "ulid": (ulid.Generator, 2**32, ""),
+    "ksuid": (ksuid.Generator, 2**32, ""),
+    "ksuid_ms": (ksuid_ms.Generator, 2**32, ""),
+    "xid": (xid.Generator, 2**24, "nth_at"),
+    "objectid": (objectid.Generator, 2**24, "nth_at"),
+    "sandflake": (sandflake.Generator, 2**24, ""),
+    "uuid v1": (partial(uuid.Generator, version=1), 2**27, ""),
+    "uuid v6": (partial(uuid.Generator, version=6), 2**27, ""),
+    "uuid v7": (partial(uuid.Generator, version=7), 2**24, ""),
+}
+"""What ``new_at`` has: generators, how many numbers of a tick, and what can give the IDs that ``new`` mints."""
+each_given = pytest.mark.parametrize(("make", "numbers", "shared"), GIVEN.values(), ids=GIVEN)
+
+
+@each_given
+@pytest.mark.parametrize("is_leased", [True, False])
+def test_ids_of_given_times_differ_and_from_those_by_number(
+    make: Any, numbers: int, shared: str, *, is_leased: bool
+) -> None:
+    clock = ManualClock(NOW_NS)
+    lease = {"store": MemoryStore(clock=lambda: clock.now_ns // MS), "never_used": True} if is_leased else {}
+    generator, old = make(clock=clock, **lease), NOW_NS - 3600 * SECOND
+    calls = min(numbers // 2, 3000)
+    ids = [generator.new_at(old + (n % 4) * SECOND // 2) for n in range(calls)]
+    ids += [generator.nth_at(old + tick * SECOND, n) for tick in range(4) for n in range(calls // 2)]
+    assert len(set(ids)) == calls + 4 * (calls // 2)
+    once = min(numbers, 70_000)
+    ids = [generator.new_at(old + 10 * SECOND) for _ in range(once)]
+    assert len(set(ids)) == once
+
+
+@each_given
+def test_ids_of_given_times_differ_from_those_of_now(make: Any, numbers: int, shared: str) -> None:
+    generator = make(clock=ManualClock(NOW_NS))
+    now = [generator.new() for _ in range(1000)]
+    if shared != "new_at":
+        given = [generator.new_at(NOW_NS) for _ in range(1000)]
+        assert not {*now} & {*given}
+    if shared != "nth_at":
+        assert not {*now} & {generator.nth_at(NOW_NS, n) for n in range(2000)}
+
+
+def test_snowflakes_of_given_times_repeat_after_a_lap_whatever_the_times() -> None:
+    generator, old = snowflake.Generator(5), NOW_NS - 3600 * SECOND
+    first, *_, last = [generator.new_at(old + n % 4096 * MS) for n in range(4097)]
+    assert first == last
 
 
 @each_ticked

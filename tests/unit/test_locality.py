@@ -516,7 +516,9 @@ def test_new_at_is_of_the_time_given_and_counts_apart_from_new(mode: Mode) -> No
     one = generator(mode)
     first, dated, second, later = one.new(), one.new_at(ns(MS - 1) + 999_999), one.new(), one.new_at(0)
     assert (dated.timestamp_ms, later.timestamp_ms) == (MS - 1, 0)
-    assert (dated.counter, later.counter) == (first.counter, second.counter)
+    half_way = [one.nth_at(ns(at), 2**31 + n) for n, at in enumerate((MS - 1, 0))]
+    assert [dated, later] == half_way
+    assert len({one.counter for one in (first, dated, second, later)}) == 4
     assert (dated.pid, dated.mac) == (1, "0000001")
 
 

@@ -1123,14 +1123,15 @@ def test_new_at_is_of_the_tick_given_and_counts_apart_from_new(layout: Layout) -
     generator.new()
     ids = [generator.new_at(time) for time in (ns(T), utc(T), ns(T) + 999_999)]
     tick_ms = layout.parse(layout.min_at(ns(T))).timestamp_ms
-    assert [parsed(layout, one) for one in ids] == [(tick_ms, 3, n) for n in range(3)]
+    half = generator.capacity // 2
+    assert [parsed(layout, one) for one in ids] == [(tick_ms, 3, half + n) for n in range(3)]
     assert parsed(layout, generator.new())[2] == 1
 
 
 def test_new_at_repeats_no_sequence_number_before_all_were_used() -> None:
     layout = Layout("time:41 node:10 sequence:3", epoch_ms=0)
     generator = Generator(3, layout=layout)
-    assert [layout.parse(generator.new_at(ns(T))).sequence for _ in range(10)] == [*range(8), 0, 1]
+    assert [layout.parse(generator.new_at(ns(T))).sequence for _ in range(10)] == [*range(4, 8), *range(6)]
 
 
 @pytest.mark.parametrize("layout", LAYOUTS, ids=repr)

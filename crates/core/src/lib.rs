@@ -12,6 +12,7 @@ pub mod advice;
 pub mod cell;
 pub mod codec;
 pub mod counting;
+pub mod dated;
 pub mod entropy;
 pub mod error;
 pub mod fence;

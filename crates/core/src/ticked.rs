@@ -6,11 +6,12 @@
 //! lock, and no two IDs of a generator are the same whatever the key.
 
 use crate::counting::{Counting, OnExhausted, OnRollback, Rules};
+use crate::dated::nth_from;
 use crate::error::Error;
 use crate::id::Id;
 use crate::keyed::Keyed;
 use crate::schemes::PoolLayout;
-use crate::step::{Run, Window};
+use crate::step::Window;
 use crate::units::{Tick, Timescale, UnixMs, UnixNs};
 
 /// A format whose IDs hold a tick and bits that count.
@@ -25,9 +26,11 @@ pub trait Ticked: Id {
     const HAS_NODE: bool;
     /// The bits that count within a tick: `2^SEQUENCE_BITS` IDs at most.
     const SEQUENCE_BITS: u32;
+    /// How many numbers `mint` tells apart in a time, at most 2^32. IDs of now have the first of them.
+    const NUMBERS: u64;
 
     /// The `n`-th ID of a time, in the format's own count. `random` are the tick's random bits. IDs of one time that differ in
-    /// `node` or in `n` differ, whatever `random` is.
+    /// `node`, or in `n` below [`Ticked::NUMBERS`], differ, whatever `random` is.
     fn mint(units: u64, random: u128, node: Option<u64>, n: u32) -> Self;
 
     /// The smallest or the largest ID of a time, in the format's own count.
@@ -54,6 +57,18 @@ pub trait Ticked: Id {
     fn pool_layout() -> PoolLayout {
         let ends = Self::SCALE.start(Self::WHOLE.until);
         PoolLayout { text: Self::POOL.into(), nodes: 1 << Self::NODE_BITS, ends }
+    }
+
+    /// Whose random bits the IDs of a time have: those of its tick, or of a number that no tick has, where it is before them.
+    #[must_use]
+    fn source(units: u64) -> Tick {
+        Tick(units.wrapping_sub(Self::AHEAD))
+    }
+
+    /// The number of the `n`-th ID that is asked for of a time.
+    #[must_use]
+    fn nth(n: u32) -> u32 {
+        n + const { nth_from(Self::NUMBERS, 1 << Self::SEQUENCE_BITS) }
     }
 
     /// A tick in the format's own count.
@@ -127,11 +142,11 @@ impl Drawn {
         Self { bits: keyed.bits(0), tick: 0, keyed }
     }
 
-    /// The bits of a run's tick.
+    /// The bits of a tick.
     #[inline(always)]
-    pub fn of(&mut self, run: Run) -> u128 {
-        if run.tick != self.tick {
-            (self.tick, self.bits) = (run.tick, self.keyed.bits(run.tick));
+    pub fn of(&mut self, tick: Tick) -> u128 {
+        if tick.0 != self.tick {
+            (self.tick, self.bits) = (tick.0, self.keyed.bits(tick.0));
         }
         self.bits
     }
@@ -159,6 +174,7 @@ macro_rules! twelve_bytes {
             const NODE_BITS: u32 = 40;
             const HAS_NODE: bool = true;
             const SEQUENCE_BITS: u32 = COUNTER.bits;
+            const NUMBERS: u64 = 1 << COUNTER.bits;
 
             #[inline(always)]
             fn mint(units: u64, random: u128, node: Option<u64>, n: u32) -> Self {

@@ -1,10 +1,10 @@
 //! What formats promise whose IDs hold a tick and bits that count, whatever the tick, its random bits and the node are.
 #![cfg(not(loom))]
 
+use mintage_core::dated::Dated;
 use mintage_core::error::Error;
 use mintage_core::keyed::Keyed;
 use mintage_core::schemes::{ksuid, ksuid_ms, objectid, sandflake, ulid, uuid, xid};
-use mintage_core::step::Run;
 use mintage_core::ticked::{Drawn, Ticked, low};
 use mintage_core::units::{Tick, UnixMs, UnixNs};
 use proptest::prelude::*;
@@ -28,7 +28,8 @@ fn ids_of_a_tick_differ<T: Ticked>(minted: Minted) -> Result<(), TestCaseError> 
     let tick = Tick(1 + minted.tick % (T::WHOLE.until.0 - 2));
     let units = T::units(tick);
     let node = minted.node % (1 << T::NODE_BITS);
-    let (n, other) = (minted.counts.0 % (1 << T::SEQUENCE_BITS), minted.counts.1 % (1 << T::SEQUENCE_BITS));
+    let (n, other) =
+        ((u64::from(minted.counts.0) % T::NUMBERS) as u32, (u64::from(minted.counts.1) % T::NUMBERS) as u32);
     let id = T::mint(units, minted.random, Some(node), n);
     prop_assert_eq!(id == T::mint(units, minted.random, Some(node), other), n == other);
     prop_assert_ne!(id, T::mint(units, !minted.random, Some(node ^ 1), other), "another node's");
@@ -84,7 +85,36 @@ fn a_time_that_a_format_cannot_hold_is_refused_with_the_first_and_the_last_that_
 fn the_random_bits_of_a_tick_are_its_own_whatever_was_asked_before() {
     let (mut drawn, keyed) = (Drawn::new([7; 16]), Keyed::new([7; 16]));
     for tick in [0, 5, 5, 6, 5, 0] {
-        assert_eq!(drawn.of(Run { tick, first: 3, count: 2 }), keyed.bits(tick));
+        assert_eq!(drawn.of(Tick(tick)), keyed.bits(tick));
+    }
+}
+
+fn numbers_of_a_tick_are_of_now_by_place_or_of_given_times<T: Ticked>(shared: bool) {
+    let (numbers, capacity) = (T::NUMBERS, 1_u64 << T::SEQUENCE_BITS);
+    let (places, given) = (u64::from(T::nth(0)), u64::from(Dated::default().next(numbers)));
+    assert!(capacity <= numbers && given == numbers / 2, "{}", T::WHAT);
+    assert_eq!(places, if shared { 0 } else { numbers / 4 }, "{}", T::WHAT);
+    assert!(shared || (capacity <= places && places + capacity <= given), "{}", T::WHAT);
+}
+
+#[test]
+fn numbers_of_now_by_place_and_of_given_times_are_apart() {
+    numbers_of_a_tick_are_of_now_by_place_or_of_given_times::<ulid::Id>(false);
+    numbers_of_a_tick_are_of_now_by_place_or_of_given_times::<uuid::Id>(false);
+    numbers_of_a_tick_are_of_now_by_place_or_of_given_times::<ksuid::Id>(false);
+    numbers_of_a_tick_are_of_now_by_place_or_of_given_times::<ksuid_ms::Id>(false);
+    numbers_of_a_tick_are_of_now_by_place_or_of_given_times::<xid::Id>(true);
+    numbers_of_a_tick_are_of_now_by_place_or_of_given_times::<objectid::Id>(true);
+    numbers_of_a_tick_are_of_now_by_place_or_of_given_times::<sandflake::Id>(false);
+}
+
+#[test]
+fn numbers_of_given_times_come_round_after_all_of_them() {
+    for numbers in [1, 2, 6, 8, 65_535] {
+        let dated = Dated::default();
+        let lap: Vec<_> = (0..numbers).map(|_| u64::from(dated.next(numbers))).collect();
+        assert_eq!(lap, (0..numbers).map(|n| (numbers / 2 + n) % numbers).collect::<Vec<_>>());
+        assert_eq!(u64::from(dated.next(numbers)), lap[0]);
     }
 }
 

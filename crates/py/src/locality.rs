@@ -6,6 +6,7 @@ use crate::id::id;
 use crate::leases::{Subject, Terms};
 use crate::values::Defaulted;
 use crate::{errors, hot, values};
+use mintage_core::dated::Dated;
 use mintage_core::schemes::locality::{self as scheme, Mint, Mode, Origin};
 use mintage_core::step::{Refusal, Run};
 use mintage_core::units::UnixMs;
@@ -238,7 +239,7 @@ generator! {
         /// pid and MAC fragment together.
         origin: AtomicU64,
         /// How many IDs of given times it minted.
-        dated: AtomicU32,
+        dated: Dated,
         given_pid: Option<u16>,
         given_mac: Option<u32>,
         given_counter: Option<u32>,
@@ -271,7 +272,7 @@ generator! {
             sequential: AtomicBool::new(mode == Mode::Sequential),
             start: AtomicU32::new(0),
             origin: AtomicU64::new(0),
-            dated: AtomicU32::new(0),
+            dated: Dated::default(),
             given_pid: pid.map(|pid| pid as u16),
             given_mac: mac,
             given_counter: counter.map(|counter| counter as u32),
@@ -289,7 +290,8 @@ generator! {
     /// Mints an ID of a given time, for old rows: an aware datetime, or nanoseconds since the Unix epoch, until 2248.
     ///
     /// Its counter is one step further than that of the last such ID, whatever that one's time, and comes round after 2^32 of
-    /// them. It knows nothing of what :meth:`new` mints. There is no smallest and no largest ID of a time: the counter comes
+    /// them: so any 2^32 IDs in a row differ. It begins half way round, so until half of them are used, they differ from the first
+    /// half of a millisecond's that :meth:`new` mints and :meth:`nth_at` makes. There is no smallest and no largest ID of a time: the counter comes
     /// first, so IDs do not sort by time.
     ///
     /// :raises ArgumentError: ``time`` is neither.
@@ -302,12 +304,12 @@ generator! {
         let (this, time) = (slf.get(), values::time(time)?);
         let tick = scheme::tick(time.floor_ms()).map_err(errors::value)?;
         generator::seat_at(slf, time, tick)?;
-        let first = this.dated.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
+        let first = this.dated.next(this.capacity());
         Ok(LocalityId(this.id(Run { tick: tick.0, first, count: 1 }, 0)))
     }
 
     /// The ``n``-th ID of a given millisecond, counted from 0. For old rows: of one generator, IDs that differ in millisecond or
-    /// in ``n`` differ.
+    /// in ``n`` differ. They can be those that :meth:`new` mints: ask only for times in which it mints none.
     ///
     /// :raises ArgumentError: an argument of the wrong type.
     /// :raises FieldError: ``field.range``: ``n`` is outside 0..2^32 - 1; ``time.naive``, ``time.range``.

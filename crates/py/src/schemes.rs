@@ -53,6 +53,8 @@ mod ulid {
         /// :param node: 0 to 2^24 - 1, in place of the upper 24 of the 80 random bits; without one, and without a lease, all 80 are
         ///     random.
         node
+        new_at: "Its number in its tick is 1 more than that of the last such ID, whatever that one's time, and comes round after 2^32 of them: so any\n2^32 IDs in a row differ. Until half of these are used, they also differ from those of :meth:`new` and :meth:`nth_at`."
+        nth_at: "They differ from those of :meth:`new` and :meth:`new_at`."
     }
 }
 
@@ -68,6 +70,8 @@ mod ksuid {
         /// :param node: 0 to 2^32 - 1, in place of the upper 32 of the 128 random bits; without one, and without a lease, all 128 are
         ///     random.
         node
+        new_at: "Its number in its tick is 1 more than that of the last such ID, whatever that one's time, and comes round after 2^32 of them: so any\n2^32 IDs in a row differ. Until half of these are used, they also differ from those of :meth:`new` and :meth:`nth_at`."
+        nth_at: "They differ from those of :meth:`new` and :meth:`new_at`."
     }
 }
 
@@ -84,6 +88,8 @@ mod ksuid_ms {
         /// :param node: 0 to 2^32 - 1, in place of the upper 32 of the 120 random bits; without one, and without a lease, all 120 are
         ///     random.
         node
+        new_at: "Its number in its tick is 1 more than that of the last such ID, whatever that one's time, and comes round after 2^32 of them: so any\n2^32 IDs in a row differ. Until half of these are used, they also differ from those of :meth:`new` and :meth:`nth_at`."
+        nth_at: "They differ from those of :meth:`new` and :meth:`new_at`."
     }
 }
 
@@ -97,6 +103,8 @@ mod xid {
         /// :param node: 0 to 2^40 - 1, machine above pid; without one, and without a lease, it is drawn at random, anew in every
         ///     forked child.
         node
+        new_at: "Its number in its tick is 1 more than that of the last such ID, whatever that one's time, and comes round after 2^24 of them: so any\n2^24 IDs in a row differ. Until half of these are used, they also differ from those of :meth:`new` and :meth:`nth_at`."
+        nth_at: "They are the very IDs that :meth:`new` mints of the tick: ask only for ticks in which it mints none."
     }
 }
 
@@ -109,6 +117,8 @@ mod objectid {
         ///
         /// :param process: 0 to 2^40 - 1; without one, and without a lease, it is drawn at random, anew in every forked child.
         process
+        new_at: "Its number in its tick is 1 more than that of the last such ID, whatever that one's time, and comes round after 2^24 of them: so any\n2^24 IDs in a row differ. Until half of these are used, they also differ from those of :meth:`new` and :meth:`nth_at`."
+        nth_at: "They are the very IDs that :meth:`new` mints of the tick: ask only for ticks in which it mints none."
         {
             /// The ID of a ``bson.ObjectId``.
             ///
@@ -144,6 +154,8 @@ mod sandflake {
         ///
         /// :param worker: 0 to 2^32 - 1; without one, and without a lease, it is drawn at random, anew in every forked child.
         worker
+        new_at: "Its number in its tick is 1 more than that of the last such ID, whatever that one's time, and comes round after 2^24 of them: so any\n2^24 IDs in a row differ. Until half of these are used, they also differ from those of :meth:`new` and :meth:`nth_at`."
+        nth_at: "They differ from those of :meth:`new` and :meth:`new_at`."
     }
 }
 

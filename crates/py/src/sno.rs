@@ -443,8 +443,8 @@ generator! {
 
     /// Mints the ID of a given time, for porting old rows: an aware datetime, or nanoseconds since the Unix epoch.
     ///
-    /// It has a sequence counter of its own that rolls over silently within the bounds, and is always of timeline 0: more
-    /// than ``capacity`` IDs of one 4 ms unit repeat, and so may IDs that :meth:`new` mints in the same unit.
+    /// It has a sequence counter of its own, whatever the times are, that rolls over silently within the bounds, and is always of
+    /// timeline 0: any :attr:`capacity` IDs in a row differ. They may be those that :meth:`new` mints in the same unit.
     ///
     /// :raises ArgumentError: an argument of the wrong type.
     /// :raises FieldError: ``time.naive``, ``time.range`` outside 2010-01-01 to 2079-09-07, ``field.range``.
@@ -462,7 +462,8 @@ generator! {
     }
 
     /// The ``n``-th ID of a given time's tick, counted from 0 and on into the ticks after it, which have :attr:`capacity` of
-    /// them each. For old rows: of one partition, IDs that differ in tick or in ``n`` differ.
+    /// them each. For old rows: of one partition, IDs that differ in tick or in ``n`` differ. They are always of timeline 1, so
+    /// they differ from those of :meth:`new_at`, and from those of :meth:`new` unless its clock went back.
     ///
     /// :raises ArgumentError: an argument of the wrong type.
     /// :raises FieldError: ``field.range``: ``n`` is outside 0..2^32 - 1; ``time.naive``, ``time.range``.
@@ -480,7 +481,7 @@ generator! {
         let unit = scheme::unit(time.floor_ms()).map_err(errors::value)?;
         generator::seat_at(slf, time, unit)?;
         let (partition, first) = (this.partition.load(Ordering::Relaxed), this.sequence_min());
-        Ok(SnoId(scheme::Id::new(unit.0 << 1, meta, partition, first + place as u16)))
+        Ok(SnoId(scheme::Id::new(unit.0 << 1 | 1, meta, partition, first + place as u16)))
     }
 
     /// Mints ``n`` IDs, 0 to 2^31 - 1, into one :class:`Array`.

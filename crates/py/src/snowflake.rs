@@ -7,6 +7,7 @@ use crate::values::Defaulted;
 use crate::{arrow, errors, hot, id, values};
 use mintage_core::advice;
 use mintage_core::counting::{Counting, OnExhausted, OnRollback, Rules};
+use mintage_core::dated::Dated;
 use mintage_core::error::Error;
 use mintage_core::schemes::snowflake::{self as scheme, Stamp};
 use mintage_core::step::{Refusal, Run};
@@ -15,7 +16,7 @@ use pyo3::pyclass::CompareOp;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDateTime, PyDict, PyList, PyMemoryView, PySlice, PyType};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// How the 64 bits of an ID are laid out.
 ///
@@ -357,7 +358,7 @@ generator! {
         node: AtomicU64,
         placed: AtomicU64,
         /// How many IDs of given times it minted.
-        dated: AtomicU32,
+        dated: Dated,
     }
 
     #[new]
@@ -397,7 +398,7 @@ generator! {
             layout,
             node: AtomicU64::new(given.unwrap_or(0)),
             placed: AtomicU64::new(0),
-            dated: AtomicU32::new(0),
+            dated: Dated::default(),
         };
         generator::draw(&made, py)?;
         Ok(made)
@@ -415,7 +416,8 @@ generator! {
     /// Mints an ID of a given time, for old rows: an aware datetime, or nanoseconds since the Unix epoch.
     ///
     /// Its sequence number is 1 more than that of the last such ID, whatever that one's time, and 0 again after the layout's
-    /// largest: so more IDs of one tick than it has sequence numbers repeat. It knows nothing of what :meth:`new` mints.
+    /// largest: so any :attr:`capacity` IDs in a row differ. The first one has the middle number: until half of them are used,
+    /// they differ from the first half of a tick's that :meth:`new` mints and :meth:`nth_at` makes.
     ///
     /// :raises ArgumentError: ``time`` is neither.
     /// :raises FieldError: ``time.naive``, ``time.range``.
@@ -427,12 +429,13 @@ generator! {
         let (this, time) = (slf.get(), values::time(time)?);
         let layout = &this.layout.0;
         generator::seat_at(slf, time, layout.tick(time.floor_ms()).map_err(errors::value)?)?;
-        let sequence = this.dated.fetch_add(1, Ordering::Relaxed) & (layout.ids_per_tick() - 1);
+        let sequence = this.dated.next(layout.ids_per_tick().into());
         layout.compose(time.floor_ms(), this.node.load(Ordering::Relaxed), sequence.into()).map_err(errors::value)
     }
 
     /// The ``n``-th ID of a given time's tick, counted from 0 and on into the ticks after it, which have :attr:`capacity` of
-    /// them each. For old rows: of one node number, IDs that differ in tick or in ``n`` differ.
+    /// them each. For old rows: of one node number, IDs that differ in tick or in ``n`` differ. They are the very IDs that
+    /// :meth:`new` mints of the tick: ask only for ticks in which it mints none.
     ///
     /// :raises ArgumentError: an argument of the wrong type.
     /// :raises FieldError: ``field.range``: ``n`` is outside 0..2^32 - 1; ``time.naive``, ``time.range``.

@@ -5,6 +5,7 @@ use crate::generator::{self, Seat, Seated};
 use crate::leases::{Subject, Terms};
 use crate::{errors, hot, id, values};
 use mintage_core::counting::Counting;
+use mintage_core::dated::Dated;
 use mintage_core::id::Id as _;
 use mintage_core::step::{Refusal, Run};
 use mintage_core::ticked::{Drawn, Ticked};
@@ -25,6 +26,7 @@ pub struct Ticking<T: Ticked> {
     node: AtomicU64,
     /// Anew for each seat: so no two processes count on from the same bits.
     drawn: hot::Held<Drawn>,
+    dated: Dated,
     of: PhantomData<fn() -> T>,
 }
 
@@ -41,7 +43,7 @@ impl<T: Ticked> Ticking<T> {
         let subject = Subject { scheme: T::POOL, layout, size, node: given, choices: 1, own_mac: None };
         let seat = Seat::on_request(py, T::counting(), Terms::read(py, keywords)?, &subject, given)?;
         let drawn = hot::Held::new(Drawn::new([0; 16]));
-        Ok(Self { seat, node: AtomicU64::new(given.unwrap_or(NONE)), drawn, of: PhantomData })
+        Ok(Self { seat, node: AtomicU64::new(given.unwrap_or(NONE)), drawn, dated: Dated::default(), of: PhantomData })
     }
 
     /// The node number, where it has one.
@@ -105,7 +107,7 @@ where
     #[inline(always)]
     fn first(&self, py: Python<'_>, run: Run, _: u8) -> Self::Minted {
         let ticking = self.ticking();
-        let random = ticking.drawn.with(py, |drawn| drawn.of(run));
+        let random = ticking.drawn.with(py, |drawn| drawn.of(Tick(run.tick)));
         Self::Minted::mint(Self::Minted::units(Tick(run.tick)), random, ticking.node(), run.first)
     }
 
@@ -116,7 +118,7 @@ where
 
     fn write(&self, py: Python<'_>, run: Run, _: u8, ids: &mut [u8]) {
         let ticking = self.ticking();
-        let random = ticking.drawn.with(py, |drawn| drawn.of(run));
+        let random = ticking.drawn.with(py, |drawn| drawn.of(Tick(run.tick)));
         let (units, node) = (Self::Minted::units(Tick(run.tick)), ticking.node());
         for (n, id) in (run.first..).zip(ids.chunks_exact_mut(Self::SIZE)) {
             id.copy_from_slice(Self::Minted::mint(units, random, node, n).to_array().as_ref());
@@ -124,7 +126,14 @@ where
     }
 }
 
-/// The ID of a given time, random in all that its format leaves to chance.
+impl<T: Ticked> Ticking<T> {
+    /// The `n`-th ID of a given time.
+    fn at(&self, py: Python<'_>, units: u64, n: u32) -> T {
+        T::mint(units, self.drawn.with(py, |drawn| drawn.of(T::source(units))), self.node(), n)
+    }
+}
+
+/// The next ID of a given time.
 pub fn new_at<G: Class>(slf: &Bound<'_, G>, time: &Bound<'_, PyAny>) -> PyResult<G::Id>
 where
     <G::Id as id::Class>::Id: Ticked,
@@ -133,10 +142,8 @@ where
     let (this, py, time) = (slf.get(), slf.py(), values::time(time)?);
     let units = Id::<G>::units_at(time).map_err(errors::value)?;
     generator::seat_at(slf, time, Id::<G>::tick(units))?;
-    let clock = &this.seat().clock;
-    let random = u128::from_ne_bytes(clock.bytes(py)?);
-    let n = u32::from_ne_bytes(clock.bytes(py)?) & ((1 << Id::<G>::SEQUENCE_BITS) - 1);
-    Ok(<G::Id as id::Class>::of(Id::<G>::mint(units, random, this.ticking().node(), n)))
+    let ticking = this.ticking();
+    Ok(<G::Id as id::Class>::of(ticking.at(py, units, ticking.dated.next(Id::<G>::NUMBERS))))
 }
 
 /// The `n`-th ID from a time's tick on, whose random bits are the tick's.
@@ -149,8 +156,7 @@ where
     let (time, first) = generator::nth(time, n, 1 << Id::<G>::SEQUENCE_BITS, Id::<G>::SCALE.unit_ms)?;
     let units = Id::<G>::units_at(time).map_err(errors::value)?;
     generator::seat_at(slf, time, Id::<G>::tick(units))?;
-    let random = this.ticking().drawn.with(py, |drawn| drawn.of(Run { tick: units, first, count: 1 }));
-    Ok(<G::Id as id::Class>::of(Id::<G>::mint(units, random, this.ticking().node(), first)))
+    Ok(<G::Id as id::Class>::of(this.ticking().at(py, units, Id::<G>::nth(first))))
 }
 
 /// The smallest or the largest ID of a time's tick.
@@ -164,13 +170,16 @@ where
 
 /// Makes the classes and functions of such a format's module.
 ///
-/// `ticked! { /// of the ID; Name(core::Id) in module, word, bytes, characters: "what parse reads"; /// of the generator; "node" }`
+/// `ticked! { /// of the ID; Name(core::Id) in module, word, bytes, characters: "what parse reads"; /// of the generator; node; new_at:
+/// how many numbers of a tick it has; nth_at: whose its numbers are }`
 macro_rules! ticked {
     (
         $(#[$doc:meta])*
         $class:ident($core:ty) in $module:literal, $word:literal, $size:literal bytes, $text:literal characters: $reads:literal
         $(#[$about:meta])*
         $term:ident
+        new_at: $numbers:literal
+        nth_at: $nth:literal
         $({ $($own:tt)* })?
     ) => {
         use pyo3::basic::CompareOp;
@@ -248,8 +257,9 @@ macro_rules! ticked {
                 hot::minted(slf, 0)
             }
 
-            /// Mints an ID of a given time, for old rows: an aware datetime, or nanoseconds since the Unix epoch. All that the
-            /// format leaves to chance is random.
+            /// Mints an ID of a given time, for old rows: an aware datetime, or nanoseconds since the Unix epoch.
+            ///
+            #[doc = $numbers]
             ///
             /// :raises ArgumentError: ``time`` is neither.
             /// :raises FieldError: ``time.naive``, ``time.range``.
@@ -263,6 +273,8 @@ macro_rules! ticked {
 
             /// The ``n``-th ID of a given time's tick, counted from 0 and on into the ticks after it, which have :attr:`capacity` of
             /// them each. For old rows: of one generator, IDs that differ in tick or in ``n`` differ.
+            ///
+            #[doc = $nth]
             ///
             /// :raises ArgumentError: an argument of the wrong type.
             /// :raises FieldError: ``field.range``: ``n`` is outside 0..2^32 - 1; ``time.naive``, ``time.range``.

@@ -8,6 +8,7 @@ use crate::leases::{Subject, Terms};
 use crate::values::Defaulted;
 use crate::{entropy, errors, fields, hot, ticked, values};
 use mintage_core::counting::Counting;
+use mintage_core::dated::Dated;
 use mintage_core::id::Id as _;
 use mintage_core::schemes::uuid::{self as scheme, Version};
 use mintage_core::step::{Refusal, Run};
@@ -124,6 +125,7 @@ generator! {
         /// Anew for each seat: so no two processes count on from the same bits.
         drawn: hot::Held<Drawn>,
         clock_seq: AtomicU64,
+        dated: Dated,
     }
 
     #[new]
@@ -157,6 +159,7 @@ generator! {
             mac,
             drawn: hot::Held::new(Drawn::new([0; 16])),
             clock_seq: AtomicU64::new(0),
+            dated: Dated::default(),
         };
         generator::draw(&made, py)?;
         Ok(made)
@@ -171,8 +174,12 @@ generator! {
         hot::minted(slf, 0)
     }
 
-    /// Mints an ID of a given time, for old rows: an aware datetime, or nanoseconds since the Unix epoch. All that the
-    /// version leaves to chance is random, in versions 1 and 6 also the time below the millisecond.
+    /// Mints an ID of a given time, for old rows: an aware datetime, or nanoseconds since the Unix epoch.
+    ///
+    /// Its number in its millisecond is 1 more than that of the last such ID, whatever that one's time, and comes round after
+    /// 2^24 of them, in versions 1 and 6 after 2^27: so as many IDs in a row differ. Until half of these are used, they also
+    /// differ from those of :meth:`new` and :meth:`nth_at`. In versions 1 and 6 the number counts the time below the millisecond
+    /// and the clock sequence, which so goes on from that of :meth:`new`.
     ///
     /// :raises ArgumentError: ``time`` is neither.
     /// :raises FieldError: ``time.naive``, ``time.range``; ``field.version``: version 4 has no time.
@@ -186,14 +193,12 @@ generator! {
         let time = values::time(time)?;
         let units = this.version.units_at(time).map_err(errors::value)?;
         generator::seat_at(slf, time, scheme::Id::tick(units))?;
-        let clock = &this.seat.clock;
-        let n = u32::from_ne_bytes(clock.bytes(py)?) & ((1 << this.seat.mint.rules().sequence_bits) - 1);
-        let random = u128::from_ne_bytes(clock.bytes(py)?);
-        Ok(UuidId(this.id(units, random, random as u64, n)))
+        Ok(UuidId(this.at(py, units, this.dated.next(this.version.numbers()))))
     }
 
     /// The ``n``-th ID of a given time's tick, counted from 0 and on into the ticks after it, which have :attr:`capacity` of
-    /// them each. For old rows: of one generator, IDs that differ in tick or in ``n`` differ.
+    /// them each. For old rows: of one generator, IDs that differ in tick or in ``n`` differ, and all of them from those of
+    /// :meth:`new` and :meth:`new_at`.
     ///
     /// :raises ArgumentError: an argument of the wrong type.
     /// :raises FieldError: ``field.range``: ``n`` is outside 0..2^32 - 1; ``time.naive``, ``time.range``;
@@ -207,8 +212,7 @@ generator! {
         let (time, first) = generator::nth(time, n, this.capacity().into(), scheme::Id::SCALE.unit_ms)?;
         let units = this.version.units_at(time).map_err(errors::value)?;
         generator::seat_at(slf, time, scheme::Id::tick(units))?;
-        let random = this.drawn.with(py, |drawn| drawn.of(Run { tick: units, first, count: 1 }));
-        Ok(UuidId(this.id(units, random, this.clock_seq.load(Ordering::Relaxed), first)))
+        Ok(UuidId(this.at(py, units, this.version.nth(first))))
     }
 
     /// How many IDs a millisecond has; a version 4 has none.
@@ -278,6 +282,17 @@ impl Generator {
     #[inline(always)]
     fn number(&self) -> Option<u64> {
         Some(self.node.load(Ordering::Relaxed)).filter(|&node| node != ticked::NONE)
+    }
+
+    /// The `n`-th ID of a given millisecond since 1970.
+    fn at(&self, py: Python<'_>, unix_ms: u64, n: u32) -> scheme::Id {
+        let clock_seq = self.clock_seq.load(Ordering::Relaxed);
+        if self.version == Version::V7 {
+            let random = self.drawn.with(py, |drawn| drawn.of(scheme::Id::source(unix_ms)));
+            return self.id(unix_ms, random, clock_seq, n);
+        }
+        let (above, below) = (n >> scheme::GREGORIAN_SEQUENCE_BITS, n & ((1 << scheme::GREGORIAN_SEQUENCE_BITS) - 1));
+        self.id(unix_ms, 0, clock_seq + u64::from(above), below)
     }
 
     /// The `n`-th ID of a millisecond since 1970.
@@ -361,7 +376,8 @@ impl Seated for Generator {
 
     #[inline(always)]
     fn first(&self, py: Python<'_>, run: Run, _: u8) -> scheme::Id {
-        let random = if self.version == Version::V7 { self.drawn.with(py, |drawn| drawn.of(run)) } else { 0 };
+        let random =
+            if self.version == Version::V7 { self.drawn.with(py, |drawn| drawn.of(Tick(run.tick))) } else { 0 };
         let unix_ms = scheme::Id::units(Tick(run.tick));
         self.id(unix_ms, random, self.clock_seq.load(Ordering::Relaxed), run.first)
     }
@@ -372,7 +388,8 @@ impl Seated for Generator {
     }
 
     fn write(&self, py: Python<'_>, run: Run, _: u8, ids: &mut [u8]) {
-        let random = if self.version == Version::V7 { self.drawn.with(py, |drawn| drawn.of(run)) } else { 0 };
+        let random =
+            if self.version == Version::V7 { self.drawn.with(py, |drawn| drawn.of(Tick(run.tick))) } else { 0 };
         let (unix_ms, clock_seq) = (scheme::Id::units(Tick(run.tick)), self.clock_seq.load(Ordering::Relaxed));
         for (n, id) in (run.first..).zip(ids.as_chunks_mut().0) {
             *id = self.id(unix_ms, random, clock_seq, n).0;

@@ -51,6 +51,7 @@ impl Ticked for Id {
     const NODE_BITS: u32 = 32;
     const HAS_NODE: bool = false;
     const SEQUENCE_BITS: u32 = 28;
+    const NUMBERS: u64 = 1 << 32;
 
     #[inline(always)]
     fn mint(units: u64, random: u128, node: Option<u64>, n: u32) -> Self {

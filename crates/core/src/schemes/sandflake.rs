@@ -53,6 +53,7 @@ impl Ticked for Id {
     const NODE_BITS: u32 = WORKER.bits;
     const HAS_NODE: bool = true;
     const SEQUENCE_BITS: u32 = 21;
+    const NUMBERS: u64 = 1 << SEQUENCE.bits;
 
     #[inline(always)]
     fn mint(units: u64, random: u128, node: Option<u64>, n: u32) -> Self {

@@ -73,6 +73,7 @@ use super::PoolLayout;
 use crate::codec::hex;
 use crate::codec::positional::{BASE16, Digits};
 use crate::counting::{Counting, OnExhausted, OnRollback, Rules};
+use crate::dated::nth_from;
 use crate::error::Error;
 use crate::format::{Clock, Format, Part, Role, SECOND, Says, Show, Text};
 use crate::id;
@@ -443,23 +444,29 @@ impl id::Id for Id {
     }
 }
 
-/// Version 7. Of the 22 bits that count, 21 are used: so the ticks that a generator has last until 2149.
+/// Of a version 7 with a node number.
+const COUNT_BITS: u32 = 22;
+/// The upper bits of its number, which are added to the uppermost of its random bits.
+const ABOVE_BITS: u32 = 2;
+
+/// Version 7. Of the 22 bits that count, `new` uses 21: so the ticks that a generator has last until 2149.
 impl Ticked for Id {
     const POOL: &'static str = Version::V7.pool();
     const TERM: &'static str = "node";
     const NODE_BITS: u32 = 24;
     const HAS_NODE: bool = false;
     const SEQUENCE_BITS: u32 = 21;
+    const NUMBERS: u64 = 1 << (COUNT_BITS + ABOVE_BITS);
 
     #[inline(always)]
     fn mint(units: u64, random: u128, node: Option<u64>, n: u32) -> Self {
-        const COUNT_BITS: u32 = 22;
         const BITS: u32 = RAND_A.bits + RAND_B.bits;
         let counting = match node {
             None => low(random, BITS - 1) + u128::from(n),
             Some(node) => {
                 let below = BITS - COUNT_BITS - Self::NODE_BITS;
-                u128::from(n) << (BITS - COUNT_BITS) | u128::from(node) << below | low(random, below)
+                let random = random.wrapping_add(u128::from(n >> COUNT_BITS) << (below - ABOVE_BITS));
+                low(n.into(), COUNT_BITS) << (BITS - COUNT_BITS) | u128::from(node) << below | low(random, below)
             }
         };
         let (a, b) = ((counting >> RAND_B.bits) as u64, low(counting, RAND_B.bits) as u64);
@@ -518,6 +525,26 @@ impl Version {
             Self::V1 | Self::V6 => V1.field("node").bits - 1,
             Self::V7 => <Id as Ticked>::NODE_BITS,
         }
+    }
+
+    /// How many numbers tell IDs of one millisecond apart: those of [`Ticked::mint`], or for v1 and v6 the clock sequence above
+    /// what counts below the millisecond.
+    #[must_use]
+    pub const fn numbers(self) -> u64 {
+        match self {
+            Self::V4 | Self::V7 => <Id as Ticked>::NUMBERS,
+            Self::V1 | Self::V6 => 1 << (CLOCK_SEQ.bits + GREGORIAN_SEQUENCE_BITS),
+        }
+    }
+
+    /// The number of the `n`-th ID that is asked for of a millisecond.
+    #[must_use]
+    pub const fn nth(self, n: u32) -> u32 {
+        let capacity = match self {
+            Self::V4 | Self::V7 => 1 << <Id as Ticked>::SEQUENCE_BITS,
+            Self::V1 | Self::V6 => 1 << GREGORIAN_SEQUENCE_BITS,
+        };
+        nth_from(self.numbers(), capacity) + n
     }
 
     /// The state of a generator that has minted nothing; of v4, which has none, it is not used.
