@@ -77,20 +77,27 @@ _v1, _v4, _v6 = Generator(version=1), Generator(version=4), Generator(version=6)
 def uuid1(node: int | None = None, clock_seq: int | None = None) -> UUID:
     """A UUID of version 1: the time since 1582, and a node.
 
-    The node is random, with the multicast bit, and so is the clock sequence. For this machine's address pass
-    ``node=getnode()``, 48 bits; of ``clock_seq`` the lower 14 bits count.
+    The node is random, with the multicast bit, and so is the clock sequence, each drawn once a process. For this
+    machine's address pass ``node=getnode()``, 48 bits; of ``clock_seq`` the lower 14 bits count.
+
+    Where either is given, the time is the clock's, in 100 ns, and later than that of the last such UUID: of this
+    process, and of all processes that were forked from it, or from its own parents, after mintage was imported. Two
+    other processes of one node and one clock sequence give the same UUID where both come to the same 100 ns.
 
     :raises FieldError: ``field.range``: the node has more bits.
     """
-    return _of_node(_v1.new(), node, clock_seq)
+    return _of_node(_v1, node, clock_seq)
 
 
 def uuid6(node: int | None = None, clock_seq: int | None = None) -> UUID:
     """A UUID of version 6: as :func:`uuid1`, in an order that sorts by time; of ``node`` the lower 48 bits count."""
-    return _of_node(_v6.new(), None if node is None else node & 0xFFFF_FFFF_FFFF, clock_seq)
+    return _of_node(_v6, None if node is None else node & 0xFFFF_FFFF_FFFF, clock_seq)
 
 
-def _of_node(minted: ID, node: int | None, clock_seq: int | None) -> UUID:
+def _of_node(generator: Generator, node: int | None, clock_seq: int | None) -> UUID:
+    if node is None and clock_seq is None:
+        return generator.new().as_uuid()
+    minted = generator._stamp()
     if node is not None:
         minted = minted.replace(node=node)
     if clock_seq is not None:

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from mintage import uuid
 from mintage.errors import GenerationError, LeaseError, ParseError
 from mintage.store.memory import MemoryStore
-from mintage.testing import ManualClock
+from mintage.testing import ManualClock, freeze
 from tests.conftest import vectors
 from tests.outcomes import code_of
 from tests.unit.test_fork import Child
@@ -501,6 +501,29 @@ def test_uuid1_and_uuid6_take_a_node_and_a_clock_sequence() -> None:
     with pytest.raises(ValueError, match="node"):
         uuid.uuid1(2**48)
     assert uuid.uuid6(2**48 + 5).node == 5
+
+
+@pytest.mark.parametrize("arguments", [(uuid.getnode(), 5), (uuid.getnode(),), (None, 5)], ids=repr)
+def test_forked_processes_of_one_node_give_no_uuid_twice(arguments: Any) -> None:
+    def mint() -> list[str]:
+        return [str(make(*arguments)) for make in (uuid.uuid1, uuid.uuid6) for _ in range(2000)]
+
+    children = [Child(mint) for _ in range(8)]
+    ids = mint() + [one for child in children for one in child.result()]
+    assert len(set(ids)) == 36_000
+
+
+def test_a_uuid1_of_a_given_node_has_the_clocks_own_100_ns() -> None:
+    with freeze(NOW_NS) as clock:
+        first, second = (uuid.ID.from_uuid(uuid.uuid1(1, 2)) for _ in range(2))
+        assert (first.timestamp_ns, second.timestamp_ns) == (NOW_NS // 100 * 100, NOW_NS // 100 * 100 + 100)
+        clock.advance(1_000)
+        for make in (uuid.uuid1, uuid.uuid6):
+            assert uuid.ID.from_uuid(make(3)).timestamp_ns == first.timestamp_ns + 1_000
+        clock.advance(-SECOND)
+        assert uuid.uuid1(1, 2).time == first.as_uuid().time + 11, "later than the last one"
+        clock.set(-1)
+        assert code_of(lambda: uuid.uuid1(1, 2)) == "clock.range"
 
 
 def test_names_of_another_type_are_refused() -> None:

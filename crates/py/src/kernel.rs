@@ -1,5 +1,5 @@
-//! What only the kernel knows: whether this process is still the one that it was, randomness that no copy of it shares, and
-//! the time, whatever a test has put in the place of Python's functions.
+//! What only the kernel knows: whether this process is still the one that it was, randomness that no copy of it shares, a word
+//! that all forked copies do share, and the time, whatever a test has put in the place of Python's functions.
 
 #![allow(unsafe_code)]
 
@@ -56,6 +56,33 @@ pub fn watch_forks() -> io::Result<()> {
 #[cfg(not(unix))]
 pub fn watch_forks() -> io::Result<()> {
     Ok(())
+}
+
+/// Where the shared word stands if no page can be had: in each process apart.
+static ALONE: AtomicU64 = AtomicU64::new(0);
+
+/// Where it stands. Never changed after the module is imported.
+static SHARED: AtomicPtr<AtomicU64> = AtomicPtr::new((&raw const ALONE).cast_mut());
+
+/// A word, 0 at first, that is the same one in every process that was forked from this one since the module was imported.
+pub fn shared_word() -> &'static AtomicU64 {
+    // SAFETY: it points to a static or to the page of `share_word`, which is never unmapped.
+    unsafe { &*SHARED.load(Ordering::Relaxed) }
+}
+
+/// Has forks share it.
+pub fn share_word() {
+    #[cfg(unix)]
+    // SAFETY: the page is new and zero, its word aligned and only ever used as an atomic; it is handed out whole and stays for
+    // ever.
+    unsafe {
+        let size = libc::sysconf(libc::_SC_PAGESIZE) as usize;
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        let page = libc::mmap(std::ptr::null_mut(), size, access, libc::MAP_SHARED | libc::MAP_ANONYMOUS, -1, 0);
+        if page != libc::MAP_FAILED {
+            SHARED.store(page.cast(), Ordering::Release);
+        }
+    }
 }
 
 /// One of the kernel's clocks, in nanoseconds; 0 where it has none of this number.

@@ -154,6 +154,7 @@ mod _core {
         module.add_class::<clock::ManualClock>()?;
         module.add("build_profile", if cfg!(debug_assertions) { "debug" } else { "release" })?;
         kernel::watch_forks()?;
+        kernel::share_word();
         schemes::add_modules(module)
     }
 }

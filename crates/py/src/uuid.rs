@@ -6,9 +6,10 @@ use crate::generator::{self, Seat, Seated, generator};
 use crate::id::id;
 use crate::leases::{Subject, Terms};
 use crate::values::Defaulted;
-use crate::{entropy, errors, fields, hot, ticked, values};
+use crate::{entropy, errors, fields, hot, kernel, ticked, values};
 use mintage_core::counting::Counting;
 use mintage_core::dated::Dated;
+use mintage_core::error::Error;
 use mintage_core::id::Id as _;
 use mintage_core::schemes::uuid::{self as scheme, Version};
 use mintage_core::step::{Refusal, Run};
@@ -70,7 +71,7 @@ id! {
         ) -> PyResult<Self> {
             let number = match version.given() {
                 Some(version) => values::bounded(version, "version", 1, 8, |value| {
-                    mintage_core::error::Error::Range { field: "version".into(), value, min: 1, max: 8 }
+                    Error::Range { field: "version".into(), value, min: 1, max: 8 }
                 })?,
                 None => 7,
             };
@@ -126,6 +127,8 @@ generator! {
         drawn: hot::Held<Drawn>,
         clock_seq: AtomicU64,
         dated: Dated,
+        /// The time of the last ID that a test's clock stamped.
+        stamped: AtomicU64,
     }
 
     #[new]
@@ -160,6 +163,7 @@ generator! {
             drawn: hot::Held::new(Drawn::new([0; 16])),
             clock_seq: AtomicU64::new(0),
             dated: Dated::default(),
+            stamped: AtomicU64::new(0),
         };
         generator::draw(&made, py)?;
         Ok(made)
@@ -213,6 +217,27 @@ generator! {
         let units = this.version.units_at(time).map_err(errors::value)?;
         generator::seat_at(slf, time, scheme::Id::tick(units))?;
         Ok(UuidId(this.at(py, units, this.version.nth(first))))
+    }
+
+    /// Mints an ID of versions 1 and 6 whose time is the clock's, in 100 ns, and later than that of the last such one of this
+    /// process, of those forked from it and of those that it was forked from.
+    ///
+    /// :raises GenerationError: ``clock.range``, ``fork.shared_node``, ``generator.closed``, ``system.random``.
+    fn _stamp(slf: &Bound<'_, Self>) -> PyResult<UuidId> {
+        let (this, py) = (slf.get(), slf.py());
+        let now = loop {
+            generator::seat(slf)?;
+            let now = this.seat.clock.now(py)?;
+            if this.seat.gate.is_seated() {
+                break now;
+            }
+        };
+        let wrong = |error: Error| errors::generation(py, "clock.range", &error.to_string(), None);
+        let first = scheme::gregorian(now).map_err(wrong)?;
+        let stamped = if this.seat.clock.is_system() { kernel::shared_word() } else { &this.stamped };
+        let last = stamped.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| Some(first.max(last + 1)));
+        let ticks = first.max(last.unwrap_or_default() + 1);
+        Ok(UuidId(this.made_at(ticks, this.clock_seq.load(Ordering::Relaxed))))
     }
 
     /// How many IDs a millisecond has; a version 4 has none.
@@ -298,17 +323,19 @@ impl Generator {
     /// The `n`-th ID of a millisecond since 1970.
     #[inline(always)]
     fn id(&self, unix_ms: u64, random: u128, clock_seq: u64, n: u32) -> scheme::Id {
-        let number = self.number();
         match self.version {
-            Version::V7 => scheme::Id::mint(unix_ms, random, number, n),
+            Version::V7 => scheme::Id::mint(unix_ms, random, self.number(), n),
             Version::V4 => scheme::Id::stamped(random, 4),
-            Version::V1 | Version::V6 => {
-                let ticks = scheme::ticks_at(unix_ms) + u64::from(n);
-                let node = self.mac.unwrap_or_else(|| scheme::multicast(number.unwrap_or(0)));
-                let made = if self.version == Version::V1 { scheme::Id::v1 } else { scheme::Id::v6 };
-                made(ticks, clock_seq, node)
-            }
+            Version::V1 | Version::V6 => self.made_at(scheme::ticks_at(unix_ms) + u64::from(n), clock_seq),
         }
+    }
+
+    /// The ID of a time in ticks of 100 ns, of version 1 or 6.
+    #[inline(always)]
+    fn made_at(&self, ticks: u64, clock_seq: u64) -> scheme::Id {
+        let node = self.mac.unwrap_or_else(|| scheme::multicast(self.number().unwrap_or(0)));
+        let made = if self.version == Version::V1 { scheme::Id::v1 } else { scheme::Id::v6 };
+        made(ticks, clock_seq, node)
     }
 }
 
@@ -345,6 +372,8 @@ impl Seated for Generator {
             // Of v1 and v6 the key has no other use.
             self.clock_seq.store(u64::from(u16::from_ne_bytes([key[0], key[1]])), Ordering::Relaxed);
             self.drawn.with(py, |drawn| *drawn = Drawn::new(key));
+            // A test has travelled.
+            self.stamped.store(0, Ordering::Relaxed);
         }
     }
 

@@ -604,6 +604,16 @@ pub const fn ticks_at(unix_ms: u64) -> u64 {
     BEFORE + unix_ms * TICKS_PER_MS
 }
 
+/// The ticks of 100 ns since 1582 at an instant.
+///
+/// # Errors
+/// [`Error::Time`]: it is before 1970, or the versions cannot hold it.
+pub fn gregorian(time: UnixNs) -> Result<u64, Error> {
+    let unix_ms = Version::V1.units_at(time)?;
+    let below = time.0.rem_euclid(UnixNs::PER_MS) / i128::from(GREGORIAN.tick_ns);
+    Ok(ticks_at(unix_ms) + below as u64)
+}
+
 /// The node that stands for a number of 47 bits: its address has the multicast bit, as none of a machine's has.
 #[inline(always)]
 #[must_use]
