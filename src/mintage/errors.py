@@ -226,8 +226,8 @@ CATALOGUE: dict[str, Entry] = {
                 "Use a whole number of milliseconds, 0 or more.",
             ),
             "config.snapshot": (
-                "A snapshot is malformed.",
-                "Use what `Generator.snapshot()` gave.",
+                "A snapshot is malformed, or of a leased generator and restored without a store.",
+                "Use what `Generator.snapshot()` gave; pass `store=` where it was leased.",
             ),
             "config.buffer": (
                 "A buffer has items of another type, is read-only, not contiguous, or not a whole number of IDs.",

@@ -25,6 +25,7 @@ sno.Generator(clock=lambda: "now")  # type: ignore[arg-type]
 sno.Generator(on_overflow=lambda: None)  # type: ignore[arg-type, misc]
 sno.Generator(1).partition = 2  # type: ignore[misc]
 sno.Generator.restore("{}")  # type: ignore[arg-type]
+sno.Generator.restore(sno.Snapshot(1), never_used=True)  # type: ignore[call-arg]
 sno.Generator(1).batch(2).append(sno.new())  # type: ignore[attr-defined]
 sno.Snapshot()  # type: ignore[call-arg]
 

@@ -74,6 +74,7 @@ def sno_generators(overflows: list[sno.Overflow]) -> None:
         assert_type(list(islice(generator, 2)), list[sno.ID])
         assert_type(generator.snapshot(), sno.Snapshot)
         assert_type(sno.Generator.restore(generator.snapshot(), clock=lambda: 0), sno.Generator)
+        assert_type(sno.Generator.restore(generator.snapshot(), store="memory:", span_ms=5_000), sno.Generator)
         assert_type(generator.partition, int)
         assert_type(generator.sequence, int)
         assert_type(generator.sequence_min, int)
@@ -88,6 +89,9 @@ def sno_generators(overflows: list[sno.Overflow]) -> None:
     assert_type(overflows[0].ticks, int)
     assert_type(sno.Snapshot(1, sequence_min=1, wall_hi=3).to_json(), str)
     assert_type(sno.Snapshot.from_json("{}").wall_safe, int)
+    assert_type(sno.Snapshot(1, pool="sno", shards=4).pool, str | None)
+    assert_type(sno.Snapshot(1).leased, bool)
+    assert_type(sno.Snapshot(1).shards, int)
 
 
 def sno_arrays(ids: sno.Array) -> None:

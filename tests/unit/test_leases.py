@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import gc
 import os
+import pickle
 import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mintage import keeper, locality, sno, snowflake
+from mintage import keeper, locality, registry, sno, snowflake
 from mintage._core.formats import read_pool_layout
 from mintage.errors import ConfigError, GenerationError, LeaseError, StoreError
 from mintage.schemes import NAMES, SCHEMES
@@ -398,3 +399,106 @@ def test_the_token_of_a_lease_is_in_no_repr(store: MemoryStore, clock: ManualClo
     (record,) = store.list_leases()
     assert record.token
     assert record.token not in f"{record!r}{record.as_lease()!r}{generator!r}{store!r}"
+
+
+# --- snapshots ------------------------------------------------------------------------------------------------------
+
+
+def test_a_leased_snapshot_goes_on_with_a_lease_alone(store: MemoryStore, clock: ManualClock) -> None:
+    generator = sno.Generator(store=store, clock=clock, nodes=range(7, 9))
+    minted = [generator.new() for _ in range(100)]
+    snapshot = pickle.loads(pickle.dumps(generator.snapshot()))
+    assert (snapshot.leased, snapshot.pool, snapshot.shards, snapshot.partition) == (True, "sno", 1, 7)
+    with pytest.raises(ConfigError, match=r"pass store=.*registry\.db") as refused:
+        sno.Generator.restore(snapshot, clock=clock)
+    assert refused.value.code == "config.snapshot"
+    restored = sno.Generator.restore(snapshot, store=store, clock=clock)
+    assert code_of(restored.new) == "lease.none_free", "its generator lives"
+    minted += [generator.new() for _ in range(100)]
+    generator.close()
+    clock.advance(SECOND)
+    restored = sno.Generator.restore(snapshot, store=store, clock=clock)
+    minted += [restored.new() for _ in range(100)]
+    assert {one.partition for one in minted} == {restored.partition} == {7}
+    assert len(set(minted)) == 300
+    again = sno.Generator.restore(snapshot, store=store, clock=clock)
+    assert code_of(again.new) == "lease.none_free", "another goes on from the same snapshot"
+    restored.close()
+    clock.advance(SECOND)
+    third = sno.Generator.restore(snapshot, store=store, clock=clock)
+    assert len({*minted, third.new()}) == 301
+    assert third.snapshot().leased
+
+
+def test_a_default_generators_snapshot_is_leased_of_the_registry() -> None:
+    generator = sno.Generator()
+    minted, snapshot = [generator.new() for _ in range(1000)], generator.snapshot()
+    assert code_of(lambda: sno.Generator.restore(snapshot)) == "config.snapshot"
+    generator.close()
+    with sno.Generator.restore(snapshot, store=registry.url()) as restored:
+        minted += [restored.new() for _ in range(1000)]
+    assert len(set(minted)) == 2000
+    assert {one.partition for one in minted} == {snapshot.partition}
+
+
+def test_a_leased_snapshot_goes_on_with_the_environments_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MINTAGE_STORE", f"sqlite:///{tmp_path}/ids.db")
+    with sno.Generator(pool="orders") as generator:
+        minted, snapshot = generator.new(), generator.snapshot()
+    with sno.Generator.restore(snapshot) as restored:
+        assert restored.new() != minted
+        assert restored.snapshot().pool == "orders"
+    with sno.Generator.restore(sno.Snapshot(7)) as unleased:
+        assert not unleased.snapshot().leased, "a number of the user's own is no store's"
+
+
+def test_a_shards_snapshot_leases_that_very_shard(store: MemoryStore, clock: ManualClock) -> None:
+    first, generator = (sno.Generator(store=store, clock=clock, shards=4, nodes=range(4, 8)) for _ in range(2))
+    first.new()
+    minted, snapshot = generator.new(), generator.snapshot()
+    assert (snapshot.partition, snapshot.shards, snapshot.sequence_min, snapshot.sequence_max) == (1, 4, 16384, 32767)
+    generator.close()
+    clock.advance(SECOND)
+    restored = sno.Generator.restore(snapshot, store=store, clock=clock)
+    assert (restored.new().sequence, restored.capacity, minted.sequence) == (16384, 16384, 16384)
+    assert [lease.node for lease in store.list_leases() if lease.token] == [4, 5]
+    other = sno.Snapshot(1, 1, 400, pool="sno", shards=4)
+    assert code_of(lambda: sno.Generator.restore(other, store=store)) == "config.snapshot"
+
+
+def test_a_restored_lease_begins_after_both_timelines_of_its_snapshot(store: MemoryStore, clock: ManualClock) -> None:
+    """Under another store than its generator's, which knows nothing of what that minted."""
+    generator = sno.Generator(store=store, clock=clock)
+    minted = [generator.new()]
+    clock.advance(-3600 * SECOND)
+    minted.append(generator.new())
+    assert [one.tick for one in minted] == [0, 1]
+    snapshot = generator.snapshot()
+    elsewhere = MemoryStore(clock=lambda: clock.now_ns // MS)
+    restored = sno.Generator.restore(snapshot, store=elsewhere, clock=clock, max_wait_ms=10_000)
+    assert code_of(restored.new) == "clock.rollback"
+    clock.set(minted[0].timestamp_ns)
+    minted += [restored.new() for _ in range(100)]
+    assert len(set(minted)) == 102
+    assert minted[2].timestamp_ns == minted[0].timestamp_ns + 4 * MS
+
+
+def test_an_unleased_snapshot_leases_its_own_number_where_it_is_told_to(store: MemoryStore, clock: ManualClock) -> None:
+    with sno.Generator(9, sequence_max=99, clock=clock) as generator:
+        minted, snapshot = generator.new(), generator.snapshot()
+    assert (snapshot.leased, snapshot.pool) == (False, None)
+    with sno.Generator.restore(snapshot, clock=clock) as exact:
+        assert exact.new().sequence == minted.sequence + 1
+    with sno.Generator.restore(snapshot, store=store, clock=clock, span_ms=5_000) as restored:
+        one = restored.new()
+        assert (one.partition, restored.capacity, restored.snapshot().leased) == (9, 100, True)
+        assert one > minted
+        [lease] = store.list_leases()
+        assert (lease.node, lease.until_ms - NOW_MS) == (9, 5_000)
+
+
+@pytest.mark.parametrize("keyword", ["nodes", "never_used", "colour"])
+def test_a_snapshot_is_restored_with_its_own_number(store: MemoryStore, keyword: str) -> None:
+    options: Any = {keyword: None}
+    with pytest.raises(TypeError, match=keyword):
+        sno.Generator.restore(sno.Snapshot(1), store=store, **options)

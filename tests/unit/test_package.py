@@ -30,7 +30,8 @@ PROMISED = {
     " is_zero as_uuid replace",
     sno.Generator: "new new_at nth_at batch fill snapshot close restore partition sequence sequence_min sequence_max"
     " used capacity drifts __iter__ __next__ __enter__ __exit__",
-    sno.Snapshot: "partition sequence_min sequence_max sequence now wall_hi wall_safe drifts to_json from_json",
+    sno.Snapshot: "partition sequence_min sequence_max sequence now wall_hi wall_safe drifts leased pool shards"
+    " to_json from_json",
     sno.Overflow: "now count ticks",
     snowflake: "DEFAULT TWITTER DISCORD INSTAGRAM SONYFLAKE Generator Layout Parts new node_from_macs",
     snowflake.Layout: "compose parse min_at max_at expires ids_per_second nodes fields epoch_ms unit_ms",

@@ -723,13 +723,24 @@ snapshots = st.builds(
     wall_safe=units,
     drifts=st.integers(0, 2**32 - 1),
 )
+leased_snapshots = st.builds(
+    sno.Snapshot, st.integers(0, 65535), pool=st.text(), shards=st.sampled_from([2**n for n in range(14)])
+)
 
 
-@given(snapshots)
+@given(snapshots | leased_snapshots)
 def test_a_snapshot_survives_json_and_pickle(snapshot: sno.Snapshot) -> None:
     assert sno.Snapshot.from_json(snapshot.to_json()) == snapshot
     assert pickle.loads(pickle.dumps(snapshot)) == snapshot
     assert hash(pickle.loads(pickle.dumps(snapshot))) == hash(snapshot)
+
+
+def test_the_json_of_a_leased_snapshot_has_one_key_more() -> None:
+    plain, leased = sno.Snapshot(1), sno.Snapshot(1, pool="orders", shards=4)
+    assert plain != leased
+    assert json.loads(leased.to_json()) == {**json.loads(plain.to_json()), "leased": {"pool": "orders", "shards": 4}}
+    assert [(one.leased, one.pool, one.shards) for one in (plain, leased)] == [(False, None, 1), (True, "orders", 4)]
+    assert eval(repr(leased), {"Snapshot": sno.Snapshot}) == leased
 
 
 @pytest.mark.parametrize(
@@ -745,12 +756,22 @@ def test_a_snapshot_survives_json_and_pickle(snapshot: sno.Snapshot) -> None:
         sno.Snapshot(1).to_json().replace('"drifts":0', '"drifts":-1'),
         sno.Snapshot(1).to_json().replace('"now":0', '"now":-1'),
         sno.Snapshot(1).to_json().replace('"now":0', '"now":0.5'),
+        sno.Snapshot(1, pool="sno").to_json().replace('"shards":1', '"shards":3'),
+        sno.Snapshot(1, pool="sno").to_json().replace('"shards":1', '"shards":16384'),
+        sno.Snapshot(1, pool="sno").to_json().replace('"pool":"sno",', ""),
     ],
 )
 def test_json_that_is_no_snapshot_is_refused(text: str) -> None:
     with pytest.raises(errors.ConfigError) as caught:
         sno.Snapshot.from_json(text)
     assert caught.value.code == "config.snapshot"
+
+
+@pytest.mark.parametrize(("shards", "code"), [(2, "config.snapshot"), (3, "config.bounds"), (0, "config.bounds")])
+def test_a_snapshot_has_shards_of_a_pool_alone(shards: int, code: str) -> None:
+    with pytest.raises(errors.ConfigError) as caught:
+        sno.Snapshot(1, shards=shards)
+    assert caught.value.code == code
 
 
 def test_a_snapshot_beyond_the_layout_is_refused() -> None:

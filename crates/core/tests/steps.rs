@@ -2,6 +2,7 @@
 #![cfg(not(loom))]
 
 use mintage_core::counting::{Counting, OnExhausted, OnRollback, Rules};
+use mintage_core::error::Error;
 use mintage_core::id::Id as _;
 use mintage_core::mint::Mint as _;
 use mintage_core::schemes::locality::{self, Mode};
@@ -293,6 +294,47 @@ fn the_porting_counter_rolls_over_within_its_bounds() {
     assert!(ids.iter().all(|id| id.time() == time && !id.tick() && id.meta() == 9 && id.partition() == 3));
     let (first, last) = (sno::min_at(time.start_ns()).unwrap(), sno::max_at(time.start_ns()).unwrap());
     assert!(ids.iter().all(|&id| first <= id && id <= last) && first.time() == time && last.time() == time);
+}
+
+#[test]
+fn what_resumes_begins_after_its_snapshot_on_both_timelines_in_any_window() {
+    let bounds = sno::Bounds { min: 0, max: 65_535 };
+    let before = sno::Mint::new(bounds, sno::WINDOW);
+    for now in [100, 103, 101] {
+        slowly(before.take_slowly(1, || Ok(Tick(now)))).unwrap();
+    }
+    let snapshot = before.snapshot(7, Tick(101));
+    assert_eq!((snapshot.wall_safe, snapshot.wall_hi, before.used_until()), (103, 101, Tick(104)));
+    for (window, floor) in [((90, 200), 104), ((150, 200), 150), ((50, 100), 104)] {
+        let mint = sno::Mint::resume(&snapshot).unwrap();
+        mint.reset(Window { floor: Tick(window.0), until: Tick(window.1) });
+        let at = |now: u64| slowly(mint.take_slowly(1, || Ok(Tick(now))));
+        for now in [49, floor.min(window.1) - 1] {
+            assert_eq!(at(now), Err(Refusal::Rollback { until: Tick(floor) }));
+        }
+        if floor >= window.1 {
+            assert_eq!(at(floor), Err(Refusal::Outside { tick: Tick(floor) }));
+            continue;
+        }
+        assert_eq!(at(floor + 2).unwrap().tick, (floor + 2) << 1);
+        assert_eq!(at(floor).unwrap().tick, floor << 1 | 1, "the other timeline is free from there on");
+        assert_eq!(at(floor - 1), Err(Refusal::Rollback { until: Tick(floor + 3) }));
+    }
+}
+
+#[test]
+fn the_node_number_of_a_snapshot_is_its_pools() {
+    let of = |sequence_min, sequence_max, shards: Option<u32>| {
+        let leased = shards.map(|shards| sno::Leased { pool: "sno".into(), shards });
+        let (sequence, now, wall_hi, wall_safe, drifts) = (0, 0, 0, 0, 0);
+        sno::Snapshot { partition: 7, sequence_min, sequence_max, sequence, now, wall_hi, wall_safe, drifts, leased }
+            .node()
+    };
+    assert_eq!(of(5, 500, None), Ok(7));
+    assert_eq!(of(5, 500, Some(1)), Ok(7));
+    assert_eq!([of(0, 16_383, Some(4)), of(49_152, 65_535, Some(4))], [Ok(28), Ok(31)]);
+    assert!(matches!(of(0, 16_384, Some(4)), Err(Error::Snapshot(_))));
+    assert!(matches!(of(1, 16_383, Some(4)), Err(Error::Snapshot(_))));
 }
 
 #[test]

@@ -56,6 +56,7 @@ fn sno_steps_as_go_does_under_the_recorded_clocks() {
             wall_hi: int(&start["wallHi"]) as u64,
             wall_safe: int(&start["wallSafe"]) as u64,
             drifts: int(&start["drifts"]) as u32,
+            leased: None,
         })
         .unwrap();
         for step in list(&scenario["trace"]) {

@@ -124,6 +124,21 @@ pub fn leasing(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     py.import("mintage.forks")?.call_method1("load", ("mintage.leasing",))
 }
 
+/// Refuses to go on from a leased snapshot where neither ``store`` nor the environment names a store.
+///
+/// `ConfigError`: ``config.snapshot``.
+pub fn check_store(py: Python<'_>, store: Option<Bound<'_, PyAny>>) -> PyResult<()> {
+    if !leasing(py)?.call_method1("choose_store", (store,))?.is_none() {
+        return Ok(());
+    }
+    let registry: String = py.import("mintage.registry")?.call_method0("url")?.extract()?;
+    let message = format!(
+        "the snapshot's partition was leased, and without a lease another holder can have it: pass store= with the store \
+         that it was leased from ({registry:?} where none was named), or make a new generator"
+    );
+    Err(errors::config(py, "config.snapshot", &message))
+}
+
 impl Leases {
     /// The leases of a generator; `None` for one that was given a node number or a clock of its own, and no store.
     pub fn new(py: Python<'_>, terms: &Terms<'_>, subject: &Subject<'_>) -> PyResult<Option<Self>> {
@@ -163,6 +178,13 @@ impl Leases {
         }
         let made = leasing(py)?.call_method("tenancy", (), Some(self.arguments.bind(py)))?;
         Ok(self.tenancy.get_or_init(|| made.unbind()).bind(py))
+    }
+
+    /// The name of the pool that it leases from.
+    pub fn pool(&self, py: Python<'_>) -> PyResult<String> {
+        let arguments = self.arguments.bind(py);
+        let pool = arguments.get_item("pool")?.filter(|pool| !pool.is_none());
+        pool.or(arguments.get_item("scheme")?).map_or_else(|| Ok(String::new()), |pool| pool.extract())
     }
 
     /// A window that the clock is not at the end of. Waits for it, with the GIL released, at most so long.

@@ -1,9 +1,9 @@
 //! `mintage.sno`: IDs, generators, snapshots.
 
-use crate::clock::{Clock, Patience, Reason};
+use crate::clock::{Patience, Reason};
 use crate::generator::{self, Seat, Seated, generator};
 use crate::id::{self, id};
-use crate::leases::{Subject, Terms};
+use crate::leases::{self, Subject, Terms};
 use crate::values::Defaulted;
 use crate::{errors, hot, values};
 use mintage_core::codec::base32;
@@ -12,6 +12,7 @@ use mintage_core::schemes::sno::{self as scheme, Bounds, Mint, Porter};
 use mintage_core::step::{Refusal, Run};
 use mintage_core::units::{Tick, UnixMs, UnixNs};
 use pyo3::basic::CompareOp;
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDateTime, PyDict, PyType};
 use std::sync::atomic::{AtomicU16, Ordering};
@@ -402,31 +403,64 @@ generator! {
         Ok(made)
     }
 
-    /// A generator that goes on exactly after a snapshot, here or in another process.
+    /// Makes a generator that goes on after a snapshot, here or in another process.
     ///
-    /// Only one generator may go on from a snapshot: two would mint the same IDs.
+    /// With a store it leases the snapshot's very node number, and begins after the last unit of the snapshot, or later where the
+    /// lease does. A snapshot of a leased generator needs that: the store that its generator leased from, in ``store`` or in
+    /// ``MINTAGE_STORE``. While that generator or another has the number, the first ID raises LeaseError ``lease.none_free``.
     ///
+    /// A snapshot that is not leased needs no store. Then it goes on exactly where its generator stopped, and only one generator
+    /// may: two would mint the same IDs.
+    ///
+    /// :param store: a URL or a Store where the number is leased, as the next three.
+    /// :param pool: the name of the pool; by default the snapshot's, or else ``"sno"``.
+    /// :param span_ms: see :class:`Generator`, as for all others.
     /// :raises ArgumentError: an argument of the wrong type.
-    /// :raises ConfigError: ``config.snapshot`` or ``config.bounds``.
+    /// :raises ConfigError: ``config.snapshot``: it is leased, and no store is named; or its numbers fit no generator;
+    ///     ``config.bounds``, ``config.policy``, ``config.wait``, ``config.store``.
     #[staticmethod]
-    #[pyo3(signature = (snapshot, *, on_overflow = None, clock = None, max_wait_ms = Defaulted::OUT))]
-    #[pyo3(text_signature = "(snapshot, *, on_overflow=None, clock=None, max_wait_ms=1000)")]
+    #[pyo3(signature = (snapshot, *, on_overflow = None, **keywords))]
+    #[pyo3(text_signature = "(snapshot, *, on_overflow=None, store=None, pool=None, span_ms=None, on_lease_lost=None, \
+                             clock=None, max_wait_ms=1000)")]
     fn restore(
         snapshot: &Bound<'_, PyAny>,
         on_overflow: Option<Bound<'_, PyAny>>,
-        clock: Option<&Bound<'_, PyAny>>,
-        max_wait_ms: Defaulted<'_>,
+        keywords: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
+        let py = snapshot.py();
         let snapshot =
             snapshot.cast::<Snapshot>().map_err(|_| errors::argument("snapshot", "a sno.Snapshot", snapshot))?;
         let snapshot = &snapshot.get().0;
-        let mint = Mint::restore(snapshot).map_err(errors::value)?;
-        let max_wait_ms = max_wait_ms.given().map_or(Ok(1000), values::max_wait_ms)?;
-        let mut seat = Seat::free(mint, Clock::from_argument(clock)?, max_wait_ms);
-        seat.given = Some(snapshot.partition.into());
-        let made = Self::with(seat, Some(snapshot.partition), 1, on_overflow)?;
-        made.seat.open();
-        Ok(made)
+        let keywords = keywords.map_or_else(|| Ok(PyDict::new(py)), |keywords| keywords.copy())?;
+        for name in ["nodes", "never_used"] {
+            if keywords.contains(name)? {
+                let message = format!("Generator.restore() got an unexpected keyword argument '{name}'");
+                return Err(PyTypeError::new_err(message));
+            }
+        }
+        if let Some(leased) = &snapshot.leased
+            && keywords.get_item("pool")?.is_none_or(|pool| pool.is_none())
+        {
+            keywords.set_item("pool", &leased.pool)?;
+        }
+        let terms = Terms::read(py, Some(&keywords))?;
+        if !terms.is_given() {
+            let mut seat = Seat::free(Mint::restore(snapshot).map_err(errors::value)?, terms.clock, terms.max_wait_ms);
+            seat.given = Some(snapshot.partition.into());
+            let made = Self::with(seat, Some(snapshot.partition), 1, on_overflow)?;
+            made.seat.open();
+            return Ok(made);
+        }
+        let mint = Mint::resume(snapshot).map_err(errors::value)?;
+        if snapshot.leased.is_some() {
+            leases::check_store(py, keywords.get_item("store")?)?;
+        }
+        let shards = snapshot.leased.as_ref().map_or(1, |leased| leased.shards);
+        let pool = scheme::pool_layout(shards);
+        let node = Some(snapshot.node().map_err(errors::value)?);
+        let subject =
+            Subject { scheme: "sno", layout: &pool.text, size: pool.nodes, node, choices: 1, own_mac: None };
+        Self::with(Seat::new(py, mint, terms, &subject, None)?, Some(snapshot.partition), shards, on_overflow)
     }
 
     /// Mints an ID with a metabyte of 0 to 255.
@@ -509,7 +543,12 @@ generator! {
     /// :raises GenerationError: ``clock.range``, ``fork.shared_node``, ``generator.closed``.
     fn snapshot(slf: &Bound<'_, Self>) -> PyResult<Snapshot> {
         let (this, now) = (slf.get(), generator::seated_now(slf)?);
-        Ok(Snapshot(this.seat.mint.snapshot(this.partition.load(Ordering::Relaxed), now)))
+        let snapshot = this.seat.mint.snapshot(this.partition.load(Ordering::Relaxed), now);
+        let leased = match &this.seat.leases {
+            Some(leases) => Some(scheme::Leased { pool: leases.pool(slf.py())?, shards: this.shards }),
+            None => None,
+        };
+        Ok(Snapshot(scheme::Snapshot { leased, ..snapshot }))
     }
 
     /// Where it mints, 0 to 65535.
@@ -568,14 +607,17 @@ generator! {
 
 /// A generator's state, in the Go library's JSON.
 ///
-/// Snapshot(partition, sequence_min=0, sequence_max=65535, sequence=0, now=0, wall_hi=0, wall_safe=0, drifts=0)
+/// Snapshot(partition, sequence_min=0, sequence_max=65535, sequence=0, now=0, wall_hi=0, wall_safe=0, drifts=0, pool=None, shards=1)
 ///
 /// ``partition`` and the bounds are 0 to 65535, ``sequence`` 0 to 2^32 - 1 as in Go; ``now``, ``wall_hi`` (the highest unit seen) and
 /// ``wall_safe`` are units of 4 ms since 2010, 0 to 2^39 - 1; ``drifts``, 0 to 2^32 - 1, counts how often the clock went
-/// back. ``sequence`` is the number handed out last in ``wall_hi``.
+/// back. ``sequence`` is the number handed out last in ``wall_hi``. ``pool`` is the name of the pool that the partition was leased
+/// from, and ``shards`` into how many parts that divides a partition: these two the Go library does not know.
 ///
-/// :raises ArgumentError: a value is not an int.
+/// :raises ArgumentError: a value is not an int, or ``pool`` is not str.
 /// :raises FieldError: ``field.range``.
+/// :raises ConfigError: ``config.bounds``: ``shards`` is not a power of two up to 8192; ``config.snapshot``: ``shards`` without
+///     ``pool``.
 #[pyclass(frozen, eq, hash, module = "mintage.sno")]
 #[derive(PartialEq, Eq, Hash)]
 pub struct Snapshot(scheme::Snapshot);
@@ -592,16 +634,25 @@ struct Json {
     wall_hi: u64,
     wall_safe: u64,
     drifts: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    leased: Option<JsonLeased>,
+}
+
+/// A key of our own, which the Go library passes over.
+#[derive(serde::Serialize, serde::Deserialize)]
+struct JsonLeased {
+    pool: String,
+    shards: u32,
 }
 
 #[pymethods]
 impl Snapshot {
     #[new]
     #[pyo3(signature = (partition, sequence_min = Defaulted::OUT, sequence_max = Defaulted::OUT, sequence = Defaulted::OUT, now = Defaulted::OUT, wall_hi = Defaulted::OUT,
-                        wall_safe = Defaulted::OUT, drifts = Defaulted::OUT))]
+                        wall_safe = Defaulted::OUT, drifts = Defaulted::OUT, pool = None, shards = None))]
     #[pyo3(
         text_signature = "(partition, sequence_min=0, sequence_max=65535, sequence=0, now=0, wall_hi=0, wall_safe=0, \
-                             drifts=0)"
+                             drifts=0, pool=None, shards=1)"
     )]
     #[expect(clippy::too_many_arguments, reason = "one for each field of the format")]
     fn py_new(
@@ -613,7 +664,18 @@ impl Snapshot {
         wall_hi: Defaulted<'_>,
         wall_safe: Defaulted<'_>,
         drifts: Defaulted<'_>,
+        pool: Option<&Bound<'_, PyAny>>,
+        shards: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
+        let shards = shards_of(shards)?;
+        let leased = match pool {
+            Some(pool) => Some(scheme::Leased { pool: values::text(pool, "pool")?.into_owned(), shards }),
+            None if shards > 1 => {
+                let what = format!("shards {shards} without the pool that the partition was leased from");
+                return Err(errors::value(Error::Snapshot(what)));
+            }
+            None => None,
+        };
         let unit = |value: &Defaulted<'_>, name| {
             value.given().map_or(Ok(0), |value| values::field(value, name, scheme::TIME.max().into()).map(|n| n as u64))
         };
@@ -626,10 +688,11 @@ impl Snapshot {
             wall_hi: unit(&wall_hi, "wall_hi")?,
             wall_safe: unit(&wall_safe, "wall_safe")?,
             drifts: values::field_or(drifts.given(), "drifts", u32::MAX, 0)?,
+            leased,
         }))
     }
 
-    /// The JSON that the Go library reads and writes.
+    /// The JSON that the Go library reads and writes; where it is leased, with a key ``leased`` that says from which pool.
     fn to_json(&self) -> String {
         let s = &self.0;
         let json = Json {
@@ -641,6 +704,7 @@ impl Snapshot {
             wall_hi: s.wall_hi,
             wall_safe: s.wall_safe,
             drifts: s.drifts,
+            leased: s.leased.as_ref().map(|leased| JsonLeased { pool: leased.pool.clone(), shards: leased.shards }),
         };
         serde_json::to_string(&json).unwrap_or_default()
     }
@@ -656,6 +720,12 @@ impl Snapshot {
         let json: Json =
             serde_json::from_str(&values::text(text, "text")?).map_err(|error| wrong(error.to_string()))?;
         let now = u64::try_from(json.now).map_err(|_| wrong(format!("now {} is negative", json.now)))?;
+        let leased = json.leased.map(|leased| scheme::Leased { pool: leased.pool, shards: leased.shards });
+        if let Some(scheme::Leased { shards, .. }) = leased
+            && !(shards.is_power_of_two() && shards <= scheme::MAX_SHARDS)
+        {
+            return Err(wrong(format!("shards {shards} is not a power of two in 1..{}", scheme::MAX_SHARDS)));
+        }
         Ok(Self(scheme::Snapshot {
             partition: u16::from_be_bytes(json.partition),
             sequence_min: json.sequence_min,
@@ -665,6 +735,7 @@ impl Snapshot {
             wall_hi: json.wall_hi,
             wall_safe: json.wall_safe,
             drifts: json.drifts,
+            leased,
         }))
     }
 
@@ -716,14 +787,36 @@ impl Snapshot {
         self.0.drifts
     }
 
+    /// Whether the partition was leased, so that :meth:`Generator.restore` needs a store.
+    #[getter]
+    fn leased(&self) -> bool {
+        self.0.leased.is_some()
+    }
+
+    /// The pool that the partition was leased from; None where it was not.
+    #[getter]
+    fn pool(&self) -> Option<&str> {
+        self.0.leased.as_ref().map(|leased| leased.pool.as_str())
+    }
+
+    /// Into how many parts that pool divides a partition's sequence numbers.
+    #[getter]
+    fn shards(&self) -> u32 {
+        self.0.leased.as_ref().map_or(1, |leased| leased.shards)
+    }
+
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (String,))> {
         Ok((slf.get_type().getattr("from_json")?, (slf.get().to_json(),)))
     }
 
     fn __repr__(&self) -> String {
         let s = &self.0;
+        let leased = match &s.leased {
+            Some(leased) => format!(", pool={:?}, shards={}", leased.pool, leased.shards),
+            None => String::new(),
+        };
         format!(
-            "Snapshot(partition={}, sequence_min={}, sequence_max={}, sequence={}, now={}, wall_hi={}, wall_safe={}, drifts={})",
+            "Snapshot(partition={}, sequence_min={}, sequence_max={}, sequence={}, now={}, wall_hi={}, wall_safe={}, drifts={}{leased})",
             s.partition, s.sequence_min, s.sequence_max, s.sequence, s.now, s.wall_hi, s.wall_safe, s.drifts
         )
     }

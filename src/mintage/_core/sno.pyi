@@ -1,9 +1,11 @@
 from collections.abc import Callable
 from datetime import datetime
-from typing import ClassVar, final
+from typing import ClassVar, Literal, final
 from uuid import UUID
 
 from typing_extensions import Buffer, Unpack
+
+from mintage.store import Store
 
 from . import _ID, _Array, _ArrayIterator, _Clock, _Generator, _Lease
 
@@ -91,6 +93,8 @@ class Snapshot:
         wall_hi: int = 0,
         wall_safe: int = 0,
         drifts: int = 0,
+        pool: str | None = None,
+        shards: int = 1,
     ) -> Snapshot: ...
     @property
     def partition(self) -> int: ...
@@ -108,6 +112,12 @@ class Snapshot:
     def wall_safe(self) -> int: ...
     @property
     def drifts(self) -> int: ...
+    @property
+    def leased(self) -> bool: ...
+    @property
+    def pool(self) -> str | None: ...
+    @property
+    def shards(self) -> int: ...
     def to_json(self) -> str: ...
     @staticmethod
     def from_json(text: str, /) -> Snapshot: ...
@@ -132,6 +142,10 @@ class Generator(_Generator[ID]):
         snapshot: Snapshot,
         *,
         on_overflow: Callable[[Overflow], object] | None = None,
+        store: str | Store | None = None,
+        pool: str | None = None,
+        span_ms: int | None = None,
+        on_lease_lost: Literal["raise", "move"] | None = None,
         clock: _Clock | None = None,
         max_wait_ms: int = 1000,
     ) -> Generator: ...

@@ -428,6 +428,8 @@ pub struct Mint {
     drift: Mutex<Drift>,
     fence: Fence,
     bounds: AtomicU32,
+    /// What it resumes begins here, in whatever window.
+    resumed: Tick,
 }
 
 impl Mint {
@@ -443,7 +445,18 @@ impl Mint {
             drift: Mutex::new(drift),
             fence: Fence::new(until),
             bounds: AtomicU32::new(bounds.pack()),
+            resumed: Tick(0),
         }
+    }
+
+    /// A generator that mints after a snapshot's last unit, on both timelines, in the windows that it is [`mint::Mint::reset`] to.
+    ///
+    /// # Errors
+    /// As [`Mint::restore`].
+    pub fn resume(snapshot: &Snapshot) -> Result<Self, Error> {
+        let restored = Self::restore(snapshot)?;
+        let resumed = mint::Mint::used_until(&restored);
+        Ok(Self { resumed, ..restored })
     }
 
     /// A generator that goes on after a snapshot.
@@ -526,6 +539,7 @@ impl Mint {
             wall_hi: state.unit().0,
             wall_safe: drift.safe.0,
             drifts: drift.count,
+            leased: None,
         }
     }
 }
@@ -566,9 +580,10 @@ impl mint::Mint for Mint {
     }
 
     fn reset(&self, window: Window) {
-        *lock(&self.drift) = Drift::first(window.floor);
+        let floor = window.floor.max(self.resumed);
+        *lock(&self.drift) = Drift::first(floor);
         self.fence.reset(window.until);
-        self.cell.reset(|_| State::first(self.bounds(), window.floor).pack());
+        self.cell.reset(|_| State::first(self.bounds(), floor).pack());
     }
 
     fn extend(&self, until: Tick) -> bool {
@@ -606,6 +621,35 @@ pub struct Snapshot {
     pub wall_safe: u64,
     /// How often the clock went back.
     pub drifts: u32,
+    /// What the partition was leased from; the Go library knows of none.
+    pub leased: Option<Leased>,
+}
+
+/// A pool of partitions.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Leased {
+    /// Its name.
+    pub pool: String,
+    /// Into how many parts it divides a partition's sequence numbers.
+    pub shards: u32,
+}
+
+impl Snapshot {
+    /// Which node number of a pool its generator mints with.
+    ///
+    /// # Errors
+    /// [`Error::Snapshot`]: its bounds are not those of one of its pool's shards.
+    pub fn node(&self) -> Result<u64, Error> {
+        let shards = self.leased.as_ref().map_or(1, |leased| leased.shards);
+        let (min, max) = (self.sequence_min, self.sequence_max);
+        let shard = (u32::from(min) * shards) >> 16;
+        if shards > 1 && Bounds::shard(shard, shards) != (Bounds { min, max }) {
+            return Err(Error::Snapshot(format!(
+                "sequence bounds {min}..{max} are not those of one of {shards} shards"
+            )));
+        }
+        Ok(u64::from(self.partition) * u64::from(shards) + u64::from(shard))
+    }
 }
 
 /// The counter of `new_at`: it rolls over silently within the bounds, outside the tick-tock rule.
