@@ -23,16 +23,31 @@ from collections import Counter
 from contextlib import ExitStack, closing, contextmanager, redirect_stderr, redirect_stdout, suppress
 from dataclasses import asdict, dataclass, field
 from functools import partial
-from itertools import cycle, islice, product
+from itertools import chain, cycle, islice, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 
-from mintage import Sequence, keeper, locality, sno, snowflake
+from mintage import (
+    Sequence,
+    keeper,
+    ksuid,
+    ksuid_ms,
+    locality,
+    objectid,
+    sandflake,
+    sno,
+    snowflake,
+    ulid,
+    uuid,
+    xid,
+)
 from mintage.cli import main as main_of_mintage
 from mintage.errors import CATALOGUE, MintError
+from mintage.registry import url as registry_url
 from mintage.store import open_store
+from mintage.store.memory import MemoryStore
 from tests.contract import copies
 from tests.servers import MariaDB, MariaDBPair, PostgreSQL, Redis, missing
 from tests.servers.server import HOST, PASSWORD, ServerError, until
@@ -708,6 +723,90 @@ def refilled(folder: Path, size: int) -> Tally:
     return tally
 
 
+# --- one generator, one node, one snapshot ---------------------------------------------------------------------------
+
+
+NUMBERS: Final[dict[str, tuple[Callable[..., Any], int]]] = {
+    "sno": (sno.Generator, 1 << 16),
+    "snowflake": (snowflake.Generator, AT_A_TICK),
+    "locality": (locality.Generator, 1 << 32),
+    "ulid": (ulid.Generator, 1 << 32),
+    "ksuid": (ksuid.Generator, 1 << 32),
+    "ksuid_ms": (ksuid_ms.Generator, 1 << 32),
+    "xid": (xid.Generator, 1 << 24),
+    "objectid": (objectid.Generator, 1 << 24),
+    "sandflake": (sandflake.Generator, 1 << 24),
+    "uuid v1": (partial(uuid.Generator, version=1), 1 << 27),
+    "uuid v6": (partial(uuid.Generator, version=6), 1 << 27),
+    "uuid v7": (partial(uuid.Generator, version=7), 1 << 24),
+}
+"""Generators, and how many numbers of a tick they have for ``new_at``."""
+
+
+def given_times(folder: Path, size: int) -> Tally:
+    """IDs of one leased generator and one tick, by ``new_at`` and by ``nth_at``, in every format."""
+    tally = Tally()
+    for make, numbers in NUMBERS.values():
+        store = MemoryStore()
+        for _ in range(-(-size // (numbers // 2))):
+            with make(store=store, never_used=True, max_wait_ms=WAIT_MS) as generator:
+                at_ns = time.time_ns() - 3600 * 1_000_000_000
+                at_ns -= at_ns % 1_000_000_000
+                count = min(size, numbers // 2)
+                given = (generator.new_at(at_ns + number % 1000) for number in range(count))
+                minted = [one if isinstance(one, int) else bytes(one) for one in given]
+                here = min(count, generator.capacity)
+                placed = (generator.nth_at(at_ns + 999_999, number) for number in range(here))
+                tally.count(chain(minted, (one if isinstance(one, int) else bytes(one) for one in placed)))
+    return tally
+
+
+PROCESSES: Final = 300
+
+
+def processes_of_one_node(folder: Path, size: int) -> Tally:
+    """UUIDs of this machine's address: of many forked workers, and of four that share the clock sequence too."""
+    tally = Tally()
+
+    def mint(count: int, *arguments: int) -> bytes:
+        return b"".join(uuid.uuid1(uuid.getnode(), *arguments).bytes for _ in range(count))
+
+    for workers, arguments in ((PROCESSES, ()), (4, (5,))):
+        count = size // workers
+        told = list(answers([forked(partial(mint, count, *arguments)) for _ in range(workers)]))
+        tally.failed += told.count(b"")
+        every = b"".join(told)
+        tally.count(every[at : at + 16] for at in range(0, len(every), 16))
+    return tally
+
+
+def snapshots_of_leases(folder: Path, size: int) -> Tally:
+    """A leased partition's snapshot goes on beside its generator, after it, and after that of another holder."""
+    tally, each = Tally(), size // 8
+    os.environ["MINTAGE_HOME"] = str(folder)
+    for url in (f"sqlite:///{folder}/ids.db", registry_url()):
+        minted: list[bytes] = []
+
+        def mint(generator: sno.Generator, minted: list[bytes] = minted) -> sno.Snapshot:
+            ids = generator.batch(each).tobytes()
+            minted += [ids[at : at + 10] for at in range(0, len(ids), 10)]
+            return generator.snapshot()
+
+        with sno.Generator(store=url, nodes=range(1), span_ms=1000, max_wait_ms=WAIT_MS) as first:
+            snapshot = mint(first)
+            with tally.refusals():
+                mint(sno.Generator.restore(snapshot))
+            mint(first)
+        with sno.Generator.restore(snapshot, store=url, max_wait_ms=WAIT_MS) as restored:
+            mint(restored)
+        with sno.Generator(store=url, nodes=range(1), max_wait_ms=WAIT_MS) as other:
+            mint(other)
+            with tally.refusals():
+                mint(sno.Generator.restore(snapshot))
+        tally.count(minted)
+    return tally
+
+
 # --- all of them -----------------------------------------------------------------------------------------------------
 
 
@@ -737,6 +836,9 @@ HOLES: Final = {
     "a raw clone": Hole(20_000, partial(unseen_fork, fork=raw_clone, of_a_namespace=False)),
     "a fork without handlers": Hole(20_000, partial(unseen_fork, fork=fork_without_handlers, of_a_namespace=False)),
     "a fork in a user's clock": Hole(24, forked_in_a_clock),
+    "one generator's IDs of given times": Hole(100_000, given_times),
+    "uuid1 of one node": Hole(100_500, processes_of_one_node),
+    "a snapshot of a lease": Hole(40_000, snapshots_of_leases, refusal="config.snapshot"),
     "a file with two names": Hole(600, partial(two_names, mounted=False), refusal="store.refused"),
     "a file that is mounted by itself": Hole(
         600, partial(two_names, mounted=True), refusal="store.refused", for_root=True

@@ -16,6 +16,8 @@ SMALL = {
     "children one after another, slow ticks": 40,
     "a clock that is set back": 6,
     "a table that is emptied between runs": 3_200,
+    "one generator's IDs of given times": 10_000,
+    "uuid1 of one node": 30_000,
 }
 """Where the size at which it was found takes too long."""
 LONG = "a server that comes back"
