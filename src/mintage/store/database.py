@@ -452,11 +452,10 @@ class MySqlStore(Database):
         seconds = self._timeout_ms / 1000
         # A client that stops in the middle of a transaction must not stop all others: MariaDB ends the transaction,
         # MySQL the connection, before those who wait for the same record lose their leases. Errors for what does not
-        # fit a column; the server's default may be to cut it. The times of tables are shown in the session's time zone.
+        # fit a column; the server's default may be to cut it.
         session = (
             f"SET SESSION innodb_lock_wait_timeout = {self._seconds}, lock_wait_timeout = {self._seconds}, "
-            f"sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', wait_timeout = {max(IDLE_S, self._seconds)}, "
-            "time_zone = '+00:00' "
+            f"sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', wait_timeout = {max(IDLE_S, self._seconds)} "
             f"/*M!100300 , idle_transaction_timeout = {self._seconds} */"
         )
         authority = self.url.options.get("ssl_ca")
