@@ -17,7 +17,6 @@ from mintage.store.database import Database
 from mintage.store.statements import migrations
 from tests.contract.test_sql import Server, account, acquire, administer, refusal
 from tests.servers import MariaDB, PostgreSQL
-from tests.servers.server import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,13 +56,9 @@ def drop(server: Server) -> None:
 
 
 def waited(server: Server) -> None:
-    """Until a table that is made now is of another second, which is how exactly MySQL and MariaDB tell."""
+    """Until what is made now is known from what was made."""
     if isinstance(server, MariaDB):
-        newer = (
-            "SELECT UNIX_TIMESTAMP() > MAX(UNIX_TIMESTAMP(create_time)) FROM information_schema.tables "
-            "WHERE table_schema = 'mintage'"
-        )
-        until(lambda: administer(server, newer) == "1\n", "a new second")
+        server.await_new_second()
 
 
 def warnings(store: Store) -> str:

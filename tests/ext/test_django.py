@@ -28,13 +28,19 @@ if TYPE_CHECKING:
 PROJECT = Path(__file__).parent / "django_project"
 
 
-def promises(directory: Path, database: dict[str, Any]) -> None:
+def promises(directory: Path, database: dict[str, Any], store: str) -> None:
     shutil.copytree(PROJECT, directory / "project")
     pytest_ = [sys.executable, "-m", "pytest", "-q", "-x", "--tb=short", "-p", "no:cacheprovider", "-c", os.devnull]
     done = subprocess.run(
         [*pytest_, "--rootdir=.", "promises.py"],
         cwd=directory / "project",
-        env={**os.environ, "DATABASE": json.dumps(database), "MINTAGE_HOME": str(directory), "PYTHONPATH": "."}
+        env={
+            **os.environ,
+            "DATABASE": json.dumps(database),
+            "STORE": store,
+            "MINTAGE_HOME": str(directory),
+            "PYTHONPATH": ".",
+        }
         | {"DJANGO_SUPERUSER_PASSWORD": "super", "PYTHONWARNINGS": "error::DeprecationWarning:mintage"},
         capture_output=True,
         text=True,
@@ -58,15 +64,16 @@ def of_url(engine: str, url: str) -> dict[str, Any]:
 
 
 def test_the_promises_hold_on_sqlite(tmp_path: Path) -> None:
-    promises(tmp_path, {"ENGINE": "django.db.backends.sqlite3", "NAME": str(tmp_path / "rows.db")})
+    rows = tmp_path / "rows.db"
+    promises(tmp_path, {"ENGINE": "django.db.backends.sqlite3", "NAME": str(rows)}, f"sqlite:///{rows}")
 
 
 def test_the_promises_hold_on_postgresql(tmp_path: Path, postgresql: PostgreSQL) -> None:
-    promises(tmp_path, of_url("postgresql", postgresql.url))
+    promises(tmp_path, of_url("postgresql", postgresql.url), postgresql.url)
 
 
 def test_the_promises_hold_on_mariadb(tmp_path: Path, mariadb: MariaDB) -> None:
-    promises(tmp_path, of_url("mysql", mariadb.url))
+    promises(tmp_path, of_url("mysql", mariadb.url), mariadb.url)
 
 
 def test_every_format_has_its_fields() -> None:

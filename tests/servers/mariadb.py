@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from urllib.parse import quote
 
 from tests.servers.pair import Follower, Pair
-from tests.servers.server import ANSWER_S, HOST, PASSWORD, Daemon
+from tests.servers.server import ANSWER_S, HOST, PASSWORD, Daemon, until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -74,6 +74,13 @@ class MariaDB(Daemon):
         """What makes tables of the store's database again as they are, in place of those that are there."""
         how = [*self._administrator, "mintage"]
         return f"USE mintage;\n{self.run('mariadb-dump', *how, *tables)}"
+
+    def await_new_second(self) -> None:
+        """Wait until a table that is made now is of another second than those there are: no finer is what it shows."""
+        newest = (
+            "(SELECT MAX(UNIX_TIMESTAMP(create_time)) FROM information_schema.tables WHERE table_schema = 'mintage')"
+        )
+        until(lambda: self.sql(f"SELECT UNIX_TIMESTAMP() > {newest}") == "1\n", "a new second")
 
     @property
     def _options(self) -> list[str]:

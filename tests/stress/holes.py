@@ -254,6 +254,66 @@ def dropped_tables(folder: Path, size: int) -> Tally:
     return tally
 
 
+AT_A_TURN: Final = 3
+"""How many times integers are reserved before tables are dropped or restored."""
+
+
+def dropped_by_migrations(folder: Path, size: int) -> Tally:
+    """Migrations that nobody looked at drop the tables of a store in the application's own database, time and again."""
+    tally = Tally()
+    with ExitStack() as stack:
+        postgresql, mariadb = PostgreSQL(folder / "postgresql"), MariaDB(folder / "mariadb")
+        for server in (postgresql, mariadb):
+            stack.callback(server.kill)
+            server.start()
+        records = ("schema", "pool", "node", "namespace")
+        for server, option, place, tables in (
+            (postgresql, "", "public", records),
+            (postgresql, "?schema=ids", "ids", records),
+            (mariadb, "", "mintage", (*records, "life")),
+        ):
+            store, integers = stack.enter_context(open_store(f"{server.url}{option}")), list[int]()
+            for turn in range(size):
+                for _ in range(AT_A_TURN):
+                    with tally.refusals():
+                        integers += store.reserve("invoice", 10).as_range()
+                if turn:
+                    store.raise_floor("invoice", max(integers) + 1)
+                    integers += store.reserve("invoice", 10).as_range()
+                server.sql("".join(f"DROP TABLE {place}.mintage_{table};" for table in tables))
+            tally.count(integers)
+    return tally
+
+
+def restored_from_dumps(folder: Path, size: int) -> Tally:
+    """The table of namespaces is restored from a dump of before, while integers are reserved."""
+    tally = Tally()
+    with ExitStack() as stack:
+        for server in (PostgreSQL(folder / "postgresql"), MariaDB(folder / "mariadb")):
+            stack.callback(server.kill)
+            server.start()
+            store, integers = stack.enter_context(open_store(server.url)), list[int]()
+            for turn in range(size):
+                integers += store.reserve("invoice", 10).as_range()
+                dump = server.dump("mintage_namespace")
+                for _ in range(AT_A_TURN):
+                    integers += store.reserve("invoice", 10).as_range()
+                young = list(store.reserve(f"young-{turn}", 10).as_range())
+                if isinstance(server, MariaDB):
+                    server.await_new_second()
+                server.sql(dump)
+                with tally.refusals():
+                    young += store.reserve(f"young-{turn}", 10).as_range()
+                tally.count(young)
+                store.create_namespace(f"young-{turn}", start=11)
+                [said] = store.describe().warnings
+                database = "USE mintage;" if isinstance(server, MariaDB) else ""
+                server.sql(database + said.partition("then run: ")[2])
+            integers += store.reserve("invoice", 10).as_range()
+            tally.count(integers)
+    return tally
+
+
 def two_names(folder: Path, size: int, *, mounted: bool) -> Tally:
     """One SQLite file, which two processes know by a name each."""
     tally = Tally()
@@ -827,6 +887,8 @@ HOLES: Final = {
     "a server that comes back": Hole(4_000_000, switched_and_back, ("mariadb_pair",)),
     "two schemas with one cache": Hole(6, schemas_with_one_cache, ("postgresql", "redis")),
     "dropped tables behind a cache": Hole(BEFORE_A_DROP, dropped_tables, ("postgresql", "redis")),
+    "tables dropped by migrations": Hole(3, dropped_by_migrations, ("postgresql", "mariadb"), refusal="store.refused"),
+    "a table restored from a dump": Hole(3, restored_from_dumps, ("postgresql", "mariadb"), refusal="store.refused"),
     "new_at with a store of the environment": Hole(3, earlier_holders_times, refusal="lease.history"),
     "ported, then given back": Hole(AT_A_TIME, ported_and_given_back, refusal="lease.history"),
     "closed in a user's clock": Hole(10, closed_in_a_clock),

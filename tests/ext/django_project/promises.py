@@ -41,6 +41,7 @@ from mintage import errors, sno, snowflake, ulid
 from mintage.ext import django as ours
 from mintage.ext.django import rest
 from mintage.ext.kinds import KINDS
+from mintage.store import open_store
 
 MAY, JUNE = datetime(2024, 5, 1, tzinfo=UTC), datetime(2024, 6, 1, tzinfo=UTC)
 VENDOR = connection.vendor
@@ -953,3 +954,38 @@ def test_queries_of_sets_and_expressions_know_ids():
     union = row.objects.filter(pk=ids[0]).values_list("pk").union(row.objects.filter(pk=ids[1]).values_list("pk"))
     assert sorted(itertools.chain(*union)) == ids[:2]
     assert list(row.objects.filter(name="set").order_by("pk").values_list("pk", flat=True).iterator()) == ids
+
+
+# --- the store in the same database: at last, as the rows are gone afterwards ----------------------------------------
+
+
+def test_commands_of_django_leave_the_tables_of_a_store_alone():
+    with open_store(os.environ["STORE"]) as store:
+        assert store.reserve("invoice", 10).last == 10
+        before = store.describe()
+        call_command("makemigrations", "--check", verbosity=0)
+        said = StringIO()
+        call_command("sqlflush", stdout=said)
+        assert "shop_order" in said.getvalue()
+        assert "mintage_" not in said.getvalue()
+        call_command("flush", interactive=False, verbosity=0)
+        call_command("migrate", verbosity=0)
+        assert not Order.objects.exists()
+        assert store.reserve("invoice", 10).last == 20
+        assert store.describe().identity == before.identity
+        assert store.describe().warnings == before.warnings == ()
+
+
+@pytest.mark.skipif(VENDOR == "sqlite", reason="SQLite refuses a file whose tables are gone")
+def test_models_of_the_tables_that_drop_them_are_noticed():
+    with open_store(os.environ["STORE"]) as store:
+        store.reserve("invoice", 10)
+        said = StringIO()
+        call_command("inspectdb", "mintage_namespace", stdout=said)
+        assert "managed = False" in said.getvalue()
+        tables = [name for name in connection.introspection.table_names() if name.startswith("mintage_")]
+        with connection.schema_editor() as editor:
+            for name in tables:
+                editor.execute(editor.sql_delete_table % {"table": editor.quote_name(name)})
+        with pytest.raises(errors.StoreError, match="has lost namespaces"):
+            store.reserve("invoice", 10)
