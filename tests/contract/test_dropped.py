@@ -6,6 +6,10 @@ truncate all that they find, and administrators restore single tables.
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -119,6 +123,24 @@ def test_lost_history_is_told_until_it_is_accepted(server: Server, store: Databa
     assert store.describe().warnings == ()
     assert store.reserve("new", 1).first == 1
     assert acquire(store, "q").node == 0
+
+
+def test_the_doctor_says_that_history_was_lost(server: Server, store: Database) -> None:
+    def doctor() -> list[dict[str, str]]:
+        command = [sys.executable, "-m", "mintage", "doctor", "--json"]
+        environment = {**os.environ, "MINTAGE_STORE": server.url}
+        done = subprocess.run(command, check=False, capture_output=True, text=True, env=environment)
+        findings = [json.loads(line) for line in done.stdout.splitlines()]
+        assert done.returncode == int(any(each["level"] != "ok" for each in findings))
+        return [each for each in findings if each["topic"] == "store" and each["level"] != "ok"]
+
+    store.reserve("invoice", 100)
+    assert doctor() == []
+    drop(server)
+    # It makes the tables, and so would anybody.
+    for _ in range(2):
+        [finding] = doctor()
+        assert "history was lost" in finding["text"]
 
 
 def test_tables_dropped_with_the_view_begin_anew(server: Server, store: Database) -> None:
