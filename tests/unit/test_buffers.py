@@ -24,6 +24,10 @@ COUNT = 80
 NATIVE, FOREIGN = ("<", ">") if sys.byteorder == "little" else (">", "<")
 
 
+CHARACTERS: Any = "w" if sys.version_info >= (3, 13) else "u"
+"""Python 3.13 has the one, and warns of the other."""
+
+
 def of_numpy() -> Iterator[tuple[str, Callable[[], Any]]]:
     kinds = dict.fromkeys(np.dtype(code) for code in np.typecodes["All"] if code not in "SUV")
     for kind in [*kinds, *(kind.newbyteorder(FOREIGN) for kind in kinds)]:
@@ -56,7 +60,7 @@ BUFFERS: dict[str, Callable[[], Any]] = {
     **{f"numpy {name}": make for name, make in of_numpy()},
     **{f"ctypes {name}": make for name, make in of_ctypes()},
     **{f"array {code}": partial(array, code, [0] * COUNT) for code in "bBhHiIlLqQfd"},
-    "array u": partial(array, "u", "x" * COUNT),
+    "array of characters": partial(array, CHARACTERS, "x" * COUNT),
     **{f"cast {code}": partial(memoryview(bytearray(COUNT * 80)).cast, code) for code in "cbB?hHiIlLqQnNfdP"},
 }
 

@@ -9,6 +9,7 @@ import math
 import sys
 import threading
 from datetime import UTC, datetime, timedelta
+from importlib.util import find_spec
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -402,6 +403,9 @@ def test_a_survey_tells_the_days_of_namespaces_in_use_and_of_all_layouts() -> No
 # --- the profile --------------------------------------------------------------------------------------------------
 
 
+needs_pyinstrument = pytest.mark.skipif(find_spec("pyinstrument") is None, reason="there is no pyinstrument here")
+
+
 def profiled() -> Any:
     service = make()
     with_keys(service, boss=["admin"], other=["next", "metrics"])
@@ -413,6 +417,7 @@ def digest_all() -> int:
     return sum(len(hashlib.sha256(b"mintage").digest()) for _ in range(4000))
 
 
+@needs_pyinstrument
 @pytest.mark.parametrize(("form", "media_type"), list(profile.TYPES.items()))
 def test_a_profile_shows_what_the_loop_does_meanwhile_and_the_loop_goes_on(form: str, media_type: str) -> None:
     service = profiled()
@@ -443,6 +448,7 @@ def test_a_profile_shows_what_the_loop_does_meanwhile_and_the_loop_goes_on(form:
         assert "speedscope" in json.loads(response.text)["$schema"]
 
 
+@needs_pyinstrument
 def test_one_profile_at_a_time_and_a_service_that_stops_does_not_wait_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(profile, "LONGEST_S", 900)  # longer than a test may take
     service = profiled()
@@ -462,6 +468,7 @@ def test_one_profile_at_a_time_and_a_service_that_stops_does_not_wait_for_it(mon
     assert sys.getprofile() is None
 
 
+@needs_pyinstrument
 def test_a_caller_that_goes_away_leaves_no_profile_running() -> None:
     service = profiled()
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+import mintage
 from mintage import Sequence, __version__, sno
 from mintage.errors import ConfigError, GenerationError
 from mintage.server import pages
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 ROOT = Path(__file__).parents[2]
+INSTALLED = str(Path(mintage.__file__).parents[1])
 
 
 def samples(metrics: Metrics) -> dict[str, float]:
@@ -260,7 +262,7 @@ sys.stdout.buffer.write(Metrics().render()[0])
 
 def run(directory: Path, program: str, *words: object) -> tuple[int, str]:
     """Runs a program as a process of the service; returns its pid and what it printed."""
-    environment = {**os.environ, "PROMETHEUS_MULTIPROC_DIR": str(directory), "PYTHONPATH": str(ROOT / "src")}
+    environment = {**os.environ, "PROMETHEUS_MULTIPROC_DIR": str(directory), "PYTHONPATH": INSTALLED}
     with subprocess.Popen(
         [sys.executable, "-W", "error", "-c", program, *map(str, words)],
         env=environment,

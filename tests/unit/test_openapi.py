@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import schemathesis
 
 from mintage.errors import CATALOGUE
 from mintage.server import openapi
@@ -44,6 +43,7 @@ def each(spec: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def test_the_document_is_valid_openapi() -> None:
+    schemathesis = pytest.importorskip("schemathesis")
     # It raises.
     schemathesis.openapi.from_dict(described()).validate()
 
