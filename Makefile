@@ -31,6 +31,10 @@ test-quick: build $(STAMPS)/tests ## What says most in three minutes, without se
 	PROPTEST_CASES=32 cargo test --locked --quiet -p mintage-core -p mintage-wire
 	$(PYTEST) --hypothesis-profile=quick -m "not servers" tests/unit tests/contract tests/integration
 
+.PHONY: pythons
+pythons: toolchain $(STAMPS)/tools ## Build for every supported CPython, and run the quick tests on each. make pythons ARGS="3.15" for one
+	$(BIN)/python -m tests.pythons $(ARGS)
+
 rust-tests: toolchain
 	cargo test --locked --quiet --workspace --exclude mintage-py
 	$(LOOM)

@@ -1,0 +1,1 @@
+"""The quick suite on every supported CPython that can be had."""

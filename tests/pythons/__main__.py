@@ -1,0 +1,211 @@
+"""``make pythons``: builds the release extension for each supported CPython, and runs the quick suite on it.
+
+An interpreter is one on the PATH, or else one that ``unpack.sh`` unpacks beside the system. Each has an environment of
+its own in ``.cache/pythons/<version>``, with the wheels that there are for it, and builds in ``target/pythons``. A
+version that cannot be had is a row that says so. The exit code is 1 where a build or a test failed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+CACHE = ROOT / ".cache" / "pythons"
+SUITES = ["tests/unit", "tests/contract", "tests/integration"]
+"""What ``make test-quick`` runs."""
+REQUIREMENTS = [ROOT / "tests" / "requirements.txt", ROOT / "deploy" / "requirements.txt"]
+UNUSED = {"delta-spark", "pyspark"}
+"""Packages of 400 MB that no test of the quick suite imports."""
+PIP = "pip==26.3"
+"""What installs into the environments: knows Pythons that are newer than the pip of this one."""
+SECONDS = 3600
+"""The longest that the tests of one version may take, unless the command line says otherwise."""
+
+
+EXPIRED = 124
+"""What ``timeout`` ends with."""
+
+
+@dataclass
+class Row:
+    """What became of a version."""
+
+    version: str
+    found: str
+    built: str = "-"
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+    seconds: int = 0
+    is_wrong: bool = False
+
+    def cells(self) -> list[str]:
+        """Return what stands in the table."""
+        counts = [self.passed, self.failed, self.skipped, self.seconds] if self.built == "yes" else ["-"] * 4
+        return [self.version, self.built, *map(str, counts), self.found]
+
+
+def say(what: str) -> None:
+    """Print a line of progress."""
+    print(what, file=sys.stderr, flush=True)
+
+
+def run(*command: object, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run a command in the source tree, and return what it printed."""
+    environment = {**os.environ, "PIP_DISABLE_PIP_VERSION_CHECK": "1", **variables}
+    words = [str(word) for word in command]
+    return subprocess.run(
+        words, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+    )
+
+
+def check(done: subprocess.CompletedProcess[str]) -> None:
+    """End here where a step of the preparation failed."""
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(done.args)}\n{done.stdout}")
+
+
+def supported() -> list[str]:
+    """Return the versions of the classifiers, oldest first."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    found = re.findall(r"Python :: (3\.\d+)$", "\n".join(project["classifiers"]), re.MULTILINE)
+    return sorted(found, key=lambda version: int(version[2:]))
+
+
+def find(version: str) -> tuple[str | None, str]:
+    """Return the path of an interpreter of this version, or none, and where it was found, or why it was not."""
+    question = (
+        "import sys, venv; print('%d.%d' % sys.version_info[:2], '%d.%d.%d' % sys.version_info[:3], sys.executable)"
+    )
+    for name in (sys.executable, f"python{version}", "python3"):
+        # A program of that name may only say that it is none, as the shims of version managers do.
+        path = shutil.which(name)
+        words = run(path, "-c", question).stdout.split() if path else []
+        if words[:1] == [version]:
+            return words[2], f"{words[1]}, this machine's"
+    done = run(ROOT / "tests" / "pythons" / "unpack.sh", version)
+    last = (done.stdout.splitlines() or [""])[-1]
+    if done.returncode:
+        return None, f"not found: {last}"
+    return last, f"{run(last, '-c', question).stdout.split()[1]}, unpacked from Debian"
+
+
+def wanted() -> list[str]:
+    """Return the pinned packages of the tests and the service."""
+    lines = [line.strip() for path in REQUIREMENTS for line in path.read_text("utf-8").splitlines()]
+    pins = [line for line in lines if line and not line.startswith(("#", "-r"))]
+    return [pin for pin in pins if re.split(r"[=\[]", pin)[0] not in UNUSED]
+
+
+def environment(interpreter: str, version: str) -> Path:
+    """Make the environment of an interpreter with the wheels that there are for it, once; return its Python."""
+    folder = CACHE / version / "venv"
+    python, made_of = folder / "bin" / "python", folder / "made-of"
+    pins = wanted()
+    key = hashlib.sha256("\n".join([interpreter, PIP, *pins]).encode()).hexdigest()
+    if made_of.exists() and made_of.read_text("utf-8") == key:
+        return python
+    say(f"{version}: installing what its tests need")
+    shutil.rmtree(folder, ignore_errors=True)
+    check(run(interpreter, "-m", "venv", "--without-pip", folder))
+    check(run(sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", CACHE, PIP))
+    (wheel,) = CACHE.glob(f"{PIP.replace('==', '-')}-*.whl")
+    check(run(python, wheel / "pip", "install", "--quiet", "--no-index", wheel))
+    install = [python, "-m", "pip", "install", "--quiet", "--only-binary=:all:"]
+    if run(*install, *pins).returncode:
+        # Of some there is no wheel for this version: all but those.
+        missing = [pin for pin in pins if run(*install, pin).returncode]
+        say(f"{version}: not to be had, so that their tests skip: {', '.join(missing)}")
+    made_of.write_text(key, "utf-8")
+    return python
+
+
+def build(python: Path, version: str) -> subprocess.CompletedProcess[str]:
+    """Build the release wheel, and install it."""
+    wheels = CACHE / version / "wheels"
+    shutil.rmtree(wheels, ignore_errors=True)
+    flags = run(sys.executable, "crates/py/backend.py").stdout
+    target = ROOT / "target" / "pythons" / version
+    maturin = [sys.executable, "-m", "maturin", "build", "--release", "--locked", "--quiet", "--compatibility", "linux"]
+    made = run(*maturin, "-i", python, "--target-dir", target, "--out", wheels, RUSTFLAGS=flags)
+    if made.returncode:
+        return made
+    (wheel,) = wheels.glob("*.whl")
+    return run(python, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--force-reinstall", wheel)
+
+
+def suite(python: Path, log: Path, words: list[str], seconds: int) -> int:
+    """Run the quick suite by an interpreter, and return its exit code; what it says goes to a file."""
+    variables = {"PATH": f"{python.parent}:{os.environ['PATH']}", "VIRTUAL_ENV": str(python.parents[1])}
+    options = ["-p", "no:cacheprovider", "--numprocesses=2", "--dist=worksteal", "--hypothesis-profile=quick"]
+    command = [python, "-m", "pytest", *options, "-m", "not servers", *(words or SUITES)]
+    bounded = ["timeout", "--kill-after=30", str(seconds), *map(str, command)]
+    with log.open("w", encoding="utf-8") as file:
+        environment = {**os.environ, **variables}
+        return subprocess.run(bounded, cwd=ROOT, env=environment, stdout=file, stderr=file, check=False).returncode
+
+
+def tested(version: str, words: list[str], seconds: int) -> Row:
+    """Find, build and test a version."""
+    interpreter, found = find(version)
+    if interpreter is None:
+        return Row(version, found)
+    row = Row(version, found, is_wrong=True)
+    python = environment(interpreter, version)
+    say(f"{version}: building the extension")
+    built = build(python, version)
+    if built.returncode:
+        print(built.stdout)
+        row.built = "no"
+        return row
+    row.built = "yes"
+    log = CACHE / version / "tests.log"
+    say(f"{version}: running the quick suite into {log.relative_to(ROOT)}")
+    start = time.monotonic()
+    code = suite(python, log, words, seconds)
+    row.seconds = round(time.monotonic() - start)
+    said = log.read_text("utf-8")
+    counts = {what: int(count) for count, what in re.findall(r"(\d+) (\w+)", (said.splitlines() or [""])[-1])}
+    row.passed, row.skipped = counts.get("passed", 0), counts.get("skipped", 0)
+    row.failed = counts.get("failed", 0) + counts.get("error", 0) + counts.get("errors", 0)
+    row.is_wrong = code != 0
+    if row.is_wrong:
+        print(said if code != EXPIRED else f"{version}: its tests took more than {seconds} s")
+    return row
+
+
+def table(rows: list[Row]) -> str:
+    """Return the rows in columns."""
+    head = ["python", "built", "passed", "failed", "skipped", "seconds", "found"]
+    lines = [head, *[row.cells() for row in rows]]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
+    return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
+
+
+def main() -> int:
+    """Test the versions that the command line names."""
+    parser = argparse.ArgumentParser(prog="python -m tests.pythons", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("versions", nargs="*", help="as 3.13; all supported ones by default")
+    parser.add_argument("--newest", action="store_true", help="the newest supported version, unless it is this one")
+    parser.add_argument("--tests", nargs="+", default=[], metavar="PATH", help="in place of the quick suite")
+    parser.add_argument("--seconds", type=int, default=SECONDS, help="the longest that the tests of one may take")
+    given = parser.parse_args()
+    here = "{}.{}".format(*sys.version_info)
+    versions = [version for version in supported() if version != here][-1:] if given.newest else given.versions
+    rows = [tested(version, given.tests, given.seconds) for version in versions or supported()]
+    print(table(rows))
+    return int(any(row.is_wrong for row in rows))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
