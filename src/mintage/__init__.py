@@ -7,6 +7,8 @@ store that you already run keeps them unique across hosts. :func:`mintage.inspec
 
 from __future__ import annotations
 
+import sys
+
 from mintage import errors
 
 try:
@@ -17,6 +19,15 @@ except ImportError as error:
 
     explain(error)
     raise
+
+_is_gil_enabled = getattr(sys, "_is_gil_enabled", None)
+if _is_gil_enabled is not None and not _is_gil_enabled():
+    raise ImportError(
+        "mintage needs the GIL: a free-threaded interpreter turns it on at this import, unless PYTHON_GIL=0 or "
+        "-X gil=0 forbids that, so start Python without them",
+        name=__name__,
+    )
+del sys
 
 del forks  # imported so early that no fork can cut its own import in two
 

@@ -75,6 +75,15 @@ def last_line(*command: object) -> str:
     return done.stderr.splitlines()[-1]
 
 
+def test_an_interpreter_that_keeps_the_gil_off_is_refused_in_one_sentence() -> None:
+    # As sys says it from Python 3.13 on, of one without the GIL.
+    source = (
+        f"import sys; sys.path.insert(0, {str(PACKAGE.parent)!r}); sys._is_gil_enabled = lambda: {{}}; import mintage"
+    )
+    assert last_line("-c", source.format(False)).startswith("ImportError: mintage needs the GIL: ")
+    subprocess.run([sys.executable, "-I", "-c", source.format(True)], check=True, timeout=60)
+
+
 @pytest.mark.parametrize("leave_out", [(), ("_core",)], ids=["with the stubs", "without them"])
 def test_a_zip_archive_is_refused_in_one_sentence(tmp_path: Path, leave_out: tuple[str, ...]) -> None:
     copytree(PACKAGE, tmp_path / "app" / "mintage", ignore=ignore_patterns("__pycache__", *leave_out))

@@ -7,8 +7,9 @@
 //!   of PyO3's. They handle the common case and hand anything else to the plain PyO3 methods;
 //! - real objects of the standard `uuid.UUID` are made without its constructor.
 //!
-//! Everything here runs with the GIL held: the module declares `gil_used`, so that a free-threaded interpreter keeps it. And all of
-//! it runs in the main interpreter, the only one that the module lets in.
+//! Everything here runs with the GIL held: the module declares `gil_used`, so that a free-threaded interpreter turns it on, and
+//! `import mintage` refuses one that was told not to. And all of it runs in the main interpreter, the only one that the module
+//! lets in.
 
 #![allow(unsafe_code)]
 
