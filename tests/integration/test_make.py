@@ -37,6 +37,7 @@ def run(*command: str | Path, at: Path, **environment: str) -> subprocess.Comple
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A checkout whose only requirement is a package of its own, with its environment made."""
+    pytest.importorskip("ensurepip")
     place = tmp_path_factory.mktemp("checkout")
     shutil.copy(ROOT / "Makefile", place)
     (place / "crates").mkdir()

@@ -6,9 +6,13 @@
 set -eu
 
 version=$1
-root=$(cd "$(dirname "$0")/../.." && pwd)
+root=$(cd "$(dirname "$0")/../.." && pwd -P)
 kept=$root/.cache/pythons/$version/unpacked
-if cmp -s "$0" "$kept/made-by"; then
+made_by() {
+    cat "$0"
+    echo "# in $kept" # which stands in what is made
+}
+if made_by | cmp -s - "$kept/made-by"; then
     echo "$kept/usr/bin/python$version"
     exit 0
 fi
@@ -58,16 +62,15 @@ rm -rf "$made/apt" "$made/usr/share/doc" "$made/usr/share/man" "$made/usr/share/
 # so it finds its own environment, and starts itself anew.
 mkdir -p "$made/usr/libexec"
 mv "$made/usr/bin/python$version" "$made/usr/libexec/python$version"
+for loader in "$made"/usr/lib*/ld-linux*.so.*; do :; done
+libraries=$(dirname "$(readlink -f "$loader")")
 cat >"$made/usr/bin/python$version" <<WRAPPER
 #!/bin/sh
-usr=\$(dirname "\$(dirname "\$(readlink -f "\$0")")")
-for loader in "\$usr"/lib*/ld-linux*.so.*; do :; done
-libraries=\$(dirname "\$(readlink -f "\$loader")")
-exec "\$loader" --library-path "\$libraries" --argv0 "\$0" "\$usr/libexec/python$version" "\$@"
+exec "$kept${loader#"$made"}" --library-path "$kept${libraries#"$made"}" --argv0 "\$0" "$kept/usr/libexec/python$version" "\$@"
 WRAPPER
 chmod 755 "$made/usr/bin/python$version"
 
-cp "$0" "$made/made-by"
+made_by >"$made/made-by"
 rm -rf "$kept"
 mv "$made" "$kept"
 echo "$kept/usr/bin/python$version"

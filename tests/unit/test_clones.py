@@ -519,6 +519,9 @@ NEWER = Path(__file__).parents[2] / ".cache/unstable/root/usr"
     not (NEWER / "lib64/ld-linux-x86-64.so.2").exists() or which("strace") is None,
     reason="needs strace, and what tests/servers/unstable.sh unpacks",
 )
+@pytest.mark.skipif(
+    not Path(sys.executable).read_bytes().startswith(b"\x7fELF"), reason="a script starts this interpreter"
+)
 def test_a_token_is_drawn_by_the_kernel_even_where_the_c_library_draws_by_itself(tmp_path: Path) -> None:
     def asked(draw: str) -> int:
         head = f"import os, sys; sys.path[:] = {sys.path!r}; from mintage.store import new_token"

@@ -11,6 +11,7 @@ import subprocess
 import sys
 from importlib import metadata
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import ModuleType
 from typing import Any
 
@@ -145,16 +146,18 @@ HEAVY = {
 
 def imported_by(statement: str) -> set[str]:
     """The modules that a statement imports, in a fresh interpreter with the standard library and mintage alone."""
-    source = str(Path(mintage.__file__).parents[1])
-    script = f"""if True:
-        import sys
-        sys.path.append({source!r})
-        before = set(sys.modules)
-        {statement}
-        print(*set(sys.modules) - before)
-    """
-    command = [sys.executable, "-I", "-S", "-W", "error", "-c", script]
-    return set(subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout.split())
+    with TemporaryDirectory() as source:
+        # Beside an installed package there are others.
+        Path(source, "mintage").symlink_to(Path(mintage.__file__).parent)
+        script = f"""if True:
+            import sys
+            sys.path.append({source!r})
+            before = set(sys.modules)
+            {statement}
+            print(*set(sys.modules) - before)
+        """
+        command = [sys.executable, "-I", "-S", "-W", "error", "-c", script]
+        return set(subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout.split())
 
 
 def test_importing_mintage_imports_nothing_but_the_standard_library() -> None:
