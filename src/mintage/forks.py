@@ -8,6 +8,7 @@ parent was in the middle of belongs to an earlier epoch.
 from __future__ import annotations
 
 import os
+import sys
 from _thread import RLock, get_ident
 
 from mintage._core import birth
@@ -27,7 +28,13 @@ _forking: dict[int, RLock] = {}
 def quiet() -> RLock:
     """This process's lock; one of its parent's may be shut for good."""
     here = birth()
-    return _locks.get(here) or _locks.setdefault(here, RLock())
+    return _locks.get(here) or _locks.setdefault(here, _new_lock())
+
+
+def _new_lock() -> RLock:
+    # Where gevent or eventlet have patched threading, its locks are held by greenlets: of one thread, too, others wait.
+    threading = sys.modules.get("threading")
+    return RLock() if threading is None else threading.RLock()
 
 
 def _before() -> None:
