@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from mintage.anatomy import Anatomy, inspect
     from mintage.casting import cast, derive
     from mintage.client import AsyncClient, Client
-    from mintage.clones import after_restore, before_snapshot
+    from mintage.clones import after_restore, before_snapshot, release_all
     from mintage.columns import column
     from mintage.store import Store, open_store
 
@@ -57,6 +57,7 @@ __all__ = [
     "inspect",
     "locality",
     "open_store",
+    "release_all",
     "sno",
     "snowflake",
 ]
@@ -74,6 +75,7 @@ _ELSEWHERE = {
     "column": "mintage.columns",
     "derive": "mintage.casting",
     "inspect": "mintage.anatomy",
+    "release_all": "mintage.clones",
     "Store": "mintage.store",
     "open_store": "mintage.store",
 }

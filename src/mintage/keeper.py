@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import atexit
 import random
+import sys
 import threading
 import time
 import weakref
@@ -33,7 +34,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from contextlib import suppress
 from copy import copy
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from mintage._core import birth, epoch, start_epoch
@@ -58,6 +59,9 @@ LONGEST_PAUSE_S: Final = 1.0
 FAREWELL_S: Final = 2.0
 #: How often the keeper looks whether this process was restored from a snapshot, while it holds anything.
 LOOK_S: Final = 1.0
+#: How long before its time a task may be done, so how often at most the keeper walks through all of them. What a keeper
+#: costs grows with its tasks, then, not with their square.
+SCAN_S: Final = 0.25
 #: The condition is held for moments. Whoever cannot get it for this long is behind a thread that is stuck with it.
 LOCK_S: Final = 5.0
 _IDLE_S: Final = 3600.0
@@ -205,7 +209,15 @@ class Task(ABC):
         left, failure = own + patience_s, self.failure
         if failure is not None and (left <= 0 or not _passes(failure, own)):
             raise renewed(failure, keeper.pause_s(self.store))
+        if keeper.is_own_thread():
+            raise StoreError(
+                f"{self.store.url}: a log handler, a callback or a __del__ asked for an ID in the thread that asks the "
+                "store, which cannot wait for itself: mint in another thread",
+                code="store.unavailable",
+                retry_after_ms=round(LONGEST_PAUSE_S * 1000),
+            )
         self.wanted = True
+        keeper.announce(self)
         if left <= 0 and not keeper.inline:
             keeper.wake()
             raise StoreError(
@@ -267,12 +279,18 @@ class Keeper:
         # No WeakSet: its own callbacks may change it, in any thread, while it is walked through.
         self._tasks: dict[weakref.ref[Task], None] = {}
         """In turn: whoever was worked on comes last, so that none who always has work keeps the others waiting."""
-        self._owners: set[weakref.ref[Any]] = set()
-        """Those that are gone leave it by themselves, at any time: whoever walks through it copies it in one step."""
         self._pauses: dict[int, tuple[weakref.ref[Store | Task], float, float]] = {}
         """By identity, as a store of the user's own may not be hashable: the last pause, and when it ends."""
-        self.abandoned: deque[tuple[Any, int]] = deque()
-        """Tenancies whose generators are gone without being closed. Added to without a lock, wherever they went."""
+        self._announced: deque[weakref.ref[Task]] = deque()
+        """Tasks that somebody wants done now. Callers put them in, the keeper takes them out."""
+        self._ready: deque[weakref.ref[Task]] = deque()
+        """Tasks that were due at the last scan."""
+        self._scan_s = 0.0
+        """When to walk through all tasks again, by the monotonic clock."""
+        self._scanned_s = 0.0
+        self.abandoned: deque[Callable[[], None]] = deque()
+        """Releases of leases whose generators are gone without being closed, and whatever else is to be given back
+        without anybody waiting. Added to without a lock, from any thread."""
         self._thread: threading.Thread | None = None
         self._busy: Task | None = None
         self._worker: threading.Thread | None = None
@@ -281,6 +299,8 @@ class Keeper:
         self.watch = Watch()
         """The keeper's thread's alone."""
         self._look_s = 0.0
+        self._is_holding = False
+        """Whether a task held anything at the last scan, or came to hold it since."""
         self._is_blind = False
         """Whether the last look failed, which is said once. The keeper's thread's alone."""
 
@@ -288,11 +308,6 @@ class Keeper:
         """Keeps a task, as long as somebody else refers to it."""
         with self.condition:
             self._tasks.setdefault(weakref.ref(task))
-
-    def own(self, owner: Any) -> None:
-        """Closes an owner of leases when the process ends."""
-        with self.condition:
-            self._owners.add(weakref.ref(owner, self._owners.discard))
 
     def wake(self) -> None:
         """Lets the keeper look for work now; it starts at the first call.
@@ -338,24 +353,79 @@ class Keeper:
         of, last, until = self._pauses.get(id(what), (None, 0.0, 0.0))
         return (last, until) if of is not None and of() is what else (0.0, 0.0)
 
+    def announce(self, task: Task) -> None:
+        """Have a task done now, under the condition; :meth:`wake` wakes the keeper for it."""
+        if not self.inline:
+            self._announced.append(weakref.ref(task))
+
+    def is_own_thread(self) -> bool:
+        """Return True in the keeper's own thread, which must never wait for the keeper."""
+        return self._thread is not None and self._thread is threading.current_thread()
+
     def _run(self) -> None:
-        while True:
+        here = birth()
+        # A greenlet goes on in a forked child, where this is no keeper of anybody's.
+        while birth() == here:
             try:
                 with self.condition:
                     if self._closing:
                         return
-                    delay, holds = self._next()[0], self._holds()
+                    task = self._pick()
                     look_s = self._look_s - time.monotonic()
-                    if delay > 0 and (look_s > 0 or not holds) and not self.abandoned:
-                        self._work.wait(min(delay, look_s) if holds else delay)
+                    if task is None and not self.abandoned and (look_s > 0 or not self._is_holding):
+                        delay = self._scan_s - time.monotonic()
+                        self._work.wait(max(0.0, min(delay, look_s) if self._is_holding else delay))
                         continue
                 # Before anything is asked, which may have been asked long ago.
-                if look_s <= 0 or not holds:
+                if look_s <= 0 or not self._is_holding:
                     self._try_to_look()
-                self.step()
+                self._let_go()
+                if task is not None:
+                    self._do(task)
             except BaseException as error:  # noqa: BLE001 - the keeper of all must not end because of one
+                self._scan_s = 0.0
                 say("the keeper failed, and goes on", error)
                 time.sleep(LONGEST_PAUSE_S)
+
+    def _pick(self) -> Task | None:
+        """Return a task to be done now, under the condition."""
+        if not self._ready and time.monotonic() >= self._scan_s:
+            self._scan()
+        for tasks in (self._announced, self._ready):
+            while tasks:
+                task = tasks.popleft()()
+                if task is not None and self._is_due(task):
+                    return task
+        return None
+
+    def _scan(self) -> None:
+        """Find all that is due, and when to look next."""
+        self._scanned_s = time.monotonic()
+        self._scan_s, self._is_holding = self._scanned_s + _IDLE_S, False
+        for task in self._kept():
+            self._is_holding = self._is_holding or task.holds()
+            if self._is_due(task):
+                self._ready.append(weakref.ref(task))
+
+    def _is_due(self, task: Task) -> bool:
+        """Return True if the task is to be done now; else make sure that the next scan is not too late for it."""
+        due_s, pause_s = self._due_s(task), max(self.pause_s(task.store), self.pause_s(task))
+        if due_s is None:
+            return False
+        if due_s <= SCAN_S and pause_s <= 0:
+            return True
+        now = time.monotonic()
+        # A task that is due soon after this scan is not late at the next one.
+        due_at = now if due_s <= SCAN_S else max(now + due_s - SCAN_S, self._scanned_s + SCAN_S)
+        self._scan_s = min(self._scan_s, max(due_at, now + pause_s))
+        return False
+
+    def _due_s(self, task: Task) -> float | None:
+        try:
+            # What belongs to an earlier epoch waits for somebody to seat it again.
+            return None if task.closed or task.epoch != epoch() else task.due_s()
+        except BaseException:  # noqa: BLE001 - a clock of the user's own that fails now fails its caller as well
+            return None
 
     def _kept(self) -> list[Task]:
         """All tasks that somebody still refers to."""
@@ -387,7 +457,8 @@ class Keeper:
         # Without the condition: it asks the kernel, and nobody is to wait behind that.
         verdict = self.watch.look()
         with self.condition:
-            if verdict is Verdict.SAME or not self._holds():
+            self._is_holding = self._holds()
+            if verdict is Verdict.SAME or not self._is_holding:
                 return
             self.start_over(is_sure=verdict is Verdict.RESTORED)
         say(f"this process {_RESTORED[verdict]}: it leaves what it held to others, and leases and reserves anew")
@@ -426,41 +497,38 @@ class Keeper:
                 if not away:
                     backs.append(give_back)
         self.watch.rest()
-        for back in backs:
-            if time.monotonic() < deadline:
-                with suppress(Exception), quiet():
-                    back()
+        self._give_back(backs, deadline)
         for task in tasks:
             if task.store is not stuck:
                 with suppress(Exception):
                     task.store.close()
 
     def _next(self) -> tuple[float, Task | None]:
-        """In how many seconds which task is to be done next."""
+        """Return in how many seconds which task is to be done next, for an inline keeper."""
         soonest: tuple[float, Task | None] = (_IDLE_S, None)
         for task in self._kept():
-            try:
-                # What belongs to an earlier epoch waits for somebody to seat it again.
-                due = None if task.closed or task.epoch != epoch() else task.due_s()
-            except BaseException:  # noqa: BLE001 - a clock of the user's own that fails now fails its caller as well
-                due = None
-            if due is not None:
-                # An inline keeper is asked again by its caller, in whose hands time is.
-                pause = 0.0 if self.inline else max(self.pause_s(task.store), self.pause_s(task))
-                due = max(due, pause, 0.0)
-                if due < soonest[0]:
-                    soonest = (due, task)
+            # Pauses do not count: it is asked again by its caller, in whose hands time is.
+            due_s = self._due_s(task)
+            if due_s is not None and max(due_s, 0.0) < soonest[0]:
+                soonest = (max(due_s, 0.0), task)
         return soonest
 
     def step(self) -> float:
-        """Does what is due first. Returns 0, or in how many seconds there will be something."""
+        """Do what is due first, inline. Return 0, or in how many seconds there will be something."""
         self._let_go()
         with self.condition:
             delay, task = self._next()
-            if task is None or delay > 0:
-                return delay
+        if task is None or delay > 0:
+            return delay
+        self._do(task)
+        return 0.0
+
+    def _do(self, task: Task) -> None:
+        """Ask the store for a task, and have it take what was answered."""
+        said: list[tuple[str, BaseException | None]] = []
+        with self.condition:
             self._busy, self._worker, life = task, threading.current_thread(), task.life
-            self._tasks[weakref.ref(task)] = self._tasks.pop(weakref.ref(task))
+            self._tasks[weakref.ref(task)] = self._tasks.pop(weakref.ref(task), None)
         error: BaseException | None = None
         try:
             with self.condition:
@@ -478,31 +546,36 @@ class Keeper:
                             take()
                         except BaseException as caught:  # noqa: BLE001 - nor one in what it answered
                             error = caught
-                    self._note(task, error)
+                    said += self._note(task, error)
                 task.settled()
             except BaseException as caught:  # noqa: BLE001 - nor one in whom the task tells
-                say("what was told of a segment failed", caught)
+                said.append(("what was told of a segment failed", caught))
             finally:
+                if not self.inline:
+                    self._is_holding = self._is_holding or task.holds()
+                    if self._is_due(task):
+                        self._ready.append(weakref.ref(task))
                 self.condition.notify_all()
+        # Not under the condition: a log handler may do anything.
+        for what, why in said:
+            say(what, why)
         if self.inline and error is not None and not isinstance(error, Exception):
             raise error
-        return 0.0
 
-    def _note(self, task: Task, error: BaseException | None) -> None:
-        """Takes note of what came of a try."""
+    def _note(self, task: Task, error: BaseException | None) -> list[tuple[str, BaseException | None]]:
+        """Take note of what came of a try, and return what to log of it."""
         task.wanted = False
         if error is None:
             task.failure = None
             self._pauses.pop(id(task.store), None)
             self._pauses.pop(id(task), None)
-            return
+            return []
         task.failure = failure = _as_failure(task.store, error)
         is_first = self._pause(task.store if failure.code == "store.unavailable" else task)
-        if failure is not error:
-            say("a store failed in an unknown way", error)
-        elif is_first:
-            say(f"{failure} ({failure.code}); trying again")
         task.refused(failure)
+        if failure is not error:
+            return [("a store failed in an unknown way", error)]
+        return [(f"{failure} ({failure.code}); trying again", None)] if is_first else []
 
     def _pause(self, what: Store | Task) -> bool:
         """Leaves it alone for a while; whether it was not before."""
@@ -517,9 +590,9 @@ class Keeper:
     def _let_go(self) -> None:
         """Releases the leases of generators that are gone."""
         while self.abandoned:
-            tenancy, used_until_ms = self.abandoned.popleft()
+            give_back = self.abandoned.popleft()
             try:
-                tenancy.release(used_until_ms)
+                give_back()
             except BaseException as error:
                 if self.inline and not isinstance(error, Exception):
                     raise
@@ -544,19 +617,39 @@ class Keeper:
             self.condition.wait(left_s)
         return True
 
-    def is_alone(self, threads: set[threading.Thread]) -> bool:
-        """Whether none of these threads is another than its own."""
-        return threads <= {self._thread}
+    def _give_back(self, backs: list[Callable[[], None]], deadline: float) -> None:
+        """Call what gives leases and segments back, and wait for it no longer than until the deadline.
+
+        The keeper's thread does it where there is one: a store that does not answer holds up nobody else, and no other
+        thread can be started while the interpreter ends.
+        """
+        thread = self._thread
+        if thread is None or not thread.is_alive() or self.is_own_thread():
+            for back in backs:
+                if time.monotonic() < deadline:
+                    with suppress(Exception), quiet():
+                        back()
+            return
+        left = len(backs)
+
+        def give_back(back: Callable[[], None]) -> None:
+            nonlocal left
+            if time.monotonic() < deadline:
+                with suppress(Exception), quiet():
+                    back()
+            with self.condition:
+                left -= 1
+                self.condition.notify_all()
+
+        self.abandoned.extend(partial(give_back, back) for back in backs)
+        with self.condition:
+            self._work.notify()
+            while left and (left_s := deadline - time.monotonic()) > 0:
+                self.condition.wait(left_s)
 
     def close(self) -> None:
-        """Gives everything back, within two seconds, and ends the thread."""
-        deadline = time.monotonic() + FAREWELL_S
-        with self.condition:
-            kept = [each() for each in [*self._owners, *self._tasks]]
-        for each in kept:
-            if each is not None and time.monotonic() < deadline:
-                with suppress(Exception):
-                    each.close()
+        """Give everything back, within two seconds, and end the thread. Nothing is leased or reserved after it."""
+        self.rest()
         with self.condition:
             self._closing = True
             self._work.notify()
@@ -610,13 +703,24 @@ def use(keeper: Keeper) -> None:
 
 
 @cache
-def _install() -> None:
+def _install_at_exit() -> None:
     atexit.register(_farewell)
+
+
+def _install() -> None:
+    """Have this process give everything back when it ends."""
+    _install_at_exit()
+    # Children of multiprocessing, and of billiard, which is Celery's, run finalizers of their own in place of atexit's.
+    for package in ("multiprocessing", "billiard"):
+        process, util = (sys.modules.get(f"{package}.{module}") for module in ("process", "util"))
+        if util is not None and process is not None and type(process.current_process()).__name__ != "_MainProcess":
+            # After those that flush queues and end a pool's workers.
+            util.Finalize(None, _farewell, exitpriority=-100)
 
 
 def _farewell() -> None:
     keeper = _keepers.get(birth())
-    # Threads that still run may still mint: then what they hold runs out by itself.
-    others = {thread for thread in threading.enumerate() if thread is not threading.current_thread()}
-    if keeper is not None and keeper.is_alone(others):
-        keeper.close()
+    if keeper is not None:
+        # A thread that still runs would lease anew before it mints: what is given back is not in use.
+        with suppress(StoreError):
+            keeper.close()

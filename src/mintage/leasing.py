@@ -19,7 +19,6 @@ from mintage._core import epoch, system_ns
 from mintage._core.formats import locality_node, read_pool_layout
 from mintage.errors import ArgumentError, ConfigError
 from mintage.forks import quiet
-from mintage.keeper import current
 from mintage.signs import started_s
 from mintage.store import Store, open_store
 from mintage.supply import Supply
@@ -216,8 +215,7 @@ def _nodes(nodes: object, size: int) -> range:
 
 
 def own(generator: Any, holds: Tenancy | registry.LockedNode) -> None:
-    """Closes a generator when the process ends, and lets its tenancy know whom it leases for."""
-    current().own(generator)
+    """Tell a generator's tenancy whom it leases for."""
     if isinstance(holds, Tenancy) and holds.generator is None:
         holds.generator = weakref.ref(generator)
 

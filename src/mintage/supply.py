@@ -90,6 +90,7 @@ class Supply(Task):
             self._began_s = now
             self._asked = True
             self._fill()
+            keeper.announce(self)
         # Without a thread to fetch the next segment, the present one can be used nevertheless.
         with suppress(StoreError):
             keeper.wake()
@@ -119,6 +120,7 @@ class Supply(Task):
             self._step = max(self._step, min(want, self._most))
             self._told.append(told)
             self.wanted = True
+            keeper.announce(self)
         keeper.wake()
 
     def refusal(self) -> MintError | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from mintage._core import epoch
@@ -263,7 +264,7 @@ class Tenancy(Task):
             self.closed = True
             if not keeper.wait_for(self):
                 # The keeper does it after the verb that it is in.
-                keeper.abandoned.append((self, used_until_ms))
+                keeper.abandoned.append(partial(self.release, used_until_ms))
                 return
             lease, self._lease = self._lease, None
             away = keeper.pause_s(self.store) > 0
@@ -279,7 +280,7 @@ class Tenancy(Task):
         seat in this epoch.
         """
         if self._lease is not None and self.keeper is not None:
-            self.keeper.abandoned.append((self, used_until_ms))
+            self.keeper.abandoned.append(partial(self.release, used_until_ms))
 
     def close(self) -> None:
         """Lets the lease run out, of whose use nothing is known here."""

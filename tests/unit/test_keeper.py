@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
-from types import SimpleNamespace
+from queue import Queue
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -739,15 +739,6 @@ def test_of_tasks_and_stores_that_are_gone_nothing_is_kept(inline: keeper.Keeper
     assert (len(inline._tasks), len(inline._pauses)) == (0, 1)
 
 
-def test_of_generators_that_are_gone_nothing_is_kept(inline: keeper.Keeper) -> None:
-    generator = snowflake.Generator(store=Faulty())
-    generator.new()
-    assert len(inline._owners) == 1
-    del generator
-    gc.collect()
-    assert not inline._owners
-
-
 @pytest.mark.parametrize("verb", ["acquire", "extend"])
 @pytest.mark.parametrize(("taken_s", "outcome"), [(0.9, "lease.clock"), (6.0, "an ID")])
 def test_a_clock_is_compared_with_the_stores_by_answers_that_came_in_time(
@@ -1017,16 +1008,77 @@ if sys.argv[2] == "beside a thread":
 """
 
 
-@pytest.mark.parametrize(("how", "is_back"), [("alone", True), ("beside a thread", False)])
-def test_a_process_that_ends_gives_back_what_no_thread_can_use_any_more(
-    tmp_path: Path, how: str, *, is_back: bool
-) -> None:
+@pytest.mark.parametrize("how", ["alone", "beside a thread"])
+def test_a_process_that_ends_gives_everything_back(tmp_path: Path, how: str) -> None:
     url = f"sqlite:///{tmp_path}/ids.db"
     subprocess.run([sys.executable, "-c", PROCESS, url, how], check=True, timeout=BOUND)
     store = open_store(url)
-    assert [record.token is None for record in store.list_leases()] == [is_back]
-    assert [record.high_water == 1 for record in store.list_namespaces()] == [is_back]
+    assert [record.token for record in store.list_leases()] == [None]
+    assert [record.high_water for record in store.list_namespaces()] == [1]
     store.close()
+
+
+CHILDREN = """
+import multiprocessing, sys
+from concurrent.futures import ProcessPoolExecutor
+from mintage import snowflake
+
+def mint(url):
+    return snowflake.Generator(store=url).new()
+
+if __name__ == "__main__":
+    url, how = sys.argv[1:]
+    context = multiprocessing.get_context(how)
+    children = [context.Process(target=mint, args=(url,)) for _ in range(3)]
+    for child in children:
+        child.start()
+    for child in children:
+        child.join()
+    with ProcessPoolExecutor(2, mp_context=context) as pool:
+        print(len(set(pool.map(mint, [url] * 8))), [child.exitcode for child in children])
+"""
+
+
+@pytest.mark.parametrize("how", ["fork", "forkserver", "spawn"])
+def test_children_of_multiprocessing_give_back_what_they_leased(tmp_path: Path, how: str) -> None:
+    script, url = tmp_path / "children.py", f"sqlite:///{tmp_path}/ids.db"
+    script.write_text(CHILDREN)
+    command = [sys.executable, "-W", "ignore", str(script), url, how]
+    done = subprocess.run(command, check=True, timeout=BOUND, stdout=subprocess.PIPE, text=True)
+    assert done.stdout == "8 [0, 0, 0]\n"
+    with open_store(url) as store:
+        assert {record.token for record in store.list_leases()} == {None}
+
+
+def test_a_log_handler_that_mints_never_waits_for_itself(inline: keeper.Keeper) -> None:
+    before, mine = keeper.current(), keeper.Keeper()
+    keeper.use(mine)
+    away = Faulty(acquire=raising(StoreError("away", code="store.unavailable")))
+    codes: Queue[str] = Queue()
+
+    class Minting(logging.Handler):
+        def emit(self, _: logging.LogRecord) -> None:
+            codes.put(code_of(lambda: snowflake.Generator(store=MemoryStore(), max_wait_ms=BOUND * 1000).new()))
+
+    handler = Minting()
+    logging.getLogger("mintage").addHandler(handler)
+    try:
+        assert code_of(lambda: snowflake.Generator(store=away, max_wait_ms=100).new()) == "store.unavailable"
+        assert codes.get(timeout=BOUND / 2) == "store.unavailable"
+        assert snowflake.Generator(store=MemoryStore(), max_wait_ms=BOUND * 1000).new()
+    finally:
+        logging.getLogger("mintage").removeHandler(handler)
+        mine.close()
+        keeper.use(before)
+
+
+def test_a_keeper_that_goes_on_in_a_forked_child_asks_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    mine, asked = keeper.Keeper(), list[str]()
+    mine.add(Eager("a", asked))
+    births = iter([1, 2])
+    monkeypatch.setattr(keeper, "birth", lambda: next(births, 2))
+    mine._run()
+    assert asked == []
 
 
 def test_a_keeper_whose_thread_ended_starts_another(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -1194,7 +1246,6 @@ def test_what_is_given_back_slowly_or_in_vain_keeps_the_end_waiting_two_seconds_
     tasks = [Slow(name, asked) for name in "abc"]
     for task in tasks:
         inline.add(task)
-    inline.own(Slow("gone", asked))
     end(inline)
     assert "".join(asked) == "ab"
 
@@ -1233,9 +1284,9 @@ class Simulated(keeper.Keeper):
 @pytest.mark.parametrize(
     ("holds", "due_s", "seen"),
     [
-        (False, 2.5, ["sleep 2.5", "look", "ask"]),
-        (True, 0.5, ["look", "sleep 0.5", "ask"]),
-        (True, 2.5, ["look", "sleep 1.0", "look", "sleep 1.0", "look", "sleep 0.5", "ask"]),
+        (False, 2.5, ["sleep 2.25", "look", "ask"]),
+        (True, 0.5, ["look", "sleep 0.25", "ask"]),
+        (True, 2.5, ["look", "sleep 1.0", "look", "sleep 1.0", "look", "sleep 0.25", "ask"]),
     ],
 )
 def test_the_thread_sleeps_till_there_is_work_and_looks_once_a_second_while_something_is_held(
@@ -1301,7 +1352,7 @@ def test_a_lease_that_cannot_be_released_is_told_of_and_keeps_no_other_held(
     released: list[int] = []
     # Without a thread of its own it is its caller's who is to end.
     mine = keeper.Keeper(inline=is_raised or isinstance(error, Exception))
-    mine.abandoned += [(SimpleNamespace(release=raising(error)), 1), (SimpleNamespace(release=released.append), 2)]
+    mine.abandoned += [partial(raising(error), 1), partial(released.append, 2)]
     if is_raised:
         with pytest.raises(SystemExit):
             mine.step()
