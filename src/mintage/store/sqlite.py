@@ -159,8 +159,8 @@ class SqliteStore(Ledger):
     def close(self) -> None:
         """Does nothing: the file is open during verbs only."""
 
-    def _namespace(self, t: Any, name: str) -> NamespaceRecord:
-        return self._admitted(t, super()._namespace(t, name))
+    def _namespace(self, t: Any, name: str, *, is_implied: bool = False) -> NamespaceRecord:
+        return self._admitted(t, super()._namespace(t, name, is_implied=is_implied))
 
     def _admitted(self, records: Records, namespace: NamespaceRecord) -> NamespaceRecord:
         """A namespace that is not in the file may have been in what the file lost."""
