@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from typing import TYPE_CHECKING, Any
 
+from mintage import before_snapshot
 from tests.runtimes.minting import mint
 
 if TYPE_CHECKING:
@@ -23,12 +25,24 @@ async def asgi(
     receive: Callable[[], Awaitable[dict[str, Any]]],
     send: Callable[[dict[str, Any]], Awaitable[None]],
 ) -> None:
-    """Mint in the event loop, and answer with the process id."""
-    if scope["type"] != "http":
-        raise NotImplementedError(scope["type"])
+    """Mint in the event loop, and answer with the process id; at the end of the lifespan release."""
+    if scope["type"] == "lifespan":
+        await lifespan(receive, send)
+        return
     mint()
     await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/plain")]})
     await send({"type": "http.response.body", "body": b"%d" % os.getpid()})
+
+
+async def lifespan(
+    receive: Callable[[], Awaitable[dict[str, Any]]], send: Callable[[dict[str, Any]], Awaitable[None]]
+) -> None:
+    """Release when the server stops: uvicorn ends by the signal that it was sent, and Python's own end is left out."""
+    await receive()
+    await send({"type": "lifespan.startup.complete"})
+    await receive()
+    await asyncio.to_thread(before_snapshot)
+    await send({"type": "lifespan.shutdown.complete"})
 
 
 application = wsgi

@@ -32,6 +32,8 @@ EACH: Final = 150
 CLIENTS: Final = 6
 PATIENCE_S: Final = 60.0
 """A runtime that mints nothing for so long, or does not stop within it, hangs."""
+SETTLED_S: Final = 1.0
+"""No worker that is being replaced takes so long to end once it has begun to."""
 TRIES: Final = 200
 """How many requests in a row may be refused or reset, while workers are replaced."""
 
@@ -133,6 +135,12 @@ class _Process(Daemon):
         assert self._process
         return self._process.wait(seconds)
 
+    @property
+    def first(self) -> int:
+        """The id of the process that was started, also after its end."""
+        assert self._process
+        return self._process.pid
+
     def minted(self) -> list[list[str]]:
         """The lines that its workers wrote: process, kind, and IDs or what failed."""
         text = self.file.read_text(encoding="utf-8") if self.file.exists() else ""
@@ -229,6 +237,22 @@ class _Clients:
             connection.close()
 
 
+class _Settled:
+    """Whether a runtime has had the same processes for a second, as many as it has between replacements."""
+
+    def __init__(self, process: _Process, size: int) -> None:
+        self._process = process
+        self._size = size
+        self._last: list[int] = []
+        self._since = time.monotonic()
+
+    def __call__(self) -> bool:
+        now = self._process.family()
+        if now != self._last or len(now) != self._size:
+            self._last, self._since = now, time.monotonic()
+        return time.monotonic() - self._since > SETTLED_S
+
+
 def run(runtime: Runtime, ids: int, directory: Path, redis: Redis | None = None) -> Tally:
     """Have the runtime mint at least so many IDs, stop it, and count."""
     tally, began = Tally(), time.monotonic()
@@ -241,6 +265,8 @@ def run(runtime: Runtime, ids: int, directory: Path, redis: Redis | None = None)
         process.launch() if runtime.kind == PROGRAM else process.start()
         if runtime.kind == HTTP:
             _Clients(process, runtime, calls, tally).run()
+            if runtime.family and not tally.hangs:
+                until(_Settled(process, runtime.family), "replaced workers have ended")
         else:
             if runtime.kind == CELERY:
                 _send(process, calls)
@@ -259,7 +285,7 @@ def run(runtime: Runtime, ids: int, directory: Path, redis: Redis | None = None)
     _count(process, runtime, tally)
     if not tally.refused:
         _look_at_log(process, tally)
-    _look_at_leases(process, tally)
+    _look_at_leases(process, runtime, tally)
     tally.seconds = time.monotonic() - began
     return tally
 
@@ -267,7 +293,7 @@ def run(runtime: Runtime, ids: int, directory: Path, redis: Redis | None = None)
 def _make_pool(url: str) -> None:
     """Free the pool from the quarantine of a server on which it is new."""
     with open_store(url) as store:
-        store.create_pool("snowflake", layout=write_layout(snowflake.DEFAULT))
+        store.create_pool("snowflake", layout=f"snowflake {write_layout(snowflake.DEFAULT)}")
 
 
 def _send(process: _Process, calls: int) -> None:
@@ -324,9 +350,9 @@ def _count(process: _Process, runtime: Runtime, tally: Tally) -> None:
         ids += len(made)
         seen.update(f"{kind} {value}" for value in made)
     tally.ids, tally.equal, tally.processes = ids, ids - len(seen), len(pids)
-    refused = re.search(r"^ImportError: (.*mintage.*)$", process.logged(), re.MULTILINE) if runtime.may_refuse else None
+    refused = re.findall(r"^ImportError: (.*mintage.*)$", process.logged(), re.MULTILINE) if runtime.may_refuse else []
     if refused:
-        tally.refused = refused[1]
+        tally.refused = refused[-1]
         # What follows from it.
         tally.failed.clear()
     elif len(pids) < runtime.processes:
@@ -340,10 +366,15 @@ def _look_at_log(process: _Process, tally: Tally) -> None:
             tally.failed.append(f"it logged {sign!r}: {text[max(0, text.index(sign) - 500) :][:2500]}")
 
 
-def _look_at_leases(process: _Process, tally: Tally) -> None:
+def _look_at_leases(process: _Process, runtime: Runtime, tally: Tally) -> None:
     if not tally.ids:
         return
+    first = f":{process.first}:" if runtime.keeps_first else None
     for url in (f"sqlite:///{process.home}/registry.db", process.store):
         with open_store(url) as store:
             held = [record for record in store.list_leases() if record.token is not None]
-        tally.leases += [f"{record.pool} {record.node} of {record.holder}" for record in held]
+        tally.leases += [
+            f"{record.pool} {record.node} of {record.holder}"
+            for record in held
+            if first is None or first not in f"{record.holder}"
+        ]

@@ -31,6 +31,10 @@ class Runtime:
     """Whether the application mints while it is loaded, before it forks."""
     signals: tuple[signal.Signals, ...] = ()
     """Sent to the first process, one after another while it is asked."""
+    family: int = 0
+    """How many processes it has between replacements, for which the stop waits; 0 where it stops at any time."""
+    keeps_first: bool = False
+    """Whether the first process never runs what Python registered for its end, and so keeps what it leased."""
     may_refuse: bool = False
     """Whether it may refuse to import mintage instead, in one sentence."""
 
@@ -46,7 +50,8 @@ class Runtime:
 
 GUNICORN: Final = (
     *("gunicorn", "--workers=2", "--bind=127.0.0.1:{port}", "--worker-tmp-dir={directory}", "--no-control-socket"),
-    *("--timeout=120", "--graceful-timeout=60"),
+    # A worker of gevent that is replaced amid requests may wait out the time of grace, whatever it serves.
+    *("--timeout=120", "--graceful-timeout=5"),
 )
 RECYCLED: Final = ("--max-requests=10",)
 CLASSES: Final = {
@@ -60,14 +65,9 @@ CLASSES: Final = {
 }
 UVICORN: Final = ("uvicorn", "--port={port}", "--log-level=warning", "tests.runtimes.apps:asgi")
 UWSGI: Final = (
-    *(
-        "tests.runtimes.uwsgi",
-        "--http-socket=127.0.0.1:{port}",
-        "--master",
-        "--die-on-term",
-        "--processes=2",
-        "--need-app",
-    ),
+    *("tests.runtimes.uwsgi", "--http-socket=127.0.0.1:{port}", "--master", "--processes=2", "--need-app"),
+    # By itself SIGTERM reloads it; with --die-on-term it ends workers amid a request.
+    *("--hook-master-start=unix_signal:15 gracefully_kill_them_all", "--min-worker-lifetime=0"),
     *("--disable-logging", "--wsgi=tests.runtimes.apps"),
 )
 WORKER: Final = ("celery", "--app=tests.runtimes.tasks", "worker", "--loglevel=INFO", "--concurrency=4")
@@ -85,6 +85,7 @@ def gunicorn() -> list[Runtime]:
             processes=4 if variant else 6,
             is_early=variant == " --preload",
             signals=() if "requests" in variant else (signal.SIGHUP, signal.SIGHUP),
+            family=3,
         )
         for name, (words, needs) in CLASSES.items()
         for variant, options in {"": (), " --preload": ("--preload",), " --max-requests": RECYCLED}.items()
@@ -111,11 +112,18 @@ def uwsgi() -> list[Runtime]:
             needs=("pyuwsgi",),
             processes=4 if "max-requests" in name else 2,
             is_early=early[1] in options,
+            family=3,
+            keeps_first=True,
         )
         for name, options in variants.items()
     ]
-    mounted = (*UWSGI[:-1], threads, *(f"--mount=/{name}=tests.runtimes.apps" for name in ("first", "second")))
-    return [*served, Runtime("uwsgi two applications", HTTP, mounted, ("pyuwsgi",), may_refuse=True)]
+    mounted = (*UWSGI[:-1], threads, *(f"--mount=/{name}=tests.runtimes.apps:wsgi" for name in ("first", "second")))
+    one = (*mounted, "--single-interpreter")
+    return [
+        *served,
+        Runtime("uwsgi two applications", HTTP, mounted, ("pyuwsgi",), may_refuse=True),
+        Runtime("uwsgi two applications, one interpreter", HTTP, one, ("pyuwsgi",), processes=2),
+    ]
 
 
 def celery() -> list[Runtime]:
@@ -160,6 +168,8 @@ def programs() -> list[Runtime]:
             *("eventlet_first", "eventlet_late", "eventlet_greenlets"),
         )
         for store in ("sqlite", "redis")
+        # The keeper would be a greenlet of a thread that runs no others once it has minted.
+        if (name, store) != ("gevent_threads", "redis")
     ]
     return [
         *processes,
