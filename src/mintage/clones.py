@@ -34,9 +34,9 @@ def _keeper() -> Keeper | None:
 def release_all() -> None:
     """Give back all leases and the unused tails of all segments of this process, and close its connections to stores.
 
-    Call it at a graceful end that runs no ``atexit`` handlers: in the lifespan of an application under uvicorn. A thread
-    that mints later leases anew. What a store that is away cannot take back runs out by itself. Waits at most two
-    seconds, and raises nothing.
+    Call it at a graceful end that runs no ``atexit`` handlers: in the lifespan of an application under uvicorn. Threads
+    that mint later lease anew. Windows that a store cannot take back, as it is away, end by themselves. Waits at most
+    two seconds, and raises nothing.
 
     >>> from mintage import release_all, snowflake
     >>> first = snowflake.new()

@@ -209,6 +209,11 @@ class Task(ABC):
         left, failure = own + patience_s, self.failure
         if failure is not None and (left <= 0 or not _passes(failure, own)):
             raise renewed(failure, keeper.pause_s(self.store))
+        if keeper.has_ended():
+            raise GenerationError(
+                "this process ends, and its leases were released: mint before that, or start another",
+                code="generator.closed",
+            )
         if keeper.is_own_thread():
             raise StoreError(
                 f"{self.store.url}: a log handler, a callback or a __del__ asked for an ID in the thread that asks the "
@@ -295,6 +300,8 @@ class Keeper:
         self._busy: Task | None = None
         self._worker: threading.Thread | None = None
         """Which thread is at work on it, or was last."""
+        self._is_ending = False
+        """Whether the process ends: nothing is leased or reserved any more, and all is given back."""
         self._closing = False
         self.watch = Watch()
         """The keeper's thread's alone."""
@@ -358,6 +365,10 @@ class Keeper:
         if not self.inline:
             self._announced.append(weakref.ref(task))
 
+    def has_ended(self) -> bool:
+        """Return True once the process gives everything back for good."""
+        return self._is_ending
+
     def is_own_thread(self) -> bool:
         """Return True in the keeper's own thread, which must never wait for the keeper."""
         return self._thread is not None and self._thread is threading.current_thread()
@@ -389,6 +400,8 @@ class Keeper:
 
     def _pick(self) -> Task | None:
         """Return a task to be done now, under the condition."""
+        if self._is_ending:
+            return None
         if not self._ready and time.monotonic() >= self._scan_s:
             self._scan()
         for tasks in (self._announced, self._ready):
@@ -648,7 +661,9 @@ class Keeper:
                 self.condition.wait(left_s)
 
     def close(self) -> None:
-        """Give everything back, within two seconds, and end the thread. Nothing is leased or reserved after it."""
+        """Give everything back, within two seconds, and end the thread. Nothing is leased or reserved any more."""
+        with self.condition:
+            self._is_ending = True
         self.rest()
         with self.condition:
             self._closing = True
@@ -708,19 +723,20 @@ def _install_at_exit() -> None:
 
 
 def _install() -> None:
-    """Have this process give everything back when it ends."""
+    """Have this process give everything back when it ends, in each way in which it may end in good order."""
     _install_at_exit()
-    # Children of multiprocessing, and of billiard, which is Celery's, run finalizers of their own in place of atexit's.
-    for package in ("multiprocessing", "billiard"):
-        process, util = (sys.modules.get(f"{package}.{module}") for module in ("process", "util"))
-        if util is not None and process is not None and type(process.current_process()).__name__ != "_MainProcess":
-            # After those that flush queues and end a pool's workers.
-            util.Finalize(None, _farewell, exitpriority=-100)
+    # A child of multiprocessing forgets what its parent registered, and ends without what atexit has.
+    process, util = sys.modules.get("multiprocessing.process"), sys.modules.get("multiprocessing.util")
+    if process is not None and util is not None and process.parent_process() is not None:
+        # After those that flush queues and end a pool's workers.
+        util.Finalize(None, _farewell, exitpriority=-1000)
+    # A worker of Celery's prefork pool ends without either.
+    if (signals := sys.modules.get("celery.signals")) is not None:
+        signals.worker_process_shutdown.connect(_farewell, weak=False)
 
 
-def _farewell() -> None:
+def _farewell(**_: object) -> None:
     keeper = _keepers.get(birth())
     if keeper is not None:
-        # A thread that still runs would lease anew before it mints: what is given back is not in use.
         with suppress(StoreError):
             keeper.close()

@@ -1018,6 +1018,30 @@ def test_a_process_that_ends_gives_everything_back(tmp_path: Path, how: str) -> 
     store.close()
 
 
+BUSY = """
+import sys, threading
+from mintage import snowflake
+from mintage.errors import GenerationError
+generator = snowflake.Generator(store=sys.argv[1])
+last = [generator.new()]
+def mint():
+    try:
+        while True:
+            last[0] = generator.new()
+    except GenerationError:
+        pass
+threading.Thread(target=mint, daemon=True).start()
+"""
+
+
+def test_a_process_that_ends_beside_a_minting_thread_releases_all(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/ids.db"
+    for _ in range(5):
+        subprocess.run([sys.executable, "-c", BUSY, url], check=True, timeout=BOUND)
+    with open_store(url) as store:
+        assert {record.token for record in store.list_leases()} == {None}
+
+
 CHILDREN = """
 import multiprocessing, sys
 from concurrent.futures import ProcessPoolExecutor
