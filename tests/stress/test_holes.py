@@ -18,6 +18,7 @@ SMALL = {
     "a table that is emptied between runs": 3_200,
     "one generator's IDs of given times": 10_000,
     "uuid1 of one node": 30_000,
+    "with statements, one number": 300,
 }
 """Where the size at which it was found takes too long."""
 LONG = "a server that comes back"
