@@ -174,7 +174,8 @@ def clock_set_back(folder: Path, size: int) -> Tally:
             ids = array("Q")
             with tally.refusals():
                 generator = snowflake.Generator(
-                    pool="snowflake",
+                    layout=NARROW,
+                    pool="narrow",
                     clock=lambda: time.time_ns() - behind_ns,
                     on_exhausted="advance",
                     max_wait_ms=WAIT_MS,
