@@ -559,6 +559,16 @@ def test_integers_that_were_lost_are_skipped_however_many(store: SqliteStore, pa
     assert len(set(later)) == len(later) == 3000
 
 
+def test_a_copy_that_comes_back_again_skips_what_came_since(store: SqliteStore, path: Path) -> None:
+    store.reserve("n", 10)
+    copy = copied(path)
+    found: list[int] = []
+    for _ in range(6):
+        found += [each for _ in range(100) for each in store.reserve("n", 10).as_range()]
+        copies.WAYS["cp over it"](path.parent, copy)
+    assert len(set(found)) == len(found)
+
+
 def test_a_pool_that_the_copy_has_not_rests_as_well(store: SqliteStore, path: Path) -> None:
     store.reserve("n", 1)
     copy = copied(path)
@@ -678,6 +688,22 @@ def test_a_directory_that_is_moved_keeps_its_store(tmp_path: Path) -> None:
     (tmp_path / "a").rename(tmp_path / "b")
     with opened(tmp_path / "b" / "ids.db") as store:
         assert store.describe().identity == before
+        assert store.reserve("n", 10).first == 11
+
+
+def test_a_file_elsewhere_that_gets_the_name_is_itself(tmp_path: Path) -> None:
+    # As in containers that share the memory of the machine, and call two files by one name.
+    names = [tmp_path / name / "ids.db" for name in ("one", "two")]
+    identities = []
+    for name in names:
+        name.parent.mkdir()
+        with opened(name) as store:
+            store.reserve("n", 10)
+            identities.append(store.describe().identity)
+    names[0].parent.rename(tmp_path / "aside")
+    names[1].parent.rename(tmp_path / "one")
+    with opened(names[0]) as store:
+        assert store.describe().identity == identities[1]
         assert store.reserve("n", 10).first == 11
 
 
@@ -881,6 +907,24 @@ def test_a_guard_that_was_removed_is_made_again(store: SqliteStore, path: Path) 
     assert store.describe().identity == before
 
 
+def test_a_guard_that_is_removed_while_it_is_waited_for_keeps_nobody_out(
+    store: SqliteStore, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.reserve("n", 1)
+    guard, lock = path.with_name("ids.db-guard"), witness._flock
+    taken: list[int] = []
+
+    def flock(file: int) -> bool:
+        if not taken:
+            guard.unlink()
+        taken.append(file)
+        return lock(file)
+
+    monkeypatch.setattr(witness, "_flock", flock)
+    with witness.watched(os.path.realpath(path), 1), pytest.raises(TimeoutError), witness.watched(str(path), 1):
+        pass
+
+
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o664])
 def test_a_guard_is_open_to_those_who_may_open_the_file(store: SqliteStore, path: Path, mode: int) -> None:
     store.reserve("n", 1)
@@ -899,7 +943,9 @@ def test_a_guard_that_root_makes_is_the_owners(store: SqliteStore, path: Path) -
     assert (found.st_uid, found.st_gid) == (54_301, 54_302)
 
 
-@pytest.mark.parametrize("what", ["a link", "a directory", "a pipe", "a hard link", "garbage", "half of it"])
+@pytest.mark.parametrize(
+    "what", ["a link", "a directory", "a pipe", "a hard link", "garbage", "half of it", "two halves"]
+)
 def test_a_guard_that_is_none_is_done_without(store: SqliteStore, path: Path, tmp_path: Path, what: str) -> None:
     other = tmp_path / "other"
     other.write_text("precious")
@@ -918,8 +964,11 @@ def test_a_guard_that_is_none_is_done_without(store: SqliteStore, path: Path, tm
             guard.hardlink_to(other)
         case "garbage":
             guard.write_bytes(b"\xff" * 512)
-        case _:
+        case "half of it":
             guard.write_bytes(marks[:40])
+        case _:
+            guard.write_bytes(marks.replace(b", 1, ", b", 9, "))
+            assert guard.read_bytes() != marks
     assert store.reserve("n", 10).first == segment.last + 1
     assert store.describe().identity == before
     assert other.read_text() == "precious"

@@ -6,6 +6,7 @@ import os
 import re
 import sqlite3
 import stat
+import time
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -334,7 +335,7 @@ class File:
             Life(
                 name=kernel_random(16).hex(),
                 serial=serial,
-                moved=most,
+                moved=min(max(most, own.moved + self.missing), rules.MAX_INTEGER),
                 lost=min(own.lost + self.missing, rules.MAX_INTEGER),
                 began_ms=system_ns() // 1_000_000,
                 place=self._place,
@@ -362,6 +363,11 @@ class File:
             return
         # Others may have moved the log into the file; or it went back, and now gets what this verb wrote on top.
         lives = _lives_without_log(self._path)
+        for _ in range(ATTEMPTS):
+            if lives:
+                break
+            time.sleep(0.01)  # It is being copied.
+            lives = _lives_without_log(self._path)
         if lives is None or not _covers(lives, self._base):
             self._connection.execute("BEGIN IMMEDIATE")
             self._begin_life([], _moved(lives))

@@ -113,7 +113,7 @@ class Witness:
         """Lets the guard be opened by all who may open the store's file, as SQLite does with its log."""
         if self._guard is None:
             return
-        with suppress(OSError):
+        with suppress(AttributeError, OSError):
             guard, store = os.fstat(self._guard), os.stat(self._path)
             if os.geteuid() == 0 and (guard.st_uid, guard.st_gid) != (store.st_uid, store.st_gid):
                 os.fchown(self._guard, store.st_uid, store.st_gid)

@@ -9,6 +9,8 @@ ALTER TABLE mintage_life ADD COLUMN serial INTEGER NOT NULL DEFAULT 0;
 -- How many integers its namespaces moved on; how many of them the file may lack, since when.
 ALTER TABLE mintage_life ADD COLUMN moved INTEGER NOT NULL DEFAULT 0;
 
+UPDATE mintage_life SET moved = max(0, coalesce((SELECT max(high_water) FROM mintage_namespace), 0));
+
 ALTER TABLE mintage_life ADD COLUMN lost INTEGER NOT NULL DEFAULT 0;
 
 ALTER TABLE mintage_life ADD COLUMN began_ms INTEGER;
