@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 import os
 import pickle
+import subprocess
+import sys
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -84,6 +86,32 @@ def time_ms(scheme: str, minted: Any) -> int:
     if scheme == "snowflake":
         return int(snowflake.DEFAULT.parse(minted).timestamp_ms)
     return int(minted.timestamp_ns // MS if scheme == "sno" else minted.timestamp_ms)
+
+
+SIGNALLED = """
+import sys
+from mintage import errors, snowflake
+
+class Signal:
+    \"\"\"A signal that arrives in the middle of an import.\"\"\"
+
+    def find_spec(self, name, *_):
+        if name == "mintage.registry":
+            sys.meta_path.remove(self)
+            try:
+                snowflake.Generator().new()
+            except errors.StoreError as error:
+                print(error.code, error.retry_after_ms)
+
+sys.meta_path.insert(0, Signal())
+print(snowflake.Generator().new() > 0)
+"""
+
+
+def test_a_signal_handler_that_mints_first_is_refused_clearly(tmp_path: Path) -> None:
+    environment = {**os.environ, "MINTAGE_HOME": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", SIGNALLED], check=True, stdout=subprocess.PIPE, env=environment)
+    assert done.stdout.split() == [b"store.unavailable", b"100", b"True"]
 
 
 def test_two_generators_of_one_store_have_two_node_numbers(store: MemoryStore, clock: ManualClock, scheme: str) -> None:

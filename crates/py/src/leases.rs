@@ -120,8 +120,17 @@ impl Grant {
 }
 
 /// The module that knows stores; imported where no fork can cut that in two.
+///
+/// `StoreError`: ``store.unavailable``: this very thread is in the middle of importing it, and a signal handler mints.
 pub fn leasing(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
-    py.import("mintage.forks")?.call_method1("load", ("mintage.leasing",))
+    let module = py.import("mintage.forks")?.call_method1("load", ("mintage.leasing",))?;
+    let is_half = module.getattr("__spec__")?.getattr_opt("_initializing")?.map_or(Ok(false), |it| it.is_truthy())?;
+    if is_half {
+        let message = "a signal handler asked for an ID while the first one of this process imported what leases need: mint \
+                       one before signals arrive, or try again";
+        return Err(errors::store(py, "store.unavailable", message, 100));
+    }
+    Ok(module)
 }
 
 /// Refuses to go on from a leased snapshot where neither ``store`` nor the environment names a store.
