@@ -11,7 +11,6 @@ from mintage.cli.command import COLOR, JSON, UsageError, command, group, option,
 from mintage.cli.screen import ago, moment, open_screen, show_rows
 from mintage.cli.stores import STORE, opened
 from mintage.errors import ConfigError
-from mintage.lease import SPAN_MS
 from mintage.schemes import NAMES
 
 if TYPE_CHECKING:
@@ -146,8 +145,7 @@ def _show(args: argparse.Namespace) -> int:
         "--span-ms",
         type=whole,
         metavar="MS",
-        default=SPAN_MS,
-        help=f"the longest span that a new pool grants, in milliseconds (default, and least: {SPAN_MS})",
+        help="the longest span that a new pool grants, in milliseconds (default, and least: that of generators)",
     ),
     STORE,
     COLOR,
@@ -165,7 +163,8 @@ def _create(args: argparse.Namespace) -> int:
     that minted from the pool still runs.
     """
     with opened(args) as store:
-        record = store.create_pool(args.pool, layout=_wanted(args, store), span_ms=args.span_ms)
+        span = {} if args.span_ms is None else {"span_ms": args.span_ms}
+        record = store.create_pool(args.pool, layout=_wanted(args, store), **span)
         nodes, now_ms = store.list_leases(args.pool), store.now_ms()
     _draw_pool(args, record, nodes, now_ms)
     return 0
