@@ -150,6 +150,9 @@ class Task(ABC):
     def reborn(self) -> None:
         """Forgets what it holds: that belongs to an earlier life, and is another's."""
 
+    def end(self) -> None:  # noqa: B027 - most tasks have nobody who mints without them
+        """Have nobody mint any more, as the process ends."""
+
     @abstractmethod
     def close(self) -> None:
         """Gives back what is held."""
@@ -300,6 +303,8 @@ class Keeper:
         self._busy: Task | None = None
         self._worker: threading.Thread | None = None
         """Which thread is at work on it, or was last."""
+        self._backs: list[Callable[[], None]] = []
+        """What gives back the leases of generators that were closed while the process ends."""
         self._is_ending = False
         """Whether the process ends: nothing is leased or reserved any more, and all is given back."""
         self._closing = False
@@ -375,7 +380,6 @@ class Keeper:
 
     def _run(self) -> None:
         here = birth()
-        # A greenlet goes on in a forked child, where this is no keeper of anybody's.
         while birth() == here:
             try:
                 with self.condition:
@@ -397,6 +401,9 @@ class Keeper:
                 self._scan_s = 0.0
                 say("the keeper failed, and goes on", error)
                 time.sleep(LONGEST_PAUSE_S)
+        # A greenlet goes on in a forked child. It keeps nothing there, and must not end: threading does not know it.
+        while True:
+            time.sleep(_IDLE_S)
 
     def _pick(self) -> Task | None:
         """Return a task to be done now, under the condition."""
@@ -501,8 +508,7 @@ class Keeper:
         with self.condition:
             # A store that does not answer until then is not asked again.
             stuck = None if self.wait_for(None, deadline) else self._busy and self._busy.store
-            tasks = self._kept()
-            backs = []
+            tasks, backs, self._backs = self._kept(), self._backs, []
             for task in tasks:
                 away = task.store is stuck or self.pause_s(task.store) > 0
                 give_back = task.rest()
@@ -630,6 +636,14 @@ class Keeper:
             self.condition.wait(left_s)
         return True
 
+    def give_back(self, back: Callable[[], None]) -> None:
+        """Call what gives a lease back, or have :meth:`close` do that while the process ends."""
+        if self._is_ending:
+            self._backs.append(back)
+            return
+        with suppress(Exception), quiet():
+            back()
+
     def _give_back(self, backs: list[Callable[[], None]], deadline: float) -> None:
         """Call what gives leases and segments back, and wait for it no longer than until the deadline.
 
@@ -664,6 +678,11 @@ class Keeper:
         """Give everything back, within two seconds, and end the thread. Nothing is leased or reserved any more."""
         with self.condition:
             self._is_ending = True
+            tasks = self._kept()
+        # A closed generator refuses at once, so that no daemon thread is in the middle of asking when Python ends.
+        for task in tasks:
+            with suppress(Exception):
+                task.end()
         self.rest()
         with self.condition:
             self._closing = True

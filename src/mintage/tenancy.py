@@ -7,13 +7,12 @@ mints under from :meth:`Tenancy.window` alone: the serial number of the grant an
 from __future__ import annotations
 
 import time
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from mintage._core import epoch
 from mintage.errors import LeaseError, MintError, StoreError
-from mintage.forks import quiet
 from mintage.keeper import Task
 from mintage.lease import MAX_INTEGER, Lease
 from mintage.store import new_token
@@ -262,7 +261,8 @@ class Tenancy(Task):
         keeper = self._seat()
         with keeper.condition:
             self.closed = True
-            if not keeper.wait_for(self):
+            # The end of a process waits for all at once.
+            if not keeper.wait_for(self, time.monotonic() if keeper.has_ended() else None):
                 # The keeper does it after the verb that it is in.
                 keeper.abandoned.append(partial(self.release, used_until_ms))
                 return
@@ -270,8 +270,12 @@ class Tenancy(Task):
             away = keeper.pause_s(self.store) > 0
             keeper.condition.notify_all()
         if lease is not None and self._lost is None and not away:
-            with suppress(Exception), quiet():
-                self.store.release(lease, used_until_ms=used_until_ms)
+            keeper.give_back(partial(self.store.release, lease, used_until_ms=used_until_ms))
+
+    def end(self) -> None:
+        generator = self.generator and self.generator()
+        if generator is not None:
+            generator.close()
 
     def abandon(self, used_until_ms: int) -> None:
         """Has the keeper release the lease of a generator that is gone.

@@ -1101,7 +1101,9 @@ def test_a_keeper_that_goes_on_in_a_forked_child_asks_nothing(monkeypatch: pytes
     mine.add(Eager("a", asked))
     births = iter([1, 2])
     monkeypatch.setattr(keeper, "birth", lambda: next(births, 2))
-    mine._run()
+    monkeypatch.setattr("mintage.keeper.time.sleep", raising(KeyboardInterrupt()))
+    with pytest.raises(KeyboardInterrupt):
+        mine._run()
     assert asked == []
 
 
