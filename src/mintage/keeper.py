@@ -72,8 +72,9 @@ class _Lock:
 
     def __init__(self) -> None:
         self._lock = lock = cast("Any", threading.RLock())
-        # What threading.Condition asks of a lock, too.
+        # What threading.Condition asks of a lock, too; from CPython 3.14 on also whether it is locked.
         self._release_save, self._is_owned, self.release = lock._release_save, lock._is_owned, lock.release
+        self.locked = getattr(lock, "locked", None)
 
     def acquire(self, blocking: bool = True, timeout: float = LOCK_S) -> bool:
         """Wait for the lock.
