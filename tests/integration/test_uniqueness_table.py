@@ -298,7 +298,7 @@ def restarted(to: Setting, count: int = MANY, *, goes_back: bool, **options: Any
 
     for closes in (True, False, True):
         off_ns = time.time_ns() - began_ns if goes_back else 0
-        if off_ns > 4_000 * MS:  # stores refuse clocks that are further off
+        if off_ns > 4_000 * MS and to.name != "number":  # stores refuse clocks that are further off
             began_ns, off_ns = time.time_ns(), 0
         minted += to.apart(partial(mint, off_ns, closes))
     return minted
