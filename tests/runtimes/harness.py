@@ -260,26 +260,26 @@ def run(runtime: Runtime, ids: int, directory: Path, redis: Redis | None = None)
     process = _Process(directory, runtime, redis.url if redis else "", calls)
     if redis and runtime.store == "redis":
         _make_pool(redis.url)
-    started: set[int] = set()
+    started: dict[int, str] = {}
     try:
         process.launch() if runtime.kind == PROGRAM else process.start()
         if runtime.kind == HTTP:
             _Clients(process, runtime, calls, tally).run()
-            if runtime.family and not tally.hangs:
-                until(_Settled(process, runtime.family), "replaced workers have ended")
         else:
             if runtime.kind == CELERY:
                 _send(process, calls)
             _watch(process, runtime, calls, tally)
-        started.update(process.family())
+        if runtime.family and not tally.hangs:
+            until(_Settled(process, runtime.family), "replaced workers have ended")
+        started = {pid: _start_of(pid) for pid in process.family()}
         _stop(process, runtime, tally)
         if not tally.hangs:
-            _await_end(started, tally)
+            until(lambda: not _alive(started), "all its processes have ended")
     except ServerError as error:
         tally.failed.append(str(error))
     finally:
         process.kill()
-        for pid in started:
+        for pid in _alive(started):
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
     _count(process, runtime, tally)
@@ -330,11 +330,17 @@ def _stop(process: _Process, runtime: Runtime, tally: Tally) -> None:
         tally.failed.append(f"it ended with {code}: {process.logged()}")
 
 
-def _await_end(pids: set[int], tally: Tally) -> None:
+def _start_of(pid: int) -> str:
+    """When the process started, in the kernel's ticks: its id may be another's by now. Empty where there is none."""
     try:
-        until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids), "all processes have ended")
-    except ServerError:
-        tally.hangs.append("a process lives on after the stop")
+        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[19]
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
+
+
+def _alive(started: dict[int, str]) -> list[int]:
+    """Which of the processes still run."""
+    return [pid for pid, start in started.items() if start and _start_of(pid) == start]
 
 
 def _count(process: _Process, runtime: Runtime, tally: Tally) -> None:

@@ -142,6 +142,7 @@ def celery() -> list[Runtime]:
             command=(*WORKER, *options),
             needs=("celery", *({name} & {"gevent", "eventlet"})),
             processes=3 if "prefork" in name else 1,
+            family=5 if "prefork" in name else 1,
             is_early="prefork" in name,
         )
         for name, options in pools.items()
