@@ -140,18 +140,6 @@ def gevent_greenlets(calls: int) -> None:
         pass
 
 
-def gevent_threads(calls: int) -> None:
-    """Mint in gevent's pool of threads and in greenlets beside it."""
-    from gevent import monkey
-
-    monkey.patch_all()
-    from gevent import get_hub, joinall, spawn
-
-    threads = get_hub().threadpool
-    made = [threads.spawn(mint) if number % 2 else spawn(mint) for number in range(calls)]
-    joinall(made, raise_error=True)
-
-
 def gevent_forks(calls: int) -> None:
     """Fork with ``gevent.os.fork`` after minting, as a prefork server of greenlets does."""
     from gevent import monkey
@@ -249,7 +237,6 @@ PROGRAMS: Final[dict[str, Callable[[int], None]]] = {
         gevent_first,
         gevent_late,
         gevent_greenlets,
-        gevent_threads,
         gevent_forks,
         eventlet_first,
         eventlet_late,

@@ -165,12 +165,10 @@ def programs() -> list[Runtime]:
     greenlets = [
         Runtime(f"{name.replace('_', ', ')}, {store}", PROGRAM, (*PROGRAMS, name), (name.split("_")[0],), store=store)
         for name in (
-            *("gevent_first", "gevent_late", "gevent_greenlets", "gevent_threads", "gevent_forks"),
+            *("gevent_first", "gevent_late", "gevent_greenlets", "gevent_forks"),
             *("eventlet_first", "eventlet_late", "eventlet_greenlets"),
         )
         for store in ("sqlite", "redis")
-        # The keeper would be a greenlet of a thread that runs no others once it has minted.
-        if (name, store) != ("gevent_threads", "redis")
     ]
     return [
         *processes,
