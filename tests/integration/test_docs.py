@@ -118,13 +118,15 @@ def test_snippets_of_a_page_run(page: Path, tmp_path: Path, monkeypatch: pytest.
 
 
 @pytest.mark.parametrize("name", ["mintage", *MODULES])
-def test_snippets_of_a_docstring_run(name: str) -> None:
+def test_snippets_of_a_docstring_run(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     try:
         module = importlib.import_module(name)
     except ModuleNotFoundError as error:
         if (error.name or "mintage").startswith("mintage"):
             raise
         pytest.skip(str(error))
+    # doctest looks into all that a module has, and Django's settings refuse that until they are configured.
+    monkeypatch.delattr(module, "settings", raising=False)
     results = doctest.testmod(module, optionflags=OPTIONS)
     assert results.failed == 0
 
