@@ -92,7 +92,7 @@ mutants: build $(STAMPS)/tests $(STAMPS)/mutants ## Break the code a line at a t
 	tests/mutants/lines.sh
 
 docs: build $(STAMPS)/docs $(STAMPS)/tests ## Build the documentation into docs/_build/html
-	$(BIN)/sphinx-build --quiet -W --keep-going -n docs docs/_build/html
+	$(BIN)/sphinx-build --quiet -E -W --keep-going -n docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 
 clean: ## Remove everything that was built
