@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from _thread import RLock, get_ident
 
 from mintage._core import birth
@@ -18,11 +19,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import ModuleType
 
-__all__ = ["load", "quiet"]
+__all__ = ["give_way", "load", "quiet"]
 
 _LONGEST_S = 5.0
 _locks: dict[int, RLock] = {}
 _forking: dict[int, RLock] = {}
+_waiting: list[int] = []
+"""The process of each fork that waits for the lock; a child finds those of its parent's other threads."""
 
 
 def quiet() -> RLock:
@@ -37,10 +40,20 @@ def _new_lock() -> RLock:
     return RLock() if threading is None else threading.RLock()
 
 
+def give_way() -> None:
+    """Let forks that wait go first: a lock that is taken again at once is never had by anyone who waits for it."""
+    while birth() in _waiting:
+        time.sleep(0.001)
+
+
 def _before() -> None:
-    lock = quiet()
-    if lock.acquire(timeout=_LONGEST_S):
-        _forking[get_ident()] = lock
+    lock, here = quiet(), birth()
+    _waiting.append(here)
+    try:
+        if lock.acquire(timeout=_LONGEST_S):
+            _forking[get_ident()] = lock
+    finally:
+        _waiting.remove(here)
 
 
 def _after() -> None:

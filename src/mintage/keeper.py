@@ -39,7 +39,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from mintage._core import birth, epoch, start_epoch
 from mintage.errors import GenerationError, MintError, PassingError, StoreError
-from mintage.forks import quiet
+from mintage.forks import give_way, quiet
 from mintage.signs import Verdict, Watch
 
 if TYPE_CHECKING:
@@ -280,6 +280,7 @@ class Keeper:
 
     def __init__(self, *, inline: bool = False) -> None:
         self.inline = inline
+        self._birth = birth()
         lock: Any = _Lock()
         self.condition = threading.Condition(lock)
         """What callers wait on for the keeper. All that tasks and the keeper share changes under its lock."""
@@ -380,8 +381,7 @@ class Keeper:
         return self._thread is not None and self._thread is threading.current_thread()
 
     def _run(self) -> None:
-        here = birth()
-        while birth() == here:
+        while birth() == self._birth:
             try:
                 with self.condition:
                     if self._closing:
@@ -551,9 +551,13 @@ class Keeper:
             self._tasks[weakref.ref(task)] = self._tasks.pop(weakref.ref(task), None)
         error: BaseException | None = None
         try:
-            with self.condition:
-                ask = task.plan()
+            give_way()
             with quiet():
+                # From here on nobody forks. A greenlet that waited until now may be in a child.
+                if birth() != self._birth:
+                    return
+                with self.condition:
+                    ask = task.plan()
                 take = ask()
         except BaseException as caught:  # noqa: BLE001 - a fault in a store must not end the keeper
             error = caught
@@ -609,7 +613,7 @@ class Keeper:
 
     def _let_go(self) -> None:
         """Releases the leases of generators that are gone."""
-        while self.abandoned:
+        while self.abandoned and birth() == self._birth:
             give_back = self.abandoned.popleft()
             try:
                 give_back()

@@ -894,6 +894,57 @@ def test_greenlets_mint_together(tmp_path: Path, library: str, moment: str, wher
     assert done.stdout == b"done 200\n"
 
 
+FORK_IN_A_VERB = """
+import os, sys
+from gevent import monkey, spawn
+monkey.patch_all()
+import time
+from mintage import snowflake
+from mintage.store.memory import MemoryStore
+
+class Slow(MemoryStore):
+    asked = []  # the process of each verb that began
+    is_asked = False
+
+    def extend(self, *args, **options):
+        self.asked.append(os.getpid())
+        self.is_asked = True
+        time.sleep(0.2)  # the other greenlets run, as where a socket is waited for
+        self.is_asked = False
+        return super().extend(*args, **options)
+
+store, parent = Slow(), os.getpid()
+generator = snowflake.Generator(store=store, span_ms=1_000, max_wait_ms=60_000)
+def mint_on():
+    while os.getpid() == parent and len(store.asked) < 3:  # greenlets go on in a child
+        generator.new()
+        time.sleep(0.01)
+minting = spawn(mint_on)
+while not store.is_asked:
+    time.sleep(0.001)
+pid = os.fork()
+if pid == 0:
+    was_asked = store.is_asked
+    time.sleep(1.5)  # the parent's keeper would extend again
+    os._exit(1 if was_asked else 2 if set(store.asked) != {parent} else 0)
+minting.join()
+print("done", os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+"""
+
+
+def test_greenlet_that_forks_waits_for_a_verb_of_another_greenlet(tmp_path: Path) -> None:
+    if find_spec("gevent") is None:
+        pytest.skip("gevent is not installed")
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", FORK_IN_A_VERB],
+        env={**os.environ, "MINTAGE_HOME": str(tmp_path / "home")},
+        stdout=subprocess.PIPE,
+        check=True,
+        timeout=BOUND,
+    )
+    assert done.stdout == b"done 0\n"
+
+
 def test_look_at_the_signs_is_made_without_the_condition(
     any_keeper: keeper.Keeper, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -1096,11 +1147,12 @@ def test_a_log_handler_that_mints_never_waits_for_itself(inline: keeper.Keeper) 
         keeper.use(before)
 
 
-def test_a_keeper_that_goes_on_in_a_forked_child_asks_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("turns", range(3))
+def test_keeper_that_goes_on_in_a_forked_child_asks_nothing(monkeypatch: pytest.MonkeyPatch, turns: int) -> None:
+    births = iter([1] * (1 + turns))
+    monkeypatch.setattr(keeper, "birth", lambda: next(births, 2))
     mine, asked = keeper.Keeper(), list[str]()
     mine.add(Eager("a", asked))
-    births = iter([1, 2])
-    monkeypatch.setattr(keeper, "birth", lambda: next(births, 2))
     monkeypatch.setattr("mintage.keeper.time.sleep", raising(KeyboardInterrupt()))
     with pytest.raises(KeyboardInterrupt):
         mine._run()
