@@ -13,6 +13,7 @@ from typing import Any
 from benchmarks.columns import COLUMNS
 from benchmarks.formats import FORMATS
 from benchmarks.frames import FRAMES
+from benchmarks.leases import LEASES
 from benchmarks.row import UUID7, UUID7_NAME, Bar, Row, Unit, at_least, at_most, beside_uuid7, call, each, new
 from benchmarks.servers import (
     DurableRedis,
@@ -406,6 +407,7 @@ ROWS: tuple[Row, ...] = (
     *FORMATS,
     *FRAMES,
     *COLUMNS,
+    *LEASES,
     *SERVICE,
     # Without a bar: other peers, and the floors under any function that Python calls.
     *(
