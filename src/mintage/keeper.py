@@ -62,7 +62,7 @@ LOOK_S: Final = 1.0
 #: How long before its time a task may be done, so how often at most the keeper walks through all of them. What a keeper
 #: costs grows with its tasks, then, not with their square.
 SCAN_S: Final = 0.25
-#: The condition is held for moments. Whoever cannot get it for this long is behind a thread that is stuck with it.
+#: Threads hold the condition for moments. If one cannot get it for this long, another is stuck with it.
 LOCK_S: Final = 5.0
 _IDLE_S: Final = 3600.0
 
@@ -501,7 +501,7 @@ class Keeper:
             self.condition.notify_all()
 
     def rest(self) -> None:
-        """Give everything back, within two seconds. Whoever mints later leases anew.
+        """Give everything back, within two seconds. A later ID leases anew.
 
         :raises StoreError: ``store.unavailable``: the condition cannot be had.
         """

@@ -126,7 +126,7 @@ def tenancy(
     def leasable(asked: range) -> Sequence[range]:
         if not is_local:
             return [asked]
-        # Whoever cannot write the registry holds the others by locks, which no lease excludes.
+        # A process that cannot write the registry holds the others by locks, which no lease excludes.
         found = registry.unlocked_fragments(asked) if scheme == "locality" else registry.unlocked(asked, size)
         if not found:
             raise ConfigError(

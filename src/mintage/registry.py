@@ -548,7 +548,7 @@ class LockedNode:
         if now_ms < held.until_ms == held.floor_ms:
             left = held.floor_ms - now_ms
             raise LeaseError(
-                f"node {held.node} is held by a lock that remembers no times: whoever held it before may have minted "
+                f"node {held.node} is held by a lock that remembers no times: its holder before may have minted "
                 f"for {left} ms from now",
                 code="lease.none_free",
                 retry_after_ms=left,
@@ -578,7 +578,7 @@ class LockedNode:
         return _copies() != held.copies or not all(lock.is_there() for lock in held.locks)
 
     def _next_span_ms(self, held: _Held, most_ms: int) -> int:
-        # Whoever has minted for long is likely to go on; whoever is killed at once leaves a short window behind.
+        # One that has minted for long is likely to go on; one that is killed at once leaves a short window behind.
         return min(2 * held.span_ms, most_ms if held.remembers() else UNRECORDED_MS)
 
     def _extend(self, held: _Held, now_ms: int, most_ms: int) -> _Held:
@@ -635,7 +635,7 @@ class LockedNode:
                 ahead_ms.append(floor_ms - now_ms)
                 continue
             if locks and not any(lock.has_time for lock in locks):
-                # Where the clock did not go back, whoever held it before has minted no further than this.
+                # Where the clock did not go back, its holder before has minted no further than this.
                 floor_ms = now_ms + UNRECORDED_MS
             serial = next(self._serials)
             held = _Held(copies, serial, node, name, locks, floor_ms, floor_ms, FIRST_SPAN_MS // 2)
@@ -843,7 +843,7 @@ def _record(until_ms: int) -> bytes:
 def _read(file: int) -> int:
     """Return the first unused time that a number's file keeps.
 
-    :raises BlockingIOError: it keeps none, or whoever wrote it was not this user: the number is not to be used.
+    :raises BlockingIOError: it keeps none, or another user wrote it: the number is not to be used.
     """
     found = os.fstat(file)
     text = os.pread(file, 18, 0) if stat.S_ISREG(found.st_mode) and found.st_uid == _uid() else b""

@@ -626,7 +626,7 @@ def test_two_who_remember_different_moments_notice_a_copy_once(store: SqliteStor
     assert store.describe().identity == now
 
 
-def test_whoever_remembers_more_notices_a_copy_again_and_no_more(store: SqliteStore, path: Path) -> None:
+def test_copy_is_noticed_again_where_more_is_remembered_and_no_more(store: SqliteStore, path: Path) -> None:
     store.reserve("n", 100)
     copy, early = copied(path), dict(witness._remembered)
     for _ in range(3):

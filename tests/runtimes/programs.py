@@ -135,7 +135,7 @@ def gevent_greenlets(calls: int) -> None:
     from gevent.pool import Pool
 
     greenlets = Pool(GREENLETS)
-    # Not map, which returns in order: whoever fails ends the program.
+    # Not map, which returns in order: the first failure ends the program.
     for _ in greenlets.imap_unordered(mint, range(calls)):
         pass
 

@@ -23,7 +23,7 @@ PACKAGE = Path(mintage.__file__).parent
 
 HIDDEN = set(_pyinstaller.hidden_imports())
 OTHERS = {"bson", "sys"}
-"""A package that whoever passes its objects has imported, and a module that every interpreter has."""
+"""A package that is imported wherever its objects are passed, and a module that every interpreter has."""
 
 
 def test_a_bundle_has_every_module_that_the_extension_imports() -> None:

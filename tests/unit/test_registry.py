@@ -901,7 +901,7 @@ def test_a_holder_whose_descriptors_were_closed_leases_anew(pool: str, clock: Ma
     others = [os.open(os.devnull, os.O_RDONLY) for _ in held.locks]
     assert window_of(holder)[0] == serial
     clock.set(until_ms * MS)
-    # Whoever took the number meanwhile was given it from there on as well.
+    # The process that took the number meanwhile was given it from there on as well.
     assert window_of(holder)[:3] == (serial + 1, 0, until_ms)
     for each in others:
         assert os.fstat(each).st_rdev == os.stat(os.devnull).st_rdev
