@@ -16,6 +16,8 @@ need promtool prometheus
 need redis-benchmark redis-tools
 need curl curl
 need openssl openssl
+need rsync rsync
+need mkfs.xfs xfsprogs
 
 [ -n "$missing" ] || exit 0
 if [ "${MINTAGE_INSTALL_SERVERS:-1}" = 0 ]; then
