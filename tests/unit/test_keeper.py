@@ -1147,16 +1147,33 @@ def test_a_log_handler_that_mints_never_waits_for_itself(inline: keeper.Keeper) 
         keeper.use(before)
 
 
-@pytest.mark.parametrize("turns", range(2))
-def test_keeper_that_goes_on_in_a_forked_child_asks_nothing(monkeypatch: pytest.MonkeyPatch, turns: int) -> None:
-    """Also one whose greenlet waited in the parent, for a turn or for the lock, while another greenlet forked."""
+class InAChild(BaseException):
+    """What a keeper in a child raises in the place of sleeping for ever."""
+
+
+@pytest.mark.parametrize("forks", ["before its turn", "before its verb"])
+def test_keeper_that_goes_on_in_a_forked_child_asks_nothing(monkeypatch: pytest.MonkeyPatch, forks: str) -> None:
+    """It was a greenlet's, which waited in the parent, for a turn or for the lock, while another greenlet forked."""
+    here, sleep = threading.current_thread(), time.sleep
     mine, asked = keeper.Keeper(), list[str]()
-    task = Eager("a", asked)
+
+    class Forked(Eager):
+        def due_s(self) -> float:
+            mine._birth = -1
+            return super().due_s()
+
+    def rest(seconds: float) -> None:
+        # The keepers of other tests sleep as well.
+        if threading.current_thread() is here:
+            raise InAChild
+        sleep(seconds)
+
+    task = Forked("a", asked)
     mine.add(task)
-    births = iter([mine._birth] * turns)
-    monkeypatch.setattr(keeper, "birth", lambda: next(births, -1))
-    monkeypatch.setattr("mintage.keeper.time.sleep", raising(KeyboardInterrupt()))
-    with pytest.raises(KeyboardInterrupt):
+    if forks == "before its turn":
+        mine._birth = -1
+    monkeypatch.setattr("mintage.keeper.time.sleep", rest)
+    with pytest.raises(InAChild):
         mine._run()
     assert asked == []
 
