@@ -306,10 +306,12 @@ def test_a_wait_as_long_as_fleets_names_outlasts_a_window(shell: Shell) -> None:
     named_ms = int(re.findall(r"`max_wait_ms=([0-9_]+)`", page)[0])
     assert named_ms > SPAN_MS
     with MemoryStore() as store:
-        store.acquire("sno", nodes=range(7, 8), layout="sno/1", holder=HERE, now_ms=store.now_ms(), span_ms=MIN_SPAN_MS)
+        seven: dict[str, Any] = {"nodes": range(7, 8), "layout": "sno/1", "holder": HERE, "span_ms": MIN_SPAN_MS}
+        taken_ms = store.now_ms()
+        store.acquire("sno", now_ms=taken_ms, **seven)
         # The holder was killed: its window goes on for a second.
         with pytest.raises(LeaseError) as refused:
-            sno.Generator(partition=7, store=store, max_wait_ms=1).new()
+            store.acquire("sno", now_ms=taken_ms + 1, **seven)
         assert 0 < (refused.value.retry_after_ms or 0) <= MIN_SPAN_MS
         with closing(sno.Generator(partition=7, store=store, max_wait_ms=named_ms)) as generator:
             assert generator.new().partition == 7

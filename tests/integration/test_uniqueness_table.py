@@ -345,7 +345,7 @@ def store_away(to: Setting) -> list[int]:
         store = Away(inner)
         options: dict[str, Any] = {"nodes": range(7, 8), "span_ms": 1000, "on_lease_lost": "raise"}
         generator = snowflake.Generator(
-            store=store, clock=lambda: time.time_ns() + ahead_ns, max_wait_ms=100, **options
+            store=store, clock=lambda: time.time_ns() + ahead_ns, max_wait_ms=2000, **options
         )
         minted = to.batch(generator)
         store.is_away = True
