@@ -1,4 +1,4 @@
-"""The row of the keeper: what a process spends on extending many leases beside a tenth of them."""
+"""The row of the keeper: the processor time of a process that extends many leases, beside a tenth of them."""
 
 import subprocess
 import sys
@@ -29,7 +29,7 @@ assert len({generator.node for generator in generators}) == leases
 
 
 def _share(leases: int) -> float:
-    """The percentage of a processor that the keeper of a fresh process takes for so many leases."""
+    """Return the percentage of a processor that the keeper of a fresh process takes for so many leases."""
     command = [sys.executable, "-c", _PROGRAM, *map(str, (leases, SPAN_MS, ROUND_S))]
     return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 

@@ -306,7 +306,7 @@ class Keeper:
         self._worker: threading.Thread | None = None
         """Which thread is at work on it, or was last."""
         self._backs: list[Callable[[], None]] = []
-        """What gives back the leases of generators that were closed while the process ends."""
+        """Calls that give back the leases of generators which were closed while the process ends."""
         self._is_ending = False
         """Whether the process ends: nothing is leased or reserved any more, and all is given back."""
         self._closing = False
@@ -553,7 +553,7 @@ class Keeper:
         try:
             give_way()
             with quiet():
-                # From here on nobody forks. A greenlet that waited until now may be in a child.
+                # A fork waits from here on. A greenlet that waited until now may be in a child.
                 if birth() != self._birth:
                     return
                 with self.condition:

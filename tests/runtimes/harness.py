@@ -331,7 +331,7 @@ def _stop(process: _Process, runtime: Runtime, tally: Tally) -> None:
 
 
 def _start_of(pid: int) -> str:
-    """When the process started, in the kernel's ticks: its id may be another's by now. Empty where there is none."""
+    """Return when the process started, in ticks of the kernel: its id may be another's now. Empty if there is none."""
     try:
         return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[19]
     except (FileNotFoundError, ProcessLookupError):
@@ -339,7 +339,7 @@ def _start_of(pid: int) -> str:
 
 
 def _alive(started: dict[int, str]) -> list[int]:
-    """Which of the processes still run."""
+    """Return those of the processes that still run."""
     return [pid for pid, start in started.items() if start and _start_of(pid) == start]
 
 

@@ -1148,12 +1148,12 @@ def test_a_log_handler_that_mints_never_waits_for_itself(inline: keeper.Keeper) 
 
 
 class InAChild(BaseException):
-    """What a keeper in a child raises in the place of sleeping for ever."""
+    """Ends a keeper in a child, which sleeps for ever otherwise."""
 
 
 @pytest.mark.parametrize("forks", ["before its turn", "before its verb"])
 def test_keeper_that_goes_on_in_a_forked_child_asks_nothing(monkeypatch: pytest.MonkeyPatch, forks: str) -> None:
-    """It was a greenlet's, which waited in the parent, for a turn or for the lock, while another greenlet forked."""
+    """Go on as a greenlet that waited in the parent, for its turn or for the lock, while another greenlet forked."""
     here, sleep = threading.current_thread(), time.sleep
     mine, asked = keeper.Keeper(), list[str]()
 
