@@ -1,4 +1,6 @@
-"""Builds wheels by maturin, with flags for rustc; run as a script, prints the flags.
+"""Build wheels by maturin, with flags for rustc; as a script, print the flags.
+
+Without Rust, maturin would download an installer of it; the build says what is missing instead.
 
 Messages of panics name source files, and would name the directory of whoever built the extension.
 """
@@ -6,6 +8,7 @@ Messages of panics name source files, and would name the directory of whoever bu
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -16,9 +19,22 @@ def flags() -> str:
     return f"{os.environ.get('RUSTFLAGS', '')} --remap-path-prefix={cargo}=cargo".strip()
 
 
+def check_rust() -> None:
+    """Refuse to build without Rust.
+
+    :raises SystemExit: there is no ``cargo`` on the path.
+    """
+    if shutil.which("cargo") is None:
+        sys.exit(
+            "mintage is compiled by Rust, and no cargo was found on the PATH: install Rust from your distribution or "
+            "from rustup.rs, then try again"
+        )
+
+
 if __name__ == "__main__":
     sys.stdout.write(flags())
 else:
+    check_rust()
     from maturin import *  # noqa: F403 (what a build backend is)
 
     os.environ["RUSTFLAGS"] = flags()

@@ -12,18 +12,31 @@ __all__ = ["Annotation", "install_line", "missing", "pydantic"]
 
 
 def install_line(extra: str) -> str:
-    """The line that installs the packages of an extra, for the distribution that this is.
+    """Return the command that installs the packages of an extra, for the way in which mintage was installed.
 
-    pip knows an installed distribution by its name, and asks no index for it. Where none is installed it would ask, and
-    another's may have the name there: so that line is for the source tree.
+    A package that pip installed from a directory records it (PEP 610), and no index may have the package: the command
+    names the directory then. One that runs from its sources, without being installed, has no record of any kind.
     """
     from importlib import metadata
 
     try:
-        name = metadata.metadata("mintage")["Name"]
+        found = metadata.distribution("mintage")
     except metadata.PackageNotFoundError:
-        name = "."
-    return f"pip install '{name}[{extra}]'" + (" in the source tree" if name == "." else "")
+        return f"pip install '.[{extra}]' in the source tree"
+    name = _source_tree(found.read_text("direct_url.json")) or found.metadata["Name"]
+    return f"pip install '{name}[{extra}]'"
+
+
+def _source_tree(record: str | None) -> str | None:
+    """Return the directory that a record of PEP 610 names, if it is still there."""
+    import json
+    import os
+    from urllib.parse import urlsplit
+    from urllib.request import url2pathname
+
+    found = json.loads(record or "{}")
+    path = url2pathname(urlsplit(found.get("url", "")).path)
+    return path if "dir_info" in found and os.path.isfile(os.path.join(path, "pyproject.toml")) else None
 
 
 def missing(error: ModuleNotFoundError, extra: str) -> ModuleNotFoundError:
@@ -33,7 +46,7 @@ def missing(error: ModuleNotFoundError, extra: str) -> ModuleNotFoundError:
     ...     import not_installed
     ... except ModuleNotFoundError as error:
     ...     print(missing(error, "sqlalchemy"))
-    this needs the package not_installed: pip install 'mintage[sqlalchemy]'
+    this needs the package not_installed: pip install '...[sqlalchemy]'
     """
     if (error.name or "").startswith("mintage"):
         return error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
+import json
 import os
 import pickle
 import re
@@ -13,7 +14,7 @@ from importlib import metadata
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -63,15 +64,56 @@ def test_what_is_promised_exists(owner: object, name: str) -> None:
 def test_the_line_that_installs_an_extra_names_the_installed_distribution(
     monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    monkeypatch.setattr(metadata, "metadata", lambda _: {"Name": name})
+    monkeypatch.setattr(metadata, "distribution", lambda _: Installed(name, None))
     assert install_line("redis") == f"pip install '{name}[redis]'"
+
+
+class Installed(NamedTuple):
+    """A distribution as :mod:`importlib.metadata` shows it."""
+
+    name: str
+    record: str | None
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        return {"Name": self.name}
+
+    def read_text(self, name: str) -> str | None:
+        return self.record if name == "direct_url.json" else None
+
+
+@pytest.mark.parametrize(
+    ("info", "is_named"),
+    [({"dir_info": {}}, True), ({"dir_info": {"editable": True}}, True), ({"archive_info": {}}, False)],
+)
+def test_an_extra_of_a_source_tree_is_installed_from_its_directory(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, info: dict[str, Any], is_named: bool
+) -> None:
+    tree = tmp_path / "a tree"
+    record = json.dumps({"url": tree.as_uri(), **info})
+    monkeypatch.setattr(metadata, "distribution", lambda _: Installed("mintage", record))
+    # A tree that is gone cannot be installed from.
+    assert install_line("redis") == "pip install 'mintage[redis]'"
+    tree.mkdir()
+    (tree / "pyproject.toml").touch()
+    assert install_line("redis") == f"pip install '{tree if is_named else 'mintage'}[redis]'"
+
+
+def test_a_build_without_rust_says_what_is_missing(tmp_path: Path) -> None:
+    backend = Path(__file__).parents[2] / "crates/py"
+    command = [sys.executable, "-c", "import backend"]
+    environment = {"PATH": str(tmp_path)}
+    done = subprocess.run(command, check=False, cwd=backend, env=environment, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("mintage is compiled by Rust, and no cargo was found on the PATH: install Rust")
+    assert done.stderr.count("\n") == 1
 
 
 def test_no_index_is_asked_for_a_distribution_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(_: str) -> None:
         raise metadata.PackageNotFoundError
 
-    monkeypatch.setattr(metadata, "metadata", missing)
+    monkeypatch.setattr(metadata, "distribution", missing)
     assert install_line("redis") == "pip install '.[redis]' in the source tree"
 
 
