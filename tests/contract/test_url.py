@@ -104,12 +104,27 @@ def test_a_url_is_text(url: Any) -> None:
 
 
 @pytest.mark.parametrize(
+    ("url", "same"),
+    [
+        ("postgres://me:p@h/d", "postgresql://me:p@h/d"),
+        ("postgresql+asyncpg://me:p@h/d", "postgresql://me:p@h/d"),
+        ("postgres+psycopg://h/d?schema=ids", "postgresql://h/d?schema=ids"),
+        ("mysql+pymysql://h/d", "mysql://h/d"),
+        ("mariadb+mariadbconnector://h/d", "mariadb://h/d"),
+        ("sqlite+aiosqlite:///f.db", "sqlite:///f.db"),
+    ],
+)
+def test_a_database_url_may_name_a_driver(url: str, same: str) -> None:
+    assert StoreUrl.parse(url) == StoreUrl.parse(same)
+
+
+@pytest.mark.parametrize(
     ("url", "meant"),
     [
-        ("postgres://h/d", "postgresql"),
-        ("mysql+pymysql://h/d", "mysql"),
-        ("postgresql+psycopg://h/d", "postgresql"),
+        ("postgre://h/d", "postgresql"),
+        ("postgre+psycopg://h/d", "postgresql"),
         ("sqlite3:///f", "sqlite"),
+        ("redis+asyncio://h", "redis"),
     ],
 )
 def test_a_kind_that_others_write_is_told_what_it_is_called_here(url: str, meant: str) -> None:

@@ -316,8 +316,7 @@ def open_store(url: str) -> Store:
     if parsed.scheme not in SCHEMES:
         from difflib import get_close_matches
 
-        plain = parsed.scheme.partition("+")[0]  # some write a driver after it
-        meant = [plain] if plain in SCHEMES else get_close_matches(plain, SCHEMES, 1)
+        meant = get_close_matches(parsed.scheme.partition("+")[0], SCHEMES, 1)
         hint = f"did you mean {meant[0]}? There are" if meant else "use one of"
         raise ConfigError(
             f"no store is called {parsed.scheme[:40]!r}: {hint} {', '.join(SCHEMES)}", code="config.store"

@@ -17,6 +17,8 @@ __all__ = ["TLS_OPTIONS", "StoreUrl"]
 TLS_OPTIONS: Final = ("ca", "cert", "cert_key")
 """What :meth:`StoreUrl.tls` reads."""
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+_DATABASE: Final = re.compile(r"(mariadb|mysql|postgres(?:ql)?|sqlite)\+[a-z0-9_]+|postgres")
+"""A kind with SQLAlchemy's name of a driver, or as libpq and hosting platforms write it in ``DATABASE_URL``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +71,7 @@ class StoreUrl:
         if cache is not None:
             options["cache"] = cache
         return cls(
-            scheme=parts.scheme,
+            scheme=_kind(parts.scheme),
             hosts=found,
             user=unquote(user) or None,
             password=unquote(password) if colon else None,
@@ -158,6 +160,13 @@ class StoreUrl:
         authority = f"//{user}{'@' if user else ''}{hosts}/" if hosts else "///" if self.scheme == "sqlite" else ""
         options = "".join(f"{'&' if at else '?'}{name}=…" for at, name in enumerate(self.options))
         return f"{self.scheme}:{authority}{self.path}{options}"
+
+
+def _kind(scheme: str) -> str:
+    """Return the kind of store that a URL's scheme names; the driver is mintage's own choice."""
+    if match := _DATABASE.fullmatch(scheme):
+        scheme = match[1] or scheme
+    return "postgresql" if scheme == "postgres" else scheme
 
 
 def _split_cache(url: str) -> tuple[str, str | None]:
