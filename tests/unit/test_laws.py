@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mintage import ksuid, ksuid_ms, locality, objectid, sandflake, sno, snowflake, ulid, uuid, xid
+from mintage import ksuid, ksuid_ms, locality, objectid, sandflake, sno, snowflake, typeid, ulid, uuid, xid
 from mintage.errors import ArgumentError, FieldError, GenerationError, LeaseError, MintError, ParseError
 from mintage.ext.kinds import KINDS
 from mintage.store.memory import MemoryStore
@@ -65,6 +65,15 @@ def test_an_id_is_its_bytes_its_text_and_its_integer(scheme: Any, data: st.DataO
     assert pickle.loads(pickle.dumps(one)) == copy.copy(one) == copy.deepcopy(one) == one
     assert one != raw
     assert one != str(one)
+
+
+@pytest.mark.parametrize("spec", ["", "s", ">40", "_^50s", ".5"])
+def test_an_id_is_formatted_as_its_text(spec: str) -> None:
+    ids = [each.ID(bytes(range(size_of(each)))) for each in SCHEMES]
+    ids.append(typeid.ID("user", uuid.new()))
+    assert [format(one, spec) for one in ids] == [format(str(one), spec) for one in ids]
+    with pytest.raises(ValueError, match="Unknown format code 'd'"):
+        format(ids[0], "d")
 
 
 @each

@@ -220,6 +220,15 @@ macro_rules! id {
                 $crate::hot::ascii(py, mintage_core::id::Id::to_text(self.0).as_ref())
             }
 
+            /// The text, formatted as ``str`` formats its own: ``f"{id:>20}"``.
+            fn __format__<'py>(
+                &self,
+                py: Python<'py>,
+                format_spec: &Bound<'py, pyo3::types::PyString>,
+            ) -> PyResult<Bound<'py, PyAny>> {
+                $crate::values::formatted(self.__str__(py)?, format_spec)
+            }
+
             fn __repr__(&self) -> String {
                 format!(concat!($word, ".ID.parse('{}')"), self.0)
             }

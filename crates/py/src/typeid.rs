@@ -8,7 +8,7 @@ use pyo3::PyTraverseError;
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBytes, PyList, PyTuple, PyType};
+use pyo3::types::{PyBytes, PyList, PyString, PyTuple, PyType};
 use std::sync::Arc;
 
 /// A prefix and 16 bytes. TypeIDs order as their text does; they hash, pickle and copy.
@@ -76,6 +76,11 @@ impl TypeId {
 
     fn __str__(&self) -> String {
         typeid::write(&self.prefix, self.bytes)
+    }
+
+    /// The text, formatted as ``str`` formats its own: ``f"{id:>40}"``.
+    fn __format__<'py>(&self, py: Python<'py>, format_spec: &Bound<'py, PyString>) -> PyResult<Bound<'py, PyAny>> {
+        values::formatted(PyString::new(py, &self.__str__()), format_spec)
     }
 
     fn __repr__(&self) -> String {

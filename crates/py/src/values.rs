@@ -35,6 +35,11 @@ impl<'py> FromPyObject<'_, 'py> for Defaulted<'py> {
     }
 }
 
+/// A text as `format` makes it: an ID is padded and aligned as its text is.
+pub fn formatted<'py>(text: Bound<'py, PyString>, format_spec: &Bound<'py, PyString>) -> PyResult<Bound<'py, PyAny>> {
+    if format_spec.len()? == 0 { Ok(text.into_any()) } else { text.call_method1("__format__", (format_spec,)) }
+}
+
 /// A whole number within `min..=max`; `raise` makes the error from the number in words.
 pub fn bounded(
     value: &Bound<'_, PyAny>,
