@@ -267,6 +267,39 @@ def test_only_where_no_terminal_shows_a_bar_each_batch_is_a_line(url: str, engin
     assert finished(url, *SNOWFLAKE, "--batch", "2")[1].splitlines()[:2] == ["2 of 4 rows", "4 of 4 rows"]
 
 
+def test_progress_in_a_log_is_a_line_for_each_percent(url: str, engine: sa.Engine) -> None:
+    make_table(engine, sa.BigInteger(), [BEGIN] * 400)
+    lines = finished(url, *SNOWFLAKE, "--batch", "1")[1].splitlines()
+    assert (len(lines), lines[0], lines[1]) == (101, "1 of 400 rows", "5 of 400 rows")
+
+
+@pytest.mark.parametrize(
+    ("kind", "keys", "says"),
+    [
+        (sa.Float(), [1.5, 0.1], ", by which no row is found again: name another --key"),
+        (sa.Integer(), [1, None], " is NULL in a row without an ID: fill it, or name another --key"),
+    ],
+    ids=["a float", "NULL"],
+)
+def test_a_key_that_names_no_row_is_refused(url: str, engine: sa.Engine, kind: Any, keys: list[Any], says: str) -> None:
+    table = sa.Table(
+        "orders",
+        sa.MetaData(),
+        sa.Column("number", kind, unique=True),
+        sa.Column("made", sa.DateTime()),
+        sa.Column("id", sa.BigInteger(), unique=True),
+    )
+    with engine.begin() as connection:
+        connection.execute(sa.text("DROP TABLE IF EXISTS orders"))
+        table.create(connection)
+        made = BEGIN.replace(tzinfo=None, microsecond=0)
+        connection.execute(table.insert(), [{"number": key, "made": made} for key in keys])
+    code, out, err = finished(url, *SNOWFLAKE, "--key", "number")
+    assert (code, out) == (2, "")
+    assert says in err
+    assert [row.id for row in rows_of(engine, table)] == [None, None]
+
+
 # --- time zones ---------------------------------------------------------------------------------------------------
 
 INSTANTS = [BEGIN, datetime(2024, 7, 1, 3, tzinfo=UTC), datetime(2024, 11, 3, 5, 30, tzinfo=UTC), SINCE]

@@ -35,6 +35,8 @@ _STORE_HELP: Final = (
     "which store leases a node number that was never used, or has the sequence (default: MINTAGE_STORE; "
     "of a sequence, else this machine's registry)"
 )
+_LINES: Final = 100
+"""Lines of progress in a log, at most: one for each percent, where one for each batch would be thousands."""
 _ASKED: Final = 1000
 """How many values a query asks for at once: SQLite takes 32,766."""
 _REMEMBERED: Final = 100_000
@@ -61,6 +63,7 @@ class Table:
         self.key = self._column(args.key or primary[0])
         self.time = self._column(args.time_column)
         self.id = self._column(args.id_column)
+        self._check_key()
         self._check_unique(args)
 
     def _column(self, name: str) -> Any:
@@ -68,6 +71,15 @@ class Table:
             has = ", ".join(self._table.c.keys())
             raise UsageError(f"table {self._table.name!a:.80} has no column {name!a:.80}: it has {has:.200}")
         return self._table.c[name]
+
+    def _check_key(self) -> None:
+        """Refuse a key that does not name a row: a float is not found again by its text, and NULL equals nothing."""
+        name, kind = self.key.name, self.key.type
+        if isinstance(kind, self._sa.Float):
+            raise UsageError(f"column {name!a:.80} is {kind!s:.40}, by which no row is found again: name another --key")
+        without = self._sa.select(self._sa.literal(1)).where(self.key.is_(None), self.id.is_(None)).limit(1)
+        if self.key.nullable and self._connection.scalar(without) is not None:
+            raise UsageError(f"column {name!a:.80} is NULL in a row without an ID: fill it, or name another --key")
 
     def _check_unique(self, args: argparse.Namespace) -> None:
         inspector = self._sa.inspect(self._connection)
@@ -461,10 +473,12 @@ def backfill(args: argparse.Namespace) -> int:
                 filler.check()
             done = 0
             with progress(total, "rows", on_output=False) as report:
+                due = 0
                 for rows in filler.batches(connection, args.batch):
                     done += rows
                     report(done)
-                    if not is_watched():
+                    if not is_watched() and done >= due:
                         print(f"{done:,} of {total:,} rows", flush=True)
+                        due = done + total // _LINES
     print(f"done: {done:,} rows have an ID now{filler.summary}")
     return 0
