@@ -447,6 +447,22 @@ def test_the_doctor_finds_nothing_wrong_with_a_new_store(shell: Shell) -> None:
     assert shell.output("doctor").endswith("\nall is well\n")
 
 
+def test_the_doctor_shows_what_is_wrong_first_and_fits_a_screen(shell: Shell) -> None:
+    with open_store(shell.url) as store:
+        for name in "abcdefgh":
+            store.create_pool(name, layout="sno/1")
+            store.reserve(name, 1)
+        store.create_pool("new", layout="of a later version")
+    brief, whole = (shell.run("doctor", *args).stdout.splitlines() for args in ([], ["-v"]))
+    assert len(brief) <= 24
+    for lines in (brief, whole):
+        assert lines[0] == "pools"
+        assert lines[1].split()[:2] == ["!!", "new"]
+    assert len([line for line in whole if line.split()[:1] == ["ok"]]) > 24
+    assert "  ok  pools         8 are fine" in brief
+    assert "rest (doctor -v shows it in full)" in brief
+
+
 def test_the_doctor_changes_nothing(shell: Shell) -> None:
     with open_store(shell.url) as store:
         lease(store)
@@ -592,7 +608,7 @@ def test_passwords_are_never_shown(shell: Shell) -> None:
         assert "Traceback" not in done.stderr
         assert "geheim" not in done.stdout + done.stderr.replace("?frob=geheim", "")
     for extra in ([], ["--json"]):
-        done = shell.run("doctor", *extra, MINTAGE_STORE=url)
+        done = shell.run("doctor", "-v", *extra, MINTAGE_STORE=url)
         assert "geheim" not in done.stdout + done.stderr
         assert "mysql://user:***@127.0.0.1:1/ids" in done.stdout
 

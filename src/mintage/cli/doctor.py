@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mintage import __version__, formats
-from mintage.cli.command import COLOR, JSON, command
+from mintage.cli.command import COLOR, JSON, command, option
 from mintage.cli.namespaces import left, used
 from mintage.cli.pools import known_layout
 from mintage.cli.screen import ago, open_screen, printable
@@ -37,6 +37,8 @@ PROMISES: Final = {
 }
 SHORT_OF: Final = 9
 """Tenths of a pool's node numbers or a namespace's integers: with more than that used, it is time to act."""
+AT_LENGTH: Final = frozenset({"store", "clock"})
+"""Topics of which every finding is shown."""
 LONGEST_ABOUT: Final = 24
 LEAST_TEXT: Final = 40
 """Columns for a finding's text beside what it is about; with fewer, it goes below."""
@@ -69,10 +71,12 @@ class Finding(NamedTuple):
 @command(
     "doctor",
     STORE,
+    option("-v", "--verbose", action="store_true", help="show every finding, also those that are fine"),
     COLOR,
     JSON,
     examples="""
   mintage doctor
+  mintage doctor -v
   mintage doctor --json | jq -r 'select(.level != "ok") | .todo'""",
 )
 def doctor(args: argparse.Namespace) -> int:
@@ -80,7 +84,8 @@ def doctor(args: argparse.Namespace) -> int:
 
     Examines the store, its clock, pools and namespaces, when layouts run out, the environment and the installation.
     Changes nothing in the store, but for making its tables if they are missing. The exit code is 0 if all is well, 1 if
-    something needs attention, and that of the error if the store cannot be used.
+    something needs attention, and that of the error if the store cannot be used. What needs attention is shown first;
+    of the rest, only the store and its clock are shown at length.
     """
     found: list[Finding] = []
     trouble: MintError | None = None
@@ -95,7 +100,7 @@ def doctor(args: argparse.Namespace) -> int:
         for each in found:
             print(json.dumps(each.as_dict()))
     else:
-        _draw(open_screen(args.color), found)
+        _draw(open_screen(args.color), found, every=args.verbose)
     if trouble is not None:
         raise trouble
     return int(any(each.level != "ok" for each in found))
@@ -389,7 +394,29 @@ def _extras() -> dict[str, dict[str, str | None]]:
 # --- drawing it ---------------------------------------------------------------------------------------------------
 
 
-def _draw(screen: Screen, found: Sequence[Finding]) -> None:
+def _ordered(found: Sequence[Finding], *, every: bool) -> list[Finding]:
+    """Return what needs attention, then the rest: all of it, or of most topics one line."""
+    wrong = [each for each in found if each.level != "ok"]
+    fine = [each for each in found if each.level == "ok"]
+    if every:
+        return wrong + fine
+    at_length = [each for each in fine if each.topic in AT_LENGTH]
+    topics = dict.fromkeys(each.topic for each in fine if each.topic not in AT_LENGTH)
+    return wrong + at_length + [_brief(topic, [each for each in fine if each.topic == topic]) for topic in topics]
+
+
+def _brief(topic: str, fine: Sequence[Finding]) -> Finding:
+    """Return one finding that stands for all of a topic that are fine."""
+    if topic == "installation":
+        absent = [each.about for each in fine if each.todo]
+        text = f"{fine[0].text}; without {' '.join(absent)}" if absent else fine[0].text
+    else:
+        text = fine[0].text if len(fine) == 1 else f"{len(fine)} are fine"
+    return Finding("rest (doctor -v shows it in full)", topic, text)
+
+
+def _draw(screen: Screen, all_found: Sequence[Finding], *, every: bool) -> None:
+    found = _ordered(all_found, every=every)
     # A longer name has a line of its own, and so has each where the terminal is narrow.
     width = min(LONGEST_ABOUT, max(len(printable(each.about)) for each in found))
     margin = max(map(len, screen.glyphs.marks.values())) + 4
@@ -399,11 +426,13 @@ def _draw(screen: Screen, found: Sequence[Finding]) -> None:
     topic = ""
     for each in found:
         if each.topic != topic:
-            if topic:
+            if topic and every:
                 screen.line()
             topic = each.topic
             screen.line((topic, "title"))
-        mark = screen.glyphs.marks[each.level]
+        # Something is left to do, although nothing is wrong: to install an extra, for instance.
+        mark = "-" if each.level == "ok" and each.todo else screen.glyphs.marks[each.level]
+        mark = f"{mark:<{len(screen.glyphs.marks['ok'])}}"
         texts, advice = (_wrapped(text, screen.columns - len(indent)) for text in (each.text, each.todo))
         about = printable(each.about)
         begun = [("  ", ""), (mark, each.level), (f"  {about:<{width}}  ", "name")]
