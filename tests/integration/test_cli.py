@@ -589,6 +589,8 @@ WRONG = [
     (["--frob"], 2, "unrecognized arguments: --frob"),
     (["new"], 2, "the following arguments are required: SCHEME"),
     (["new", "frob"], 2, "invalid choice: 'frob'"),
+    (["new", "snow"], 2, "; did you mean snowflake?"),
+    (["inspct", SNO], 2, "; did you mean inspect?"),
     (["new", "sno", "-n", "0"], 2, "'0' is outside 1..2147483647"),
     (["new", "sno", "-n", "-5"], 2, "'-5' is outside 1..2147483647"),
     (["new", "sno", "-n", str(2**31)], 2, "'2147483648' is outside 1..2147483647"),

@@ -76,11 +76,23 @@ class _Parser(argparse.ArgumentParser):
     """argparse, but for its errors: they are one sentence like all others."""
 
     def error(self, message: str) -> NoReturn:
+        message += _suggestion(message)
         # Nobody wants to see what they typed if it fills the screen.
         message = _LONG.sub(lambda long: f"{long[0][:40]}\u2026", message)
         if "arguments: -" in message or "explicit argument" in message:
             message += "; a value that begins with - comes after --"
         raise UsageError(f"{message}; see '{self.prog} --help'")
+
+
+def _suggestion(message: str) -> str:
+    """Return what may be meant by a word that is none of a choice, as argparse tells of it."""
+    from difflib import get_close_matches
+
+    if (found := re.search(r"invalid choice: '([^']{1,40})' \(choose from (.*)\)", message)) is None:
+        return ""
+    choices = re.findall(r"[\w.-]+", found[2])
+    near = [each for each in choices if each.startswith(found[1])] or get_close_matches(found[1], choices, 1)
+    return f"; did you mean {near[0]}?" if near else ""
 
 
 class _Formatter(argparse.RawDescriptionHelpFormatter):
