@@ -403,7 +403,7 @@ def check_quarantine(pool: PoolRecord, store_now_ms: int, *, never_used: bool) -
     if left > 0:
         raise LeaseError(
             f"pool {pool.name!r} is new on this server, or the server lost data or changed: its node numbers may still "
-            f"be in use for {left} ms; wait, or if nothing ever minted from it, run: mintage pools create {pool.name}",
+            f"be in use for {-(-left // 1000)} s; wait, or make new pools before their first use: mintage pools create",
             code="lease.none_free",
             retry_after_ms=left,
         )

@@ -337,7 +337,7 @@ def test_a_grant_begins_with_the_changes_of_its_pool_and_knows_no_copy() -> None
         (
             lambda: check_quarantine(replace(POOL, quarantine_until_ms=NOW + 7), NOW, never_used=False),
             ("pool 'p' is new on this server, or the server lost data or changed: its node numbers may still be in use "
-            "for 7 ms; wait, or if nothing ever minted from it, run: mintage pools create p"),
+            "for 1 s; wait, or make new pools before their first use: mintage pools create"),
         ),
         (
             lambda: check_quarantine(replace(POOL, history_lost=True), NOW, never_used=True),

@@ -131,7 +131,8 @@ impl Seat<Counting> {
             }
             Refusal::Rollback { until } => {
                 let (now, last) = (self.clock.now(py)?.floor_ms(), rules.scale.start(until));
-                let what = format!("the clock went back to {now}, before the last ID's {last}");
+                let what =
+                    format!("the clock, at {now}, is before {last}, up to which this node number may have minted");
                 (until, rules.on_rollback == OnRollback::Raise, Reason { code: "clock.rollback", what })
             }
         };

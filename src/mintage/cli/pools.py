@@ -159,8 +159,9 @@ def _create(args: argparse.Namespace) -> int:
     """Make a pool of node numbers, or end the quarantine of one.
 
     The first generator makes its pool by itself, so this is seldom needed. A store that may have lost data keeps a pool
-    in quarantine until nobody can still be minting from it; creating the pool ends that at once. Do it only if nothing
-    that minted from the pool still runs.
+    in quarantine until nobody can still be minting from it. Creating the pool again ends the quarantine: node numbers
+    are leased at once, but IDs begin no earlier than its end. Do it only if nothing that minted from the pool still
+    runs. A pool that is made before its first use has no quarantine, on Redis either.
     """
     with opened(args) as store:
         span = {} if args.span_ms is None else {"span_ms": args.span_ms}

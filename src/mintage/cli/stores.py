@@ -74,7 +74,7 @@ _ADVICE: Final = {
     "sequence.exhausted": "Make another namespace with a greater maximum: see 'mintage namespaces create --help'.",
     "namespace.retired": "Take another name: this one never starts again.",
     "generator.closed": "Try again.",
-    "lease.none_free": "Stop a holder, see 'mintage leases list'; or use a layout with more node numbers.",
+    "lease.none_free": "See 'mintage pools list' and 'mintage leases list'.",
     "lease.lost": "Try again: that takes another lease.",
     "lease.history": "Make the pool: see 'mintage pools create --help'.",
     "request.rate": "Wait, ask for more at once, or raise the rate.",
