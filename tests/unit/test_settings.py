@@ -272,6 +272,10 @@ LINES = [
     (["--tls-cert", "/no/such"], "--tls-cert '/no/such' is not a file that can be read"),
     (["--store", ""], "--store ***: a store's URL begins with its kind"),
     (["--store", "frob://host"], "--store ***: there is no such kind of store: use one of memory, sqlite"),
+    (
+        ["--store", "postgre://u:p@h/d"],
+        "--store ***: there is no such kind of store: did you mean postgresql? There are",
+    ),
     (["--store", "MEMORY:", "--workers", "2"], "workers is 2, and each would have a memory: store of its own"),
     (["--config", "/no/such.toml"], "--config '/no/such.toml' cannot be read: there is no such file"),
     (["--config", "/"], "--config '/' cannot be read: it is no file"),

@@ -38,7 +38,7 @@ from mintage import formats
 from mintage import lease as rules
 from mintage.errors import ConfigError
 from mintage.server.keys import check_key_name, check_rights
-from mintage.store import SCHEMES, open_store
+from mintage.store import SCHEMES, kinds_like, open_store
 from mintage.store.url import StoreUrl
 
 if TYPE_CHECKING:
@@ -147,9 +147,9 @@ def _file(value: str) -> str:
 
 
 def _store(value: SecretStr) -> SecretStr:
-    if StoreUrl.parse(value.get_secret_value()).scheme not in SCHEMES:
+    if (scheme := StoreUrl.parse(value.get_secret_value()).scheme) not in SCHEMES:
         # What stands before the first colon may be a user, or worse.
-        raise _wrong(f"there is no such kind of store: use one of {', '.join(SCHEMES)}")
+        raise _wrong(f"there is no such kind of store: {kinds_like(scheme)}")
     return value
 
 

@@ -302,6 +302,14 @@ SCHEMES: Final[dict[str, tuple[str, str, str | None]]] = {
 """What a URL's scheme is made with: module, class, and the extra that brings its driver."""
 
 
+def kinds_like(scheme: str) -> str:
+    """Return which kind may be meant by a scheme that is none, and all that there are."""
+    from difflib import get_close_matches
+
+    meant = get_close_matches(scheme.partition("+")[0], SCHEMES, 1)
+    return f"{f'did you mean {meant[0]}? There are' if meant else 'use one of'} {', '.join(SCHEMES)}"
+
+
 def open_store(url: str) -> Store:
     """The store that a URL names. Connects at first use.
 
@@ -314,12 +322,8 @@ def open_store(url: str) -> Store:
     """
     parsed = StoreUrl.parse(url)
     if parsed.scheme not in SCHEMES:
-        from difflib import get_close_matches
-
-        meant = get_close_matches(parsed.scheme.partition("+")[0], SCHEMES, 1)
-        hint = f"did you mean {meant[0]}? There are" if meant else "use one of"
         raise ConfigError(
-            f"no store is called {parsed.scheme[:40]!r}: {hint} {', '.join(SCHEMES)}", code="config.store"
+            f"no store is called {parsed.scheme[:40]!r}: {kinds_like(parsed.scheme)}", code="config.store"
         )
     if SCHEMES[parsed.scheme][2] is not None and not parsed.hosts:
         raise ConfigError(
