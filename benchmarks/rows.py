@@ -10,6 +10,7 @@ from pkgutil import resolve_name
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from benchmarks.asking import ASKING
 from benchmarks.columns import COLUMNS
 from benchmarks.formats import FORMATS
 from benchmarks.frames import FRAMES
@@ -409,6 +410,7 @@ ROWS: tuple[Row, ...] = (
     *COLUMNS,
     *LEASES,
     *SERVICE,
+    *ASKING,
     # Without a bar: other peers, and the floors under any function that Python calls.
     *(
         Row("sno.Generator.new()", name, side_by_side(new(sno), side), note=BURSTS)

@@ -8,24 +8,35 @@ What is asked and how answers are read is a :class:`~mintage.store.calls.Call`, 
 
 from __future__ import annotations
 
+import asyncio
 import warnings
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, overload
+from collections import deque
+from copy import copy
+from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeVar, overload
 from urllib.parse import quote
 
-from mintage.errors import ArgumentError, ConfigError, GenerationError, ParseError, RequestError, UniquenessWarning
+from mintage._core import epoch
+from mintage.errors import ArgumentError, ConfigError, MintError, ParseError, RequestError, UniquenessWarning
 from mintage.lease import NamespaceRecord, Segment, check_count, check_name
 from mintage.schemes import NAMES, SCHEMES
 from mintage.store import load_driver
-from mintage.store.calls import Answer, AnswerError, Call, Service, describe_namespace, reserve
+from mintage.store.calls import Answer, AnswerError, Call, Service, closed, describe_namespace, reserve
 from mintage.store.url import StoreUrl
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
     from mintage import locality, sno
     from mintage.store.http import AsyncSender, Sender
 
 __all__ = ["AsyncClient", "Client"]
 
 T = TypeVar("T")
+
+#: Integers that callers ask for together. A service whose ``max_count`` is lower says so, and is then asked for fewer.
+_MOST_TOGETHER: Final = 1000
+#: For fewer integers, the answer may be another.
+_TOO_MANY: Final = frozenset({"field.range", "sequence.exhausted"})
 
 
 class Client:
@@ -128,19 +139,31 @@ class Client:
 
 
 class AsyncClient:
-    """:class:`Client` for asyncio, within one event loop: the same methods, to be awaited.
+    """:class:`Client` for asyncio: the same methods, to be awaited. Each event loop has connections of its own.
+
+    Tasks that call :meth:`next` for one namespace at a time share requests, so that thousands may be gathered.
 
     :raises MintError: as :class:`Client`.
     """
 
     def __init__(self, url: str) -> None:
         self._service = _service(url)
-        self._sender: AsyncSender = load_driver("mintage.store.http", "client").AsyncSender(self._service)
+        self._make: type[AsyncSender] = load_driver("mintage.store.http", "client").AsyncSender
+        self._loops: dict[tuple[asyncio.AbstractEventLoop, int], tuple[AsyncSender, _Sharing]] = {}
+        """What belongs to an event loop, in one process."""
         self._is_closed = False
 
     async def next(self, namespace: str) -> int:
-        """As :meth:`Client.next`."""
-        return (await self.batch(namespace, 1))[0]
+        """Return the next integer of a namespace, as :meth:`Client.next` does.
+
+        While a request for the namespace is under way, all further callers wait, and the next request asks for as many
+        integers as there are callers, 1,000 at most. They are served in the order in which they called. If a request
+        fails, each caller that it was made for gets an error of its own. A caller that is cancelled while its request
+        is under way leaves a gap.
+        """
+        check_name(namespace, "namespace")
+        _, sharing = self._of_loop()
+        return await sharing.next(namespace)
 
     async def batch(self, namespace: str, count: int) -> list[int]:
         """As :meth:`Client.batch`."""
@@ -171,13 +194,32 @@ class AsyncClient:
         return await self._ask(_inspect(id))
 
     async def aclose(self) -> None:
-        """As :meth:`Client.close`."""
+        """Close the connections of this event loop; closing twice does nothing.
+
+        From then on every call raises ``generator.closed``, and so do those of this loop that wait for an answer.
+        """
         self._is_closed = True
-        await self._sender.aclose()
+        if (found := self._loops.pop((asyncio.get_running_loop(), epoch()), None)) is not None:
+            sender, sharing = found
+            sharing.close()
+            await sender.aclose()
 
     async def _ask(self, call: Call[T]) -> T:
+        sender, _ = self._of_loop()
+        return await sender.ask(call)
+
+    def _of_loop(self) -> tuple[AsyncSender, _Sharing]:
+        """Return what belongs to the event loop that runs."""
         _refuse_if(self._is_closed)
-        return await self._sender.ask(call)
+        key = asyncio.get_running_loop(), epoch()
+        found = self._loops.get(key)
+        if found is None:
+            for other in tuple(self._loops):
+                if other[0].is_closed():
+                    self._loops.pop(other, None)
+            sender = self._make(self._service)
+            found = self._loops.setdefault(key, (sender, _Sharing(sender.ask)))
+        return found
 
     async def __aenter__(self) -> Self:
         return self
@@ -198,7 +240,116 @@ def _service(url: str) -> Service:
 
 def _refuse_if(is_closed: bool) -> None:
     if is_closed:
-        raise GenerationError("the client was closed: make a new one", code="generator.closed")
+        raise closed()
+
+
+# --- callers who share a request ----------------------------------------------------------------------------------
+
+
+class _Queue:
+    """The callers who want the next integer of one namespace."""
+
+    def __init__(self) -> None:
+        self.waiting: deque[asyncio.Future[int]] = deque()
+        self.asked_for: list[asyncio.Future[int]] = []
+        """Those whose request is under way."""
+
+    def take(self, most: int) -> int:
+        """Choose the callers of the next request, ``most`` at most, and return how many they are."""
+        while self.waiting and len(self.asked_for) < most:
+            caller = self.waiting.popleft()
+            if not caller.done():  # else it was cancelled
+                self.asked_for.append(caller)
+        return len(self.asked_for)
+
+    def put_back(self) -> None:
+        """Have those whose request failed wait again, before all others."""
+        self.waiting.extendleft(reversed(self.asked_for))
+        self.asked_for = []
+
+    def answer(self, integers: list[int]) -> None:
+        """Give an integer to each whose request is answered."""
+        for caller, integer in zip(self.asked_for, integers, strict=True):
+            if not caller.done():
+                caller.set_result(integer)
+        self.asked_for = []
+
+    def fail(self, error: BaseException) -> None:
+        """Raise a copy of the error in each whose request failed."""
+        for caller in self.asked_for:
+            if not caller.done():
+                # One object raised in several tasks would collect the tracebacks of all.
+                own = copy(error)
+                own.__cause__ = error.__cause__
+                caller.set_exception(own)
+        self.asked_for = []
+
+
+class _Sharing:
+    """Callers of one event loop who want the next integers: those of one namespace share requests.
+
+    Of each namespace one request is under way at a time. It belongs to a task of its own, so that it goes on when a
+    caller is cancelled.
+    """
+
+    def __init__(self, ask: Callable[[Call[list[int]]], Coroutine[Any, Any, list[int]]]) -> None:
+        self._ask = ask
+        self._most = _MOST_TOGETHER
+        self._queues: dict[str, tuple[_Queue, asyncio.Task[None]]] = {}
+        """Of the namespaces that somebody waits for, each with its task."""
+
+    async def next(self, namespace: str) -> int:
+        """Wait for the next integer of a namespace."""
+        loop = asyncio.get_running_loop()
+        found = self._queues.get(namespace)
+        if found is None:
+            queue = _Queue()
+            task = loop.create_task(self._run(namespace, queue))
+            # Also where it is cancelled before it begins.
+            task.add_done_callback(lambda _: self._end(namespace, queue))
+            found = self._queues[namespace] = queue, task
+        caller: asyncio.Future[int] = loop.create_future()
+        found[0].waiting.append(caller)
+        return await caller
+
+    async def _run(self, namespace: str, queue: _Queue) -> None:
+        """Serve the callers of a namespace until none waits."""
+        most = self._most
+        while count := queue.take(most):
+            try:
+                integers = await self._ask(_next(namespace, count))
+            except Exception as error:  # noqa: BLE001 - a warning may be one that raises
+                code = error.code if isinstance(error, MintError) else ""
+                if code in _TOO_MANY and count > 1:
+                    most = count // 2
+                    if code == "field.range":
+                        self._most = most
+                    queue.put_back()
+                    continue
+                if code == "sequence.exhausted":
+                    # None is left for those either who called in the meantime.
+                    queue.take(count + len(queue.waiting))
+                queue.fail(error)
+            else:
+                queue.answer(integers)
+        # Before another caller comes, who needs another task.
+        del self._queues[namespace]
+
+    def _end(self, namespace: str, queue: _Queue) -> None:
+        """Leave nobody waiting for a task that was cancelled."""
+        if (found := self._queues.get(namespace)) is not None and found[0] is queue:
+            del self._queues[namespace]
+        queue.put_back()
+        for caller in queue.waiting:
+            caller.cancel()
+
+    def close(self) -> None:
+        """Refuse all who wait, and end the tasks."""
+        for queue, task in self._queues.values():
+            queue.put_back()
+            queue.take(len(queue.waiting))
+            queue.fail(closed())
+            task.cancel()
 
 
 # --- calls --------------------------------------------------------------------------------------------------------

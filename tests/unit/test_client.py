@@ -10,7 +10,9 @@ import sys
 import threading
 import time
 import traceback
+import types
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Self
 
 import pytest
@@ -19,7 +21,17 @@ from hypothesis import strategies as st
 
 import mintage
 from mintage import AsyncClient, Client, locality, open_store, sno
-from mintage.errors import CATALOGUE, ConfigError, LeaseError, MintError, RequestError, StoreError, UniquenessWarning
+from mintage.errors import (
+    CATALOGUE,
+    ConfigError,
+    FieldError,
+    GenerationError,
+    LeaseError,
+    MintError,
+    RequestError,
+    StoreError,
+    UniquenessWarning,
+)
 from mintage.lease import Lease, Segment
 from mintage.store.calls import Answer, Call, Lost, Outcome, Service
 from mintage.store.url import StoreUrl
@@ -826,3 +838,303 @@ def test_the_clients_are_mintages_own_names() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert (mintage.Client, mintage.AsyncClient) == (Client, AsyncClient)
+
+
+# --- callers who share a request -------------------------------------------------------------------------------------
+
+
+class Counting:
+    """A service of one namespace for `AsyncClient`: it answers when it is told to, and keeps what it was asked for."""
+
+    def __init__(self, _: Service, *, most: int = 10_000, left: int = 10**9) -> None:
+        self.counts: list[int] = []
+        self.most, self.left, self.given = most, left, 0
+        self.gate = asyncio.Event()
+        self.gate.set()
+        self.error: Exception | None = None
+
+    async def ask(self, call: Call[Any]) -> Any:
+        count = int(call.query["count"])
+        self.counts.append(count)
+        await self.gate.wait()
+        await asyncio.sleep(0)
+        if self.error is not None:
+            raise self.error
+        if count > self.most:
+            raise FieldError(f"count {count} is outside 1..{self.most}", code="field.range")
+        if count > self.left:
+            raise GenerationError(f"{self.left} left, not {count}", code="sequence.exhausted")
+        first, self.given, self.left = self.given + 1, self.given + count, self.left - count
+        return call.read(answer({"ids": [str(first + at) for at in range(count)]}))
+
+    async def aclose(self) -> None:
+        """Ends nothing: who asks is told by the client."""
+
+
+def counting(**how: int) -> tuple[AsyncClient, Callable[[], Counting]]:
+    """A client, and what it asks once it has asked."""
+    client: Any = AsyncClient("http://a")
+    made: list[Counting] = []
+
+    def make(service: Service) -> Counting:
+        made.append(Counting(service, **how))
+        return made[-1]
+
+    client._make = make
+    return client, lambda: made[-1]
+
+
+async def started(*coroutines: Any) -> list[asyncio.Task[int]]:
+    """Tasks that wait by now."""
+    tasks = [asyncio.ensure_future(each) for each in coroutines]
+    for _ in range(3):
+        await asyncio.sleep(0)
+    return tasks
+
+
+def test_gathered_callers_share_requests_and_are_served_in_order() -> None:
+    async def run() -> None:
+        client, service = counting()
+        assert await asyncio.gather(*(client.next("n") for _ in range(2_500))) == list(range(1, 2_501))
+        assert service().counts == [1000, 1000, 500]
+        assert await client.next("n") == 2_501
+
+    asyncio.run(run())
+
+
+def test_who_calls_while_a_request_is_under_way_shares_the_next() -> None:
+    async def run() -> None:
+        client, service = counting()
+        client._of_loop()
+        service().gate.clear()
+        first = await started(client.next("n"))
+        others = await started(*(client.next("n") for _ in range(5)))
+        assert service().counts == [1]
+        service().gate.set()
+        assert await asyncio.gather(*first, *others) == [1, 2, 3, 4, 5, 6]
+        assert service().counts == [1, 5]
+
+    asyncio.run(run())
+
+
+def test_namespaces_share_no_request() -> None:
+    async def run() -> None:
+        client, service = counting()
+        client._of_loop()
+        service().gate.clear()
+        tasks = await started(*(client.next(name) for name in "abab"))
+        assert service().counts == [2, 2]
+        service().gate.set()
+        assert sorted(await asyncio.gather(*tasks)) == [1, 2, 3, 4]
+
+    asyncio.run(run())
+
+
+def test_a_service_that_gives_few_at_once_is_asked_for_few() -> None:
+    async def run() -> None:
+        client, service = counting(most=70)
+        assert await asyncio.gather(*(client.next("n") for _ in range(1_000))) == list(range(1, 1_001))
+        assert service().counts[:5] == [1000, 500, 250, 125, 62]
+        # It is not asked for too many again.
+        before = len(service().counts)
+        await asyncio.gather(*(client.next("n") for _ in range(100)))
+        assert service().counts[before:] == [62, 38]
+
+    asyncio.run(run())
+
+
+def test_the_last_integers_of_a_namespace_go_to_the_first_who_called() -> None:
+    async def run() -> None:
+        client, service = counting(left=37)
+        found = await asyncio.gather(*(client.next("n") for _ in range(1_000)), return_exceptions=True)
+        assert found[:37] == list(range(1, 38))
+        refused = [each for each in found if isinstance(each, GenerationError)]
+        assert {each.code for each in refused} == {"sequence.exhausted"}
+        assert len({id(each) for each in refused}) == len(refused) == 963
+        assert len(service().counts) < 30
+
+    asyncio.run(run())
+
+
+def test_each_who_shared_a_failed_request_gets_an_error_of_its_own() -> None:
+    async def run() -> None:
+        client, service = counting()
+        client._of_loop()
+        error = StoreError("away", code="store.unavailable", retry_after_ms=7)
+        error.__cause__ = OSError()
+        service().error = error
+        found = await asyncio.gather(*(client.next("n") for _ in range(5)), return_exceptions=True)
+        errors = [each for each in found if isinstance(each, StoreError)]
+        assert len({id(each) for each in errors}) == 5
+        assert {(str(each), each.code, each.retry_after_ms, each.__cause__) for each in errors} == {
+            ("away", "store.unavailable", 7, error.__cause__)
+        }
+        service().error = None
+        assert await client.next("n") == 1
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("gone", [{0}, {1}, {0, 2}, {0, 1, 2, 3}], ids=str)
+def test_a_cancelled_caller_takes_no_other_along(gone: set[int]) -> None:
+    async def run() -> None:
+        client, service = counting()
+        client._of_loop()
+        service().gate.clear()
+        under_way = await started(*(client.next("n") for _ in range(4)))
+        waiting = await started(*(client.next("n") for _ in range(4)))
+        for at in gone:
+            under_way[at].cancel()
+            waiting[at].cancel()
+        await asyncio.sleep(0)
+        service().gate.set()
+        found = await asyncio.gather(*under_way, *waiting, return_exceptions=True)
+        for at, each in enumerate(found):
+            assert isinstance(each, asyncio.CancelledError) == (at % 4 in gone)
+        kept = [each for each in found if isinstance(each, int)]
+        assert kept == sorted(set(kept))
+        # Nothing is asked for in the name of who gave up before.
+        assert service().counts == [count for count in (4, 4 - len(gone)) if count]
+        assert await client.next("n") == service().given
+
+    asyncio.run(run())
+
+
+def test_a_client_that_is_closed_refuses_those_who_wait() -> None:
+    async def run() -> None:
+        client, service = counting()
+        client._of_loop()
+        service().gate.clear()
+        under_way = await started(*(client.next("n") for _ in range(3)))
+        waiting = await started(*(client.next("n") for _ in range(3)))
+        await client.aclose()
+        found = await asyncio.gather(*under_way, *waiting, return_exceptions=True)
+        assert [getattr(each, "code", each) for each in found] == ["generator.closed"] * 6
+        with pytest.raises(GenerationError, match="closed"):
+            await client.next("n")
+        assert {task for task in asyncio.all_tasks() if task is not asyncio.current_task()} == set()
+
+    asyncio.run(run())
+
+
+def test_nobody_waits_for_a_task_that_was_cancelled() -> None:
+    async def run() -> None:
+        client, service = counting()
+        client._of_loop()
+        service().gate.clear()
+        tasks = await started(*(client.next("n") for _ in range(3)))
+        for task in asyncio.all_tasks() - {asyncio.current_task(), *tasks}:
+            task.cancel()
+        found = await asyncio.gather(*tasks, return_exceptions=True)
+        assert [type(each) for each in found] == [asyncio.CancelledError] * 3
+        service().gate.set()
+        assert await client.next("n") == 1
+
+    asyncio.run(run())
+
+
+def test_a_client_may_be_used_in_one_event_loop_after_the_other() -> None:
+    client, service = counting()
+
+    async def ask() -> int:
+        return (await asyncio.gather(*(client.next("n") for _ in range(3))))[-1]
+
+    services = set()
+    for _ in range(3):
+        assert asyncio.run(ask()) == 3
+        services.add(service())
+    assert len(services) == 3
+    assert len(client._loops) == 1
+
+
+def test_event_loops_of_two_threads_share_a_client_and_no_request() -> None:
+    client, _ = counting()
+    found: list[list[int]] = []
+
+    def run() -> None:
+        async def ask() -> list[int]:
+            return await asyncio.gather(*(client.next("n") for _ in range(500)))
+
+        found.append(asyncio.run(ask()))
+
+    threads = [threading.Thread(target=run) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [list(range(1, 501))] * 2
+
+
+@given(st.lists(st.sampled_from(["call", "cancel", "answer", "refuse", "turn"]), max_size=60), st.integers(1, 8))
+def test_whatever_happens_no_two_callers_have_one_integer(events: list[str], most: int) -> None:
+    async def run() -> None:
+        client, service = counting(most=most)
+        client._of_loop()
+        service().gate.clear()
+        tasks: list[asyncio.Task[int]] = []
+        for event in events:
+            service().error = None
+            if event == "call":
+                tasks.append(asyncio.ensure_future(client.next("n")))
+            elif event == "cancel" and tasks:
+                tasks[len(tasks) // 2].cancel()
+            elif event in {"answer", "refuse"}:
+                service().error = StoreError("away", code="store.unavailable") if event == "refuse" else None
+                service().gate.set()
+                for _ in range(4):
+                    await asyncio.sleep(0)
+                service().gate.clear()
+            else:
+                await asyncio.sleep(0)
+        service().error = None
+        service().gate.set()
+        found = await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), 60)
+        given = [each for each in found if isinstance(each, int)]
+        # In the order in which they called, each once, and no more lost than callers were.
+        assert given == sorted(set(given))
+        assert service().given - len(given) <= len(found) - len(given)
+
+    asyncio.run(run())
+
+
+def test_the_time_of_a_request_begins_when_it_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    import httpx
+
+    from mintage.store import calls
+    from mintage.store import http as store_http
+
+    clock = [0.0]
+
+    def respond(_: httpx.Request) -> httpx.Response:
+        clock[0] += 1.5
+        return httpx.Response(200, stream=httpx.ByteStream(b'{"ids": ["1", "2"]}'))
+
+    monkeypatch.setattr(store_http, "_MOST_AT_ONCE", 1)
+    monkeypatch.setattr(store_http, "_arguments", lambda _: {"transport": httpx.MockTransport(respond)})
+    monkeypatch.setattr(calls, "time", types.SimpleNamespace(monotonic=lambda: clock[0]))
+
+    async def run() -> None:
+        async with AsyncClient("http://a") as client:
+            await asyncio.gather(*(client.batch("n", 2) for _ in range(10)))
+
+    asyncio.run(run())
+    with Client("http://a") as client, ThreadPoolExecutor(10) as threads:
+        for each in [threads.submit(client.batch, "n", 2) for _ in range(10)]:
+            assert each.result() == [1, 2]
+    assert clock == [30.0]
+
+
+def test_an_asyncio_client_that_is_closed_ends_what_is_under_way() -> None:
+    with Peer(silent) as peer:
+
+        async def run() -> str:
+            client = AsyncClient(f"http://127.0.0.1:{peer.port}?timeout_ms=60000")
+            asked = asyncio.ensure_future(client.batch("n", 2))
+            while not peer.requests:
+                await asyncio.sleep(0.001)
+            await client.aclose()
+            with pytest.raises(GenerationError) as caught:
+                await asked
+            return caught.value.code
+
+        assert asyncio.run(run()) == "generator.closed"

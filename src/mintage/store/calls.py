@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 from urllib.parse import urlencode
 
-from mintage.errors import CATALOGUE, ConfigError, MintError, PassingError, RequestError, StoreError
+from mintage.errors import CATALOGUE, ConfigError, GenerationError, MintError, PassingError, RequestError, StoreError
 from mintage.lease import LATEST_MS, MAX_INTEGER, MAX_STRIDE, NamespaceRecord, Segment, check_name
 from mintage.store.records import name_of, read
 from mintage.store.url import TLS_OPTIONS
@@ -37,6 +37,7 @@ __all__ = [
     "Outcome",
     "Request",
     "Service",
+    "closed",
     "describe_namespace",
     "read_namespace",
     "reserve",
@@ -351,6 +352,11 @@ class Service:
             detail = detail.replace(self._key, "***")
         text = "".join(each if each.isprintable() else "�" for each in detail)
         return text if len(text) <= 1000 else f"{text[:1000]}…"
+
+
+def closed() -> GenerationError:
+    """Return the error of a client that was closed."""
+    return GenerationError("the client was closed: make a new one", code="generator.closed")
 
 
 # --- calls that the store and the clients share -------------------------------------------------------------------

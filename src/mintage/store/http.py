@@ -6,11 +6,13 @@ one for asyncio, and the store.
 
 from __future__ import annotations
 
+import asyncio
 import re
 import ssl
 import weakref
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
+from threading import BoundedSemaphore
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, TypeVar
 
 import httpx
 
@@ -26,6 +28,7 @@ from mintage.store.calls import (
     Lost,
     Members,
     Service,
+    closed,
     read_namespace,
     reserve,
 )
@@ -46,12 +49,21 @@ LONGEST_LIST: Final = 2**26
 _TOKEN: Final = r"[A-Za-z0-9._-]{1,64}"  # noqa: S105 - the form of one
 #: Longer than segments last as a rule, shorter than the service keeps a silent connection.
 _KEEP_S: Final = 60
+#: Requests under way at a time. More of them wait before they are sent, so that none waits for a connection.
+_MOST_AT_ONCE: Final = 64
 #: A host's name may be none.
-_UNSENT: Final = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.InvalidURL, UnicodeError)
+_UNSENT: Final = (httpx.ConnectError, httpx.ConnectTimeout, httpx.InvalidURL, UnicodeError)
 _FAILURES: Final = (httpx.HTTPError, TimeoutError, *_UNSENT)
 
 
 # --- senders ------------------------------------------------------------------------------------------------------
+
+
+class _Connections(NamedTuple):
+    """The connections of a process, and what bounds the threads that use them at a time."""
+
+    client: httpx.Client
+    room: BoundedSemaphore
 
 
 class Sender:
@@ -59,9 +71,11 @@ class Sender:
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        self._client = PerProcess(lambda: httpx.Client(**_arguments(service)))
+        self._connections = PerProcess(
+            lambda: _Connections(httpx.Client(**_arguments(service)), BoundedSemaphore(_MOST_AT_ONCE))
+        )
         # Stores are seldom closed: one URL is one store for all of a process.
-        weakref.finalize(self, _close, self._client)
+        weakref.finalize(self, _close, self._connections)
 
     def ask(self, call: Call[T]) -> T:
         """What the service answers.
@@ -78,31 +92,36 @@ class Sender:
             return value
 
     def _send(self, request: Request) -> Outcome:
-        body = Body(self._service, request.most_bytes)
         method, url, headers, content, _ = request
-        try:
-            with self._client.get().stream(method, url, headers=headers, content=content) as response:
-                for chunk in response.iter_raw():
-                    body.add(chunk)
-            return Answer(response.status_code, response.headers, body.whole())
-        except _FAILURES as error:
-            return _lost(error)
+        with self._connections.get().room:
+            # From here on: what waited for its turn has all of its time left.
+            body = Body(self._service, request.most_bytes)
+            try:
+                with self._connections.get().client.stream(method, url, headers=headers, content=content) as response:
+                    for chunk in response.iter_raw():
+                        body.add(chunk)
+                return Answer(response.status_code, response.headers, body.whole())
+            except _FAILURES as error:
+                return _lost(error)
 
     def close(self) -> None:
         """Closes this process's connections; the next call opens them again."""
-        _close(self._client)
+        _close(self._connections)
 
 
 class AsyncSender:
-    """The same for asyncio, within one event loop."""
+    """The same for asyncio, within one event loop and one process."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        self._client = PerProcess(lambda: httpx.AsyncClient(**_arguments(service)))
+        self._client = httpx.AsyncClient(**_arguments(service))
+        self._room = asyncio.Semaphore(_MOST_AT_ONCE)
+        self._is_closed = False
 
     async def ask(self, call: Call[T]) -> T:
-        """What the service answers.
+        """Return what the service answers.
 
+        :raises GenerationError: ``generator.closed``: it was closed, maybe while this call waited.
         :raises MintError: as :meth:`Service.steps`.
         """
         steps = self._service.steps(call)
@@ -115,38 +134,46 @@ class AsyncSender:
             return value
 
     async def _send(self, request: Request) -> Outcome:
-        body = Body(self._service, request.most_bytes)
         method, url, headers, content, _ = request
-        try:
-            async with self._client.get().stream(method, url, headers=headers, content=content) as response:
-                async for chunk in response.aiter_raw():
-                    body.add(chunk)
-            return Answer(response.status_code, response.headers, body.whole())
-        except _FAILURES as error:
-            return _lost(error)
+        async with self._room:
+            self._check_open()
+            # From here on: what waited for its turn has all of its time left.
+            body = Body(self._service, request.most_bytes)
+            try:
+                async with self._client.stream(method, url, headers=headers, content=content) as response:
+                    async for chunk in response.aiter_raw():
+                        body.add(chunk)
+                return Answer(response.status_code, response.headers, body.whole())
+            except _FAILURES as error:
+                # Whoever closes ends what is under way.
+                self._check_open()
+                return _lost(error)
+
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise closed()
 
     async def aclose(self) -> None:
-        """Closes the connections; the next call opens them again."""
-        client = self._client.pop()
-        if client is not None:
-            await client.aclose()
+        """Close the connections for good; calls that wait raise ``generator.closed``."""
+        self._is_closed = True
+        await self._client.aclose()
 
 
-def _close(connections: PerProcess[httpx.Client]) -> None:
-    client = connections.pop()
-    if client is not None:
-        client.close()
+def _close(connections: PerProcess[_Connections]) -> None:
+    opened = connections.pop()
+    if opened is not None:
+        opened.client.close()
 
 
 def _arguments(service: Service) -> dict[str, Any]:
     is_secure = service.url.scheme == "https"
     return {
-        "timeout": service.timeout_ms / 1000,
+        "timeout": httpx.Timeout(service.timeout_ms / 1000, pool=None),
         # Without TLS nobody need be trusted; to read the system's authorities takes a while.
         "verify": service.url.tls() if is_secure else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT),
         # No proxy or password of the environment: a store is where its URL says.
         "trust_env": False,
-        "limits": httpx.Limits(max_connections=100, keepalive_expiry=_KEEP_S),
+        "limits": httpx.Limits(max_connections=None, keepalive_expiry=_KEEP_S),
     }
 
 
