@@ -48,7 +48,7 @@ def next_step(step: int, rate: float, target_s: float, least: int, most: int) ->
 class Supply(Task):
     """The segments of a sequence: keeps a pool filled.
 
-    ``pool`` is the extension's: ``offer(first, count, stride)``, ``has_next()``, ``drain()``.
+    ``pool`` is the extension's: ``offer(first, count, stride)``, ``has_next()``, ``level()``, ``drain()``.
     """
 
     def __init__(
@@ -72,6 +72,8 @@ class Supply(Task):
         self._highest = -1
         """The last integer that was granted and not given back, or -1: the store grants none up to it any more."""
         self._asked = False
+        self._needed = 0
+        """How many integers a caller needs to be held at once."""
         self._used_up: GenerationError | None = None
         self._told: list[Callable[[], None]] = []
 
@@ -103,25 +105,39 @@ class Supply(Task):
         """
         self._wait(lambda: self._has_next() or None, max_wait_ms)
 
-    def ask(self, want: int, told: Callable[[], None]) -> None:
-        """Wants a segment, of at least ``want`` integers if the largest step allows, and does not wait.
+    def ask(self, want: int, told: Callable[[], None], *, in_row: bool = False) -> None:
+        """Want ``want`` integers to be held, and do not wait; ``in_row``: want a next segment, of as many if it may be.
 
-        ``told`` is called, in the keeper's thread as a rule, once there is one or the store has refused: it must not
-        block. :meth:`refusal` then says why.
+        ``told`` is called, in the keeper's thread as a rule, after the next answer of the store: it must not block. Ask
+        again where that was not enough. :meth:`refusal` says why, if the store has refused.
 
         :raises GenerationError: ``sequence.exhausted``, ``generator.closed``.
         """
         keeper = self._seat()
         with keeper.condition:
             self._check_open()
-            if self._has_next():
+            if self._pool.has_next() if in_row else self._level() >= want:
                 told()
                 return
+            if self._used_up is not None:
+                raise renewed(self._used_up, 0.0)
             self._step = max(self._step, min(want, self._most))
+            if not in_row:
+                self._needed = max(self._needed, want)
             self._told.append(told)
             self.wanted = True
             keeper.announce(self)
         keeper.wake()
+
+    def held(self) -> int:
+        """Return how many integers can be taken without the store."""
+        keeper = self._seat()
+        with keeper.condition:
+            return self._level()
+
+    def _level(self) -> int:
+        level: int = self._pool.level()[1]
+        return level + sum(count for _, count, _ in self._waiting)
 
     def refusal(self) -> MintError | None:
         """Why the last try failed, as an error of the caller's own; ``None`` if it did not."""
@@ -130,6 +146,7 @@ class Supply(Task):
             return None if self.failure is None else renewed(self.failure, keeper.pause_s(self.store))
 
     def settled(self) -> None:
+        self._needed = 0
         told, self._told = self._told, []
         failed: BaseException | None = None
         for tell in told:
@@ -149,7 +166,7 @@ class Supply(Task):
 
     def due_s(self) -> float | None:
         wants = (self.wanted or self._asked) and self._used_up is None
-        return 0.0 if wants and not self._pool.has_next() else None
+        return 0.0 if wants and (not self._pool.has_next() or self._level() < self._needed) else None
 
     def plan(self) -> Callable[[], Callable[[], None]]:
         wanted, most = self._step, self._most

@@ -589,6 +589,9 @@ class Offered:
     def has_next(self) -> bool:
         return False
 
+    def level(self) -> tuple[int, int]:
+        return 0, 0
+
     def drain(self) -> list[tuple[int, int, int]]:
         parts, self._parts = self._parts, []
         return parts

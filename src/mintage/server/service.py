@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final, ParamSpec, Protocol, TypeVar
 
 from mintage import Sequence
 from mintage._core.service import Bucket, Lane
-from mintage.errors import FieldError, MintError, RequestError, StoreError
+from mintage.errors import FieldError, GenerationError, MintError, RequestError, StoreError
 from mintage.keeper import LONGEST_PAUSE_S
 from mintage.lease import MAX_INTEGER, NamespaceRecord, Segment, check_name
 from mintage.server.health import Watch
@@ -135,10 +135,12 @@ class Service:
         deadline = self._deadline()
         try:
             await self._enter(caller, namespace, count)
-            taken = self.lane.take(namespace, count)
-            while len(taken) < count:
-                await self._refill(namespace, count - len(taken), deadline)
-                taken += self.lane.take(namespace, count - len(taken))
+            while (left := count - len(taken)) > 0:
+                # None is taken before all are there: those of a request that is refused would be lost.
+                if self.lane.supply(namespace).held() >= left:
+                    taken += self.lane.take(namespace, left)
+                else:
+                    await self._refill(namespace, left, deadline)
         except StoreError as error:
             taken += self._last_resort(namespace, count - len(taken), error)
         self.metrics.integers(namespace, count)
@@ -158,7 +160,7 @@ class Service:
                 row = segment.as_range()
                 break
             # Many such rows in one segment, so that not each of them is a write of the store's.
-            await self._refill(namespace, count * 8, deadline)
+            await self._refill(namespace, count * 8, deadline, in_row=True)
         self.metrics.integers(namespace, count)
         return row
 
@@ -281,13 +283,19 @@ class Service:
     def _deadline(self) -> float:
         return asyncio.get_running_loop().time() + self.settings.max_wait_ms / 1000
 
-    async def _refill(self, namespace: str, want: int, deadline: float) -> None:
-        """Waits for the keeper's next try to fetch a segment.
+    async def _refill(self, namespace: str, want: int, deadline: float, *, in_row: bool = False) -> None:
+        """Wait for the keeper's next try to fetch a segment.
 
+        :param in_row: whether a next segment is what is wanted, and not so many integers in all.
         :raises MintError: why there is none, once waiting does not help or the deadline is past.
         """
         loop = asyncio.get_running_loop()
         supply = self.lane.supply(namespace)
+
+        def is_there() -> bool:
+            return self.lane.has_next(namespace) if in_row else supply.held() >= want
+
+        failure: MintError | None = None
         answered = self._refills.get(namespace)
         if answered is None or answered.done():
             answered = self._refills[namespace] = loop.create_future()
@@ -301,14 +309,25 @@ class Service:
                 with suppress(RuntimeError):
                     loop.call_soon_threadsafe(settle)
 
-            supply.ask(want, tell)
-        with suppress(TimeoutError):
-            await asyncio.wait_for(asyncio.shield(answered), max(0.0, deadline - loop.time()))
-        failure = supply.refusal()
+            try:
+                supply.ask(want, tell, in_row=in_row)
+            except GenerationError as error:
+                settle()
+                failure = error
+        if failure is None:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(asyncio.shield(answered), max(0.0, deadline - loop.time()))
+            if is_there():
+                return
+            failure = supply.refusal()
         is_late = loop.time() >= deadline
         if failure is not None and (is_late or failure.code != "store.unavailable"):
+            held = supply.held()
+            if failure.code == "sequence.exhausted" and held and not in_row:
+                message = f"namespace {namespace!r} has {held} integers left, not {want}"
+                failure = GenerationError(message, code=failure.code)
             raise failure
-        if is_late and not self.lane.has_next(namespace):
+        if is_late:
             raise StoreError(
                 f"{self.store.url}: no answer in {self.settings.max_wait_ms} ms",
                 code="store.unavailable",
@@ -316,18 +335,25 @@ class Service:
             )
 
     def _last_resort(self, namespace: str, count: int, error: StoreError) -> list[int]:
+        """Take what is held, and random integers for the rest."""
         if self.settings.fallback != "random" or error.code != "store.unavailable":
             raise error
-        if namespace not in self._sequences:
+        if namespace in self._sequences:
+            held = self.lane.take(namespace, count)
+        else:
+            held = []
             if namespace not in self._names:
                 # Whether it exists cannot be asked now. Each has its metrics for ever, so there is a limit.
                 if not self.settings.creates or len(self._names) >= self.settings.max_namespaces:
                     raise error
                 self._names |= {namespace}
             self._pace(self._bucket(namespace), f"namespace {namespace!r}")
+        count -= len(held)
+        if count == 0:
+            return held
         self.metrics.fallback(namespace, count)
         self.fallback.set(True)
-        return [FALLBACK_FLOOR + secrets.randbelow(MAX_INTEGER + 1 - FALLBACK_FLOOR) for _ in range(count)]
+        return held + [FALLBACK_FLOOR + secrets.randbelow(MAX_INTEGER + 1 - FALLBACK_FLOOR) for _ in range(count)]
 
     # --- IDs ----------------------------------------------------------------------------------------------------
 
