@@ -470,8 +470,8 @@ CATALOGUE: dict[str, Entry] = {
                 "Give the key the right that the message names.",
             ),
             "request.namespaces": (
-                "The service may make no more namespaces by itself.",
-                "Create the namespace with a key that has the right `create`, or raise `max_namespaces`.",
+                "The service makes no more namespaces: there are `max_namespaces` of them.",
+                "Raise `max_namespaces`, or create the namespace in the store: `mintage namespaces create`.",
             ),
         },
     ),

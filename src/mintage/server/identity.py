@@ -118,6 +118,12 @@ def _namespace(sequence: str) -> str:
     return f"identity:{sequence}"
 
 
+def _namespaces(sequence: str) -> tuple[str, str, str]:
+    """Return the names of the namespaces that a sequence is made of, the counting one first."""
+    name = _namespace(sequence)
+    return name, f"{name}:start", f"{name}:step"
+
+
 def _make(store: Store, name: str, **how: int) -> bool:
     """Make a namespace, and return True if there was none.
 
@@ -164,9 +170,9 @@ def create(store: Store, spec: Spec) -> None:
 
     :raises ConfigError: ``config.namespace``: it was made otherwise, or was dropped.
     """
-    name = _namespace(spec.sequence_id)
-    _write(store, f"{name}:start", spec.start)
-    _write(store, f"{name}:step", spec.step)
+    name, start, step = _namespaces(spec.sequence_id)
+    _write(store, start, spec.start)
+    _write(store, step, spec.step)
     room = (_GREATEST - spec.start) // spec.step if spec.step > 0 else (spec.start - _LEAST) // -spec.step
     try:
         _make(store, name, start=0, maximum=min(room, MAX_INTEGER - 1))
@@ -206,8 +212,8 @@ class Definitions:
     def _find(self, store: Store, sequence: str) -> tuple[Definition, int]:
         if (known := self._known.get(sequence)) is not None:
             return known
-        records, name = _records(store), _namespace(sequence)
-        counter, start, step = (records.get(each) for each in (name, f"{name}:start", f"{name}:step"))
+        records = _records(store)
+        counter, start, step = map(records.get, _namespaces(sequence))
         if counter is None or start is None or step is None:
             raise RequestError(f"identity sequence {sequence} is not found", code="request.namespace")
         known = self._known[sequence] = Definition(_value(start), _value(step)), counter.serial
@@ -272,7 +278,7 @@ class _Identities:
             for spec in _once(_as(Create, body).sequences):
                 if spec.step == 0:
                     raise FieldError("step must not be 0", code="field.range")
-                await self._service.ask(caller, "create", _namespace(spec.sequence_id), create, store, spec)
+                await self._service.make(caller, _namespaces(spec.sequence_id), create, store, spec)
             return answered({})
         results = []
         for sequence in dict.fromkeys(_as(Drop, body).sequence_ids):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from collections import deque
+from collections import Counter, deque
 from contextlib import suppress
 from contextvars import ContextVar
 from functools import partial
@@ -29,7 +29,7 @@ from mintage.server.threads import Threads
 from mintage.server.wake import Wake
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from mintage.schemes import Generator
     from mintage.server.settings import Settings
@@ -95,6 +95,10 @@ class Service:
         self._opening: dict[str, asyncio.Task[None]] = {}
         self._names: frozenset[str] = frozenset()
         self._names_at_s = -_NAMES_S
+        self._made: set[str] = set()
+        """Made since the store was last asked for all namespaces, whose answer may lack them."""
+        self._making: Counter[str] = Counter()
+        """Names of namespaces that are being made."""
         self._lent: dict[str, deque[tuple[str, Segment]]] = {}
         """By namespace, the last segments that clients hand out by themselves, and whose key reserved them."""
 
@@ -249,36 +253,77 @@ class Service:
         return self._buckets.get(namespace)
 
     async def _ensure(self, namespace: str) -> None:
-        """Refuses a namespace that does not exist and may not be made by its first use."""
-        if namespace in self._names:
-            return
-        now_s = time.monotonic()
-        if now_s - self._names_at_s >= _NAMES_S:
-            # Before the store is asked: while it answers, others need not ask as well.
-            self._names_at_s = now_s
-            try:
-                self._names = frozenset(record.name for record in await self._thread(self.store.list_namespaces))
-            except MintError:
-                self._names_at_s = -_NAMES_S
-                raise
-        if namespace in self._names:
+        """Refuse a namespace that does not exist and may not be made by its first use."""
+        if await self._exists(namespace):
             return
         if not self.settings.creates:
             raise RequestError(
                 f"there is no namespace {namespace!r}, and auto_create is off: create it first",
                 code="request.namespace",
             )
-        if len(self._names) >= self.settings.max_namespaces:
+        self._check_room({namespace}, "is not made by its first use")
+        self.made(namespace)
+
+    async def _exists(self, *namespaces: str) -> bool:
+        """Return whether all of these namespaces exist, as of a second ago at most for those that do not."""
+        now_s = time.monotonic()
+        if self._names.issuperset(namespaces):
+            return True
+        if now_s - self._names_at_s >= _NAMES_S:
+            # Before the store is asked: while it answers, others need not ask as well.
+            self._names_at_s = now_s
+            self._made.clear()
+            try:
+                records = await self._thread(self.store.list_namespaces)
+            except MintError:
+                self._names_at_s = -_NAMES_S
+                raise
+            self._names = frozenset(record.name for record in records) | self._made
+        return self._names.issuperset(namespaces)
+
+    def _check_room(self, namespaces: Iterable[str], refused: str) -> None:
+        """Refuse to make namespaces beyond the limit.
+
+        :raises RequestError: ``request.namespaces``.
+        """
+        taken = self._names | self._making.keys()
+        missing = sorted(frozenset(namespaces) - taken)
+        if len(taken) + len(missing) > self.settings.max_namespaces and missing:
             raise RequestError(
-                f"namespace {namespace!r} is not made by its first use: there are {len(self._names)}, the limit is "
+                f"namespace {missing[0]!r} {refused}: there are {len(taken)}, the limit is "
                 f"{self.settings.max_namespaces}",
                 code="request.namespaces",
             )
-        self._names |= {namespace}
 
-    def made(self, namespace: str) -> None:
-        """Takes note of a namespace that was made just now: it may be used at once."""
-        self._names |= {namespace}
+    def made(self, *namespaces: str) -> None:
+        """Take note of namespaces that were made just now: they may be used at once."""
+        self._names |= frozenset(namespaces)
+        self._made.update(namespaces)
+
+    async def make(
+        self,
+        caller: Caller,
+        namespaces: tuple[str, ...],
+        verb: Callable[P, T],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        """Ask the store for what makes namespaces, where they do not exist; the first is the one to have a right to.
+
+        :raises RequestError: ``request.rights``, ``request.rate``, ``request.busy``, ``request.namespaces``.
+        :raises MintError: as the verb.
+        """
+        self._admit(caller, "create", namespaces[0])
+        if not await self._exists(*namespaces):
+            self._check_room(namespaces, "is not made")
+        # Until they exist they are not to be used, but count.
+        self._making.update(namespaces)
+        try:
+            made = await self._thread(verb, *args, **kwargs)
+        finally:
+            self._making -= Counter(namespaces)
+        self.made(*namespaces)
+        return made
 
     def _deadline(self) -> float:
         return asyncio.get_running_loop().time() + self.settings.max_wait_ms / 1000
@@ -346,7 +391,7 @@ class Service:
                 # Whether it exists cannot be asked now. Each has its metrics for ever, so there is a limit.
                 if not self.settings.creates or len(self._names) >= self.settings.max_namespaces:
                     raise error
-                self._names |= {namespace}
+                self.made(namespace)
             self._pace(self._bucket(namespace), f"namespace {namespace!r}")
         count -= len(held)
         if count == 0:

@@ -264,7 +264,7 @@ class Settings(BaseSettings):
     auto_create: Annotated[YesOrNo | None, Form(unset="without keys")] = Field(
         None, description="make missing namespaces, or --no-auto-create"
     )
-    max_namespaces: Count = Field(1000, ge=0, le=1_000_000, description="most namespaces to make by itself")
+    max_namespaces: Count = Field(1000, ge=0, le=1_000_000, description="most namespaces to make")
     max_count: Count = Field(10_000, ge=1, le=1_000_000, description="most integers or IDs of one request")
     max_reserve: Count = Field(1_000_000, ge=1, le=rules.MAX_COUNT, description="most integers of one :reserve")
     min_step: Count = Field(1000, ge=1, le=rules.MAX_COUNT, description="smallest segment to fetch")

@@ -237,7 +237,7 @@ async def _find_namespace(ask: Ask, namespace: Namespace) -> NamespaceFacts:
     "/v1/sequences/{namespace}",
     name="create",
     right="create",
-    codes=(*NAMED, "field.range", "config.namespace", "namespace.retired"),
+    codes=(*NAMED, "field.range", "config.namespace", "request.namespaces", "namespace.retired"),
     statuses=(201, 200),
 )
 async def _put_namespace(ask: Ask, namespace: Namespace, body: NewNamespace = _ORDINARY) -> NamespaceFacts:
@@ -251,13 +251,11 @@ async def _put_namespace(ask: Ask, namespace: Namespace, body: NewNamespace = _O
     store = ask.service.store
     if body.is_floor:
         ask.status = 200
-        record = await ask.service.ask(ask.caller, "create", namespace, store.raise_floor, namespace, body.floor)
-        ask.service.made(namespace)
+        record = await ask.service.make(ask.caller, (namespace,), store.raise_floor, namespace, body.floor)
         return _namespace(record)
-    record = await ask.service.ask(
+    record = await ask.service.make(
         ask.caller,
-        "create",
-        namespace,
+        (namespace,),
         store.create_namespace,
         namespace,
         start=body.start,
@@ -265,11 +263,16 @@ async def _put_namespace(ask: Ask, namespace: Namespace, body: NewNamespace = _O
         stride=body.stride,
         offset=body.offset,
     )
-    ask.service.made(namespace)
     return _namespace(record)
 
 
-@operation("DELETE", "/v1/sequences/{namespace}", name="create", right="create", codes=NAMED)
+@operation(
+    "DELETE",
+    "/v1/sequences/{namespace}",
+    name="create",
+    right="create",
+    codes=(*NAMED, "request.namespaces"),
+)
 async def _retire(ask: Ask, namespace: Namespace) -> NamespaceFacts:
     """Retire a namespace for good.
 
@@ -277,8 +280,7 @@ async def _retire(ask: Ask, namespace: Namespace) -> NamespaceFacts:
     not. **Nothing undoes this.** What services and clients hold of it they hand out to its end; nobody else has it.
     Asked again, the answer is the same.
     """
-    record = await ask.service.ask(ask.caller, "create", namespace, ask.service.store.retire, namespace)
-    ask.service.made(namespace)
+    record = await ask.service.make(ask.caller, (namespace,), ask.service.store.retire, namespace)
     return _namespace(record)
 
 

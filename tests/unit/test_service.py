@@ -1,0 +1,241 @@
+"""The service's operations, apart from any interface: what a refused request leaves, and who may make namespaces."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mintage import keeper
+from mintage.errors import MintError, StoreError
+from mintage.server.app import create_app
+from mintage.server.keys import Caller
+from mintage.server.service import FALLBACK_FLOOR, Service
+from mintage.server.settings import Settings
+from mintage.store.memory import MemoryStore
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine, Iterator
+
+    from mintage.lease import Segment
+
+ANYBODY = Caller.anybody()
+PATIENT = ("--max-wait-ms", "60000")
+
+
+class Moody(MemoryStore):
+    """A store that reserves only while it has no error to raise."""
+
+    error: str = ""
+
+    def reserve(self, namespace: str, count: int) -> Segment:
+        if self.error:
+            raise StoreError("it does not", code=self.error)
+        return super().reserve(namespace, count)
+
+
+class Tried:
+    """A service, and what its operations come to."""
+
+    def __init__(self, *options: str) -> None:
+        self.store = Moody()
+        self._runner = asyncio.Runner()
+        self.service: Service = self._runner.run(self._made(Settings.load(options)))
+
+    async def _made(self, settings: Settings) -> Service:
+        return Service(settings, self.store)
+
+    def next(self, *counts: int, namespace: str = "orders") -> list[list[int] | str]:
+        """What requests for so many integers, at once, are given; the code where they are refused."""
+        return self.run(*(self.service.next(ANYBODY, namespace, count) for count in counts))
+
+    def run(self, *asked: Coroutine[Any, Any, Any]) -> list[Any]:
+        async def all_of_them() -> list[Any]:
+            found = await asyncio.gather(*asked, return_exceptions=True)
+            for each in found:
+                if isinstance(each, BaseException) and not isinstance(each, MintError):
+                    raise each
+            return [each.code if isinstance(each, MintError) else each for each in found]
+
+        return self._runner.run(all_of_them())
+
+    def held(self, namespace: str = "orders") -> int:
+        return self.service.lane.supply(namespace).held()
+
+    def names(self) -> set[str]:
+        return {record.name for record in self.store.list_namespaces()}
+
+    def close(self) -> None:
+        self._runner.run(self.service.close())
+        self._runner.close()
+
+
+@contextmanager
+def serving(*options: str) -> Iterator[Tried]:
+    tried = Tried(*(options or PATIENT))
+    try:
+        yield tried
+    finally:
+        tried.close()
+
+
+@pytest.fixture(autouse=True)
+def eager(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The keeper asks a store that refused at once again."""
+    monkeypatch.setattr(keeper, "FIRST_PAUSE_S", 0.0)
+    monkeypatch.setattr(keeper, "LONGEST_PAUSE_S", 0.0)
+
+
+# --- a refused request takes nothing --------------------------------------------------------------------------------
+
+
+def test_a_request_for_more_than_are_left_takes_none() -> None:
+    with serving() as tried:
+        tried.store.create_namespace("orders", maximum=100)
+        assert tried.next(60) == [list(range(1, 61))]
+        with pytest.raises(MintError, match="namespace 'orders' has 40 integers left, not 60"):
+            tried._runner.run(tried.service.next(ANYBODY, "orders", 60))
+        assert tried.next(60, 40, 1) == ["sequence.exhausted", list(range(61, 101)), "sequence.exhausted"]
+
+
+def test_a_request_that_a_store_refuses_takes_none() -> None:
+    with serving() as tried:
+        tried.next(3)
+        held = tried.held()
+        assert held > 0
+        tried.store.error = "store.refused"
+        assert tried.next(held + 1, held + 1) == ["store.refused"] * 2
+        assert tried.next(held) == [list(range(4, held + 4))]
+
+
+def test_a_request_that_finds_the_store_away_takes_none() -> None:
+    with serving("--max-wait-ms", "50") as tried:
+        while tried.next(3) == ["store.unavailable"]:
+            pass  # on a machine that stalls
+        held = tried.held()
+        tried.store.error = "store.unavailable"
+        assert tried.next(held + 1) == ["store.unavailable"]
+        assert tried.held() == held
+
+
+def test_the_last_resort_hands_out_what_is_held_first() -> None:
+    with serving("--max-wait-ms", "50", "--fallback", "random") as tried:
+        tried.store.create_namespace("orders", maximum=100)
+        while any(int(each) >= FALLBACK_FLOOR for each in tried.next(3)[0]):
+            pass  # on a machine that stalls
+        held = tried.held()
+        tried.store.error = "store.unavailable"
+        [found] = tried.next(held + 5)
+        assert [int(each) < FALLBACK_FLOOR for each in found] == [True] * held + [False] * 5
+        assert tried.held() == 0
+
+
+@pytest.mark.parametrize("step", [1, 7, 1000])
+def test_a_request_may_want_more_than_a_segment_has(step: int) -> None:
+    with serving(*PATIENT, "--min-step", "1", "--max-step", str(step)) as tried:
+        given = [each for part in tried.next(100, 1, 50, 1) for each in part]
+        assert sorted(given) == list(range(1, 153))  # type: ignore[type-var]
+
+
+actions = st.lists(
+    st.tuples(st.sampled_from(["", "", "", "store.refused"]), st.lists(st.integers(1, 60), min_size=1, max_size=4)),
+    max_size=12,
+)
+
+
+@given(actions, st.integers(1, 400), st.integers(1, 40))
+def test_no_integer_is_lost_or_given_twice_whatever_is_refused(
+    actions: list[tuple[str, list[int]]], maximum: int, step: int
+) -> None:
+    with serving(*PATIENT, "--min-step", "1", "--max-step", str(step)) as tried:
+        tried.store.create_namespace("orders", maximum=maximum)
+        given: list[int] = []
+        for error, counts in actions:
+            tried.store.error = error
+            for count, found in zip(counts, tried.next(*counts), strict=True):
+                if not isinstance(found, str):
+                    assert len(found) == count
+                    assert found == sorted(found)
+                    given += found
+        tried.store.error = ""
+        while (found := tried.next(1)[0]) != "sequence.exhausted":
+            assert not isinstance(found, str)
+            given += found
+        assert sorted(given) == list(range(1, maximum + 1))
+
+
+# --- the limit of namespaces ----------------------------------------------------------------------------------------
+
+
+def put(tried: Tried, name: str) -> Coroutine[Any, Any, Any]:
+    return tried.service.make(ANYBODY, (name,), tried.store.create_namespace, name)
+
+
+def floor(tried: Tried, name: str) -> Coroutine[Any, Any, Any]:
+    return tried.service.make(ANYBODY, (name,), tried.store.raise_floor, name, 7)
+
+
+def retire(tried: Tried, name: str) -> Coroutine[Any, Any, Any]:
+    return tried.service.make(ANYBODY, (name,), tried.store.retire, name)
+
+
+def use(tried: Tried, name: str) -> Coroutine[Any, Any, Any]:
+    return tried.service.next(ANYBODY, name, 1)
+
+
+def segment(tried: Tried, name: str) -> Coroutine[Any, Any, Any]:
+    return tried.service.segment(ANYBODY, name, 1)
+
+
+def refused(found: list[Any]) -> list[bool]:
+    assert {each for each in found if isinstance(each, str)} <= {"request.namespaces"}
+    return [each == "request.namespaces" for each in found]
+
+
+@pytest.mark.parametrize("way", [put, floor, retire, use, segment])
+def test_no_way_makes_more_namespaces_than_the_limit(way: Any) -> None:
+    with serving(*PATIENT, "--max-namespaces", "3") as tried:
+        assert refused([*tried.run(way(tried, "a")), *tried.run(*(way(tried, f"n{at}") for at in range(9)))]) == (
+            [False] * 3 + [True] * 7
+        )
+        assert len(tried.names()) <= 3
+        # One that exists is as it was for whatever can be asked of it.
+        if way is not put:
+            assert refused(tried.run(way(tried, "n0"))) == [False]
+
+
+def test_a_way_that_fails_makes_no_namespace_for_others_to_use() -> None:
+    with serving(*PATIENT, "--no-auto-create", "--max-namespaces", "3") as tried:
+        for _ in range(5):
+            assert tried.run(tried.service.make(ANYBODY, ("n",), tried.store.create_namespace, "n", start=-1)) == [
+                "field.range"
+            ]
+        assert tried.run(use(tried, "n")) == ["request.namespace"]
+        assert refused(tried.run(put(tried, "a"), put(tried, "b"), put(tried, "c"))) == [False] * 3
+
+
+def test_an_identity_column_takes_three_of_the_namespaces() -> None:
+    with serving("--max-namespaces", "7") as tried:
+        app = create_app(tried.service)
+
+        async def post(sequence: str) -> httpx.Response:
+            transport = httpx.ASGITransport(app, raise_app_exceptions=False)
+            async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+                spec = {"sequence-id": sequence, "start": 1, "step": 1}
+                return await client.post(
+                    "/delta/v1/catalogs/c/schemas/s/tables/t/identities", json={"sequences": [spec]}
+                )
+
+        answers = tried.run(*(post(f"s{at}") for at in range(5)))
+        assert sorted(each.status_code for each in answers) == [200, 200, 429, 429, 429]
+        error = next(each.json()["error"] for each in answers if each.status_code == 429)
+        assert error["type"] == "ResourceExhaustedException"
+        assert len(tried.names()) == 6
+        # What is there is made again without effect.
+        made = next(at for at, each in enumerate(answers) if each.status_code == 200)
+        assert tried.run(post(f"s{made}"))[0].status_code == 200
