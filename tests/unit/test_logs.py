@@ -12,9 +12,12 @@ import warnings
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, unquote
 
 import pytest
 import structlog
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mintage.server import logs
 from mintage.server.keys import new_key
@@ -149,11 +152,46 @@ def test_secrets_are_masked_wherever_they_turn_up(start: Callable[..., io.String
         assert secret not in text
 
 
+def piece_of(key: str, text: str) -> str:
+    """The first part of a key, of 16 characters or more, that can be read in a text, however that is written."""
+    read = text
+    for _ in range(4):
+        read = unquote(read)
+    parts = (key[at : at + 16].lower() for at in range(5, len(key) - 15))
+    return next((part for part in parts if part in read.lower()), "")
+
+
+AROUND = ["", "a", "7", "_", "-", ".", "%", " ", "/", "?", "&k=", "=", ":", "@", "'", '"', "\\", "é", "\x00", "\n"]
+
+
+@given(
+    st.sampled_from(AROUND) | st.text(max_size=9),
+    st.sampled_from(AROUND) | st.text(max_size=9),
+    st.sampled_from([str, repr, ascii, json.dumps, str.lower, str.upper, str.encode]),
+    st.integers(0, 3),
+    st.sets(st.integers(0, 47)),
+)
+def test_a_key_is_masked_wherever_it_is_and_however_it_is_written(
+    before: str, after: str, write: Callable[[str], object], encoded: int, places: set[int]
+) -> None:
+    key = new_key()
+    said = key
+    for _ in range(encoded):
+        said = "".join(f"%{ord(each):02X}" if at in places else each for at, each in enumerate(said))
+        said = quote(said)
+        places = set()
+    shown = logs.masked(str(write(before + said + after)))
+    assert not piece_of(key, shown), shown
+
+
 def test_names_that_only_begin_like_a_key_are_not_masked() -> None:
-    assert logs.masked("mint_orders http://127.0.0.1:8080/x") == "mint_orders http://127.0.0.1:8080/x"
+    for text in ("mint_orders http://127.0.0.1:8080/x", "mintage_integers_total", "MINTAGE_MAX_NAMESPACES"):
+        assert logs.masked(text) == text
 
 
-@pytest.mark.parametrize("piece", ["://:a", "token", "mint_", "://", "?token", "@:", "://a:b@"])
+@pytest.mark.parametrize(
+    "piece", ["://:a", "token", "mint_", "://", "?token", "@:", "://a:b@", "%", "%25", "%6d", "25"]
+)
 def test_masking_a_long_hostile_text_takes_no_time(piece: str) -> None:
     # Patterns that go back and forth would take longer than a test may.
     logs.masked("&" + piece * 200_000)

@@ -22,10 +22,17 @@ if TYPE_CHECKING:
 
 __all__ = ["configure", "is_console", "masked"]
 
+
+def _letter(letter: str) -> str:
+    """Match a letter as it is, or percent-encoded, once or up to four times."""
+    return f"(?:{letter}|%(?:25){{0,3}}{ord(letter):02x})"
+
+
 # Each pattern looks at a place a few times at most: what is masked may be long, and hostile.
 _SECRETS: Final = (
-    # A part of a key as well, unless the rest is too long to guess.
-    (re.compile(r"\bmint_[A-Za-z0-9_-]{16,}"), "mint_***"),
+    # Wherever it begins, as within a word, and in either case, as /alloc reads names in small letters. A part of a key
+    # as well, unless the rest is too long to guess.
+    (re.compile("".join(map(_letter, "mint_")) + r"[A-Za-z0-9_%-]{16,}", re.IGNORECASE), "mint_***"),
     (re.compile(r"(?<=://)([^\s/@:]*):[^\s/]+@"), r"\1:***@"),
     (
         re.compile(r"([?&][\w.-]{0,20}(?:password|passwd|secret|token|key)[\w.-]{0,20}=)[^\s&]+", re.IGNORECASE),
