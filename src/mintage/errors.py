@@ -95,7 +95,12 @@ class LeaseError(PassingError):
 
 
 class StoreError(PassingError):
-    """A store cannot be reached or answered with an error; the driver's error is the ``__cause__``."""
+    """A store cannot be reached or answered with an error; the driver's error is the ``__cause__``.
+
+    ``is_lasting`` is True where only somebody who changes the configuration can mend it, such as a wrong password.
+    """
+
+    is_lasting: bool = False
 
 
 class RequestError(PassingError):

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from mintage.store import open_store
+from tests.servers.server import until
 from tests.service.running import Running, running
 
 if TYPE_CHECKING:
@@ -29,17 +35,54 @@ def is_unfit(service: Running, status: int, code: str) -> None:
     assert next_of(service) == (status, code)
 
 
-def test_a_redis_that_forgets_makes_nobody_ready(tmp_path: Path, redis_without_aof: RedisWithoutAOF) -> None:
-    with running(tmp_path, store=redis_without_aof.url) as service:
-        is_unfit(service, 500, "config.volatile")
+def ends(home: Path, store: str, *options: str, **environment: str) -> tuple[int, str]:
+    """The exit code of a service that does not start, and what it said."""
+    words = ["serve", "--http", "127.0.0.1:0", "--redis", "off", "--log-format", "json", "--store", store, *options]
+    command = [sys.executable, "-m", "mintage", *words]
+    variables = {**os.environ, "MINTAGE_HOME": str(home / "home"), **environment}
+    ended = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=120, check=False)
+    assert "Traceback" not in ended.stderr, ended.stderr
+    return ended.returncode, ended.stderr
 
 
-def test_an_account_that_may_only_read_makes_nobody_ready(tmp_path: Path, mariadb: MariaDB) -> None:
+def test_a_redis_that_forgets_is_refused_at_the_start(tmp_path: Path, redis_without_aof: RedisWithoutAOF) -> None:
+    code, said = ends(tmp_path, redis_without_aof.url)
+    assert (code, "append-only file" in said) == (78, True)
+
+
+def test_an_account_that_may_only_read_is_refused_at_the_start(tmp_path: Path, mariadb: MariaDB) -> None:
     with open_store(mariadb.url) as store:
         store.reserve("orders", 1)
     mariadb.sql("CREATE USER reader IDENTIFIED BY 'x'; GRANT SELECT ON mintage.* TO reader")
     try:
-        with running(tmp_path, store=f"mariadb://reader:x@{mariadb.url.rpartition('@')[2]}") as service:
-            is_unfit(service, 500, "store.refused")
+        code, said = ends(tmp_path, f"mariadb://reader:x@{mariadb.url.rpartition('@')[2]}")
+        assert (code, "denied" in said) == (78, True)
     finally:
         mariadb.sql("DROP USER reader")
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_wrong_password_is_refused_at_the_start(tmp_path: Path, mariadb: MariaDB, workers: str) -> None:
+    url = f"mariadb://nobody:s3cret@{mariadb.url.rpartition('@')[2]}"
+    code, said = ends(tmp_path, url, "--workers", workers)
+    assert (code, "check user and password" in said, "s3cret" in said) == (78, True, False)
+
+
+def test_a_file_that_may_not_be_written_is_refused_at_the_start(tmp_path: Path) -> None:
+    file = tmp_path / "ids.db"
+    file.write_bytes(b"no database at all" * 100)
+    code, said = ends(tmp_path, f"sqlite:///{file}")
+    assert (code, "take another file" in said) == (78, True)
+    code, said = ends(tmp_path, "sqlite:////proc/nowhere/ids.db")
+    assert (code, "check that" in said) == (78, True)
+
+
+def test_a_server_that_becomes_read_only_makes_nobody_ready(tmp_path: Path, mariadb: MariaDB) -> None:
+    with running(tmp_path, store=mariadb.url) as service:
+        mariadb.sql("SET GLOBAL read_only = ON")
+        try:
+            until(lambda: service.serving.get("/readyz").status == 503, "it is seen")
+            is_unfit(service, 500, "store.refused")
+        finally:
+            mariadb.sql("SET GLOBAL read_only = OFF")
+        until(lambda: service.serving.get("/readyz").status == 200, "it recovers by itself")

@@ -251,6 +251,21 @@ def test_a_service_that_is_away_is_one_clear_error() -> None:
 # --- refusals -------------------------------------------------------------------------------------------------------
 
 
+def test_a_client_without_a_key_is_told_to_put_one_into_the_url() -> None:
+    said = problem("request.key", "send the header 'Authorization: Bearer KEY'")
+    client, _ = client_of(said, url="http://a")
+    with pytest.raises(RequestError) as caught:
+        client.next("n")
+    assert str(caught.value) == "http://a/: the service needs a key: put it into the URL, as http://:KEY@host"
+    client, _ = client_of(problem("request.key", "the key is not known"))
+    with pytest.raises(RequestError, match=r"the key is not known: check the one in the URL, http://:KEY@host"):
+        client.next("n")
+    store, _ = scripted(said, url="https://a")
+    with pytest.raises(StoreError, match=r"put it into the URL, as https://:KEY@host") as refused:
+        store.reserve("n", 10)
+    assert refused.value.is_lasting
+
+
 @pytest.mark.parametrize("code", CATALOGUE)
 def test_a_client_raises_what_the_service_raised(code: str) -> None:
     client, _ = client_of(*[problem(code, "because", retry_after_ms=7)] * 3)

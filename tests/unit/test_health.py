@@ -54,7 +54,7 @@ def with_keys(service: Any, /, has_keys: bool = True, **rights: Iterable[str]) -
         return callers[name]
 
     service.caller = caller
-    service.settings = SimpleNamespace(has_keys=has_keys, layout=snowflake.TWITTER)
+    service.settings = SimpleNamespace(has_keys=has_keys, layout=snowflake.TWITTER, fallback="none")
 
 
 def make(store: Any = None, **held: int) -> Any:
@@ -130,6 +130,23 @@ def test_without_the_store_and_with_nothing_held_it_is_not_ready() -> None:
     assert not is_ready(draining=False, store_up=False, held={})
 
 
+def test_with_a_last_resort_it_is_ready_without_the_store() -> None:
+    assert is_ready(draining=False, store_up=False, held={}, last_resort=True)
+    assert is_ready(draining=False, store_up=False, held={"orders": 0}, last_resort=True)
+    assert not is_ready(draining=True, store_up=False, held={}, last_resort=True)
+
+
+@pytest.mark.parametrize(("code", "status"), [("store.unavailable", 200), ("store.refused", 503)])
+def test_readyz_counts_the_last_resort_where_the_store_is_away(code: str, status: int) -> None:
+    service = make(Failing(code))
+    service.settings.fallback = "random"
+    watched(service, Watch.look)
+    response = answer(pages.routes(service), "/readyz")
+    assert (response.status_code, response.json()["degraded"]) == (status, status == 200)
+    service.settings.fallback = "none"
+    assert answer(pages.routes(service), "/readyz").status_code == 503
+
+
 def test_a_service_that_stops_is_not_ready_whatever_it_holds() -> None:
     assert not is_ready(draining=True, store_up=True, held={"orders": 1})
 
@@ -151,7 +168,13 @@ def test_readyz_tells_why() -> None:
     body = response.json()
     assert response.status_code == 200
     assert datetime.now(UTC) - datetime.fromisoformat(body.pop("since")) < timedelta(minutes=1)
-    assert body == {"ready": True, "draining": False, "store": "up", "sequences": {"orders": {"held": 7}}}
+    assert body == {
+        "ready": True,
+        "degraded": False,
+        "draining": False,
+        "store": "up",
+        "sequences": {"orders": {"held": 7}},
+    }
     service.draining = True
     response = answer(pages.routes(service), "/readyz")
     assert response.status_code == 503
@@ -171,6 +194,45 @@ def test_readyz_names_no_namespace_where_there_are_keys() -> None:
     response = answer(pages.routes(service), "/readyz")
     assert response.status_code == 200
     assert "secret" not in response.text
+
+
+# --- whether it starts --------------------------------------------------------------------------------------------
+
+
+class Failing(MemoryStore):
+    """A memory store that fails with an error."""
+
+    def __init__(self, code: str, *, is_lasting: bool = False) -> None:
+        super().__init__()
+        self.error = CATALOGUE[code].error("no", code=code)
+        if isinstance(self.error, StoreError):
+            self.error.is_lasting = is_lasting
+
+    def describe(self) -> Any:
+        raise self.error
+
+
+@pytest.mark.parametrize(
+    ("store", "refused"),
+    [
+        (MemoryStore(), None),
+        (Failing("store.unavailable"), None),
+        (Failing("store.refused"), None),
+        (Failing("store.refused", is_lasting=True), "config.setting"),
+        (Failing("store.schema"), "config.setting"),
+        (Failing("config.volatile"), "config.volatile"),
+    ],
+    ids=str,
+)
+def test_a_store_that_no_waiting_mends_is_refused_at_the_start(store: MemoryStore, refused: str | None) -> None:
+    service = make(store)
+    watched(service, Watch.look)
+    if refused is None:
+        service.watch.check()
+        return
+    with pytest.raises(ConfigError) as caught:
+        service.watch.check()
+    assert (caught.value.code, CATALOGUE[refused].exit) == (refused, 78)
 
 
 # --- the watch ----------------------------------------------------------------------------------------------------

@@ -1,8 +1,8 @@
 """Whether the service is alive, whether it can serve, and what it sees of its store.
 
-``/healthz`` answers as long as the event loop turns. ``/readyz`` answers 200 while requests can be served: either the
-store answers, or what is held lasts. :class:`Watch` looks at the store now and then, so that neither of them ever waits
-for it.
+``/healthz`` answers as long as the event loop turns. ``/readyz`` answers 200 while requests can be served: the store
+answers, or what is held lasts, or there is a last resort. :class:`Watch` looks at the store now and then, so that
+neither of them ever waits for it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import structlog
 
-from mintage.errors import MintError, RequestError, StoreError
+from mintage.errors import ConfigError, MintError, RequestError, StoreError
 from mintage.lease import Segment
 
 if TYPE_CHECKING:
@@ -71,9 +71,12 @@ def days_left(maximum: int, pace: Pace) -> float:
     return left / pace.per_second / DAY_S if pace.per_second > 0 else math.inf
 
 
-def is_ready(*, draining: bool, store_up: bool, held: Mapping[str, int]) -> bool:
-    """Whether the service can serve: its store answers, or every namespace in use has integers left."""
-    return not draining and (store_up or (bool(held) and all(level > 0 for level in held.values())))
+def is_ready(*, draining: bool, store_up: bool, held: Mapping[str, int], last_resort: bool = False) -> bool:
+    """Return whether the service can serve.
+
+    Its store answers, or every namespace in use has integers left, or the last resort has some of any.
+    """
+    return not draining and (store_up or last_resort or (bool(held) and all(level > 0 for level in held.values())))
 
 
 class Watch:
@@ -96,6 +99,8 @@ class Watch:
         self._surveyed_s: float | None = None
         self.store_up: bool | None = None
         """``None`` until the store was first asked."""
+        self.failure: MintError | None = None
+        """Why the store does not answer."""
         self.since = datetime.now(UTC)
         """When the store was first seen as it is now."""
 
@@ -113,10 +118,28 @@ class Watch:
         try:
             offset_s = await self._ask("look", self._offset_s)
         except MintError as error:
+            self.failure = error
             self._note(up=False, error=error)
         else:
             self._gauges.clock_offset.set(offset_s)
+            self.failure = None
             self._note(up=True)
+
+    @property
+    def is_away(self) -> bool:
+        """Whether the store does not answer, rather than refuse."""
+        return self.failure is not None and self.failure.code == "store.unavailable"
+
+    def check(self) -> None:
+        """Refuse to serve from a store if it refuses, and only whoever configured this can mend that.
+
+        :raises ConfigError: ``config.setting``, or why the store is not fit.
+        """
+        error = self.failure
+        if isinstance(error, ConfigError):
+            raise error
+        if isinstance(error, StoreError) and (error.is_lasting or error.code == "store.schema"):
+            raise ConfigError(f"the store cannot be used: {error}", code="config.setting") from error
 
     async def survey(self, now_s: float | None = None) -> None:
         """Looks at all namespaces. ``now_s`` is a steady clock's time, in seconds; the system's by default."""

@@ -289,7 +289,10 @@ PAGES: Final[dict[tuple[str, str], dict[str, Any]]] = {
         "Whether requests can be served",
         "service",
         "application/json",
-        status={"200": "They can.", "503": "Its store is away and a namespace is empty, or it stops."},
+        status={
+            "200": "They can. `degraded` is true while its store is away: what is held or the last resort serves.",
+            "503": "Its store is away, a namespace is empty and there is no last resort; or it stops.",
+        },
     ),
     ("GET", "/metrics"): _page(
         "The metrics, for Prometheus",

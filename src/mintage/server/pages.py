@@ -44,9 +44,11 @@ def _readyz(service: Service) -> Route:
     async def readyz(_: Request) -> Response:
         watch = service.watch
         held = {namespace: sequence.held for namespace, sequence in service.sequences().items()}
-        ready = is_ready(draining=service.draining, store_up=bool(watch.store_up), held=held)
+        last_resort = service.settings.fallback == "random" and watch.is_away
+        ready = is_ready(draining=service.draining, store_up=bool(watch.store_up), held=held, last_resort=last_resort)
         body: dict[str, object] = {
             "ready": ready,
+            "degraded": ready and not watch.store_up,
             "draining": service.draining,
             "store": "up" if watch.store_up else "down",
             "since": watch.since.isoformat(timespec="milliseconds").replace("+00:00", "Z"),

@@ -115,7 +115,7 @@ def serve(settings: Settings) -> int:
     """Serves until SIGTERM or SIGINT, and returns the exit code.
 
     :raises ConfigError: ``config.setting``: an address is taken, a certificate cannot be read, the store is this very
-        service; ``config.driver``.
+        service, or refuses in a way that no waiting mends; ``config.driver``.
     :raises StoreError: ``store.refused``: there is no place for the registry.
     """
     _keep_standard_error()
@@ -239,6 +239,7 @@ async def _work(
     servers, state = await listen(service, listeners)
     # Whoever is told that it serves finds it ready, if the store answers.
     await service.watch.look()
+    service.watch.check()
     tasks = [
         asyncio.create_task(service.watch.run()),
         asyncio.create_task(every(1.0, partial(_gather, service))),

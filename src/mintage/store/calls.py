@@ -337,6 +337,14 @@ class Service:
                 code="store.unavailable" if is_away else "store.refused",
             )
             return _Failure(error, is_away=is_away)
+        if code == "request.key":
+            # The service speaks of headers and commands, which whoever has a URL does not send.
+            scheme = self.url.scheme
+            detail = (
+                f"the service needs a key: put it into the URL, as {scheme}://:KEY@host"
+                if self._key is None
+                else f"{detail.rstrip('.')}: check the one in the URL, {scheme}://:KEY@host"
+            )
         if issubclass(entry.error, (StoreError, RequestError)):
             detail = f"{self.url}: {detail}"
         error = entry.error(detail, code=code)

@@ -184,10 +184,12 @@ class Database(Ledger):
             return StoreError(f"{self.url}: {said}: check that the server runs, try again", code="store.unavailable")
         if kind is not StoreError:
             return kind(said)
-        advice = next(
-            (advice for start, advice in self.advice.items() if code.startswith(start)), "see the server's log"
-        )
-        return StoreError(f"{self.url}: {said}: {advice}", code="store.refused")
+        advice = next((advice for start, advice in self.advice.items() if code.startswith(start)), "")
+        hint = advice or "see the server's log"
+        refused = StoreError(f"{self.url}: {said}: {hint}", code="store.refused")
+        # A replica may be the primary soon.
+        refused.is_lasting = advice not in {"", _PRIMARY}
+        return refused
 
     @contextmanager
     def _begin(self) -> Iterator[Records]:

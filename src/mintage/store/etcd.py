@@ -33,6 +33,13 @@ if TYPE_CHECKING:
 __all__ = ["EtcdStore"]
 
 PORT: Final = 2379
+_NOT_ALLOWED: Final = (
+    "authentication",
+    "permission denied",
+    "user name is empty",
+    "user name not found",
+    "invalid auth",
+)
 PAGE: Final = 1_000
 """How many records a list asks for at once."""
 
@@ -149,10 +156,12 @@ class Connection:
             raise ConflictError
         full = "space exceeded" in why
         passing = not full and (answer.is_server_error or answer.status_code == httpx.codes.TOO_MANY_REQUESTS)
-        raise StoreError(
+        refused = StoreError(
             f"{self._url}: {why}" + (": compact, defragment and disarm its alarm, or raise its quota" if full else ""),
             code="store.unavailable" if passing else "store.refused",
         )
+        refused.is_lasting = not passing and any(words in why for words in _NOT_ALLOWED)
+        raise refused
 
 
 class Keys:

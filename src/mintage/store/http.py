@@ -209,11 +209,13 @@ class HttpStore(Store):
             return self._sender.ask(call)
         except RequestError as error:
             passes = error.code in {"request.busy", "request.rate"}
-            raise StoreError(
+            refused = StoreError(
                 f"{error} ({error.code})",
                 code="store.unavailable" if passes else "store.refused",
                 retry_after_ms=error.retry_after_ms,
-            ) from error
+            )
+            refused.is_lasting = error.code == "request.key"
+            raise refused from error
 
     # --- leases ---------------------------------------------------------------------------------------------------
 

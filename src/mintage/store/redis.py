@@ -205,7 +205,9 @@ class Scripts:
         if found := _LUA.search(text):
             return _damaged(f"{self.url}: the key {key}"[:300], found[1][:200])
         if isinstance(error, (exceptions.RedisError, UnicodeError)):
-            return StoreError(f"{self.url}: {text}", code="store.refused")
+            refused = StoreError(f"{self.url}: {text}", code="store.refused")
+            refused.is_lasting = isinstance(error, (*_REFUSED, exceptions.NoPermissionError))
+            return refused
         return error
 
     def scan(self, kind: str) -> Iterator[str]:

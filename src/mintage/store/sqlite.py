@@ -146,7 +146,10 @@ class SqliteStore(Ledger):
                 hint = f"{self.path} is no SQLite database or a damaged one: take another file, or a backup of it"
             case _:
                 hint = f"check that {self.path} is a writable database on a local disk with free space"
-        return StoreError(f"{self.url}: {error}: {hint}", code="store.refused")
+        refused = StoreError(f"{self.url}: {error}: {hint}", code="store.refused")
+        # SQLite says the same of a file that may not be written, and where there is no descriptor left.
+        refused.is_lasting = code == sqlite3.SQLITE_NOTADB or (code in DENIED and not _may_write(self.path))
+        return refused
 
     def describe(self) -> Description:
         def verb(t: Any) -> Description:
@@ -433,6 +436,11 @@ def _lives_without_log(path: str) -> list[Life] | None:
     except sqlite3.Error as error:
         # There are no tables yet, or those of version 1.
         return [] if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_ERROR else None
+
+
+def _may_write(path: Path) -> bool:
+    """Return whether this user may write a file, or make it."""
+    return os.access(path.parent, os.W_OK) and (not path.exists() or os.access(path, os.W_OK))
 
 
 def _check_pages(connection: sqlite3.Connection, path: str) -> None:
