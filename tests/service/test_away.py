@@ -115,7 +115,9 @@ def test_what_is_held_is_served_then_all_is_refused_until_the_store_is_back(
     told = http.http("/alloc", '{"serviceName":"orders"}')
     assert json.loads(told.body)["code"] == 501000
     assert int(told.headers["retry-after"]) >= 1
-    for words in (["INCRBY", "orders", "3"], ["INCR", "others"], ["GET", "orders"]):
+    # It knows how far it came.
+    assert (redis.redis("GET", "orders")[0], line(redis.replies)) == ("$", str(held + 1))
+    for words in (["INCRBY", "orders", "3"], ["INCR", "others"], ["GET", "others"]):
         assert redis.redis(*words).startswith("-TRYAGAIN "), words
     assert not ready(service)["ready"]
     assert service.get("/healthz").status == 200
@@ -185,7 +187,7 @@ def test_no_more_than_so_many_wait_for_the_store_and_nobody_else_is_held_up(prox
         proxy.blackhole()
         waiting = [stack.enter_context(service.redis()) for _ in range(most + 1)]
         for each in waiting:
-            each.send(command("GET", "orders"))
+            each.send(command("GET", "others"))
         # All but one wait.
         [[one], *_] = select.select([each.socket for each in waiting], [], [], PATIENCE_S)
         [refused] = [each for each in waiting if each.socket is one]
@@ -198,7 +200,7 @@ def test_no_more_than_so_many_wait_for_the_store_and_nobody_else_is_held_up(prox
         assert redis.redis("INCRBY", "orders", str(held - STEP)) == f":{held - STEP + 1}"
         proxy.heal()
         assert all(re.match(r"\$|-TRYAGAIN ", line(each.replies)) for each in waiting), "each has an answer"
-        until(lambda: redis.redis("GET", "orders").startswith("$"), "there is room again")
+        until(lambda: redis.redis("GET", "others").startswith("$"), "there is room again")
 
 
 @contextmanager

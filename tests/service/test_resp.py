@@ -36,6 +36,7 @@ from mintage.server.keys import new_key
 from mintage.server.resp import COMMANDS, RespProtocol
 from mintage.server.service import Service
 from mintage.server.settings import Settings
+from mintage.store import open_store
 from mintage.store.memory import MemoryStore
 from tests.servers import must_run
 from tests.servers.server import until
@@ -129,12 +130,24 @@ def test_a_row_longer_than_what_is_held_is_a_row_too(service: Running) -> None:
     assert min(given) == 1
 
 
-def test_get_answers_how_far_a_namespace_is_reserved(service: Running) -> None:
-    reply = talk(service, "INCR marked", "GET marked")
-    found = re.fullmatch(rb":1\r\n\$(\d+)\r\n(\d+)\r\n", reply)
-    assert found
-    assert len(found[2]) == int(found[1])
-    assert int(found[2]) >= 1
+def test_get_answers_the_last_integer_as_redis_does(service: Running) -> None:
+    said = ("INCR marked", "GET marked", "INCRBY marked 10", "GET marked", "INCR marked", "GET marked", "GET marked")
+    assert talk(service, *said) == b":1\r\n$1\r\n1\r\n:11\r\n$2\r\n11\r\n:12\r\n" + b"$2\r\n12\r\n" * 2
+    with service.serving.http() as line:
+        assert line.http("/v1/sequences/marked:next?count=5", method="POST").status == 200
+        assert talk(service, "GET marked") == b"$2\r\n17\r\n"
+        # A row that no segment has enough left for comes from the store, above what is held.
+        last = int(talk(service, "INCRBY marked 9000")[1:])
+        assert talk(service, "GET marked") == b"$%d\r\n%d\r\n" % (len(str(last)), last)
+        assert line.http("/alloc", '{"serviceName":"marked","count":3}', method="POST").status == 200
+
+
+def test_get_of_what_was_not_handed_out_here_is_what_is_reserved(tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path}/ids.db"
+    with open_store(store) as opened:
+        opened.reserve("elsewhere", 40)
+    with running(tmp_path, store=store) as service:
+        assert talk(service, "GET elsewhere", "INCR elsewhere", "GET elsewhere") == (b"$2\r\n40\r\n:41\r\n$2\r\n41\r\n")
 
 
 def test_mint_answers_ids_that_can_be_read(service: Running) -> None:
@@ -309,10 +322,27 @@ def test_what_is_no_command_is_named_after_the_replies_before_it_and_ends_the_co
     assert heard == b"+PONG\r\n$-1\r\n-ERR Protocol error: %s (request.malformed)\r\n" % why
 
 
-@pytest.mark.parametrize("request_", ["POST / HTTP/1.1\r\nHost: ids\r\n\r\n", "GET / HTTP/1.1\r\nHost: ids\r\n\r\n"])
-def test_what_a_web_page_makes_a_browser_send_is_no_command(service: Running, request_: str) -> None:
-    heard = say(service.redis, f"{request_}INCR browsed\r\n".encode())
-    assert heard.endswith(b"-ERR this is the Redis protocol, not HTTP (request.malformed)\r\n")
+@pytest.mark.parametrize(
+    "first",
+    [
+        b"POST / HTTP/1.1\r\nHost: ids\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: ids\r\n\r\n",
+        b"POST / HTTP/1.1\r\n",
+        b"GET / HTTP/1.0\n",
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        b"Host: ids\r\n",
+        b"X-Mine: 1\r\n",
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\n",
+        b"\x00\n",
+        b"{\n",
+    ],
+)
+def test_no_line_of_another_protocol_is_a_command(service: Running, first: bytes) -> None:
+    for said in (first + b"INCR browsed\r\n", first, first[:1] + b"INCR browsed\r\n"):
+        heard = say(service.redis, said + b"\r\nQUIT\r\n")
+        assert heard.startswith(b"-ERR ")
+    refused = b"-ERR Protocol error: this is the Redis protocol, not HTTP or TLS (request.malformed)\r\n"
+    assert say(service.redis, first + b"INCR browsed\r\n") == refused
     assert talk(service, "GET browsed") == b"$-1\r\n"
 
 
@@ -368,7 +398,7 @@ def test_a_store_that_is_away_is_told_with_a_code_and_what_is_held_is_served(tmp
     with running(tmp_path, "--max-wait-ms", "200", store=store) as service:
         assert talk(service, "INCR held") == b":1\r\n"
         with busy(tmp_path):
-            reply = talk(service, "INCR empty", "INCR held", "GET held", "MINT sno")
+            reply = talk(service, "INCR empty", "INCR held", "GET empty", "MINT sno")
             first, second, third, fourth, _ = reply.split(b"\r\n")
             assert second == b":2"
             for refused in (first, third, fourth):
@@ -384,7 +414,7 @@ def test_a_client_that_goes_away_while_it_waits_is_no_fault(tmp_path: Path) -> N
     with running(tmp_path, "--max-wait-ms", "20000", store=store) as service:
         assert talk(service, "INCR ready") == b":1\r\n"
         with busy(tmp_path):
-            for slow in ("INCR fresh", "GET ready", "MINT sno"):
+            for slow in ("INCR fresh", "GET none", "MINT sno"):
                 with connect(service.redis) as connection:
                     connection.sendall(command("PING") + command(*slow.split()) + command("INCR", "ready"))
                     assert exactly(connection, 7) == b"+PONG\r\n"

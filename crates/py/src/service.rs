@@ -74,6 +74,8 @@ struct Line {
     sequence: Py<Sequence>,
     bucket: Option<Bucket>,
     counts: [(AtomicU64, AtomicU64); 4],
+    /// One above the highest integer that was handed out; 0 before the first.
+    end: AtomicU64,
 }
 
 impl Line {
@@ -83,6 +85,14 @@ impl Line {
         let (requests, given) = &self.counts[operation as usize];
         requests.store(requests.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         given.store(given.load(Ordering::Relaxed) + integers, Ordering::Relaxed);
+    }
+
+    /// Notes an integer that is handed out, as the last of its request. Only ever called with the GIL held.
+    #[inline(always)]
+    fn note(&self, last: u64) {
+        if last >= self.end.load(Ordering::Relaxed) {
+            self.end.store(last + 1, Ordering::Relaxed);
+        }
     }
 }
 
@@ -144,6 +154,9 @@ impl Lane {
             Route::Next => Operation::Next,
         };
         line.count(operation, request.count.into());
+        if let Some(part) = parts.last() {
+            line.note(last(*part));
+        }
         let made = request.trace.is_none().then(|| self.new_trace());
         let trace = made.as_ref().map_or_else(|| request.trace.unwrap_or_default(), |made| made.as_bytes());
         let now_ms = hot::now().0;
@@ -155,6 +168,10 @@ impl Lane {
         http::say(reply, request.route, request.namespace, parts.iter().flat_map(|&part| integers(part)), &answer);
         Ok(true)
     }
+}
+
+fn last(part: Segment) -> u64 {
+    part.first + u64::from(part.count - 1) * u64::from(part.stride)
 }
 
 fn integers(part: Segment) -> impl Iterator<Item = u64> {
@@ -196,7 +213,8 @@ impl Lane {
     /// Serves a namespace from now on, at most as often as its bucket allows.
     #[pyo3(signature = (namespace, sequence, bucket = None))]
     fn serve(&self, namespace: &str, sequence: Py<Sequence>, bucket: Option<Bucket>) {
-        let line = Line { namespace: namespace.into(), sequence, bucket, counts: Default::default() };
+        let line =
+            Line { namespace: namespace.into(), sequence, bucket, counts: Default::default(), end: AtomicU64::new(0) };
         lock(&self.lines).insert(namespace.as_bytes().into(), Arc::new(line));
         self.version.fetch_add(1, Ordering::Release);
     }
@@ -231,6 +249,16 @@ impl Lane {
     /// What fetches the segments of a namespace: a mintage.supply.Supply.
     fn supply(&self, py: Python<'_>, namespace: &str) -> PyResult<Py<PyAny>> {
         Ok(self.line(namespace)?.sequence.get().supply().clone_ref(py))
+    }
+
+    /// Notes an integer that was handed out elsewhere.
+    fn note(&self, namespace: &str, integer: u64) -> PyResult<()> {
+        self.line(namespace).map(|line| line.note(integer))
+    }
+
+    /// The highest integer of a namespace that was handed out, or None: also where it is not served.
+    fn last(&self, namespace: &str) -> Option<u64> {
+        lock(&self.lines).get(namespace.as_bytes())?.end.load(Ordering::Relaxed).checked_sub(1)
     }
 
     /// From now on no HTTP request is answered here: the server behind says goodbye.
@@ -382,6 +410,7 @@ fn command(py: Python<'_>, lane: &Lane, access: &mut Access, words: &[&[u8]], re
                 },
             };
             line.count(Operation::Incr, 1);
+            line.note(taken);
             resp::say_integer(reply, taken);
             Ok(true)
         }
@@ -392,7 +421,8 @@ fn command(py: Python<'_>, lane: &Lane, access: &mut Access, words: &[&[u8]], re
                 return Ok(false);
             };
             line.count(Operation::IncrBy, count.into());
-            resp::say_integer(reply, row.first + u64::from(count - 1) * u64::from(row.stride));
+            line.note(last(row));
+            resp::say_integer(reply, last(row));
             Ok(true)
         }
         Some(Hot::Ping) => {
@@ -410,6 +440,7 @@ fn explain(fault: Fault) -> &'static str {
         Fault::Length => "invalid bulk length",
         Fault::End => "a bulk string does not end with CR LF",
         Fault::Size => "the command is too long",
+        Fault::Foreign => "this is the Redis protocol, not HTTP or TLS",
     }
 }
 

@@ -34,6 +34,8 @@ pub enum Fault {
     End,
     /// It is longer than the limit.
     Size,
+    /// A line is of another protocol, such as HTTP or TLS. None of its later lines may pass for a command.
+    Foreign,
 }
 
 /// Finds the first command. `limit` is the most bytes that one may have.
@@ -42,7 +44,8 @@ pub fn hear(bytes: &[u8], limit: usize) -> Heard<'_> {
     match bytes.first() {
         None => Heard::More,
         Some(b'*') => array(bytes, limit),
-        Some(_) => line(bytes, limit),
+        Some(byte) if byte.is_ascii_alphanumeric() || byte.is_ascii_whitespace() => line(bytes, limit),
+        Some(_) => Heard::Invalid(Fault::Foreign),
     }
 }
 
@@ -113,7 +116,20 @@ fn line(bytes: &[u8], limit: usize) -> Heard<'_> {
         return if bytes.len() >= limit { Heard::Invalid(Fault::Size) } else { Heard::More };
     };
     let words: Words<'_> = bytes[..end].split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).collect();
-    if words.len() > MOST_WORDS { Heard::Invalid(Fault::Words) } else { Heard::Command(words, end + 1) }
+    if words.len() > MOST_WORDS {
+        Heard::Invalid(Fault::Words)
+    } else if is_foreign(&words) {
+        Heard::Invalid(Fault::Foreign)
+    } else {
+        Heard::Command(words, end + 1)
+    }
+}
+
+/// Whether a line is the first of a request of HTTP, or one of its headers: `PRI * HTTP/2.0`, `Host: ids`.
+fn is_foreign(words: &[&[u8]]) -> bool {
+    let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || b"._-".contains(byte);
+    words.first().is_some_and(|name| !name.iter().all(is_name))
+        || words.last().is_some_and(|last| last.starts_with(b"HTTP/"))
 }
 
 /// A command that is answered here if its pool allows.

@@ -231,10 +231,6 @@ class RespProtocol(asyncio.Protocol):
     def _run(self, words: list[bytes]) -> Reply | Later:
         name = words[0].upper()
         command = COMMANDS.get(name)
-        if name in _OF_HTTP:
-            # A web page can make a browser send these, and what follows would be commands.
-            self._quits = True
-            raise RequestError("this is the Redis protocol, not HTTP", code="request.malformed")
         if command is None:
             # As Redis says it, since clients look for these words.
             raise RequestError(f"unknown command {_shown(words[0])}", code="request.malformed")
@@ -416,12 +412,11 @@ class RespProtocol(asyncio.Protocol):
 
     async def get(self, words: list[bytes]) -> Reply:
         try:
-            record = await self._service.find_namespace(self._who, _text(words[1], "namespace"))
+            return b"%d" % await self._service.last(self._who, _text(words[1], "namespace"))
         except RequestError as error:
             if error.code != "request.namespace":
                 raise
             return None
-        return b"%d" % record.high_water
 
     async def mint(self, words: list[bytes]) -> Reply:
         scheme = _text(words[1], "scheme").lower()
@@ -462,7 +457,6 @@ def _operation(words: list[bytes]) -> str:
 
 
 _BEFORE_AUTH: Final = frozenset({b"AUTH", b"HELLO", b"QUIT", b"PING"})
-_OF_HTTP: Final = frozenset({b"POST", b"HOST:"})
 _OPERATIONS: Final = {b"INCR": "incr", b"INCRBY": "incrby", b"GET": "get", b"MINT": "mint"}
 
 COMMANDS: Final[dict[bytes, Command]] = {

@@ -145,6 +145,7 @@ class Service:
                     taken += self.lane.take(namespace, left)
                 else:
                     await self._refill(namespace, left, deadline)
+            self.lane.note(namespace, max(taken))
         except StoreError as error:
             taken += self._last_resort(namespace, count - len(taken), error)
         self.metrics.integers(namespace, count)
@@ -165,6 +166,7 @@ class Service:
                 break
             # Many such rows in one segment, so that not each of them is a write of the store's.
             await self._refill(namespace, count * 8, deadline, in_row=True)
+        self.lane.note(namespace, row[-1])
         self.metrics.integers(namespace, count)
         return row
 
@@ -209,6 +211,20 @@ class Service:
             if record.name == namespace:
                 return record
         raise RequestError(f"there is no namespace {namespace!r}", code="request.namespace")
+
+    async def last(self, caller: Caller, namespace: str) -> int:
+        """Return the highest integer of a namespace that this worker handed out, as far as it is known.
+
+        Where this worker handed out none, it is the last that is reserved in the store. What a client reserved to hand
+        out by itself does not count, nor does what the last resort made up.
+
+        :raises MintError: as :meth:`find_namespace`.
+        """
+        check_name(namespace, "namespace")
+        if (last := self.lane.last(namespace)) is None:
+            return (await self.find_namespace(caller, namespace)).high_water
+        self._admit(caller, "describe", namespace)
+        return last
 
     async def _enter(self, caller: Caller, namespace: str, count: int) -> None:
         """Lets a caller to a namespace, and opens it if need be."""
@@ -385,6 +401,8 @@ class Service:
             raise error
         if namespace in self._sequences:
             held = self.lane.take(namespace, count)
+            if held:
+                self.lane.note(namespace, max(held))
         else:
             held = []
             if namespace not in self._names:
