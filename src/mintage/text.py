@@ -28,6 +28,8 @@ __all__ = ["BASES", "decode", "decode_bytes", "encode"]
 BASES: Final = dict(views.BASES)
 """The digits of each base, zero first: ``hex``, ``base32`` (Crockford's), ``base32sno``, ``base36``, ``base58``
 (Bitcoin's), ``base62``, ``base64url`` (RFC 4648)."""
+MOST_WIDTH: Final = 1024
+"""Characters that a text is filled up to, or read from, at most."""
 
 
 def _digits(base: str) -> str:
@@ -41,8 +43,9 @@ def _digits(base: str) -> str:
 def encode(value: int | Buffer | object, base: str = "base32", *, width: int | None = None) -> str:
     """The text of an int of 0 or more, of bytes, or of an ID.
 
-    ``width`` is of ints alone: the characters that they are filled up to with the digit zero. Bytes, 24 at most, have
-    the width of the largest of as many. In ``base64url`` they are written as RFC 4648 says, without ``=``.
+    ``width`` is of ints alone: the characters that they are filled up to with the digit zero, 1,024 at most. Bytes, 24
+    at most, have the width of the largest of as many. In ``base64url`` they are written as RFC 4648 says, without
+    ``=``.
 
     :raises ArgumentError: an argument of the wrong type.
     :raises ConfigError: ``config.policy``: no such base.
@@ -59,9 +62,16 @@ def encode(value: int | Buffer | object, base: str = "base32", *, width: int | N
     while left or not text:
         left, digit = divmod(left, len(digits))
         text = digits[digit] + text
-    if width is not None and len(text) > index(width):
-        raise FieldError(f"int needs {len(text)} characters, width is {width}", code="field.range")
-    return text.rjust(width or 0, digits[0])
+    if width is None:
+        return text
+    try:
+        wanted = index(width)
+    except TypeError:
+        raise ArgumentError(f"width must be int, not {type(width).__name__}", code="argument.type") from None
+    if not len(text) <= wanted <= MOST_WIDTH:
+        message = f"int needs {len(text)} characters, width {wanted} is outside {len(text)}..{MOST_WIDTH}"
+        raise FieldError(message, code="field.range")
+    return text.rjust(wanted, digits[0])
 
 
 def decode(text: str, base: str = "base32") -> int:
@@ -75,8 +85,8 @@ def decode(text: str, base: str = "base32") -> int:
     digits = _digits(base)
     if not isinstance(text, str):
         raise ArgumentError(f"text must be str, not {type(text).__name__}", code="argument.type")
-    if not 1 <= len(text) <= 1024:
-        raise ParseError(f"text has {len(text)} characters, needs 1 to 1024", code="parse.length")
+    if not 1 <= len(text) <= MOST_WIDTH:
+        raise ParseError(f"text has {len(text)} characters, needs 1 to {MOST_WIDTH}", code="parse.length")
     number = 0
     for position, character in enumerate(text):
         digit = digits.find(character.lower() if base == "hex" and character.isascii() else character)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import sqlite3
@@ -324,6 +325,33 @@ def test_a_name_of_no_scheme_is_refused(engine: Engine, wrong: str) -> None:
     with pytest.raises(ConfigError, match="is not one of sno, snowflake") as caught:
         engine.module.with_id(engine.frame(item=["pen"]), wrong)
     assert len(str(caught.value)) < 300
+
+
+class Liar:
+    """Exports an array of two IDs that says something else of itself, a field of Arrow's structure changed."""
+
+    def __init__(self, place: int, value: int) -> None:
+        self.place, self.value = place, value
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> Any:
+        schema, data = pa.array([1, 2], pa.int64()).__arrow_c_array__()
+        pointer = ctypes.pythonapi.PyCapsule_GetPointer
+        pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+        fields = (ctypes.c_int64 * 4).from_address(pointer(data, b"arrow_array"))
+        fields[self.place] = self.value
+        return schema, data
+
+
+LENGTH, NULLS, OFFSET, BUFFERS = range(4)
+
+
+@pytest.mark.parametrize(
+    ("place", "value"), [(LENGTH, -1), (LENGTH, 1 << 62), (NULLS, 9), (OFFSET, -5), (BUFFERS, 0), (BUFFERS, 1)]
+)
+def test_a_column_that_contradicts_itself_is_refused(place: int, value: int) -> None:
+    assert len(in_pyarrow.time_of(Liar(OFFSET, 0), "snowflake")) == 2
+    with pytest.raises(ArgumentError, match="column of Liar is no array that Arrow can import"):
+        in_pyarrow.time_of(Liar(place, value), "snowflake")
 
 
 def test_what_is_no_frame_is_refused(engine: Engine) -> None:

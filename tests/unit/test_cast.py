@@ -249,6 +249,14 @@ def test_wrong_arguments_of_text_are_refused() -> None:
         (lambda: text.encode(b""), "field.range"),
         (lambda: text.encode(bytes(25)), "field.range"),
         (lambda: text.encode(b"x", width=5), "argument.type"),
+        (lambda: text.encode(5, width=1025), "field.range"),
+        (lambda: text.encode(5, width=1 << 70), "field.range"),
+        (lambda: text.encode(5, width=-(1 << 70)), "field.range"),
+        (lambda: text.encode(5, width="7"), "argument.type"),  # type: ignore[arg-type]
+        (lambda: text.encode("\ud800"), "argument.type"),
+        (lambda: text.decode("\ud800"), "parse.character"),
+        (lambda: text.decode_bytes("\ud800\ud800", "hex", 1), "parse.character"),
+        (lambda: text.encode(5, "\ud800"), "config.policy"),
         (lambda: text.encode(1.5), "argument.type"),
         (lambda: text.decode(5), "argument.type"),  # type: ignore[arg-type]
         (lambda: text.decode(""), "parse.length"),

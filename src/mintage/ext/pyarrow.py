@@ -195,7 +195,7 @@ def _is_array(column: object) -> bool:
 def _mapped(column: Any, of: Callable[[Any, int], Any]) -> Any:
     """What a function makes of each chunk and its first row's number."""
     if hasattr(column, "__arrow_c_array__") and not _is_array(column):
-        column = pa.array(column)
+        column = _imported(column)
     if isinstance(column, pa.ChunkedArray):
         row, chunks = 0, []
         for chunk in column.chunks or [pa.array([], column.type)]:
@@ -206,6 +206,24 @@ def _mapped(column: Any, of: Callable[[Any, int], Any]) -> Any:
         message = f"column must be a pyarrow Array or ChunkedArray, not {type_name(type(column))}"
         raise ArgumentError(message, code="argument.type")
     return of(column, 0)
+
+
+def _imported(column: Any) -> Any:
+    """Return another library's column as Arrow's own.
+
+    Arrow's structures name addresses and no sizes, so one that claims more rows than it has cannot be told.
+
+    :raises ArgumentError: it contradicts itself.
+    """
+    try:
+        array = pa.array(column)
+        array.validate()
+        if array.offset < 0:
+            raise pa.ArrowInvalid("Array offset is negative")
+    except pa.ArrowInvalid as error:
+        message = f"column of {type_name(type(column))} is no array that Arrow can import: {error!s:.200}"
+        raise ArgumentError(message, code="argument.type") from error
+    return array
 
 
 def _plain(chunk: Any) -> Any:
