@@ -67,6 +67,27 @@ def test_a_request_has_a_hundred_headers_and_no_more(service: Running) -> None:
     assert b"the request has more than 100 headers" in heard
 
 
+@pytest.mark.parametrize(
+    ("hosts", "version", "status"),
+    [
+        ([], "1.1", 400),
+        (["a"], "1.1", 200),
+        (["a", "a"], "1.1", 400),
+        (["a", "b"], "1.1", 400),
+        ([""], "1.1", 200),
+        ([], "1.0", 200),
+        (["a", "b"], "1.0", 400),
+    ],
+    ids=str,
+)
+def test_rfc_9112_a_request_has_one_header_host(service: Running, hosts: list[str], version: str, status: int) -> None:
+    for request, body in (("POST /alloc", BODY), ("POST /v1/sequences/orders:next", b"")):
+        lines = [f"{request} HTTP/{version}", *(f"Host: {host}" for host in hosts), f"Content-Length: {len(body)}"]
+        heard = say(service.http, "\r\n".join([*lines, "Connection: close", "", ""]).encode() + body)
+        assert heard.startswith(f"HTTP/1.1 {status} ".encode()), heard
+        assert (b"header" in heard and b"Host" in heard) == (status == 400)
+
+
 def test_a_trailer_is_no_header(service: Running) -> None:
     said = head("POST /alloc", "Transfer-Encoding: chunked", "Connection: close")
     heard = say(service.http, said + b"%x\r\n%s\r\n0\r\nX-Trace-Id: mine\r\n\r\n" % (len(BODY), BODY))

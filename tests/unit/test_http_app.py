@@ -21,6 +21,7 @@ from mintage.lease import MAX_INTEGER
 from mintage.schemes import NAMES
 from mintage.server.app import create_app
 from mintage.server.keys import digest, new_key
+from mintage.server.logs import Sampled
 from mintage.server.openapi import document
 from mintage.server.service import FALLBACK_FLOOR, Service
 from mintage.server.settings import Settings
@@ -747,6 +748,25 @@ def test_the_access_log_says_as_much_as_it_was_told(level: str, expected: list[i
         ask("GET", "/healthz")
         ask("GET", "/nothing")
         assert [line["status"] for line in logged if line["event"] in {"answered", "refused"}] == expected
+
+
+def test_requests_without_a_key_fill_no_log(configured: Callable[..., Any]) -> None:
+    key = new_key()
+    now = [0.0]
+    with configured({key: {"*": ["next"]}}) as ask, structlog.testing.capture_logs() as logged:
+        ask.service.strangers = Sampled(lambda: now[0])
+        for _ in range(50):
+            ask("POST", "/v1/sequences/orders:next")
+            ask("GET", "/nothing")
+        now[0] = 1.0
+        ask("POST", "/alloc")
+        # Who is known is not silenced by them.
+        for _ in range(3):
+            ask("GET", "/v1/sequences/orders", key=key)
+    lines = [line for line in logged if line["event"] == "refused"]
+    assert [line.get("left_out") for line in lines] == [None, 99] + [None] * 3
+    assert [line["code"] for line in lines] == ["request.key"] * 2 + ["request.rights"] * 3
+    assert ask.metric("next", "request.key") == 50
 
 
 def test_the_last_resort_believes_in_no_more_names_than_would_be_made() -> None:

@@ -224,6 +224,18 @@ def test_on_a_console_the_lines_of_a_traceback_are_indented_and_hold_no_controls
     assert all(line.startswith("  ") and line.isprintable() for line in rest)
 
 
+def test_a_line_a_second_says_how_many_were_left_out() -> None:
+    now = [5.0]
+    sampled = logs.Sampled(lambda: now[0])
+    assert [sampled.passes() for _ in range(100)] == [{}, *[None] * 99]
+    now[0] = 6.0
+    assert [sampled.passes() for _ in range(3)] == [{"left_out": 99}, None, None]
+    now[0] = 99.0
+    assert sampled.passes() == {"left_out": 2}
+    now[0] = 100.0
+    assert sampled.passes() == {}
+
+
 # --- the documentation --------------------------------------------------------------------------------------------
 
 LEVELS = {"info": "info", "warning": "warning", "error": "error", "exception": "error"}

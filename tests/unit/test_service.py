@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -67,6 +68,14 @@ class Tried:
     def held(self, namespace: str = "orders") -> int:
         return self.service.lane.supply(namespace).held()
 
+    def fill(self) -> int:
+        """Hands out three integers, waits until the next segment is fetched, and returns how many are held then."""
+        while tuple(self.next(3)[0]) != (1, 2, 3):
+            pass  # a machine that stalls is no reason to fail
+        while not self.service.lane.has_next("orders"):
+            time.sleep(0.001)
+        return self.held()
+
     def names(self) -> set[str]:
         return {record.name for record in self.store.list_namespaces()}
 
@@ -105,9 +114,7 @@ def test_a_request_for_more_than_are_left_takes_none() -> None:
 
 def test_a_request_that_a_store_refuses_takes_none() -> None:
     with serving() as tried:
-        tried.next(3)
-        held = tried.held()
-        assert held > 0
+        held = tried.fill()
         tried.store.error = "store.refused"
         assert tried.next(held + 1, held + 1) == ["store.refused"] * 2
         assert tried.next(held) == [list(range(4, held + 4))]
@@ -115,9 +122,7 @@ def test_a_request_that_a_store_refuses_takes_none() -> None:
 
 def test_a_request_that_finds_the_store_away_takes_none() -> None:
     with serving("--max-wait-ms", "50") as tried:
-        while tried.next(3) == ["store.unavailable"]:
-            pass  # on a machine that stalls
-        held = tried.held()
+        held = tried.fill()
         tried.store.error = "store.unavailable"
         assert tried.next(held + 1) == ["store.unavailable"]
         assert tried.held() == held
@@ -125,10 +130,7 @@ def test_a_request_that_finds_the_store_away_takes_none() -> None:
 
 def test_the_last_resort_hands_out_what_is_held_first() -> None:
     with serving("--max-wait-ms", "50", "--fallback", "random") as tried:
-        tried.store.create_namespace("orders", maximum=100)
-        while any(int(each) >= FALLBACK_FLOOR for each in tried.next(3)[0]):
-            pass  # on a machine that stalls
-        held = tried.held()
+        held = tried.fill()
         tried.store.error = "store.unavailable"
         [found] = tried.next(held + 5)
         assert [int(each) < FALLBACK_FLOOR for each in found] == [True] * held + [False] * 5

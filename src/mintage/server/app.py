@@ -172,7 +172,12 @@ class Front:
     def _note(self, scope: Scope, exchange: Exchange, status: int, seconds: float) -> None:
         wanted = self._service.settings.access_log
         if wanted == "all" or (wanted == "errors" and exchange.code != "ok"):
-            facts = {"key": exchange.caller, "code": exchange.code, "reason": exchange.reason}
+            facts: dict[str, object] = {"key": exchange.caller, "code": exchange.code, "reason": exchange.reason}
+            if wanted == "errors" and not exchange.caller and self._service.settings.has_keys:
+                # The metrics count all of them.
+                if (left_out := self._service.strangers.passes()) is None:
+                    return
+                facts |= left_out
             log.info(
                 "answered" if exchange.code == "ok" else "refused",
                 interface="http",

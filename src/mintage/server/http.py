@@ -226,6 +226,11 @@ class HttpProtocol(HttpToolsProtocol):
         if len(self.url) + sum(len(name) + len(value) for name, value in self.headers) > self._limit:
             self._refuse_frame()
             return
+        hosts = sum(name == b"host" for name, _ in self.headers)
+        if hosts > 1 or (hosts == 0 and self.parser.get_http_version() == "1.1"):
+            # RFC 9112, 3.2.
+            self.send_400_response("the request has two headers Host" if hosts else "the request has no header Host")
+            return
         self._in_head = False
         self._frame_bytes = 0
         super().on_headers_complete()
@@ -270,8 +275,11 @@ class HttpProtocol(HttpToolsProtocol):
         ]
         head = [STATUS_LINE[problem.status_code], *(b"%s: %s\r\n" % header for header in headers)]
         self._service.metrics.request("http", exchange.operation, error.code)
-        if self._service.settings.access_log != "off":
-            log.info("refused", interface="http", code=error.code, reason=exchange.reason, trace_id=exchange.trace_id)
+        wanted = self._service.settings.access_log
+        left_out = {} if wanted == "all" else self._service.strangers.passes()
+        if wanted != "off" and left_out is not None:
+            facts = {"code": error.code, "reason": exchange.reason, "trace_id": exchange.trace_id, **left_out}
+            log.info("refused", interface="http", **facts)
         self.transport.write(b"".join([*head, b"\r\n", bytes(problem.body)]))
         self.transport.close()
 

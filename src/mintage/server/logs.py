@@ -11,16 +11,19 @@ import logging
 import os
 import re
 import sys
+import time
 from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from structlog.typing import EventDict, Processor
 
     from mintage.server.settings import Settings
 
-__all__ = ["configure", "is_console", "masked"]
+__all__ = ["Sampled", "configure", "is_console", "masked"]
 
 
 def _letter(letter: str) -> str:
@@ -92,6 +95,24 @@ def configure(settings: Settings) -> None:
     logging.getLogger("uvicorn.access").disabled = True
     # A store over HTTP would be a line for each of its verbs.
     logging.getLogger("httpx").setLevel(max(logging.WARNING, logging.getLogger().level))
+
+
+class Sampled:
+    """Lets through a line a second, of those that anybody can have written as often as they like."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._until_s = -1.0
+        self._left_out = 0
+
+    def passes(self) -> dict[str, int] | None:
+        """Return what the line is to say of those left out since the last one; None where it is to be left out."""
+        now_s = self._clock()
+        if now_s < self._until_s:
+            self._left_out += 1
+            return None
+        left_out, self._left_out, self._until_s = self._left_out, 0, now_s + 1.0
+        return {"left_out": left_out} if left_out else {}
 
 
 def masked(text: str) -> str:

@@ -23,6 +23,7 @@ from mintage.keeper import LONGEST_PAUSE_S
 from mintage.lease import MAX_INTEGER, NamespaceRecord, Segment, check_name
 from mintage.server.health import Watch
 from mintage.server.keys import Caller, Keys
+from mintage.server.logs import Sampled
 from mintage.server.metrics import Metered, Metrics
 from mintage.server.minters import Minters
 from mintage.server.threads import Threads
@@ -83,6 +84,8 @@ class Service:
             trace_header=settings.trace_header,
         )
         self.draining = False
+        self.strangers = Sampled()
+        """Which refusals of requests without a key that is known are logged."""
         self.connections: dict[str, set[Connection]] = {"http": set(), "redis": set()}
         """By interface, those that are open."""
         self._minters = Minters(settings, self.store, self.metrics)
