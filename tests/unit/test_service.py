@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import os
 import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -12,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mintage import keeper
+from mintage import keeper, schemes
 from mintage.errors import MintError, StoreError
 from mintage.server.app import create_app
 from mintage.server.keys import Caller
@@ -141,7 +143,7 @@ def test_the_last_resort_hands_out_what_is_held_first() -> None:
 def test_a_request_may_want_more_than_a_segment_has(step: int) -> None:
     with serving(*PATIENT, "--min-step", "1", "--max-step", str(step)) as tried:
         given = [each for part in tried.next(100, 1, 50, 1) for each in part]
-        assert sorted(given) == list(range(1, 153))  # type: ignore[type-var]
+        assert sorted(given) == list(range(1, 153))
 
 
 actions = st.lists(
@@ -169,6 +171,21 @@ def test_no_integer_is_lost_or_given_twice_whatever_is_refused(
             assert not isinstance(found, str)
             given += found
         assert sorted(given) == list(range(1, maximum + 1))
+
+
+# --- files ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_first_id_without_a_file_left_is_refused_until_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_file(name: str) -> Any:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE), name)
+
+    with serving() as tried:
+        monkeypatch.setattr(schemes, "import_module", no_file)
+        monkeypatch.setattr(schemes, "_module", schemes._module.__wrapped__)
+        assert tried.run(tried.service.mint(ANYBODY, "ksuid", 1)) == ["request.busy"]
+        monkeypatch.undo()
+        assert len(tried.run(tried.service.mint(ANYBODY, "ksuid", 1))[0][0]) == 27
 
 
 # --- the limit of namespaces ----------------------------------------------------------------------------------------

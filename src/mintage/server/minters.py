@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Minters"]
 
 _THREADS: Final = 4
+_NO_FILES: Final = frozenset({errno.EMFILE, errno.ENFILE})
 
 
 class Minters:
@@ -93,7 +95,17 @@ class Minters:
                 "max_wait_ms": settings.max_wait_ms,
             }
             chosen = {"layout": settings.layout, "nodes": settings.nodes} if minted.has_layouts else {}
-            made = minted.generator(lease, **chosen)
+            try:
+                made = minted.generator(lease, **chosen)
+            except OSError as error:
+                # Its module is read now, and connections may have used up the files of this process.
+                if error.errno not in _NO_FILES:
+                    raise
+                raise RequestError(
+                    f"the service has no file left for its first ID of {scheme}: {error.strerror}",
+                    code="request.busy",
+                    retry_after_ms=1000,
+                ) from error
             generator = self._generators.setdefault(scheme, made)
             if generator is not made:
                 made.close()
