@@ -41,7 +41,7 @@ from mintage.store.memory import MemoryStore
 from tests.servers import must_run
 from tests.servers.server import until
 from tests.service.running import Running, certificate, key_toml, running, talk
-from tests.service.wire import PATIENCE_S, after_hello, command, connect, exactly, say, until_closed
+from tests.service.wire import PATIENCE_S, after_hello, command, connect, exactly, head, say, until_closed
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -465,6 +465,22 @@ def test_connections_beyond_the_limit_are_told_so_and_closed(narrow: Running) ->
     finally:
         for connection in connections:
             connection.close()
+
+
+def test_silent_connections_keep_nobody_out(tmp_path: Path) -> None:
+    limits = ("--max-connections", "3", "--request-timeout-ms", "1000", "--idle-timeout-ms", "0")
+    with running(tmp_path, *limits) as service:
+        for address, said, heard in (
+            (service.redis, command("PING") + command("QUIT"), b"+PONG\r\n+OK\r\n"),
+            (service.http, head("GET /healthz", "Connection: close"), b"HTTP/1.1 200 "),
+        ):
+            silent = [connect(address) for _ in range(3)]
+            try:
+                for _ in range(3):
+                    until(lambda: say(address, said).startswith(heard), "one gave way")  # noqa: B023 - called at once
+            finally:
+                for each in silent:
+                    each.close()
 
 
 def test_who_is_silent_or_slow_is_cut_off(narrow: Running) -> None:

@@ -18,7 +18,7 @@ from mintage import keeper, schemes
 from mintage.errors import MintError, StoreError
 from mintage.server.app import create_app
 from mintage.server.keys import Caller
-from mintage.server.service import FALLBACK_FLOOR, Service
+from mintage.server.service import FALLBACK_FLOOR, Room, Service
 from mintage.server.settings import Settings
 from mintage.store.memory import MemoryStore
 
@@ -171,6 +171,40 @@ def test_no_integer_is_lost_or_given_twice_whatever_is_refused(
             assert not isinstance(found, str)
             given += found
         assert sorted(given) == list(range(1, maximum + 1))
+
+
+# --- connections ----------------------------------------------------------------------------------------------------
+
+
+class Open:
+    """A connection that was silent for so many seconds."""
+
+    def __init__(self, silent_s: float) -> None:
+        self.silent_s, self.is_ended = silent_s, False
+
+    def abort(self) -> None:
+        self.is_ended = True
+
+
+def room_of(most: int, *silent_s: float) -> tuple[Room, list[Open], set[Any]]:
+    opened = [Open(each) for each in silent_s]
+    connections: set[Any] = set(opened)
+    return Room(connections, most, 10.0), opened, connections
+
+
+def test_who_is_silent_for_longest_gives_way_where_no_more_may_be_open() -> None:
+    room, opened, connections = room_of(4, 0, 11, 99, 10)
+    assert room.is_there()
+    assert [each.is_ended for each in opened] == [False, False, True, False]
+    assert connections == {opened[0], opened[1], opened[3]}
+    assert room.is_there()
+    assert len(connections) == 3
+
+
+def test_nobody_gives_way_who_is_heard_or_while_there_is_room() -> None:
+    for room, opened, _ in (room_of(3, 0, 5, 10), room_of(4, 99, 99, 99)):
+        assert room.is_there() == (opened[0].silent_s == 99)
+        assert not any(each.is_ended for each in opened)
 
 
 # --- files ----------------------------------------------------------------------------------------------------------

@@ -10,6 +10,8 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
+from mintage.server.service import Room
+
 if TYPE_CHECKING:
     import socket
     import ssl
@@ -43,7 +45,7 @@ class TlsServer:
     ) -> None:
         self._listener = listener
         self._connections = connections
-        self._most = most
+        self._room = Room(connections, most, timeout_s)
         self._make = make
         self._context = context
         self._timeout_s = timeout_s
@@ -64,7 +66,7 @@ class TlsServer:
                 self._loop.remove_reader(self._listener)
                 self._pause = self._loop.call_later(_PAUSE_S, self._listen)
                 return
-            if len(self._connections) >= self._most:
+            if not self._room.is_there():
                 # Words need a handshake, which is what is to be saved.
                 connection.close()
                 continue
@@ -107,6 +109,9 @@ class Handshake(asyncio.Protocol):
         protocol = self._make()
         transport.set_protocol(protocol)
         protocol.connection_made(transport)
+
+    silent_s = 0.0
+    """As a handshake has a time-out of its own."""
 
     # --- as any connection ----------------------------------------------------------------------------------------
 

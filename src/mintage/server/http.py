@@ -64,7 +64,7 @@ class HttpProtocol(HttpToolsProtocol):
         super().connection_made(transport)
         self.flow = _Flow(transport, self)
         connections = self._service.connections["http"]
-        if len(connections) >= self._service.settings.max_connections:
+        if not self._service.rooms["http"].is_there():
             self._refuse(RequestError("too many connections", code="request.busy", retry_after_ms=1000))
             return
         connections.add(self)
@@ -284,6 +284,12 @@ class HttpProtocol(HttpToolsProtocol):
         self.transport.close()
 
     # --- looked at once a second ----------------------------------------------------------------------------------
+
+    @property
+    def silent_s(self) -> float:
+        """For how many seconds nothing was asked."""
+        is_silent = self._is_between() and not self._rest and self._session.held == 0 and not self.flow.write_paused
+        return self._waits_s if is_silent else 0
 
     def look(self, request_timeout_s: float, idle_timeout_s: float) -> None:
         """Closes a connection that is silent for too long, or takes too long over a request or an answer."""

@@ -111,7 +111,7 @@ class RespProtocol(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
-        if len(self._connections) >= self._service.settings.max_connections:
+        if not self._service.rooms["redis"].is_there():
             self._transport.write(b"-ERR max number of clients reached (request.busy)\r\n")
             self._transport.close()
             return
@@ -254,6 +254,12 @@ class RespProtocol(asyncio.Protocol):
         self._service.metrics.request("redis", _operation(words), code, time.perf_counter() - began)
 
     # --- looked at once a second --------------------------------------------------------------------------------
+
+    @property
+    def silent_s(self) -> float:
+        """For how many seconds nothing was asked."""
+        is_silent = self._task is None and self._session.held == 0 and self._writable.is_set()
+        return self._waits_s if is_silent else 0
 
     def look(self, request_timeout_s: float, idle_timeout_s: float) -> None:
         """Closes a connection that is silent for too long, or that takes too long over one command."""

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from mintage.server.settings import Settings
     from mintage.store import Store
 
-__all__ = ["FALLBACK_FLOOR", "Connection", "Service"]
+__all__ = ["FALLBACK_FLOOR", "Connection", "Room", "Service"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -53,6 +53,10 @@ _NAMES_S: Final = 1.0
 class Connection(Protocol):
     """A client's connection, of whatever interface."""
 
+    @property
+    def silent_s(self) -> float:
+        """For how many seconds nothing was asked; 0 where a request has begun or is being answered."""
+
     def look(self, request_timeout_s: float, idle_timeout_s: float) -> None:
         """Called once a second: closes itself where the client takes too long."""
 
@@ -64,6 +68,39 @@ class Connection(Protocol):
 
     def abort(self) -> None:
         """Closes itself now."""
+
+
+class Room:
+    """How many connections of an interface may be open, and which of them give way to others.
+
+    One that has been silent for longer than ``silence_s`` does, so that nobody keeps others out by silence.
+    """
+
+    def __init__(self, connections: set[Connection], most: int, silence_s: float) -> None:
+        self._connections = connections
+        self._most = most
+        self._silence_s = silence_s
+        self._again_s = 0.0
+
+    def is_there(self) -> bool:
+        """Return whether there is room for one more, having ended those that were silent for longest if need be."""
+        if len(self._connections) < self._most:
+            return True
+        now_s = time.monotonic()
+        if now_s < self._again_s:
+            return False
+        silent = sorted((each for each in self._connections if each.silent_s > self._silence_s), key=_silence)
+        # Some at once, and none again within a second: to look at all of them takes a while.
+        for each in silent[-max(1, self._most // 32) :]:
+            self._connections.discard(each)
+            each.abort()
+        if not silent:
+            self._again_s = now_s + 1.0
+        return bool(silent)
+
+
+def _silence(connection: Connection) -> float:
+    return connection.silent_s
 
 
 class Service:
@@ -88,6 +125,8 @@ class Service:
         """Which refusals of requests without a key that is known are logged."""
         self.connections: dict[str, set[Connection]] = {"http": set(), "redis": set()}
         """By interface, those that are open."""
+        most, silence_s = settings.max_connections, settings.request_timeout_ms / 1000
+        self.rooms = {name: Room(each, most, silence_s) for name, each in self.connections.items()}
         self._minters = Minters(settings, self.store, self.metrics)
         self.watch = Watch(self.store, self.metrics, self._minters.ends())
         self.wake = Wake()
