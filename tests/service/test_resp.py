@@ -524,6 +524,9 @@ class Transport(asyncio.Transport):
     def resume_reading(self) -> None:
         pass
 
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        """What is written has room as the test says."""
+
 
 def heard_by(service: Service, said: bytes, room: int = 10_000) -> Transport:
     """A connection that has just heard this at once."""

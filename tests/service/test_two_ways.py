@@ -87,6 +87,9 @@ class Wire(asyncio.Transport):
 
     resume_reading = pause_reading
 
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        """There is room for all."""
+
 
 class Way:
     """A service, and what it answers."""

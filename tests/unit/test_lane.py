@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from mintage import Sequence, keeper
 from mintage._core import start_epoch
-from mintage._core.service import Bucket, HttpSession, Lane, RespSession
+from mintage._core.service import SHARE, Bucket, HttpSession, Lane, RespSession
 from mintage.store import open_store
 from mintage.store.memory import MemoryStore
 from tests.service.wire import command, head
@@ -119,6 +119,7 @@ def talk(served: Served, pieces: list[bytes], *, late: bool = False) -> tuple[by
             replies += said
             if isinstance(words, str):
                 return replies, words
+            assert words is not None, "all of it is less than a share of a turn"
             if late and left:
                 session.hold(left.pop(0))
             replies += behind(served.orders, words)
@@ -155,7 +156,7 @@ def test_no_integer_is_given_twice_and_what_the_lane_gave_is_counted(counts: lis
         else:
             said, heard = answer
             assert said == b""
-            assert not isinstance(heard, str)
+            assert isinstance(heard, list)
             answer = behind(orders, heard)
             assert session.resume() == b""
         last = int(answer[1:])
@@ -448,3 +449,48 @@ def test_no_rate_is_a_fault(rate: float, burst: int) -> None:
     bucket = Bucket(rate, burst)
     assert bucket.take() == 0
     assert bucket.take() >= 0
+
+
+# --- a connection's share of a turn ----------------------------------------------------------------------------------
+
+
+def test_commands_are_answered_up_to_a_share_and_then_on_from_there() -> None:
+    session = RespSession(served().lane)
+    answer = session.feed(command("PING") * 20_000 + command("ECHO", "x") + command("PING"))
+    said, held = b"", session.held
+    while answer != (answer[0], [b"ECHO", b"x"]):
+        assert isinstance(answer, tuple)
+        assert answer[1] is None
+        assert 0 < len(answer[0]) <= SHARE
+        said += answer[0]
+        held = session.held
+        answer = session.resume()
+        assert held - session.held <= SHARE
+    assert said + answer[0] == b"+PONG\r\n" * 20_000
+    assert session.resume() == b"+PONG\r\n"
+
+
+@pytest.mark.parametrize("count", [1, 1000, 10_000])
+def test_requests_are_answered_up_to_a_share_and_then_on_from_there(count: int) -> None:
+    lane = Lane(open=True, limit=LIMIT, most=10_000, trace_header="X-Trace-Id")
+    many = Sequence("many", MemoryStore(), step=100_000)
+    lane.serve("many", many)
+    assert many.next() == 1
+    while keeper.current().step() == 0:
+        pass
+    session = HttpSession(lane)
+    left = head(f"POST /v1/sequences/many:next?count={count}", length=0) * 8
+    left *= 1 if count > 1 else 100
+    left += head("GET /")
+    given: list[int] = []
+    while not left.startswith(b"GET "):
+        answer = session.feed(left)
+        assert isinstance(answer, tuple)
+        said, left = answer
+        assert session.paused == left.startswith(b"POST ")
+        assert session.held == 0
+        bodies = re.findall(rb'"ids":\[([^]]*)\]', said)
+        assert len(bodies) == 1 or len(said) <= SHARE
+        given += [int(digits.strip(b'"')) for body in bodies for digits in body.split(b",")]
+    assert given == list(range(2, len(given) + 2))
+    assert len(given) == 8 * (count if count > 1 else 100)

@@ -16,8 +16,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// Bytes of answers to one reading of a connection, after which no more are made at once.
-const MUCH: usize = 256 * 1024;
+/// Bytes of requests and of answers to them, after which other connections have their turn.
+const SHARE: usize = 64 * 1024;
+/// The most bytes of an integer in an answer, with quotes and comma.
+const INTEGER: usize = 22;
 
 static START: LazyLock<Instant> = LazyLock::new(Instant::now);
 
@@ -362,8 +364,12 @@ impl RespSession {
             }
         };
         let lane = self.lane.get();
-        let mut reply = Vec::with_capacity(bytes.len() - at);
+        let start = at;
+        let mut reply = Vec::with_capacity((bytes.len() - at).min(SHARE));
         let stop = loop {
+            if at - start + reply.len() >= SHARE && at < bytes.len() {
+                break Some(py.None().into_bound(py));
+            }
             let (words, used) = match resp::hear(&bytes[at..], lane.limit) {
                 resp::Heard::Command(words, used) => (words, used),
                 resp::Heard::More => break None,
@@ -453,7 +459,8 @@ impl RespSession {
     }
 
     /// Hears bytes. Returns what to send; with the words of the first command that is Python's to answer, or with what is
-    /// wrong, after which nothing more can be understood.
+    /// wrong, after which nothing more can be understood; with None where this connection had its share of a turn, and is
+    /// to go on in a later one.
     fn feed<'py>(&mut self, py: Python<'py>, data: &[u8]) -> PyResult<Bound<'py, PyAny>> {
         self.run(py, Some(data))
     }
@@ -498,6 +505,9 @@ pub struct HttpSession {
     /// The beginning of what may become a hot request.
     rest: Vec<u8>,
     asked: Option<Asked>,
+    /// Whether the connection had its share of a turn before all was heard.
+    #[pyo3(get)]
+    paused: bool,
 }
 
 /// What a request asked for that was hot, but could not be answered here.
@@ -511,11 +521,11 @@ impl HttpSession {
     #[new]
     fn py_new(lane: Py<Lane>) -> Self {
         let access = Access { all: lane.get().open, ..Access::default() };
-        Self { lane, access, key: None, rest: Vec::new(), asked: None }
+        Self { lane, access, key: None, rest: Vec::new(), asked: None, paused: false }
     }
 
     /// Hears bytes at the start of a request. Returns what to send; where there is anything for the server behind, with
-    /// those bytes.
+    /// those bytes. Where this connection had its share of a turn, ``paused`` is true and the bytes are to be fed again.
     fn feed<'py>(&mut self, py: Python<'py>, data: &[u8]) -> PyResult<Bound<'py, PyAny>> {
         let mut kept = std::mem::take(&mut self.rest);
         let bytes = if kept.is_empty() {
@@ -528,12 +538,12 @@ impl HttpSession {
         let mut reply = Vec::new();
         let mut at = 0;
         self.asked = None;
+        self.paused = false;
         let behind = loop {
             if at == bytes.len() {
                 break false;
             }
-            // Whoever asks for much without waiting for answers gets them one by one from the server behind.
-            if reply.len() > MUCH || lane.draining.load(Ordering::Acquire) {
+            if lane.draining.load(Ordering::Acquire) {
                 break true;
             }
             let request = match http::hear(&bytes[at..], &lane.trace_header, lane.limit) {
@@ -541,6 +551,11 @@ impl HttpSession {
                 http::Heard::More => break false,
                 _ => break true,
             };
+            // Before the answer, as one may be longer than a share; the first is given in any case.
+            self.paused = at > 0 && at + reply.len() + request.count as usize * INTEGER > SHARE;
+            if self.paused {
+                break true;
+            }
             let known = lane.open || request.key.is_some() && request.key == self.key.as_deref();
             let answered = match known.then(|| self.access.line(lane, request.namespace.as_bytes())).flatten() {
                 Some(line) => {
@@ -604,5 +619,6 @@ pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(is_trace, module)?)?;
     module.add("MOST_ALLOC", mintage_wire::http::MOST_ALLOC)?;
     module.add("MOST_ALLOC_NAME", mintage_wire::http::MOST_ALLOC_NAME)?;
-    module.add("MOST_WORDS", mintage_wire::resp::MOST_WORDS)
+    module.add("MOST_WORDS", mintage_wire::resp::MOST_WORDS)?;
+    module.add("SHARE", SHARE)
 }

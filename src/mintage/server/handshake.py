@@ -1,7 +1,9 @@
-"""Connections whose TLS handshake is not over are connections like all others: counted, timed and ended.
+"""Accepts connections, many in a turn of the loop, with TLS or without.
 
-The event loop's own servers tell of a connection only after its handshake, so that strangers could have as many of them
-half open as the process may have files. So connections are accepted here, and counted before they say a word.
+The event loop's own servers accept one connection in a turn, so that a new one would wait for as many turns as others
+were faster. They also tell of a connection only after its TLS handshake, so that strangers could have as many of them
+half open as the process may have files. So connections are accepted here, and those with TLS are counted, timed and
+ended like all others before they say a word.
 """
 
 from __future__ import annotations
@@ -19,45 +21,36 @@ if TYPE_CHECKING:
 
     from mintage.server.service import Connection
 
-__all__ = ["TlsServer"]
+__all__ = ["Server", "TlsServer"]
 
-#: Accepted in a row, before connections that are open have their turn.
+#: Accepted in a row by all workers together, before connections that are open have their turn: one that is faster than
+#: the others must not take all.
 _AT_ONCE: Final = 100
 #: Without a file or memory left, none is accepted for so long.
 _PAUSE_S: Final = 1.0
 
 
-class TlsServer:
-    """Accepts connections of one interface: at most ``most`` of them are open, half open ones among them.
+class Server:
+    """Accepts connections of one interface.
 
-    :param connections: those of the interface.
     :param make: makes the interface's protocol for one.
+    :param workers: how many processes accept from the listener.
     """
 
-    def __init__(
-        self,
-        listener: socket.socket,
-        connections: set[Connection],
-        most: int,
-        make: Callable[[], asyncio.Protocol],
-        context: ssl.SSLContext,
-        timeout_s: float,
-    ) -> None:
+    def __init__(self, listener: socket.socket, make: Callable[[], asyncio.Protocol], workers: int) -> None:
         self._listener = listener
-        self._connections = connections
-        self._room = Room(connections, most, timeout_s)
         self._make = make
-        self._context = context
-        self._timeout_s = timeout_s
+        self._at_once = max(1, _AT_ONCE // workers)
         self._loop = asyncio.get_running_loop()
         self._pause: asyncio.TimerHandle | None = None
+        self._opening: set[asyncio.Task[object]] = set()
         self._listen()
 
     def _listen(self) -> None:
         self._loop.add_reader(self._listener, self._accept)
 
     def _accept(self) -> None:
-        for _ in range(_AT_ONCE):
+        for _ in range(self._at_once):
             try:
                 connection, _ = self._listener.accept()
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
@@ -66,12 +59,13 @@ class TlsServer:
                 self._loop.remove_reader(self._listener)
                 self._pause = self._loop.call_later(_PAUSE_S, self._listen)
                 return
-            if not self._room.is_there():
-                # Words need a handshake, which is what is to be saved.
-                connection.close()
-                continue
             connection.setblocking(False)
-            Handshake(self._connections, self._make).begin(connection, self._context, self._timeout_s)
+            self._begin(connection)
+
+    def _begin(self, connection: socket.socket) -> None:
+        opening = self._loop.create_task(self._loop.connect_accepted_socket(self._make, connection))
+        self._opening.add(opening)
+        opening.add_done_callback(self._opening.discard)
 
     def close(self) -> None:
         """Accepts no more."""
@@ -79,6 +73,36 @@ class TlsServer:
             self._pause.cancel()
         self._loop.remove_reader(self._listener)
         self._listener.close()
+
+
+class TlsServer(Server):
+    """The same with TLS: at most ``most`` connections are open, half open ones among them.
+
+    :param connections: those of the interface.
+    """
+
+    def __init__(
+        self,
+        listener: socket.socket,
+        make: Callable[[], asyncio.Protocol],
+        workers: int,
+        connections: set[Connection],
+        most: int,
+        context: ssl.SSLContext,
+        timeout_s: float,
+    ) -> None:
+        super().__init__(listener, make, workers)
+        self._connections = connections
+        self._room = Room(connections, most, timeout_s)
+        self._context = context
+        self._timeout_s = timeout_s
+
+    def _begin(self, connection: socket.socket) -> None:
+        if not self._room.is_there():
+            # Words need a handshake, which is what is to be saved.
+            connection.close()
+            return
+        Handshake(self._connections, self._make).begin(connection, self._context, self._timeout_s)
 
 
 class Handshake(asyncio.Protocol):

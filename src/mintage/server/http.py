@@ -14,9 +14,10 @@ from httptools import HttpParserError, HttpParserUpgrade
 from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
-from mintage._core.service import HttpSession
+from mintage._core.service import SHARE, HttpSession
 from mintage.errors import RequestError
 from mintage.server.operation import Exchange
+from mintage.server.turns import FREE, HIGH_WATER, REQUEST
 
 if TYPE_CHECKING:
     import asyncio
@@ -50,19 +51,24 @@ class HttpProtocol(HttpToolsProtocol):
         self._in_head = False
         # Since something was heard that is neither head nor trailer.
         self._frame_bytes = 0
-        # What waits for the answers to what came before.
+        # What waits for the answers to what came before, or for its turn.
         self._rest = b""
+        self._is_queued = False
+        # Whether the next request that uvicorn has taken note of may be answered.
+        self._is_next_due = False
         self._refusal: RequestError | None = None
         self._is_over = False
         self._is_active = True
         self._waits_s = 0
         self._heard = service.wake.heard
+        self._turns = service.turns
 
     # --- the transport's calls ------------------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self.flow = _Flow(transport, self)
+        transport.set_write_buffer_limits(HIGH_WATER)
         connections = self._service.connections["http"]
         if not self._service.rooms["http"].is_there():
             self._refuse(RequestError("too many connections", code="request.busy", retry_after_ms=1000))
@@ -76,11 +82,13 @@ class HttpProtocol(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         self._heard()
         self._is_active = True
-        if self._is_between() and not self._rest:
+        if self._is_between() and not self._rest and not self._turns.is_over:
             self._begin(data)
-        elif self._rest or self.is_waiting():
+        elif self._rest or self._turns.is_over or self.is_waiting():
             self._rest += data
             self.flow.pause_reading()
+            if not self.is_waiting():
+                self._later()
         else:
             self._pass_on(data)
 
@@ -115,7 +123,7 @@ class HttpProtocol(HttpToolsProtocol):
 
     def is_full(self) -> bool:
         """Whether no more is to be read, as what was read or said already waits for the client or the application."""
-        return bool(self._rest) or self.flow.write_paused
+        return bool(self._rest or self.pipeline) or self.flow.write_paused
 
     def _begin(self, data: bytes) -> None:
         """Hears what begins with a request."""
@@ -126,23 +134,50 @@ class HttpProtocol(HttpToolsProtocol):
                     # A request was whole; what has begun is another.
                     self._waits_s = 0
                     self.transport.write(answer)
+                    if len(answer) > FREE:
+                        self._turns.spend(len(answer))
                 return
             said, data = answer
             if said:
                 self.transport.write(said)
+            if self._session.paused:
+                self._turns.spend(SHARE)
+                self._rest = data + self._rest
+                self.flow.pause_reading()
+                self._later()
+                return
+            self._turns.spend(len(said))
             self._trust()
         self._pass_on(data)
+
+    def _later(self) -> None:
+        """Goes on in a later turn."""
+        if not self._is_queued:
+            self._is_queued = True
+            self._turns.later(self._resume)
+
+    def _resume(self) -> None:
+        self._is_queued = False
+        if self._is_next_due:
+            self._is_next_due = False
+            self._turns.spend(REQUEST)
+            super().on_response_complete()
+        self._go_on()
 
     def _go_on(self) -> None:
         """Hears what waits, as far as nothing keeps it waiting."""
         while not self.transport.is_closing():
-            if self.is_waiting() or self.flow.write_paused:
+            if self.is_waiting() or self.flow.write_paused or self._is_queued:
                 break
-            if self._refusal is not None:
+            if self._rest and self._turns.is_over:
+                self._later()
+            elif self._refusal is not None:
                 self._say(self._refusal)
             elif self._rest:
                 data, self._rest = self._rest, b""
                 self._begin(data) if self._is_between() else self._pass_on(data)
+            elif self._is_over and (begun := self._session.release()):
+                self._pass_on(begun)
             elif self._is_over:
                 self.transport.close()
             else:
@@ -150,6 +185,10 @@ class HttpProtocol(HttpToolsProtocol):
                 break
 
     def on_response_complete(self) -> None:
+        if self.pipeline and not self.transport.is_closing():
+            self._is_next_due = True
+            self._later()
+            return
         super().on_response_complete()
         # Silent connections are closed by `look`. uvicorn's timer for them is not ended where a client resets its
         # connection, and would hold all of it until then.
@@ -234,6 +273,8 @@ class HttpProtocol(HttpToolsProtocol):
         self._in_head = False
         self._frame_bytes = 0
         super().on_headers_complete()
+        if not self.pipeline:
+            self._turns.spend(REQUEST)
         self.cycle.transport = _Outlet(self.transport)  # type: ignore[assignment]
         if self._service.draining:
             self.cycle.keep_alive = False

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 import structlog
 
 from mintage import __version__
-from mintage._core.service import MOST_WORDS, RespSession
+from mintage._core.service import MOST_WORDS, SHARE, RespSession
 from mintage.errors import CATALOGUE, FieldError, MintError, PassingError, RequestError
+from mintage.server.turns import COMMAND, FREE, HIGH_WATER, REQUEST
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,8 +31,6 @@ __all__ = ["COMMANDS", "RespProtocol"]
 
 #: What Redis clients take for the version of the protocol's commands.
 _REDIS_VERSION: Final = "7.4.0"
-#: Where so many commands of one connection were answered in a row, the others have their turn.
-_MOST_AT_ONCE: Final = 64
 _numbers = itertools.count(1)
 _log = structlog.get_logger("mintage.server")
 
@@ -99,18 +98,21 @@ class RespProtocol(asyncio.Protocol):
         self._number = next(_numbers)
         self._transport: asyncio.Transport
         self._task: asyncio.Task[None] | None = None
+        # Whether what was heard waits: for the reply to what came before, for its turn, or for the client to read.
+        self._is_busy = False
+        self._is_writable = True
         self._quits = False
         self._is_over = False
-        self._writable = asyncio.Event()
-        self._writable.set()
         self._is_active = True
         self._waits_s = 0
         self._heard = service.wake.heard
+        self._turns = service.turns
 
     # --- the transport's calls ------------------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
+        self._transport.set_write_buffer_limits(HIGH_WATER)
         if not self._service.rooms["redis"].is_there():
             self._transport.write(b"-ERR max number of clients reached (request.busy)\r\n")
             self._transport.close()
@@ -119,17 +121,20 @@ class RespProtocol(asyncio.Protocol):
 
     def connection_lost(self, _: Exception | None) -> None:
         self._connections.discard(self)
-        self._writable.set()
 
     def data_received(self, data: bytes) -> None:
         self._heard()
         self._is_active = True
-        if self._task is not None:
+        if self._is_busy or self._turns.is_over:
             # No more is read than one reading beyond what is being answered.
             self._session.hold(data)
             self._listen(False)
+            if not self._is_busy:
+                self._later()
             return
         answer = self._session.feed(data)
+        if len(data) > FREE:
+            self._turns.spend(min(len(data), SHARE))
         if type(answer) is bytes:
             if answer:
                 # A command was whole; what has begun is another.
@@ -142,18 +147,20 @@ class RespProtocol(asyncio.Protocol):
     def eof_received(self) -> bool:
         # Who has said all that it will still gets its replies; but not over TLS, which cannot be closed by half.
         self._is_over = True
-        return self._task is not None and self._transport.get_extra_info("sslcontext") is None
+        return self._is_busy and self._transport.get_extra_info("sslcontext") is None
 
     def pause_writing(self) -> None:
         # Who does not read its replies is not listened to.
-        self._writable.clear()
+        self._is_writable = False
         self._listen(False)
 
     def resume_writing(self) -> None:
         self._waits_s = 0
-        self._writable.set()
-        if self._task is None:
+        self._is_writable = True
+        if not self._is_busy:
             self._hear_on()
+        elif self._task is None:
+            self._turns.later(self._resume)
 
     def _hear_on(self) -> None:
         self._transport.close() if self._is_over else self._listen(True)
@@ -164,45 +171,71 @@ class RespProtocol(asyncio.Protocol):
 
     # --- what the lane could not answer ---------------------------------------------------------------------------
 
-    def _go_on(self, answer: bytes | tuple[bytes, list[bytes] | str]) -> None:
-        """Answers what can be answered without waiting; starts a task for the first command that cannot."""
-        answered = 0
+    def _go_on(self, answer: bytes | tuple[bytes, list[bytes] | str | None]) -> None:
+        """Answers what can be answered in this turn; starts a task for the first command that must wait."""
+        left = SHARE
         while not isinstance(answer, bytes):
             said, words = answer
             if isinstance(words, str):
                 self._transport.write(said + f"-ERR Protocol error: {words} (request.malformed)\r\n".encode())
                 self._transport.close()
                 return
-            reply = self._answer(words)
+            reply = b"" if words is None else self._answer(words)
             if not isinstance(reply, bytes):
                 self._transport.write(said)
-                self._task = asyncio.ensure_future(self._wait(self._settle(words, reply)))
+                self._turns.spend(REQUEST)
+                self._wait_for(self._settle(cast("list[bytes]", words), reply))
                 return
             self._transport.write(said + reply)
-            answered += 1
+            work = COMMAND + len(said) + len(reply)
+            self._turns.spend(work)
+            left -= work
             if self._quits:
                 self._transport.close()
             if self._transport.is_closing():
                 return
-            if not self._writable.is_set() or answered == _MOST_AT_ONCE:
-                self._task = asyncio.ensure_future(self._wait(None))
+            if words is None or left <= 0 or not self._is_writable:
+                self._later()
                 return
             answer = self._session.resume()
         if answer:
             self._transport.write(answer)
 
-    async def _wait(self, reply: Coroutine[Any, Any, bytes] | None) -> None:
-        """Waits for one reply, or lets others have their turn; until the client has read enough; and then goes on."""
-        encoded = await (asyncio.sleep(0, b"") if reply is None else reply)
-        if not self._transport.is_closing():
-            self._transport.write(encoded)
-        await self._writable.wait()
-        self._task = None
+    def _later(self) -> None:
+        """Goes on with what is kept, if there is anything, once the client has read enough and it has its turn."""
+        self._is_busy = self._session.held > 0
+        if self._is_busy:
+            self._listen(False)
+            if self._is_writable:
+                self._turns.later(self._resume)
+        elif self._is_writable:
+            self._hear_on()
+
+    def _resume(self) -> None:
         if self._transport.is_closing():
             return
-        self._go_on(self._session.resume())
-        if self._task is None and self._writable.is_set():
+        self._is_busy = False
+        held = self._session.held
+        answer = self._session.resume()
+        self._turns.spend(held - self._session.held)
+        self._go_on(answer)
+        if not self._is_busy and self._is_writable:
             self._hear_on()
+
+    def _wait_for(self, reply: Coroutine[Any, Any, bytes]) -> None:
+        self._is_busy = True
+        # A client that goes away meanwhile is noticed only by reading.
+        if self._session.held > SHARE:
+            self._listen(False)
+        self._task = asyncio.ensure_future(self._wait(reply))
+
+    async def _wait(self, reply: Coroutine[Any, Any, bytes]) -> None:
+        encoded = await reply
+        self._task = None
+        self._turns.spend(len(encoded))
+        if not self._transport.is_closing():
+            self._transport.write(encoded)
+            self._later()
 
     def _answer(self, words: list[bytes]) -> bytes | Later:
         began = time.perf_counter()
@@ -258,13 +291,13 @@ class RespProtocol(asyncio.Protocol):
     @property
     def silent_s(self) -> float:
         """For how many seconds nothing was asked."""
-        is_silent = self._task is None and self._session.held == 0 and self._writable.is_set()
+        is_silent = not self._is_busy and self._session.held == 0 and self._is_writable
         return self._waits_s if is_silent else 0
 
     def look(self, request_timeout_s: float, idle_timeout_s: float) -> None:
         """Closes a connection that is silent for too long, or that takes too long over one command."""
-        stuck = not self._writable.is_set()
-        if self._task is not None and not stuck:
+        stuck = not self._is_writable
+        if self._is_busy and not stuck:
             self._waits_s = 0
             return  # a reply is being made
         begun = self._session.held > 0
@@ -277,7 +310,7 @@ class RespProtocol(asyncio.Protocol):
 
     def finish(self) -> bool:
         """Closes a connection that was silent since it was last looked at; whether it did."""
-        if self._task is None and not self._is_active and self._session.held == 0:
+        if not self._is_busy and not self._is_active and self._session.held == 0:
             self._transport.close()
             return True
         self._is_active = False

@@ -42,11 +42,9 @@ if TYPE_CHECKING:
 
     from uvicorn.server import ServerState
 
-    from mintage.server.handshake import TlsServer
+    from mintage.server.handshake import Server
     from mintage.server.service import Connection, Service
     from mintage.server.settings import Settings
-
-    Server = asyncio.Server | TlsServer
 
 __all__ = ["Listeners", "listen", "serve"]
 
@@ -236,7 +234,7 @@ async def _work(
         loop.add_signal_handler(signal.SIGTERM, stop.set)
         loop.add_signal_handler(_HURRY, hurry.set)
     service = Service(settings, settings.open_store())
-    servers, state = await listen(service, listeners)
+    servers, state = listen(service, listeners)
     # Whoever is told that it serves finds it ready, if the store answers.
     await service.watch.look()
     service.watch.check()
@@ -262,13 +260,13 @@ async def _work(
     _log.info("stopped", pid=os.getpid())
 
 
-async def listen(service: Service, listeners: Listeners) -> tuple[list[Server], ServerState]:
+def listen(service: Service, listeners: Listeners) -> tuple[list[Server], ServerState]:
     """Accepts connections from now on. Returns what does, and what all of uvicorn's protocols share."""
     from uvicorn import Config
     from uvicorn.server import ServerState
 
     from mintage.server.app import create_app
-    from mintage.server.handshake import TlsServer
+    from mintage.server.handshake import Server, TlsServer
     from mintage.server.http import HttpProtocol
     from mintage.server.resp import RespProtocol
 
@@ -289,14 +287,14 @@ async def listen(service: Service, listeners: Listeners) -> tuple[list[Server], 
         "redis": partial(RespProtocol, service),
     }
     settings, context = service.settings, _tls(service.settings)
-    loop = asyncio.get_running_loop()
+    most, timeout_s = settings.max_connections, settings.request_timeout_ms / 1000
     servers: list[Server] = []
     for name, listener in listeners.bound().items():
+        how = listener, makers[name], settings.workers
         if context is None:
-            servers.append(await loop.create_server(makers[name], sock=listener, backlog=BACKLOG))
-            continue
-        most, timeout_s = settings.max_connections, settings.request_timeout_ms / 1000
-        servers.append(TlsServer(listener, service.connections[name], most, makers[name], context, timeout_s))
+            servers.append(Server(*how))
+        else:
+            servers.append(TlsServer(*how, service.connections[name], most, context, timeout_s))
     return servers, state
 
 

@@ -27,6 +27,7 @@ from mintage.server.logs import Sampled
 from mintage.server.metrics import Metered, Metrics
 from mintage.server.minters import Minters
 from mintage.server.threads import Threads
+from mintage.server.turns import Turns
 from mintage.server.wake import Wake
 
 if TYPE_CHECKING:
@@ -130,6 +131,7 @@ class Service:
         self._minters = Minters(settings, self.store, self.metrics)
         self.watch = Watch(self.store, self.metrics, self._minters.ends())
         self.wake = Wake()
+        self.turns = Turns()
         self._threads = Threads(_THREADS, "mintage-store")
         self._sequences: dict[str, Sequence] = {}
         self._buckets: dict[str, Bucket] = {}
@@ -187,6 +189,7 @@ class Service:
                     taken += self.lane.take(namespace, left)
                 else:
                     await self._refill(namespace, left, deadline)
+                    await self.turns.room(count)
             self.lane.note(namespace, max(taken))
         except StoreError as error:
             taken += self._last_resort(namespace, count - len(taken), error)

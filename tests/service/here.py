@@ -1,0 +1,82 @@
+"""A service in the very process and loop of the test, which can look into it; and what tests do in that loop."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import socket
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import uvloop
+
+from mintage.server.handshake import Handshake
+from mintage.server.http import HttpProtocol
+from mintage.server.resp import RespProtocol
+from mintage.server.run import BACKLOG, Listeners, listen
+from mintage.server.service import Service
+from mintage.server.settings import Settings
+from mintage.store.memory import MemoryStore
+from tests.service.wire import PATIENCE_S
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable
+
+
+class Here:
+    """A service in this very loop."""
+
+    def __init__(self, service: Service, ports: dict[str, int]) -> None:
+        self.service = service
+        self.ports = ports
+
+    def count(self) -> int:
+        """The connections that are in memory, whoever holds them."""
+        gc.collect()
+        # By its type: a lazy object of another package would be made by a look at its class.
+        return sum(issubclass(type(each), (HttpProtocol, RespProtocol, Handshake)) for each in gc.get_objects())
+
+    async def until_closed(self) -> None:
+        await until(lambda: not any(self.service.connections.values()))
+
+
+async def settled() -> None:
+    """Gives the loop its turns to close what the connections had."""
+    for _ in range(100):
+        await asyncio.sleep(0.001)
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(PATIENCE_S):
+        while not holds():
+            await asyncio.sleep(0.01)
+
+
+@asynccontextmanager
+async def here(*options: str) -> AsyncIterator[Here]:
+    settings = Settings.load(["--store", "memory:", "--max-wait-ms", "60000", *options])
+    service = Service(settings, MemoryStore())
+    bound = {name: socket.create_server(("127.0.0.1", 0), backlog=BACKLOG) for name in ("http", "redis")}
+    for each in bound.values():
+        each.setblocking(False)
+    servers, _ = listen(service, Listeners(**bound))
+    try:
+        yield Here(service, {name: each.getsockname()[1] for name, each in bound.items()})
+    finally:
+        for server in servers:
+            server.close()
+        await service.close()
+
+
+def run(test: Callable[[], Awaitable[None]]) -> None:
+    async def main() -> None:
+        await test()
+
+    uvloop.run(main())
+
+
+async def reached(port: int) -> socket.socket:
+    connection = socket.socket()
+    connection.setblocking(False)
+    await asyncio.get_running_loop().sock_connect(connection, ("127.0.0.1", port))
+    return connection

@@ -1,0 +1,113 @@
+"""The work of a turn of the loop is bounded, and what waits goes on in order."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from mintage._core.service import SHARE
+from mintage.server.turns import INTEGER, TURN, Turns
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class Loop:
+    """Run what is called soon when it is told to."""
+
+    def __init__(self) -> None:
+        self.soon: list[Callable[[], None]] = []
+
+    def call_soon(self, callback: Callable[[], None]) -> None:
+        self.soon.append(callback)
+
+    def turn(self) -> None:
+        soon, self.soon = self.soon, []
+        for callback in soon:
+            callback()
+
+
+@pytest.fixture
+def loop(monkeypatch: pytest.MonkeyPatch) -> Loop:
+    loop = Loop()
+    monkeypatch.setattr("mintage.server.turns.get_running_loop", lambda: loop)
+    return loop
+
+
+def test_a_turn_is_over_with_its_work_and_the_next_is_not(loop: Loop) -> None:
+    turns = Turns()
+    assert loop.soon == [], "nothing is counted"
+    turns.spend(TURN - 1)
+    assert not turns.is_over
+    turns.spend(1)
+    assert turns.is_over
+    assert len(loop.soon) == 1, "counted once a turn"
+    loop.turn()
+    assert not turns.is_over
+    assert loop.soon == [], "and the loop sleeps"
+
+
+def test_what_waits_goes_on_in_order_as_far_as_a_turn_goes(loop: Loop) -> None:
+    turns = Turns()
+    went: list[int] = []
+
+    def go_on(at: int) -> None:
+        went.append(at)
+        turns.spend(SHARE)
+        turns.later(lambda: go_on(at))
+
+    many = TURN // SHARE + 2
+    for at in range(many):
+        turns.later(lambda at=at: go_on(at))  # type: ignore[misc]
+    loop.turn()
+    assert went == list(range(many - 2))
+    assert not turns.is_over, "what is read meanwhile has a budget of its own"
+    loop.turn()
+    assert went == [*range(many), *range(many - 4)], "who went on waits behind all others"
+
+
+def test_nothing_goes_on_twice_in_a_turn(loop: Loop) -> None:
+    turns = Turns()
+    went: list[None] = []
+
+    def go_on() -> None:
+        went.append(None)
+        turns.later(go_on)
+
+    turns.later(go_on)
+    for number in range(1, 4):
+        loop.turn()
+        assert len(went) == number
+
+
+def test_a_fault_of_one_stops_no_other(loop: Loop) -> None:
+    turns = Turns()
+    went: list[None] = []
+    turns.later(lambda: 1 // 0)  # type: ignore[arg-type]
+    turns.later(lambda: went.append(None))
+    with pytest.raises(ZeroDivisionError):
+        loop.turn()
+    loop.turn()
+    assert went == [None]
+
+
+def test_answers_that_were_waited_for_together_go_on_one_after_the_other() -> None:
+    async def main() -> None:
+        turns, went = Turns(), 0
+
+        async def answer() -> None:
+            nonlocal went
+            await turns.room(TURN // INTEGER)
+            went += 1
+
+        answers = asyncio.gather(*(answer() for _ in range(10)))
+        before = 0
+        while not answers.done():
+            await asyncio.sleep(0)
+            assert went - before <= 1 + 1, "of what waits, and of what is new"
+            before = went
+        assert went == 10
+
+    asyncio.run(main())
