@@ -33,6 +33,7 @@ BUSY_S = 5.0
 LONG_S = 600.0
 """A grace that lasts longer than a stop is waited for: what ends within it did not use it up."""
 STEP = 1000
+IGNORED = (signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 
 
 @pytest.fixture
@@ -247,16 +248,60 @@ def test_a_store_that_is_away_does_not_hold_it_up(mariadb: MariaDB, tmp_path: Pa
 # --- signals ------------------------------------------------------------------------------------------------------
 
 
-def test_control_c_stops_it_as_well(service: Serving) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGQUIT])
+def test_control_c_and_quit_stop_it_as_well(service: Serving, number: signal.Signals) -> None:
     with service.redis() as line:
         line.redis("INCR", "orders")
-    stop(service, signal.SIGINT)
+    stop(service, number)
     service.start()
     with service.redis() as line:
         assert line.redis("INCR", "orders") == ":2"
 
 
-@pytest.mark.parametrize("second", [signal.SIGTERM, signal.SIGINT])
+def test_quit_lets_a_request_that_was_begun_finish(patient: Serving) -> None:
+    request = post("/alloc", '{"serviceName":"orders"}')
+    with patient.http() as line:
+        begin(line, request[:-1])
+        patient.signal(signal.SIGQUIT)
+        until(lambda: len(patient.events("stopping")) == patient.settings["workers"], "it stops")
+        line.send(request[-1:])
+        assert read_answer(line.replies).status == 200
+    assert patient.wait() == 0
+
+
+def ignored(service: Serving) -> None:
+    """Sends each process of it what other servers take for other things, and waits until all of that is logged."""
+    pids = [service.pid or 0, *service.workers()]
+    sent = {(pid, number.name) for pid in pids for number in IGNORED}
+    for pid, name in sent:
+        os.kill(pid, signal.Signals[name])
+    until(lambda: {(event["pid"], event["signal"]) for event in service.events("signal ignored")} == sent, "all logged")
+    assert [service.pid, *service.workers()] == pids
+
+
+def test_other_signals_are_logged_and_end_no_process(patient: Serving) -> None:
+    with patient.redis() as line:
+        assert line.redis("INCR", "orders") == ":1"
+        ignored(patient)
+        assert line.redis("INCR", "orders") == ":2"
+    stop(patient)
+    assert not patient.events("worker died")
+
+
+def test_other_signals_hurry_no_stop(patient: Serving) -> None:
+    request = post("/alloc", '{"serviceName":"orders"}')
+    with patient.http() as line:
+        begin(line, request[:-1])
+        told_to_stop(patient)
+        # A worker without a connection has ended.
+        until(lambda: len(patient.workers()) == (patient.settings["workers"] == 2), "one is left")
+        ignored(patient)
+        line.send(request[-1:])
+        assert read_answer(line.replies).status == 200
+    assert patient.wait() == 0
+
+
+@pytest.mark.parametrize("second", [signal.SIGTERM, signal.SIGINT, signal.SIGQUIT])
 def test_whoever_asks_twice_does_not_wait(patient: Serving, second: signal.Signals) -> None:
     with patient.http() as busy:
         begin(busy, post("/alloc", "{}")[:-1])

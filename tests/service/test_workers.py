@@ -163,7 +163,7 @@ def test_workers_whose_parent_is_killed_end_by_themselves(serving: Serving) -> N
     assert repeated(load.integers()) == []
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGQUIT, signal.SIGTERM])
 def test_a_signal_to_all_processes_counts_once(service: Serving, number: signal.Signals) -> None:
     # As Ctrl-C in a terminal and some service managers send it. Heard twice, it would cut requests off.
     service.settings["grace_ms"] = 60_000

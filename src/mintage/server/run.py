@@ -62,8 +62,10 @@ _SILENCE_S: Final = 30.0
 #: After a worker that died sooner than this, the next one waits.
 _YOUNG_S: Final = 5.0
 _PAUSE_S: Final = 1.0
-#: What the parent sends to workers that stop, when it is asked a second time.
-_HURRY: Final = signal.SIGUSR1
+#: Each of them stops the service gracefully; a second one ends the patience.
+_STOPPING: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
+#: What other servers take for "read the configuration again", and what ends a process by default.
+_IGNORED: Final = (signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 
 
 class Listeners(NamedTuple):
@@ -110,12 +112,14 @@ def _bind(name: str, address: tuple[str, int] | None) -> socket.socket | None:
 
 
 def serve(settings: Settings) -> int:
-    """Serves until SIGTERM or SIGINT, and returns the exit code.
+    """Serves until SIGTERM, SIGINT or SIGQUIT, and returns the exit code.
 
     :raises ConfigError: ``config.setting``: an address is taken, a certificate cannot be read, the store is this very
         service, or refuses in a way that no waiting mends; ``config.driver``.
     :raises StoreError: ``store.refused``: there is no place for the registry.
     """
+    for number in _IGNORED:
+        signal.signal(number, signal.SIG_IGN)
     _keep_standard_error()
     for package in ("httptools", "prometheus_client", "starlette", "uvicorn"):
         if find_spec(package) is None:
@@ -227,12 +231,17 @@ async def _work(
         hurry.set() if stop.is_set() else stop.set()
 
     if parent is None:
-        loop.add_signal_handler(signal.SIGTERM, ask_to_stop)
-        loop.add_signal_handler(signal.SIGINT, ask_to_stop)
+        for number in _STOPPING:
+            loop.add_signal_handler(number, ask_to_stop)
     else:
-        # Told once by the parent, and maybe by a service manager that tells all processes.
+        # Told once by the parent, and maybe by a service manager that tells all processes. SIGINT is for the parent
+        # alone, and ignored here from the start.
         loop.add_signal_handler(signal.SIGTERM, stop.set)
-        loop.add_signal_handler(_HURRY, hurry.set)
+        loop.add_signal_handler(signal.SIGQUIT, stop.set)
+        loop.add_reader(parent.fileno(), _hear_parent, loop, parent, stop, hurry)
+    for number in _IGNORED:
+        # Not by the loop, which at its end would give the signal back its default action.
+        signal.signal(number, partial(_note_ignored, loop))
     service = Service(settings, settings.open_store())
     servers, state = listen(service, listeners)
     # Whoever is told that it serves finds it ready, if the store answers.
@@ -244,7 +253,7 @@ async def _work(
         asyncio.create_task(every(1.0, partial(_look, service, state))),
     ]
     if parent is not None:
-        tasks.append(asyncio.create_task(every(1.0, partial(_beat, parent, stop))))
+        tasks.append(asyncio.create_task(every(1.0, partial(_beat, parent))))
     announce()
     # What is there by now stays: the collector need not walk over it while clients wait.
     gc.collect()
@@ -314,14 +323,46 @@ async def _look(service: Service, state: ServerState) -> None:
         each.look(service.settings.request_timeout_ms / 1000, service.settings.idle_timeout_ms / 1000)
 
 
-async def _beat(parent: Pipe, stop: asyncio.Event) -> None:
-    """Tells the parent that this loop turns; stops where there is none any more."""
-    try:
+async def _beat(parent: Pipe) -> None:
+    """Tells the parent that this loop turns."""
+    # A parent that was frozen for hours has no room; one that has gone is noticed by the other end.
+    with suppress(OSError):
         parent.send_bytes(b".")
-    except BrokenPipeError:
-        stop.set()
+
+
+def _hear_parent(loop: asyncio.AbstractEventLoop, parent: Pipe, stop: asyncio.Event, hurry: asyncio.Event) -> None:
+    """Hurries when the parent says so, and stops when there is no parent any more."""
+    try:
+        said = os.read(parent.fileno(), 16)
     except BlockingIOError:
-        pass  # it was frozen for hours
+        return
+    except OSError:
+        said = b""
+    if said:
+        hurry.set()
+    else:
+        loop.remove_reader(parent.fileno())
+        stop.set()
+
+
+def _note_ignored(loop: asyncio.AbstractEventLoop, number: int, _: object) -> None:
+    """Logs a signal in the loop: a handler may not, as it may interrupt a line that is being written."""
+    # A loop that is closed is at the end of its process.
+    with suppress(RuntimeError):
+        loop.call_soon_threadsafe(_log_ignored, number)
+
+
+def _keep(kept: list[int], number: int, _: object) -> None:
+    kept.append(number)
+
+
+def _log_ignored(number: int) -> None:
+    _log.warning(
+        "signal ignored",
+        pid=os.getpid(),
+        signal=signal.Signals(number).name,
+        hint="settings are read at the start only; SIGTERM stops the service",
+    )
 
 
 async def _drain(service: Service, servers: list[Server], hurry: asyncio.Event) -> None:
@@ -399,14 +440,17 @@ class _Worker:
     """A process, and what it lets the parent hear."""
 
     def __init__(self, settings: Settings, listeners: Listeners) -> None:
-        self.pipe, theirs = connection.Pipe(duplex=False)
+        self.pipe, theirs = connection.Pipe()
         self.process = get_context("spawn").Process(target=_run_worker, args=(settings, listeners, theirs))
-        # Ctrl-C reaches all processes of a terminal, but the parent tells its workers by itself. They inherit this.
-        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+        # Ctrl-C reaches all processes of a terminal, but the parent tells its workers by itself. They inherit this, and
+        # so no signal but SIGTERM ends one that is starting.
+        ignored = (signal.SIGINT, signal.SIGQUIT, *_IGNORED)
+        before = [signal.signal(number, signal.SIG_IGN) for number in ignored]
         try:
             self.process.start()
         finally:
-            signal.signal(signal.SIGINT, before)
+            for number, handler in zip(ignored, before, strict=True):
+                signal.signal(number, handler)
             theirs.close()
         self.serves = False
         """Whether it was heard at all."""
@@ -427,8 +471,8 @@ class _Worker:
 
     def hurry(self) -> None:
         """Has it stop without waiting for its clients, once it is told to stop."""
-        if self.process.pid is not None and self.process.is_alive():
-            os.kill(self.process.pid, _HURRY)
+        with suppress(OSError):
+            self.pipe.send_bytes(b"!")
 
     def end(self) -> int:
         """Kills it unless it has ended, and returns its exit code."""
@@ -446,17 +490,20 @@ class _Supervisor:
         self._listeners = listeners
         self._workers: list[_Worker] = []
         self._signals: list[int] = []
+        self._ignored: list[int] = []
         # A signal wakes whoever waits for this.
         self._wake, self._waker = socket.socketpair()
+        self._wake.setblocking(False)
         self._waker.setblocking(False)
 
     def run(self) -> int:
-        """Until SIGTERM or SIGINT; returns the exit code."""
+        """Until SIGTERM, SIGINT or SIGQUIT; returns the exit code."""
         # Before anything imports prometheus_client: it reads this once.
         directory = os.environ["PROMETHEUS_MULTIPROC_DIR"] = tempfile.mkdtemp(prefix="mintage-metrics-")
         signal.set_wakeup_fd(self._waker.fileno(), warn_on_full_buffer=False)
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda number, _: self._signals.append(number))
+        for numbers, kept in ((_STOPPING, self._signals), (_IGNORED, self._ignored)):
+            for number in numbers:
+                signal.signal(number, partial(_keep, kept))
         try:
             failed = self._start() or self._watch()
         finally:
@@ -507,6 +554,13 @@ class _Supervisor:
     def _wait(self, signs: list[Any]) -> None:
         """Until there is one of these, a signal, or nothing for a while."""
         connection.wait([self._wake, *signs], _PAUSE_S)
+        self._log_ignored()
+
+    def _log_ignored(self) -> None:
+        with suppress(BlockingIOError):
+            self._wake.recv(4096)
+        while self._ignored:
+            _log_ignored(self._ignored.pop(0))
 
     def _bury(self, worker: _Worker) -> int:
         code = worker.end()
@@ -527,11 +581,12 @@ class _Supervisor:
                 for worker in left:
                     worker.hurry()
             connection.wait([worker.process.sentinel for worker in left], 0.1)
+            self._log_ignored()
         for worker in left:
             self._bury(worker)
         # One that was just starting, or that had just ended, may end by the signal.
         codes = {worker.end() for worker in self._workers}
-        return int(not codes <= {0, -signal.SIGTERM, -_HURRY})
+        return int(not codes <= {0, -signal.SIGTERM})
 
 
 def _run_worker(settings: Settings, listeners: Listeners, parent: Pipe) -> None:
