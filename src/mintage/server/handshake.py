@@ -44,6 +44,8 @@ class Server:
         self._loop = asyncio.get_running_loop()
         self._pause: asyncio.TimerHandle | None = None
         self._opening: set[asyncio.Task[object]] = set()
+        self.accepted = 0
+        """How many connections, since the start."""
         self._listen()
 
     def _listen(self) -> None:
@@ -59,6 +61,7 @@ class Server:
                 self._loop.remove_reader(self._listener)
                 self._pause = self._loop.call_later(_PAUSE_S, self._listen)
                 return
+            self.accepted += 1
             connection.setblocking(False)
             self._begin(connection)
 

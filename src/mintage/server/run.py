@@ -221,6 +221,7 @@ async def _work(
 ) -> None:
     """Serves until it is told to stop."""
     from mintage.server.health import every
+    from mintage.server.heap import LOOK_S, Heap
     from mintage.server.service import Service
 
     loop = asyncio.get_running_loop()
@@ -251,6 +252,7 @@ async def _work(
         asyncio.create_task(service.watch.run()),
         asyncio.create_task(every(1.0, partial(_gather, service))),
         asyncio.create_task(every(1.0, partial(_look, service, state))),
+        asyncio.create_task(every(LOOK_S, Heap(service, servers).look)),
     ]
     if parent is not None:
         tasks.append(asyncio.create_task(every(1.0, partial(_beat, parent))))
