@@ -7,10 +7,15 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pytest
+from uvicorn import Config
+from uvicorn.server import ServerState
 
 from mintage._core.service import SHARE
+from mintage.server.app import create_app
+from mintage.server.http import HttpProtocol
 from mintage.server.keys import digest
-from mintage.server.turns import COMMAND, REQUEST, TURN
+from mintage.server.resp import RespProtocol
+from mintage.server.turns import COMMAND, HIGH_WATER, REQUEST, TURN
 from tests.service.here import Here, here, run
 from tests.service.wire import PATIENCE_S, command, connect, head
 
@@ -142,5 +147,74 @@ def test_a_turn_has_a_bounded_work_however_much_is_asked(name: str, keyed: list[
                     if turn == MOST_TURNS:
                         break
             assert 0 < most * busy.work <= MOST_WORK, most
+
+    run(test)
+
+
+class Unread(asyncio.Transport):
+    """The transport of a client that reads nothing, with no room in the kernel."""
+
+    def __init__(self, protocol: asyncio.Protocol) -> None:
+        super().__init__({"peername": ("127.0.0.1", 4711), "sockname": ("127.0.0.1", 8080)})
+        self.protocol = protocol
+        self.high = self.written = 0
+        self.is_read = True
+
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        self.high = high or 0
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        was_full = self.written > self.high
+        self.written += len(data)
+        if self.written > self.high and not was_full:
+            self.protocol.pause_writing()
+
+    def is_closing(self) -> bool:
+        return False
+
+    def pause_reading(self) -> None:
+        self.is_read = False
+
+    def resume_reading(self) -> None:
+        self.is_read = True
+
+
+READING: Final = 256_000
+"""The most bytes that the loop reads at once."""
+INTEGERS: Final = head("POST /v1/sequences/busy:next?count=1000", length=0)
+PIPELINED: Final = {
+    "HTTP, 10,000 integers by the lane": ("http", NEXT, 10_000 * 22),
+    "HTTP, 1,000 integers by the lane": ("http", INTEGERS, 0),
+    "HTTP, one integer by the lane": ("http", WARM, 0),
+    "HTTP, answered by Python": ("http", head("GET /healthz"), 0),
+    "Redis, by the lane": ("redis", b"INCR busy\n", 0),
+    "Redis, answered by Python": ("redis", b"COMMAND\n", 0),
+}
+"""What fills a reading, and the length of one reply where that is more than a share."""
+
+
+@pytest.mark.parametrize("name", PIPELINED)
+def test_no_more_is_answered_than_a_client_that_does_not_read_may_hold(name: str) -> None:
+    interface, request, reply = PIPELINED[name]
+
+    async def test() -> None:
+        async with here("--min-step", "1000000") as service:
+            await warm(service)
+            config = Config(create_app(service.service), lifespan="off", ws="none", log_config=None, access_log=False)
+            config.load()
+            protocol = (
+                HttpProtocol(service.service, config, ServerState())
+                if interface == "http"
+                else RespProtocol(service.service)
+            )
+            transport = Unread(protocol)
+            protocol.connection_made(transport)
+            protocol.data_received(request * (READING // len(request)))
+            async for turn in turns():
+                if turn == MOST_TURNS:
+                    break
+            assert 0 < transport.written <= HIGH_WATER + max(SHARE, reply)
+            assert not transport.is_read
+            protocol.connection_lost(ConnectionResetError())
 
     run(test)
