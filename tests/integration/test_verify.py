@@ -412,6 +412,36 @@ def test_csv_is_read_by_the_name_of_its_column(tmp_path: Path, found: Callable[.
     assert [each["rows"] for each in report["duplicates"]["examples"]] == [[3, len(ids) + 1]]
 
 
+@pytest.mark.parametrize(
+    ("rows", "code", "said"),
+    [
+        (["1,{0}", '"2,{0}', "3,{0}"], 65, "the row that begins in line 3 is no CSV: unexpected end of data"),
+        (["1,{0}", r'"a\"b",{0}', "3,{0}"], 65, "the row that begins in line 3 is no CSV: ',' expected"),
+        (["1,{0}", "a, b,{0}"], 65, "row 2 has 3 fields, and the header 2"),
+        (["1,{0},", "2,{0},,"], 1, ""),
+    ],
+    ids=["unclosed", "escaped", "comma", "trailing"],
+)
+def test_csv_that_hides_rows_is_an_error(
+    rows: list[str], code: int, said: str, tmp_path: Path, found: Callable[..., Verified]
+) -> None:
+    path = written(tmp_path, ["n,id", *(row.format(sno.new()) for row in rows)], "ids.csv")
+    path.write_text(path.read_text() + f"9,{sno.new()}\n" * (4000 if code == 65 else 2))
+    status, report = found(path, "--column", "id", "--scheme", "sno")
+    assert status == code
+    assert said in report.get("error", "")
+
+
+def test_columns_of_one_name_are_refused(tmp_path: Path, found: Callable[..., Verified]) -> None:
+    csv = written(tmp_path, ["id,n,id", f"{sno.new()},1,{sno.new()}"], "ids.csv")
+    parquet = tmp_path / "ids.parquet"
+    pq.write_table(pa.Table.from_arrays([pa.array([str(sno.new())])] * 2, ["id", "id"]), parquet)
+    for path in (csv, parquet):
+        code, report = found(path, "--column", "id", "--scheme", "sno")
+        assert code == 2
+        assert "there are 2 columns 'id'" in report["error"]
+
+
 def test_standard_input_is_a_source(monkeypatch: pytest.MonkeyPatch, found: Callable[..., Verified]) -> None:
     lines = b"5\r\n  6 \n\n5"
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(lines)))

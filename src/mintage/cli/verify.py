@@ -475,23 +475,58 @@ def _csv(args: argparse.Namespace) -> Iterator[Source]:
     with _stream(args.source) as stream:
         size = _size(stream)
         text = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="surrogateescape", newline="")
-        reader = csv.reader(text)
+        # Not strict, it would take all that follows a quote that is not closed for one field.
+        reader = csv.reader(text, strict=True)
         try:
-            header = next(reader, [])
-            if name not in header:
-                raise UsageError(f"there is no column {name!a:.80}: it has {', '.join(header)!a:.200}")
-            yield Source(_cells(reader, header.index(name)), *size)
-        except csv.Error as error:
-            raise ParseError(f"line {reader.line_num} is no CSV: {error}", code="parse.unknown") from None
+            rows = _rows(reader)
+            header = next(rows, [])
+            at = header.index(_only(name, header))
+            yield Source(_cells(rows, at, len(header)), *size)
         finally:
             text.detach()
 
 
-def _cells(reader: Iterator[list[str]], at: int) -> Iterator[list[str]]:
-    from itertools import islice
+def _rows(reader: Any) -> Iterator[list[str]]:
+    """The rows of a CSV.
 
-    while rows := list(islice(reader, BATCH // 4)):
-        yield [row[at] if at < len(row) else "" for row in rows]
+    :raises ParseError: ``parse.unknown``: there is one that is none.
+    """
+    from csv import Error
+
+    line = 0
+    try:
+        for row in reader:
+            yield row
+            line = reader.line_num
+    except Error as error:
+        raise ParseError(f"the row that begins in line {line + 1} is no CSV: {error}", code="parse.unknown") from None
+
+
+def _cells(rows: Iterator[list[str]], at: int, width: int) -> Iterator[list[str]]:
+    """The cells of a column. One that is not there is empty.
+
+    :raises ParseError: ``parse.unknown``: a row has more cells than the header, so it is unclear which one is meant.
+    """
+    from itertools import count, islice
+
+    for first in count(0, BATCH // 4):
+        cells: list[str] = []
+        for row in islice(rows, BATCH // 4):
+            if len(row) > width and any(row[width:]):
+                message = f"row {first + len(cells) + 1} has {len(row)} fields, and the header {width}"
+                raise ParseError(message, code="parse.unknown")
+            cells.append(row[at] if at < len(row) else "")
+        if not cells:
+            return
+        yield cells
+
+
+def _only(name: str, names: Sequence[str]) -> str:
+    """The name of a column, if just one has it."""
+    if (times := names.count(name)) != 1:
+        has = f"are {times} columns" if times else "is no column"
+        raise UsageError(f"there {has} {name!a:.80}: it has {', '.join(names)!a:.200}")
+    return name
 
 
 @contextmanager
@@ -507,8 +542,7 @@ def _parquet(args: argparse.Namespace) -> Iterator[Source]:
     with _opened(args.source) as stream:
         try:
             file = pq.ParquetFile(stream)
-            if name not in file.schema_arrow.names:
-                raise UsageError(f"there is no column {name!a:.80}: it has {', '.join(file.schema_arrow.names):.200}")
+            _only(name, file.schema_arrow.names)
             parts = file.iter_batches(BATCH // 2, columns=[name], use_threads=False)
             yield Source((_listed(part.column(0)) for part in parts), file.metadata.num_rows)
         except pa.ArrowException as error:
