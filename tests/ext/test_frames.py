@@ -20,6 +20,8 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mintage import Sequence, sno, snowflake, typeid
 from mintage.errors import ArgumentError, ConfigError, FieldError, MintError, ParseError
@@ -42,6 +44,8 @@ MS = 1_000_000
 NOON = 1_750_000_000_000 * MS
 """An instant, in nanoseconds."""
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+SORTED = [name for name, kind in KINDS.items() if kind.has_time]
 
 each_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=list(KINDS))
 
@@ -668,6 +672,52 @@ def test_rows_between_two_instants_are_found(engine: Engine, kind: Kind) -> None
     assert engine.filter(engine.frame(id=ids), condition) == ids[1:3]
 
 
+TIMED = [*(KINDS[name] for name in SORTED), *(Kind(KINDS["snowflake"].scheme, each) for each in LAYOUTS.values())]
+
+
+def near(kind: Kind, time_ns: int) -> list[Any]:
+    """The first and the last ID of ticks around an instant."""
+    times = [time_ns + at * step for step in (MS, 10 * MS, 1000 * MS) for at in range(-3, 4)]
+    return sorted({bound(time) for time in times for bound in (kind.min_at, kind.max_at)})
+
+
+@pytest.mark.parametrize("kind", TIMED, ids=lambda kind: f"{kind.name} {kind.format.name}")
+@given(data=st.data())
+def test_a_range_holds_the_ids_whose_time_is_in_it(kind: Kind, data: st.DataObject) -> None:
+    times = {each: format_of(kind, each).time_ns(number(kind, each)) or 0 for each in near(kind, NOON)}
+    instants = st.sampled_from(sorted(times.values())).flatmap(
+        lambda time: st.sampled_from([time, time + 1, time - 1]) | st.integers(time - 1000 * MS, time + 1000 * MS)
+    )
+    start, end = sorted((data.draw(instants), data.draw(instants)))
+    low, high = columns.bounds(kind.layout or kind.name, start, end)
+    found = [each for each in times if low <= plain(kind, each) < high]
+    assert found == [each for each, time in times.items() if start <= time < end]
+
+
+@each_kind
+def test_a_filter_by_ids_finds_the_rows_of_a_filter_by_time(engine: Engine, kind: Kind) -> None:
+    if not kind.has_time:
+        return
+    frame = engine.frame(id=[plain(kind, each) for each in near(kind, NOON)])
+    ids, times = engine.values(frame, "id"), engine.of("time_of", frame, kind.name)
+    seen = 0
+    for at in range(12):
+        start = EPOCH + timedelta(microseconds=NOON // 1000 + at * 311_111 - 2_000_000)
+        end = start + timedelta(microseconds=at * 100_003)
+        condition = engine.module.minted_between(kind.name, "id", start, end)
+        found = engine.filter(frame, condition)
+        assert found == [each for each, time in zip(ids, times, strict=True) if start <= time < end]
+        seen += len(found)
+    assert seen
+
+
+def test_a_timestamp_of_pandas_keeps_its_nanoseconds() -> None:
+    instant = pd.Timestamp(NOON, unit="ns", tz="UTC")
+    assert columns.bounds("snowflake", instant, instant + pd.Timedelta(1, "ns")) == columns.bounds(
+        "snowflake", NOON, NOON + MS
+    )
+
+
 def test_what_has_no_order_of_time_has_no_range(engine: Engine) -> None:
     for scheme in ("locality", "uuid v4", "uuid v1", "nanoid", LAYOUT_NAMES["node first"]):
         name = scheme if isinstance(scheme, str) else "snowflake"
@@ -681,7 +731,6 @@ def test_what_has_no_order_of_time_has_no_range(engine: Engine) -> None:
 
 
 GROUPS, GROUP = 10, 100
-SORTED = [name for name, kind in KINDS.items() if kind.has_time]
 BETWEEN = (NOON + 250_000 * MS, NOON + 350_000 * MS)
 
 

@@ -12,19 +12,17 @@ needed for it.
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from itertools import product
 from math import gcd
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from mintage.casting import type_name
 from mintage.errors import ArgumentError, ConfigError, FieldError
 from mintage.ext.kinds import KINDS, Kind
 from mintage.formats import FORMATS, LAYOUTS, MINTED, MS, Format
 from mintage.snowflake import Layout
-
-if TYPE_CHECKING:
-    from datetime import datetime
 
 __all__ = [
     "DIALECTS",
@@ -38,6 +36,9 @@ __all__ = [
 Scheme: TypeAlias = "str | Layout"
 """How functions of columns are told what IDs they have before them: a scheme's name, a format's (``"uuid v6"``), the
 name of a layout (``"twitter"``), or a :class:`~mintage.snowflake.Layout`."""
+
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+MICROSECOND: Final = timedelta(microseconds=1)
 
 Dialect: TypeAlias = Literal["postgresql", "mysql", "mariadb", "sqlite", "duckdb", "spark"]
 
@@ -118,6 +119,12 @@ class Shape(NamedTuple):
             "ms" if whole else "ns", base // scale, tuple(run._replace(weight=run.weight // scale) for run in runs)
         )
 
+    @property
+    def tick_ns(self) -> int:
+        """How long a tick of it lasts."""
+        clock = self.clock()
+        return min(run.weight for run in clock.runs) * (MS if clock.unit == "ms" else 1)
+
     def nodes(self) -> tuple[Run, ...]:
         """Where its node number is: the fields of that role, the most significant first, as one number.
 
@@ -194,9 +201,11 @@ def layout_of(layout: Scheme) -> Shape:
 
 
 def bounds(scheme: Scheme, start: datetime | int, end: datetime | int) -> tuple[Any, Any]:
-    """The smallest ID of each instant's tick: ``low <= id < high`` was minted from ``start`` on, and before ``end``.
+    """Return two IDs: ``low <= id < high`` has a time of ``start`` or later, and before ``end``.
 
-    The times are aware datetimes, or nanoseconds since 1970. The IDs are ints, ``bytes`` or ``str``, as in columns.
+    The time of an ID is when its tick began. So an instant within a tick stands for the next one: IDs of its own tick
+    are earlier. The times are aware datetimes, or nanoseconds since 1970. The IDs are ints, ``bytes`` or ``str``, as
+    in columns.
 
     :raises FieldError: ``field.format``: the IDs do not sort by time; ``time.range``: the end is before the start, or
         an instant that a layout or a signed integer of 64 bits cannot hold; ``time.naive``.
@@ -204,7 +213,7 @@ def bounds(scheme: Scheme, start: datetime | int, end: datetime | int) -> tuple[
     found = shape(scheme)
     if not found.kind.has_time or found.format.name != found.kind.format.name:
         raise FieldError(f"{found.name} does not sort by time, so no range of IDs is one of time", code="field.format")
-    low, high = found.kind.min_at(start), found.kind.min_at(end)
+    low, high = (_first_from(found, each) for each in (start, end))
     if low > high:
         raise FieldError(f"end {end} is before start {start}", code="time.range")
     if found.is_integer and high >= 1 << 63:
@@ -213,6 +222,16 @@ def bounds(scheme: Scheme, start: datetime | int, end: datetime | int) -> tuple[
     if found.is_integer or found.is_text:
         return low, high
     return bytes(low), bytes(high)
+
+
+def _first_from(found: Shape, time: datetime | int) -> Any:
+    """Return the smallest ID of the first tick that begins at an instant or later."""
+    first = found.kind.min_at(time)
+    number = first if found.is_integer else int.from_bytes(first.encode() if found.is_text else bytes(first))
+    began_ns = (found.of_length(len(first)) if found.is_text else found).format.time_ns(number)
+    # A timestamp of pandas has nanoseconds, which this rounds up.
+    asked_ns = time if isinstance(time, int) else -((EPOCH - time) // MICROSECOND) * 1000
+    return first if began_ns is None or began_ns >= asked_ns else found.kind.min_at(began_ns + found.tick_ns)
 
 
 class Number(NamedTuple):
