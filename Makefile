@@ -80,6 +80,7 @@ deep: build $(STAMPS)/tests $(STAMPS)/deep servers ## The long proofs: a billion
 	$(BIN)/python -m tests.runtimes --ids 100000
 	$(BIN)/python tests/deep/fuzz.py --seconds 60
 	$(BIN)/python -m pytest tests/deep/randomness.py tests/deep/bundles.py
+	$(BIN)/python -m tests.deep.sparks
 	$(BIN)/python -m tests.deep.soak
 	$(BIN)/python -m tests.deep.stalls $(PYTEST) tests/service tests/stress tests/contract tests/integration
 	PROPTEST_CASES=100000 cargo test --locked --quiet --release -p mintage-core

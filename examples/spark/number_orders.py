@@ -18,8 +18,8 @@ from mintage.ext.spark import with_ids, with_keyed_ids
 
 def main(source: str, target: str, store: str) -> None:
     spark = SparkSession.builder.appName("number orders").getOrCreate()
-    orders = spark.read.parquet(source).dropDuplicates(["shop", "number"])
-    # Without a duplicate, these two tell rows apart; the rows come out of a shuffle, so with_ids needs an order.
+    orders = spark.read.parquet(source).distinct()
+    # The rows come out of a shuffle, so with_ids needs an order: two columns that tell rows apart.
     numbered, ids = with_ids(orders, sequence="orders", store=store, order=["shop", "number"])
     secret = os.environ["ORDERS_SECRET"]
     done = with_keyed_ids(numbered, key=["shop", "number"], time="at", name="ref", secret=secret)

@@ -1,5 +1,7 @@
 """Run by test_spark.py in a process of its own: a cluster whose executors are processes, in which attempts race and
 executors are killed. Prints what every attempt saw, what was read before and after, and Spark's own events, as JSON.
+Of each plan that is accepted, it prints how many rows had another ID in later readings, with little memory and after
+executors were killed.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as sql
 
 from mintage.ext.spark import with_ids, with_keyed_ids
+from tests.ext import spark_shapes
 
 
 def parent_of(pid: int | str) -> int:
@@ -107,7 +110,22 @@ def read(frame: Any) -> list[list[Any]]:
     return sorted(map(list, frame.collect()))
 
 
-def main(directory: Path) -> None:
+def read_thrice(spark: Any, store: str, names: list[str], count: int) -> dict[str, list[int]]:
+    """Of each plan: how many rows it has, and how many of them are others in a second and a third reading."""
+    frames, shapes = {}, {**spark_shapes.ORDERLY, **spark_shapes.ORDERED}
+    for name in names:
+        made = shapes[name].make(spark, count)
+        frames[name] = with_ids(made, sequence="shapes", store=store, order=shapes[name].order).frame
+    first = {name: set(map(repr, frame.collect())) for name, frame in frames.items()}
+    found = {name: [len(rows)] for name, rows in first.items()}
+    for _ in range(2):
+        kill_executors()
+        for name, frame in frames.items():
+            found[name].append(len(first[name] - set(map(repr, frame.collect()))))
+    return found
+
+
+def main(directory: Path, count: int, names: list[str]) -> None:
     (directory / "events").mkdir()
     settings = {
         "spark.ui.enabled": "false",
@@ -116,6 +134,10 @@ def main(directory: Path) -> None:
         "spark.local.dir": str(directory),
         "spark.sql.shuffle.partitions": "3",
         "spark.executor.memory": "512m",
+        # So that what sorts or merges spills, again and again.
+        "spark.memory.fraction": "0.1",
+        "spark.shuffle.spill.numElementsForceSpillThreshold": "500",
+        "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "10",
         "spark.log.level": "OFF",
         "spark.locality.wait": "0",
         "spark.speculation": "true",
@@ -159,6 +181,7 @@ def main(directory: Path) -> None:
         found["after"]["local"] = read(frames["local"])
     except Py4JJavaError as error:
         found["lost"] = str(error)
+    found["shapes"] = read_thrice(spark, store, names, count)
     spark.stop()
     (log,) = (directory / "events").iterdir()
     found["events"] = [json.loads(line) for line in log.read_text().splitlines()]
@@ -166,4 +189,4 @@ def main(directory: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3:])

@@ -21,12 +21,15 @@ from mintage import Sequence
 from mintage.errors import ArgumentError, ConfigError, FieldError, GenerationError
 from mintage.store import Forwarding
 from mintage.store.memory import MemoryStore
+from tests.ext import spark_shapes
 
 pytestmark = [
     # pyspark 4.2 says so of pandas 3, which nothing here uses.
     pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
 ]
+
+SHAPES, SHAPES_REFUSED = {**spark_shapes.ORDERLY, **spark_shapes.ORDERED}, spark_shapes.REFUSED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -139,6 +142,15 @@ def test_no_rows_reserve_nothing(spark: Any, store: Counting) -> None:
     assert numbered.frame.collect() == []
     assert numbered.frame.columns == ["v", "id"]
     assert "reserve" not in store.calls
+
+
+def test_a_column_may_have_any_name(spark: Any, store: Counting) -> None:
+    from mintage.ext.spark import with_ids
+
+    frame = numbers(spark, 10).selectExpr("v as __mintage_place", "v as __Mintage_Place_", "v as key")
+    numbered = with_ids(frame, sequence="orders", store=store, name="__mintage_place__", order="__mintage_place").frame
+    assert numbered.columns == ["__mintage_place", "__Mintage_Place_", "key", "__mintage_place__"]
+    assert rows_of(numbered, "*") == [(each, each, each, each + 1) for each in range(10)]
 
 
 def test_empty_partitions_take_no_ids(spark: Any, store: Counting) -> None:
@@ -377,20 +389,44 @@ def test_more_rows_than_were_counted_are_an_error_and_no_repeated_id(
         frame.collect()
 
 
+def test_rows_that_come_after_none_were_counted_are_an_error(spark: Any, store: Counting, tmp_path: Path) -> None:
+    from mintage.ext.spark import with_ids
+
+    flag = str(tmp_path / "some")
+
+    def late(batches: Any) -> Any:
+        from pathlib import Path
+
+        for batch in batches:
+            if Path(flag).exists():
+                yield batch
+
+    numbered = with_ids(numbers(spark).mapInArrow(late, "v bigint"), sequence="orders", store=store)
+    assert numbered.ids == ()
+    assert numbered.frame.collect() == []
+    Path(flag).touch()
+    with pytest.raises(Exception, match="more rows than were counted"):
+        numbered.frame.collect()
+
+
 # --- the same values where executors are lost ------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """What spark_cluster.py found."""
-    script = Path(__file__).with_name("spark_cluster.py")
-    run = [sys.executable, str(script), str(tmp_path_factory.mktemp("cluster"))]
+    # make deep has more of both.
+    rows = os.environ.get("MINTAGE_SPARK_ROWS", "")
+    names = list(SHAPES) if rows else spark_shapes.BRIEF
+    directory = str(tmp_path_factory.mktemp("cluster"))
+    run = [sys.executable, "-m", "tests.ext.spark_cluster", directory, rows or "2000", *names]
     environment = os.environ | {
         "PYSPARK_PYTHON": sys.executable,
         "SPARK_LOCAL_IP": "127.0.0.1",
         "JDK_JAVA_OPTIONS": BRIEF,
     }
-    done = subprocess.run(run, stdout=subprocess.PIPE, check=True, timeout=280, env=environment)
+    seconds, root = 1800 if rows else 280, Path(__file__).parents[2]
+    done = subprocess.run(run, stdout=subprocess.PIPE, check=True, timeout=seconds, env=environment, cwd=root)
     return json.loads(done.stdout.splitlines()[-1])
 
 
@@ -433,6 +469,12 @@ def test_ids_are_the_same_after_all_executors_are_killed(cluster: Any) -> None:
         assert cluster["after"][name] == cluster["before"][name]
 
 
+def test_what_is_accepted_has_the_same_ids_in_three_readings(cluster: Any) -> None:
+    # Little memory, and all executors killed before each reading.
+    assert {name: others for name, (_, *others) in cluster["shapes"].items() if any(others)} == {}
+    assert all(rows for rows, *_ in cluster["shapes"].values())
+
+
 def test_a_local_checkpoint_that_is_lost_is_an_error_and_no_other_ids(cluster: Any) -> None:
     assert "CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND" in cluster["lost"]
     assert "local" not in cluster["after"]
@@ -463,7 +505,6 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], str]] = {
     "aggregate": (lambda frame: frame.groupBy("v").count().repartition(3), "come out of Repartition"),
     "sort": (lambda frame: frame.sort("v", ascending=False), "come out of Sort"),
     "cached": (lambda frame: frame.repartition(3).cache(), "come out of Repartition"),
-    "local_checkpoint": (lambda frame: frame.repartition(3).localCheckpoint(), "come out of the plan"),
 }
 
 
@@ -478,12 +519,50 @@ def test_a_plan_that_may_give_others_is_refused(spark: Any, store: Counting, wha
     assert store.calls == []
 
 
-def test_a_limit_of_rows_in_any_order_is_refused(spark: Any, store: Counting) -> None:
+@pytest.mark.parametrize("what", SHAPES_REFUSED)
+def test_a_plan_that_mixes_or_chooses_rows_is_refused(spark: Any, store: Counting, what: str) -> None:
     from mintage.ext.spark import with_ids
 
-    for chosen in (numbers(spark).limit(10), numbers(spark).repartition(3, "v").sample(0.5, 1)):
-        with pytest.raises(ConfigError, match="takes other rows"):
-            with_ids(chosen, sequence="orders", store=store, order="v")
+    make, order, why = SHAPES_REFUSED[what]
+    with pytest.raises(ConfigError, match=why) as caught:
+        with_ids(make(spark, 200), sequence="orders", store=store, order=order)
+    assert caught.value.code == "config.plan"
+    assert "checkpoint=True" in str(caught.value)
+    assert store.calls == []
+
+
+@pytest.mark.parametrize("what", SHAPES)
+def test_a_plan_that_keeps_its_rows_is_accepted(spark: Any, store: Counting, what: str) -> None:
+    from mintage.ext.spark import with_ids
+
+    make, order, _ = SHAPES[what]
+    frame = make(spark, 200)
+    numbered = with_ids(frame, sequence="orders", store=store, order=order)
+    found = [row[-1] for row in numbered.frame.collect()]
+    assert sorted(found) == [each for part in numbered.ids for each in part] != []
+
+
+def test_a_round_robin_that_is_not_sorted_is_refused(spark: Any, store: Counting) -> None:
+    from mintage.ext.spark import with_ids
+
+    spark.conf.set("spark.sql.execution.sortBeforeRepartition", "false")
+    try:
+        with pytest.raises(ConfigError, match="Repartition gives other rows when it gets them in another order"):
+            with_ids(numbers(spark, 9).sort("v").repartition(3), sequence="orders", store=store, order="v")
+    finally:
+        spark.conf.unset("spark.sql.execution.sortBeforeRepartition")
+
+
+def test_texts_that_are_equal_in_their_collation_are_apart_by_their_bytes(spark: Any, store: Counting) -> None:
+    from mintage.ext.spark import with_ids
+
+    texts = spark.createDataFrame([("a",), ("B",), ("A",), ("b",)], "c string").coalesce(1)
+    frame = texts.selectExpr("collate(c, 'UTF8_LCASE') c").repartition(1)
+    ids: dict[str, int] = dict(with_ids(frame, sequence="orders", store=store, order="c").frame.collect())
+    assert ids == {"A": 1, "B": 2, "a": 3, "b": 4}
+    twice = frame.union(frame).repartition(1)
+    with pytest.raises(ConfigError, match="4 of partition 0 are equal to another in c"):
+        with_ids(twice, sequence="orders", store=store, order="c")
 
 
 def test_an_order_in_which_rows_are_equal_is_refused(spark: Any, store: Counting) -> None:
@@ -506,6 +585,39 @@ def test_a_database_that_is_read_is_refused(spark: Any, store: Counting) -> None
     with pytest.raises(ConfigError, match="asks a database"):
         with_ids(read, sequence="orders", store=store)
     assert len(with_ids(read, sequence="orders", store=store, checkpoint=True).ids[0]) == 10
+
+
+def test_a_batch_of_a_stream_wants_a_checkpoint(spark: Any, store: Counting, tmp_path: Path) -> None:
+    from mintage.ext.spark import with_ids
+
+    numbers(spark, 10, 1).write.parquet(str(tmp_path / "in"))
+    found: list[Any] = []
+
+    def number(frame: Any, _: int) -> None:
+        with pytest.raises(ConfigError, match="LogicalRDD has the rows of another frame"):
+            with_ids(frame, sequence="orders", store=store)
+        found.extend(rows_of(with_ids(frame, sequence="orders", store=store, checkpoint=True).frame, "*"))
+
+    stream = spark.readStream.schema("v bigint").parquet(str(tmp_path / "in")).writeStream
+    stream.option("checkpointLocation", str(tmp_path / "at")).trigger(availableNow=True).foreachBatch(
+        number
+    ).start().awaitTermination()
+    assert found == [(each, each + 1) for each in range(10)]
+
+
+def test_files_and_tables_are_accepted(spark: Any, store: Counting, tmp_path: Path) -> None:
+    from mintage.ext.spark import with_ids
+
+    frame = numbers(spark, 100)
+    frame.write.bucketBy(2, "v").sortBy("v").saveAsTable("bucketed")
+    read = [spark.table("bucketed")]
+    for kind in ("parquet", "orc", "json", "csv"):
+        path = str(tmp_path / kind)
+        frame.write.option("header", "true").format(kind).save(path)
+        read.append(spark.read.option("header", "true").format(kind).load(path))
+    for each in read:
+        assert len(with_ids(each, sequence="orders", store=store).frame.collect()) == 100
+    spark.sql("drop table bucketed")
 
 
 def test_a_stream_is_not_counted(spark: Any, store: Counting) -> None:

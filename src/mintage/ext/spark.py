@@ -53,26 +53,27 @@ def with_ids(
     order: str | Iterable[str] = (),
     checkpoint: bool = False,
 ) -> Numbered:
-    """Gives each row an integer of a sequence: **grade B, positional in a reservation**.
+    """Give each row an integer of a sequence: **grade B, positional in a reservation**.
 
     One job counts the rows of each partition. The driver then reserves that many integers, with one call of the store
     for each 2^31 - 1 rows (of a service, for each ``max_reserve``), and a row's ID follows from its partition and its
     place there. The integers are in the store before any row has one, and are never given back.
 
-    IDs are unique, whatever happens: a partition that has more rows than were counted fails. They are also the *same*
-    when a task is retried, an executor lost, an attempt raced by another, or the frame read again, as the frame is
-    bound to the partitions that were counted: nothing is planned anew. That takes partitions which are the same each
-    time, so a plan is refused of which Spark says otherwise: one with an expression that is not deterministic
-    (``rand()``, ``uuid()``, ``monotonically_increasing_id()``, a UDF that says so), one whose rows come out of a
-    shuffle in any order, and one that asks a database by JDBC. Two things help:
+    IDs are the *same* when a task is retried, an executor lost, an attempt raced by another, or the frame read again:
+    the frame is bound to the partitions that were counted, and nothing is planned anew. That takes partitions which
+    hold the same rows in the same order each time, so :func:`with_ids` accepts a plan only if each of its nodes is
+    known to keep rows and their order: of files, ranges and rows that were passed; ``select``, ``filter``, ``union``,
+    ``explode``, ``coalesce``, ``mapInArrow`` and the like. Two things help against a refusal:
 
-    - ``order``: columns that tell the rows of a partition apart. Rows are sorted by them within partitions, and two
-      that are equal in them are refused. It does not help against expressions, nor a ``limit`` or ``sample`` of rows
-      in any order.
+    - ``order``: columns that tell the rows of a partition apart. Rows are sorted by them within partitions, strings by
+      their bytes, and two that are equal in them are refused. The plan may then shuffle, sort, join, and aggregate by
+      functions that give the same value in any order of rows; subqueries too. It may still not choose rows by the
+      order in which they come (``limit``, ``sample``, ``dropDuplicates`` of some columns), compute by it (a window,
+      ``first``, a sum of floats), or have an expression that is not deterministic (``rand()``, ``uuid()``).
     - ``checkpoint=True``: the rows are written to the checkpoint directory first, and read from there. It helps always.
 
-    What Spark cannot know is not refused: a UDF or a source that gives other rows each time and does not say so, or
-    an aggregate of rows in any order, such as ``first`` or a sum of floats, where it decides which rows there are.
+    No plan shows that a UDF or a source gives other rows each time. Rows that a partition has beyond those that were
+    counted fail the job. Where a source changes in another way, IDs go to other rows: take a checkpoint.
 
     :param frame: of a classic session, with batches; not of Spark Connect, as that shows no plans.
     :param sequence: the namespace, or a sequence, which brings its own store.
@@ -96,37 +97,29 @@ def with_ids(
         raise ArgumentError("store must be None where sequence is a Sequence: it has its own", code="argument.type")
     if checkpoint:
         frame = _checkpointed(frame)
-    if columns:
-        frame = frame.sortWithinPartitions(*map(_column, columns))
-    bound = _bound(frame, None if checkpoint else columns)
-    place = bound.select("*", sql.monotonically_increasing_id().alias(_PLACE))
-    counts = _counts(place, columns)
-    ids = _reserved(sequence, store, sum(counts))
-    if not ids:
-        ids_of: Any = sql.lit(None).cast("bigint")
     else:
-        ids_of = _ids_of(counts, ids)
-    return Numbered(_bound_to_rdd(place.select("*", ids_of.alias(name)).drop(_PLACE)), ids)
+        _check_plan(frame, is_ordered=bool(columns))
+    keys = [_sort_key(each, frame.schema[each].dataType) for each in columns]
+    rdd = _rdd(frame.sortWithinPartitions(*keys) if keys else frame)
+    if not checkpoint:
+        _check_level(frame, rdd, is_ordered=bool(columns))
+    at = _unused(_PLACE, (*frame.columns, name))
+    place = _of_rdd(frame, rdd).select("*", sql.monotonically_increasing_id().alias(at))
+    counts = _counts(place, at, keys, columns)
+    ids = _reserved(sequence, store, sum(counts))
+    numbered = place.select("*", _ids_of(at, counts or [0], ids or (range(0),)).alias(name)).drop(at)
+    return Numbered(_of_rdd(numbered, _rdd(numbered).setName(_NAME)), ids)
 
 
 _PLACE: Final = "__mintage_place"
 """A column: the partition's number, times 2^33, plus the row's. Spark counts it by the partition of the data, which
 stays what it is where a task reads several, as after ``coalesce``; a task's own number does not."""
+_NAME: Final = "mintage.ext.spark.with_ids"
+"""The name of an RDD whose rows and their order were found to be the same each time."""
 
 
-def _bound(frame: Any, order: list[str] | None) -> Any:
-    """The same rows, of partitions that no plan changes any more. ``order`` is ``None`` for what was written."""
-    if order is not None:
-        _refuse_loose(frame)
-    rdd = frame._jdf.queryExecution().toRdd()
-    level = rdd.outputDeterministicLevel().toString()
-    if order is not None and level != "DETERMINATE":
-        _refuse_unordered(frame, level, order)
-    return _of_rdd(frame, rdd)
-
-
-def _bound_to_rdd(frame: Any) -> Any:
-    return _of_rdd(frame, frame._jdf.queryExecution().toRdd())
+def _rdd(frame: Any) -> Any:
+    return frame._jdf.queryExecution().toRdd()
 
 
 def _of_rdd(frame: Any, rdd: Any) -> Any:
@@ -143,93 +136,251 @@ def _checkpointed(frame: Any) -> Any:
     return frame.checkpoint(eager=True)
 
 
-_SHUFFLING: Final = frozenset(
+# --- which plans ------------------------------------------------------------------------------------------------------
+
+_ORDERLY: Final = frozenset(
     {
-        "Aggregate",
-        "Deduplicate",
-        "Distinct",
-        "Except",
-        "GlobalLimit",
-        "Intersect",
-        "Join",
-        "RebalancePartitions",
-        "Repartition",
-        "RepartitionByExpression",
-        "Sort",
-        "Window",
+        "CTERelationDef",
+        "CTERelationRef",
+        "CollectMetrics",
+        "DataSourceV2Relation",
+        "Expand",
+        "Filter",
+        "Generate",
+        "HiveTableRelation",
+        "LocalRelation",
+        "LogicalRDD",
+        "LogicalRelation",
+        "MapInArrow",
+        "MapInPandas",
+        "OneRowRelation",
+        "Project",
+        "Range",
+        "ResolvedHint",
+        "SubqueryAlias",
+        "Union",
+        "View",
+        "WithCTE",
     }
 )
+"""Nodes of a plan whose rows are the same in the same order, if those that they get are. Not so a sort, whose ties come
+in the order in which memory was spilled, nor an aggregate, a window, or what comes out of a shuffle: Spark calls them
+determinate where there is one partition, and they are not."""
+_MERGING: Final = frozenset({"Deduplicate", "Distinct", "Except", "Intersect"})
+_ROUND_ROBIN: Final = frozenset({"RebalancePartitions", "Repartition", "RepartitionByExpression"})
+_SHUFFLING: Final = frozenset({"Aggregate", "Join", "LateralJoin", "Sort", *_MERGING, *_ROUND_ROBIN})
+"""Nodes whose partitions hold the same rows in any order, if those that they get do."""
 _CHOOSING: Final = frozenset({"GlobalLimit", "LocalLimit", "Offset", "Sample", "Tail"})
 """What takes some of the rows, by their order."""
 _ADVICE: Final = "pass checkpoint=True, or use with_keyed_ids"
 
 
+def _check_plan(frame: Any, *, is_ordered: bool) -> None:
+    # Of the analyzed plan, as a cached frame hides what it was made of, and is made again where its blocks are lost.
+    nodes = list(_nodes(frame._jdf.queryExecution().analyzed()))
+    can_shuffle = frame.sparkSession.conf.get("spark.sql.execution.sortBeforeRepartition") == "true"
+    for node in nodes:
+        if reason := _fault(node, can_shuffle=can_shuffle):
+            raise ConfigError(f"{reason}: {_ADVICE}", code="config.plan")
+    mixed = None if is_ordered else next((node for node in nodes if not _is_orderly(node)), None)
+    if mixed is not None:
+        what = f"a subquery in {_kind(mixed)}" if _kind(mixed) in _ORDERLY else _kind(mixed)
+        raise _unordered(what)
+
+
+def _unordered(what: str) -> ConfigError:
+    message = f"the rows that come out of {what} may come in another order when a task is retried"
+    first = "name columns in order that tell them apart"
+    return ConfigError(f"{message}: {first}, {_ADVICE}", code="config.plan")
+
+
+def _check_level(frame: Any, rdd: Any, *, is_ordered: bool) -> None:
+    """What Spark says of what was planned: of an RDD that a frame was made of, more than its plan does."""
+    level = rdd.outputDeterministicLevel().toString()
+    if level == "DETERMINATE" or (level == "UNORDERED" and is_ordered):
+        return
+    kinds = list(map(_kind, _nodes(frame._jdf.queryExecution().analyzed())))
+    what = next((kind for kind in kinds if kind == "LogicalRDD" or kind not in _ORDERLY), "the plan")
+    if level == "UNORDERED":
+        raise _unordered(what)
+    message = f"the rows that come out of {what} may be others when a task is retried: {_ADVICE}"
+    raise ConfigError(message, code="config.plan")
+
+
 def _nodes(plan: Any) -> Iterator[Any]:
-    """The plan's nodes, from what comes last."""
+    """The plan's nodes, from what comes last, and those of its subqueries."""
     todo = [plan]
     while todo:
         node = todo.pop(0)
         yield node
         todo.extend(_each(node.children()))
+        todo.extend(_each(node.subqueries()))
 
 
 def _each(found: Any) -> list[Any]:
     return [found.apply(at) for at in range(found.length())]
 
 
-def _refuse_loose(frame: Any) -> None:
-    # Of the analyzed plan, as a cached frame hides what it was made of, and is made again where its blocks are lost.
-    for node in _nodes(frame._jdf.queryExecution().analyzed()):
-        for expression in _each(node.expressions()):
-            if not expression.deterministic():
-                message = f"{_loosest(expression)} in {node.nodeName()} may give another value when a task is retried"
-                raise ConfigError(f"{message}: {_ADVICE}", code="config.plan")
-        if "jdbc" in _source(node):
-            message = f"{node.nodeName()} asks a database, which may give its rows in another order each time"
-            raise ConfigError(f"{message}: {_ADVICE}", code="config.plan")
+def _kind(node: Any) -> str:
+    return str(node.getClass().getSimpleName())
+
+
+def _is_orderly(node: Any) -> bool:
+    """Whether a node keeps rows and their order. A subquery becomes a join, as a rule."""
+    is_known = _kind(node) in _ORDERLY or (_kind(node) == "Repartition" and not node.shuffle())
+    return is_known and not node.subqueries().length()
+
+
+def _fault(node: Any, *, can_shuffle: bool) -> str | None:
+    """Why ``order`` does not help against a node, or ``None``."""
+    kind = _kind(node)
+    for expression in _each(node.expressions()):
+        if not expression.deterministic():
+            return f"{_loosest(expression)} in {kind} may give another value when a task is retried"
+    if "jdbc" in _source(node):
+        return f"{kind} asks a database, which may give its rows in another order each time"
+    if kind in _CHOOSING or (kind == "Deduplicate" and _ids(node.keys()) != _ids(node.output())):
+        return f"{kind} takes other rows when they come in another order"
+    if kind == "Window":
+        return "Window gives rows other values when they come in another order"
+    if kind == "LogicalRDD" and _hides_plan(node.rdd()):
+        return "LogicalRDD has the rows of another frame, whose plan it does not show"
+    if kind not in _ORDERLY and kind not in _SHUFFLING:
+        return f"{kind} is not known to give the same rows when a task is retried"
+    in_turn = kind in {"MapInArrow", "MapInPandas"} or (kind in _ROUND_ROBIN and not can_shuffle)
+    if in_turn and not all(map(_is_orderly, (below for child in _each(node.children()) for below in _nodes(child)))):
+        return f"{kind} gives other rows when it gets them in another order"
+    return _inexact(node, kind)
+
+
+def _ids(attributes: Any) -> set[int]:
+    return {each.exprId().id() for each in _each(attributes)}
+
+
+def _inexact(node: Any, kind: str) -> str | None:
+    """What of a node that makes one row of several depends on which of them comes first, or ``None``."""
+    if kind == "Aggregate":
+        merged = _each(node.groupingExpressions())
+        for function in (each for made in _each(node.aggregateExpressions()) for each in _functions(made)):
+            if not _is_exact(function):
+                return f"{_called(function)} in Aggregate gives another value when rows come in another order"
+    else:
+        merged = _each(node.output()) if kind in _MERGING else []
+    for each in merged:
+        if not _is_plain(each.dataType(), floats=True):
+            name = each.dataType().catalogString()
+            return f"{kind} takes one of several {name:.60} that are equal and not the same, by the order of rows"
+    return None
+
+
+def _functions(expression: Any) -> list[Any]:
+    """The aggregate functions in an expression."""
+    if _kind(expression) == "AggregateExpression":
+        return [expression.aggregateFunction()]
+    inner = [each for child in _each(expression.children()) for each in _functions(child)]
+    return [expression, *inner] if _kind(expression) == "PythonUDAF" else inner
+
+
+_EXACT: Final = frozenset(
+    {"avg", "bit_and", "bit_or", "bit_xor", "bool_and", "bool_or", "count", "count_if", "max", "min", "sum"}
+)
+"""Aggregate functions that give the same value in any order of rows, of values that are bytes."""
+
+
+def _is_exact(function: Any) -> bool:
+    name = function.prettyName()
+    if name not in _EXACT or not function.getClass().getName().startswith("org.apache.spark.sql.catalyst.expressions."):
+        return False
+    kinds = [each.dataType() for each in _each(function.children())]
+    # The average of integers is one of floats.
+    return name.startswith("count") or (
+        all(_is_plain(each, floats=False) for each in kinds) and (name != "avg" or _kind(kinds[0]) == "DecimalType")
+    )
+
+
+_PLAIN: Final = frozenset(
+    {
+        "bigint",
+        "binary",
+        "boolean",
+        "date",
+        "int",
+        "smallint",
+        "string",
+        "timestamp",
+        "timestamp_ntz",
+        "tinyint",
+        "void",
+    }
+)
+
+
+def _is_plain(kind: Any, *, floats: bool) -> bool:
+    """Whether values of a type that compare as equal are the same bytes; ``floats``: as Spark groups by them."""
+    match _kind(kind):
+        case "StructType":
+            return all(_is_plain(each.dataType(), floats=floats) for each in kind.fields())
+        case "ArrayType":
+            return _is_plain(kind.elementType(), floats=floats)
+        case "DecimalType":
+            return True
+    name = kind.catalogString()
+    return name in _PLAIN or (floats and name in {"double", "float"})
+
+
+def _hides_plan(rdd: Any) -> bool:
+    """Whether an RDD comes out of a plan that was neither checked here, nor cut off by a checkpoint."""
+    todo, seen = [rdd], set[int]()
+    while todo:
+        each = todo.pop()
+        if each.id() in seen or each.name() == _NAME:
+            continue
+        is_late = each.checkpointData().isDefined() and not each.isCheckpointed()
+        if is_late or _kind(each) == "SQLExecutionRDD":
+            return True
+        seen.add(each.id())
+        todo.extend(found.rdd() for found in _each(each.dependencies()))
+    return False
 
 
 def _loosest(expression: Any) -> str:
     loose = next((each for each in _each(expression.children()) if not each.deterministic()), None)
-    if loose is not None:
-        return _loosest(loose)
-    called = expression.name() if expression.getClass().getSimpleName() == "PythonUDF" else expression.prettyName()
-    return f"{called}()"
+    return _called(expression) if loose is None else _loosest(loose)
+
+
+def _called(expression: Any) -> str:
+    is_python = _kind(expression) in {"PythonUDAF", "PythonUDF"}
+    return f"{expression.name() if is_python else expression.prettyName()}()"
 
 
 def _source(node: Any) -> str:
     """The class of what a leaf reads; empty for others."""
-    kind = node.getClass().getSimpleName()
-    read = {"LogicalRelation": "relation", "DataSourceV2Relation": "table"}.get(kind)
+    read = {"LogicalRelation": "relation", "DataSourceV2Relation": "table"}.get(_kind(node))
     return str(getattr(node, read)().getClass().getName()) if read else ""
 
 
-def _refuse_unordered(frame: Any, level: str, order: list[str]) -> None:
-    names = [node.nodeName() for node in _nodes(frame._jdf.queryExecution().analyzed())]
-    if order:
-        names.pop(0)  # the sort within partitions that order asked for
-    if level == "UNORDERED" and order:
-        chosen = next((name for name in names if name in _CHOOSING), None)
-        if chosen is None:
-            return
-        message = f"{chosen} takes other rows when they come in another order: {_ADVICE}"
-    else:
-        shuffled = next((name for name in names if name in _SHUFFLING), "the plan")
-        what = "in another order" if level == "UNORDERED" else "others"
-        first = "name columns in order that tell them apart, " if level == "UNORDERED" else ""
-        message = f"the rows that come out of {shuffled} may come {what} when a task is retried: {first}{_ADVICE}"
-    raise ConfigError(message, code="config.plan")
+# --- places -----------------------------------------------------------------------------------------------------------
 
 
-def _counts(place: Any, order: list[str]) -> list[int]:
+def _unused(name: str, names: Iterable[str]) -> str:
+    """A name that none of these is, in either case of its letters."""
+    taken = {each.lower() for each in names}
+    return name if name not in taken else _unused(f"{name}_", taken)
+
+
+def _sort_key(name: str, kind: Any) -> Any:
+    # By its bytes: of a string with another collation, values may be equal and not the same.
+    column = _column(name)
+    return sql.collate(column, "UTF8_BINARY") if isinstance(kind, types.StringType) else column
+
+
+def _counts(place: Any, at: str, keys: list[Any], order: list[str]) -> list[int]:
     """How many rows each partition has."""
-    if order:
-        keys = [part for each in order for part in (_column(each), sql.isnull(_column(each)))]
-        counted = place.select(_PLACE, sql.xxhash64(*keys).alias("key")).mapInArrow(
-            _counter(), "part bigint, rows bigint, equal bigint"
-        )
+    if keys:
+        hashed = sql.xxhash64(*(part for each in keys for part in (each, sql.isnull(each))))
+        counted = place.select(at, hashed.alias("key")).mapInArrow(_counter(), "part bigint, rows bigint, equal bigint")
     else:
-        part = sql.shiftright(_PLACE, 33).alias("part")
+        part = sql.shiftright(at, 33).alias("part")
         counted = place.groupBy(part).agg(sql.count("*").alias("rows"), sql.lit(0).alias("equal"))
     found = {row.part: row for row in counted.collect()}
     equal = next((row for row in found.values() if row.equal), None)
@@ -283,19 +434,19 @@ def _reserved(sequence: str | Sequence, store: str | Store | None, rows: int) ->
     return tuple(ids)
 
 
-def _ids_of(counts: list[int], ids: tuple[range, ...]) -> Any:
+def _ids_of(at: str, counts: list[int], ids: tuple[range, ...]) -> Any:
     """The ID of a row, from its place: the native expressions of Spark, so no row is seen by Python."""
     starts, start = [], 0
     for count in counts:
         starts.append(start)
         start += count
-    part = sql.shiftright(_PLACE, 33).cast("int") + 1
-    row = sql.col(_PLACE).bitwiseAND((1 << 33) - 1)
-    at = sql.element_at(_array(starts), part) + row
+    part = sql.shiftright(at, 33).cast("int") + 1
+    row = sql.col(at).bitwiseAND((1 << 33) - 1)
+    number = sql.element_at(_array(starts), part) + row
     size = len(ids[0])
-    index = sql.call_function("div", at, sql.lit(size)) if len(ids) > 1 else sql.lit(0)
+    index = sql.call_function("div", number, sql.lit(size)) if len(ids) > 1 else sql.lit(0)
     first = sql.element_at(_array([each.start for each in ids]), (index + 1).cast("int"))
-    integer = first + (at - index * size) * ids[0].step
+    integer = first + (number - index * size) * ids[0].step
     fits = (part <= len(counts)) & (row < sql.element_at(_array(counts), sql.least(part, sql.lit(len(counts)))))
     return sql.when(fits, integer).otherwise(
         sql.raise_error("mintage: this partition has more rows than were counted: what it is read from has changed")
