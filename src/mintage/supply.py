@@ -11,11 +11,12 @@ from collections import deque
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from mintage import lease as rules
 from mintage._core import birth, epoch
 from mintage.errors import FieldError, GenerationError, MintError, StoreError
 from mintage.forks import quiet
 from mintage.keeper import Task, renewed, say
-from mintage.lease import GAP, LATEST_MS, MAX_INTEGER, MAX_STRIDE, Segment
+from mintage.lease import GAP, LATEST_MS, MAX_COUNT, MAX_INTEGER, MAX_STRIDE, Segment
 from mintage.store import whole
 
 if TYPE_CHECKING:
@@ -285,6 +286,44 @@ class Supply(Task):
                 # Else another copy of this process may have been answered as well.
                 if self.life == life and self.epoch == epoch():
                     return whole(self.store, segment, count)
+
+    def reserve_all(self, count: int) -> list[range]:
+        """Reserve integers in ranges as large as the store gives, all of one size but the last.
+
+        :param count: 1 or more, also above 2^31 - 1.
+        :raises MintError: as :meth:`reserve`. Nothing was reserved then, unless others reserve at the same time, or a
+            service does not let its namespaces be listed.
+        """
+        ranges = list[range]()
+        step = MAX_COUNT
+        while count:
+            want = min(count, step)
+            if want < count and not ranges:
+                self._check_left(count)
+            try:
+                ranges.append(self.reserve(want).as_range())
+            except FieldError:
+                # A service may give less at a time.
+                if ranges or want == 1:
+                    raise
+                step = want // 2
+            else:
+                count -= want
+        return ranges
+
+    def _check_left(self, count: int) -> None:
+        """Check that a namespace has so many integers left: of several reservations, only the last can be given back.
+
+        :raises GenerationError: ``sequence.exhausted``.
+        """
+        try:
+            record = next((each for each in self.store.list_namespaces() if each.name == self._namespace), None)
+        except MintError:
+            return
+        left = len(rules.reserve(record, count)[1]) if record else count
+        if left < count:
+            message = f"namespace {self._namespace!r} has {left} integers left, not {count}"
+            raise GenerationError(message, code="sequence.exhausted")
 
     def holds(self) -> bool:
         return bool(self._sizes)

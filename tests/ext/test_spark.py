@@ -176,6 +176,21 @@ def test_a_service_that_gives_less_at_a_time_is_asked_more_often(spark: Any, sto
     assert [each for _, each in rows_of(numbered.frame, "v", "id")] == [each for part in numbered.ids for each in part]
 
 
+def test_a_refusal_for_want_of_integers_reserves_none(spark: Any, store: Counting) -> None:
+    from mintage.ext.spark import with_ids
+
+    class Small(Forwarding):
+        def forward(self, verb: str, *args: Any, **kwargs: Any) -> Any:
+            if verb == "reserve" and args[1] > 300:
+                raise FieldError("count is at most 300", code="field.range")
+            return super().forward(verb, *args, **kwargs)
+
+    store.create_namespace("small", maximum=990)
+    with pytest.raises(GenerationError, match="small"):
+        with_ids(numbers(spark), sequence="small", store=Small(store))
+    assert store.reserve("small", 990).as_range() == range(1, 991)
+
+
 def test_a_namespace_that_is_used_up_says_so(spark: Any, store: Counting) -> None:
     from mintage.ext.spark import with_ids
 

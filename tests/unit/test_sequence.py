@@ -20,7 +20,7 @@ from mintage._core import start_epoch
 from mintage._core.sequence import Pool
 from mintage.errors import FieldError, GenerationError, StoreError
 from mintage.lease import NamespaceRecord
-from mintage.store import open_store
+from mintage.store import Forwarding, open_store
 from mintage.store.memory import MemoryStore
 from mintage.supply import Supply, above, next_step
 from tests.outcomes import code_of, refusal
@@ -55,6 +55,38 @@ def test_integers_begin_at_1_and_follow_each_other(store: MemoryStore) -> None:
     with Sequence("orders", store) as orders:
         assert [orders.next() for _ in range(500)] == list(range(1, 501))
         assert list(islice(orders, 3)) == [501, 502, 503]
+
+
+class Small(Forwarding):
+    """A service that gives at most 300 integers at a time, and lists no namespaces to some."""
+
+    def __init__(self, inner: Store, *, lists: bool = True) -> None:
+        super().__init__(inner)
+        self.lists = lists
+
+    def forward(self, verb: str, *args: Any, **kwargs: Any) -> Any:
+        if verb == "reserve" and args[1] > 300:
+            raise FieldError("count is at most 300", code="field.range")
+        if verb == "list_namespaces" and not self.lists:
+            raise StoreError("the key has no right to it", code="store.refused")
+        return super().forward(verb, *args, **kwargs)
+
+
+@pytest.mark.parametrize("lists", [True, False])
+def test_many_integers_are_reserved_in_ranges_of_one_size(store: MemoryStore, lists: bool) -> None:
+    with Sequence("orders", Small(store, lists=lists)) as orders:
+        found = orders._reserve_all(1100)
+    assert [len(each) for each in found] == [275] * 4
+    assert [each for part in found for each in part] == list(range(1, 1101))
+
+
+def test_of_too_many_integers_none_is_reserved(store: MemoryStore) -> None:
+    store.create_namespace("orders", maximum=1000)
+    with Sequence("orders", Small(store)) as orders:
+        with pytest.raises(GenerationError, match="has 1000 integers left, not 1001") as caught:
+            orders._reserve_all(1001)
+        assert caught.value.code == "sequence.exhausted"
+        assert orders._reserve_all(1000)[-1][-1] == 1000
 
 
 def test_an_integer_is_recorded_as_spent_before_it_is_handed_out(store: MemoryStore) -> None:

@@ -278,6 +278,13 @@ impl Sequence {
         segment.call_method0(py, "as_range").map(|range| range.into_bound(py))
     }
 
+    /// ``n`` integers, all of them or none, in ranges as large as the store gives.
+    fn _reserve_all<'py>(slf: &Bound<'py, Self>, n: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let (this, py) = (slf.get(), slf.py());
+        this.seat(py)?;
+        this.supply.call_method1(py, "reserve_all", (n,)).map(|ranges| ranges.into_bound(py))
+    }
+
     /// Ends handing out; what is left is given back to the store where nothing was reserved after it. Closing twice does nothing.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         let seated = self.gate.is_seated();

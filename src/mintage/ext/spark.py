@@ -13,7 +13,6 @@ from mintage import Sequence
 from mintage.casting import type_name
 from mintage.errors import ArgumentError, ConfigError, FieldError
 from mintage.extras import missing
-from mintage.lease import MAX_COUNT
 
 try:
     import pyarrow as pa
@@ -57,7 +56,8 @@ def with_ids(
 
     One job counts the rows of each partition. The driver then reserves that many integers, with one call of the store
     for each 2^31 - 1 rows (of a service, for each ``max_reserve``), and a row's ID follows from its partition and its
-    place there. The integers are in the store before any row has one, and are never given back.
+    place there. The integers are in the store before any row has one. Where fewer are left than there are rows, none
+    is reserved; what was reserved is never given back.
 
     IDs are the *same* when a task is retried, an executor lost, an attempt raced by another, or the frame read again:
     the frame is bound to the partitions that were counted, and nothing is planned anew. That takes partitions which
@@ -417,21 +417,7 @@ def _reserved(sequence: str | Sequence, store: str | Store | None, rows: int) ->
     if not isinstance(sequence, Sequence):
         with Sequence(sequence, store) as made:
             return _reserved(made, None, rows)
-    ids: list[range] = []
-    step = MAX_COUNT
-    while rows:
-        want = min(rows, step)
-        try:
-            part: Any = sequence.reserve(want)
-        except FieldError:
-            # A service may give less at a time; all parts but the last are of one size.
-            if ids or want == 1:
-                raise
-            step = want // 2
-            continue
-        ids.append(part)
-        rows -= want
-    return tuple(ids)
+    return tuple(sequence._reserve_all(rows)) if rows else ()
 
 
 def _ids_of(at: str, counts: list[int], ids: tuple[range, ...]) -> Any:
