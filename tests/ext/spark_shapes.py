@@ -185,6 +185,13 @@ REFUSED: dict[str, Shape] = {
         ("v",),
         "MapInArrow gives other rows when it gets them in another order",
     ),
+    "map of a collection": Shape(
+        lambda s, n: s.createDataFrame(
+            s.sparkContext.parallelize([(each,) for each in range(n)]).repartition(3), "v bigint"
+        ).mapInArrow(lambda batches: batches, "v bigint"),
+        ("v",),
+        "MapInArrow gives other rows when it gets them in another order",
+    ),
     "random": Shape(
         lambda s, n: viewed(one(s, n), "select * from t where v > (select rand())"), ("v",), r"scalarsubquery\(\) in"
     ),

@@ -184,8 +184,8 @@ def _check_plan(frame: Any, *, is_ordered: bool) -> None:
             raise ConfigError(f"{reason}: {_ADVICE}", code="config.plan")
     mixed = None if is_ordered else next((node for node in nodes if not _is_orderly(node)), None)
     if mixed is not None:
-        what = f"a subquery in {_kind(mixed)}" if _kind(mixed) in _ORDERLY else _kind(mixed)
-        raise _unordered(what)
+        has_subquery = _kind(mixed) in _ORDERLY and mixed.subqueries().length()
+        raise _unordered(f"a subquery in {_kind(mixed)}" if has_subquery else _kind(mixed))
 
 
 def _unordered(what: str) -> ConfigError:
@@ -196,7 +196,7 @@ def _unordered(what: str) -> ConfigError:
 
 def _check_level(frame: Any, rdd: Any, *, is_ordered: bool) -> None:
     """What Spark says of what was planned: of an RDD that a frame was made of, more than its plan does."""
-    level = rdd.outputDeterministicLevel().toString()
+    level = _level(rdd)
     if level == "DETERMINATE" or (level == "UNORDERED" and is_ordered):
         return
     kinds = list(map(_kind, _nodes(frame._jdf.queryExecution().analyzed())))
@@ -205,6 +205,10 @@ def _check_level(frame: Any, rdd: Any, *, is_ordered: bool) -> None:
         raise _unordered(what)
     message = f"the rows that come out of {what} may be others when a task is retried: {_ADVICE}"
     raise ConfigError(message, code="config.plan")
+
+
+def _level(rdd: Any) -> str:
+    return str(rdd.outputDeterministicLevel().toString())
 
 
 def _nodes(plan: Any) -> Iterator[Any]:
@@ -227,8 +231,10 @@ def _kind(node: Any) -> str:
 
 def _is_orderly(node: Any) -> bool:
     """Whether a node keeps rows and their order. A subquery becomes a join, as a rule."""
-    is_known = _kind(node) in _ORDERLY or (_kind(node) == "Repartition" and not node.shuffle())
-    return is_known and not node.subqueries().length()
+    kind = _kind(node)
+    if kind == "LogicalRDD":
+        return node.rdd().name() == _NAME or _level(node.rdd()) == "DETERMINATE"
+    return (kind in _ORDERLY or (kind == "Repartition" and not node.shuffle())) and not node.subqueries().length()
 
 
 def _fault(node: Any, *, can_shuffle: bool) -> str | None:
