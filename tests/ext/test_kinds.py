@@ -10,9 +10,10 @@ from uuid import UUID
 
 import pytest
 
-from mintage import snowflake
-from mintage.errors import MintError
-from mintage.ext.kinds import KINDS, Kind, kind_of
+from mintage import snowflake, typeid, uuid
+from mintage.casting import cast
+from mintage.errors import FieldError, MintError, ParseError
+from mintage.ext.kinds import KINDS, Kind, TypeIDs, kind_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,11 +45,39 @@ def test_what_is_no_id_is_refused_in_one_way(kind: Kind, wrong: object) -> None:
 @each
 def test_a_uuid_is_read_where_it_is_a_form(kind: Kind) -> None:
     one: Any = kind.mint()
-    if hasattr(one, "as_uuid"):
-        assert kind.read(one.as_uuid()) == one
-    elif kind.name not in ("uuid", "locality"):
+    if kind.has_uuid:
+        assert kind.read(cast(one, UUID)) == one
+    else:
         with pytest.raises(MintError):
             kind.read(UUID(int=1))
+
+
+@each
+def test_a_typeid_is_read_as_the_id_below_it(kind: Kind) -> None:
+    one: Any = kind.mint()
+    if kind.size == 16:
+        assert kind.read(typeid.ID("user", one)) == one
+        assert TypeIDs("user").read(one) == typeid.ID("user", one)
+        with pytest.raises(MintError):
+            TypeIDs().read(one)
+    else:
+        for read, value in ((kind.read, typeid.new("user")), (TypeIDs("user").read, one)):
+            with pytest.raises(MintError):
+                read(value)
+
+
+def test_typeids_of_a_prefix_take_no_other() -> None:
+    users, other = TypeIDs("user"), typeid.new("order")
+    for wrong in (other, str(other)):
+        with pytest.raises(ParseError, match='has the prefix "order", needs "user"'):
+            users.read(wrong)
+    assert users.min_at(1_750_000_000_000_000_000) < users.max_at(1_750_000_000_000_000_000)
+    one = typeid.new("user")
+    assert users.time_of(one) == uuid.ID(bytes(one)).time
+    assert users.time_of(typeid.ID("user", bytes(16))) is None
+    with pytest.raises(FieldError) as caught:
+        TypeIDs().min_at(0)
+    assert caught.value.code == "time.order"
 
 
 @each

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
-from mintage.ext.forms import WRITERS, Form, readers
-from mintage.ext.kinds import BY_CLASS
+from mintage.ext.forms import CLASSES, WRITERS, Form, readers
 from mintage.extras import missing
 
 try:
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["register"]
 
-_CLASSES: Final = tuple(BY_CLASS)
+_CLASSES: Final = tuple(CLASSES)
 _TEXT: Final = ("text", "varchar", "bpchar")
 _FORMS: Final[dict[str, Form]] = {"bytea": "bytes", "uuid": "uuid", **dict.fromkeys(_TEXT, "text")}
 
@@ -28,7 +27,7 @@ async def register(
     connection: Any,
     *,
     types: Iterable[str] = ("bytea", "uuid"),
-    load: Mapping[str, type[Any]] | None = None,
+    load: Mapping[str, Any] | None = None,
 ) -> None:
     """Lets IDs be parameters of a connection, each in the form that its column takes.
 
@@ -39,7 +38,8 @@ async def register(
     :param types: the types of PostgreSQL whose parameters may be IDs: ``bytea``, ``uuid``, ``text``, ``varchar``,
         ``bpchar``, which is ``CHAR(n)``. Those of text slow all text down, so they are left out unless named;
         ``text[]`` stays as it was.
-    :param load: by such a type, the class of IDs that its values become: ``{"uuid": uuid.ID}``.
+    :param load: by such a type, the class of IDs that its values become, or ``TypeID("user")`` for TypeIDs of a prefix:
+        ``{"uuid": uuid.ID}``.
     :raises ArgumentError: ``argument.type``: no class of IDs, or another type of PostgreSQL.
     """
     read = readers(load, _FORMS)

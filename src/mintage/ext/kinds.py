@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from uuid import UUID
 
 from mintage import snowflake, typeid
 from mintage._core.typeid import check_prefix, pattern
-from mintage.casting import type_name
+from mintage.casting import cast, type_name
 from mintage.errors import ArgumentError, ConfigError, FieldError, ParseError
 from mintage.extras import Annotation
 from mintage.formats import FORMATS, LAST_RESORTS, Format, of_layout, of_scheme
@@ -15,9 +16,22 @@ from mintage.schemes import SCHEMES, Scheme, listed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from datetime import datetime
 
-__all__ = ["BY_CLASS", "KINDS", "Kind", "TextID", "TypeID", "TypeIDs", "find_kind", "kind_of", "read_text"]
+__all__ = [
+    "BY_CLASS",
+    "KINDS",
+    "NAMED",
+    "Kind",
+    "TextID",
+    "TypeID",
+    "TypeIDs",
+    "find_kind",
+    "kind_of",
+    "read_object",
+    "read_text",
+]
+
+_UUID_BYTES: Final = 16
 
 
 class Kind(NamedTuple):
@@ -55,6 +69,21 @@ class Kind(NamedTuple):
         if self.layout is not None:
             return 8
         return None if self.scheme.is_text else self.format.bits // 8
+
+    @property
+    def is_text(self) -> bool:
+        """Whether IDs are text, which has no bytes of an ID."""
+        return self.scheme.is_text
+
+    @property
+    def leases(self) -> bool:
+        """Whether minting one takes a node number, of the registry where no store is named."""
+        return self.scheme.leases
+
+    @property
+    def has_uuid(self) -> bool:
+        """Whether an ID has a form as a UUID, as all of 16 bytes have."""
+        return self.size == _UUID_BYTES or hasattr(self.python, "as_uuid")
 
     @property
     def length(self) -> int:
@@ -110,7 +139,8 @@ class Kind(NamedTuple):
         return self.scheme.module.new  # type: ignore[no-any-return]
 
     def read(self, value: object) -> Any:
-        """An ID of whatever may stand for one: an ID, its text, its bytes, its UUID; of snowflake an int or its digits.
+        """Return an ID of whatever may stand for one: an ID, its text, bytes or UUID, a TypeID over it; of snowflake an
+        int or its digits.
 
         :raises ArgumentError: ``argument.type``: it is nothing of these.
         :raises ParseError: it is of the right type, and no ID.
@@ -125,8 +155,9 @@ class Kind(NamedTuple):
         if not self.scheme.is_text:
             if isinstance(value, (bytes, bytearray, memoryview)):
                 return self.python.from_bytes(bytes(value))
-            if isinstance(value, UUID) and hasattr(self.python, "from_uuid"):
-                return self.python.from_uuid(value)
+            is_over_one = isinstance(value, typeid.ID) and self.size == _UUID_BYTES
+            if is_over_one or (isinstance(value, UUID) and self.has_uuid):
+                return cast(value, self.python)
         wanted = "text" if self.scheme.is_text else f"{type_name(self.python)}, text or bytes"
         message = f"{self.name} must be {wanted}, not {type_name(type(value))}"
         raise ArgumentError(message, code="argument.type")
@@ -146,6 +177,14 @@ class Kind(NamedTuple):
     def write(self, id: Any) -> str:
         """Its usual text."""
         return str(id)
+
+    def time_of(self, id: Any) -> datetime | None:
+        """Return when an ID was minted, floored to its tick, as an aware UTC datetime; ``None`` if it does not say."""
+        if self.layout is not None:
+            return self.layout.parse(id).time
+        parse = getattr(self.scheme.module, "parse", None) if self.is_text else None
+        time = getattr(parse(id) if parse else id, "time", None)
+        return time if isinstance(time, datetime) else None
 
     def min_at(self, time: datetime | int) -> Any:
         """The smallest ID of the tick that an instant lies in, where :attr:`has_time`.
@@ -198,6 +237,35 @@ class TypeIDs(NamedTuple):
         return typeid.ID
 
     @property
+    def layout(self) -> None:
+        """None: these are no integers."""
+
+    @property
+    def size(self) -> int:
+        """Bytes of the ID below the prefix."""
+        return _UUID_BYTES
+
+    @property
+    def is_text(self) -> bool:
+        """False: what is stored is the ID below the prefix."""
+        return False
+
+    @property
+    def leases(self) -> bool:
+        """False: :func:`mintage.typeid.new` mints over random UUIDs of version 7."""
+        return False
+
+    @property
+    def has_uuid(self) -> bool:
+        """True: an ID has a form as a UUID."""
+        return True
+
+    @property
+    def length(self) -> int:
+        """The most characters of a text."""
+        return self.lengths[1]
+
+    @property
     def lengths(self) -> tuple[int, int]:
         """The fewest and the most characters of a text."""
         return pattern(self.prefix)[1:]
@@ -219,25 +287,68 @@ class TypeIDs(NamedTuple):
         return _json_schema(self.name, self)
 
     def read(self, value: object) -> typeid.ID:
-        """A TypeID of itself or of its text, if it has the prefix; of one prefix also of 16 bytes or a UUID.
+        """Return a TypeID of itself or of its text, if it has the prefix; of one prefix also of what is below it.
+
+        Below a prefix is an ID of 128 bits, a ``uuid.UUID`` or 16 bytes.
 
         :raises ArgumentError: ``argument.type``: it is nothing of these.
         :raises ParseError: it is of the right type, and no such TypeID.
         """
         if isinstance(value, str):
             return typeid.ID.parse(value, self.prefix)
-        if self.prefix is not None and isinstance(value, (bytes, bytearray, memoryview, UUID)):
+        if isinstance(value, typeid.ID):
+            # Of another prefix, the error is that of its text.
+            return value if self.prefix in (None, value.prefix) else typeid.ID.parse(str(value), self.prefix)
+        if self.prefix is not None and _is_below_a_prefix(value):
             return typeid.ID(self.prefix, value)
-        if not isinstance(value, typeid.ID):
-            message = f"typeid must be typeid.ID or text, not {type_name(type(value))}"
-            raise ArgumentError(message, code="argument.type")
-        if self.prefix not in (None, value.prefix):
-            return typeid.ID.parse(str(value), self.prefix)
-        return value
+        also = "" if self.prefix is None else ", an ID of 128 bits, a UUID or 16 bytes"
+        message = f"typeid must be typeid.ID or text{also}, not {type_name(type(value))}"
+        raise ArgumentError(message, code="argument.type")
 
     def write(self, id: typeid.ID) -> str:
         """Its text."""
         return str(id)
+
+    @property
+    def has_time(self) -> bool:
+        """Whether an instant has a smallest and a largest TypeID: of one prefix, over UUIDs of version 7."""
+        return self.prefix is not None
+
+    def min_at(self, time: datetime | int) -> typeid.ID:
+        """Return the smallest TypeID of the millisecond that an instant lies in.
+
+        :raises FieldError: ``time.order``: the prefix is not known; ``time.naive``, ``time.range``.
+        """
+        return typeid.ID(self._known, KINDS["uuid"].min_at(time))
+
+    def max_at(self, time: datetime | int) -> typeid.ID:
+        """Return the largest TypeID of that millisecond.
+
+        :raises FieldError: as :meth:`min_at`.
+        """
+        return typeid.ID(self._known, KINDS["uuid"].max_at(time))
+
+    @property
+    def _known(self) -> str:
+        if self.prefix is None:
+            raise FieldError("TypeIDs of several prefixes do not sort by time", code="time.order")
+        return self.prefix
+
+    def time_of(self, id: typeid.ID) -> datetime | None:
+        """Return when a TypeID over a UUID of version 7 was minted, as an aware UTC datetime; ``None`` of others."""
+        below = cast(id, KINDS["uuid"].python)
+        return KINDS["uuid"].time_of(below) if below.version == 7 else None
+
+
+NAMED: Final[dict[str, Kind | TypeIDs]] = {**KINDS, "typeid": TypeIDs()}
+"""What adapters know by name: the schemes, and TypeIDs of any prefix."""
+
+
+def _is_below_a_prefix(value: object) -> bool:
+    if isinstance(value, (bytes, bytearray, memoryview, UUID)):
+        return True
+    kind = BY_CLASS.get(type(value))
+    return kind is not None and kind.size == _UUID_BYTES
 
 
 def _anchored(patterns: Iterable[str]) -> str:
@@ -267,6 +378,16 @@ def read_text(of: Kind | TypeIDs, value: object) -> Any:
     if isinstance(value, str) or of.python is int:
         return of.read(value)
     raise ArgumentError(f"{of.name} must be text, not {type_name(type(value))}", code="argument.type")
+
+
+def read_object(of: Kind | TypeIDs, value: object) -> Any:
+    """Return an ID of what a converter met where it reads JSON: an ID of ours or a ``UUID`` as :meth:`Kind.read` takes
+    it, or what :func:`read_text` takes.
+
+    :raises MintError: as these two.
+    """
+    is_id = isinstance(value, (typeid.ID, UUID)) or type(value) in BY_CLASS
+    return of.read(value) if is_id else read_text(of, value)
 
 
 class TextID(Annotation):

@@ -49,16 +49,17 @@ def register(
     context: AdaptContext | None = None,
     *,
     forms: Mapping[type[Any], str] | None = None,
-    load: Mapping[str, type[Any]] | None = None,
+    load: Mapping[str, Any] | None = None,
 ) -> None:
     """Lets IDs be parameters, and reads columns as IDs where it is told which.
 
     A call says all: what an earlier one said of forms is forgotten.
 
     :param context: a connection or a cursor, of asyncio or not; all of this process where it is left out.
-    :param forms: by class of IDs, what they are sent as: ``bytes``, ``uuid`` or ``text``. What is not named is sent as
-        ``bytes``, and ``uuid.ID`` and ``locality.ID`` as ``uuid``.
-    :param load: by type of PostgreSQL, the class of IDs that its values become: ``{"uuid": uuid.ID}``. The types are
+    :param forms: by class of IDs, what they are sent as: ``bytes``, ``uuid`` or ``text``. What is not named is sent
+        in its default form (:doc:`/reference/storage`).
+    :param load: by type of PostgreSQL, the class of IDs that its values become, or ``TypeID("user")`` for TypeIDs of a
+        prefix: ``{"uuid": uuid.ID}``. The types are
         ``bytea``, ``uuid``, ``text``, ``varchar`` and ``bpchar``, which is ``CHAR(n)``. A domain counts as the type
         that it is made of: the server says no more of a column.
     :raises ArgumentError: ``argument.type``: no class of IDs, or another type of PostgreSQL.

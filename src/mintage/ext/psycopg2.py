@@ -32,7 +32,7 @@ def register(
     connection: Any = None,
     *,
     forms: Mapping[type[Any], str] | None = None,
-    load: Mapping[str, type[Any]] | None = None,
+    load: Mapping[str, Any] | None = None,
 ) -> None:
     """Lets IDs be parameters, in all of this process, and reads columns as IDs where it is told which.
 
@@ -40,9 +40,10 @@ def register(
 
     :param connection: where columns are read so: a connection or a cursor; all of this process where it is left out.
         psycopg2 keeps what parameters are sent as for the whole process.
-    :param forms: by class of IDs, what they are sent as: ``bytes``, ``uuid`` or ``text``. What is not named is sent as
-        ``bytes``, and ``uuid.ID`` and ``locality.ID`` as ``uuid``.
-    :param load: by type of PostgreSQL, the class of IDs that its values become: ``{"uuid": uuid.ID}``. The types are
+    :param forms: by class of IDs, what they are sent as: ``bytes``, ``uuid`` or ``text``. What is not named is sent
+        in its default form (:doc:`/reference/storage`).
+    :param load: by type of PostgreSQL, the class of IDs that its values become, or ``TypeID("user")`` for TypeIDs of a
+        prefix: ``{"uuid": uuid.ID}``. The types are
         ``bytea``, ``uuid``, ``text``, ``varchar`` and ``bpchar``, which is ``CHAR(n)``.
     :raises ArgumentError: ``argument.type``: no class of IDs, or another type of PostgreSQL.
     :raises ConfigError: ``config.form``: IDs of a class have no such form.

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
-from mintage.ext.forms import WRITERS, Form, chosen
+from mintage.ext.forms import CLASSES, Form, chosen, writer_of
 from mintage.extras import missing
 
 try:
@@ -17,24 +17,29 @@ if TYPE_CHECKING:
 
 __all__ = ["register"]
 
-# No alphabet of IDs has a quotation mark or a backslash.
-_SENT: Final[dict[Form, Callable[[Any, Any], str]]] = {
-    "bytes": lambda one, _: f"X'{bytes(one).hex()}'",
-    "uuid": lambda one, _: f"X'{WRITERS['uuid'](one).hex}'",
-    "text": lambda one, _: f"'{one}'",
-}
-
 
 def register(connection: Any = None, *, forms: Mapping[type[Any], str] | None = None) -> None:
     """Lets IDs be parameters. What is read is bytes or text, as before: the server does not say which columns are IDs.
 
     :param connection: the connection; all that are made from now on where it is left out.
     :param forms: by class of IDs, what they are sent as: ``bytes``; ``uuid``, the 16 bytes of that form; or ``text``.
-        What is not named is sent as ``bytes``, which are the same for ``uuid.ID`` and ``locality.ID``.
+        What is not named has its default form (:doc:`/reference/storage`): of ``uuid.ID``, ``locality.ID`` and
+        ``typeid.ID`` these 16 bytes.
     :raises ArgumentError: ``argument.type``: no class of IDs.
     :raises ConfigError: ``config.form``: IDs of a class have no such form.
     """
-    sent = {python: _SENT[form] for python, form in chosen(forms).items()}
+    sent = {python: _sent(python, form) for python, form in chosen(forms).items()}
     # A connection without a mapping of its own copies the second; the first is what `escape_item` falls back to.
     for encoders in (converters.encoders, converters.conversions) if connection is None else (connection.encoders,):
         encoders.update(sent)
+
+
+def _sent(python: type[Any], form: Form) -> Callable[[Any, Any], str]:
+    write = writer_of(CLASSES[python], form, "mysql")
+
+    def send(one: Any, _: object) -> str:
+        value = write(one)
+        # No alphabet of IDs has a quotation mark or a backslash.
+        return f"X'{value.hex()}'" if isinstance(value, bytes) else f"'{value}'"
+
+    return send

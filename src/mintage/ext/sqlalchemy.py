@@ -16,7 +16,8 @@ from uuid import UUID
 from mintage import ksuid, ksuid_ms, locality, objectid, sandflake, sno, snowflake, ulid, uuid, xid
 from mintage.casting import type_name
 from mintage.errors import ArgumentError, ConfigError
-from mintage.ext.forms import WRITERS, Form, form_of, reader, uuid_of
+from mintage.ext import forms
+from mintage.ext.forms import Form
 from mintage.ext.kinds import KINDS, Kind
 from mintage.extras import missing
 from mintage.formats import LAYOUTS, read_layout, write_layout
@@ -131,7 +132,7 @@ class IDType(types.TypeDecorator[T]):
     impl: Any = types.LargeBinary
     comparator_factory: Callable[..., Comparator[T]] = Comparator
     kind: Kind
-    form: Any
+    form: Form
 
     @property
     def python_type(self) -> type[Any]:
@@ -143,7 +144,7 @@ class IDType(types.TypeDecorator[T]):
         return f"{type(self).__name__}()"
 
     def bind_processor(self, dialect: Dialect) -> Callable[[Any], Any]:
-        checked, written = self._checked, self._writer(dialect.name)
+        checked, written = self._checked, forms.writer_of(self.kind, self.form, dialect.name)
         sent = self.impl_instance.bind_processor(dialect)
 
         def process(value: Any) -> Any:
@@ -155,11 +156,12 @@ class IDType(types.TypeDecorator[T]):
         return process
 
     def literal_processor(self, dialect: Dialect) -> Callable[[Any], str]:
-        checked, written, name = self._checked, self._writer(dialect.name), dialect.name
+        checked, name = self._checked, dialect.name
+        written = forms.writer_of(self.kind, self.form, name)
         return lambda value: _literal(written(checked(value)), name)
 
     def result_processor(self, dialect: Dialect, coltype: Any) -> Callable[[Any], T | None]:  # noqa: ARG002
-        read = self._reader()
+        read = forms.reader_of(self.kind, self.form)
         return lambda value: None if value is None else read(value)
 
     def _checked(self, value: Any) -> Any:
@@ -170,13 +172,8 @@ class IDType(types.TypeDecorator[T]):
         message = f"{self!r} takes {type_name(wanted)}, not {type_name(type(value))}{hint}"
         raise ArgumentError(message, code="argument.type")
 
-    def _writer(self, dialect: str, /) -> Callable[[Any], Any]:
-        """What makes of an ID what the database is sent."""
-        raise NotImplementedError
-
-    def _reader(self) -> Callable[[Any], Any]:
-        """What makes an ID of what a driver returned: the class itself, where that is Python's own."""
-        return self.kind.python
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        return _type_of(forms.column_of(self.kind, self.form, dialect.name), dialect.name)
 
 
 def _literal(value: object, dialect: str) -> str:
@@ -193,6 +190,32 @@ def _literal(value: object, dialect: str) -> str:
         case _:
             # No alphabet of IDs has a quotation mark or a backslash.
             return f"'{value}'"
+
+
+def _type_of(column: forms.Column, dialect: str) -> TypeEngine[Any]:
+    """SQLAlchemy's type of a column."""
+    size: Any = column.size
+    match column.type:
+        case "uuid":
+            return types.UUID()
+        case "bytea" | "blob":
+            return _Bytes(size)
+        case "binary":
+            return types.BINARY(size)
+        case "raw":
+            from sqlalchemy.dialects import oracle
+
+            return oracle.RAW(size)
+        case "bigint":
+            return types.BigInteger()
+        case "bigint unsigned":
+            from sqlalchemy.dialects import mysql
+
+            return mysql.BIGINT(unsigned=True)
+        case "numeric":
+            return types.NUMERIC(size, 0)
+        case text:
+            return _text_type(size, dialect, varies=text == "varchar")
 
 
 def _text_type(length: int, dialect: str, *, varies: bool) -> TypeEngine[str]:
@@ -218,37 +241,13 @@ class _BinaryIDType(IDType[T]):
 
     def __init__(self, form: Form | None = None) -> None:
         super().__init__()
-        self.form = form_of(self.kind, form)
+        self.form = forms.form_of(self.kind, form)
         if self.form == "text":
             self.impl = self.impl_instance = types.CHAR(self.kind.length)
 
     def __repr__(self) -> str:
-        usual = self.form == form_of(self.kind, None)
+        usual = self.form == forms.form_of(self.kind, None)
         return f"{type(self).__name__}({'' if usual else f'form={self.form!r}'})"
-
-    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
-        if self.form == "text":
-            return _text_type(self.kind.length, dialect.name, varies=False)
-        if self.form == "uuid" and dialect.name == "postgresql":
-            return types.UUID()
-        # MariaDB's own UUID refuses some IDs and sorts others differently, and SQL Server's sorts all differently.
-        size = (self.form == "bytes" and self.kind.size) or 16
-        if dialect.name in (*_MYSQL, "mssql"):
-            return types.BINARY(size)
-        if dialect.name == "oracle":
-            from sqlalchemy.dialects import oracle
-
-            return oracle.RAW(size)
-        return _Bytes(size)
-
-    def _writer(self, dialect: str, /) -> Callable[[Any], Any]:
-        if self.form == "uuid" and dialect != "postgresql":
-            return lambda one: WRITERS["uuid"](one).bytes
-        return WRITERS[self.form]
-
-    def _reader(self) -> Callable[[Any], Any]:
-        read = reader(self.kind.python)
-        return read if self.form != "uuid" else lambda value: read(uuid_of(value))
 
 
 class SnoType(_BinaryIDType[sno.ID]):
@@ -327,7 +326,7 @@ class SnowflakeType(IDType[int]):
 
     impl: Any = types.BigInteger
     cache_ok = True
-    form = "integer"
+    form: Form = "integer"
 
     def __init__(self, layout: snowflake.Layout | str = snowflake.DEFAULT) -> None:
         super().__init__()
@@ -336,12 +335,8 @@ class SnowflakeType(IDType[int]):
             raise ConfigError(f"{layout!r:.80} is no layout", code="config.layout")
         self.layout = found
         self.kind = Kind(KINDS["snowflake"].scheme, found)
-        if self._is_wide:
+        if forms.column_of(self.kind, self.form, "").type == "numeric":
             self.impl = self.impl_instance = types.Numeric(20, 0)
-
-    @property
-    def _is_wide(self) -> bool:
-        return self.layout.bits > 63
 
     def __repr__(self) -> str:
         if self.layout == snowflake.DEFAULT:
@@ -349,21 +344,9 @@ class SnowflakeType(IDType[int]):
         name = next((name for name, layout in LAYOUTS.items() if layout == self.layout), None)
         return f"SnowflakeType({name or write_layout(self.layout)!r})"
 
-    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
-        if not self._is_wide:
-            return types.BigInteger()
-        if dialect.name in _MYSQL:
-            from sqlalchemy.dialects import mysql
-
-            return mysql.BIGINT(unsigned=True)
-        return types.CHAR(20) if dialect.name == "sqlite" else types.NUMERIC(20, 0)
-
     def _checked(self, value: Any) -> Any:
         # Digits would do for an ID elsewhere: here they are what comes of a column of JSON, and the ORM's copy is text.
         return self.kind.read(super()._checked(value))
-
-    def _writer(self, dialect: str, /) -> Callable[[Any], Any]:
-        return "{:020}".format if self._is_wide and dialect == "sqlite" else int
 
 
 @event.listens_for(SnowflakeType, "after_parent_attach", propagate=True)
@@ -377,19 +360,13 @@ class _TextIDType(IDType[str]):
     """Of IDs that are plain text."""
 
     impl = types.VARCHAR
-    form = "text"
+    form: Form = "text"
 
     def __init__(self) -> None:
         super().__init__(self.kind.length)
 
-    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
-        return _text_type(self.kind.length, dialect.name, varies=True)
-
     def _checked(self, value: Any) -> Any:
         return self.kind.read(super()._checked(value))
-
-    def _writer(self, _: str, /) -> Callable[[Any], Any]:
-        return str
 
 
 class NanoIDType(_TextIDType):

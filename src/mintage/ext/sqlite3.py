@@ -16,10 +16,8 @@ from __future__ import annotations
 
 import sqlite3
 from typing import TYPE_CHECKING, Any
-from uuid import UUID
 
-from mintage.ext.forms import WRITERS, Form, chosen, reader
-from mintage.ext.kinds import BY_CLASS
+from mintage.ext.forms import CLASSES, Form, chosen, reader_of, writer_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -37,22 +35,17 @@ def register(module: ModuleType = sqlite3, *, forms: Mapping[type[Any], str] | N
 
     :param module: ``sqlite3``, or one that takes its place, such as ``pysqlite3``. It keeps this for the whole process.
     :param forms: by class of IDs, what they are stored as: ``bytes``; ``uuid``, the 16 bytes of that form; or ``text``.
-        What is not named is stored as ``bytes``, which are the same for ``uuid.ID`` and ``locality.ID``.
+        What is not named has its default form (:doc:`/reference/storage`): ``uuid.ID``, ``locality.ID`` and
+        ``typeid.ID`` are 16 bytes, of which no TypeID can be read without its prefix.
     :raises ArgumentError: ``argument.type``: no class of IDs.
     :raises ConfigError: ``config.form``: IDs of a class have no such form.
     """
     for python, form in chosen(forms).items():
-        module.register_adapter(python, _adapter(form))
-        module.register_converter(BY_CLASS[python].title.upper(), _converter(reader(python), form))
-
-
-def _adapter(form: Form) -> Callable[[Any], Any]:
-    write = WRITERS[form]
-    return (lambda one: write(one).bytes) if form == "uuid" else write
+        kind = CLASSES[python]
+        module.register_adapter(python, writer_of(kind, form, "sqlite"))
+        module.register_converter(kind.title.upper(), _converter(reader_of(kind, form), form))
 
 
 def _converter(read: Callable[[Any], Any], form: Form) -> Callable[[bytes], Any]:
     # SQLite hands text over as bytes, too.
-    if form == "text":
-        return lambda value: read(value.decode("ascii", "replace"))
-    return (lambda value: read(UUID(bytes=value))) if form == "uuid" else read
+    return (lambda value: read(value.decode("ascii", "replace"))) if form == "text" else read

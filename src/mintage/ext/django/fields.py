@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
-from uuid import UUID
 
 from django.core.exceptions import ValidationError
 from django.db import models
 
 from mintage import snowflake
-from mintage.casting import cast
-from mintage.errors import ConfigError, FieldError, MintError
+from mintage.errors import ConfigError, MintError
 from mintage.ext.django import lookups
 from mintage.ext.django.forms import IDField as FormField
-from mintage.ext.forms import uuid_of
+from mintage.ext.forms import Column, Form, column_of, form_of, forms, reader_of, writer_of
 from mintage.ext.kinds import KINDS, Kind
 from mintage.formats import read_layout, write_layout
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from datetime import datetime
 
 __all__ = ["FIELDS", "IDField", "Minter", "SnowflakeAutoField", "SnowflakeField"]
 
 _HERE: Final = "mintage.ext.django"
 """Where migrations find the classes, wherever in this package they are."""
-_UUID_BYTES: Final = 16
 _BIGINT: Final = 63
 
 
@@ -94,16 +91,7 @@ class Minted:
 
     def minted_at(self, id: Any) -> datetime | None:
         """When an ID was minted: an aware UTC datetime, floored to its tick; ``None`` where it does not say."""
-        if id is None:
-            return None
-        read = self.kind.read(id)
-        if self.kind.layout is not None:
-            return self.kind.layout.parse(read).time
-        if self.kind.scheme.is_text:
-            parse = getattr(self.kind.scheme.module, "parse", None)
-            read = parse and parse(read)
-        time = getattr(read, "time", None)
-        return time if isinstance(time, datetime) else None
+        return None if id is None else self.kind.time_of(self.kind.read(id))
 
 
 class IDField(Minted, models.Field):  # type: ignore[misc]
@@ -114,33 +102,24 @@ class IDField(Minted, models.Field):  # type: ignore[misc]
     default, and is left out of forms; any other column has the default that you give it.
 
     :param form: how it is stored. ``"bytes"``: ``bytea``, ``binary(n)`` or ``BLOB``. ``"uuid"``, of 16 bytes and of
-        sno: PostgreSQL's ``uuid``, and 16 bytes elsewhere. ``"text"``: characters that are
-        compared byte by byte. The default is ``"bytes"``, for UUIDs ``"uuid"``, and ``"text"`` where IDs have no other.
-    :raises ConfigError: ``config.policy``: the format has no such form.
+        sno: PostgreSQL's ``uuid``, and 16 bytes elsewhere. ``"text"``: characters that are compared byte by byte.
+        :doc:`/reference/storage` has the default of each format. Migrations name it, so that they stay what they were.
+    :raises ConfigError: ``config.form``: the format has no such form.
     """
 
     empty_strings_allowed = False
 
     def __init__(self, *args: Any, form: str | None = None, **kwargs: Any) -> None:
-        forms = self.forms()
-        self.form = forms[0] if form is None else form
-        if self.form not in forms:
-            listed = " or ".join(f'"{each}"' for each in forms)
-            raise ConfigError(f"form of {self.kind.name} must be {listed}, not {form!r:.40}", code="config.policy")
+        self.form = form_of(self.kind, form)
         if kwargs.get("primary_key"):
             kwargs.setdefault("default", self.mint)
             kwargs.setdefault("editable", False)
         super().__init__(*args, **kwargs)
 
     @classmethod
-    def forms(cls) -> tuple[str, ...]:
-        """How IDs of this format can be stored, the usual way first."""
-        kind = cls.kind
-        if kind.size is None:
-            return ("text",)
-        if kind.name == "uuid":
-            return ("uuid", "bytes", "text")
-        return ("bytes", "uuid", "text") if kind.size == _UUID_BYTES or kind.name == "sno" else ("bytes", "text")
+    def forms(cls) -> tuple[Form, ...]:
+        """Return how IDs of this format can be stored, the default way first."""
+        return forms(cls.kind)
 
     @property
     def mint(self) -> Callable[[], Any]:
@@ -155,7 +134,7 @@ class IDField(Minted, models.Field):  # type: ignore[misc]
     def deconstruct(self) -> Any:
         """As Django's: what a migration writes down, and the same each time."""
         name, _, args, kwargs = super().deconstruct()
-        if self.form != self.forms()[0]:
+        if len(self.forms()) > 1:
             kwargs["form"] = self.form
         if self.primary_key:
             # What a primary key has by itself, others have not: left out, either would be read as the other.
@@ -171,7 +150,10 @@ class IDField(Minted, models.Field):  # type: ignore[misc]
 
     def db_type(self, connection: Any) -> str:
         """The column's type; that of foreign keys is the same."""
-        return _COLUMNS[self.form](self.kind, connection)
+        return _sql(self._column(connection), connection.vendor)
+
+    def _column(self, connection: Any) -> Column:
+        return column_of(self.kind, self.form, connection.vendor)
 
     def rel_db_type(self, connection: Any) -> str:
         """The type of foreign keys' columns."""
@@ -180,24 +162,18 @@ class IDField(Minted, models.Field):  # type: ignore[misc]
     def cast_db_type(self, connection: Any) -> str:
         """The type in a ``CAST``."""
         if connection.vendor == "mysql":
-            return {"text": "char", "bytes": f"binary({self.kind.size})"}.get(self.form, "binary(16)")
+            return _CAST_IN_MYSQL.get(self.form) or self.db_type(connection)
         return self.db_type(connection)
 
     def db_check(self, connection: Any) -> str | None:
         """That there are as many bytes as an ID has, where the type itself does not say that."""
-        column = connection.ops.quote_name(self.column)
-        length = {"postgresql": "octet_length", "sqlite": "length"}.get(connection.vendor)
-        if self.form == "text" or not length or self.db_type(connection) == "uuid":
-            return None
-        return f"{length}({column}) = {_UUID_BYTES if self.form == 'uuid' else self.kind.size}"
+        column = self._column(connection)
+        length = {"bytea": "octet_length", "blob": "length"}.get(column.type)
+        return f"{length}({connection.ops.quote_name(self.column)}) = {column.size}" if length else None
 
     def from_db_value(self, value: Any, expression: Any, connection: Any) -> Any:
-        """An ID of what the driver returned: bytes, a memoryview, text or a ``uuid.UUID``."""
-        if value is None or self.kind.size is None:
-            return value
-        if self.form == "uuid":
-            return cast(uuid_of(value), self.kind.python)
-        return self.kind.read(value)
+        """An ID of what the driver returned: bytes, a memoryview, text, a number or a ``uuid.UUID``."""
+        return None if value is None else reader_of(self.kind, self.form)(value)
 
     def get_prep_value(self, value: Any) -> Any:
         """An ID of what a query or an instance has.
@@ -212,14 +188,8 @@ class IDField(Minted, models.Field):  # type: ignore[misc]
         value = self.get_prep_value(value)
         if value is None:
             return None
-        if self.form == "text":
-            return self.kind.write(value)
-        if self.form == "uuid":
-            value = cast(value, UUID)
-            if self.db_type(connection) == "uuid":
-                return value
-            value = value.bytes
-        return connection.Database.Binary(bytes(value))
+        written = writer_of(self.kind, self.form, connection.vendor)(value)
+        return connection.Database.Binary(written) if isinstance(written, bytes) else written
 
     def value_to_string(self, obj: Any) -> str | None:
         """The text of an instance's ID, for fixtures."""
@@ -231,36 +201,28 @@ class IDField(Minted, models.Field):  # type: ignore[misc]
         return super().formfield(**{"form_class": FormField, "kind": self.kind, **kwargs})
 
 
-def _bytes_column(kind: Kind, connection: Any) -> str:
-    fitting = {"postgresql": "bytea", "mysql": f"binary({kind.size})", "sqlite": "BLOB"}.get(connection.vendor)
-    return fitting or str(models.BinaryField().db_type(connection))
+_CAST_IN_MYSQL: Final = {"text": "char", "integer": "unsigned integer"}
 
 
-def _uuid_column(kind: Kind, connection: Any) -> str:
-    if connection.vendor == "postgresql":
-        return "uuid"
-    # MariaDB's own type refuses some of these IDs, and sorts others by their parts.
-    return f"binary({_UUID_BYTES})" if connection.vendor == "mysql" else _bytes_column(kind, connection)
-
-
-def _text_column(kind: Kind, connection: Any) -> str:
-    # Any other order than that of the bytes depends on a language. And Django adds an index for LIKE to a "varchar".
-    length = kind.length
-    if connection.vendor == "postgresql":
-        return f'character varying({length}) COLLATE "C"'
-    if connection.vendor == "mysql":
-        return f"varchar({length}) CHARACTER SET ascii COLLATE ascii_bin"
-    return f"varchar({length})"
-
-
-_COLUMNS: Final = {"bytes": _bytes_column, "uuid": _uuid_column, "text": _text_column}
+def _sql(column: Column, vendor: str) -> str:
+    """The type of a column as Django's databases write it."""
+    name, size = column
+    if name in ("char", "varchar"):
+        # Any other order than that of the bytes depends on a language.
+        if vendor == "postgresql":
+            # Django adds an index for LIKE to a "varchar".
+            return f'character{" varying" if name == "varchar" else ""}({size}) COLLATE "C"'
+        return f"{name}({size}){' CHARACTER SET ascii COLLATE ascii_bin' if vendor == 'mysql' else ''}"
+    if name == "blob":
+        return "BLOB"
+    return name if size is None or name == "bytea" else f"{name}({size})"
 
 
 class SnowflakeField(IDField):
     """A column of snowflakes: ``bigint``, and ``int`` in Python; in forms and in DRF's JSON they are text.
 
-    A layout of 64 bits has ``bigint unsigned`` in MySQL and MariaDB, ``numeric(20)`` in PostgreSQL, and in SQLite a
-    ``bigint`` that ends at 2^63 - 1.
+    A layout of 64 bits has ``bigint unsigned`` in MySQL and MariaDB, ``numeric(20)`` in PostgreSQL, and in SQLite text
+    of 20 digits, as SQLite's integers have 63 bits and a sign.
 
     :param layout: its layout, or the text that migrations keep of it: :data:`mintage.snowflake.DEFAULT` unless given.
     :raises ConfigError: ``config.layout``.
@@ -271,10 +233,6 @@ class SnowflakeField(IDField):
     def __init__(self, *args: Any, layout: snowflake.Layout | str = snowflake.DEFAULT, **kwargs: Any) -> None:
         self.kind = Kind(KINDS["snowflake"].scheme, layout_of(layout))
         super().__init__(*args, **kwargs)
-
-    @classmethod
-    def forms(cls) -> tuple[str, ...]:
-        return ("integer",)
 
     @property
     def layout(self) -> snowflake.Layout:
@@ -290,28 +248,6 @@ class SnowflakeField(IDField):
         if self.layout != snowflake.DEFAULT:
             kwargs["layout"] = write_layout(self.layout)
         return name, path, args, kwargs
-
-    def db_type(self, connection: Any) -> str:
-        if self.layout.bits <= _BIGINT:
-            return "bigint"
-        return {"mysql": "bigint unsigned", "sqlite": "bigint"}.get(connection.vendor, "numeric(20)")
-
-    def cast_db_type(self, connection: Any) -> str:
-        if connection.vendor == "mysql":
-            return "unsigned integer"
-        return self.db_type(connection)
-
-    def db_check(self, connection: Any) -> str | None:
-        return None
-
-    def from_db_value(self, value: Any, expression: Any, connection: Any) -> Any:
-        return None if value is None else int(value)
-
-    def get_db_prep_value(self, value: Any, connection: Any, prepared: bool = False) -> Any:
-        value = self.get_prep_value(value)
-        if value is not None and value >> _BIGINT and connection.vendor == "sqlite":
-            raise FieldError(f"snowflake {value} is outside 0..{2**_BIGINT - 1} of SQLite's bigint", code="field.range")
-        return value
 
 
 class SnowflakeAutoField(Minted, models.BigAutoField):  # type: ignore[misc]
