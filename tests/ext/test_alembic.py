@@ -22,7 +22,7 @@ from mintage import sno, snowflake
 from mintage.errors import ConfigError
 from mintage.ext import sqlalchemy as ids
 from mintage.ext.kinds import KINDS
-from mintage.ext.sqlalchemy import IDType, SnoType, SnowflakeType, UUIDType, include_name, render_item
+from mintage.ext.sqlalchemy import IDType, SnoType, SnowflakeType, TypeIDType, UUIDType, include_name, render_item
 from mintage.store import open_store
 from tests.ext.databases import engine_of, on_each_database
 from tests.outcomes import code_of
@@ -109,6 +109,7 @@ def types() -> Iterator[IDType[Any]]:
                 except ConfigError:
                     assert form in ("uuid", "integer")
     yield from (SnowflakeType(layout) for layout in (snowflake.JS_SAFE, snowflake.DISCORD))
+    yield from (TypeIDType("user"), TypeIDType("user", "text"))
 
 
 def models(*more: Column[Any]) -> MetaData:

@@ -25,11 +25,11 @@ import mintage.ext.psycopg
 import mintage.ext.psycopg2
 import mintage.ext.pymysql
 import mintage.ext.sqlite3
-from mintage import sno, snowflake, ulid, uuid, xid
+from mintage import sno, snowflake, typeid, ulid, uuid, xid
 from mintage.casting import cast
 from mintage.errors import ArgumentError, ConfigError, ParseError
-from mintage.ext.forms import WRITERS, Form, forms
-from mintage.ext.kinds import BY_CLASS, KINDS
+from mintage.ext.forms import CLASSES, WRITERS, Form, forms
+from mintage.ext.kinds import BY_CLASS, KINDS, TypeID
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,7 +54,7 @@ def registrations_end() -> Iterator[None]:
     kept += [converters.encoders, converters.conversions]
     before = [dict(each) for each in kept]
     for each in kept:
-        for key in [key for key in each if (key[0] if isinstance(key, tuple) else key) in BY_CLASS]:
+        for key in [key for key in each if (key[0] if isinstance(key, tuple) else key) in CLASSES]:
             del each[key]
     yield
     for each, was in zip(kept, before, strict=True):
@@ -328,6 +328,45 @@ def test_django_ulid_61_sqlite3_adapts_ids() -> None:
         mintage.ext.sqlite3.register()
         one = xid.new()
         assert database.execute("SELECT ?", (one,)).fetchone() == (bytes(one),)
+
+
+# ------------------------------------------------------------------------------------------------------------- TypeIDs
+
+
+def test_drivers_send_typeids_and_read_those_of_a_prefix(postgresql: PostgreSQL, mariadb: MariaDB) -> None:
+    one = typeid.new("user")
+    with psycopg.connect(postgresql.url) as connection:
+        mintage.ext.psycopg.register(connection, load={"uuid": TypeID("user"), "text": typeid.ID})
+        assert connection.execute("SELECT %s, %s::text", (one, str(one))).fetchone() == (one, one)
+    with closing(psycopg2.connect(postgresql.url)) as old, old.cursor() as cursor:
+        mintage.ext.psycopg2.register(cursor, load={"uuid": TypeID("user")})
+        cursor.execute("SELECT %s", (one,))
+        assert cursor.fetchone() == (one,)
+    with closing(mariadb_connection(mariadb)) as connection, connection.cursor() as cursor:
+        mintage.ext.pymysql.register(connection)
+        cursor.execute("SELECT %s", (one,))
+        assert cursor.fetchone() == (bytes(one),)
+
+    async def use() -> None:
+        connection = await asyncpg.connect(postgresql.url)
+        await mintage.ext.asyncpg.register(connection, load={"uuid": TypeID("user")})
+        assert await connection.fetchval("SELECT $1::uuid", one) == one
+        await connection.close()
+
+    asyncio.run(use())
+    mintage.ext.sqlite3.register(forms={typeid.ID: "text"})
+    with closing(sqlite3.connect(":memory:", detect_types=sqlite3.PARSE_DECLTYPES)) as database:
+        database.execute("CREATE TABLE t (id TYPEID TEXT)")
+        database.execute("INSERT INTO t VALUES (?)", (one,))
+        assert database.execute("SELECT id FROM t").fetchone() == (one,)
+
+
+@pytest.mark.parametrize("driver", ["psycopg", "psycopg2"])
+def test_a_typeid_without_its_prefix_is_not_loaded(driver: str) -> None:
+    register: Any = getattr(mintage.ext, driver).register
+    for name in ("uuid", "bytea"):
+        with pytest.raises(ArgumentError, match="holds no prefix"):
+            register(load={name: typeid.ID})
 
 
 # --------------------------------------------------------------------------------------------------------------- wrong

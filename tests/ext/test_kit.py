@@ -17,10 +17,10 @@ import time_machine
 from hypothesis import find, given, settings
 from hypothesis import strategies as st
 
-from mintage import cuid, errors, locality, sno, snowflake, testing, uuid
+from mintage import cuid, errors, locality, sno, snowflake, testing, typeid, uuid
 from mintage._core import defaults, epoch
-from mintage.errors import MintError
-from mintage.ext.hypothesis import ids, snowflakes, texts
+from mintage.errors import FieldError, MintError
+from mintage.ext.hypothesis import ids, snowflakes, texts, typeids
 from mintage.ext.kinds import KINDS, Kind
 from mintage.schemes import SCHEMES
 from mintage.sno import new as imported_by_name
@@ -620,6 +620,26 @@ def test_classes_are_known_and_texts_are_text(text: str, one: sno.ID, other: uui
     assert len(text) == 26
     assert isinstance(one, sno.ID)
     assert other.version == 7
+
+
+@settings(max_examples=100)
+@given(of_users=typeids("user"), of_any=st.from_type(typeid.ID), chosen=typeids(st.sampled_from(["a", "b_c"])))
+def test_typeids_have_the_prefix_and_the_uuid_of_version_7(
+    of_users: typeid.ID, of_any: typeid.ID, chosen: typeid.ID
+) -> None:
+    assert (of_users.prefix, of_users.as_uuid().version) == ("user", 7)
+    assert chosen.prefix in ("a", "b_c")
+    assert typeid.ID.parse(str(of_any)) == of_any
+
+
+def test_typeids_shrink_to_the_smallest_and_keep_to_their_times() -> None:
+    assert str(find(typeids(), lambda _: True)) == "0000000000e008000000000000"
+    with pytest.raises(FieldError):
+        typeids("User")
+    with pytest.raises(FieldError):
+        typeids("user", min_time=datetime(2026, 1, 1))  # noqa: DTZ001
+    one = find(typeids("user", min_time=PAST), lambda _: True)
+    assert uuid.ID(bytes(one)).time == PAST
 
 
 @pytest.mark.parametrize(

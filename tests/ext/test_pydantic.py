@@ -9,6 +9,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from functools import cache
+from types import SimpleNamespace
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -141,6 +142,36 @@ def test_a_strict_model_takes_objects_and_in_json_text(form: Form) -> None:
     if form.python not in (int, str):
         with pytest.raises(ValidationError):
             strict(id=str(one))
+
+
+SIXTEEN = [kind for kind in KINDS.values() if kind.size == 16]
+
+
+@pytest.mark.parametrize("kind", SIXTEEN, ids=lambda kind: kind.name)
+def test_a_typeid_is_read_from_an_object_that_has_the_id_below_it(kind: Kind) -> None:
+    """As FastAPI reads a row of the ORM, of a column of another class."""
+
+    class User(BaseModel):
+        model_config = ConfigDict(from_attributes=True)
+        id: Annotated[typeid.ID, TypeID("user")]
+
+    one: Any = kind.mint()
+    user = User.model_validate(SimpleNamespace(id=one))
+    assert user.id == typeid.ID("user", one)
+    assert json.loads(user.model_dump_json()) == {"id": str(user.id)}
+    assert TypeAdapter(kind.python).validate_python(user.id) == one
+    with pytest.raises(ValidationError):
+        TypeAdapter(typeid.ID).validate_python(one)
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_a_typeid_of_another_prefix_is_refused(strict: bool) -> None:
+    adapter = TypeAdapter(Annotated[typeid.ID, TypeID("user")])
+    with pytest.raises(ValidationError) as caught:
+        adapter.validate_python(typeid.new("order"), strict=strict)
+    assert caught.value.errors()[0]["type"] == "parse.unknown"
+    with pytest.raises(ValidationError):
+        adapter.validate_python(sno.new())
 
 
 def test_a_union_takes_the_id_that_it_is() -> None:

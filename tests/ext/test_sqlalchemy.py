@@ -49,11 +49,11 @@ from sqlalchemy.schema import CreateTable
 from sqlalchemy.sql.functions import now
 from sqlalchemy.types import TypeDecorator
 
-from mintage import cuid, ksuid, locality, nanoid, sno, snowflake, ulid, uuid
+from mintage import cuid, ksuid, locality, nanoid, sno, snowflake, typeid, ulid, uuid
 from mintage.errors import ArgumentError, ConfigError, FieldError, MintError, ParseError
 from mintage.ext import sqlalchemy as ids
-from mintage.ext.kinds import KINDS, Kind
-from mintage.ext.sqlalchemy import IDType, SnoType, SnowflakeType, ULIDType, UUIDType
+from mintage.ext.kinds import KINDS, Kind, TypeIDs
+from mintage.ext.sqlalchemy import IDType, SnoType, SnowflakeType, TypeIDType, ULIDType, UUIDType
 from tests.ext.databases import engine_of, on_each_database, on_each_driver, statements, url_of
 
 if TYPE_CHECKING:
@@ -79,17 +79,21 @@ def forms(name: str) -> Iterator[IDType[Any]]:
                 assert form in ("uuid", "integer")
 
 
-EVERY = {repr(form): form for name in KINDS for form in forms(name)}
+USER_IDS = [TypeIDType("user", form) for form in ("uuid", "bytes", "text")]
+EVERY = {repr(form): form for form in (*(form for name in KINDS for form in forms(name)), *USER_IDS)}
 each = pytest.mark.parametrize("stored", EVERY.values(), ids=list(EVERY))
 
 
 def some(stored: IDType[Any], count: int) -> list[Any]:
     """IDs from all over their space, with the smallest and the largest."""
     kind, seeded = stored.kind, random.Random(13)
+    if isinstance(kind, TypeIDs):
+        return [typeid.ID("user", bytes(one)) for one in some(UUIDType(), count)]
     if kind.scheme.is_text:
         return [kind.mint() for _ in range(count)]
     numbers = {0, kind.max, *(seeded.randint(0, kind.max) for _ in range(count - 2))}
-    return [kind.python(n) if kind.layout else kind.python.from_int(n) for n in numbers]
+    made: Any = kind.python
+    return [made(n) if kind.layout else made.from_int(n) for n in numbers]
 
 
 @pytest.fixture
@@ -228,6 +232,79 @@ def test_what_is_no_id_is_not_bound_even_if_its_type_is_right(
     with pytest.raises(CompileError) as caught:
         literal(value, stored).compile(compile_kwargs={"literal_binds": True})
     assert isinstance(caught.value.__cause__, error)
+
+
+SIXTEEN = [name for name, kind in KINDS.items() if kind.size == 16]
+
+
+@on_each_driver
+def test_a_column_of_16_bytes_takes_a_typeid_over_its_ids(driver: str, engine: Engine) -> None:
+    metadata = MetaData()
+    columns: list[Column[Any]] = [Column(name, TYPES[name]()) for name in SIXTEEN]
+    table = Table("t", metadata, *columns, Column("at", DateTime, server_default=now()))
+    metadata.create_all(engine)
+    minted = [{name: KINDS[name].mint() for name in SIXTEEN} for _ in range(30)]
+    rows = [{name: typeid.ID("user", one) for name, one in row.items()} for row in minted]
+    with engine.begin() as connection:
+        statement = insert(table).returning(*columns, table.c.at, sort_by_parameter_order=True)
+        found = connection.execute(statement, rows).mappings().all()
+        assert [{name: row[name] for name in SIXTEEN} for row in found] == minted
+        for name in SIXTEEN:
+            asked = select(table.c[name]).where(table.c[name] == rows[7][name])
+            assert connection.scalars(asked).all() == [minted[7][name]]
+
+
+@on_each_database
+def test_a_typeid_finds_the_object_of_a_uuid(driver: str, engine: Engine) -> None:
+    class Data(DeclarativeBase):
+        pass
+
+    class User(Data):
+        __tablename__ = "users"
+        id: Mapped[uuid.ID] = mapped_column(UUIDType(), primary_key=True, default=uuid.new)
+
+    Data.metadata.create_all(engine)
+    with Session(engine) as session:
+        session.add(user := User())
+        session.flush()
+        assert session.get(User, typeid.ID("user", user.id)) is user
+        assert session.scalars(select(User).where(User.id == typeid.ID("user", user.id))).one() is user
+
+
+@on_each_database
+def test_typeids_of_a_prefix_are_the_keys_of_objects(driver: str, engine: Engine) -> None:
+    class Data(DeclarativeBase):
+        pass
+
+    class User(Data):
+        __tablename__ = "users"
+        id: Mapped[typeid.ID] = mapped_column(
+            TypeIDType("user"), primary_key=True, default=typeid.Generator("user").new
+        )
+        parent_id: Mapped[typeid.ID | None] = mapped_column(ForeignKey("users.id"))
+        at: Mapped[datetime] = mapped_column(server_default=now())
+
+    Data.metadata.create_all(engine)
+    with Session(engine) as session:
+        session.add_all(users := [User() for _ in range(50)])
+        session.flush()
+        session.add(child := User(parent_id=users[7].id))
+        session.flush()
+        one, parent = child.id, users[7].id
+        session.commit()
+        session.expunge_all()
+        assert session.get_one(User, one).parent_id == parent
+        assert {user.id.prefix for user in session.scalars(select(User))} == {"user"}
+        for wrong in (typeid.ID("order", bytes(one)), one.as_uuid(), bytes(one), str(one)):
+            with pytest.raises(StatementError) as caught:
+                session.get(User, wrong)
+            assert isinstance(caught.value.orig, (ParseError, ArgumentError))
+
+
+@pytest.mark.parametrize("wrong", ["User", "_", "a" * 64, 5, None])
+def test_a_prefix_that_is_none_is_refused(wrong: Any) -> None:
+    with pytest.raises(MintError):
+        TypeIDType(wrong)
 
 
 class Base(DeclarativeBase):
@@ -390,7 +467,7 @@ def test_rows_are_found_by_the_time_of_their_ids(driver: str, engine: Engine) ->
     times = [start + timedelta(days=n) for n in range(-2, 3)]
     with engine.begin() as connection:
         for table in tables:
-            kind: Kind = table.c.id.type.kind  # type: ignore[attr-defined]
+            kind: Kind | TypeIDs = table.c.id.type.kind  # type: ignore[attr-defined]
             minted = [bound(time) for time in times for bound in (kind.min_at, kind.max_at)]
             connection.execute(insert(table), [{"id": one} for one in minted])
 

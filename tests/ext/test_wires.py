@@ -23,7 +23,7 @@ from mintage.ext import msgspec as wire
 from mintage.ext.cattrs import register
 from mintage.ext.click import IDType
 from mintage.ext.json import default
-from mintage.ext.kinds import Kind, TextID, TypeID, TypeIDs, find_kind
+from mintage.ext.kinds import KINDS, Kind, TextID, TypeID, TypeIDs, find_kind
 from tests.ext.forms import FORMS, Form, each, minted
 
 CLASSES = {
@@ -52,6 +52,33 @@ def annotation(form: Form) -> Any:
 def test_a_form_is_found_by_what_users_write(form: Form) -> None:
     assert find_kind(annotation(form)) == form
     assert find_kind(object) is find_kind(None) is find_kind("sno") is find_kind(Annotated[int, "x"]) is None
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS.values() if kind.size == 16], ids=lambda kind: kind.name)
+def test_a_converter_takes_a_typeid_from_the_id_below_it(kind: Kind) -> None:
+    one: Any = kind.mint()
+    user = typeid.ID("user", one)
+    converter = register(cattrs.Converter())
+    of: Any = Annotated[typeid.ID, TypeID("user")]
+    assert converter.structure(one, of) == converter.structure(str(user), of) == converter.structure(user, of) == user
+    assert converter.structure(user, kind.python) == one
+    assert msgspec.convert({"id": user}, struct_of(kind.python), dec_hook=wire.dec_hook).id == one
+    for wrong, given in ((of, typeid.new("order")), (of, sno.new()), (of, 5), (of, bytes(one)), (sno.ID, user)):
+        with pytest.raises(MintError):
+            converter.structure(given, wrong)
+
+
+def test_msgspec_tells_no_hook_of_a_prefix() -> None:
+    """It strips what it does not know of an ``Annotated``, so the prefix is to be checked in ``__post_init__``."""
+    of = struct_of(Annotated[typeid.ID, TypeID("user")])
+    other = typeid.new("order")
+    assert msgspec.convert({"id": str(other)}, of, dec_hook=wire.dec_hook).id == other
+    with pytest.raises(msgspec.ValidationError, match=r"typeid must be typeid.ID or text, not uuid.ID"):
+        msgspec.convert({"id": KINDS["uuid"].mint()}, of, dec_hook=wire.dec_hook)
+
+
+def struct_of(of: Any) -> Any:
+    return msgspec.defstruct("Row", [("id", of)])
 
 
 # json and orjson.

@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import mintage
-from mintage import locality, sno, snowflake
+from mintage import locality, sno, snowflake, typeid, uuid
 from mintage.cli import COMMANDS, main
 from mintage.schemes import NAMES, SCHEMES
 from mintage.store import open_store
@@ -154,6 +154,33 @@ def test_the_options_of_new_are_the_sizes_and_characters_of_text() -> None:
     assert len(output("new", "cuid2", "--length", "8").strip()) == 8
     [said] = output("new", "nanoid", "--size", "5", "--json").splitlines()
     assert json.loads(said) == {**json.loads(said), "scheme": "nanoid", "time": None, "fields": {}}
+
+
+def test_new_mints_typeids_of_a_prefix() -> None:
+    lines = output("new", "typeid", "--prefix", "user", "-n", "70000").splitlines()
+    assert lines == sorted(set(lines))
+    assert len(lines) == 70_000
+    assert {typeid.ID.parse(line, "user").as_uuid().version for line in lines[:100]} == {7}
+    assert "_" not in output("new", "typeid", "--prefix", "")
+    shown = json.loads(output("new", "typeid", "--prefix", "user", "--json"))
+    assert (shown["scheme"], shown["layout"]) == ("typeid", "v7")
+    assert typeid.ID.parse(shown["id"]).prefix == "user"
+    assert datetime.fromisoformat(shown["time"]) == uuid.ID(bytes(typeid.ID.parse(shown["id"]))).time
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (["typeid"], "typeid needs --prefix"),
+        (["typeid", "--prefix", "User"], "up to 63 characters of a-z"),
+        (["uuid", "--prefix", "user"], "--prefix belongs to typeid, not to uuid"),
+        (["typeid", "--prefix", "user", "--node", "1"], "not to typeid"),
+    ],
+)
+def test_new_says_what_is_wrong_with_a_prefix(args: list[str], said: str) -> None:
+    done = run("new", *args)
+    assert done.returncode != 0
+    assert said in done.stderr.decode()
 
 
 def test_new_mints_with_a_layout_that_the_command_line_declares() -> None:

@@ -7,6 +7,7 @@ from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from mintage import anatomy, formats, schemes, snowflake
+from mintage._core import typeid
 from mintage.cli.command import JSON, Option, UsageError, command, count, option, whole
 from mintage.cli.screen import progress, write
 from mintage.cli.stores import STORE, advised
@@ -30,9 +31,14 @@ _OWNERS: Final = {
 """Every option of a scheme, and the schemes that have it."""
 
 
+TYPEID: Final = "typeid"
+"""A view over UUIDs of version 7, and no scheme: the command line mints it as one."""
+
+
 class Mint(NamedTuple):
     """An open generator, as ``new`` needs it."""
 
+    scheme: str
     format: formats.Format
     lines: Callable[[int], bytes]
     """So many new IDs as text, one a line."""
@@ -44,6 +50,17 @@ class Mint(NamedTuple):
 
 @contextmanager
 def _opened(args: argparse.Namespace) -> Iterator[Mint]:
+    if args.scheme == TYPEID:
+        from mintage import uuid
+
+        with closing(typeid.Generator(args.prefix, uuid.Generator(store=args.store))) as typeids:
+            yield Mint(
+                TYPEID,
+                formats.of_scheme("uuid"),
+                lambda n: "".join(f"{each}\n" for each in typeids.batch(n)).encode(),
+                lambda n: map(str, typeids.batch(n)),
+            )
+        return
     scheme = SCHEMES[args.scheme]
     options = {each.name: getattr(args, each.name) for each in scheme.options}
     given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
@@ -58,6 +75,7 @@ def _opened(args: argparse.Namespace) -> Iterator[Mint]:
         minted = formats.of_scheme(scheme.name)
     with closing(scheme.generator({"store": args.store}, **given)) as generator:
         yield Mint(
+            scheme.name,
             minted,
             lambda n: scheme.lines(scheme.mint(generator, n, meta)),
             lambda n: map(str, scheme.mint(generator, n, meta)),
@@ -90,11 +108,13 @@ def _options() -> Iterator[Option]:
         kind = {"type": whole} if each.choices is None else {"choices": each.choices} if each.choices else {}
         flag = option(_flag(each), metavar=each.metavar, help=each.help, **kind)
         yield flag._replace(heading=f"{listed(names, 'and')} only")
+    prefix = option("--prefix", metavar="PREFIX", help="what the IDs are of, such as user; it may be empty")
+    yield prefix._replace(heading=f"{TYPEID} only")
 
 
 @command(
     "new",
-    option("scheme", metavar="SCHEME", choices=NAMES, help=listed(NAMES, "or")),
+    option("scheme", metavar="SCHEME", choices=(*NAMES, TYPEID), help=listed((*NAMES, TYPEID), "or")),
     option("-n", "--count", type=count, default=1, metavar="N", help="how many (default: 1)"),
     *_options(),
     STORE,
@@ -105,13 +125,18 @@ def _options() -> Iterator[Option]:
   mintage new snowflake --node 12 --layout twitter
   mintage new snowflake --layout "time:41 node:10 sequence:12" --epoch-ms 1735689600000
   mintage new locality --mode sequential --json
-  mintage new ulid -n 3 --store sqlite:ids.db""",
+  mintage new ulid -n 3 --store sqlite:ids.db
+  mintage new typeid --prefix user""",
 )
 def new(args: argparse.Namespace) -> int:
     """Mint IDs, one a line."""
     for each, names in _OWNERS.items():
         if args.scheme not in names and getattr(args, each.name) is not None:
             raise UsageError(f"{_flag(each)} belongs to {listed(names, 'and')}, not to {args.scheme}")
+    if args.scheme == TYPEID and args.prefix is None:
+        raise UsageError('typeid needs --prefix, such as --prefix user; --prefix "" is none')
+    if args.scheme != TYPEID and args.prefix is not None:
+        raise UsageError(f"--prefix belongs to {TYPEID}, not to {args.scheme}")
     import logging
 
     # What the keeper logs of a store that fails, the error says.
@@ -122,7 +147,7 @@ def new(args: argparse.Namespace) -> int:
         done = 0
         while done < args.count:
             size = min(batch, args.count - done)
-            write(_json_lines(mint.texts(size), mint.format) if args.json else mint.lines(size))
+            write(_json_lines(mint.texts(size), mint) if args.json else mint.lines(size))
             done += size
             report(done)
     return 0
@@ -136,13 +161,18 @@ def _read(text: str, fmt: formats.Format) -> anatomy.Anatomy | None:
     return next((anatomy.dissect(each, found[0]) for each in of_scheme if (found := each.read(text))), None)
 
 
-def _json_lines(texts: Iterable[str], fmt: formats.Format) -> bytes:
+def _read_below(text: str, fmt: formats.Format) -> anatomy.Anatomy:
+    """The ID below the prefix of a TypeID just minted."""
+    return anatomy.dissect(fmt, int(typeid.ID.parse(text)))
+
+
+def _json_lines(texts: Iterable[str], mint: Mint) -> bytes:
     lines = []
     for text in texts:
-        minted = _read(text, fmt)
+        minted = _read(text, mint.format) if mint.scheme != TYPEID else _read_below(text, mint.format)
         when = formats.stamp(minted.time) if minted and minted.time else None
         parts = minted.fields if minted else ()
         fields = {field.name: field.as_dict()["value"] for field in parts if field.role != "fixed"}
-        head = {"id": text, "scheme": fmt.scheme, "layout": minted.layout if minted else None, "time": when}
+        head = {"id": text, "scheme": mint.scheme, "layout": minted.layout if minted else None, "time": when}
         lines.append(json.dumps({**head, "fields": fields}) + "\n")
     return "".join(lines).encode()

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from mintage.ext.kinds import find_kind, kind_of, read_text
+from mintage.ext.kinds import find_kind, kind_of, read_object
 from mintage.extras import missing
 
 try:
@@ -32,8 +32,7 @@ def _is_known(of: object) -> bool:
 
 
 def _read(value: Any, of: Any) -> Any:
-    kind = kind_of(of)
-    return value if isinstance(value, kind.python) and kind.python not in (int, str) else read_text(kind, value)
+    return read_object(kind_of(of), value)
 
 
 def register(converter: C) -> C:

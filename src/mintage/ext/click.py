@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from mintage.errors import MintError
-from mintage.ext.kinds import KINDS, kind_of
+from mintage.ext.kinds import NAMED, kind_of
 from mintage.extras import missing
 
 try:
@@ -31,13 +31,13 @@ class IDType(click.ParamType):  # type: ignore[type-arg]  # before Click 8.5 it 
     In Typer: ``Annotated[sno.ID, typer.Option(parser=sno.ID.parse)]``, or ``parser=IDType(snowflake.Str()).read``.
     Where it is built on Pydantic, as 0.29 is, ``id: sno.ID`` is enough.
 
-    :param of: a class of IDs; the name of a scheme; :class:`mintage.snowflake.Str`; or
+    :param of: a class of IDs; the name of a scheme, or ``typeid``; :class:`mintage.snowflake.Str`; or
         :class:`~mintage.ext.kinds.TypeID` for TypeIDs of one prefix.
     :raises ArgumentError: ``argument.type``: it is nothing of these.
     """
 
     def __init__(self, of: Any) -> None:
-        self.kind: Final = KINDS[of] if isinstance(of, str) and of in KINDS else kind_of(of)
+        self.kind: Final = NAMED[of] if isinstance(of, str) and of in NAMED else kind_of(of)
         self.name = self.kind.name
 
     def read(self, text: str) -> Any:

@@ -10,8 +10,9 @@ from datetime import UTC, datetime
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Final
 
-from mintage import snowflake
+from mintage import snowflake, typeid
 from mintage._core import ManualClock
+from mintage._core.typeid import check_prefix
 from mintage.errors import ArgumentError, FieldError
 from mintage.ext.kinds import KINDS, Kind
 from mintage.extras import missing
@@ -26,6 +27,7 @@ def register() -> None:
     for name, kind in KINDS.items():
         if kind.size and not kind.layout:
             strategies.register_type_strategy(kind.python, partial(_usual, name))
+    strategies.register_type_strategy(typeid.ID, lambda _: typeids())
 
 
 def _usual(name: str, _: type) -> SearchStrategy[Any]:
@@ -41,7 +43,7 @@ except ModuleNotFoundError as error:
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
-__all__ = ["ids", "snowflakes", "texts"]
+__all__ = ["ids", "snowflakes", "texts", "typeids"]
 
 _LAST: Final = datetime(9999, 12, 31, 23, 59, 59, 999999, tzinfo=UTC)
 _SOME_NS: Final = 1_800_000_000 * 10**9
@@ -84,6 +86,34 @@ def snowflakes(
 ) -> SearchStrategy[int]:
     """Integers of a layout, whose fields are those that it names; the rest is as for :func:`ids`."""
     return _numbers(KINDS["snowflake"]._replace(layout=layout), min_time, max_time, fields)
+
+
+def typeids(
+    prefix: str | SearchStrategy[str] | None = None,
+    *,
+    min_time: datetime | int | None = None,
+    max_time: datetime | int | None = None,
+) -> SearchStrategy[typeid.ID]:
+    """TypeIDs over UUIDs of version 7, as :func:`mintage.typeid.new` mints them.
+
+    >>> from hypothesis import find
+    >>> str(find(typeids("user"), lambda id: True))
+    'user_0000000000e008000000000000'
+
+    :param prefix: the prefix, a strategy of prefixes, or any, which shrinks towards the empty one.
+    :param min_time: as for :func:`ids`.
+    :param max_time: as for :func:`ids`.
+    :raises ArgumentError: an argument of another type.
+    :raises FieldError: ``field.format``: it is no prefix; ``time.naive``, ``time.range``.
+    """
+    if prefix is None:
+        prefixes: SearchStrategy[str] = st.from_regex(r"([a-z]([a-z_]{0,61}[a-z])?)?", fullmatch=True)
+    elif isinstance(prefix, st.SearchStrategy):
+        prefixes = prefix
+    else:
+        check_prefix(prefix)
+        prefixes = st.just(prefix)
+    return st.builds(typeid.ID, prefixes, ids("uuid", min_time=min_time, max_time=max_time))
 
 
 def texts(scheme: str, **options: Any) -> SearchStrategy[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from uuid import UUID
 
@@ -308,6 +309,14 @@ class TypeIDs(NamedTuple):
     def write(self, id: typeid.ID) -> str:
         """Its text."""
         return str(id)
+
+    @property
+    def mint(self) -> Callable[[], typeid.ID]:
+        """Mints over UUIDs of version 7.
+
+        :raises ArgumentError: the prefix is not known.
+        """
+        return partial(typeid.new, self.prefix)  # type: ignore[arg-type]
 
     @property
     def has_time(self) -> bool:

@@ -18,7 +18,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from mintage import snowflake
-from mintage.ext.kinds import KINDS, Kind, TypeIDs, find_kind, read_text
+from mintage.ext.kinds import KINDS, Kind, TypeIDs, find_kind, read_object
 from mintage.extras import missing
 
 try:
@@ -88,7 +88,7 @@ def dec_hook(type: type, value: Any, *, otherwise: Callable[[type, Any], Any] | 
     :raises NotImplementedError: it is no class of IDs, and ``otherwise`` is not there.
     """
     if (kind := _find(type)) is not None:
-        read = value if isinstance(value, type) else read_text(kind, value)
+        read = read_object(kind, value)
         return type(read) if kind.python is int else read
     if otherwise is not None:
         return otherwise(type, value)

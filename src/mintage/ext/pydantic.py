@@ -1,8 +1,9 @@
 """IDs in Pydantic 2, and so in FastAPI, SQLModel and Litestar.
 
 The classes of IDs need no import of this: ``id: sno.ID`` in a model is enough. In Python a field takes an ID, its text,
-its bytes, or its ``uuid.UUID`` where it has that form, and is an object; in JSON it takes text and is text. Here are
-the types of IDs that have no class of their own.
+its bytes, or its ``uuid.UUID`` where it has that form, and is an object; in JSON it takes text and is text. Of 128 bits
+it takes a TypeID over it too, and ``Annotated[typeid.ID, TypeID("user")]`` takes what is below the prefix. Here are the
+types of IDs that have no class of their own.
 
 >>> from pydantic import BaseModel
 >>> from mintage import sno, snowflake
@@ -44,8 +45,9 @@ def core_schema_of(of: object, *_: object) -> core_schema.CoreSchema:
     kind = kind_of(of)
     python: core_schema.CoreSchema = core_schema.no_info_plain_validator_function(_reader(kind.read))
     if kind.python not in (int, str):
-        # As Pydantic does it with UUIDs: strictly, only an object is one.
-        python = core_schema.lax_or_strict_schema(python, core_schema.is_instance_schema(kind.python))
+        # As Pydantic does it with UUIDs: strictly, only an object is one. It is read too, as a prefix may be another.
+        strict = core_schema.chain_schema([core_schema.is_instance_schema(kind.python), python])
+        python = core_schema.lax_or_strict_schema(python, strict)
     return core_schema.json_or_python_schema(
         core_schema.no_info_plain_validator_function(_reader(lambda value: read_text(kind, value))),
         python,

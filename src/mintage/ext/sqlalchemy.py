@@ -13,12 +13,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 from uuid import UUID
 
-from mintage import ksuid, ksuid_ms, locality, objectid, sandflake, sno, snowflake, ulid, uuid, xid
+from mintage import ksuid, ksuid_ms, locality, objectid, sandflake, sno, snowflake, typeid, ulid, uuid, xid
+from mintage._core.typeid import check_prefix
 from mintage.casting import type_name
 from mintage.errors import ArgumentError, ConfigError
 from mintage.ext import forms
 from mintage.ext.forms import Form
-from mintage.ext.kinds import KINDS, Kind
+from mintage.ext.kinds import KINDS, Kind, TypeIDs
 from mintage.extras import missing
 from mintage.formats import LAYOUTS, read_layout, write_layout
 
@@ -50,6 +51,7 @@ __all__ = [
     "SandflakeType",
     "SnoType",
     "SnowflakeType",
+    "TypeIDType",
     "ULIDType",
     "UUIDType",
     "XIDType",
@@ -59,6 +61,7 @@ __all__ = [
 
 T = TypeVar("T")
 _MYSQL: Final = ("mysql", "mariadb")
+_UUID_BYTES: Final = 16
 _TABLES: Final = frozenset(f"mintage_{name}" for name in ("schema", "pool", "node", "namespace", "life", "existed"))
 """What a store makes in its database, of whatever kind that is, its view included."""
 
@@ -125,13 +128,14 @@ class IDType(types.TypeDecorator[T]):
     """What all of these types have in common. It is of no scheme itself.
 
     A parameter must be an ID of the type's own class: text or bytes are not parsed here, since the ORM compares what it
-    sent with what comes back. Anything else is an :class:`~mintage.errors.ArgumentError` with the code
-    ``argument.type``, in SQLAlchemy's ``StatementError``, whose ``orig`` it is.
+    sent with what comes back. A type of 16 bytes takes a TypeID over its IDs as well. Anything else is an
+    :class:`~mintage.errors.ArgumentError` with the code ``argument.type``, in SQLAlchemy's ``StatementError``, whose
+    ``orig`` it is.
     """
 
     impl: Any = types.LargeBinary
     comparator_factory: Callable[..., Comparator[T]] = Comparator
-    kind: Kind
+    kind: Kind | TypeIDs
     form: Form
 
     @property
@@ -168,6 +172,8 @@ class IDType(types.TypeDecorator[T]):
         wanted = self.kind.python
         if isinstance(value, wanted) and not isinstance(value, bool):
             return value
+        if isinstance(value, typeid.ID) and self.kind.size == _UUID_BYTES:
+            return self.kind.read(value)
         hint = f": {type_name(wanted)}.parse makes one of text" if isinstance(value, str) else ""
         message = f"{self!r} takes {type_name(wanted)}, not {type_name(type(value))}{hint}"
         raise ArgumentError(message, code="argument.type")
@@ -313,6 +319,40 @@ class SandflakeType(_BinaryIDType[sandflake.ID]):
     kind = KINDS["sandflake"]
 
 
+class TypeIDType(_BinaryIDType[typeid.ID]):
+    """A column of TypeIDs of one prefix: a UUID where PostgreSQL has them, 16 bytes elsewhere; or another form.
+
+    The prefix is stored with ``form="text"`` only: else it is the column's. A TypeID of another prefix is refused.
+
+    >>> from mintage import typeid
+    >>> from sqlalchemy import Column, MetaData, Table
+    >>> users = Table("users", MetaData(), Column("id", TypeIDType("user"), default=typeid.Generator("user").new))
+    >>> users.c.id.type
+    TypeIDType('user')
+
+    :param prefix: up to 63 characters of ``a-z``, with ``_`` inside; it may be empty.
+    :param form: ``uuid``, ``bytes`` or ``text``.
+    :raises ArgumentError: ``prefix`` is not str.
+    :raises FieldError: ``field.format``: it is no prefix.
+    :raises ConfigError: ``config.form``: there is no such form.
+    """
+
+    cache_ok = True
+
+    def __init__(self, prefix: str, form: Form | None = None) -> None:
+        check_prefix(prefix)
+        self.prefix = prefix
+        self.kind = TypeIDs(prefix)
+        super().__init__(form)
+
+    def __repr__(self) -> str:
+        usual = self.form == forms.form_of(self.kind, None)
+        return f"TypeIDType({self.prefix!r}{'' if usual else f', form={self.form!r}'})"
+
+    def _checked(self, value: Any) -> Any:
+        return self.kind.read(super()._checked(value))
+
+
 class SnowflakeType(IDType[int]):
     """A column of snowflakes, which are ``int``.
 
@@ -391,9 +431,10 @@ class CUID2Type(_TextIDType):
 
 
 ANNOTATIONS: Final[Mapping[type[Any], IDType[Any]]] = {
-    each.kind.python: each() for each in _BinaryIDType.__subclasses__()
+    each.kind.python: each() for each in _BinaryIDType.__subclasses__() if each is not TypeIDType
 }
-"""The types by the class of their IDs, for ``type_annotation_map``: ``Mapped[sno.ID]`` alone is then a ``SnoType``."""
+"""The types by the class of their IDs, for ``type_annotation_map``: ``Mapped[sno.ID]`` alone is then a ``SnoType``. A
+``typeid.ID`` alone has no prefix: add your own ``Annotated`` of it."""
 
 
 def render_item(kind: str, item: object, context: Any) -> str | Literal[False]:

@@ -37,10 +37,10 @@ from legacy.models import Customer, Invoice
 from rest_framework import serializers as rest_serializers
 from shop.models import ROWS, Line, Order, Refund, Tag, Tweet, User
 
-from mintage import errors, sno, snowflake, ulid
+from mintage import errors, locality, sno, snowflake, typeid, ulid, uuid
 from mintage.ext import django as ours
 from mintage.ext.django import rest
-from mintage.ext.kinds import KINDS
+from mintage.ext.kinds import KINDS, NAMED, TypeID
 from mintage.store import open_store
 
 MAY, JUNE = datetime(2024, 5, 1, tzinfo=UTC), datetime(2024, 6, 1, tzinfo=UTC)
@@ -49,7 +49,7 @@ VENDOR = connection.vendor
 each = pytest.mark.parametrize("row", ROWS.values(), ids=["-".join(key) for key in ROWS])
 
 # What pages there are of the admin is the same on each database: all formats are visited on one.
-FEW = [("sno", "bytes"), ("snowflake", "integer"), ("ulid", "uuid"), ("nanoid", "text")]
+FEW = [("sno", "bytes"), ("snowflake", "integer"), ("ulid", "uuid"), ("nanoid", "text"), ("typeid", "uuid")]
 VISITED = list(ROWS) if VENDOR == "sqlite" else FEW
 visited = pytest.mark.parametrize("row", [ROWS[key] for key in VISITED], ids=["-".join(key) for key in VISITED])
 
@@ -192,8 +192,6 @@ def test_the_column_is_the_one_that_fits(row):
 def test_a_locality_is_never_a_uuid_of_mariadb():
     # It refuses those of about half of all hosts.
     assert column_type(ROWS["locality", "uuid"], "id") == {"mysql": "binary(16)", "sqlite": "BLOB"}.get(VENDOR, "uuid")
-    from mintage import locality
-
     for mac in ("0000001", "a7b9f1b", "a7bcf1b"):
         id = locality.ID.from_parts(counter=random.getrandbits(31), pid=1, mac=mac, timestamp_ms=0)
         for form in ("bytes", "uuid", "text"):
@@ -235,7 +233,7 @@ def test_a_column_of_bytes_takes_no_other_number_of_them(row):
 
 @each
 def test_what_was_saved_comes_back(row):
-    one = row.objects.create(other=kind_of(row).mint(), name="one")
+    one = row.objects.create(other=row._meta.pk.mint(), name="one")
     child = row.objects.create(parent=one)
     kind = kind_of(row)
     assert one.pk.__class__ is kind.python
@@ -303,7 +301,7 @@ def test_a_new_instance_is_not_looked_for_before_it_is_inserted():
 
 @each
 def test_one_id_is_one_row(row):
-    id = row.objects.create(other=kind_of(row).mint())
+    id = row.objects.create(other=row._meta.pk.mint())
     with pytest.raises(IntegrityError), transaction.atomic():
         row.objects.create(other=id.other)
     with pytest.raises(IntegrityError), transaction.atomic():
@@ -491,13 +489,60 @@ def test_a_time_is_asked_of_the_keys_index():
     assert "Index Cond" in plan
 
 
+# TypeIDs
+
+USERS = ROWS["typeid", "uuid"]
+
+
+def test_a_typeid_is_found_by_whatever_is_below_its_prefix():
+    user = USERS.objects.create()
+    assert (user.pk.prefix, user.pk.as_uuid().version) == ("user", 7)
+    for below in (user.pk.as_uuid(), bytes(user.pk), uuid.ID(bytes(user.pk)), ulid.ID(bytes(user.pk)), str(user.pk)):
+        assert USERS.objects.get(pk=below).pk == user.pk
+        assert USERS(pk=below, other=below).other == below
+    row = ROWS["uuid", "uuid"].objects.create(pk=user.pk)
+    row.refresh_from_db()
+    assert ROWS["uuid", "uuid"].objects.get(pk=user.pk).pk == uuid.ID(bytes(user.pk))
+    assert USERS._meta.pk.minted_at(user.pk) == uuid.ID(bytes(user.pk)).time
+    assert USERS._meta.pk.minted_at(typeid.ID("user", ulid.ID.from_int(5))) is None
+
+
+def test_a_typeid_of_another_prefix_is_refused():
+    other = typeid.new("order")
+    for wrong in (other, str(other)):
+        for ask in (lambda: USERS.objects.get(pk=wrong), lambda: USERS.objects.create(pk=wrong)):  # noqa: B023
+            with pytest.raises(errors.ParseError, match='has the prefix "order", needs "user"'):
+                ask()
+        with pytest.raises(ValidationError):
+            USERS._meta.get_field("other").formfield().clean(wrong)
+        field = rest.IDField(TypeID("user"))
+        with pytest.raises(rest_serializers.ValidationError):
+            field.run_validation(str(wrong))
+    for wrong in ("User", "-", 5, None):
+        with pytest.raises(errors.MintError):
+            ours.TypeIDField(prefix=wrong)
+
+
+def test_a_typeids_field_is_written_into_migrations_with_its_prefix():
+    written = Path("shop/migrations/0001_initial.py").read_text(encoding="utf-8")
+    assert (
+        "mintage.ext.django.TypeIDField(default=mintage.ext.django.TypeIDMinter('user'), editable=False, form='text', "
+        "prefix='user', primary_key=True" in written
+    )
+    field = ours.TypeIDField(prefix="user", primary_key=True)
+    assert field.clone().deconstruct() == field.deconstruct()
+    assert hash(ours.TypeIDMinter("user")) == hash(field.default)
+    assert field.default != ours.TypeIDMinter("order")
+    assert field.default().prefix == "user"
+
+
 # Fixtures, JSON
 
 
 @each
 @pytest.mark.parametrize("form", ["json", "xml"])
 def test_fixtures_have_the_text_of_ids(row, form):
-    one = row.objects.create(other=kind_of(row).mint(), name="fixture")
+    one = row.objects.create(other=row._meta.pk.mint(), name="fixture")
     child = row.objects.create(parent=one, name="fixture")
     dumped = serializers.serialize(form, [one, child])
     assert str(one.pk) in dumped
@@ -537,14 +582,16 @@ def test_django_ulid_151_json_knows_ids(order):
         one = kind.mint()
         answer = JsonResponse({"id": one, "at": MAY}, encoder=ours.JSONEncoder)
         assert json.loads(answer.content) == {"id": one if kind.layout else str(one), "at": "2024-05-01T00:00:00Z"}
+    user = typeid.new("user")
+    assert json.loads(JsonResponse({"id": user}, encoder=ours.JSONEncoder).content) == {"id": str(user)}
     with pytest.raises(TypeError):
         JsonResponse({"id": object()}, encoder=ours.JSONEncoder)
 
 
 def test_django_ulid_61_the_driver_is_given_what_it_knows():
     """psycopg: can't adapt type 'ULID'."""
-    for (name, _form), row in ROWS.items():
-        id = KINDS[name].mint()
+    for row in ROWS.values():
+        id = row._meta.pk.mint()
         with connection.cursor() as cursor:
             field = row._meta.pk
             value = field.get_db_prep_value(id, connection)
@@ -613,7 +660,7 @@ def test_a_form_says_what_is_wrong():
 @each
 def test_every_field_has_a_form_field(row):
     field = row._meta.get_field("other").formfield()
-    id = kind_of(row).mint()
+    id = row._meta.pk.mint()
     assert field.clean(str(id)) == field.clean(id) == id
     assert field.clean("") is None
     assert not field.has_changed(id, str(id))
@@ -625,9 +672,9 @@ def test_every_field_has_a_form_field(row):
 # URLs
 
 
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", NAMED)
 def test_a_path_has_the_id_itself(name):
-    id = KINDS[name].mint()
+    id = KINDS[name].mint() if name in KINDS else typeid.new("user")
     found = resolve(reverse(name, args=[id]))
     assert found.kwargs["pk"] == (id.as_uuid() if name == "uuid" else id)
     assert reverse(name, args=[str(id)]) == reverse(name, args=[id]) == f"/{name}/{id}/"
@@ -647,7 +694,7 @@ def test_a_path_has_the_id_itself(name):
 @visited
 def test_django_ulid_143_pages_of_the_admin_show_the_text(row, admin):
     row.objects.all().delete()
-    one = row.objects.create(other=kind_of(row).mint())
+    one = row.objects.create(other=row._meta.pk.mint())
     base = f"/admin/shop/{row._meta.model_name}/"
     page = admin.get(base)
     assert str(one.pk) in page.content.decode()
@@ -658,7 +705,7 @@ def test_django_ulid_143_pages_of_the_admin_show_the_text(row, admin):
     change = admin.get(url)
     assert change.status_code == 200
     assert f'value="{one.other}"' in change.content.decode()
-    other = kind_of(row).mint()
+    other = row._meta.pk.mint()
     assert admin.post(url, {"other": str(other), "name": "changed"}).status_code == 302
     one.refresh_from_db()
     assert (one.other, one.name) == (other, "changed")
@@ -849,9 +896,8 @@ def test_a_key_that_is_a_relation_is_text_as_well(api, order):
 def test_every_field_has_a_serializers_field(row):
     meta = type("Meta", (), {"model": row, "fields": ("id", "other", "parent")})
     serializer = type("Serializer", (rest_serializers.ModelSerializer,), {"Meta": meta})
-    kind = kind_of(row)
     parent = row.objects.create()
-    other = kind.mint()
+    other = row._meta.pk.mint()
     given = serializer(data={"other": str(other), "parent": str(parent.pk)})
     assert given.is_valid(), given.errors
     assert given.validated_data["other"] == other

@@ -20,7 +20,15 @@ except ModuleNotFoundError as error:
     raise missing(error, "django") from None
 
 from mintage.ext.django import checks
-from mintage.ext.django.fields import FIELDS, IDField, Minter, SnowflakeAutoField, SnowflakeField
+from mintage.ext.django.fields import (
+    FIELDS,
+    IDField,
+    Minter,
+    SnowflakeAutoField,
+    SnowflakeField,
+    TypeIDField,
+    TypeIDMinter,
+)
 from mintage.ext.django.json import JSONEncoder
 from mintage.ext.django.lookups import MintedAfter, MintedBefore, MintedBetween
 from mintage.ext.django.urls import register_converters
@@ -35,6 +43,8 @@ __all__ = [
     "Minter",
     "SnowflakeAutoField",
     "SnowflakeField",
+    "TypeIDField",
+    "TypeIDMinter",
     "checks",
     "register_converters",
 ]

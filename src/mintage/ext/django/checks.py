@@ -20,9 +20,9 @@ _SHOWN: Final = 3
 def _leases(field: object) -> bool:
     if isinstance(field, SnowflakeAutoField):
         return True
-    if not isinstance(field, IDField) or not field.kind.scheme.leases:
+    if not isinstance(field, IDField) or not field.kind.leases:
         return False
-    return field.default == field.kind.mint or isinstance(field.default, Minter)
+    return field.default == field.mint or isinstance(field.default, Minter)
 
 
 def check_store(app_configs: Any, **kwargs: Any) -> list[Any]:

@@ -8,19 +8,20 @@ from typing import TYPE_CHECKING, Any, Final
 from django.core.exceptions import ValidationError
 from django.db import models
 
-from mintage import snowflake
+from mintage import snowflake, typeid
+from mintage._core.typeid import check_prefix
 from mintage.errors import ConfigError, MintError
 from mintage.ext.django import lookups
 from mintage.ext.django.forms import IDField as FormField
 from mintage.ext.forms import Column, Form, column_of, form_of, forms, reader_of, writer_of
-from mintage.ext.kinds import KINDS, Kind
+from mintage.ext.kinds import KINDS, Kind, TypeIDs
 from mintage.formats import read_layout, write_layout
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
-__all__ = ["FIELDS", "IDField", "Minter", "SnowflakeAutoField", "SnowflakeField"]
+__all__ = ["FIELDS", "IDField", "Minter", "SnowflakeAutoField", "SnowflakeField", "TypeIDField", "TypeIDMinter"]
 
 _HERE: Final = "mintage.ext.django"
 """Where migrations find the classes, wherever in this package they are."""
@@ -58,6 +59,32 @@ class Minter:
         return hash(self.layout)
 
 
+class TypeIDMinter:
+    """Mints TypeIDs of one prefix over UUIDs of version 7: a ``default`` that migrations can write down.
+
+    :param prefix: up to 63 characters of ``a-z``, with ``_`` inside; it may be empty.
+    :raises ArgumentError: it is not str.
+    :raises FieldError: ``field.format``: it is no prefix.
+    """
+
+    def __init__(self, prefix: str) -> None:
+        check_prefix(prefix)
+        self.prefix = prefix
+
+    def __call__(self) -> typeid.ID:
+        return typeid.new(self.prefix)
+
+    def deconstruct(self) -> tuple[str, tuple[str], dict[str, Any]]:
+        """As Django's ``deconstruct``."""
+        return f"{_HERE}.TypeIDMinter", (self.prefix,), {}
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TypeIDMinter) and other.prefix == self.prefix
+
+    def __hash__(self) -> int:
+        return hash(self.prefix)
+
+
 def layout_of(layout: snowflake.Layout | str) -> snowflake.Layout:
     """A layout, of itself or of its text.
 
@@ -72,7 +99,7 @@ def layout_of(layout: snowflake.Layout | str) -> snowflake.Layout:
 class Minted:
     """What all of these fields share: how a value is read, lookups by time, search by text, and an ID's own time."""
 
-    kind: Kind
+    kind: Kind | TypeIDs
     default_error_messages: Final = {"invalid": "%(error)s"}
 
     def get_lookup(self, lookup_name: str) -> Any:
@@ -250,6 +277,37 @@ class SnowflakeField(IDField):
         return name, path, args, kwargs
 
 
+class TypeIDField(IDField):
+    """A column of TypeIDs of one prefix: ``TypeIDField(prefix="user", primary_key=True)``.
+
+    In Python a value is a ``typeid.ID``. It may be given as that, as its text, or as what is below the prefix: an ID of
+    128 bits, its bytes or its ``uuid.UUID``. A TypeID of another prefix is refused. A primary key mints over UUIDs of
+    version 7, and lookups by time are theirs.
+
+    :param prefix: up to 63 characters of ``a-z``, with ``_`` inside; it may be empty. It is stored with
+        ``form="text"`` only: else it is the column's.
+    :raises ArgumentError: ``prefix`` is not str.
+    :raises FieldError: ``field.format``: it is no prefix.
+    :raises ConfigError: ``config.form``: there is no such form.
+    """
+
+    kind = TypeIDs()
+
+    def __init__(self, *args: Any, prefix: str, **kwargs: Any) -> None:
+        check_prefix(prefix)
+        self.kind = TypeIDs(prefix)
+        self.prefix = prefix
+        super().__init__(*args, **kwargs)
+
+    @property
+    def mint(self) -> Callable[[], Any]:
+        return TypeIDMinter(self.prefix)
+
+    def deconstruct(self) -> Any:
+        name, path, args, kwargs = super().deconstruct()
+        return name, path, args, {**kwargs, "prefix": self.prefix}
+
+
 class SnowflakeAutoField(Minted, models.BigAutoField):  # type: ignore[misc]
     """A primary key of snowflakes that ``DEFAULT_AUTO_FIELD`` takes: minted in Python when an instance is saved.
 
@@ -302,7 +360,7 @@ def _of_kind(kind: Kind) -> type[IDField]:
     return type(f"{kind.title}Field", (IDField,), {"__module__": _HERE, "__doc__": text, "kind": kind})
 
 
-for _each in (SnowflakeField, SnowflakeAutoField):
+for _each in (SnowflakeField, SnowflakeAutoField, TypeIDField):
     _each.__module__ = _HERE
 
 FIELDS: Final[dict[str, type[IDField]]] = {

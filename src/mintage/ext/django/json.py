@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.serializers.json import DjangoJSONEncoder
 
-from mintage.ext.kinds import BY_CLASS
+from mintage.ext.kinds import find_kind
 
 __all__ = ["JSONEncoder"]
 
@@ -22,5 +22,5 @@ class JSONEncoder(DjangoJSONEncoder):  # type: ignore[misc]
 
     def default(self, o: Any) -> Any:
         """The text of an ID, or what Django's encoder makes of it."""
-        kind = BY_CLASS.get(type(o))
+        kind = find_kind(type(o))
         return super().default(o) if kind is None else kind.write(o)

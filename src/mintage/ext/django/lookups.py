@@ -12,7 +12,7 @@ from mintage.casting import type_name
 from mintage.errors import ArgumentError, MintError
 
 if TYPE_CHECKING:
-    from mintage.ext.kinds import Kind
+    from mintage.ext.kinds import Kind, TypeIDs
 
 __all__ = ["MintedAfter", "MintedBefore", "MintedBetween", "of_kind"]
 
@@ -104,7 +104,7 @@ _OF_TIME: Final = {each.lookup_name: each for each in (MintedAfter, MintedBefore
 _OF_TEXT: Final = frozenset({"contains", "icontains", "iexact", "startswith", "istartswith"})
 
 
-def of_kind(kind: Kind, name: str) -> type[Lookup] | None:
+def of_kind(kind: Kind | TypeIDs, name: str) -> type[Lookup] | None:
     """The lookup of that name that IDs of this kind have in place of Django's, or ``None``."""
     if name in _OF_TEXT:
         return HasText

@@ -16,8 +16,8 @@ from django.core.exceptions import FieldDoesNotExist
 
 from mintage.casting import type_name
 from mintage.errors import MintError
-from mintage.ext.django.fields import FIELDS, Minted, SnowflakeAutoField
-from mintage.ext.kinds import KINDS, Kind
+from mintage.ext.django.fields import FIELDS, Minted, SnowflakeAutoField, TypeIDField
+from mintage.ext.kinds import NAMED, Kind, TypeIDs, kind_of
 
 if TYPE_CHECKING:
     from django.db import models
@@ -33,16 +33,19 @@ class IDField(serializers.Field):  # type: ignore[misc]
 
     A number of JSON is taken for a snowflake up to 2^53. Above, what JavaScript read or wrote may have been rounded.
 
-    :param kind: the scheme's name, or one of ``mintage.ext.kinds.KINDS``; in a ``ModelSerializer`` the model's.
+    :param kind: the scheme's name, or ``typeid``; a class of IDs, :class:`mintage.snowflake.Str` or ``TypeID("user")``;
+        or one of ``mintage.ext.kinds.KINDS``. In a ``ModelSerializer`` it is the model's.
     """
 
-    kind: Kind
+    kind: Kind | TypeIDs
     default_error_messages: Final = {"invalid": "{error}"}
 
-    def __init__(self, kind: Kind | str | None = None, **kwargs: Any) -> None:
+    def __init__(self, kind: object = None, **kwargs: Any) -> None:
         self._is_given = kind is not None
-        if kind is not None:
-            self.kind = KINDS[kind] if isinstance(kind, str) else kind
+        if isinstance(kind, str):
+            self.kind = NAMED[kind]
+        elif kind is not None:
+            self.kind = kind if isinstance(kind, (Kind, TypeIDs)) else kind_of(kind)
         super().__init__(**kwargs)
 
     def bind(self, field_name: str, parent: Any) -> None:
@@ -73,13 +76,13 @@ class IDField(serializers.Field):  # type: ignore[misc]
         return self.kind.write(value)
 
 
-def _of_kind(kind: Kind) -> type[IDField]:
+def _of_kind(kind: Kind | TypeIDs) -> type[IDField]:
     text = f"Text in JSON, an ID of :mod:`mintage.{kind.name}` in Python."
     return type(f"{kind.title}Field", (IDField,), {"__module__": __name__, "__doc__": text, "kind": kind})
 
 
-SERIALIZER_FIELDS: Final = {name: _of_kind(kind) for name, kind in KINDS.items()}
-"""The serializer's field of each scheme, by its name."""
+SERIALIZER_FIELDS: Final = {name: _of_kind(kind) for name, kind in NAMED.items()}
+"""The serializer's field of each scheme and of TypeIDs, by its name."""
 
 
 def _end_of(field: models.Field) -> models.Field:
@@ -118,13 +121,12 @@ def lookup_regex(scheme: str) -> str:
 
     :raises KeyError: there is no such scheme.
     """
-    return KINDS[scheme].format.pattern
+    return NAMED[scheme].pattern.removeprefix("^").removesuffix("$")
 
 
-def schema(kind: Kind) -> dict[str, Any]:
-    """The schema of the text of such IDs, as OpenAPI has it."""
-    pattern = f"^{kind.format.pattern}$"
-    return {"type": "string", "format": "int64" if kind.layout else kind.name, "pattern": pattern}
+def schema(kind: Kind | TypeIDs) -> dict[str, Any]:
+    """The schema of the text of such IDs, as OpenAPI has it: of all texts that are read."""
+    return {"type": "string", "format": "int64" if kind.layout else kind.name, "pattern": kind.pattern}
 
 
 def register() -> None:
@@ -136,6 +138,7 @@ def register() -> None:
     mapping = serializers.ModelSerializer.serializer_field_mapping
     mapping.update({field: SERIALIZER_FIELDS[name] for name, field in FIELDS.items()})
     mapping[SnowflakeAutoField] = SERIALIZER_FIELDS["snowflake"]
+    mapping[TypeIDField] = SERIALIZER_FIELDS["typeid"]
     if serializers.ModelSerializer.serializer_related_field is serializers.PrimaryKeyRelatedField:
         serializers.ModelSerializer.serializer_related_field = PrimaryKeyRelatedField
     with suppress(ModuleNotFoundError):

@@ -7,7 +7,7 @@ from typing import Any
 from django.urls import converters
 
 from mintage.errors import ArgumentError
-from mintage.ext.kinds import KINDS, Kind
+from mintage.ext.kinds import NAMED, Kind, TypeIDs
 
 __all__ = ["register_converters"]
 
@@ -15,7 +15,7 @@ __all__ = ["register_converters"]
 class Converter:
     """Text of a path to an ID and back. What is the text of none does not match: the path is not found."""
 
-    kind: Kind
+    kind: Kind | TypeIDs
     # As wide as any of their texts: what they are is up to the parser, which is stricter than any pattern.
     regex = "[0-9A-Za-z_-]+"
 
@@ -38,11 +38,12 @@ class Converter:
 
 
 def register_converters() -> None:
-    """Gives URL paths a converter for each format, by the name of its module: ``sno``, ``snowflake``, ``ulid`` …
+    """Gives URL paths a converter for each format, by the name of its module: ``sno``, ``snowflake``, ``ulid`` …, and
+    ``typeid`` for TypeIDs of any prefix.
 
     Names that are taken stay as they are: Django's own ``uuid``, whose value a :class:`~mintage.ext.django.UUIDField`
     takes as well. Calling it again changes nothing. :class:`~mintage.ext.django.apps.MintageConfig` calls it.
     """
-    for name, kind in KINDS.items():
+    for name, kind in NAMED.items():
         if name not in converters.get_converters():
             converters.register_converter(type(f"{kind.title}Converter", (Converter,), {"kind": kind}), name)

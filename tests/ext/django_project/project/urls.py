@@ -9,7 +9,7 @@ from shop import api
 
 from mintage.ext.django import JSONEncoder
 from mintage.ext.django.urls import register_converters
-from mintage.ext.kinds import KINDS
+from mintage.ext.kinds import NAMED
 
 register_converters()
 
@@ -29,5 +29,5 @@ urlpatterns = [
     path("admin/", admin.site.urls),
     path("api/", include(router.urls)),
     path("schema/", SpectacularAPIView.as_view(), name="schema"),
-    *(path(f"{name}/<{name}:pk>/", echo, name=name) for name in KINDS),
+    *(path(f"{name}/<{name}:pk>/", echo, name=name) for name in NAMED),
 ]

@@ -12,15 +12,17 @@ from mintage.ext.django import (
     Minter,
     SnoField,
     SnowflakeField,
+    TypeIDField,
     ULIDField,
 )
 
 ROWS = {}
 """By format and form."""
 
-for _name, _field in FIELDS.items():
+for _name, _field in {**FIELDS, "typeid": TypeIDField}.items():
     for _form in _field.forms():
         _options = {} if _name == "snowflake" else {"form": _form}
+        _options |= {"prefix": "user"} if _name == "typeid" else {}
         _class = f"{_name.title()}{_form.title()}"
         ROWS[_name, _form] = type(
             _class,
