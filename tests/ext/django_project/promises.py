@@ -35,7 +35,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import NoReverseMatch, Resolver404, resolve, reverse
 from legacy.models import Customer, Invoice
 from rest_framework import serializers as rest_serializers
-from shop.models import ROWS, Line, Order, Refund, Tag, Tweet, User
+from shop.models import ROWS, Coupon, Line, Order, Redemption, Refund, Tag, Tweet, User
 
 from mintage import errors, locality, sno, snowflake, typeid, ulid, uuid
 from mintage.ext import django as ours
@@ -869,7 +869,12 @@ def test_a_serializer_has_objects_in_python(order):
         ("tweets", {"safe": True}),
         ("tweets", {"safe": 1.5}),
         ("tweets", {"safe": "9" * 5000}),
+        ("tweets", {"about": 2**53}),
         ("tweets", {"about": 2**53 + 1}),
+        ("orders", {"buyer": 2**60}),
+        ("orders", {"buyer": True}),
+        ("orders", {"tags": [2**53]}),
+        ("lines", {"order": 5}),
     ],
 )
 def test_what_is_no_id_is_answered_with_400(api, path, data):
@@ -877,6 +882,75 @@ def test_what_is_no_id_is_answered_with_400(api, path, data):
     assert answer.status_code == 400, answer.content
     assert set(answer.json()) & set(data)
     assert len(answer.content) < 300
+
+
+@pytest.mark.parametrize("number", [int, float], ids=["integer", "float"])
+def test_a_foreign_key_is_no_number_that_javascript_rounds(api, order, number):
+    """The row is there, so only the type of its key in JSON is wrong."""
+    tag, coupon = Tag.objects.create(name=f"rounded {number.__name__}"), Coupon.objects.create()
+    for pk in (order.buyer_id, tag.pk, coupon.code):
+        assert pk > 2**53
+    for path, name, pk in (("orders", "buyer", order.buyer_id), ("orders", "tags", tag.pk)):
+        data = {name: [number(pk)] if name == "tags" else number(pk)}
+        answer = send(api, "post", f"/api/{path}/", data)
+        assert answer.status_code == 400, answer.content
+        assert "must be text" in answer.content.decode()
+    form = redemptions()(data={"coupon": number(coupon.code)})
+    assert not form.is_valid()
+    assert "must be text" in str(form.errors["coupon"])
+    small, _ = User.objects.get_or_create(pk=7, defaults={"username": "small"})
+    answer = send(api, "post", "/api/orders/", {"buyer": number(7)})
+    assert answer.status_code == (201 if number is int else 400), answer.content
+    assert small.pk == 7
+
+
+def redemptions():
+    meta = type("Meta", (), {"model": Redemption, "fields": ("coupon",)})
+    return type("Redemptions", (rest_serializers.ModelSerializer,), {"Meta": meta})
+
+
+def test_a_foreign_key_to_another_field_is_text_as_well():
+    coupon, serializer = Coupon.objects.create(), redemptions()
+    assert type(serializer().fields["coupon"]) is rest.SlugRelatedField
+    given = serializer(data={"coupon": str(coupon.code)})
+    assert given.is_valid(), given.errors
+    assert given.save().coupon == coupon
+    assert given.data == {"coupon": str(coupon.code)}
+    assert serializer(Redemption.objects.create()).data == {"coupon": None}
+    for wrong in ("x", str(2**62), [], {}, True):
+        assert not serializer(data={"coupon": wrong}).is_valid()
+
+
+def test_a_field_of_a_relation_to_no_id_is_as_it_was():
+    class Tags(rest_serializers.Serializer):
+        tag = rest.SlugRelatedField(slug_field="name", queryset=Tag.objects.all())
+        buyer = rest.SlugRelatedField(slug_field="buyer__id", queryset=Order.objects.all(), required=False)
+
+    tag = Tag.objects.create(name="by name")
+    given = Tags(data={"tag": "by name"})
+    assert given.is_valid(), given.errors
+    assert given.validated_data == {"tag": tag}
+    assert Tags({"tag": tag}).data == {"tag": "by name"}
+    order = Order.objects.create(buyer=User.objects.create_user("of a slug"))
+    assert Tags(data={"tag": "by name", "buyer": str(order.buyer_id)}).is_valid()
+    assert not Tags(data={"tag": "by name", "buyer": order.buyer_id}).is_valid()
+    assert Tags({"tag": tag, "buyer": order}).data["buyer"] == str(order.buyer_id)
+
+
+def test_a_hyperlink_has_the_text_of_an_id(order):
+    from django.test import RequestFactory
+
+    class Linked(rest_serializers.Serializer):
+        order = rest_serializers.HyperlinkedRelatedField(view_name="order-detail", queryset=Order.objects.all())
+
+    context = {"request": RequestFactory().get("/")}
+    url = Linked({"order": order}, context=context).data["order"]
+    assert url == f"http://testserver/api/orders/{order.pk}/"
+    given = Linked(data={"order": url}, context=context)
+    assert given.is_valid(), given.errors
+    assert given.validated_data == {"order": order}
+    for wrong in (5, 2.0**60, order.pk, "x", url[:-2] + "/", url.replace("orders", "users")):
+        assert not Linked(data={"order": wrong}, context=context).is_valid()
 
 
 def test_a_path_of_no_id_is_answered_with_404(api):
@@ -927,6 +1001,7 @@ def test_the_schema_says_what_ids_look_like(api, capsys):
     assert order["tags"]["items"] == snowflakes
     assert parts["User"]["properties"]["id"] == {**snowflakes, "readOnly": True}
     assert parts["Line"]["properties"]["order"] == rest.schema(KINDS["sno"])
+    assert parts["Redemption"]["properties"]["coupon"] == {**snowflakes, "nullable": True}
     paths = schema["paths"]
     [parameter] = paths["/api/orders/{id}/"]["get"]["parameters"]
     assert parameter["schema"]["type"] == "string"

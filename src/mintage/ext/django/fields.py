@@ -121,6 +121,13 @@ class Minted:
         return None if id is None else self.kind.time_of(self.kind.read(id))
 
 
+def end_of(field: models.Field) -> models.Field:
+    """The field that a chain of keys ends at."""
+    while field.remote_field:
+        field = field.target_field
+    return field
+
+
 class IDField(Minted, models.Field):  # type: ignore[misc]
     """A column of IDs; its classes are one a format.
 

@@ -16,22 +16,30 @@ from django.core.exceptions import FieldDoesNotExist
 
 from mintage.casting import type_name
 from mintage.errors import MintError
-from mintage.ext.django.fields import FIELDS, Minted, SnowflakeAutoField, TypeIDField
+from mintage.ext.django.fields import FIELDS, Minted, SnowflakeAutoField, TypeIDField, end_of
 from mintage.ext.kinds import NAMED, Kind, TypeIDs, kind_of
 
 if TYPE_CHECKING:
-    from django.db import models
+    from collections.abc import Iterator
 
-__all__ = ["SERIALIZER_FIELDS", "IDField", "PrimaryKeyRelatedField", "lookup_regex", "register", "schema"]
+__all__ = [
+    "SERIALIZER_FIELDS",
+    "IDField",
+    "PrimaryKeyRelatedField",
+    "SlugRelatedField",
+    "lookup_regex",
+    "register",
+    "schema",
+]
 
-_EXACT: Final = 1 << 53
-"""Up to here a number of JSON is the same in JavaScript."""
+_EXACT: Final = (1 << 53) - 1
+"""Up to here a number of JSON is the same in JavaScript, and no other is rounded to it."""
 
 
 class IDField(serializers.Field):  # type: ignore[misc]
     """Text in JSON, an ID in Python; of snowflake digits in JSON, and an int in Python.
 
-    A number of JSON is taken for a snowflake up to 2^53. Above, what JavaScript read or wrote may have been rounded.
+    A number of JSON is taken for a snowflake up to 2^53 - 1. Above, JavaScript may have rounded it.
 
     :param kind: the scheme's name, or ``typeid``; a class of IDs, :class:`mintage.snowflake.Str` or ``TypeID("user")``;
         or one of ``mintage.ext.kinds.KINDS``. In a ``ModelSerializer`` it is the model's.
@@ -63,7 +71,7 @@ class IDField(serializers.Field):  # type: ignore[misc]
         """The ID; a ``ValidationError`` with the code ``invalid`` where it is none."""
         is_number = self.kind.layout is not None and isinstance(data, int) and not isinstance(data, bool)
         if isinstance(data, int) and is_number and abs(data) > _EXACT:
-            self.fail("invalid", error=f"{self.kind.name} above 2^53 must be text, as JSON's numbers are rounded")
+            self.fail("invalid", error=f"{self.kind.name} above 2^53 - 1 must be text, as JSON's numbers are rounded")
         if not isinstance(data, str) and not is_number:
             self.fail("invalid", error=f"{self.kind.name} must be text, not {type_name(type(data))}")
         try:
@@ -85,35 +93,109 @@ SERIALIZER_FIELDS: Final = {name: _of_kind(kind) for name, kind in NAMED.items()
 """The serializer's field of each scheme and of TypeIDs, by its name."""
 
 
-def _end_of(field: models.Field) -> models.Field:
-    """The field that a chain of keys ends at."""
-    while field.remote_field:
-        field = field.target_field
-    return field
+def _kind_of(model: Any, path: str) -> Kind | TypeIDs | None:
+    """The IDs that a field of a model holds, found through relations by their names; ``None`` where it holds none."""
+    *relations_, last = path.split("__")
+    try:
+        for name in relations_:
+            model = model._meta.get_field(name).related_model
+        end = end_of(model._meta.pk if last == "pk" else model._meta.get_field(last))
+    except (FieldDoesNotExist, AttributeError):  # a property, such as that of a model's own
+        return None
+    return end.kind if isinstance(end, Minted) else None
 
 
-def _text(field: models.Field, value: Any) -> Any:
-    end = _end_of(field)
-    return end.kind.write(value) if isinstance(end, Minted) and value is not None else value
+class _Related:
+    """What both fields of relations share: they read and write an ID as :class:`IDField` does."""
+
+    def _field(self) -> IDField | None:
+        queryset = self.get_queryset()  # type: ignore[attr-defined]
+        kind = None if queryset is None else _kind_of(queryset.model, self._path())
+        return None if kind is None else IDField(kind)
+
+    def _path(self) -> str:
+        raise NotImplementedError
+
+    def to_internal_value(self, data: Any) -> Any:
+        """The object whose ID this is; a ``ValidationError`` where it is none, or a number that may be rounded."""
+        field = self._field()
+        return super().to_internal_value(data if field is None else field.to_internal_value(data))  # type: ignore[misc]
 
 
-class PrimaryKeyRelatedField(serializers.PrimaryKeyRelatedField):  # type: ignore[misc]
-    """As Django REST framework's, with text for keys that are IDs; any other key is as it was."""
+class PrimaryKeyRelatedField(_Related, serializers.PrimaryKeyRelatedField):  # type: ignore[misc]
+    """As Django REST framework's, with keys that are IDs read and written as :class:`IDField` does; any other key is as
+    it was.
+    """
+
+    def _path(self) -> str:
+        return "pk"
+
+    def _field(self) -> IDField | None:
+        return None if self.pk_field is not None else super()._field()
 
     def get_attribute(self, instance: Any) -> Any:
         """What is to be written, of an instance."""
         found = super().get_attribute(instance)
         if self.pk_field is None and isinstance(found, relations.PKOnlyObject):
             owner = relations.get_attribute(instance, self.source_attrs[:-1])
-            with suppress(FieldDoesNotExist, AttributeError):
-                return relations.PKOnlyObject(pk=_text(owner._meta.get_field(self.source_attrs[-1]), found.pk))
+            kind = _kind_of(type(owner), self.source_attrs[-1])
+            if kind is not None and found.pk is not None:
+                return relations.PKOnlyObject(pk=kind.write(found.pk))
         return found
 
     def to_representation(self, value: Any) -> Any:
         """The text of its key."""
         if self.pk_field is None and not isinstance(value, relations.PKOnlyObject):
-            return _text(value._meta.pk, value.pk)
+            kind = _kind_of(type(value), "pk")
+            return value.pk if kind is None or value.pk is None else kind.write(value.pk)
         return super().to_representation(value)
+
+
+class SlugRelatedField(_Related, serializers.SlugRelatedField):  # type: ignore[misc]
+    """As Django REST framework's, with fields that are IDs read and written as :class:`IDField` does.
+
+    It is that of a foreign key with ``to_field``.
+    """
+
+    def _path(self) -> str:
+        return str(self.slug_field)
+
+    def to_representation(self, obj: Any) -> Any:
+        """The text of its ID."""
+        found, kind = super().to_representation(obj), _kind_of(type(obj), self._path())
+        return found if kind is None or found is None else kind.write(found)
+
+
+_PLAIN: Final = (serializers.PrimaryKeyRelatedField, serializers.SlugRelatedField)
+
+
+def unsafe_fields() -> Iterator[tuple[str, str]]:
+    """Yield the fields for relations to IDs that serializers declare of Django REST framework's own."""
+    for serializer in _below(serializers.Serializer):
+        for name, declared in serializer._declared_fields.items():
+            field = getattr(declared, "child_relation", declared)
+            if type(field) in _PLAIN and getattr(field, "pk_field", None) is None:
+                model = _model_of(serializer, name, declared, field)
+                if model is not None and _kind_of(model, getattr(field, "slug_field", "pk")) is not None:
+                    yield f"{serializer.__module__}.{serializer.__qualname__}.{name}", type(field).__name__
+
+
+def _model_of(serializer: Any, name: str, declared: Any, field: Any) -> Any:
+    """The model that a relation is to: of its queryset, or of its source in the serializer's model."""
+    if field.queryset is not None:
+        return field.queryset.model
+    model: Any = getattr(getattr(serializer, "Meta", None), "model", None)
+    with suppress(FieldDoesNotExist, AttributeError):
+        for part in (declared._kwargs.get("source") or name).split("."):
+            model = model._meta.get_field(part).related_model
+        return model
+    return None
+
+
+def _below(base: Any) -> Iterator[Any]:
+    for subclass in base.__subclasses__():
+        yield subclass
+        yield from _below(subclass)
 
 
 def lookup_regex(scheme: str) -> str:
@@ -141,6 +223,8 @@ def register() -> None:
     mapping[TypeIDField] = SERIALIZER_FIELDS["typeid"]
     if serializers.ModelSerializer.serializer_related_field is serializers.PrimaryKeyRelatedField:
         serializers.ModelSerializer.serializer_related_field = PrimaryKeyRelatedField
+    if serializers.ModelSerializer.serializer_related_to_field is serializers.SlugRelatedField:
+        serializers.ModelSerializer.serializer_related_to_field = SlugRelatedField
     with suppress(ModuleNotFoundError):
         _register_schema()
 

@@ -19,6 +19,7 @@ router.register("lines", api.Lines)
 router.register("users", api.Users)
 router.register("tweets", api.Tweets)
 router.register("refunds", api.Refunds)
+router.register("redemptions", api.Redemptions)
 
 
 def echo(request, pk):

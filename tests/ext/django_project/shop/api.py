@@ -4,7 +4,7 @@ from rest_framework import serializers, viewsets
 
 from mintage.ext.django import rest
 
-from .models import Line, Order, Refund, Tweet, User
+from .models import Line, Order, Redemption, Refund, Tweet, User
 
 
 def of(model_, *names):
@@ -36,6 +36,11 @@ class Users(viewsets.ModelViewSet):
 class Tweets(viewsets.ModelViewSet):
     queryset = Tweet.objects.order_by("pk")
     serializer_class = of(Tweet, "id", "reply", "safe", "about")
+
+
+class Redemptions(viewsets.ModelViewSet):
+    queryset = Redemption.objects.order_by("pk")
+    serializer_class = of(Redemption, "coupon")
 
 
 class RefundSerializer(serializers.ModelSerializer):

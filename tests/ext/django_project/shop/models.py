@@ -65,6 +65,14 @@ class Line(models.Model):
     reference = SnoField(default=sno.new, unique=True)
 
 
+class Coupon(models.Model):
+    code = SnowflakeField(unique=True, default=snowflake.new)
+
+
+class Redemption(models.Model):
+    coupon = models.ForeignKey(Coupon, models.CASCADE, to_field="code", null=True)
+
+
 class Refund(models.Model):
     order = models.OneToOneField(Order, models.CASCADE, primary_key=True)
 
