@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import json
 import os
 import random
 import re
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
+from importlib import import_module
 from io import StringIO
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -20,7 +25,7 @@ import django
 django.setup()
 
 from django import forms
-from django.apps import apps
+from django.apps import AppConfig, apps
 from django.contrib.auth.models import Group, Permission
 from django.contrib.contenttypes.models import ContentType
 from django.core import checks, serializers
@@ -1038,6 +1043,109 @@ def test_w001_is_said_where_processes_share_no_store(monkeypatch):
     assert not [each for each in checks.run_checks() if each.id == "mintage.W001"]
     monkeypatch.setenv("MINTAGE_STORE", "sqlite:///x.db")
     assert not [each for each in checks.run_checks(include_deployment_checks=True) if each.id == "mintage.W001"]
+
+
+def run_checks(*apps_):
+    """``manage.py check`` with more apps, in a process of its own: what it writes."""
+    environment = {**os.environ, "EXTRA_APPS": json.dumps(apps_)}
+    command = [sys.executable, "manage.py", "check"]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=120).stderr
+
+
+STARTED = """
+from django.contrib.contenttypes.fields import GenericForeignKey
+from django.contrib.contenttypes.models import ContentType
+from django.db import models
+from mintage import sno
+from mintage.ext.django import SnoField
+
+
+class Post(models.Model):
+    number = SnoField(default=sno.new())
+    type = models.ForeignKey(ContentType, models.CASCADE)
+    object_id = models.PositiveIntegerField()
+    about = GenericForeignKey("type", "object_id")
+"""
+
+
+@pytest.mark.skipif(VENDOR != "sqlite", reason="checks ask no database")
+def test_an_app_as_startapp_makes_it_is_warned_of_its_traps():
+    call_command("startapp", "blog")
+    app, models_ = Path("blog/apps.py"), Path("blog/models.py")
+    if "default_auto_field" not in app.read_text():  # Django 6.0 writes none
+        app.write_text(app.read_text() + "    default_auto_field = 'django.db.models.BigAutoField'\n")
+    assert "mintage." not in run_checks("blog")
+    models_.write_text(STARTED)
+    said = run_checks("blog")
+    assert set(re.findall(r"mintage\.W\d+", said)) == {"mintage.W002", "mintage.W003", "mintage.W004"}
+    [line] = [each.strip() for each in app.read_text().splitlines() if "default_auto_field" in each]
+    number = app.read_text().splitlines().index(f"    {line}") + 1
+    assert f"In {app.resolve()}:{number}, delete the line {line!r} of BlogConfig" in said
+    assert "blog.Post have keys that the database counts" in said
+    assert "blog.Post.object_id is PositiveIntegerField" in said
+    assert "blog.Post.number: (mintage.W003) The default is one ID" in said
+    app.write_text(app.read_text().replace(line, f"label = {'blog'!r}"))
+    models_.write_text(STARTED.replace("sno.new()", "sno.new").replace("PositiveI", "PositiveBigI"))
+    assert "mintage." not in run_checks("blog")
+
+
+def test_w002_is_silent_where_there_is_nothing_to_change(monkeypatch):
+    from django.conf import settings
+
+    class Named(AppConfig):
+        default_auto_field = "django.db.models.BigAutoField"
+
+    config = Named("legacy", import_module("legacy"))
+    monkeypatch.setattr(apps, "get_app_configs", lambda: [config])
+    counted = SimpleNamespace(label="legacy.Old", pk=models.BigAutoField(primary_key=True, auto_created=True))
+    own = SimpleNamespace(label="legacy.Own", pk=models.BigAutoField(primary_key=True))
+
+    def said(*found):
+        monkeypatch.setattr(config, "get_models", lambda: [SimpleNamespace(_meta=meta) for meta in found])
+        return [each.id for each in ours.checks.check_default_key(None)]
+
+    assert said(counted) == ["mintage.W002"]
+    assert said() == said(own) == said(Tag._meta) == []
+    monkeypatch.setattr(config, "path", "/lib/site-packages/legacy")
+    assert said(counted) == []
+    monkeypatch.setattr(config, "path", "/srv/legacy")
+    for name in ("django.db.models.BigAutoField", "nothing.at.all"):
+        monkeypatch.setattr(settings, "DEFAULT_AUTO_FIELD", name)
+        assert said(counted) == []
+
+
+def test_w005_is_said_where_rest_framework_is_not_told_of_the_fields(monkeypatch):
+    assert ours.checks.check_rest(None) == []
+    monkeypatch.setattr(apps, "is_installed", lambda name: name == "rest_framework")
+    [warning] = ours.checks.check_rest(None)
+    assert (warning.id, warning.hint) == ("mintage.W005", 'Add "mintage.ext.django" to INSTALLED_APPS.')
+
+
+def test_w006_names_a_field_of_rest_framework_that_a_serializer_declares():
+    assert ours.checks.check_serializers(None) == []
+    plain = rest_serializers.PrimaryKeyRelatedField
+
+    class Declared(rest_serializers.ModelSerializer):
+        buyer = plain(queryset=User.objects.all())
+        tags = plain(queryset=Tag.objects.all(), many=True)
+        lines = plain(read_only=True, many=True)
+        by_code = rest_serializers.SlugRelatedField(slug_field="code", queryset=Coupon.objects.all())
+        by_name = rest_serializers.SlugRelatedField(slug_field="name", queryset=Tag.objects.all())
+        keyed = plain(queryset=Order.objects.all(), pk_field=rest.IDField("sno"))
+        ours = rest.PrimaryKeyRelatedField(queryset=Order.objects.all())
+
+        class Meta:
+            model = Order
+            fields = "__all__"
+
+    found = ours.checks.check_serializers(None)
+    assert {each.id for each in found} == {"mintage.W006"}
+    names = [each.msg.split(" is ")[0].rpartition(".")[2] for each in found]
+    assert sorted(names) == ["buyer", "by_code", "lines", "tags"]
+    assert found[0].hint.startswith("Use mintage.ext.django.rest.")
+    del Declared, found
+    gc.collect()
+    assert ours.checks.check_serializers(None) == []
 
 
 def test_the_store_of_the_settings_is_that_of_the_generators(monkeypatch):

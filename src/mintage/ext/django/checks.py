@@ -1,20 +1,33 @@
-"""The check that ``manage.py check --deploy`` runs."""
+"""The checks that ``manage.py check`` runs, and ``manage.py check --deploy`` with ``mintage.W001``."""
 
 from __future__ import annotations
 
+import inspect
 import os
-from typing import Any, Final
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
-from django.apps import apps
+from django.apps import AppConfig, apps
 from django.conf import settings
 from django.core import checks
+from django.db import models
+from django.utils.module_loading import import_string
 
-from mintage.ext.django.fields import IDField, Minter, SnowflakeAutoField
+from mintage.ext.django.fields import IDField, Minted, Minter, SnowflakeAutoField
 
-__all__ = ["STORE", "check_store"]
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+__all__ = ["STORE", "check_default_key", "check_generic_keys", "check_rest", "check_serializers", "check_store"]
 
 STORE: Final = "MINTAGE_STORE"
 _SHOWN: Final = 3
+_NARROW: Final = (models.IntegerField, models.AutoField, models.SmallAutoField)
+_WIDE: Final = (models.BigIntegerField, models.PositiveBigIntegerField, models.BigAutoField)
+_INSTALLED: Final = frozenset({"site-packages", "dist-packages"})
+"""Directories of packages that are not the project's to change."""
 
 
 def _leases(field: object) -> bool:
@@ -25,6 +38,13 @@ def _leases(field: object) -> bool:
     return field.default == field.mint or isinstance(field.default, Minter)
 
 
+def _some(names: Iterable[object]) -> str:
+    first, more = list(map(str, names)), ""
+    if len(first) > _SHOWN:
+        more = f" and {len(first) - _SHOWN} more"
+    return ", ".join(first[:_SHOWN]) + more
+
+
 def check_store(app_configs: Any, **kwargs: Any) -> list[Any]:
     """``mintage.W001``: IDs that need a node number are minted, and no store is named that all hosts share."""
     if os.environ.get(STORE) or getattr(settings, STORE, None):
@@ -33,15 +53,125 @@ def check_store(app_configs: Any, **kwargs: Any) -> list[Any]:
     found = [str(each) for model in models for each in model._meta.local_fields if _leases(each)]
     if not found:
         return []
-    more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
     return [
         checks.Warning(
-            f"{', '.join(found[:_SHOWN])}{more} are minted with node numbers that only the processes of one host and "
-            "one user share out among themselves: processes of other hosts, containers or users may mint the same IDs.",
+            f"{_some(found)} are minted with node numbers that only the processes of one host and one user share out "
+            "among themselves: processes of other hosts, containers or users may mint the same IDs.",
             hint=f"Set {STORE} to a store that all of them reach, such as the URL of the database.",
             id="mintage.W001",
         )
     ]
 
 
+def _mints_every_key() -> bool:
+    """Whether the setting names an automatic key of ours."""
+    try:
+        named = import_string(settings.DEFAULT_AUTO_FIELD)
+    except ImportError:  # Django says so itself
+        return False
+    return isinstance(named, type) and issubclass(named, SnowflakeAutoField)
+
+
+def check_default_key(app_configs: Any, **kwargs: Any) -> list[Any]:
+    """``mintage.W002``: an app of the project names a default key of its own, so the setting does not reach its models.
+
+    ``startapp`` of Django before 6.0 writes such a line. Apps of Django and of installed packages are left out.
+    """
+    return list(_overridden()) if _mints_every_key() else []
+
+
+def _overridden() -> Iterator[Any]:
+    for config in apps.get_app_configs():
+        is_named = type(config).default_auto_field is not AppConfig.default_auto_field
+        if not is_named or _INSTALLED & set(Path(config.path).parts):
+            continue
+        keys = ((model, model._meta.pk) for model in config.get_models())
+        found = [
+            model._meta.label for model, key in keys if key.auto_created and not isinstance(key, SnowflakeAutoField)
+        ]
+        if found:
+            where, line = _line_of(type(config))
+            yield checks.Warning(
+                f"{_some(found)} have keys that the database counts: the app {config.label!r} names "
+                f"{config.default_auto_field} in place of DEFAULT_AUTO_FIELD.",
+                hint=f"In {where}, delete the line {line!r} of {type(config).__name__}, then run makemigrations.",
+                obj=config,
+                id="mintage.W002",
+            )
+
+
+def _line_of(config: type) -> tuple[str, str]:
+    """Where a class names its default key: file and number of the line, and the line."""
+    named = f"default_auto_field = {config.default_auto_field!r}"  # type: ignore[attr-defined]
+    for each in config.__mro__:
+        with suppress(OSError, TypeError):
+            lines, first = inspect.getsourcelines(each)
+            for number, line in enumerate(lines, max(first, 1)):
+                if line.strip().startswith("default_auto_field"):
+                    return f"{inspect.getsourcefile(each)}:{number}", line.strip()
+    return config.__module__, named
+
+
+def check_generic_keys(app_configs: Any, **kwargs: Any) -> list[Any]:
+    """``mintage.W004``: a ``GenericForeignKey`` keeps keys in integers of 32 bits, which hold no snowflake."""
+    found = []
+    if any(isinstance(model._meta.pk, Minted) for model in apps.get_models()):
+        for model in apps.get_models():
+            for generic in model._meta.private_fields:
+                name = getattr(generic, "fk_field", None)
+                field = model._meta.get_field(name) if name and hasattr(generic, "ct_field") else None
+                if isinstance(field, _NARROW) and not isinstance(field, _WIDE):
+                    found.append(field)
+    return [
+        checks.Warning(
+            f"{field} is {type(field).__name__} for the keys of any model: it ends at 2^31 - 1, below each snowflake.",
+            hint="Use PositiveBigIntegerField for snowflakes, or CharField(max_length=100) for the text of any ID.",
+            obj=field,
+            id="mintage.W004",
+        )
+        for field in found
+    ]
+
+
+def check_rest(app_configs: Any, **kwargs: Any) -> list[Any]:
+    """``mintage.W005``: Django REST framework is not told of the fields, so it writes snowflakes as JSON's numbers."""
+    if not apps.is_installed("rest_framework") or apps.is_installed("mintage.ext.django"):
+        return []
+    found = [model._meta.pk for model in apps.get_models() if isinstance(model._meta.pk, Minted)]
+    if not found:
+        return []
+    return [
+        checks.Warning(
+            f"{_some(found)}: serializers write snowflakes as numbers, which JavaScript rounds, and know no other IDs.",
+            hint='Add "mintage.ext.django" to INSTALLED_APPS.',
+            id="mintage.W005",
+        )
+    ]
+
+
+def check_serializers(app_configs: Any, **kwargs: Any) -> list[Any]:
+    """``mintage.W006``: a serializer declares Django REST framework's own field for a relation to a model of IDs.
+
+    It takes and writes numbers that JavaScript rounds. Fields that a ``ModelSerializer`` makes by itself are ours. Only
+    serializers are found that the URLs import.
+    """
+    if not apps.is_installed("rest_framework") or not apps.is_installed("mintage.ext.django"):
+        return []
+    with suppress(Exception):  # Django's own checks say what is wrong with the URLs
+        import_module(settings.ROOT_URLCONF)
+    from mintage.ext.django import rest
+
+    return [
+        checks.Warning(
+            f"{where} is {name} of Django REST framework: it writes and takes snowflakes as JSON's numbers, which "
+            "JavaScript rounds above 2^53 - 1, and knows no other IDs.",
+            hint=f"Use mintage.ext.django.rest.{name}.",
+            id="mintage.W006",
+        )
+        for where, name in rest.unsafe_fields()
+    ]
+
+
 checks.register(check_store, deploy=True)
+for _each in (check_default_key, check_generic_keys, check_rest, check_serializers):
+    checks.register(_each)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
+from django.core import checks
 from django.core.exceptions import ValidationError
 from django.db import models
 
@@ -174,6 +175,22 @@ class IDField(Minted, models.Field):  # type: ignore[misc]
             # What a primary key has by itself, others have not: left out, either would be read as the other.
             kwargs["editable"] = self.editable
         return name, self._path(), args, kwargs
+
+    def check(self, **kwargs: Any) -> list[Any]:
+        """As Django's; with ``mintage.W003``: the default is one ID, and not a function that mints one for each row."""
+        return [*super().check(**kwargs), *self._check_default()]
+
+    def _check_default(self) -> list[Any]:
+        if not self.has_default() or self.default is None or callable(self.default):
+            return []
+        return [
+            checks.Warning(
+                f"The default is one ID, {str(self.default)[:40]!r}: each new row would have it.",
+                hint="Give the function and not its result: default=mint in place of default=mint().",
+                obj=self,
+                id="mintage.W003",
+            )
+        ]
 
     def _path(self) -> str:
         return f"{type(self).__module__}.{type(self).__qualname__}"

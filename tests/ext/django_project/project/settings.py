@@ -30,6 +30,7 @@ INSTALLED_APPS = [
     "mintage.ext.django",
     "shop",
     "legacy",
+    *json.loads(os.environ.get("EXTRA_APPS", "[]")),
 ]
 MIDDLEWARE = [
     "django.contrib.sessions.middleware.SessionMiddleware",
