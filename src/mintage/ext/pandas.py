@@ -41,6 +41,10 @@ def _array(column: Any) -> Any:
     if pa.types.is_integer(kind):
         # With one missing, NumPy's would be floats.
         return pd.array(column.to_pylist(), dtype="Int64") if column.null_count else column.to_numpy().copy()
+    if pa.types.is_fixed_size_binary(kind):
+        # pandas writes the name of a fixed size into Parquet and Feather files, and cannot read it.
+        small = kind.byte_width * len(column) <= arrow.TEXT_MAX
+        column = column.cast(pa.binary() if small else pa.large_binary())
     return pd.arrays.ArrowExtensionArray(column)
 
 
@@ -53,8 +57,9 @@ def with_id(
     :param generator: one of mintage's, a :class:`~mintage.Sequence` among them; or the name or module of a scheme.
     :param name: the new column's.
     :param first: whether it comes before the others, or behind them.
-    :param as_text: whether the IDs are text; otherwise integers are ``int64``, and IDs of bytes Arrow's fixed-size
-        binary. NumPy's own dtype of bytes, ``S``, would cut off zero bytes at the end of an ID.
+    :param as_text: whether the IDs are text; otherwise integers are ``int64``, and IDs of bytes ``binary[pyarrow]``,
+        which Parquet and Feather files keep. CSV files hold text only. NumPy's own dtype of bytes, ``S``, would cut off
+        zero bytes at the end of an ID.
     :raises ArgumentError: ``frame`` is none, ``generator`` is none, or ``name`` is not str.
     :raises FieldError: ``field.format``: there is a column of that name.
     :raises MintError: as ``batch``.
