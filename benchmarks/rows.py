@@ -12,6 +12,7 @@ from typing import Any
 
 from benchmarks.asking import ASKING
 from benchmarks.columns import COLUMNS
+from benchmarks.crowd import CROWDED
 from benchmarks.formats import FORMATS
 from benchmarks.frames import FRAMES
 from benchmarks.leases import LEASES
@@ -411,6 +412,7 @@ ROWS: tuple[Row, ...] = (
     *LEASES,
     *SERVICE,
     *ASKING,
+    *CROWDED,
     # Without a bar: other peers, and the floors under any function that Python calls.
     *(
         Row("sno.Generator.new()", name, side_by_side(new(sno), side), note=BURSTS)
