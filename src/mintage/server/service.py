@@ -189,7 +189,7 @@ class Service:
                     taken += self.lane.take(namespace, left)
                 else:
                     await self._refill(namespace, left, deadline)
-                    await self.turns.room(count)
+                    await self.turns.room(left)
             self.lane.note(namespace, max(taken))
         except StoreError as error:
             taken += self._last_resort(namespace, count - len(taken), error)
