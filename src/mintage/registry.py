@@ -201,19 +201,10 @@ def prepare() -> None:
 
 def _make_file(directory: Path) -> None:
     """Makes the file that SQLite would make for its user alone: at no moment is it there and closed to the others."""
-    if (directory / "registry.db").exists():
-        return
-    folder = os.open(directory, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        file = os.open(directory, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o660)
-        try:
-            os.fchmod(file, 0o660)  # whatever the umask
-            with suppress(FileExistsError):
-                os.link(f"/proc/self/fd/{file}", "registry.db", src_dir_fd=folder, dst_dir_fd=folder)
-        finally:
-            os.close(file)
-    finally:
-        os.close(folder)
+    from mintage.store.witness import link_new
+
+    if not (directory / "registry.db").exists():
+        link_new(str(directory / "registry.db"), lambda file: os.fchmod(file, 0o660))  # whatever the umask
 
 
 def is_writable() -> bool:

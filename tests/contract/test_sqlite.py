@@ -933,6 +933,25 @@ def test_a_guard_is_open_to_those_who_may_open_the_file(store: SqliteStore, path
     assert path.with_name("ids.db-guard").stat().st_mode & 0o777 == mode
 
 
+def test_a_new_guard_appears_open_to_those_who_may_open_the_file(
+    store: SqliteStore, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.reserve("n", 1)
+    path.chmod(0o660)
+    guard, lock = path.with_name("ids.db-guard"), witness._flock
+    guard.unlink()
+    found: list[tuple[int, int]] = []
+
+    def flock(file: int) -> bool:
+        status = guard.stat()
+        found.append((status.st_mode & 0o777, status.st_nlink))
+        return lock(file)
+
+    monkeypatch.setattr(witness, "_flock", flock)
+    store.reserve("n", 1)
+    assert found[0] == (0o660, 1)
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
 def test_a_guard_that_root_makes_is_the_owners(store: SqliteStore, path: Path) -> None:
     store.reserve("n", 1)

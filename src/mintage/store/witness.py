@@ -27,11 +27,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from mintage._core import clocks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
-__all__ = ["Mark", "Marks", "Witness", "place_of", "watched"]
+__all__ = ["Mark", "Marks", "Witness", "link_new", "place_of", "watched"]
 
 _SHARED: Final = Path("/dev/shm")  # noqa: S108 - only a folder that is this user's own
+_ENDING: Final = "-guard"
 _SIZE: Final = 512
 """Bytes of marks: one sector, written at once."""
 _MOST: Final = 1000
@@ -110,15 +111,9 @@ class Witness:
                 _write(file, marks)
 
     def follow(self) -> None:
-        """Lets the guard be opened by all who may open the store's file, as SQLite does with its log."""
-        if self._guard is None:
-            return
-        with suppress(AttributeError, OSError):
-            guard, store = os.fstat(self._guard), os.stat(self._path)
-            if os.geteuid() == 0 and (guard.st_uid, guard.st_gid) != (store.st_uid, store.st_gid):
-                os.fchown(self._guard, store.st_uid, store.st_gid)
-            if stat.S_IMODE(guard.st_mode) != (mode := store.st_mode & 0o666):
-                os.fchmod(self._guard, mode)
+        """Let the guard be opened by all who may open the store's file."""
+        if self._guard is not None:
+            _follow(self._guard, self._path)
 
     def close(self) -> None:
         """Unlocks the guard, in a child that was forked meanwhile too."""
@@ -141,7 +136,7 @@ def watched(path: str, timeout_ms: int) -> Iterator[Witness]:
     :raises TimeoutError: another had it for longer than ``timeout_ms``.
     :raises OSError: no file descriptors or memory are left.
     """
-    witness = Witness(path, _lock(f"{path}-guard", timeout_ms))
+    witness = Witness(path, _lock(f"{path}{_ENDING}", timeout_ms))
     try:
         yield witness
     finally:
@@ -152,7 +147,7 @@ def _lock(path: str, timeout_ms: int) -> int | None:
     end_ns = _now_ns() + timeout_ms * 1_000_000
     while True:
         try:
-            file = os.open(path, os.O_RDWR | os.O_CREAT | _NOFOLLOW, 0o644)
+            file = _open_or_make(path)
         except OSError as error:
             if error.errno in _SHORTAGE:
                 raise
@@ -170,6 +165,47 @@ def _lock(path: str, timeout_ms: int) -> int | None:
         os.close(file)
         if not is_ours:
             return None
+
+
+def _open_or_make(path: str) -> int:
+    """Open the guard; make it first where there is none, with the mode that the store's file has."""
+    with suppress(FileNotFoundError):
+        return os.open(path, os.O_RDWR | _NOFOLLOW)
+    # Another user who found it closed would use the store without it.
+    with suppress(AttributeError, OSError):
+        link_new(path, lambda file: _follow(file, path.removesuffix(_ENDING)))
+    return os.open(path, os.O_RDWR | os.O_CREAT | _NOFOLLOW, 0o644)
+
+
+def link_new(path: str, prepare: Callable[[int], object]) -> None:
+    """Make an empty file that appears when it is prepared, with its mode and owner; nothing where there is one.
+
+    :raises OSError: it cannot be made, or not in this way on this file system.
+    :raises AttributeError: nor on this system, which is not Linux.
+    """
+    directory, name = os.path.split(path)
+    folder = os.open(directory, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        file = os.open(directory, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o644)
+        try:
+            prepare(file)
+            # With descriptors of directories, link follows the symbolic link to the file without a name.
+            with suppress(FileExistsError):
+                os.link(f"/proc/self/fd/{file}", name, src_dir_fd=folder, dst_dir_fd=folder)
+        finally:
+            os.close(file)
+    finally:
+        os.close(folder)
+
+
+def _follow(file: int, path: str) -> None:
+    """Let a file be opened by all who may open the store's file at ``path``, as SQLite does with its log."""
+    with suppress(AttributeError, OSError):
+        guard, store = os.fstat(file), os.stat(path)
+        if os.geteuid() == 0 and (guard.st_uid, guard.st_gid) != (store.st_uid, store.st_gid):
+            os.fchown(file, store.st_uid, store.st_gid)
+        if stat.S_IMODE(guard.st_mode) != (mode := store.st_mode & 0o666):
+            os.fchmod(file, mode)
 
 
 def _is_at(path: str, found: os.stat_result) -> bool:
