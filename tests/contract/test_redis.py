@@ -113,7 +113,7 @@ def test_a_pool_that_is_not_there_grants_nothing_for_a_span(store: Store) -> Non
     assert isinstance(error, LeaseError)
     assert error.code == "lease.none_free"
     assert QUARANTINE_MS - 1_000 < (error.retry_after_ms or 0) <= QUARANTINE_MS
-    assert "mintage pools create p" in str(error)
+    assert "mintage pools create" in str(error)
     [pool] = store.list_pools()
     assert pool.history_lost
     assert pool.floor_ms == pool.quarantine_until_ms

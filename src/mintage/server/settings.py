@@ -476,6 +476,7 @@ OTHER_VARIABLES: Final = (
     "MINTAGE_REQUIRE_SERVERS",
     "MINTAGE_CONTRACT_TURNS",
     "MINTAGE_DEBUG_BUILD",
+    "MINTAGE_SPARK_ROWS",
 )
 """What mintage reads from the environment besides settings."""
 _SERVICE_LINK: Final = re.compile(
