@@ -56,15 +56,15 @@ def repeats(minted: array[int]) -> Tally:
 # --- one process ----------------------------------------------------------------------------------------------------
 
 
-def with_statement(make: Callable[[], Any] = snowflake.Generator) -> list[Any]:
+def with_statement(make: Callable[..., Any] = snowflake.Generator) -> list[Any]:
     """One ID of a generator that is closed at the end of a block."""
-    with make() as generator:
+    with make(max_wait_ms=WAIT_MS) as generator:
         return [generator.new()]
 
 
 def closed() -> list[Any]:
     """One ID of a generator that is closed by a call."""
-    generator = snowflake.Generator()
+    generator = snowflake.Generator(max_wait_ms=WAIT_MS)
     minted = [generator.new()]
     generator.close()
     return minted
@@ -72,7 +72,7 @@ def closed() -> list[Any]:
 
 def collected() -> list[Any]:
     """One ID of a generator that nobody closes; every other one is part of a cycle."""
-    generator: Any = snowflake.Generator()
+    generator: Any = snowflake.Generator(max_wait_ms=WAIT_MS)
     minted = [generator.new()]
     if minted[0] % 2:
         cycle = [generator]
@@ -84,7 +84,7 @@ def collected() -> list[Any]:
 
 def batch() -> list[Any]:
     """Twenty IDs at once."""
-    with snowflake.Generator() as generator:
+    with snowflake.Generator(max_wait_ms=WAIT_MS) as generator:
         return list(generator.batch(20).tolist())
 
 
@@ -207,7 +207,8 @@ def descriptors_closed(folder: Path, size: int) -> Tally:
     def mint(other: bool, met: list[tuple[int, int]]) -> bytes:
         def minted(_: Tally) -> array[int]:
             ids = array("Q")
-            generator = snowflake.Generator(layout=NARROW, max_wait_ms=WAIT_MS if other else 0)
+            wait_ms = WAIT_MS if other else 0
+            generator = snowflake.Generator(layout=NARROW, pool="descriptors", max_wait_ms=wait_ms)
             if other:
                 os.read(met[0][0], 1)
             with tally.refusals():
@@ -220,6 +221,8 @@ def descriptors_closed(folder: Path, size: int) -> Tally:
                             os.close(each)
                         os.write(met[0][1], b".")
                     time.sleep(0.001)
+            # It goes on, if the first was refused before it closed any.
+            os.write(met[0][1], b".")
             return ids
 
         return answering(minted)
@@ -251,7 +254,7 @@ def chosen(folder: Path, size: int) -> Tally:
 
     def lock() -> bytes:
         without_registry(folder)
-        generators = [snowflake.Generator(pool="snowflake") for _ in range(128)]
+        generators = [snowflake.Generator(pool="chosen") for _ in range(128)]
         [held] = [each for each in generators if snowflake.DEFAULT.parse(each.new()).node == 1003]
         os.write(ready[1], b".")
         os.read(go_on[0], 1)
@@ -265,7 +268,7 @@ def chosen(folder: Path, size: int) -> Tally:
             ids = array("Q")
             os.read(ready[0], 1)
             with tally.refusals():
-                generator = snowflake.Generator(nodes=range(1003, 1004), max_wait_ms=WAIT_MS)
+                generator = snowflake.Generator(pool="chosen", nodes=range(1003, 1004), max_wait_ms=WAIT_MS)
                 ids.append(generator.new())
                 os.write(go_on[1], b".")
                 ids.extend(generator.batch(size // 2).tolist())
