@@ -1,0 +1,140 @@
+"""Run an example by the lines of its README, in a folder that holds nothing but a copy of the example."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+from urllib.request import ProxyHandler, build_opener
+
+from packaging.requirements import InvalidRequirement, Requirement
+
+from tests.servers.server import until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+EXAMPLES: Final = Path(__file__).parents[2] / "examples"
+BOUND_S: Final = 250
+
+
+class Example:
+    """A copy of an example, and the environment in which a reader runs its lines.
+
+    ``environment`` has what a reader exports. ``places`` replaces texts in the lines, such as the port of a service.
+    """
+
+    def __init__(
+        self, name: str, folder: Path, environment: Mapping[str, str] = {}, places: Mapping[str, str] = {}
+    ) -> None:
+        self.folder = folder / name
+        shutil.copytree(EXAMPLES / name, self.folder, ignore=shutil.ignore_patterns("__pycache__"))
+        self._places = dict(places)
+        path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+        home = {"MINTAGE_HOME": str(folder / "home"), "PYTHONDONTWRITEBYTECODE": "1"}
+        self.environment = {**os.environ, **home, **environment, "PATH": path}
+
+    @property
+    def lines(self) -> list[str]:
+        """The commands of the README, in their order, without those that install and those that a test exports."""
+        return [line for line in self._commands() if line.split()[0] not in {"pip", "export"}]
+
+    def _commands(self) -> list[str]:
+        readme = (self.folder / "README.md").read_text(encoding="utf-8")
+        blocks = re.findall(r"(?ms)^```(console)?\n(.*?)^```", readme)
+        commands = []
+        for kind, block in blocks:
+            for line in block.replace("\\\n", "").splitlines():
+                if not kind:
+                    commands.append(line)
+                elif line.startswith("$ "):
+                    commands.append(line.removeprefix("$ "))
+        return commands
+
+    def check_installs(self) -> None:
+        """Assert that what the ``pip install`` lines name is what the tests run with."""
+        for line in self._commands():
+            words = line.split()
+            if words[:2] != ["pip", "install"]:
+                continue
+            for word in words[2:]:
+                named = word.strip("'\"")
+                if named == "-r":
+                    continue
+                texts = [named]
+                if named.endswith(".txt"):
+                    texts = (self.folder / named).read_text(encoding="utf-8").splitlines()
+                for text in texts:
+                    if text.startswith("../.."):
+                        continue
+                    try:
+                        requirement = Requirement(text)
+                    except InvalidRequirement:
+                        raise AssertionError(f"{line!r} names {text!r}") from None
+                    assert requirement.specifier.contains(version(requirement.name))
+
+    def exports(self) -> dict[str, str]:
+        """Return the variables that the README exports, as it writes them."""
+        found = [line for line in self._commands() if line.startswith("export ")]
+        return {name: value for line in found for name, value in re.findall(r"(\w+)=(\S+)", line)}
+
+    def run(self, line: str, *, check: bool = True) -> str:
+        """Return what a line prints; assert that it succeeds and, where it fails, show what it said."""
+        done = subprocess.run(
+            ["sh", "-c", self._placed(line)],
+            cwd=self.folder,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=BOUND_S,
+            check=False,
+        )
+        if check:
+            assert done.returncode == 0, f"{line}: {done.stdout[-3000:]}{done.stderr[-3000:]}"
+        return done.stdout if check else done.stdout + done.stderr
+
+    @contextmanager
+    def serve(self, line: str, url: str) -> Iterator[str]:
+        """Run a line that does not end, until the block does: a service, which answers ``url`` with 200 first."""
+        opener = build_opener(ProxyHandler({}))
+        log = self.folder.with_suffix(".log")
+        with log.open("w+") as file:
+            process = subprocess.Popen(
+                ["sh", "-c", f"exec {self._placed(line)}"],
+                cwd=self.folder,
+                env=self.environment,
+                stdout=file,
+                stderr=file,
+            )
+
+            def answers() -> bool:
+                assert process.poll() is None, log.read_text(encoding="utf-8")
+                try:
+                    with opener.open(url, timeout=30) as answer:
+                        return bool(answer.status == 200)
+                except OSError:
+                    return False
+
+            try:
+                until(answers, f"{line} answers")
+                yield url
+            finally:
+                process.send_signal(signal.SIGTERM)
+                try:
+                    process.wait(30)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+                    process.wait()
+        assert process.returncode == 0, log.read_text(encoding="utf-8")[-3000:]
+
+    def _placed(self, line: str) -> str:
+        for old, new in self._places.items():
+            line = line.replace(old, new)
+        return line
