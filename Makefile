@@ -27,7 +27,7 @@ build: toolchain $(STAMPS)/build ## Build the release extension into .venv
 
 test: rust-tests python-tests ## Set up everything and run all tests
 
-test-quick: build $(STAMPS)/tests ## What says most in three minutes, without servers: for whoever changes a line
+test-quick: build $(STAMPS)/tests ## Run the tests that say most in three minutes, without servers
 	PROPTEST_CASES=32 cargo test --locked --quiet -p mintage-core -p mintage-wire
 	$(PYTEST) --hypothesis-profile=quick -m "not servers" tests/unit tests/contract tests/integration
 

@@ -44,7 +44,7 @@ settings.load_profile("mintage")
 
 @pytest.fixture(autouse=True)
 def the_epoch_stays() -> Iterator[None]:
-    """Whoever moves the epoch does so in a child: generators that were made before would become a fork's."""
+    """A test moves the epoch in a child only: generators that were made before would become a fork's."""
     from mintage._core import epoch
 
     before = epoch()

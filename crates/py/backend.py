@@ -2,7 +2,7 @@
 
 Without Rust, maturin would download an installer of it; the build says what is missing instead.
 
-Messages of panics name source files, and would name the directory of whoever built the extension.
+Messages of panics name source files, and would name the directory in which the extension was built.
 """
 
 from __future__ import annotations

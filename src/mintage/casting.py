@@ -131,7 +131,7 @@ def derive(parent: object, key: str | Buffer) -> UUID:
     """A UUID of version 8 that follows from a parent's ID and a key: the same for the same two, another for any other.
 
     So what belongs to an order, its invoice or its n-th retry, needs no ID of its own to be stored. A name as a key is
-    public: whoever has the parent's ID can derive the same. With 16 random bytes or more that are kept secret, nobody
+    public: anyone with the parent's ID can derive the same. With 16 random bytes or more that are kept secret, nobody
     can derive it, nor tell which parent it is of.
 
     The UUID is the first 16 bytes of HMAC-SHA-256 (FIPS 198-1) under the SHA-256 of the key, with version and variant

@@ -1,7 +1,7 @@
 """Asks a service (``mintage serve``) for integers and IDs: :class:`Client`, and :class:`AsyncClient` for asyncio.
 
-Each integer and each ID comes from the service. Whoever needs many uses ``Sequence`` or a generator with the service as
-store (``store="http://…"``): they hand out by themselves, and ask once in thousands.
+Each integer and each ID comes from the service. A program that needs many uses ``Sequence`` or a generator with the
+service as store (``store="http://…"``): they hand out by themselves, and ask once in thousands.
 
 What is asked and how answers are read is a :class:`~mintage.store.calls.Call`, which both clients share.
 """

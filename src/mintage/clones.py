@@ -79,7 +79,7 @@ def register() -> None:
     """Tells ``snapshot_restore_py`` of both, once, if it can be imported.
 
     It runs hooks before a snapshot in the reverse order of their registration, and after a restore in that order. So
-    whoever is first gives back when all others are done, and starts over before any of them mints.
+    the first of them gives back when all others are done, and starts over before any of them mints.
     """
     global _registered  # noqa: PLW0603 - one a process
     if _registered:

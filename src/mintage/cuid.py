@@ -2,7 +2,7 @@
 
 They are ``str``; :func:`parse` returns their fields. **Each tells when, by which process and on which host it was
 minted**: its fingerprint is of the process id and the host name. The authors of the format advise against it for that;
-here it is for whoever has them already. :mod:`mintage.cuid2` tells nothing.
+here it is for programs that have them already. :mod:`mintage.cuid2` tells nothing.
 
 >>> from mintage import cuid
 >>> fields = cuid.parse("ch72gsb320000udocl363eofy")

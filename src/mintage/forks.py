@@ -1,6 +1,6 @@
 """No fork in the middle of things: a child inherits the locks of its parent's other threads, and nobody opens them.
 
-Whoever imports what leases need, or asks a store, holds :func:`quiet`. A fork from Python waits for it, at most five
+Code that imports what leases need, or asks a store, holds :func:`quiet`. A fork from Python waits for it, at most five
 seconds. A fork in C does not wait, as it may not hold the GIL: its child finds a lock of its own, and all that the
 parent was in the middle of belongs to an earlier epoch.
 """

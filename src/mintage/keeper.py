@@ -11,13 +11,13 @@ What threads share, and under which lock:
 - Which keeper is this process's: a table that is read and added to without a lock, as a fork could inherit one shut
   (:func:`current`). A forked child finds none of its own there and makes one.
 - Everything that tasks and their keeper hold: under :attr:`Keeper.condition`. A task belongs to one epoch of its
-  process, and so does what it holds. Whoever uses a task seats it first (:meth:`Task._seat`): in a later epoch that
+  process, and so does what it holds. Code that uses a task seats it first (:meth:`Task._seat`): in a later epoch that
   empties it, and the epoch is written last. A process that was restored from a snapshot empties all of them at once
-  (:meth:`Keeper.start_over`). Whoever asked a store before that finds out afterwards, under the condition, and drops
-  the answer.
+  (:meth:`Keeper.start_over`). A thread that asked a store before that finds out afterwards, under the condition, and
+  drops the answer.
 - No wait is without a deadline: a thread that cannot have the condition gets an error (:class:`_Lock`). It is held for
   moments, so nothing under it waits.
-- The store is asked without the condition, for each task by one thread at a time: the keeper's, or that of whoever
+- The store is asked without the condition, for each task by one thread at a time: the keeper's, or the one that
   closes the task and waited for the keeper first (:meth:`Keeper.wait_for`).
 - :attr:`Keeper.abandoned` is a deque, whose single operations need no lock.
 """
@@ -170,7 +170,7 @@ class Task(ABC):
         return keeper
 
     def start_over(self) -> None:
-        """Begins another life, under the condition. Whoever waits goes on waiting, if not left behind in a parent."""
+        """Begin another life, under the condition. A waiting thread goes on waiting, if not left behind in a parent."""
         self.life += 1
         self.failure = None
         self.reborn()
@@ -274,8 +274,8 @@ def _as_failure(store: Store, error: BaseException) -> MintError:
 class Keeper:
     """Keeps the leases and pools of one process.
 
-    With ``inline`` there is no thread: whoever waits does the work, for tests and simulations that want every step in a
-    known order.
+    With ``inline`` there is no thread: the caller that waits does the work, for tests and simulations that want every
+    step in a known order.
     """
 
     def __init__(self, *, inline: bool = False) -> None:
@@ -288,7 +288,7 @@ class Keeper:
         """What the keeper waits on for callers."""
         # No WeakSet: its own callbacks may change it, in any thread, while it is walked through.
         self._tasks: dict[weakref.ref[Task], None] = {}
-        """In turn: whoever was worked on comes last, so that none who always has work keeps the others waiting."""
+        """In turn: the task that was worked on comes last, so that one that always has work keeps no other waiting."""
         self._pauses: dict[int, tuple[weakref.ref[Store | Task], float, float]] = {}
         """By identity, as a store of the user's own may not be hashable: the last pause, and when it ends."""
         self._announced: deque[weakref.ref[Task]] = deque()
@@ -485,7 +485,7 @@ class Keeper:
         say(f"this process {_RESTORED[verdict]}: it leaves what it held to others, and leases and reserves anew")
 
     def start_over(self, *, is_sure: bool = True) -> None:
-        """Forgets all leases and segments, which belong to whoever was restored from the same snapshot.
+        """Forget all leases and segments, which belong to another process that was restored from the same snapshot.
 
         With ``is_sure`` the process moves to a later epoch, where nothing that generators were given is their own.
         """

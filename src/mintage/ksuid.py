@@ -19,7 +19,7 @@ new = as_function(Generator().new, __name__)
 def sequence(seed: ID) -> Array:
     """The 65,536 IDs that begin as ``seed`` does and end in 0 to 65,535, as the reference's ``Sequence`` counts them.
 
-    For whoever has drawn the seed: two sequences of one seed are the same.
+    The caller has drawn the seed: two sequences of one seed are the same.
 
     :raises ArgumentError: ``seed`` is no ID.
     """

@@ -5,7 +5,7 @@ A **segment** is an interval of integers. What a store keeps of them are the rec
 of the functions here, applied to records that nobody else can change meanwhile. Two facts make IDs unique:
 
 - a node number is granted anew from the end of its last window on, never before (:func:`grant`);
-- a window grows only for whoever knows the token of the last verb that granted or extended it, and each extension
+- a window grows only for a holder that knows the token of the last verb that granted or extended it, and each extension
   puts another in its place (:func:`extend`). So of any number of copies of a holder, such as a machine restored twice
   from one snapshot, exactly one goes on.
 
@@ -142,7 +142,7 @@ class Segment:
     floor: int = field(default=0, compare=False)
     """No integer below is to be handed out any more: the namespace's floor when it was reserved; 0 is none."""
     serial: int = field(default=0, compare=False)
-    """Which move of the namespace reserved it: whoever gives its tail back proves by this that it is that very one."""
+    """The move of the namespace that reserved it: a client that gives its tail back proves by it which one it has."""
 
     def __len__(self) -> int:
         return (self.last - self.first) // self.stride + 1
@@ -484,7 +484,7 @@ def extend(
 ) -> NodeRecord:
     """Moves the end of a window forward to a span from now, never back, and the token to ``next_token``.
 
-    Whoever comes with an older token is refused, be it a copy of the holder. One who comes again with the same next
+    A request with an older token is refused, be it a copy of the holder's. One that comes again with the same next
     token, as the answer was lost, is answered again.
 
     ``changes`` is the pool's, as it stands on this server. If the server changed since the record was written, a

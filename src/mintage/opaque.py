@@ -48,7 +48,7 @@ class Opaque:
     shown as the same text, so everybody sees that two mentions are of one.
 
     **What it is not.** Text that nobody was shown is read back as some ID, as every text is one: look it up, and check
-    that whoever asks may see it. Whoever gets the key reads all, for ever: a new key hides only what is shown after it.
+    that the caller may see it. Anyone with the key reads all, for ever: a new key hides only what is shown after it.
     Of a million IDs of 64 bits, one is hit by 2^44 guesses.
 
     **Rotation.** Give the new key another ``key_id`` and put the old one into ``previous``: what was shown before can

@@ -247,7 +247,7 @@ class Supply(Task):
         self._recent.append((segment.last, segment.serial))
         parts: list[Part] = [(segment.first, len(segment), segment.stride)]
         if segment.floor > self._floor:
-            # Whoever takes meanwhile finds nothing, and waits for the condition.
+            # A thread that takes meanwhile finds nothing, and waits for the condition.
             self._floor, self._began_s = segment.floor, None
             parts = [part for part in (above(self._floor, *each) for each in [*self._drain(), *parts]) if part]
         # Also while it closes: `close` waits for this, and gives it back.

@@ -338,7 +338,7 @@ def test_repmgr_475_after_a_change_of_server_node_numbers_rest_and_namespaces_sk
         acquire(store, nodes=range(4))
     assert caught.value.code == "lease.none_free"
     assert 0 < (caught.value.retry_after_ms or 0) <= SPAN_MS + 2 * CLOCK_LIMIT_MS
-    # It is on record: whoever comes next has to wait, too.
+    # It is on record: the next request has to wait, too.
     [pool] = store.list_pools()
     assert (pool.identity, pool.history_lost) == (store.describe().identity, True)
     assert store.extend(held, now_ms=store.now_ms(), next_token=new_token()).node == held.node

@@ -597,7 +597,7 @@ def test_times_are_within_their_bounds(kind: Kind) -> None:
 
 @pytest.mark.parametrize("first", ["hypothesis", "mintage.ext.hypothesis"])
 def test_either_can_be_imported_first(first: str) -> None:
-    """Hypothesis loads whoever has strategies while it is imported itself."""
+    """Hypothesis loads packages with strategies while it is imported itself."""
     program = f"import {first}, hypothesis.strategies as st, mintage.sno; st.from_type(mintage.sno.ID).validate()"
     subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)
 

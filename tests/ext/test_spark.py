@@ -448,7 +448,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Any:
 def attempts_at(fault: str, cluster: Any) -> tuple[Any, list[Any]]:
     """What Spark's events say of the attempt that met the fault, and of the others at its partition.
 
-    All of them saw the same rows, and so did whoever reads the frame.
+    All of them saw the same rows, and so does a reader of the frame.
     """
     found = cluster[fault]
     seen = {note["task"]: note["rows"] for note in found["attempts"] if note["part"] == 0}

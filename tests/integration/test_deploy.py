@@ -1,6 +1,6 @@
 """What is in ``deploy/`` can be deployed, as far as that shows without a cluster, a daemon of Docker or systemd.
 
-Each file is read by the tool or checked by the schema of whoever will read it; what mintage is told in them is read by
+Each file is read by the tool or checked by its reader's schema; what mintage is told in them is read by
 its settings; and what they say about one another agrees.
 """
 

@@ -94,7 +94,7 @@ HEADERS = {
 }
 
 OTHER_TRACES = {"a trace id with a space": "a b", "a trace id of 200 characters": "x" * 200}
-"""What idalloc echoes and mintage replaces: it stands in logs, and whoever sends it is not known."""
+"""What idalloc echoes and mintage replaces: it stands in logs, and its sender is not known."""
 
 
 @dataclass(frozen=True)

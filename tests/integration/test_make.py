@@ -58,7 +58,7 @@ def made(place: Path, target: Path) -> None:
 
 
 def missing(place: Path, names: Iterable[str]) -> None:
-    """Takes files away, as where whoever made them did not come that far."""
+    """Takes files away, as where the run that made them did not come that far."""
     for name in names:
         [found] = (place / ".venv").glob(name)
         found.unlink()
@@ -95,7 +95,7 @@ def test_an_old_rust_is_told_from_one_that_will_do(tmp_path: Path, version: str,
 
 
 def test_servers_are_not_installed_where_they_are_not_wanted(tmp_path: Path) -> None:
-    # A PATH on which nothing is found but the shell's own words and whoever is root.
+    # A PATH on which nothing is found but the shell's own words and a root user.
     for name, code in {"id": "echo 0", "apt-get": "touch ran"}.items():
         (tmp_path / name).write_text(f"#!/bin/sh\n{code}\n", encoding="utf-8")
         (tmp_path / name).chmod(0o755)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 HOST = "127.0.0.1"
-PASSWORD = "p@ss:w/rd?#[1%]&+="  # what means something in a URL, so that whoever forgets to decode it is refused
+PASSWORD = "p@ss:w/rd?#[1%]&+="  # what means something in a URL, so that a client that forgets to decode it is refused
 
 START_S = 60
 STOP_S = 30
@@ -294,7 +294,7 @@ class Daemon(Server):
         self.create()
 
     def _as_account(self, command: Sequence[str]) -> list[str]:
-        """The command, run by whoever must, and killed should the tests die."""
+        """The command, run by the account that must, and killed should the tests die."""
         account = self.account if os.geteuid() == 0 else None
         who = ["--reuid", account, "--regid", account, "--init-groups"] if account else []
         return ["setpriv", "--pdeathsig", "KILL", *who, program(command[0]) or command[0], *command[1:]]

@@ -31,7 +31,7 @@ class Here:
         self.ports = ports
 
     def count(self) -> int:
-        """The connections that are in memory, whoever holds them."""
+        """The connections that are in memory, whatever holds them."""
         gc.collect()
         # By its type: a lazy object of another package would be made by a look at its class.
         return sum(issubclass(type(each), (HttpProtocol, RespProtocol, Handshake)) for each in gc.get_objects())

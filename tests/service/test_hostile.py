@@ -144,7 +144,7 @@ def test_an_endless_pipeline_is_answered_for_longer_than_one_request_may_take(se
     failures = []
 
     def listen(name: str, connection: socket.socket) -> None:
-        # Whoever was cut before its time cannot send any more, either.
+        # A connection that was cut before its time cannot send any more, either.
         with suppress(ConnectionResetError):
             while data := connection.recv(2**20):
                 heard[name] += len(data)

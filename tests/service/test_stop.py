@@ -177,7 +177,7 @@ def test_nobody_is_let_in_any_more(patient: Serving) -> None:
         begin(busy, post("/alloc", "{}")[:-1])
         told_to_stop(patient)
         for connect in (patient.http, patient.redis):
-            # Whoever comes just before the listener goes is reset by it.
+            # A connection that comes just before the listener goes is reset by it.
             with pytest.raises(ConnectionError), connect() as line:
                 line.redis("PING")
 

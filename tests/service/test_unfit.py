@@ -1,4 +1,4 @@
-"""A store that answers, and refuses whatever writes: whoever would serve from it says so before it is asked."""
+"""A store that answers, and refuses whatever writes: a service on it says so before it is asked."""
 
 from __future__ import annotations
 

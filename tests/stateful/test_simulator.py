@@ -116,7 +116,7 @@ def broken_fence(patch: pytest.MonkeyPatch) -> None:
 
 
 def broken_token(patch: pytest.MonkeyPatch) -> None:
-    """Whoever asks extends; the answer is as they expect it, or the holder would refuse it."""
+    """Any caller extends; the answer is as they expect it, or the holder would refuse it."""
     extend = rules.extend
 
     def anybodys(record: NodeRecord | None, lease: Lease, **now: Any) -> NodeRecord:

@@ -691,7 +691,7 @@ class Peer:
                     try:
                         self._answers.pop(0)(connection)
                     except OSError:
-                        continue  # whoever asked had enough
+                        continue  # the client had enough
 
     def __enter__(self) -> Self:
         self._thread.start()

@@ -558,7 +558,7 @@ def test_before_a_snapshot_leases_and_tails_are_given_back(store: Memory, clock:
     assert record.until_ms <= NOW_MS + (2_048 if scheme == "locality" else 4)
     assert namespace.high_water == 1
     assert store.closed
-    # Whoever mints after all leases and reserves anew.
+    # A process that mints after all leases and reserves anew.
     clock.advance(3 * SECOND)
     minted += [generator.new() for _ in range(3)]
     assert len(set(minted)) == 6

@@ -405,7 +405,7 @@ def test_who_asks_a_sequence_that_is_closed_meanwhile_is_told(store: MemoryStore
     supply, _ = supplied(store)
     told: list[str] = []
     supply.ask(1, lambda: told.append("once"))
-    # Whoever closes it has nothing to do with what they do then.
+    # close() does not answer for what they do then.
     supply.ask(1, lambda: told.remove("nobody"))
     supply.close()
     assert told == ["once"]

@@ -33,7 +33,7 @@ impl Cell {
         let _ = self.update(|word| if word == Self::CLOSED { Err(()) } else { Ok((make(word), ())) });
     }
 
-    /// Ends minting for good, and returns the word as it was left: whoever is in the middle of a step finds that it moved.
+    /// Ends minting for good, and returns the word as it was left: a thread in the middle of a step sees the change.
     pub fn close(&self) -> u64 {
         self.0.swap(Self::CLOSED, Ordering::AcqRel)
     }

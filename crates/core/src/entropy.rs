@@ -1,7 +1,7 @@
 //! Random bytes that nobody can guess, cheap enough for one ID: ChaCha20 with fast key erasure.
 //!
 //! Each stretch of key stream begins with the key of the next one, which overwrites the present key at once; bytes are wiped
-//! as they are handed out. So whoever reads this memory learns nothing of what was drawn before (Bernstein, *Fast-key-erasure
+//! as they are handed out. So this memory tells nothing of what was drawn before (Bernstein, *Fast-key-erasure
 //! random-number generators*, 2017). Seeds come from the kernel: when is the shell's to decide.
 
 use chacha20::ChaCha20;

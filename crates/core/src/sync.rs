@@ -9,7 +9,7 @@ pub use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 #[cfg(not(loom))]
 pub use std::sync::{Mutex, MutexGuard};
 
-/// Locks, also after a panic of whoever held it: what is behind the lock is whole between statements.
+/// Locks, also after a panic of a thread that held it: what is behind the lock is whole between statements.
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }

@@ -258,7 +258,8 @@ fn what_a_drain_returns_nobody_takes() {
     drain_beside_a_caller(&[0], 1);
 }
 
-/// Whoever had looked before the drain counts after it: that must not carry into the generation, or the next is taken too.
+/// A caller that looked before the drain counts after it. That must not carry into the generation: the next would
+/// be taken too.
 #[test]
 fn callers_that_count_after_a_drain_reach_nothing_of_the_next_segment() {
     drain_beside_a_caller(&[10, 20], 2);

@@ -1,7 +1,7 @@
 //! Forks, noticed for free: each child lives in a later epoch than its parent, and a generator remembers its own.
 //!
-//! The epoch stands in a word that is 0 after a fork ([`kernel::epoch_word`]), and 0 opens no gate. Whoever asks for the
-//! epoch first in the child draws the next one. A fork in the middle of that does no harm: all who ask hold the GIL, and a
+//! The epoch stands in a word that is 0 after a fork ([`kernel::epoch_word`]), and 0 opens no gate. The first to ask
+//! for it in the child draws the next one. A fork in the middle of that does no harm: all who ask hold the GIL, and a
 //! child whose only thread did not hold it never gets it.
 
 use crate::{errors, kernel};

@@ -2,7 +2,7 @@
 //!
 //! A generator is *seated* where it has a node number in this process: one that it was given, drew, or leased. All that may
 //! run Python (a user's clock, a store, a callback) may also fork this process, close the generator, or seat it meanwhile:
-//! so whoever comes back from it looks again how things stand.
+//! so a caller that comes back from it reads the state again.
 
 use crate::clock::{Clock, Patience, Reason};
 use crate::fork::{self, Entry, Gate};

@@ -25,7 +25,7 @@ pub fn is_wiped() -> bool {
     !std::ptr::eq(epoch_word(), &raw const PLAIN)
 }
 
-/// Has forks noticed, whoever forks. Handlers alone would miss a raw `clone(2)`, and Python's own any fork in C.
+/// Notices forks of every kind. Handlers alone would miss a raw `clone(2)`, and Python's own any fork in C.
 #[cfg(unix)]
 pub fn watch_forks() -> io::Result<()> {
     extern "C" fn in_child() {

@@ -219,7 +219,7 @@ impl Leases {
         let grant = self.grant(py, max_wait_ms)?;
         let is_new = self.is_new(&grant);
         if gate.is_closed() && is_new {
-            // Whoever closed it did not know of the grant, and nothing was minted under it.
+            // The thread that closed it did not know of the grant, and nothing was minted under it.
             self.release(py, UnixMs(0))?;
         }
         // Others may have come in while this call waited: the first to be done decides. And the user's clock may have forked,

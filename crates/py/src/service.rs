@@ -292,8 +292,8 @@ struct Access {
 }
 
 impl Access {
-    /// The line of a namespace that this connection may use, now; `None` sends it to Python. Whoever then cannot serve
-    /// it says so with [`Access::put_back`]: Python lets the request through once more.
+    /// The line of a namespace that this connection may use, now; `None` sends it to Python. A caller that then cannot
+    /// serve it says so with [`Access::put_back`]: Python lets the request through once more.
     #[inline(always)]
     fn line(&mut self, lane: &Lane, namespace: &[u8]) -> Option<&Line> {
         let version = lane.version.load(Ordering::Acquire);

@@ -5,7 +5,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A rate, and the state of whoever is held to it.
+/// A rate, and the state of the caller that is held to it.
 #[derive(Debug)]
 pub struct Bucket {
     interval_ns: u64,

@@ -181,7 +181,7 @@ class Table:
     def write(self, rows: list[dict[str, Any]]) -> None:
         """Gives rows their IDs."""
         sa = self._sa
-        # Whoever gave a row an ID meanwhile is right.
+        # An ID that another program gave a row meanwhile stays.
         update = sa.update(self._table).where(self.key == sa.bindparam("its_key"), self.id.is_(None))
         self._connection.execute(update.values({self.id.name: sa.bindparam("its_id")}), rows)
 

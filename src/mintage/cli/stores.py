@@ -85,5 +85,5 @@ _ADVICE: Final = {
 
 
 def advice(code: str) -> str:
-    """What to do about an error, for whoever sits at a terminal."""
+    """Return what to do about an error, in the words of the command line."""
     return _ADVICE.get(code, CATALOGUE[code].remedy).replace("`", "'")

@@ -55,7 +55,7 @@ TEXT_MAX = (1 << 31) - 1
 
 
 def _default(name: str) -> Any:
-    # Whoever mints what `new` returns now: tests may put another in its place for a while.
+    # The generator behind `new` now: tests may put another in its place for a while.
     kind = SCHEMES[name].module.Generator
     return next(each for each in defaults() if isinstance(each, kind))
 

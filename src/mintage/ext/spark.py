@@ -491,7 +491,7 @@ def with_keyed_ids(
     secret is ``01a202ce-3c40-8b7b-86fd-e2cbbd6b7bbe``.
 
     With a secret, nobody else can tell which key an ID is of; it reaches the executors within a function, and is in no
-    plan. Without one, whoever guesses a key can check the guess. Executors need PyArrow then, and no mintage.
+    plan. Without one, anyone who guesses a key can check the guess. Executors need PyArrow then, and no mintage.
 
     :param key: names of the columns that tell rows apart.
     :param time: the name of the column of the row's time: a timestamp, a date, a timestamp without time zone, which is

@@ -131,7 +131,7 @@ class Watch:
         return self.failure is not None and self.failure.code == "store.unavailable"
 
     def check(self) -> None:
-        """Refuse to serve from a store if it refuses, and only whoever configured this can mend that.
+        """Refuse to serve from a store that refuses for a reason that only its operator can mend.
 
         :raises ConfigError: ``config.setting``, or why the store is not fit.
         """

@@ -1,6 +1,6 @@
 """Memory of connections that have gone goes back to the system.
 
-The C library keeps what is freed for whoever asks next, as it lies between what is still in use: a third of a megabyte
+The C library keeps freed memory for later requests, as it lies between what is still in use: a third of a megabyte
 for each half open TLS connection of a crowd, long after the crowd has gone.
 """
 

@@ -38,7 +38,7 @@ class Minters:
         self._generators: dict[str, Generator] = {}
         self._minting: Counter[str] = Counter()
         """By scheme, how many IDs are being minted."""
-        # A second's, as whoever waits for more has a thread.
+        # A second's, as a request that waits for more has a thread.
         a_second = max(1, settings.layout.ids_per_second)
         self._most = {each.name: a_second for each in SCHEMES.values() if each.has_layouts}
         """By scheme, how many may be minted at a time, where that is bounded."""
@@ -112,5 +112,5 @@ class Minters:
         return list(map(str, minted.mint(generator, count, meta)))
 
     def close(self) -> None:
-        """Mints no more; the generators are for whoever asks to close."""
+        """Mint no more; the caller closes the generators."""
         self._threads.close()

@@ -1,4 +1,4 @@
-"""The pages for whoever looks after the service: ``/healthz``, ``/readyz``, ``/metrics`` and ``/debug/profile``."""
+"""The pages for operators of the service: ``/healthz``, ``/readyz``, ``/metrics`` and ``/debug/profile``."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _readyz(service: Service) -> Route:
 
 
 def _metrics(service: Service) -> Route:
-    """For whoever has the right ``metrics``."""
+    """Make the route of the metrics, which needs the right ``metrics``."""
 
     async def metrics(request: Request) -> Response:
         service.caller(token_of(request)).check("metrics", "")
@@ -74,7 +74,7 @@ def _metrics(service: Service) -> Route:
 
 
 def _profile(service: Service) -> Route:
-    """``?seconds=5&format=html|text|speedscope``, for whoever has the right ``admin``.
+    """``?seconds=5&format=html|text|speedscope``, which needs the right ``admin``.
 
     Without keys there is no such caller: a profile shows paths of the machine.
     """

@@ -143,7 +143,7 @@ def serve(settings: Settings) -> int:
 
 
 def _keep_standard_error() -> None:
-    """Opens standard error where whoever started this has closed it: the log goes nowhere.
+    """Open standard error where the parent process has closed it: the log goes nowhere.
 
     Else the next file or connection would get its number, and whatever is written to it.
     """
@@ -228,7 +228,7 @@ async def _work(
     stop, hurry = asyncio.Event(), asyncio.Event()
 
     def ask_to_stop() -> None:
-        # Whoever asks twice does not want to wait.
+        # A second request to stop means: do not wait.
         hurry.set() if stop.is_set() else stop.set()
 
     if parent is None:
@@ -245,7 +245,7 @@ async def _work(
         signal.signal(number, partial(_note_ignored, loop))
     service = Service(settings, settings.open_store())
     servers, state = listen(service, listeners)
-    # Whoever is told that it serves finds it ready, if the store answers.
+    # When the log says that it serves, it is ready, if the store answers.
     await service.watch.look()
     service.watch.check()
     tasks = [
@@ -493,7 +493,7 @@ class _Supervisor:
         self._workers: list[_Worker] = []
         self._signals: list[int] = []
         self._ignored: list[int] = []
-        # A signal wakes whoever waits for this.
+        # A signal wakes the thread that waits for this.
         self._wake, self._waker = socket.socketpair()
         self._wake.setblocking(False)
         self._waker.setblocking(False)

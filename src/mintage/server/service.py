@@ -483,7 +483,7 @@ class Service:
     async def ask(
         self, caller: Caller, right: str, name: str, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """Any verb of the store, for whoever has the right to it.
+        """Call any verb of the store, if the caller has the right to it.
 
         :raises RequestError: ``request.rights``, ``request.rate``, ``request.busy``.
         :raises MintError: as the verb.

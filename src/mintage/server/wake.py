@@ -1,6 +1,6 @@
 """A loop that is asked much does not fall asleep between two readings.
 
-Whoever writes to a processor that sleeps has to wake it, which costs the writer microseconds, above all on a virtual
+A client that writes to a sleeping processor has to wake it, which costs the client microseconds, above all on a virtual
 machine. So after two readings in quick succession the loop looks for the next one for a moment before it waits. A loop
 that is asked less often sleeps as ever.
 """

@@ -138,8 +138,8 @@ class Store(ABC):
         """Takes back the unused tail of a segment if it is still the last that was reserved; returns whether it was.
 
         The segment bears the serial of its reservation, and of each a tail is taken back once: afterwards its integers
-        belong to whoever reserves them next. So to ask again, as the answer was lost, does no harm; and whoever asked
-        uses none of the tail any more, whatever the answer.
+        may be reserved again by others. So to ask again, as the answer was lost, does no harm; and the caller uses
+        none of the tail any more, whatever the answer.
 
         :raises GenerationError: ``namespace.retired``.
         """
@@ -159,7 +159,7 @@ class Store(ABC):
     def raise_floor(self, namespace: str, value: int) -> NamespaceRecord:
         """Lets no integer below ``value`` be reserved any more; never moves back. Makes a missing namespace.
 
-        Nor is one taken back that a segment from before still has. Whoever holds such a segment learns of the floor
+        Nor is one taken back that a segment from before still has. A holder of such a segment learns of the floor
         with its next one, and then hands out nothing below it.
 
         :raises FieldError: ``field.range``.
@@ -171,7 +171,7 @@ class Store(ABC):
     def retire(self, namespace: str) -> NamespaceRecord:
         """Ends a namespace for good: from then on every verb on it raises ``namespace.retired``. Nothing undoes this.
 
-        Whoever holds a segment hands out the rest of it, which nobody else has or will have. The record stays, so that
+        A holder of a segment hands out the rest of it, which nobody else has or will have. The record stays, so that
         the name never starts again. That goes for a namespace that does not exist, too; one that was retired before
         stays as it is. A pool of the same name is another matter.
 
@@ -203,7 +203,7 @@ class Store(ABC):
         """Closes this process's connections; closing twice does nothing.
 
         It is no end: the next verb opens what it needs again, and finds all as it was. A process that was restored from
-        a snapshot goes on with the stores that were closed before it, and so does whoever shares one with the closer.
+        a snapshot goes on with the stores that were closed before it, and so does other code that uses the same store.
         """
 
     def __enter__(self) -> Self:

@@ -7,7 +7,8 @@ all that is not a segment, are the database's alone.
 Nothing is reserved twice, by construction:
 
 - Blocks never overlap: the database reserved them before anybody else heard of them.
-- A block is sent to Redis once, by whoever reserved it. If nobody knows whether it arrived, it is left alone for good.
+- The process that reserved a block sends it to Redis once. If it cannot know whether it arrived, it leaves it alone for
+  good.
 - A block in Redis bears the identity of the server that it was put into: its run id, which a restart changes, and
   its replication id, which every promotion changes. The script compares both with those of the server that it runs on.
   So what comes out of a dump, an append-only file, a replica that took over, or a master that followed one and came

@@ -1,7 +1,7 @@
 """What a service is asked over HTTP, and how its answers are read. Pure: no sockets, no httpx.
 
 A :class:`Call` describes one request and reads its answer. :meth:`Service.steps` decides which host is asked, which is
-asked next when one fails, and what a refusal means; whoever drives it sends, and does nothing else. So what is safe to
+asked next when one fails, and what a refusal means; its driver sends, and does nothing else. So what is safe to
 repeat is decided once, for the store and for both clients.
 
 Nothing in an answer is believed: every member is of its type and within its limits, or the answer is refused.
@@ -310,7 +310,7 @@ class Service:
             ) from None
 
     def _lost(self, lost: Lost) -> _Failure:
-        # Where certificates are wanted, whoever shows none hears no more than that the connection is over.
+        # Where certificates are wanted, a client without one hears no more than that the connection is over.
         shown = ", whether it wants a certificate (cert)" * (
             self.url.scheme == "https" and "cert" not in self.url.options
         )
@@ -338,7 +338,7 @@ class Service:
             )
             return _Failure(error, is_away=is_away)
         if code == "request.key":
-            # The service speaks of headers and commands, which whoever has a URL does not send.
+            # The service speaks of headers and commands, which a user of a URL does not send.
             scheme = self.url.scheme
             detail = (
                 f"the service needs a key: put it into the URL, as {scheme}://:KEY@host"

@@ -1,4 +1,4 @@
-"""``mysql:``, ``mariadb:`` and ``postgresql:`` keep their records in a database, shared by whoever reaches it.
+"""``mysql:``, ``mariadb:`` and ``postgresql:`` keep their records in a database, shared by all that reach it.
 
 Made with SQLAlchemy Core, and PyMySQL or psycopg. The statements are files: see :mod:`mintage.store.statements`.
 """
@@ -309,7 +309,7 @@ class Database(Ledger):
 class Records:
     """The records, in one transaction.
 
-    Whoever is first to write a record that nobody had inserts it, so that of two who both found nothing one fails.
+    The first to write a record that was not there inserts it, so that of two that both found nothing one fails.
     """
 
     def __init__(

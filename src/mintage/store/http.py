@@ -145,7 +145,7 @@ class AsyncSender:
                         body.add(chunk)
                 return Answer(response.status_code, response.headers, body.whole())
             except _FAILURES as error:
-                # Whoever closes ends what is under way.
+                # close() ends what is under way.
                 self._check_open()
                 return _lost(error)
 

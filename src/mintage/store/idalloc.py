@@ -32,7 +32,7 @@ __all__ = ["MARGIN", "Import", "import_idalloc", "read_idalloc_hashes", "read_id
 
 MARGIN: Final = 100_000
 """How far a floor is beyond the last integer on record: idalloc's defaults, ``RedisBatchAllocNum`` times
-``WriteDBEveryNVersion``. Whoever changed those gives their product."""
+``WriteDBEveryNVersion``. A user who changed those gives their product."""
 
 _MYSQL: Final = ("mintage.store.database", "mysql")
 _REDIS: Final = ("mintage.store.redis", "redis")

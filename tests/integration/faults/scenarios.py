@@ -150,7 +150,7 @@ def store_killed(server: Server, directory: Path) -> Row:
 
 
 def store_flushed(server: Redis, directory: Path) -> Row:
-    """Leases rest for a span and the clock limit, as whoever held one may still mint."""
+    """Leases rest for a span and the clock limit, as a holder may still mint."""
     with Crew(directory, url_of(server, directory), schemes=LEASES) as crew:
         crew.start_minting(4)
         crew.all_mint_on()

@@ -2,7 +2,7 @@
 //!
 //! 128 bits are a block of AES-128 (FIPS 197). 64 and 80 are binary numerals of FF1 (NIST SP 800-38G), the most significant bit
 //! first, without a tweak. Each width has a key of its own, the first half of SHA3-256 (FIPS 202) of a name, the number of bits
-//! and the key: whoever may have IDs of one width hidden learns nothing of the others, for which AES works as another function.
+//! and the key: a user of one width learns nothing of the others, for which AES works as another function.
 
 use aes::Aes128;
 use aes::cipher::{Array, BlockCipherDecrypt, BlockCipherEncrypt, KeyInit};

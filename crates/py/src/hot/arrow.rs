@@ -1,8 +1,8 @@
 //! Columns in the structures of [Arrow's C data interface](https://arrow.apache.org/docs/format/CDataInterface.html), and the
 //! [capsules](https://arrow.apache.org/docs/format/CDataInterface/PyCapsuleInterface.html) that carry them through Python.
 //!
-//! A structure is *released* when its callback `release` is null. Whoever takes one *moves* it: copies it, and marks the source
-//! as released. Any thread may release what it took, whether it holds the GIL or not, and as late as it likes.
+//! A structure is *released* when its callback `release` is null. A taker *moves* it: copies it, and marks the source
+//! released. Any thread may release what it took, whether it holds the GIL or not, and as late as it likes.
 
 use crate::errors;
 use pyo3::exceptions::PyValueError;

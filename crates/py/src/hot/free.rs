@@ -6,7 +6,7 @@ use pyo3::pyclass::boolean_struct::True;
 use pyo3::{Borrowed, PyClass, PyTypeInfo};
 use std::cell::UnsafeCell;
 
-/// A value that whoever holds the GIL may change.
+/// A value that a thread with the GIL may change.
 pub struct Held<T>(UnsafeCell<T>);
 
 // SAFETY: touched only with the GIL held.
@@ -104,7 +104,7 @@ unsafe extern "C" fn dealloc<T: Reborn>(object: *mut ffi::PyObject) {
         let dead = &mut *T::free_list().0.get();
         if dead.count < Dead::MOST {
             if dead.is_collected {
-                // Or whoever asks the collector for all objects would get it, and let it die a second time.
+                // Or code that asks the collector for all objects would get it, and let it die a second time.
                 ffi::PyObject_GC_UnTrack(object.cast());
             }
             dead.objects[dead.count] = object;

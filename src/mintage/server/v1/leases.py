@@ -204,7 +204,7 @@ def _pool(record: PoolRecord) -> PoolFacts:
 
 def _node(record: NodeRecord) -> NodeFacts:
     values = to_json(record)
-    # Whoever has the token has the lease.
+    # The token is the lease: it is not shown.
     values["held"] = values.pop("token") is not None
     return cast("NodeFacts", values)
 
@@ -294,7 +294,7 @@ async def _acquire(ask: Ask, pool: Pool, body: NewLease) -> LeaseFacts:
 async def _extend(ask: Ask, pool: Pool, node: Node, lease_token: Token, body: HeldLease) -> LeaseFacts:
     """Extend a lease: its window ends a span from now, or later; it never gets shorter. Its token is another then.
 
-    Whoever comes with a token of before, such as a copy of the holder, has lost the lease.
+    A holder with a token of before, such as a copy, has lost the lease.
     """
     held = Lease(pool, node, body.floor_ms, body.until_ms, lease_token, body.previous_token)
     extend = ask.service.store.extend

@@ -122,7 +122,7 @@ class Reserved(TypedDict):
 
 
 class GivenBack(TypedDict):
-    """Whether the tail was the last that was reserved, and so is reserved anew by whoever comes next."""
+    """Whether the tail was the last that was reserved, so that the next request reserves it anew."""
 
     taken_back: bool
 
@@ -245,7 +245,7 @@ async def _put_namespace(ask: Ask, namespace: Namespace, body: NewNamespace = _O
 
     A namespace has the integers from `start` to `maximum` that are `offset` modulo `stride`; without a body, all of
     them from 1 on. With `floor` alone, the floor is raised, and the answer is 200: a floor never moves back, and makes
-    a namespace that does not exist. Nothing below it is reserved or taken back any more; whoever holds a segment from
+    a namespace that does not exist. Nothing below it is reserved or taken back any more; a holder of a segment from
     before learns of it with the next.
     """
     store = ask.service.store

@@ -158,7 +158,7 @@ function verbs.acquire()
   if pool then
     note_server(pool)
   else
-    -- New, or lost: whoever held a lease may mint to the end of its window.
+    -- New, or lost: a holder of a lease may mint to the end of its window.
     pool = create_pool(store_now_ms + a.pool_span_ms + a.limit_ms + a.margin_ms)
   end
   put_pool(pool)
