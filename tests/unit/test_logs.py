@@ -7,6 +7,7 @@ import io
 import json
 import logging
 import re
+import subprocess
 import sys
 import warnings
 from pathlib import Path
@@ -258,3 +259,10 @@ def test_the_documentation_has_every_event_with_its_level() -> None:
     page = (root / "docs/how-to/observe.md").read_text("utf-8")
     rows = re.findall(r"^\| (`.+?`) \| (info|warning|error) \|", page, re.MULTILINE)
     assert {(event, level) for names, level in rows for event in re.findall(r"`([^`]+)`", names)} == logged
+
+
+def test_the_service_leaves_rich_to_programs_that_use_it() -> None:
+    """What structlog imports for its tracebacks takes 4 MB of a service that prints none."""
+    program = "import sys, mintage.server.run; assert 'rich' not in sys.modules; import rich; print(rich.__name__)"
+    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    assert done.stdout == "rich\n"
