@@ -18,6 +18,7 @@ clock can delay a grant or waste a window, not overlap one.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Final
@@ -216,7 +217,10 @@ class NamespaceRecord:
     floor: Integer = 0
     """No integer below is reserved or taken back any more; 0 is none."""
     serial: Serial = 0
-    """How often integers were reserved or taken back. Nothing has the same serial twice."""
+    """Goes up by 1 when integers are reserved or taken back, and begins anew on another server.
+
+    Nothing has the same serial twice.
+    """
     serial_before: Serial = 0
     """What ``serial`` was when the last integers were reserved: the one of the reservation before, as a rule."""
     retired: bool = False
@@ -565,14 +569,23 @@ def create_namespace(
 def note_server_of_namespace(namespace: NamespaceRecord, identity: str) -> NamespaceRecord:
     """The namespace as it stands on this server: if that is another than before, it skips what may be forgotten.
 
-    It skips as many serials, so that nothing is taken back that was reserved before, not even at the maximum.
+    Its serials begin anew, so that nothing is taken back that was reserved on another server, not even at the maximum.
     """
     if namespace.identity == identity:
         return namespace
     skip = GAP * max(1, namespace.largest)
     high_water = _capped(namespace, namespace.high_water + skip * namespace.stride)
-    serial = namespace.serial + skip
+    serial = _first_serial(identity)
     return replace(namespace, high_water=high_water, identity=identity, serial=serial, serial_before=0)
+
+
+def _first_serial(identity: str) -> int:
+    """Return the serial with which a server begins that takes over: 52 bits of its identity's SHA-1.
+
+    Two servers that take over from one replica begin at the same integer. Integers that were given back do not move the
+    high-water mark, so no count of moves would tell a segment of the one from that of the other.
+    """
+    return int(hashlib.sha1(identity.encode(), usedforsecurity=False).hexdigest()[:13], 16)
 
 
 def _capped(namespace: NamespaceRecord, high_water: int) -> int:

@@ -524,6 +524,24 @@ def test_whole_numbers_of_pools_and_leases_are_kept_as_texts_which_no_json_cuts(
         assert all(type(value) is str and value.isdecimal() for value in whole.values())
 
 
+def test_a_tail_of_one_successor_is_not_taken_back_on_another(redis: Redis, other: Redis) -> None:
+    with open_store(redis.url) as store:
+        store.reserve("n", 10)
+        follow(other, redis)
+        other.ask("REPLICAOF", "NO", "ONE")
+        segments = []
+        for _ in range(2):
+            # Another server takes over, with what the replica had heard.
+            follow(redis, other)
+            redis.ask("REPLICAOF", "NO", "ONE")
+            segments.append(store.reserve("n", 2))
+            if len(segments) == 1:
+                assert store.give_back(segments[0], segments[0].first)
+        assert segments[0] == segments[1]
+        assert not store.give_back(segments[0], segments[0].first)
+        assert store.reserve("n", 1).first > segments[1].last
+
+
 # --- arithmetic ---------------------------------------------------------------------------------------------------
 
 EDGES = [0, 1, 999_999, 1_000_000, 2**31 - 1, 2**53 - 2, 2**53, 2**53 + 2, 10**18, 2**63 - 2**31, MAX_INTEGER]

@@ -312,6 +312,20 @@ TestCopiesKeepTheirRules = CopyMachine.TestCase
 TestSegmentsKeepTheirRules = SegmentMachine.TestCase
 
 
+def test_a_tail_of_one_successor_is_not_taken_back_on_another() -> None:
+    machine = SegmentMachine()
+    machine.begin(stride=1)
+    # Two servers take over from the same replica: each reserves the same integers first.
+    machine.a_replica_takes_over()
+    machine.reserve(2, lost=False)
+    machine.give_back(at=0, used=0)
+    machine.a_replica_takes_over()
+    machine.reserve(2, lost=False)
+    machine.a_give_back_is_delivered_again(at=0)
+    machine.reserve(1, lost=False)
+    machine.no_two_segments_overlap()
+
+
 # --- rules that are broken on purpose -------------------------------------------------------------------------------
 
 kept_extend, kept_release, kept_grant = rules.extend, rules.release, rules.grant

@@ -237,7 +237,7 @@ class Definitions:
             message = f"identity sequence {sequence} is not found: it was dropped"
             raise RequestError(message, code="request.namespace") from error
         if segment.serial <= serial:
-            # Serials only go up, unless the store lost writes.
+            # Serials only go up, unless the store lost writes or another server took over.
             self._known.pop(sequence, None)
             if self.find(store, sequence) != definition:
                 message = f"identity sequence {sequence} is not found: the store lost it, and has another of this ID"

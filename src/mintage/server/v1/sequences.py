@@ -139,7 +139,7 @@ class NamespaceFacts(TypedDict):
     largest: Annotated[int, Field(description="The largest count that was ever reserved at once.", examples=[1000])]
     identity: Annotated[str, Field(description="The server that it was last written on.")]
     floor: Annotated[Text64, Field(description="No integer below is reserved any more; 0 is none.", examples=["0"])]
-    serial: Annotated[int, Field(description="How often integers were reserved or taken back.", examples=[7])]
+    serial: Annotated[int, Field(description="It goes up when integers are reserved or taken back.", examples=[7])]
     serial_before: Annotated[
         int, Field(description="What the serial was when integers were last reserved.", examples=[6])
     ]

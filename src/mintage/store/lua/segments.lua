@@ -73,7 +73,9 @@ local function note_server_of_namespace(namespace)
     local skip = linear(linear(ONE, namespace.stride, ZERO, 0), math.max(1, namespace.largest), ZERO, 0)
     namespace.high_water = capped(namespace, linear(namespace.high_water, 1, skip, a.gap))
     namespace.identity = identity
-    namespace.serial = namespace.serial + a.gap * math.max(1, namespace.largest)
+    -- 52 bits: see mintage.lease._first_serial.
+    local hash = redis.sha1hex(identity)
+    namespace.serial = tonumber(hash:sub(1, 6), 16) * 2 ^ 28 + tonumber(hash:sub(7, 13), 16)
     namespace.serial_before = 0
   end
 end
