@@ -5,8 +5,10 @@ from __future__ import annotations
 from sqlalchemy import BigInteger, ForeignKey, String
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
 
-from mintage import sno, snowflake, ulid
-from mintage.ext.sqlalchemy import SnoType, SnowflakeType, ULIDType
+from mintage import sno, snowflake, typeid, ulid
+from mintage.ext.sqlalchemy import SnoType, SnowflakeType, TypeIDType, ULIDType
+
+receipts = typeid.Generator("receipt")
 
 
 class Base(DeclarativeBase):
@@ -24,12 +26,18 @@ class Customer(Base):
 
 
 class Order(Base):
-    """What was ordered at once. The key is also its time, and the number is what people say on the phone."""
+    """What was ordered at once. The key is also its time, and the number is what people say on the phone.
+
+    The receipt is in links that customers get: its prefix says what it is, and it came with a later migration.
+    """
 
     __tablename__ = "orders"
 
     id: Mapped[sno.ID] = mapped_column(SnoType(), primary_key=True, default=sno.new)
     number: Mapped[int] = mapped_column(BigInteger, unique=True)
+    receipt: Mapped[typeid.ID | None] = mapped_column(
+        TypeIDType("receipt"), index=True, unique=True, default=receipts.new
+    )
     customer_id: Mapped[ulid.ID] = mapped_column(ForeignKey(Customer.id), index=True)
     customer: Mapped[Customer] = relationship(back_populates="orders")
     lines: Mapped[list[Line]] = relationship(back_populates="order", order_by="Line.id")

@@ -1,4 +1,4 @@
-"""Takes orders, and reports those of a period."""
+"""Takes orders, reports those of a period, and finds the one of a receipt."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from models import Customer, Line, Order
 from sqlalchemy import Engine, create_engine, select
 from sqlalchemy.orm import Session, joinedload, selectinload
 
-from mintage import Sequence
+from mintage import Sequence, typeid
 
 numbers = Sequence("orders")
 
@@ -23,7 +23,15 @@ def order(engine: Engine, name: str, *things: str) -> None:
         made = Order(number=numbers.next(), customer=customer, lines=lines)
         session.add(made)
         session.flush()
-        print(made.number, made.id)
+        print(made.number, made.id, made.receipt)
+
+
+def receipt(engine: Engine, text: str) -> None:
+    """The order of a receipt; an ID of anything else is refused."""
+    wanted = select(Order).where(Order.receipt == typeid.ID.parse(text, "receipt"))
+    with Session(engine) as session:
+        for each in session.scalars(wanted.options(joinedload(Order.customer))):
+            print(each.number, each.id, each.customer.name)
 
 
 def report(engine: Engine, first: str, last: str) -> None:
@@ -43,4 +51,4 @@ def report(engine: Engine, first: str, last: str) -> None:
 
 if __name__ == "__main__":
     verb, *words = sys.argv[1:]
-    {"order": order, "report": report}[verb](create_engine(os.environ["DATABASE_URL"]), *words)
+    {"order": order, "report": report, "receipt": receipt}[verb](create_engine(os.environ["DATABASE_URL"]), *words)

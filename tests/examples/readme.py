@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -11,18 +12,28 @@ import sys
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.request import ProxyHandler, build_opener
 
 from packaging.requirements import InvalidRequirement, Requirement
 
-from tests.servers.server import until
+from tests.servers.server import HOST, until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 EXAMPLES: Final = Path(__file__).parents[2] / "examples"
 BOUND_S: Final = 250
+
+
+def json_values(text: str) -> list[Any]:
+    """Return the JSON values that follow one another in a text, as curl prints them."""
+    decoder, found = json.JSONDecoder(), []
+    while text := text.strip():
+        value, end = decoder.raw_decode(text)
+        found.append(value)
+        text = text[end:]
+    return found
 
 
 class Example:
@@ -36,10 +47,12 @@ class Example:
     ) -> None:
         self.folder = folder / name
         shutil.copytree(EXAMPLES / name, self.folder, ignore=shutil.ignore_patterns("__pycache__"))
+        self.log = self.folder.with_suffix(".log")
+        """What :meth:`serve` runs says there."""
         self._places = dict(places)
         path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-        home = {"MINTAGE_HOME": str(folder / "home"), "PYTHONDONTWRITEBYTECODE": "1"}
-        self.environment = {**os.environ, **home, **environment, "PATH": path}
+        own = {"MINTAGE_HOME": str(folder / "home"), "PYTHONDONTWRITEBYTECODE": "1", "NO_PROXY": HOST, "no_proxy": HOST}
+        self.environment = {**os.environ, **own, **environment, "PATH": path}
 
     @property
     def lines(self) -> list[str]:
@@ -72,7 +85,7 @@ class Example:
                 if named.endswith(".txt"):
                     texts = (self.folder / named).read_text(encoding="utf-8").splitlines()
                 for text in texts:
-                    if text.startswith("../.."):
+                    if text.startswith(("../..", "#")):
                         continue
                     try:
                         requirement = Requirement(text)
@@ -80,15 +93,13 @@ class Example:
                         raise AssertionError(f"{line!r} names {text!r}") from None
                     assert requirement.specifier.contains(version(requirement.name))
 
-    def exports(self) -> dict[str, str]:
-        """Return the variables that the README exports, as it writes them."""
-        found = [line for line in self._commands() if line.startswith("export ")]
-        return {name: value for line in found for name, value in re.findall(r"(\w+)=(\S+)", line)}
-
     def run(self, line: str, *, check: bool = True) -> str:
-        """Return what a line prints; assert that it succeeds and, where it fails, show what it said."""
+        """Return what a line prints, or several that share the variables of one shell.
+
+        Assert that it succeeds; without ``check``, return what it says of its failure as well.
+        """
         done = subprocess.run(
-            ["sh", "-c", self._placed(line)],
+            ["sh", "-ec", self._placed(line)],
             cwd=self.folder,
             env=self.environment,
             capture_output=True,
@@ -104,7 +115,7 @@ class Example:
     def serve(self, line: str, url: str) -> Iterator[str]:
         """Run a line that does not end, until the block does: a service, which answers ``url`` with 200 first."""
         opener = build_opener(ProxyHandler({}))
-        log = self.folder.with_suffix(".log")
+        log = self.log
         with log.open("w+") as file:
             process = subprocess.Popen(
                 ["sh", "-c", f"exec {self._placed(line)}"],

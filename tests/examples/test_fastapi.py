@@ -4,13 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import re
-import signal
-import subprocess
-import sys
-import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import httpx
@@ -18,44 +12,44 @@ import psycopg
 import pytest
 
 from mintage import sno
-from tests.servers.server import HOST, free_port
+from tests.examples.readme import Example, json_values
+from tests.servers.server import HOST, free_port, until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from tests.servers import PostgreSQL
 
-EXAMPLE: Final = Path(__file__).parents[2] / "examples" / "fastapi"
 WORKERS: Final = 2
 INSERTS: Final = 10_000
 CONNECTIONS: Final = 64
-START_S: Final = 60
+
+
+class Shop(Example):
+    """The example on a PostgreSQL, and the port that gunicorn listens to."""
+
+    def __init__(self, folder: Path, database: str) -> None:
+        self.url = f"http://{HOST}:{free_port()}"
+        address = self.url.removeprefix("http://")
+        options = f"--bind={address} --worker-tmp-dir={folder} --no-control-socket"
+        environment = {"DATABASE_URL": database, "GUNICORN_CMD_ARGS": options}
+        super().__init__("fastapi", folder, environment, {"127.0.0.1:8000": address})
+        self.serving, *self.asking = self.lines
 
 
 @pytest.fixture
-def url(postgresql: PostgreSQL, tmp_path: Path) -> Iterator[str]:
-    port = free_port()
-    log = tmp_path / "gunicorn.log"
-    worker = ["--workers", str(WORKERS), "--worker-class", "uvicorn_worker.UvicornWorker"]
-    command = [sys.executable, "-m", "gunicorn", *worker, "--bind", f"{HOST}:{port}", "--no-control-socket", "app:app"]
-    environment = {**os.environ, "DATABASE_URL": postgresql.url, "MINTAGE_HOME": str(tmp_path / "home")}
-    with log.open("wb") as file:
-        process = subprocess.Popen(command, cwd=EXAMPLE, env=environment, stdout=file, stderr=file)
-    try:
-        deadline = time.monotonic() + START_S
-        while log.read_text(encoding="utf-8").count("Application startup complete") < WORKERS:
-            assert process.poll() is None, log.read_text(encoding="utf-8")
-            assert time.monotonic() < deadline, log.read_text(encoding="utf-8")
-            time.sleep(0.05)
-        yield f"http://{HOST}:{port}"
-    finally:
-        process.send_signal(signal.SIGTERM)
-        try:
-            process.wait(30)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-    assert process.returncode == 0, log.read_text(encoding="utf-8")
+def shop(postgresql: PostgreSQL, tmp_path: Path) -> Iterator[Shop]:
+    shop = Shop(tmp_path, postgresql.url)
+    with shop.serve(shop.serving, f"{shop.url}/healthz"):
+        # One of the workers answers; the other may still lease.
+        until(lambda: shop.log.read_text(encoding="utf-8").count("startup complete") == WORKERS, "all workers serve")
+        yield shop
+
+
+@pytest.fixture
+def url(shop: Shop) -> str:
+    return shop.url
 
 
 async def post(url: str, path: str, body: bytes, count: int) -> list[dict[str, Any]]:
@@ -107,11 +101,39 @@ def test_two_workers_insert_ten_thousand_orders_at_once_and_no_id_is_twice(url: 
         # A row comes back as the object, and goes out as its text.
         one = min(ids)
         found = client.get(f"/orders/{one}").raise_for_status().json()
+        receipt = found.pop("receipt")
         assert found == {"id": str(one), "customer": customer["id"], "item": "tea", "count": 1}
+        assert client.get(f"/receipts/{receipt}").json() == {**found, "receipt": receipt}
         page = client.get("/orders", params={"customer": customer["id"], "limit": 1000}).raise_for_status().json()
         assert [sno.ID.parse(each["id"]) for each in page] == sorted(ids)[:1000]
         rest = client.get("/orders", params={"customer": customer["id"], "after": str(max(ids))}).json()
         assert rest == []
+        since = {"customer": customer["id"], "since": max(ids).time.isoformat(), "limit": 1000}
+        late = client.get("/orders", params=since).raise_for_status().json()
+        assert {each["id"] for each in late} == {str(each) for each in ids if each.time >= max(ids).time}
+        assert client.get("/orders", params={**since, "since": "2026-01-01T00:00:00"}).status_code == 422
+
+
+def test_the_lines_of_the_readme_are_answered_as_it_says(shop: Shop) -> None:
+    shop.check_installs()
+    names, _, answers = shop.run("\n".join(shop.asking)).partition("\n")
+    customer, order = names.split()
+    made, found, listed, refused = json_values(answers)
+    assert (made["id"], made["customer"]) == (order, customer)
+    assert found == made
+    assert listed == [made]
+    assert refused["detail"][0]["type"] == "parse.length"
+    assert httpx.get(f"{shop.url}/orders/{order}", trust_env=False).status_code == 404
+
+
+def test_an_id_that_cannot_be_minted_now_is_answered_503(tmp_path: Path) -> None:
+    example = Example("fastapi", tmp_path, {"DATABASE_URL": "postgresql://127.0.0.1:1/none"})
+    said = example.run(
+        "python -c 'import asyncio, app; from mintage.errors import StoreError;"
+        ' e = StoreError("away", code="store.unavailable", retry_after_ms=1200);'
+        ' a = asyncio.run(app.try_again(None, e)); print(a.status_code, a.headers["retry-after"])\''
+    )
+    assert said == "503 2\n"
 
 
 def test_a_bad_id_is_refused_with_the_code_of_mintage(url: str) -> None:

@@ -1,25 +1,72 @@
-"""The example of frames runs as it stands, and every order has an ID of its own."""
+"""The example of frames, by the lines of its README: every order has an ID, and keeps it in every file."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
 
+import pandas as pd
 import polars as pl
+import pytest
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "frames" / "orders.py"
+from mintage import sno
+from tests.examples.readme import Example
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
-def test_orders_are_stored_and_found_by_time(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-W", "error", str(EXAMPLE), str(tmp_path)], check=False, capture_output=True, text=True
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "24 orders since " in done.stdout
-    assert "0 on the day before" in done.stdout
-    files = sorted(tmp_path.glob("*.parquet"))
+@pytest.fixture
+def example(tmp_path: Path) -> Example:
+    return Example("frames", tmp_path, {"PYTHONWARNINGS": "error"})
+
+
+def test_the_lines_of_the_readme_give_every_order_an_id(example: Example) -> None:
+    example.check_installs()
+    wrote, reported, verified = map(example.run, example.lines)
+    assert "24 orders since " in wrote
+    assert "0 on the day before" in wrote
+    assert "24 orders, 18 of them with an invoice" in reported
+    assert "numbered.csv has the same IDs" in reported
+    assert "24 rows" in verified
+
+    files = sorted(example.folder.glob("*.parquet"))
     assert [each.stem for each in files] == ["DuckDB", "Polars", "pandas"]
-    ids = pl.concat([pl.read_parquet(each)["id"] for each in files])
-    assert ids.dtype == pl.Binary
-    assert ids.n_unique() == 24
+    columns = [pl.read_parquet(each)["id"] for each in files]
+    assert {each.dtype for each in columns} == {pl.Binary}
+    ids = {each for column in columns for each in column}
+    assert len(ids) == 24
+
+    # Each file has the same IDs, in the type of its engine.
+    feather = pd.read_feather(example.folder / "numbered.feather")
+    assert feather["id"].dtype == "binary[pyarrow]"
+    assert set(feather["id"]) == ids
+    text = pd.read_csv(example.folder / "numbered.csv", dtype={"id": "str", "invoice": "Int64"})
+    assert {bytes(sno.ID.parse(each)) for each in text["id"]} == ids
+    assert sorted(text["invoice"].dropna()) == list(range(1, 19))
+    assert feather["invoice"].dtype == "Int64"
+
+
+def test_a_second_day_has_ids_and_invoices_of_its_own(example: Example) -> None:
+    seen: set[str] = set()
+    invoices: list[int] = []
+    for _ in range(2):
+        for line in example.lines:
+            example.run(line)
+        orders = pd.read_csv(example.folder / "numbered.csv", dtype={"id": "str", "invoice": "Int64"})
+        assert not seen & set(orders["id"])
+        seen |= set(orders["id"])
+        invoices += orders["invoice"].dropna().tolist()
+    assert len(set(invoices)) == len(invoices) == 36
+
+
+def test_ids_that_csv_changed_are_found(example: Example) -> None:
+    for line in example.lines[:2]:
+        example.run(line)
+    path = example.folder / "numbered.csv"
+    text = path.read_text(encoding="utf-8")
+    first = text.splitlines()[1].split(",")[0]
+    # As pandas writes bytes, and as a spreadsheet that shows fewer digits.
+    for changed in (f"b'{first}'", first[:-1]):
+        path.write_text(text.replace(first, changed), encoding="utf-8")
+        said = example.run(example.lines[2], check=False)
+        assert "no ID" in said or "text has" in said, said

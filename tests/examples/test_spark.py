@@ -1,21 +1,23 @@
-"""examples/spark does what it says, twice."""
+"""The example of Spark, by the lines of its README, twice; and what its job must not leave out."""
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
-from datetime import UTC, datetime
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
-JOB = Path(__file__).parents[2] / "examples" / "spark" / "number_orders.py"
+from tests.examples.readme import Example
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ORDER = 'order=["shop", "number"]'
 
 
-def run(*arguments: str) -> str:
+@pytest.fixture
+def example(tmp_path: Path) -> Example:
     settings = {
         "PYSPARK_PYTHON": sys.executable,
         "SPARK_LOCAL_IP": "127.0.0.1",
@@ -23,32 +25,42 @@ def run(*arguments: str) -> str:
         "PYSPARK_SUBMIT_ARGS": "--master local[2] --conf spark.ui.enabled=false --conf spark.sql.shuffle.partitions=3"
         " --conf spark.log.level=OFF pyspark-shell",
     }
-    done = subprocess.run(
-        [sys.executable, str(JOB), *arguments],
-        env=os.environ | settings,
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-        timeout=250,
-    )
-    return done.stdout.splitlines()[-1]
+    return Example("spark", tmp_path, settings)
 
 
-def test_a_second_run_gives_other_integers_and_the_same_references(tmp_path: Path) -> None:
-    at = datetime(2026, 11, 22, 10, 30, tzinfo=UTC)
-    rows = [{"shop": shop, "number": number, "at": at} for shop in ("eu", "us") for number in range(50)]
-    source = str(tmp_path / "orders.parquet")
-    pq.write_table(pa.Table.from_pylist(rows + rows[:10]), source)
-    store = f"sqlite:///{tmp_path}/ids.db"
-    found: list[dict[tuple[Any, ...], tuple[Any, ...]]] = []
-    for turn in ("first", "second"):
-        said = run(source, str(tmp_path / turn), store)
-        assert said.startswith("100 orders have IDs in ")
-        table = pq.read_table(tmp_path / turn).to_pylist()
-        found.append({(row["shop"], row["number"]): (row["id"], row["ref"]) for row in table})
-    first, second = found
+def rows(example: Example, name: str) -> dict[tuple[Any, ...], tuple[Any, ...]]:
+    """Return the IDs and references of a job's output, by order."""
+    table = pq.read_table(example.folder / name).to_pylist()
+    assert len(table) == 100
+    return {(row["shop"], row["number"]): (row["id"], row["ref"]) for row in table}
+
+
+def test_a_second_run_gives_other_integers_and_the_same_references(example: Example) -> None:
+    example.check_installs()
+    said = [example.run(line).splitlines()[-1] for line in example.lines]
+    assert said == ["110 rows", "100 orders have IDs in 1..100", "100 orders have IDs in 101..200"]
+    first, second = rows(example, "first"), rows(example, "second")
     assert first.keys() == second.keys()
     assert sorted(each for each, _ in first.values()) == list(range(1, 101))
     assert sorted(each for each, _ in second.values()) == list(range(101, 201))
     assert {key: ref for key, (_, ref) in first.items()} == {key: ref for key, (_, ref) in second.items()}
     assert len({ref for _, ref in first.values()}) == 100
+
+
+@pytest.mark.parametrize(
+    ("order", "refusal"),
+    [
+        ("", "may come in another order when a task is retried: name columns in order that tell them apart"),
+        ('order=["shop"]', "order does not tell the rows apart"),
+    ],
+    ids=["without an order", "with an order that has ties"],
+)
+def test_rows_out_of_a_shuffle_are_refused(example: Example, order: str, refusal: str) -> None:
+    job = example.folder / "number_orders.py"
+    text = job.read_text(encoding="utf-8")
+    assert ORDER in text
+    job.write_text(text.replace(ORDER, order), encoding="utf-8")
+    made, first, _ = example.lines
+    example.run(made)
+    assert refusal in example.run(first, check=False)
+    assert not (example.folder / "first").exists()

@@ -2,12 +2,29 @@ from datetime import datetime
 
 from django.db import transaction
 from rest_framework import serializers, viewsets
+from rest_framework.decorators import action
 from rest_framework.exceptions import ValidationError
 from rest_framework.pagination import CursorPagination
+from rest_framework.response import Response
+from rest_framework.views import exception_handler
 
-from mintage.errors import MintError
+from mintage.errors import MintError, PassingError
 
-from .models import Event, Order
+from .models import Customer, Event, Invoice, Order
+
+
+def answer_errors(error, context):
+    """Answer 503 where an ID cannot be minted now, as when the store is away for long: the client tries again."""
+    if isinstance(error, PassingError):
+        wait_s = -(-(error.retry_after_ms or 1000) // 1000)
+        return Response({"detail": str(error)}, 503, headers={"Retry-After": str(wait_s)})
+    return exception_handler(error, context)
+
+
+class CustomerSerializer(serializers.ModelSerializer):
+    class Meta:
+        model = Customer
+        fields = ("id", "name")
 
 
 class OrderSerializer(serializers.ModelSerializer):
@@ -15,7 +32,7 @@ class OrderSerializer(serializers.ModelSerializer):
 
     class Meta:
         model = Order
-        fields = ("id", "buyer", "title", "events")
+        fields = ("id", "buyer", "customer", "title", "events")
 
     @transaction.atomic
     def create(self, validated_data):
@@ -27,6 +44,13 @@ class OrderSerializer(serializers.ModelSerializer):
 
 class Pages(CursorPagination):
     ordering = "pk"
+    page_size = 100
+
+
+class Customers(viewsets.ModelViewSet):
+    queryset = Customer.objects.order_by("pk")
+    serializer_class = CustomerSerializer
+    pagination_class = Pages
 
 
 class Orders(viewsets.ModelViewSet):
@@ -47,3 +71,9 @@ class Orders(viewsets.ModelViewSet):
             except (MintError, ValueError) as error:
                 raise ValidationError({"after": str(error)}) from error
         return orders
+
+    @action(detail=True, methods=["post"])
+    def invoice(self, request, pk=None):
+        """Give the order an invoice; a second request is answered with the same."""
+        invoice, is_new = Invoice.objects.get_or_create(order=self.get_object())
+        return Response({"number": invoice.number}, 201 if is_new else 200)

@@ -60,5 +60,8 @@ TEMPLATES = [
         },
     }
 ]
-REST_FRAMEWORK = {"DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema", "PAGE_SIZE": 100}
+REST_FRAMEWORK = {
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "EXCEPTION_HANDLER": "orders.api.answer_errors",
+}
 SPECTACULAR_SETTINGS = {"TITLE": "Orders", "VERSION": "1"}

@@ -1,10 +1,11 @@
 from django.contrib import admin
 from django.urls import include, path
 from drf_spectacular.views import SpectacularAPIView
-from orders.api import Orders
+from orders.api import Customers, Orders
 from rest_framework.routers import DefaultRouter
 
 router = DefaultRouter()
+router.register("customers", Customers)
 router.register("orders", Orders)
 
 urlpatterns = [
