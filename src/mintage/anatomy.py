@@ -141,12 +141,12 @@ def inspect(value: object, *, now_ns: int | None = None) -> list[Anatomy]:
 
 
 def dissect(fmt: Format, number: int) -> Anatomy:
-    """Takes apart an ID of a known format, such as one just minted; ``number`` must fit it."""
+    """Take apart an ID of a known format, such as one just minted; ``number`` must fit it."""
     return _dissect(fmt, number, (1.0, "Its format is known."))
 
 
 def _judge(fmt: Format, number: int, form: str, now_ns: int) -> tuple[float, str]:
-    """The likelihood of a reading, and why."""
+    """Return the likelihood of a reading, and why."""
     form_weight, form_says = FORMS[form]
     time_weight, time_says = TIMES[_kind_of_time(fmt.epoch_ns, fmt.time_ns(number), now_ns)]
     likelihood = round(fmt.weight * form_weight * time_weight, 4)
@@ -232,14 +232,14 @@ def _readings(table: _Table, value: object) -> Iterator[_Reading]:
 
 
 def _scheme_of(value: object) -> str | None:
-    """The scheme that a value is an ``ID`` of."""
+    """Return the scheme that a value is an ``ID`` of."""
     _, _, name = type(value).__module__.rpartition(".")
     known = SCHEMES.get(name)
     return name if known and isinstance(value, getattr(known.module, "ID", ())) else None
 
 
 def _of_object(table: _Table, scheme: str, value: Any) -> Iterator[_Reading]:
-    """An ID of its class: what it was minted as, or, where the class holds others too, whatever its text is."""
+    """Return an ID of its class: what it was minted as, or, where the class holds others too, whatever its text is."""
     number = int(value)
     own = [each for each in formats.MINTED if each.scheme == scheme and each.fits(number)]
     return iter([(each, number, "text") for each in own]) if own else _of_text(table, str(value))
@@ -275,7 +275,7 @@ def _of_bytes(table: _Table, value: bytes | bytearray | memoryview) -> Iterator[
 
 
 def _of_integer(table: _Table, number: int) -> Iterator[_Reading]:
-    """An integer is read in the narrowest width that holds it: IDs with a time use the upper bits of theirs."""
+    """Yield the readings of an integer, in the narrowest width that holds it: the upper bits of an ID are its time."""
     for width in table.widths:
         if number >> width == 0:
             for fmt in table.integers[width]:
@@ -285,7 +285,7 @@ def _of_integer(table: _Table, number: int) -> Iterator[_Reading]:
 
 
 def _as_integer(value: object) -> int | None:
-    """An ``int``, or what stands for one, such as an item of a numpy array; but no truth value."""
+    """Return an ``int``, or what stands for one, such as an item of a numpy array; but no truth value."""
     try:
         return None if isinstance(value, bool) else index(value)  # type: ignore[arg-type]
     except TypeError:

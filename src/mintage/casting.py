@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 def type_name(kind: type) -> str:
-    """How messages call a class: ``ulid.ID``, ``UUID``, ``int``."""
+    """Return how messages call a class: ``ulid.ID``, ``UUID``, ``int``."""
     return f"{kind.__module__.rpartition('.')[2]}.ID" if kind.__name__ == "ID" else kind.__name__
 
 
@@ -61,7 +61,7 @@ def _check_size(id: object, data: bytes, to: type, size: int) -> None:
 
 
 def cast(id: object, to: type[T]) -> T:
-    """The same bits as an ID of another class: nothing is lost, and nothing made up.
+    """Return the same bits as an ID of another class: nothing is lost, and nothing made up.
 
     ``to`` is ``int`` or ``bytes``, which any ID is; ``uuid.UUID``; the ``ID`` of any of mintage's modules; or
     ``bson.ObjectId``. IDs of 16 bytes are each other's, and so are those of 12. ``sno`` has a form as a UUID, which

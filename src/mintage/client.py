@@ -61,7 +61,7 @@ class Client:
         self._is_closed = False
 
     def next(self, namespace: str) -> int:
-        """The next integer of a namespace.
+        """Return the next integer of a namespace.
 
         :raises ConfigError: ``config.name``.
         :raises RequestError: ``request.namespace``, ``request.namespaces``.
@@ -70,7 +70,7 @@ class Client:
         return self.batch(namespace, 1)[0]
 
     def batch(self, namespace: str, count: int) -> list[int]:
-        """The next ``count`` integers of a namespace, 1 to the service's ``max_count``; in a row as a rule.
+        """Return the next ``count`` integers of a namespace, 1 to the service's ``max_count``; in a row as a rule.
 
         :raises FieldError: ``field.range``.
         :raises MintError: as :meth:`next`.
@@ -105,7 +105,7 @@ class Client:
         return self._ask(_mint(scheme, count, meta))
 
     def describe(self, namespace: str) -> NamespaceRecord:
-        """What the service's store keeps of a namespace.
+        """Return what the service's store keeps of a namespace.
 
         :raises ConfigError: ``config.name``.
         :raises RequestError: ``request.namespace``.
@@ -120,7 +120,7 @@ class Client:
         return self._ask(_inspect(id))
 
     def close(self) -> None:
-        """Closes the connections; closing twice does nothing. Afterwards every call raises ``generator.closed``."""
+        """Close the connections; closing twice does nothing. Afterwards every call raises ``generator.closed``."""
         self._is_closed = True
         self._sender.close()
 

@@ -25,7 +25,7 @@ _HOOKS = "snapshot_restore_py"
 
 
 def _keeper() -> Keeper | None:
-    """This process's keeper, if it has ever leased anything."""
+    """Return this process's keeper, if it has ever leased anything."""
     # It may be half imported by another thread, which then has leased nothing either.
     current: Callable[[], Keeper] | None = getattr(sys.modules.get("mintage.keeper"), "current", None)
     return None if current is None else current()
@@ -59,7 +59,7 @@ def before_snapshot() -> None:
 
 
 def after_restore() -> None:
-    """Has this process start over, as a forked child does: it leases and reserves anew before its next ID, and random
+    """Have this process start over, as a forked child does: it leases and reserves anew before its next ID, and random
     numbers are drawn anew.
 
     To be called in each restored process before it mints. A generator that was given its number refuses to mint from
@@ -76,7 +76,7 @@ _registered = False
 
 
 def register() -> None:
-    """Tells ``snapshot_restore_py`` of both, once, if it can be imported.
+    """Tell ``snapshot_restore_py`` of both, once, if it can be imported.
 
     It runs hooks before a snapshot in the reverse order of their registration, and after a restore in that order. So
     the first of them gives back when all others are done, and starts over before any of them mints.

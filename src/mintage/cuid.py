@@ -50,7 +50,7 @@ class Fields(NamedTuple):
 
 
 def parse(text: str, /) -> Fields:
-    """The fields of a cuid: ``c`` and 24 characters of ``0-9a-z``, or 25 from 2059-05-25 on.
+    """Return the fields of a cuid: ``c`` and 24 characters of ``0-9a-z``, or 25 from 2059-05-25 on.
 
     :raises ArgumentError: ``text`` is not str.
     :raises ParseError: ``parse.length``, or ``parse.character`` with its ``position``.

@@ -69,14 +69,14 @@ class Annotation:
     __slots__ = ()
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any, /) -> Any:
-        """How Pydantic reads and writes such IDs: see :mod:`mintage.ext.pydantic`.
+        """Return how Pydantic reads and writes such IDs: see :mod:`mintage.ext.pydantic`.
 
         :raises ModuleNotFoundError: pydantic is not installed.
         """
         return pydantic().core_schema_of(self)
 
     def __get_pydantic_json_schema__(self, schema: Any, handler: Any, /) -> dict[str, Any]:
-        """The JSON schema of their text.
+        """Return the JSON schema of their text.
 
         :raises ModuleNotFoundError: pydantic is not installed.
         """

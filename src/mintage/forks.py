@@ -29,7 +29,7 @@ _waiting: list[int] = []
 
 
 def quiet() -> RLock:
-    """This process's lock; one of its parent's may be shut for good."""
+    """Return this process's lock; one of its parent's may be shut for good."""
     here = birth()
     return _locks.get(here) or _locks.setdefault(here, _new_lock())
 
@@ -66,7 +66,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def load(module: str) -> ModuleType:
-    """Imports a module, whole or not at all in a child: a lock of an import that a fork cuts in two stays shut."""
+    """Import a module, whole or not at all in a child: a lock of an import that a fork cuts in two stays shut."""
     with quiet():
         from importlib import import_module
 

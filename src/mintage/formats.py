@@ -65,13 +65,13 @@ LAYOUTS: Final[dict[str, snowflake.Layout]] = {
 
 @cache
 def of_scheme(name: str) -> Format:
-    """The usual format of a scheme that mintage mints."""
+    """Return the usual format of a scheme that mintage mints."""
     usual = SCHEMES[name].layouts[:1]
     return next(each for each in MINTED if each.scheme == name and (not usual or each.layout in usual))
 
 
 def utc(unix_ns: int) -> datetime | None:
-    """An instant, floored to microseconds, or ``None`` where it is outside the years 1 to 9999."""
+    """Return an instant, floored to microseconds, or ``None`` where it is outside the years 1 to 9999."""
     try:
         return _UNIX + timedelta(microseconds=unix_ns // 1000)
     except OverflowError:

@@ -114,7 +114,7 @@ class Task(ABC):
         self.failure: MintError | None = None
         """Why the last try failed; ``None`` once one has succeeded."""
         self.wanted = False
-        """Whether a caller waits."""
+        """True if a caller waits."""
         self.closed = False
         self.epoch = epoch()
         """The epoch that all it holds belongs to."""
@@ -130,36 +130,36 @@ class Task(ABC):
 
     @abstractmethod
     def plan(self) -> Callable[[], Callable[[], None]]:
-        """What to ask the store now. It is called without the condition, and returns what to change under it."""
+        """Return what to ask the store now. It is called without the condition, and returns what to change under it."""
 
     @abstractmethod
     def refused(self, error: MintError) -> None:
-        """Takes note of a refusal."""
+        """Take note of a refusal."""
 
     def settled(self) -> None:  # noqa: B027 - most tasks tell nobody
         """Called after each try, whatever came of it."""
 
     @abstractmethod
     def holds(self) -> bool:
-        """Whether it holds anything that a clone of this process would hold as well."""
+        """Return whether it holds anything that a clone of this process would hold as well."""
 
     @abstractmethod
     def rest(self) -> Callable[[], None]:
-        """Lets go of what it holds; returns what gives that back, to be called without the condition."""
+        """Let go of what it holds; returns what gives that back, to be called without the condition."""
 
     @abstractmethod
     def reborn(self) -> None:
-        """Forgets what it holds: that belongs to an earlier life, and is another's."""
+        """Forget what it holds: that belongs to an earlier life, and is another's."""
 
     def end(self) -> None:  # noqa: B027 - most tasks have nobody who mints without them
         """Have nobody mint any more, as the process ends."""
 
     @abstractmethod
     def close(self) -> None:
-        """Gives back what is held."""
+        """Give back what is held."""
 
     def _seat(self) -> Keeper:
-        """The keeper of this process, with this task in it."""
+        """Return the keeper of this process, with this task in it."""
         keeper = current()
         with keeper.condition:
             now = epoch()
@@ -178,7 +178,7 @@ class Task(ABC):
             self.wanted, self.birth = False, birth()
 
     def _wait(self, ready: Callable[[], T | None], max_wait_ms: int, patience_ms: int = 0) -> T:
-        """Waits until the keeper has made it ready, and returns what ``ready`` does; Ctrl-C ends it.
+        """Wait until the keeper has made it ready, and return what ``ready`` does; Ctrl-C ends it.
 
         For a store to answer at all it waits for ``patience_ms`` if that is longer.
 
@@ -207,7 +207,7 @@ class Task(ABC):
                     self._await(keeper, deadline, patience_s, max_wait_ms)
 
     def _await(self, keeper: Keeper, deadline: float, patience_s: float, max_wait_ms: int) -> None:
-        """Waits, under the condition, until the keeper has tried something."""
+        """Wait, under the condition, until the keeper has tried something."""
         self._check_open()
         own = deadline - time.monotonic()
         left, failure = own + patience_s, self.failure
@@ -242,7 +242,7 @@ class Task(ABC):
 
 
 def _passes(failure: MintError, within_s: float) -> bool:
-    """Whether waiting may help."""
+    """Return whether waiting may help."""
     if failure.code == "store.unavailable":
         return True
     wait_ms = failure.retry_after_ms if isinstance(failure, PassingError) else None
@@ -250,7 +250,7 @@ def _passes(failure: MintError, within_s: float) -> bool:
 
 
 def renewed(failure: MintError, pause_s: float) -> MintError:
-    """The failure as an error of its own for each caller, with the time that is left of the keeper's pause."""
+    """Return the failure as an error of its own for each caller, with the time that is left of the keeper's pause."""
     error = copy(failure)
     if isinstance(error, PassingError) and error.code == "store.unavailable":
         error.retry_after_ms = max(1, round(pause_s * 1000))
@@ -308,23 +308,23 @@ class Keeper:
         self._backs: list[Callable[[], None]] = []
         """Calls that give back the leases of generators which were closed while the process ends."""
         self._is_ending = False
-        """Whether the process ends: nothing is leased or reserved any more, and all is given back."""
+        """True if the process ends: nothing is leased or reserved any more, and all is given back."""
         self._closing = False
         self.watch = Watch()
         """The keeper's thread's alone."""
         self._look_s = 0.0
         self._is_holding = False
-        """Whether a task held anything at the last scan, or came to hold it since."""
+        """True if a task held anything at the last scan, or came to hold it since."""
         self._is_blind = False
-        """Whether the last look failed, which is said once. The keeper's thread's alone."""
+        """True if the last look failed, which is said once. The keeper's thread's alone."""
 
     def add(self, task: Task) -> None:
-        """Keeps a task, as long as somebody else refers to it."""
+        """Keep a task, as long as somebody else refers to it."""
         with self.condition:
             self._tasks.setdefault(weakref.ref(task))
 
     def wake(self) -> None:
-        """Lets the keeper look for work now; it starts at the first call.
+        """Let the keeper look for work now; it starts at the first call.
 
         :raises StoreError: ``store.unavailable``: the system has no thread for it.
         """
@@ -345,7 +345,7 @@ class Keeper:
             self._work.notify()
 
     def attend(self, timeout_s: float) -> None:
-        """Waits, under the condition, until the keeper has done something."""
+        """Wait, under the condition, until the keeper has done something."""
         if self.inline:
             self.condition.release()
             try:
@@ -363,7 +363,7 @@ class Keeper:
         return max(0.0, self._pause_of(what)[1] - time.monotonic())
 
     def _pause_of(self, what: Store | Task) -> tuple[float, float]:
-        """How long the last pause was, and when it ends; zeros where there is none."""
+        """Return how long the last pause was, and when it ends; zeros where there is none."""
         of, last, until = self._pauses.get(id(what), (None, 0.0, 0.0))
         return (last, until) if of is not None and of() is what else (0.0, 0.0)
 
@@ -449,7 +449,7 @@ class Keeper:
             return None
 
     def _kept(self) -> list[Task]:
-        """All tasks that somebody still refers to."""
+        """Return all tasks that somebody still refers to."""
         alive = []
         for kept in list(self._tasks):
             task = kept()
@@ -472,7 +472,7 @@ class Keeper:
             self._is_blind = True
 
     def look(self) -> None:
-        """Starts over if this process was restored from a snapshot since the last look, or may have been."""
+        """Start over if this process was restored from a snapshot since the last look, or may have been."""
         # The next look comes later, whatever becomes of this one.
         self._look_s = time.monotonic() + LOOK_S
         # Without the condition: it asks the kernel, and nobody is to wait behind that.
@@ -602,7 +602,7 @@ class Keeper:
         return [(f"{failure} ({failure.code}); trying again", None)] if is_first else []
 
     def _pause(self, what: Store | Task) -> bool:
-        """Leaves it alone for a while; whether it was not before."""
+        """Leave it alone for a while; whether it was not before."""
         last, _ = self._pause_of(what)
         pause = min(LONGEST_PAUSE_S, max(FIRST_PAUSE_S, 2 * last))
         for gone in [key for key, (of, *_) in self._pauses.items() if of() is None]:
@@ -612,7 +612,7 @@ class Keeper:
         return last == 0.0
 
     def _let_go(self) -> None:
-        """Releases the leases of generators that are gone."""
+        """Release the leases of generators that are gone."""
         while self.abandoned and birth() == self._birth:
             give_back = self.abandoned.popleft()
             try:
@@ -721,7 +721,7 @@ _keepers: dict[int, Keeper] = {}
 
 
 def current() -> Keeper:
-    """This process's keeper."""
+    """Return this process's keeper."""
     here = birth()
     keeper = _keepers.get(here)
     if keeper is None:
@@ -737,7 +737,7 @@ def current() -> Keeper:
 
 
 def use(keeper: Keeper) -> None:
-    """Makes ``keeper`` this process's own, for tests."""
+    """Make ``keeper`` this process's own, for tests."""
     _keepers[birth()] = keeper
 
 

@@ -149,7 +149,7 @@ class Segment:
         return (self.last - self.first) // self.stride + 1
 
     def as_range(self) -> range:
-        """The same integers as a ``range``."""
+        """Return the same integers as a ``range``."""
         return range(self.first, self.last + 1, self.stride)
 
 
@@ -170,7 +170,7 @@ class PoolRecord:
     quarantine_until_ms: Ms = 0
     """Until then, by the store's clock, nothing is granted."""
     history_lost: bool = False
-    """Whether the store may have forgotten grants, so that no node number is known never to have minted."""
+    """True if the store may have forgotten grants, so that no node number is known never to have minted."""
     changes: Count = 0
     """How often it was found on another server. So a server that comes back is not the one it was."""
 
@@ -197,7 +197,7 @@ class NodeRecord:
     """The pool's, when it was last written."""
 
     def as_lease(self, previous: str = "") -> Lease:
-        """The lease of its holder, who had the token ``previous`` before."""
+        """Return the lease of its holder, who had the token ``previous`` before."""
         return Lease(self.pool, self.node, self.floor_ms, self.until_ms, self.token or "", previous)
 
 
@@ -224,7 +224,7 @@ class NamespaceRecord:
     serial_before: Serial = 0
     """What ``serial`` was when the last integers were reserved: the one of the reservation before, as a rule."""
     retired: bool = False
-    """Whether it has ended for good: nothing is reserved or taken back any more, and its name never starts again."""
+    """True if it has ended for good: nothing is reserved or taken back any more, and its name never starts again."""
 
 
 # --- checks: what comes in ----------------------------------------------------------------------------------------
@@ -347,7 +347,7 @@ def check_token(token: str) -> None:
 
 
 def check_clock(now_ms: int, store_now_ms: int, limit_ms: int = CLOCK_LIMIT_MS) -> None:
-    """Refuses a caller whose clock is far from the store's: it would burn a node number for as long.
+    """Refuse a caller whose clock is far from the store's: it would burn a node number for as long.
 
     :raises LeaseError: ``lease.clock``.
     """
@@ -373,7 +373,7 @@ def check_layout(pool: PoolRecord, layout: str) -> None:
 
 
 def create_pool(name: str, layout: str, span_ms: int, identity: str, *, quarantine_until_ms: int = 0) -> PoolRecord:
-    """A pool that has granted nothing.
+    """Return a pool that has granted nothing.
 
     ``quarantine_until_ms`` is for a store that cannot tell a new pool from one that it has lost.
     """
@@ -382,7 +382,7 @@ def create_pool(name: str, layout: str, span_ms: int, identity: str, *, quaranti
 
 
 def note_server(pool: PoolRecord, identity: str, store_now_ms: int, limit_ms: int = CLOCK_LIMIT_MS) -> PoolRecord:
-    """The pool as it stands on this server.
+    """Return the pool as it stands on this server.
 
     If that is another than the one it was written on, the last writes may be lost. Nothing is granted, and no window
     begins, before every window that may have been forgotten has ended.
@@ -422,7 +422,7 @@ def check_quarantine(pool: PoolRecord, store_now_ms: int, *, never_used: bool) -
 def choose(
     pool: PoolRecord, nodes: range, oldest: NodeRecord | None, unused: int | None, now_ms: int, *, never_used: bool
 ) -> int:
-    """Which node number to grant.
+    """Return which node number to grant.
 
     ``oldest`` is the record in ``nodes`` whose window ended first, ``unused`` the lowest number without a record.
     A number that has rested comes first, then one never used, then any whose window has ended.
@@ -454,7 +454,7 @@ def choose(
 def grant(
     pool: PoolRecord, record: NodeRecord | None, node: int, *, token: str, holder: str, now_ms: int, span_ms: int
 ) -> NodeRecord:
-    """Grants a node number from the end of its last window on.
+    """Grant a node number from the end of its last window on.
 
     :raises ConfigError: ``config.span``: longer than the pool grants.
     """
@@ -486,7 +486,7 @@ def extend(
     store_now_ms: int,
     limit_ms: int = CLOCK_LIMIT_MS,
 ) -> NodeRecord:
-    """Moves the end of a window forward to a span from now, never back, and the token to ``next_token``.
+    """Move the end of a window forward to a span from now, never back, and the token to ``next_token``.
 
     A request with an older token is refused, be it a copy of the holder's. One that comes again with the same next
     token, as the answer was lost, is answered again.
@@ -516,7 +516,7 @@ def extend(
 
 
 def is_of_a_clone(record: NodeRecord | None, lease: Lease, identity: str, changes: int = 0) -> bool:
-    """Whether a lease is of the record's own grant, but not of its last extension.
+    """Return whether a lease is of the record's own grant, but not of its last extension.
 
     Grants of one node number begin at different times; on another server, an extension may have been forgotten.
     """
@@ -529,7 +529,7 @@ def is_of_a_clone(record: NodeRecord | None, lease: Lease, identity: str, change
 
 
 def release(record: NodeRecord | None, lease: Lease, *, used_until_ms: int) -> NodeRecord:
-    """Ends a lease: the next holder may start at ``used_until_ms``, the first time that was not minted in.
+    """End a lease: the next holder may start at ``used_until_ms``, the first time that was not minted in.
 
     :raises LeaseError: ``lease.lost``.
     """
@@ -540,7 +540,7 @@ def release(record: NodeRecord | None, lease: Lease, *, used_until_ms: int) -> N
 
 
 def revoke(record: NodeRecord) -> NodeRecord:
-    """Takes the lease from its holder: the window cannot grow any more, and the number comes free when it ends."""
+    """Take the lease from its holder: the window cannot grow any more, and the number comes free when it ends."""
     return replace(record, token=None)
 
 
@@ -550,7 +550,7 @@ def revoke(record: NodeRecord) -> NodeRecord:
 def create_namespace(
     name: str, identity: str, *, start: int = 1, maximum: int = MAX_INTEGER, stride: int = 1, offset: int = 0
 ) -> NamespaceRecord:
-    """A namespace of the integers from ``start`` to ``maximum`` that are ``offset`` modulo ``stride``.
+    """Return a namespace of the integers from ``start`` to ``maximum`` that are ``offset`` modulo ``stride``.
 
     Two independent databases with stride 2 and offsets 0 and 1 hand out even and odd numbers, and either may be down.
 
@@ -567,7 +567,7 @@ def create_namespace(
 
 
 def note_server_of_namespace(namespace: NamespaceRecord, identity: str) -> NamespaceRecord:
-    """The namespace as it stands on this server: if that is another than before, it skips what may be forgotten.
+    """Return the namespace as it stands on this server: if that is another than before, it skips what may be forgotten.
 
     Its serials begin anew, so that nothing is taken back that was reserved on another server, not even at the maximum.
     """
@@ -589,7 +589,7 @@ def _first_serial(identity: str) -> int:
 
 
 def _capped(namespace: NamespaceRecord, high_water: int) -> int:
-    """The last integer of the namespace at or below ``high_water``."""
+    """Return the last integer of the namespace at or below ``high_water``."""
     top = min(high_water, namespace.maximum)
     return top - (top - namespace.high_water) % namespace.stride
 
@@ -601,19 +601,19 @@ def check_not_retired(namespace: NamespaceRecord) -> None:
 
 
 def retired_error(name: str) -> GenerationError:
-    """What is said of a namespace that was retired."""
+    """Return what is said of a namespace that was retired."""
     return GenerationError(
         f"namespace {name!r} was retired for good: its name never starts again, take another", code="namespace.retired"
     )
 
 
 def retire(namespace: NamespaceRecord) -> NamespaceRecord:
-    """Ends a namespace for good. The record stays, as it is what keeps its name from starting again."""
+    """End a namespace for good. The record stays, as it is what keeps its name from starting again."""
     return replace(namespace, retired=True)
 
 
 def reserve(namespace: NamespaceRecord, count: int) -> tuple[NamespaceRecord, Segment]:
-    """Reserves the next ``count`` integers, or as many as are left.
+    """Reserve the next ``count`` integers, or as many as are left.
 
     :raises GenerationError: ``sequence.exhausted``: none are; ``namespace.retired``.
     """
@@ -633,12 +633,12 @@ def reserve(namespace: NamespaceRecord, count: int) -> tuple[NamespaceRecord, Se
 
 
 def _below(namespace: NamespaceRecord, value: int) -> int:
-    """The last integer of the namespace below ``value``, or as far as it goes."""
+    """Return the last integer of the namespace below ``value``, or as far as it goes."""
     return _capped(namespace, value - 1)
 
 
 def raise_floor(namespace: NamespaceRecord, value: int) -> NamespaceRecord:
-    """Lets no integer below ``value`` be reserved or taken back any more; never moves back.
+    """Let no integer below ``value`` be reserved or taken back any more; never moves back.
 
     :raises GenerationError: ``namespace.retired``.
     """
@@ -648,7 +648,7 @@ def raise_floor(namespace: NamespaceRecord, value: int) -> NamespaceRecord:
 
 
 def give_back(namespace: NamespaceRecord, segment: Segment, first_unused: int) -> NamespaceRecord | None:
-    """Takes back the unused tail of a segment if it is still the last that was reserved; ``None`` if it is not.
+    """Take back the unused tail of a segment if it is still the last that was reserved; ``None`` if it is not.
 
     So each reservation is given back once, and only while nobody else has any of it. Where its serial is the
     namespace's, nothing was reserved or taken back since. Where it is the one before, one reservation was made since,

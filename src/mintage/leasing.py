@@ -51,7 +51,7 @@ def _open(url: str) -> Store:
 
 
 def choose_store(store: object) -> Store | None:
-    """The store that ``store=`` names, or else ``MINTAGE_STORE``; ``None`` for the machine-local registry.
+    """Return the store that ``store=`` names, or else ``MINTAGE_STORE``; ``None`` for the machine-local registry.
 
     One URL is one store, with one connection, for all of a process.
 
@@ -70,7 +70,7 @@ def choose_store(store: object) -> Store | None:
 
 
 def registry_store() -> Store:
-    """The machine-local registry, with its directory made.
+    """Return the machine-local registry, with its directory made.
 
     :raises StoreError: ``store.refused``, ``store.unavailable``: it cannot be made.
     :raises ConfigError: ``config.home``.
@@ -95,7 +95,7 @@ def tenancy(
     on_lease_lost: object,
     clock: Callable[[], int] | None,
 ) -> Tenancy | registry.LockedNode:
-    """What a generator holds its node number by.
+    """Return what a generator holds its node number by.
 
     ``size`` is how many node numbers the layout has; ``node`` and the ``choices - 1`` after it are those asked for;
     ``own_mac`` is the MAC fragment that a locality generator was given.
@@ -177,12 +177,12 @@ def tenancy(
 
 
 def has_past(tenancy: Tenancy | registry.LockedNode) -> bool:
-    """Whether others may have minted with its node number before, as a store knows."""
+    """Return whether others may have minted with its node number before, as a store knows."""
     return isinstance(tenancy, Tenancy) and not tenancy.never_used and not registry.is_it(tenancy.store)
 
 
 def supply(namespace: str, store: object, pool: Any, *, min_step: int, max_step: int, target_ms: int) -> Supply:
-    """What a sequence's pool is filled by."""
+    """Return what a sequence's pool is filled by."""
     rules.check_name(namespace, "namespace")
     with quiet():
         chosen = choose_store(store) or registry_store()
@@ -190,7 +190,7 @@ def supply(namespace: str, store: object, pool: Any, *, min_step: int, max_step:
 
 
 def _pool(scheme: str, layout: str) -> str:
-    """The pool of a scheme's node numbers; other layouts of snowflake than the default have one each."""
+    """Return the pool of a scheme's node numbers; other layouts of snowflake than the default have one each."""
     default = read_pool_layout(scheme)
     if scheme != "snowflake" or (default and layout == default[0]):
         return scheme

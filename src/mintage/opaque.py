@@ -92,7 +92,7 @@ class Opaque:
         return self._key_id
 
     def hide(self, id: object) -> str:
-        """The text that an ID is shown as.
+        """Return the text that an ID is shown as.
 
         :param id: any ID of 8, 10 or 16 bytes, a ``uuid.UUID``, bytes, or an int of 64 bits.
 

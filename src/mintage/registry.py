@@ -93,7 +93,7 @@ _ADVICE: Final = "set MINTAGE_HOME to a directory that can be written, or MINTAG
 
 
 def home() -> Path:
-    """The directory of the registry: ``MINTAGE_HOME``, or the machine's, or the user's.
+    """Return the directory of the registry: ``MINTAGE_HOME``, or the machine's, or the user's.
 
     :raises ConfigError: ``config.home``: ``MINTAGE_HOME`` is not an absolute path.
     :raises StoreError: ``store.refused``: nobody knows this user's home directory.
@@ -116,12 +116,12 @@ def home() -> Path:
 
 
 def is_outsider() -> bool:
-    """Whether there is a registry of the machine that this process was not told to leave, and may not write."""
+    """Return whether there is a registry of the machine that this process was not told to leave, and may not write."""
     return not os.environ.get("MINTAGE_HOME") and _is_for_all_users() and not _may_write(MACHINE)
 
 
 def warn_outsider() -> None:
-    """Warns a process that is not in the registry of the machine."""
+    """Warn a process that is not in the registry of the machine."""
     if is_outsider():
         _warn(
             f"the registry of all users of this machine is in {MACHINE}, which this process may not write: it has "
@@ -167,12 +167,12 @@ def _file() -> Path:
 
 
 def url() -> str:
-    """The registry's store URL."""
+    """Return the registry's store URL."""
     return f"sqlite:///{quote(str(_file()))}"
 
 
 def is_it(store: Store) -> bool:
-    """Whether a store that was named is the registry."""
+    """Return whether a store that was named is the registry."""
     try:
         return getattr(store, "path", None) == _file()
     except (ConfigError, StoreError):
@@ -183,7 +183,7 @@ def is_it(store: Store) -> bool:
 
 
 def prepare() -> None:
-    """Makes the registry's directory; and the machine's file, for all who may write there.
+    """Make the registry's directory; and the machine's file, for all who may write there.
 
     :raises StoreError: ``store.refused``; ``store.unavailable`` where that may get better by waiting.
     :raises ConfigError: ``config.home``.
@@ -200,7 +200,7 @@ def prepare() -> None:
 
 
 def _make_file(directory: Path) -> None:
-    """Makes the file that SQLite would make for its user alone: at no moment is it there and closed to the others."""
+    """Make the file that SQLite would make for its user alone: at no moment is it there and closed to the others."""
     from mintage.store.witness import link_new
 
     if not (directory / "registry.db").exists():
@@ -208,7 +208,7 @@ def _make_file(directory: Path) -> None:
 
 
 def is_writable() -> bool:
-    """Whether the registry's file can be made and opened for writing, which no waiting changes.
+    """Return whether the registry's file can be made and opened for writing, which no waiting changes.
 
     One that others hold or make, full, broken or of a newer mintage is: what is wrong with it, its first verb says.
 
@@ -264,7 +264,7 @@ def _passing(error: OSError) -> StoreError:
 
 
 def identity() -> bytes:
-    """What tells this registry from others: host, user and directory."""
+    """Return what tells this registry from others: host, user and directory."""
     try:
         machine = Path("/etc/machine-id").read_bytes().decode(errors="replace").strip()
     except OSError:
@@ -310,7 +310,7 @@ _jumps = 0
 
 
 def _copies(*, only_first: bool = False) -> tuple[int, int]:
-    """Returns another value each time that this process is found to be a copy, or to be one perhaps.
+    """Return a value that changes each time that this process is found to be a copy, or to be one perhaps.
 
     In one that was restored for certain all generators start over, as after :func:`mintage.after_restore`. Looks for
     that if this process never did, or else unless ``only_first``.
@@ -333,22 +333,22 @@ if hasattr(os, "register_at_fork"):
 
 
 def _own(numbers: int) -> int:
-    """Which of so many node numbers comes first; a copy has its original's identity, and so begins anywhere."""
+    """Return which of so many node numbers comes first; a copy has its original's identity, and so begins anywhere."""
     return int.from_bytes(kernel_random(8) if _was_copied() else identity()[:8], "big") % numbers
 
 
 def leased(size: int) -> range:
-    """Which node numbers of a layout with ``size`` of them the registry leases."""
+    """Return which node numbers of a layout with ``size`` of them the registry leases."""
     return range(size - size // LOCKED)
 
 
 def locked(size: int) -> range:
-    """Which node numbers are held by locks where there is no registry; none of a layout with few."""
+    """Return which node numbers are held by locks where there is no registry; none of a layout with few."""
     return range(leased(size).stop, size)
 
 
 def unlocked(asked: range, size: int) -> Sequence[range]:
-    """What the registry leases of the node numbers that were asked for, of a layout with ``size`` of them."""
+    """Return what the registry leases of the node numbers that were asked for, of a layout with ``size`` of them."""
     return _without_ends(asked, size, len(locked(size)))
 
 
@@ -358,7 +358,7 @@ def unlocked_fragments(asked: range) -> Sequence[range]:
 
 
 def _without_ends(asked: range, size: int, end: int) -> Sequence[range]:
-    """The parts of a range, where of each ``size`` numbers the last ``end`` are left out."""
+    """Return the parts of a range, where of each ``size`` numbers the last ``end`` are left out."""
     starts = range(asked.start - asked.start % size, asked.stop, size)
     parts = (range(max(asked.start, start), min(asked.stop, start + size - end)) for start in starts)
     return [part for part in parts if part]
@@ -403,7 +403,7 @@ class _Lock(NamedTuple):
     device: int
     inode: int
     has_time: bool
-    """Whether it is a file, which keeps the first unused time."""
+    """True if it is a file, which keeps the first unused time."""
 
     def is_there(self) -> bool:
         """Return whether it is open still, which a daemon may have closed, and the file is where others find it."""

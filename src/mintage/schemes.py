@@ -32,7 +32,7 @@ class Generator(Protocol):
         """``n`` IDs."""
 
     def close(self) -> None:
-        """Mints no more, and gives its lease back."""
+        """Mint no more, and give its lease back."""
 
 
 class Option(NamedTuple):
@@ -64,14 +64,14 @@ class Scheme(NamedTuple):
     max_meta: int = 0
     """The largest metabyte that ``batch`` takes for its IDs, or 0 where they have none."""
     has_layouts: bool = False
-    """Whether its IDs are plain integers of 63 bits at most, in a layout that the user chooses."""
+    """True if its IDs are plain integers of 63 bits at most, in a layout that the user chooses."""
     layouts: tuple[str, ...] = ()
     """Of a format with several, those that its generators mint, the usual one first; all where none is named."""
     leases: bool = False
-    """Whether a generator that is given neither number nor store leases one from the machine-local registry; all others
+    """True if a generator that is given neither number nor store leases one from the machine-local registry; all others
     leave it to chance."""
     is_text: bool = False
-    """Whether its IDs are plain text, of which no part is a node number: so nothing is leased for them."""
+    """True if its IDs are plain text, of which no part is a node number: so nothing is leased for them."""
     node: str = ""
     """The argument of its generators for a node number, where every ID has one."""
     host: tuple[tuple[str, object], ...] = ()
@@ -83,7 +83,7 @@ class Scheme(NamedTuple):
         return _module(self.name)
 
     def generator(self, lease: Mapping[str, object], /, **options: object) -> Generator:
-        """A new generator; ``lease`` says how it leases a node number, where it has one.
+        """Return a new generator; ``lease`` says how it leases a node number, where it has one.
 
         :raises MintError: as the scheme's ``Generator``.
         """
@@ -95,7 +95,7 @@ class Scheme(NamedTuple):
         return generator.batch(count, meta) if self.max_meta else generator.batch(count)  # type: ignore[call-arg]
 
     def lines(self, minted: Any) -> bytes:
-        """The text of what :meth:`mint` returned, one ID a line."""
+        """Return the text of what :meth:`mint` returned, one ID a line."""
         if self.is_text:
             return "".join(f"{each}\n" for each in minted).encode("utf-8", "surrogateescape")
         written: bytes = minted.to_lines()

@@ -56,7 +56,7 @@ class Signs:
 
 
 def judge(before: Signs, now: Signs) -> Verdict:
-    """What became of a process between two looks of its own."""
+    """Return what became of a process between two looks of its own."""
     if (
         before.pid != now.pid
         or _differ(before.started, now.started)
@@ -74,12 +74,12 @@ def judge(before: Signs, now: Signs) -> Verdict:
 
 
 def _differ(before: object, now: object) -> bool:
-    """Whether both are known, and not the same."""
+    """Return whether both are known, and not the same."""
     return bool(before) and bool(now) and before != now
 
 
 def started_ticks(stat: str) -> int:
-    """When a process started, from its ``/proc/PID/stat``: the 22nd field.
+    """Return when a process started, from its ``/proc/PID/stat``: the 22nd field.
 
     The second, its name in parentheses, may hold blanks and parentheses of its own.
 
@@ -106,7 +106,7 @@ def _boot_id() -> str:
 
 
 def _clocks() -> tuple[int, int, int]:
-    """The three clocks at one moment, as nearly as can be had: of some readings the quickest."""
+    """Return the three clocks at one moment, as nearly as can be had: of some readings the quickest."""
     best, shortest = (0, 0, 0), -1
     for _ in range(_TRIES):
         # Not those of the module time: a test that travels is no restore.
@@ -119,7 +119,7 @@ def _clocks() -> tuple[int, int, int]:
 
 
 def started_s() -> int:
-    """When this process started, in seconds since the Unix epoch, as far as it can be known."""
+    """Return when this process started, in seconds since the Unix epoch, as far as it can be known."""
     boottime = getattr(time, "CLOCK_BOOTTIME", None)
     if boottime is None or not (ticks := _started()):
         return round(time.time() - time.process_time())
@@ -137,18 +137,18 @@ class Watch:
         self._is_deaf = False
 
     def look(self) -> Verdict:
-        """What became of this process since the last look."""
+        """Return what became of this process since the last look."""
         before, self._before = self._before, self.signs()
         return Verdict.SAME if before is None else judge(before, self._before)
 
     def signs(self) -> Signs:
-        """How this process stands now."""
+        """Return how this process stands now."""
         self._hear()
         real, monotonic, boot = _clocks()
         return Signs(real, monotonic, boot, _boot_id(), os.getpid(), _started(), self._generations)
 
     def _hear(self) -> None:
-        """Counts what the kernel announced since: only where it has a driver for it."""
+        """Count what the kernel announced since: only where it has a driver for it."""
         news = self._news
         if news is None:
             if self._is_deaf or not _DRIVER.exists():
@@ -171,7 +171,7 @@ class Watch:
                 self._generations += is_generation(news.recv(1 << 16, _socket.MSG_DONTWAIT))
 
     def rest(self) -> None:
-        """Closes what it listens with, until the next look: a checkpoint need not keep it."""
+        """Close what it listens with, until the next look: a checkpoint need not keep it."""
         news, self._news = self._news, None
         if news is not None:
             with suppress(OSError):
@@ -183,7 +183,7 @@ class Watch:
 
 
 def is_generation(message: bytes) -> bool:
-    """Whether a message of the kernel's says that its virtual machine was restored.
+    """Return whether a message of the kernel's says that its virtual machine was restored.
 
     What a user has the kernel say is marked as such, and does not.
     """

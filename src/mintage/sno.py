@@ -48,7 +48,7 @@ new = as_function(_default.new, __name__)
 
 
 def new_at(time: datetime | int, meta: int = 0) -> ID:
-    """Mints the ID of a given time with the generator of :func:`new`: see :meth:`Generator.new_at`.
+    """Mint the ID of a given time with the generator of :func:`new`: see :meth:`Generator.new_at`.
 
     :raises ArgumentError: an argument of the wrong type.
     :raises FieldError: ``time.naive``, ``time.range``, ``field.range``.

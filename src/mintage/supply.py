@@ -32,13 +32,13 @@ __all__ = ["Supply", "above", "next_step"]
 
 
 def above(floor: int, first: int, count: int, stride: int) -> Part | None:
-    """What of integers in a row is not below a floor; ``None`` where nothing is."""
+    """Return what of integers in a row is not below a floor; ``None`` where nothing is."""
     below = min(count, max(0, -((first - floor) // stride)))
     return (first + below * stride, count - below, stride) if below < count else None
 
 
 def next_step(step: int, rate: float, target_s: float, least: int, most: int) -> int:
-    """How many integers to reserve next, after ``step`` and at so many a second: enough for the target time.
+    """Return how many integers to reserve next, after ``step`` and at so many a second: enough for the target time.
 
     It grows at most eightfold and shrinks at most by half at a time, so that one burst or pause does not decide.
     """
@@ -79,7 +79,7 @@ class Supply(Task):
         self._told: list[Callable[[], None]] = []
 
     def seat(self) -> None:
-        """Makes sure that what the pool holds belongs to this epoch."""
+        """Make sure that what the pool holds belongs to this epoch."""
         self._seat()
 
     def advanced(self) -> None:
@@ -99,7 +99,7 @@ class Supply(Task):
             keeper.wake()
 
     def wait(self, max_wait_ms: int) -> None:
-        """Waits until the pool has a next segment.
+        """Wait until the pool has a next segment.
 
         :raises StoreError: as :meth:`Store.reserve`, where there is none after ``max_wait_ms``.
         :raises GenerationError: ``sequence.exhausted``, ``generator.closed``.
@@ -141,7 +141,7 @@ class Supply(Task):
         return level + sum(count for _, count, _ in self._waiting)
 
     def refusal(self) -> MintError | None:
-        """Why the last try failed, as an error of the caller's own; ``None`` if it did not."""
+        """Return why the last try failed, as an error of the caller's own; ``None`` if it did not."""
         keeper = self._seat()
         with keeper.condition:
             return None if self.failure is None else renewed(self.failure, keeper.pause_s(self.store))
@@ -216,7 +216,7 @@ class Supply(Task):
         return self._checked(self.store.reserve(self._namespace, count), count)
 
     def _checked(self, segment: Segment, count: int) -> Segment:
-        """What the store answered, if it can be: at most ``count`` integers of the namespace.
+        """Return what the store answered, if it can be: at most ``count`` integers of the namespace.
 
         :raises StoreError: ``store.refused``.
         """
@@ -256,12 +256,12 @@ class Supply(Task):
         self._fill()
 
     def _fill(self) -> None:
-        """Puts what waits into the pool, as far as there is room."""
+        """Put what waits into the pool, as far as there is room."""
         while self._waiting and not self._pool.has_next():
             self._pool.offer(*self._waiting.popleft())
 
     def _drain(self) -> list[Part]:
-        """Takes back what the pool and this hold, in order."""
+        """Take back what the pool and this hold, in order."""
         rest = [*self._pool.drain(), *self._waiting]
         self._waiting.clear()
         self._sizes.clear()
@@ -272,7 +272,7 @@ class Supply(Task):
             self._used_up = error
 
     def reserve(self, count: int) -> Segment:
-        """Reserves integers in a row beside the pool, in the caller's own thread.
+        """Reserve integers in a row beside the pool, in the caller's own thread.
 
         :raises StoreError: as the store's verbs.
         :raises GenerationError: ``sequence.exhausted``: fewer are left; they are given back.
@@ -334,7 +334,7 @@ class Supply(Task):
         return lambda: self._give_back(rest)
 
     def _tails(self) -> list[Segment]:
-        """Takes back what is held, as segments, in order."""
+        """Take back what is held, as segments, in order."""
         serials, tails = dict(self._recent), []
         # They may come again, from here or, after a fork, from the parent.
         self._highest = -1
@@ -356,7 +356,7 @@ class Supply(Task):
         self._step = self._least
 
     def close(self) -> None:
-        """Gives the unused tail back where it is still the last that was reserved.
+        """Give the unused tail back where it is still the last that was reserved.
 
         A store that is away does not matter: the tail is skipped.
         """

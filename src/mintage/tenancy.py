@@ -73,11 +73,11 @@ class Tenancy(Task):
         """What the last extension proposed, until it is known what came of it."""
 
     def now_ms(self) -> int:
-        """The generator's clock."""
+        """Return the generator's clock."""
         return self._clock() // 1_000_000
 
     def window(self, max_wait_ms: int) -> Window:
-        """A window that the generator's clock is not at the end of.
+        """Return a window that the generator's clock is not at the end of.
 
         Returns the serial number of the grant, the node, floor, until, and when it is worth asking for a later end;
         times in milliseconds.
@@ -96,7 +96,7 @@ class Tenancy(Task):
         return None
 
     def _leave_lost(self) -> None:
-        """Forgets a lease that is lost and used up, for another; raises where the generator does not move."""
+        """Forget a lease that is lost and used up, for another; raises where the generator does not move."""
         if self._lost is None:
             return
         if not self._moves:
@@ -108,7 +108,7 @@ class Tenancy(Task):
         self._lease, self._lost, self._next_token = None, None, ""
 
     def grow(self, until_ms: int, max_wait_ms: int) -> None:
-        """Waits for a later end of the window than ``until_ms``, for a generator that runs ahead of its clock.
+        """Wait for a later end of the window than ``until_ms``, for a generator that runs ahead of its clock.
 
         :raises MintError: as :meth:`window`.
         """
@@ -235,7 +235,7 @@ class Tenancy(Task):
         return self._lease is not None
 
     def _unseat(self) -> int | None:
-        """Has the generator start over at its next ID; returns the first time that it did not mint in, if it did."""
+        """Have the generator start over at its next ID; returns the first time that it did not mint in, if it did."""
         generator = self.generator and self.generator()
         return None if generator is None else generator._unseat()
 
@@ -254,7 +254,7 @@ class Tenancy(Task):
             self._unseat()
 
     def release(self, used_until_ms: int) -> None:
-        """Ends the lease; the next holder may start at ``used_until_ms``.
+        """End the lease; the next holder may start at ``used_until_ms``.
 
         A store that is away does not matter: the window ends by itself.
         """
@@ -278,7 +278,7 @@ class Tenancy(Task):
             generator.close()
 
     def abandon(self, used_until_ms: int) -> None:
-        """Has the keeper release the lease of a generator that is gone.
+        """Have the keeper release the lease of a generator that is gone.
 
         Takes no lock, does not ask the store, and works while the interpreter ends. Only for a generator that has its
         seat in this epoch.
@@ -287,5 +287,5 @@ class Tenancy(Task):
             self.keeper.abandoned.append(partial(self.release, used_until_ms))
 
     def close(self) -> None:
-        """Lets the lease run out, of whose use nothing is known here."""
+        """Let the lease run out, of whose use nothing is known here."""
         self.closed = True

@@ -54,7 +54,7 @@ _casts: Final[list[_Cast]] = []
 
 
 def _understudies(clock: ManualClock | FollowingClock, node: int) -> _Cast:
-    """A new generator for each of the default ones, in the order of the one list."""
+    """Return a new generator for each of the default ones, in the order of the one list."""
     generators: list[object] = []
     named: list[tuple[ModuleType, str, object]] = []
     for scheme in SCHEMES.values():
@@ -171,10 +171,10 @@ def _playing(clock: ManualClock | FollowingClock, node: int) -> Iterator[None]:
 
 
 def _is_playing() -> bool:
-    """Whether any of the two is in force."""
+    """Return whether any of the two is in force."""
     return bool(_casts)
 
 
 def _minted_until() -> list[Any]:
-    """How far each default generator has minted."""
+    """Return how far each default generator has minted."""
     return [each._minted_until() for each in defaults() if hasattr(each, "_minted_until")]

@@ -41,7 +41,7 @@ def _digits(base: str) -> str:
 
 
 def encode(value: int | Buffer | object, base: str = "base32", *, width: int | None = None) -> str:
-    """The text of an int of 0 or more, of bytes, or of an ID.
+    """Return the text of an int of 0 or more, of bytes, or of an ID.
 
     ``width`` is of ints alone: the characters that they are filled up to with the digit zero, 1,024 at most. Bytes, 24
     at most, have the width of the largest of as many. In ``base64url`` they are written as RFC 4648 says, without
@@ -75,7 +75,7 @@ def encode(value: int | Buffer | object, base: str = "base32", *, width: int | N
 
 
 def decode(text: str, base: str = "base32") -> int:
-    """The int of a text of any width. Digits are read strictly; hex in either case.
+    """Return the int of a text of any width. Digits are read strictly; hex in either case.
 
     :raises ArgumentError: ``text`` is not str.
     :raises ConfigError: ``config.policy``: no such base.

@@ -19,7 +19,7 @@ __all__ = ["ID", "Generator", "new"]
 
 
 def new(prefix: str) -> ID:
-    """Mints a TypeID over a UUID of version 7.
+    """Mint a TypeID over a UUID of version 7.
 
     :raises ArgumentError: ``prefix`` is not str.
     :raises FieldError: ``field.format``: it is no prefix.

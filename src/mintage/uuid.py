@@ -75,7 +75,7 @@ _v1, _v4, _v6 = Generator(version=1), Generator(version=4), Generator(version=6)
 
 
 def uuid1(node: int | None = None, clock_seq: int | None = None) -> UUID:
-    """A UUID of version 1: the time since 1582, and a node.
+    """Return a UUID of version 1: the time since 1582, and a node.
 
     The node is random, with the multicast bit, and so is the clock sequence, each drawn once a process. For this
     machine's address pass ``node=getnode()``, 48 bits; of ``clock_seq`` the lower 14 bits count.
@@ -106,7 +106,7 @@ def _of_node(generator: Generator, node: int | None, clock_seq: int | None) -> U
 
 
 def uuid8(a: int | None = None, b: int | None = None, c: int | None = None) -> UUID:
-    """A UUID of version 8, of 48, 12 and 62 bits of your own; of each number the lower bits count.
+    """Return a UUID of version 8, of 48, 12 and 62 bits of your own; of each number the lower bits count.
 
     What is left out is random: as in version 4, and not merely as good as that as in the standard module.
     """

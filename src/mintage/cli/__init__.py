@@ -136,7 +136,7 @@ def _add(parser: argparse.ArgumentParser, commands: Iterable[Command]) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one command line (``sys.argv`` by default) and returns its exit code.
+    """Run one command line (``sys.argv`` by default) and return its exit code.
 
     Wrong input is one sentence on standard error and the exit code that ``errors.CATALOGUE`` gives it; where a store
     has a part in it, a second line says what to do.

@@ -94,7 +94,7 @@ class Table:
                 )
 
     def writer(self, kind: Kind | None) -> Callable[[Any], Any]:
-        """What makes of an ID what the column is given; of integers where ``kind`` is ``None``.
+        """Return what makes of an ID what the column is given; of integers where ``kind`` is ``None``.
 
         :raises UsageError: the column is of a type that has no form of them.
         """
@@ -122,7 +122,7 @@ class Table:
         return found[python]
 
     def left(self) -> int:
-        """How many rows have no ID."""
+        """Return how many rows have no ID."""
         found: int = self._connection.scalar(
             self._sa.select(self._sa.func.count()).select_from(self._table).where(self.id.is_(None))
         )
@@ -146,14 +146,14 @@ class Table:
             yield from self._connection.execute(each)
 
     def batch(self, after: Any, size: int) -> list[tuple[Any, Any]]:
-        """The next rows in the order of their keys, which nobody else changes until the transaction ends."""
+        """Return the next rows in the order of their keys, which nobody else changes until the transaction ends."""
         todo = self._sa.select(self.key, self.time).where(self.id.is_(None)).order_by(self.key).limit(size)
         if after is not None:
             todo = todo.where(self.key > after)
         return [(key, value) for key, value in self._connection.execute(todo.with_for_update())]
 
     def keys_by_time(self) -> Iterator[Any]:
-        """The keys of all rows without an ID, the earliest first."""
+        """Return the keys of all rows without an ID, the earliest first."""
         todo = self._sa.select(self.key).where(self.id.is_(None)).order_by(self.time, self.key)
         return iter(self._connection.scalars(todo, execution_options={"yield_per": _ASKED}))
 
@@ -174,12 +174,12 @@ class Table:
         return found
 
     def largest(self, first: int, last: int) -> int | None:
-        """The largest ID from one integer to another."""
+        """Return the largest ID from one integer to another."""
         found = self._sa.select(self._sa.func.max(self.id)).where(self.id.between(first, last))
         return self._connection.scalar(found)  # type: ignore[no-any-return]
 
     def write(self, rows: list[dict[str, Any]]) -> None:
-        """Gives rows their IDs."""
+        """Give rows their IDs."""
         sa = self._sa
         # An ID that another program gave a row meanwhile stays.
         update = sa.update(self._table).where(self.key == sa.bindparam("its_key"), self.id.is_(None))
@@ -213,7 +213,7 @@ class Dated:
             raise type(error)(f"row {key!a:.80}: {error}", code=error.code) from None
 
     def batches(self, connection: Any, size: int) -> Iterator[int]:
-        """Gives all rows their IDs, and tells how many after each batch."""
+        """Give all rows their IDs, and tell how many after each batch."""
         after = None
         while True:
             with connection.begin():
@@ -225,7 +225,7 @@ class Dated:
             yield len(rows)
 
     def _ids(self, rows: list[tuple[Any, Any]]) -> list[dict[str, Any]]:
-        """An ID for each row: the next number of its tick, and of the ticks after it where that has no more."""
+        """Return an ID for each row: the next number of its tick, and of the ticks after it where that has no more."""
         if len(self._next) > _REMEMBERED:
             self._next.clear()
         given: dict[Any, Any] = {}
@@ -288,7 +288,7 @@ class Numbered:
                 )
 
     def batches(self, connection: Any, size: int) -> Iterator[int]:
-        """Gives all rows their integers, and tells how many after each batch."""
+        """Give all rows their integers, and tell how many after each batch."""
         import pickle
         from tempfile import TemporaryFile
 

@@ -34,13 +34,13 @@ class Command(NamedTuple):
     options: tuple[Option, ...] = ()
     commands: tuple[Command, ...] = ()
     reads_words: bool = False
-    """Whether it takes what follows it apart by itself, from ``args.words``; ``--help`` too."""
+    """True if it takes what follows it apart by itself, from ``args.words``; ``--help`` too."""
 
 
 def command(
     name: str, *options: Option, examples: str, reads_words: bool = False
 ) -> Callable[[Callable[[argparse.Namespace], int]], Command]:
-    """Makes a function a command."""
+    """Make a function a command."""
 
     def make(run: Callable[[argparse.Namespace], int]) -> Command:
         about = (run.__doc__ or "").replace("\n    ", "\n").strip()
@@ -50,7 +50,7 @@ def command(
 
 
 def group(name: str, about: str, *commands: Command) -> Command:
-    """A word with commands below it; it has the examples of all of them."""
+    """Return a word with commands below it; it has the examples of all of them."""
     return Command(name, about, "".join(each.examples for each in commands), commands=commands)
 
 
@@ -60,14 +60,14 @@ def option(*flags: str, **settings: Any) -> Option:
 
 
 def whole(text: str) -> int:
-    """An argument that is a whole number, in decimal digits or after ``0x`` in hexadecimal ones."""
+    """Return an argument that is a whole number, in decimal digits or after ``0x`` in hexadecimal ones."""
     if not re.fullmatch(r"-?(0|[1-9][0-9]{0,99}|0x[0-9A-Fa-f]{1,99})", text):
         raise argparse.ArgumentTypeError(f"{text!a} is not a whole number")
     return int(text, 0)
 
 
 def count(text: str) -> int:
-    """An argument that says how many: no more than a generator mints, or a store reserves, at once."""
+    """Return an argument that says how many: no more than a generator mints, or a store reserves, at once."""
     from mintage.lease import MAX_COUNT
 
     number = whole(text)

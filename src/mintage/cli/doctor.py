@@ -266,7 +266,7 @@ def _pool(moment: Moment, pool: PoolRecord, nodes: Sequence[NodeRecord]) -> Find
 
 
 def _next(moment: Moment, pool: PoolRecord, nodes: Sequence[NodeRecord], size: int) -> int:
-    """The node number that a generator would get, by the very rules that stores go by.
+    """Return the node number that a generator would get, by the very rules that stores go by.
 
     :raises LeaseError: ``lease.none_free``.
     """
@@ -371,7 +371,7 @@ def _installation() -> Iterator[Finding]:
 
 
 def _extras() -> dict[str, dict[str, str | None]]:
-    """The packages of each extra, and the version of those that are installed."""
+    """Return the packages of each extra, and the version of those that are installed."""
     from importlib import metadata
 
     def version(name: str) -> str | None:

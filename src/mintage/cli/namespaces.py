@@ -232,14 +232,14 @@ namespaces = group(
 
 
 def left(record: NamespaceRecord) -> int:
-    """How many integers a namespace can still hand out."""
+    """Return how many integers a namespace can still hand out."""
     if record.retired:
         return 0
     return max(0, (record.maximum - record.high_water) // record.stride)
 
 
 def used(record: NamespaceRecord) -> str:
-    """How much of the way to its maximum a namespace has gone, rounded down."""
+    """Return how much of the way to its maximum a namespace has gone, rounded down."""
     thousandths = max(0, record.high_water) * 1000 // max(1, record.maximum)
     return f"{thousandths / 10:.1f}%"
 

@@ -84,7 +84,7 @@ def _opened(args: argparse.Namespace) -> Iterator[Mint]:
 
 
 def _layout(given: dict[str, Any]) -> tuple[str, snowflake.Layout]:
-    """The layout that ``--layout`` names or declares, taken out of what was given."""
+    """Return the layout that ``--layout`` names or declares, taken out of what was given."""
     text: str = given.pop("layout", "default")
     epoch_ms, unit_ms = given.pop("epoch_ms", None), given.pop("unit_ms", None)
     if ":" in text:
@@ -103,7 +103,7 @@ def _flag(each: schemes.Option) -> str:
 
 
 def _options() -> Iterator[Option]:
-    """The options of all schemes, each below those that have it."""
+    """Yield the options of all schemes, each below those that have it."""
     for each, names in _OWNERS.items():
         kind = {"type": whole} if each.choices is None else {"choices": each.choices} if each.choices else {}
         flag = option(_flag(each), metavar=each.metavar, help=each.help, **kind)
@@ -154,7 +154,7 @@ def new(args: argparse.Namespace) -> int:
 
 
 def _read(text: str, fmt: formats.Format) -> anatomy.Anatomy | None:
-    """An ID just minted in a format: a cuid's width is its time's, other sizes and alphabets are no format's."""
+    """Return an ID just minted in a format: a cuid's width is its time's, other sizes and alphabets are no format's."""
     if not fmt.lengths:
         return anatomy.dissect(fmt, int(text))
     of_scheme = (each for each in (*formats.FORMATS, *formats.LAST_RESORTS) if each.scheme == fmt.scheme)
@@ -162,7 +162,7 @@ def _read(text: str, fmt: formats.Format) -> anatomy.Anatomy | None:
 
 
 def _read_below(text: str, fmt: formats.Format) -> anatomy.Anatomy:
-    """The ID below the prefix of a TypeID just minted."""
+    """Return the ID below the prefix of a TypeID just minted."""
     return anatomy.dissect(fmt, int(typeid.ID.parse(text)))
 
 

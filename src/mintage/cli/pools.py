@@ -36,7 +36,7 @@ class PoolLayout(NamedTuple):
 
 
 def read_layout(text: str) -> PoolLayout | None:
-    """A layout's text or its short name; ``None`` if it is neither.
+    """Return a layout's text or its short name; ``None`` if it is neither.
 
     :raises ConfigError: ``config.layout``: it declares fields that do not fit.
     """
@@ -45,7 +45,7 @@ def read_layout(text: str) -> PoolLayout | None:
 
 
 def known_layout(text: str) -> PoolLayout | None:
-    """The layout of a record, which a newer mintage may have written."""
+    """Return the layout of a record, which a newer mintage may have written."""
     try:
         return read_layout(text)
     except ConfigError:
@@ -53,7 +53,7 @@ def known_layout(text: str) -> PoolLayout | None:
 
 
 def _wanted(args: argparse.Namespace, store: Store) -> str:
-    """The layout to create a pool with."""
+    """Return the layout to create a pool with."""
     if args.layout is None:
         for record in store.list_pools():
             if record.name == args.pool:
@@ -182,7 +182,7 @@ def _find(store: Store, name: str) -> PoolRecord:
 
 
 def _counts(pool: PoolRecord, nodes: Iterable[NodeRecord], now_ms: int) -> tuple[int, int]:
-    """How many of a pool's node numbers were ever granted, and how many somebody may mint with now."""
+    """Return how many of a pool's node numbers were ever granted, and how many somebody may mint with now."""
     own = [each for each in nodes if each.pool == pool.name]
     return len(own), sum(each.until_ms > now_ms for each in own)
 
@@ -337,7 +337,7 @@ leases = group("leases", "Leases of node numbers: list them, take one from its h
 
 
 def _state(record: NodeRecord, now_ms: int) -> str:
-    """What has become of the last lease of a node number; a revoked one is released when its window ends."""
+    """Return what has become of the last lease of a node number; a revoked one is released when its window ends."""
     if record.token is None:
         return "revoked" if record.until_ms > now_ms else "released"
     return "held" if record.until_ms > now_ms else "ended"

@@ -25,7 +25,7 @@ LAYOUT: Final = option(
 
 
 def layout_of(args: argparse.Namespace) -> snowflake.Layout | None:
-    """The layout that :data:`LAYOUT` says, or ``None`` where nothing is said.
+    """Return the layout that :data:`LAYOUT` says, or ``None`` where nothing is said.
 
     :raises ConfigError: ``config.layout``: it declares fields that do not fit.
     """

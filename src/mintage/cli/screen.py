@@ -203,7 +203,7 @@ def _bar(total: int) -> _Bar:
 
 
 def is_watched() -> bool:
-    """Whether somebody sees what is written to standard error."""
+    """Return whether somebody sees what is written to standard error."""
     return sys.stderr is not None and sys.stderr.isatty()
 
 
@@ -262,7 +262,7 @@ def show_rows(screen: Screen, rows: Sequence[Sequence[Span]], right: Container[i
 
 
 def styles_of(parts: Iterable[Field | formats.Part]) -> list[str]:
-    """A style for each field: its role, in two shades where neighbours have the same role."""
+    """Return a style for each field: its role, in two shades where neighbours have the same role."""
     styles: list[str] = []
     for part in parts:
         styles.append(f"{part.role} 2" if styles and styles[-1] == part.role else part.role)
@@ -280,7 +280,7 @@ _UNITS: Final = (
 
 
 def ago(seconds: float) -> str:
-    """How long ago, in the largest unit that fits: ``3 days ago``, ``in 5 years``."""
+    """Return how long ago, in the largest unit that fits: ``3 days ago``, ``in 5 years``."""
     for unit, length in _UNITS:
         count = int(abs(seconds) // length)
         if count:
@@ -296,7 +296,7 @@ def moment(ms: int) -> str:
 
 
 def printable(text: str) -> str:
-    """The same on one line, and nothing in it that a terminal would obey."""
+    """Return the same on one line, and nothing in it that a terminal would obey."""
     return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
 
 

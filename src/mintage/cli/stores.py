@@ -34,7 +34,7 @@ class Source(NamedTuple):
 
 
 def source(args: argparse.Namespace) -> Source:
-    """The command line, the environment or the machine-local registry: the first that names a store.
+    """Return the command line, the environment or the machine-local registry: the first that names a store.
 
     :raises StoreError: ``store.refused``: there is no place for a registry.
     :raises ConfigError: ``config.home``: its place is a relative one.
@@ -60,7 +60,7 @@ def opened(args: argparse.Namespace) -> Iterator[Store]:
 
 @contextmanager
 def advised(*errors: type[MintError]) -> Iterator[None]:
-    """Notes on such errors what to do next: of a store, that is seldom the caller's to see from the message."""
+    """Note on such errors what to do next: of a store, that is seldom the caller's to see from the message."""
     try:
         yield
     except errors as error:

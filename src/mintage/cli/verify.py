@@ -119,7 +119,7 @@ class Repeats:
         self.rows += len(records) // self.row_bytes
 
     def found(self, report: Callable[[int], None] = lambda _: None) -> tuple[int, list[Repeat]]:
-        """How many rows have a key that an earlier row has, and the first of them. It closes this."""
+        """Return how many rows have a key that an earlier row has, and the first of them. It closes this."""
         total, first, done = 0, list[Repeat](), 0
         with self:
             for file in self._files:
@@ -150,7 +150,7 @@ class Repeats:
             return parts.found()
 
     def _first(self, file: BinaryIO, seen: set[bytes]) -> list[Repeat]:
-        """The first keys that come again, of a file whose keys are these."""
+        """Return the first keys that come again, of a file whose keys are these."""
         again: dict[bytes, int] = {}
         for key, row in self._pairs(file):
             if key in seen:
@@ -239,7 +239,7 @@ class Reader:
         return text.encode().rjust(self.width, b"\0")
 
     def key(self, value: object) -> bytes:
-        """The key of one value.
+        """Return the key of one value.
 
         :raises MintError: it is no ID.
         """
@@ -253,13 +253,13 @@ class Reader:
         return bytes(read) if self.kind.size else self._padded(read)
 
     def text(self, key: bytes) -> str:
-        """The ID of a key."""
+        """Return the ID of a key."""
         if self.kind.layout:
             return str(int.from_bytes(key, "big"))
         return str(self.kind.python.from_bytes(key)) if self.kind.size else key.lstrip(b"\0").decode()
 
     def bound(self, time: datetime, *, is_last: bool) -> bytes:
-        """The smallest or the largest key of a time.
+        """Return the smallest or the largest key of a time.
 
         :raises FieldError: there is none.
         """
@@ -267,11 +267,11 @@ class Reader:
 
     @cached_property
     def has_others(self) -> bool:
-        """Whether some IDs of the scheme do not sort by time: UUIDs of other versions than 7."""
+        """True if some IDs of the scheme do not sort by time: UUIDs of other versions than 7."""
         return self.kind.name == "uuid"
 
     def sorts(self, key: bytes) -> bool:
-        """Whether it is one of those that sort by time."""
+        """Return whether it is one of those that sort by time."""
         return not self.has_others or key[6] >> 4 == 7
 
 
@@ -314,7 +314,7 @@ class Check:
 
     @property
     def is_found(self) -> bool:
-        """Whether anything is wrong."""
+        """True if anything is wrong."""
         return any(each.count for each in self.findings if each.counts)
 
     def add(self, values: Sequence[object]) -> None:
@@ -371,7 +371,7 @@ class Check:
             before = key
 
     def finish(self, report: Callable[[int], None]) -> None:
-        """Looks for what repeats, when all rows are known."""
+        """Look for what repeats, when all rows are known."""
         self.duplicates.count, first = self._repeats.found(report)
         for each in first:
             example = {"id": self._reader.text(each.key), "rows": each.rows, "times": each.times}
@@ -379,7 +379,7 @@ class Check:
 
 
 def _whole(value: object) -> object:
-    """A database's number without a fraction as an integer; anything else as it is."""
+    """Return a database's number without a fraction as an integer; anything else as it is."""
     from decimal import Decimal
 
     is_whole = isinstance(value, Decimal) and value.is_finite() and abs(value) < 2**64 and value == int(value)
@@ -434,7 +434,7 @@ def _stream(path: str) -> Iterator[BinaryIO]:
 
 
 def _size(stream: BinaryIO) -> tuple[int, str, Callable[[], int] | None]:
-    """What of a :class:`Source` is known of a stream: of a pipe, nothing."""
+    """Return what of a :class:`Source` is known of a stream: of a pipe, nothing."""
     try:
         size = os.fstat(stream.fileno()).st_size
     except OSError:
@@ -487,7 +487,7 @@ def _csv(args: argparse.Namespace) -> Iterator[Source]:
 
 
 def _rows(reader: Any) -> Iterator[list[str]]:
-    """The rows of a CSV.
+    """Yield the rows of a CSV.
 
     :raises ParseError: ``parse.unknown``: there is one that is none.
     """
@@ -503,7 +503,7 @@ def _rows(reader: Any) -> Iterator[list[str]]:
 
 
 def _cells(rows: Iterator[list[str]], at: int, width: int) -> Iterator[list[str]]:
-    """The cells of a column. One that is not there is empty.
+    """Yield the cells of a column. One that is not there is empty.
 
     :raises ParseError: ``parse.unknown``: a row has more cells than the header, so it is unclear which one is meant.
     """
@@ -522,7 +522,7 @@ def _cells(rows: Iterator[list[str]], at: int, width: int) -> Iterator[list[str]
 
 
 def _only(name: str, names: Sequence[str]) -> str:
-    """The name of a column, if just one has it."""
+    """Return the name of a column, if just one has it."""
     if (times := names.count(name)) != 1:
         has = f"are {times} columns" if times else "is no column"
         raise UsageError(f"there {has} {name!a:.80}: it has {', '.join(names)!a:.200}")
@@ -647,7 +647,7 @@ def _kind(args: argparse.Namespace) -> Kind:
 
 
 def _window(args: argparse.Namespace, reader: Reader) -> tuple[bytes | None, bytes | None]:
-    """The smallest and the largest key that may be. Before a scheme's epoch there is none."""
+    """Return the smallest and the largest key that may be. Before a scheme's epoch there is none."""
     begin: datetime | None = getattr(args, "from")
     if not reader.kind.has_time:
         if begin or args.until or args.sorted:

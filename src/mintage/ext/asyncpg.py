@@ -29,7 +29,7 @@ async def register(
     types: Iterable[str] = ("bytea", "uuid"),
     load: Mapping[str, Any] | None = None,
 ) -> None:
-    """Lets IDs be parameters of a connection, each in the form that its column takes.
+    """Let IDs be parameters of a connection, each in the form that its column takes.
 
     For a pool: ``asyncpg.create_pool(url, init=register)``. asyncpg takes no codec of a domain, so the codecs are of
     the types that columns and domains are made of; what is no ID is sent and read as before.

@@ -41,14 +41,14 @@ class IDType(click.ParamType):  # type: ignore[type-arg]  # before Click 8.5 it 
         self.name = self.kind.name
 
     def read(self, text: str) -> Any:
-        """The ID of a text, for Typer's ``parser``.
+        """Return the ID of a text, for Typer's ``parser``.
 
         :raises MintError: it is none.
         """
         return self.kind.read(text)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The ID, or the message that Click shows with the usage."""
+        """Return the ID, or the message that Click shows with the usage."""
         try:
             return self.kind.read(value)
         except MintError as error:

@@ -73,12 +73,12 @@ class Shape(NamedTuple):
 
     @property
     def is_integer(self) -> bool:
-        """Whether its columns are of 64-bit integers."""
+        """True if its columns are of 64-bit integers."""
         return self.kind.layout is not None
 
     @property
     def is_text(self) -> bool:
-        """Whether its IDs are text, and have no bytes."""
+        """True if its IDs are text, and have no bytes."""
         return self.kind.scheme.is_text
 
     def _placed(self) -> list[tuple[Any, int]]:
@@ -95,7 +95,7 @@ class Shape(NamedTuple):
         return self._replace(format=next(formats, self.format))
 
     def clock(self) -> Clock:
-        """Where its time is.
+        """Return where its time is.
 
         :raises FieldError: ``field.format``: it has none.
         """
@@ -126,7 +126,7 @@ class Shape(NamedTuple):
         return min(run.weight for run in clock.runs) * (MS if clock.unit == "ms" else 1)
 
     def nodes(self) -> tuple[Run, ...]:
-        """Where its node number is: the fields of that role, the most significant first, as one number.
+        """Return where its node number is: the fields of that role, the most significant first, as one number.
 
         :raises FieldError: ``field.format``: it has none, or is text.
         """
@@ -144,7 +144,7 @@ class Shape(NamedTuple):
         return tuple(runs)
 
     def fixed(self) -> tuple[tuple[Run, int], ...]:
-        """The fields that say which format an ID is of, and what they must be: such as the version of a UUID."""
+        """Return the fields that say which format an ID is of, and what they must be: such as the version of a UUID."""
         if self.is_integer:
             return ()
         # Of text, whose other fields may be held to digits.
@@ -160,7 +160,7 @@ class Shape(NamedTuple):
 
 
 def shape(scheme: Scheme) -> Shape:
-    """What a scheme, format or layout is as a column.
+    """Return what a scheme, format or layout is as a column.
 
     :raises ArgumentError: it is neither a name nor a layout.
     :raises ConfigError: ``config.policy``: no such name.
@@ -189,7 +189,7 @@ def _shape(scheme: Scheme) -> Shape:
 
 
 def layout_of(layout: Scheme) -> Shape:
-    """What a layout of integers is as a column.
+    """Return what a layout of integers is as a column.
 
     :raises ConfigError: ``config.policy``: a scheme whose IDs are no integers.
     """
@@ -263,7 +263,7 @@ def time_sum(layout: Scheme, column: Any) -> tuple[Any, Clock]:
 
 
 def node_sum(layout: Scheme, column: Any) -> Any:
-    """Which node minted the integers of a column, in the same way.
+    """Return which node minted the integers of a column, in the same way.
 
     :raises ConfigError: as :func:`time_sum`.
     :raises FieldError: ``field.format``: the layout has no node number.
@@ -336,7 +336,7 @@ def _sum(layout: Shape, runs: tuple[Run, ...], base: int, column: str, dialect: 
 
 
 def sql_time(layout: Scheme, column: str, dialect: Dialect) -> str:
-    """When the integers of a column were minted, as SQL: an expression of that database.
+    """Return when the integers of a column were minted, as SQL: an expression of that database.
 
     It gives a ``timestamptz`` in PostgreSQL, a ``DATETIME(6)`` in UTC in MySQL and MariaDB, a ``TIMESTAMP`` in UTC in
     DuckDB, a ``TIMESTAMP`` in Spark (for ``selectExpr``, or ``pyspark.sql.functions.expr``), and text in SQLite, such
@@ -354,7 +354,7 @@ def sql_time(layout: Scheme, column: str, dialect: Dialect) -> str:
 
 
 def sql_node(layout: Scheme, column: str, dialect: Dialect) -> str:
-    """Which node minted the integers of a column, as SQL: its number, of all fields of that role together.
+    """Return which node minted the integers of a column, as SQL: its number, of all fields of that role together.
 
     :raises ConfigError: as :func:`sql_time`.
     :raises FieldError: as :func:`sql_time`.

@@ -38,7 +38,7 @@ def _relation(frame: Any) -> Any:
 
 
 def _scanned(relation: Any, __mintage_rows: Any) -> duckdb.DuckDBPyRelation:
-    """A relation of a table, in the connection of another."""
+    """Return a relation of a table, in the connection of another."""
     made: duckdb.DuckDBPyRelation = relation.query("__mintage_relation", "FROM __mintage_rows")
     return made
 
@@ -46,7 +46,7 @@ def _scanned(relation: Any, __mintage_rows: Any) -> duckdb.DuckDBPyRelation:
 def with_id(
     frame: duckdb.DuckDBPyRelation, generator: object, name: str = "id", *, first: bool = True, as_text: bool = False
 ) -> duckdb.DuckDBPyRelation:
-    """A relation with a column of new IDs, as many as it has rows, of one ``batch``.
+    """Return a relation with a column of new IDs, as many as it has rows, of one ``batch``.
 
     The relation is run once, here, and what it returns is kept in memory as Arrow: a relation is a query, and each use
     of one runs it again. No function is registered, since DuckDB may call one once for all rows.
@@ -88,7 +88,7 @@ def _decoded(
 def time_of(
     relation: duckdb.DuckDBPyRelation, column: str, scheme: Scheme, name: str = "time"
 ) -> duckdb.DuckDBPyRelation:
-    """The relation with one more column: when the IDs of one were minted, a ``TIMESTAMP`` in UTC.
+    """Return the relation with one more column: when the IDs of one were minted, a ``TIMESTAMP`` in UTC.
 
     It is run once, here, as in :func:`with_id`. Of integers, :func:`time_expr` runs nothing.
 
@@ -104,7 +104,7 @@ def time_of(
 def node_of(
     relation: duckdb.DuckDBPyRelation, column: str, scheme: Scheme, name: str = "node"
 ) -> duckdb.DuckDBPyRelation:
-    """The relation with one more column: which node minted the IDs of one, a ``BIGINT``.
+    """Return the relation with one more column: which node minted the IDs of one, a ``BIGINT``.
 
     :raises MintError: as :func:`time_of`.
     """
@@ -112,7 +112,7 @@ def node_of(
 
 
 def text(relation: duckdb.DuckDBPyRelation, column: str, scheme: Scheme, name: str = "text") -> duckdb.DuckDBPyRelation:
-    """The relation with one more column: the texts of the IDs of one, ``VARCHAR``.
+    """Return the relation with one more column: the texts of the IDs of one, ``VARCHAR``.
 
     :raises MintError: as :func:`time_of`.
     """
@@ -127,7 +127,7 @@ def parse(
     *,
     errors: Literal["raise", "null"] = "raise",
 ) -> duckdb.DuckDBPyRelation:
-    """The relation with one more column: the IDs of one of text, as :func:`with_id` has them.
+    """Return the relation with one more column: the IDs of one of text, as :func:`with_id` has them.
 
     :raises MintError: as :func:`time_of`, and as :func:`mintage.ext.pyarrow.parse`.
     """
@@ -135,7 +135,7 @@ def parse(
 
 
 def time_expr(layout: Scheme, column: str = "id") -> duckdb.Expression:
-    """When the integers of a column were minted, as an expression of DuckDB's own: a ``TIMESTAMP`` in UTC.
+    """Return when the integers of a column were minted, as an expression of DuckDB's own: a ``TIMESTAMP`` in UTC.
 
     The text of it is :func:`mintage.ext.columns.sql_time`'s, for ``"duckdb"``.
 
@@ -145,7 +145,7 @@ def time_expr(layout: Scheme, column: str = "id") -> duckdb.Expression:
 
 
 def node_expr(layout: Scheme, column: str = "id") -> duckdb.Expression:
-    """Which node minted the integers of a column, as an expression of DuckDB's own.
+    """Return which node minted the integers of a column, as an expression of DuckDB's own.
 
     :raises ConfigError: as :func:`time_expr`.
     :raises FieldError: ``field.format``: the layout has no node number.
@@ -154,7 +154,7 @@ def node_expr(layout: Scheme, column: str = "id") -> duckdb.Expression:
 
 
 def minted_between(scheme: Scheme, column: str, start: datetime | int, end: datetime | int) -> duckdb.Expression:
-    """A condition on a column of IDs, for ``relation.filter``: minted at ``start`` or later, and before ``end``.
+    """Return a condition on a column of IDs, for ``relation.filter``: minted at ``start`` or later, and before ``end``.
 
     It compares the column with two IDs, so the row groups of a table or Parquet file that are outside are not read.
 

@@ -21,7 +21,7 @@ from mintage.schemes import NAMES, listed
 
 
 def register() -> None:
-    """Has ``st.from_type`` know the classes of IDs; Hypothesis calls it."""
+    """Have ``st.from_type`` know the classes of IDs; Hypothesis calls it."""
     from hypothesis import strategies
 
     for name, kind in KINDS.items():
@@ -117,7 +117,7 @@ def typeids(
 
 
 def texts(scheme: str, **options: Any) -> SearchStrategy[str]:
-    """The usual text of IDs of a scheme, with the options of :func:`ids`."""
+    """Return the usual text of IDs of a scheme, with the options of :func:`ids`."""
     return ids(scheme, **options).map(str)
 
 
@@ -153,7 +153,7 @@ def _of_number(kind: Kind, number: int) -> Any:
 
 @cache
 def _sample(kind: Kind) -> int:
-    """Some ID of it as a number, for the bits that are the same in all."""
+    """Return some ID of it as a number, for the bits that are the same in all."""
     if kind.layout:
         return 0
     generator = kind.scheme.module.Generator(clock=ManualClock(_SOME_NS), **dict(kind.scheme.host))
@@ -196,7 +196,7 @@ def _times(kind: Kind, placed: list[tuple[int, int]], min_time: Any, max_time: A
 
 
 def _split(tick: int, units: list[tuple[int, int]], ticks: int) -> int:
-    """A time in the parts that count it, each in units of its own."""
+    """Return a time in the parts that count it, each in units of its own."""
     number, rest = 0, ticks * tick
     for low, unit in units:
         count, rest = divmod(rest, unit)

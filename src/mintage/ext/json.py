@@ -20,7 +20,7 @@ __all__ = ["default"]
 
 
 def default(value: object, otherwise: Callable[[Any], Any] | None = None) -> Any:
-    """The text of an ID; what ``otherwise`` says of anything else.
+    """Return the text of an ID; what ``otherwise`` says of anything else.
 
     It is asked for objects alone: a snowflake is an ``int``, which ``json`` writes as a number. Nor is it asked for the
     keys of a dict, which are to be ``str`` before.

@@ -73,17 +73,17 @@ class Kind(NamedTuple):
 
     @property
     def is_text(self) -> bool:
-        """Whether IDs are text, which has no bytes of an ID."""
+        """True if IDs are text, which has no bytes of an ID."""
         return self.scheme.is_text
 
     @property
     def leases(self) -> bool:
-        """Whether minting one takes a node number, of the registry where no store is named."""
+        """True if minting one takes a node number, of the registry where no store is named."""
         return self.scheme.leases
 
     @property
     def has_uuid(self) -> bool:
-        """Whether an ID has a form as a UUID, as all of 16 bytes have."""
+        """True if an ID has a form as a UUID, as all of 16 bytes have."""
         return self.size == _UUID_BYTES or hasattr(self.python, "as_uuid")
 
     @property
@@ -129,7 +129,7 @@ class Kind(NamedTuple):
 
     @property
     def has_time(self) -> bool:
-        """Whether IDs sort by time, so that an instant has a smallest and a largest one: see :meth:`min_at`."""
+        """True if IDs sort by time, so that an instant has a smallest and a largest one: see :meth:`min_at`."""
         if self.layout is not None:
             return self.layout.fields[0][0] == "time"
         return hasattr(self.scheme.module, "min_at")
@@ -176,7 +176,7 @@ class Kind(NamedTuple):
         return value
 
     def write(self, id: Any) -> str:
-        """Its usual text."""
+        """Return its usual text."""
         return str(id)
 
     def time_of(self, id: Any) -> datetime | None:
@@ -188,14 +188,14 @@ class Kind(NamedTuple):
         return time if isinstance(time, datetime) else None
 
     def min_at(self, time: datetime | int) -> Any:
-        """The smallest ID of the tick that an instant lies in, where :attr:`has_time`.
+        """Return the smallest ID of the tick that an instant lies in, where :attr:`has_time`.
 
         :raises FieldError: ``time.order``: these IDs do not sort by time; ``time.naive``, ``time.range``.
         """
         return self._bounds.min_at(time)
 
     def max_at(self, time: datetime | int) -> Any:
-        """The largest ID of that tick.
+        """Return the largest ID of that tick.
 
         :raises FieldError: as :meth:`min_at`.
         """
@@ -307,7 +307,7 @@ class TypeIDs(NamedTuple):
         raise ArgumentError(message, code="argument.type")
 
     def write(self, id: typeid.ID) -> str:
-        """Its text."""
+        """Return its text."""
         return str(id)
 
     @property
@@ -320,7 +320,7 @@ class TypeIDs(NamedTuple):
 
     @property
     def has_time(self) -> bool:
-        """Whether an instant has a smallest and a largest TypeID: of one prefix, over UUIDs of version 7."""
+        """True if an instant has a smallest and a largest TypeID: of one prefix, over UUIDs of version 7."""
         return self.prefix is not None
 
     def min_at(self, time: datetime | int) -> typeid.ID:
@@ -378,7 +378,7 @@ def _json_schema(format: str, of: Kind | TypeIDs) -> dict[str, Any]:
 
 
 def read_text(of: Kind | TypeIDs, value: object) -> Any:
-    """An ID of what JSON has for one: its text alone; of snowflake an integer too.
+    """Return an ID of what JSON has for one: its text alone; of snowflake an integer too.
 
     :raises ArgumentError: ``argument.type``: it is no text.
     :raises ParseError: it is text, and no ID.
@@ -459,7 +459,7 @@ def find_kind(of: object) -> Kind | TypeIDs | None:
 
 
 def kind_of(of: object) -> Kind | TypeIDs:
-    """The same, of what must be one.
+    """Return the same, of what must be one.
 
     :raises ArgumentError: ``argument.type``: it is none.
     """

@@ -65,7 +65,7 @@ def _find(of: object) -> Kind | TypeIDs | None:
 
 
 def enc_hook(value: object, *, otherwise: Callable[[Any], Any] | None = None) -> Any:
-    """The text of an ID, for ``msgspec``'s ``enc_hook``.
+    """Return the text of an ID, for ``msgspec``'s ``enc_hook``.
 
     :param value: what msgspec cannot write.
     :param otherwise: an ``enc_hook`` of your own, for anything else; ``functools.partial`` gives it.
@@ -79,7 +79,7 @@ def enc_hook(value: object, *, otherwise: Callable[[Any], Any] | None = None) ->
 
 
 def dec_hook(type: type, value: Any, *, otherwise: Callable[[type, Any], Any] | None = None) -> Any:
-    """An ID of its text, for ``msgspec``'s ``dec_hook``; a :class:`Snowflake` of an integer too.
+    """Return an ID of its text, for ``msgspec``'s ``dec_hook``; a :class:`Snowflake` of an integer too.
 
     :param type: the class of IDs.
     :param value: what msgspec has read.
@@ -96,7 +96,7 @@ def dec_hook(type: type, value: Any, *, otherwise: Callable[[type, Any], Any] | 
 
 
 def schema_hook(type: type, *, otherwise: Callable[[type], Any] | None = None) -> Any:
-    """The JSON Schema of a class of IDs, for ``msgspec``'s ``schema_hook``.
+    """Return the JSON Schema of a class of IDs, for ``msgspec``'s ``schema_hook``.
 
     :param type: the class.
     :param otherwise: a ``schema_hook`` of your own, for any other class.

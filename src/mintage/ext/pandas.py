@@ -51,7 +51,7 @@ def _array(column: Any) -> Any:
 def with_id(
     frame: pd.DataFrame, generator: object, name: str = "id", *, first: bool = True, as_text: bool = False
 ) -> pd.DataFrame:
-    """A data frame with a column of new IDs, as many as it has rows, of one ``batch``. The index stays as it is.
+    """Return a data frame with a column of new IDs, as many as it has rows, of one ``batch``. The index stays as it is.
 
     :param frame: a ``pandas.DataFrame``, which stays as it is.
     :param generator: one of mintage's, a :class:`~mintage.Sequence` among them; or the name or module of a scheme.
@@ -100,7 +100,7 @@ def time_of(column: pd.Series, scheme: Scheme) -> pd.Series:
 
 
 def node_of(column: pd.Series, scheme: Scheme) -> pd.Series:
-    """Which node minted the IDs of a column: ``int64``, or ``Int64`` where one is missing.
+    """Return which node minted the IDs of a column: ``int64``, or ``Int64`` where one is missing.
 
     :raises MintError: as :func:`mintage.ext.pyarrow.node_of`.
     """
@@ -108,7 +108,7 @@ def node_of(column: pd.Series, scheme: Scheme) -> pd.Series:
 
 
 def text(column: pd.Series, scheme: Scheme) -> pd.Series:
-    """The text of each ID of a column: ``str``.
+    """Return the text of each ID of a column: ``str``.
 
     :raises MintError: as :func:`mintage.ext.pyarrow.text`.
     """
@@ -116,7 +116,7 @@ def text(column: pd.Series, scheme: Scheme) -> pd.Series:
 
 
 def parse(column: pd.Series, scheme: Scheme, *, errors: Literal["raise", "null"] = "raise") -> pd.Series:
-    """The IDs of a column of text: as :func:`with_id` has them, or ``Int64`` where one is missing.
+    """Return the IDs of a column of text: as :func:`with_id` has them, or ``Int64`` where one is missing.
 
     :raises MintError: as :func:`mintage.ext.pyarrow.parse`.
     """
@@ -135,7 +135,7 @@ def time_expr(layout: Scheme, column: str = "id") -> Any:
 
 
 def node_expr(layout: Scheme, column: str = "id") -> Any:
-    """Which node minted the integers of a column, as an expression of pandas' own.
+    """Return which node minted the integers of a column, as an expression of pandas' own.
 
     :raises ConfigError: as :func:`time_expr`.
     :raises FieldError: ``field.format``: the layout has no node number.

@@ -34,7 +34,7 @@ __all__ = ["minted_between", "node_expr", "node_of", "parse", "text", "time_expr
 def with_id(
     frame: pl.DataFrame, generator: object, name: str = "id", *, first: bool = True, as_text: bool = False
 ) -> pl.DataFrame:
-    """A data frame with a column of new IDs, as many as it has rows, of one ``batch``.
+    """Return a data frame with a column of new IDs, as many as it has rows, of one ``batch``.
 
     A ``LazyFrame`` is refused: it is a plan, of which Polars may run a part once for two uses, or twice for one.
 
@@ -81,7 +81,7 @@ def time_of(column: pl.Series, scheme: Scheme) -> pl.Series:
 
 
 def node_of(column: pl.Series, scheme: Scheme) -> pl.Series:
-    """Which node minted the IDs of a column: ``Int64``.
+    """Return which node minted the IDs of a column: ``Int64``.
 
     :raises MintError: as :func:`mintage.ext.pyarrow.node_of`.
     """
@@ -89,7 +89,7 @@ def node_of(column: pl.Series, scheme: Scheme) -> pl.Series:
 
 
 def text(column: pl.Series, scheme: Scheme) -> pl.Series:
-    """The text of each ID of a column: ``String``.
+    """Return the text of each ID of a column: ``String``.
 
     :raises MintError: as :func:`mintage.ext.pyarrow.text`.
     """
@@ -97,7 +97,7 @@ def text(column: pl.Series, scheme: Scheme) -> pl.Series:
 
 
 def parse(column: pl.Series, scheme: Scheme, *, errors: Literal["raise", "null"] = "raise") -> pl.Series:
-    """The IDs of a column of text: as :func:`with_id` has them.
+    """Return the IDs of a column of text: as :func:`with_id` has them.
 
     :raises MintError: as :func:`mintage.ext.pyarrow.parse`.
     """
@@ -105,7 +105,7 @@ def parse(column: pl.Series, scheme: Scheme, *, errors: Literal["raise", "null"]
 
 
 def time_expr(layout: Scheme, column: str = "id") -> pl.Expr:
-    """When the integers of a column were minted, as an expression of Polars' own, also of a ``LazyFrame``.
+    """Return when the integers of a column were minted, as an expression of Polars' own, also of a ``LazyFrame``.
 
     :param layout: ``"snowflake"``, the name of a layout, or a :class:`~mintage.snowflake.Layout`.
     :param column: the name of a column of ``Int64``.
@@ -118,7 +118,7 @@ def time_expr(layout: Scheme, column: str = "id") -> pl.Expr:
 
 
 def node_expr(layout: Scheme, column: str = "id") -> pl.Expr:
-    """Which node minted the integers of a column, as an expression of Polars' own.
+    """Return which node minted the integers of a column, as an expression of Polars' own.
 
     :raises ConfigError: as :func:`time_expr`.
     :raises FieldError: ``field.format``: the layout has no node number.
@@ -128,7 +128,7 @@ def node_expr(layout: Scheme, column: str = "id") -> pl.Expr:
 
 
 def minted_between(scheme: Scheme, column: str, start: datetime | int, end: datetime | int) -> pl.Expr:
-    """A condition on a column of IDs: minted at ``start`` or later, and before ``end``.
+    """Return a condition on a column of IDs: minted at ``start`` or later, and before ``end``.
 
     It compares the column with two IDs, so ``scan_parquet`` leaves out the row groups that are outside.
 

@@ -51,7 +51,7 @@ def register(
     forms: Mapping[type[Any], str] | None = None,
     load: Mapping[str, Any] | None = None,
 ) -> None:
-    """Lets IDs be parameters, and reads columns as IDs where it is told which.
+    """Let IDs be parameters, and read columns as IDs where it is told which.
 
     A call says all: what an earlier one said of forms is forgotten.
 

@@ -34,7 +34,7 @@ def register(
     forms: Mapping[type[Any], str] | None = None,
     load: Mapping[str, Any] | None = None,
 ) -> None:
-    """Lets IDs be parameters, in all of this process, and reads columns as IDs where it is told which.
+    """Let IDs be parameters, in all of this process, and read columns as IDs where it is told which.
 
     A call says all: what an earlier one said of forms is forgotten.
 

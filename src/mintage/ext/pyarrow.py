@@ -61,7 +61,7 @@ def _default(name: str) -> Any:
 
 
 def generator_of(generator: object) -> Any:
-    """What mints: a generator itself, or the default one of a scheme's name or module.
+    """Return what mints: a generator itself, or the default one of a scheme's name or module.
 
     :raises ArgumentError: it is none, such as a function or an expression, which an engine may call at will.
     :raises ConfigError: ``config.policy``: no such scheme.
@@ -87,7 +87,7 @@ def _module_of(generator: object) -> str | None:
 
 
 def minted(generator: object, count: int, *, as_text: bool = False) -> pa.Array:
-    """A column of so many new IDs, of one ``batch``.
+    """Return a column of so many new IDs, of one ``batch``.
 
     Integers are ``int64``, since not every engine has unsigned ones; IDs of bytes fixed-size binary, without an
     extension type's name, which some readers do not know; others ``string``.
@@ -145,7 +145,7 @@ def _texts(packed: Any, count: int) -> pa.Array:
 
 
 def check_name(name: object, taken: Any) -> None:
-    """Refuses a name that a frame has already, or that is none.
+    """Refuse a name that a frame has already, or that is none.
 
     :raises ArgumentError: it is not str.
     :raises FieldError: ``field.format``: a column is called so.
@@ -158,14 +158,14 @@ def check_name(name: object, taken: Any) -> None:
 
 
 def refused(frame: object, takes: str, hint: str = "") -> ArgumentError:
-    """The error for what is no frame of an engine; a plan of one is told apart, and what to do about it."""
+    """Return the error for what is no frame of an engine; a plan of one is told apart, and what to do about it."""
     lazily = ": it is a plan, which may run more than once, or in pieces, and each run would mint other IDs; " + hint
     message = f"frame must be {takes}, not {type_name(type(frame))}{lazily if hint else ''}"
     return ArgumentError(message, code="argument.type")
 
 
 def with_id(frame: Any, generator: object, name: str = "id", *, first: bool = True, as_text: bool = False) -> Any:
-    """A table or record batch with a column of new IDs, as many as it has rows, of one ``batch``.
+    """Return a table or record batch with a column of new IDs, as many as it has rows, of one ``batch``.
 
     :param frame: a ``pyarrow.Table`` or ``RecordBatch``; it stays as it is.
     :param generator: as :func:`minted` takes it.
@@ -193,7 +193,7 @@ def _is_array(column: object) -> bool:
 
 
 def _mapped(column: Any, of: Callable[[Any, int], Any]) -> Any:
-    """What a function makes of each chunk and its first row's number."""
+    """Return what a function makes of each chunk and its first row's number."""
     if hasattr(column, "__arrow_c_array__") and not _is_array(column):
         column = _imported(column)
     if isinstance(column, pa.ChunkedArray):
@@ -249,7 +249,7 @@ def _null_mask(chunk: Any) -> Any:
 
 
 def _first(bad: Any, chunk: Any) -> int | None:
-    """The first row of those that are marked, nulls left out."""
+    """Return the first row of those that are marked, nulls left out."""
     nulls = _null_mask(chunk)
     if nulls is not None:
         bad = bad & ~nulls
@@ -263,7 +263,7 @@ def _first_other(lengths: Any, wanted: int, chunk: Any) -> int | None:
 
 
 def _integers(chunk: Any, row: int, found: Shape) -> Any:
-    """The bits of a column of integers.
+    """Return the bits of a column of integers.
 
     :raises FieldError: ``field.range``: one outside the layout.
     """
@@ -282,7 +282,7 @@ def _integers(chunk: Any, row: int, found: Shape) -> Any:
 
 
 def _fixed(chunk: Any, row: int, found: Shape) -> Any:
-    """A column of IDs of bytes, as fixed-size binary.
+    """Return a column of IDs of bytes, as fixed-size binary.
 
     :raises ParseError: ``parse.length``: one of another size.
     """
@@ -302,13 +302,13 @@ def _fixed(chunk: Any, row: int, found: Shape) -> Any:
 
 
 def _packed(chunk: Any, size: int) -> memoryview:
-    """The bytes of fixed-size binary."""
+    """Return the bytes of fixed-size binary."""
     raw = chunk.buffers()[1]
     return memoryview(raw)[chunk.offset * size : (chunk.offset + len(chunk)) * size] if raw else memoryview(b"")
 
 
 def _bits(data: Any, size: int, rows: int, run: Run) -> Callable[[slice], Any]:
-    """Some bits of packed big-endian IDs, as uint64."""
+    """Return some bits of packed big-endian IDs, as uint64."""
     start = min((size * 8 - run.low - run.bits) // 8, size - 8)  # of 8 bytes that hold all of them
     words = np.ndarray((rows,), ">u8", data, start, (size,)) if rows else np.empty(0, ">u8")
     shift = np.uint64(run.low - (size - start - 8) * 8)
@@ -324,7 +324,7 @@ def _bits(data: Any, size: int, rows: int, run: Run) -> Callable[[slice], Any]:
 
 
 def _words(values: Any, number: Any) -> Callable[[slice], Any]:
-    """Some bits of integers."""
+    """Return some bits of integers."""
     shift, mask = np.uint64(number.low), None if number.mask is None else np.uint64(number.mask)
 
     def read(block: slice) -> Any:
@@ -342,13 +342,13 @@ for _character in "0123456789abcdefghijklmnopqrstuvwxyz":
 
 
 def _digit(digits: Any, size: int, run: Run) -> Callable[[slice], Any]:
-    """A character of packed texts, as the number that it is the digit of."""
+    """Return a character of packed texts, as the number that it is the digit of."""
     at = size - 1 - run.low // 8
     return lambda block: digits[block, at].astype(np.uint64)
 
 
 def _summed(rows: int, terms: list[tuple[Callable[[slice], Any], int]], base: int) -> Any:
-    """The sum of numbers times their weights, and of a base: modulo 2^64, as int64."""
+    """Return the sum of numbers times their weights, and of a base: modulo 2^64, as int64."""
     out = np.empty(rows, np.uint64)
     for start in range(0, rows, BLOCK):
         block = slice(start, start + BLOCK)
@@ -366,7 +366,7 @@ def _summed(rows: int, terms: list[tuple[Callable[[slice], Any], int]], base: in
 
 
 def _check_fixed(chunk: Any, row: int, found: Shape, data: Any, size: int) -> None:
-    """Refuses an ID of another format, as far as its bits tell.
+    """Refuse an ID of another format, as far as its bits tell.
 
     :raises ParseError: ``parse.unknown``.
     """
@@ -388,7 +388,7 @@ def _shown(value: Any) -> str:
 def _terms(
     chunk: Any, row: int, found: Shape, runs: tuple[Run, ...]
 ) -> tuple[Any, list[tuple[Callable[[slice], Any], int]]]:
-    """The checked column, and how its fields are read."""
+    """Return the checked column, and how its fields are read."""
     if found.is_integer:
         values = _integers(chunk, row, found)
         return chunk, [(_words(values, number), number.weight) for number in numbers(found, runs)]
@@ -414,7 +414,7 @@ def _finished(values: Any, chunk: Any, kind: Any) -> Any:
 
 
 def time_of(column: Any, scheme: Scheme) -> Any:
-    """When the IDs of a column were minted, by what they say: instants in UTC, floored to the scheme's tick.
+    """Return when the IDs of a column were minted, by what they say: instants in UTC, floored to the scheme's tick.
 
     They are ``timestamp("ms", "UTC")``, or ``"ns"`` where ticks are shorter than a millisecond, as those of UUIDs of
     versions 1 and 6.
@@ -449,7 +449,7 @@ def _times(chunk: Any, row: int, found: Shape) -> Any:
 
 
 def node_of(column: Any, scheme: Scheme) -> Any:
-    """Which node minted the IDs of a column: ``int64``, of all fields of that role together, the highest first.
+    """Return which node minted the IDs of a column: ``int64``, of all fields of that role together, the highest first.
 
     :raises FieldError: ``field.format``: such IDs hold no node number; and as :func:`time_of`.
     :raises MintError: as :func:`time_of`.
@@ -465,7 +465,7 @@ def node_of(column: Any, scheme: Scheme) -> Any:
 
 
 def text(column: Any, scheme: Scheme) -> Any:
-    """The text of each ID of a column, as ``string``; nulls stay null.
+    """Return the text of each ID of a column, as ``string``; nulls stay null.
 
     :raises MintError: as :func:`time_of`.
     """
@@ -485,7 +485,7 @@ def text(column: Any, scheme: Scheme) -> Any:
 
 
 def _written(found: Shape, packed: memoryview) -> Any:
-    """The texts of packed IDs, packed."""
+    """Return the texts of packed IDs, packed."""
     array, length = found.kind.scheme.module.Array, found.kind.length
     rows = len(packed) // array.SIZE
     out = np.empty(rows * length, np.uint8)
@@ -529,7 +529,7 @@ def _packed_text(chunk: Any, filler: str) -> memoryview:
 
 
 def parse(column: Any, scheme: Scheme, *, errors: Literal["raise", "null"] = "raise") -> Any:
-    """The IDs of a column of text, in the scheme's usual form.
+    """Return the IDs of a column of text, in the scheme's usual form.
 
     They are fixed-size binary, ``int64`` of integers, and stay text where IDs are text; nulls stay null.
 
@@ -544,7 +544,7 @@ def parse(column: Any, scheme: Scheme, *, errors: Literal["raise", "null"] = "ra
     found = shape(scheme)
 
     def kept(chunk: Any, bad: Any, row: int) -> Any:
-        """A chunk in which what is bad is null."""
+        """Return a chunk in which what is bad is null."""
         if not bad.any():
             return chunk
         if errors == "raise":
@@ -571,7 +571,7 @@ def parse(column: Any, scheme: Scheme, *, errors: Literal["raise", "null"] = "ra
 
 
 def _misfits(chunk: Any, found: Shape) -> Any:
-    """Which texts are no ID, as far as that can be told at once; no null is."""
+    """Return which texts are no ID, as far as that can be told at once; no null is."""
     if found.is_text:
         return np.array([each is not None and not _is_id(each, found) for each in chunk.to_pylist()], bool)
     if found.is_integer:
@@ -594,7 +594,7 @@ def _is_id(value: str, found: Shape) -> bool:
 
 
 def _read(found: Shape, packed: memoryview, length: int, rows: int) -> tuple[Any, Any]:
-    """The bytes of packed texts, and which of them are no ID."""
+    """Return the bytes of packed texts, and which of them are no ID."""
     array = found.kind.scheme.module.Array
     data, bad = np.empty(rows * array.SIZE, np.uint8), np.zeros(rows, bool)
     start, step = 0, BLOCK
@@ -652,7 +652,7 @@ def time_expr(layout: Scheme, column: str = "id") -> Any:
 
 
 def node_expr(layout: Scheme, column: str = "id") -> Any:
-    """Which node minted the integers of a column, as an expression of Arrow's own.
+    """Return which node minted the integers of a column, as an expression of Arrow's own.
 
     :raises ConfigError: as :func:`time_expr`.
     :raises FieldError: ``field.format``: the layout has no node number.
@@ -661,7 +661,7 @@ def node_expr(layout: Scheme, column: str = "id") -> Any:
 
 
 def minted_between(scheme: Scheme, column: str, start: datetime | int, end: datetime | int) -> Any:
-    """A condition on a column of IDs: minted at ``start`` or later, and before ``end``.
+    """Return a condition on a column of IDs: minted at ``start`` or later, and before ``end``.
 
     It compares the column with two IDs, so a dataset's files, row groups and partitions outside are not read.
 

@@ -41,7 +41,7 @@ __all__ = ["CUID", "CUID2", "NanoID", "Snowflake", "Str", "TextID", "TypeID"]
 
 
 def core_schema_of(of: object, *_: object) -> core_schema.CoreSchema:
-    """What a class of IDs, or an annotation, tells Pydantic; for its hook ``__get_pydantic_core_schema__``."""
+    """Return what a class of IDs, or an annotation, tells Pydantic; for its hook ``__get_pydantic_core_schema__``."""
     kind = kind_of(of)
     python: core_schema.CoreSchema = core_schema.no_info_plain_validator_function(_reader(kind.read))
     if kind.python not in (int, str):
@@ -56,12 +56,12 @@ def core_schema_of(of: object, *_: object) -> core_schema.CoreSchema:
 
 
 def json_schema_of(of: object, *_: object) -> dict[str, Any]:
-    """The JSON Schema of a class of IDs, or of an annotation; for its hook ``__get_pydantic_json_schema__``."""
+    """Return the JSON Schema of a class of IDs, or of an annotation; for its hook ``__get_pydantic_json_schema__``."""
     return kind_of(of).json_schema
 
 
 def _reader(read: Callable[[object], Any]) -> Callable[[object], Any]:
-    """The same function, whose errors are Pydantic's."""
+    """Return the same function, whose errors are Pydantic's."""
 
     def read_or_refuse(value: object) -> Any:
         try:

@@ -19,7 +19,7 @@ __all__ = ["register"]
 
 
 def register(connection: Any = None, *, forms: Mapping[type[Any], str] | None = None) -> None:
-    """Lets IDs be parameters. What is read is bytes or text, as before: the server does not say which columns are IDs.
+    """Let IDs be parameters. What is read is bytes or text, as before: the server does not say which columns are IDs.
 
     :param connection: the connection; all that are made from now on where it is left out.
     :param forms: by class of IDs, what they are sent as: ``bytes``; ``uuid``, the 16 bytes of that form; or ``text``.

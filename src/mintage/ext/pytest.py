@@ -36,7 +36,7 @@ _FIXTURE: Final = "mintage_clock"
 
 @pytest.fixture
 def mintage_clock(request: pytest.FixtureRequest) -> Iterator[ManualClock | FollowingClock]:
-    """All of mintage's default generators on one clock, which stands at 2026-01-01 until the test moves it.
+    """Yield all of mintage's default generators on one clock, which stands at 2026-01-01 until the test moves it.
 
     IDs of module-level functions are the same in each run, whatever ran before; no store is asked. It ends with the
     test: see :func:`mintage.testing.freeze`. The marker ``mintage`` says when it begins, node number and seed, or that
@@ -56,7 +56,7 @@ def mintage_clock(request: pytest.FixtureRequest) -> Iterator[ManualClock | Foll
 
 
 def _options(node: Any) -> dict[str, Any]:
-    """What the markers of a test say, of which the nearest counts."""
+    """Return what the markers of a test say, of which the nearest counts."""
     options: dict[str, Any] = {}
     for marker in node.iter_markers("mintage"):
         unknown = [*map(repr, marker.args), *(name for name in marker.kwargs if name not in _OPTIONS)]
@@ -105,7 +105,7 @@ _TRAVELS: Final[dict[str, Callable[[Any], Any]]] = {
 
 
 def _watch(name: str, travel: Any) -> None:
-    """Has a class whose objects travel say so where IDs were minted meanwhile."""
+    """Have a class whose objects travel say so where IDs were minted meanwhile."""
     start, stop = travel.start, travel.stop
     journeys: list[list[Any] | None] = []
 

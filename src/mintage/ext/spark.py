@@ -212,7 +212,7 @@ def _level(rdd: Any) -> str:
 
 
 def _nodes(plan: Any) -> Iterator[Any]:
-    """The plan's nodes, from what comes last, and those of its subqueries."""
+    """Yield the plan's nodes, from what comes last, and those of its subqueries."""
     todo = [plan]
     while todo:
         node = todo.pop(0)
@@ -230,7 +230,7 @@ def _kind(node: Any) -> str:
 
 
 def _is_orderly(node: Any) -> bool:
-    """Whether a node keeps rows and their order. A subquery becomes a join, as a rule."""
+    """Return whether a node keeps rows and their order. A subquery becomes a join, as a rule."""
     kind = _kind(node)
     if kind == "LogicalRDD":
         return node.rdd().name() == _NAME or _level(node.rdd()) == "DETERMINATE"
@@ -238,7 +238,7 @@ def _is_orderly(node: Any) -> bool:
 
 
 def _fault(node: Any, *, can_shuffle: bool) -> str | None:
-    """Why ``order`` does not help against a node, or ``None``."""
+    """Return why ``order`` does not help against a node, or ``None``."""
     kind = _kind(node)
     for expression in _each(node.expressions()):
         if not expression.deterministic():
@@ -264,7 +264,7 @@ def _ids(attributes: Any) -> set[int]:
 
 
 def _inexact(node: Any, kind: str) -> str | None:
-    """What of a node that makes one row of several depends on which of them comes first, or ``None``."""
+    """Return what of a node that makes one row of several depends on which of them comes first, or ``None``."""
     if kind == "Aggregate":
         merged = _each(node.groupingExpressions())
         for function in (each for made in _each(node.aggregateExpressions()) for each in _functions(made)):
@@ -280,7 +280,7 @@ def _inexact(node: Any, kind: str) -> str | None:
 
 
 def _functions(expression: Any) -> list[Any]:
-    """The aggregate functions in an expression."""
+    """Return the aggregate functions in an expression."""
     if _kind(expression) == "AggregateExpression":
         return [expression.aggregateFunction()]
     inner = [each for child in _each(expression.children()) for each in _functions(child)]
@@ -322,7 +322,7 @@ _PLAIN: Final = frozenset(
 
 
 def _is_plain(kind: Any, *, floats: bool) -> bool:
-    """Whether values of a type that compare as equal are the same bytes; ``floats``: as Spark groups by them."""
+    """Return whether values of a type that compare as equal are the same bytes; ``floats``: as Spark groups by them."""
     match _kind(kind):
         case "StructType":
             return all(_is_plain(each.dataType(), floats=floats) for each in kind.fields())
@@ -335,7 +335,7 @@ def _is_plain(kind: Any, *, floats: bool) -> bool:
 
 
 def _hides_plan(rdd: Any) -> bool:
-    """Whether an RDD comes out of a plan that was neither checked here, nor cut off by a checkpoint."""
+    """Return whether an RDD comes out of a plan that was neither checked here, nor cut off by a checkpoint."""
     todo, seen = [rdd], set[int]()
     while todo:
         each = todo.pop()
@@ -360,7 +360,7 @@ def _called(expression: Any) -> str:
 
 
 def _source(node: Any) -> str:
-    """The class of what a leaf reads; empty for others."""
+    """Return the class of what a leaf reads; empty for others."""
     read = {"LogicalRelation": "relation", "DataSourceV2Relation": "table"}.get(_kind(node))
     return str(getattr(node, read)().getClass().getName()) if read else ""
 
@@ -369,7 +369,7 @@ def _source(node: Any) -> str:
 
 
 def _unused(name: str, names: Iterable[str]) -> str:
-    """A name that none of these is, in either case of its letters."""
+    """Return a name that none of these is, in either case of its letters."""
     taken = {each.lower() for each in names}
     return name if name not in taken else _unused(f"{name}_", taken)
 
@@ -381,7 +381,7 @@ def _sort_key(name: str, kind: Any) -> Any:
 
 
 def _counts(place: Any, at: str, keys: list[Any], order: list[str]) -> list[int]:
-    """How many rows each partition has."""
+    """Return how many rows each partition has."""
     if keys:
         hashed = sql.xxhash64(*(part for each in keys for part in (each, sql.isnull(each))))
         counted = place.select(at, hashed.alias("key")).mapInArrow(_counter(), "part bigint, rows bigint, equal bigint")
@@ -427,7 +427,7 @@ def _reserved(sequence: str | Sequence, store: str | Store | None, rows: int) ->
 
 
 def _ids_of(at: str, counts: list[int], ids: tuple[range, ...]) -> Any:
-    """The ID of a row, from its place: the native expressions of Spark, so no row is seen by Python."""
+    """Return the ID of a row, from its place: the native expressions of Spark, so no row is seen by Python."""
     starts, start = [], 0
     for count in counts:
         starts.append(start)
@@ -461,7 +461,7 @@ def with_keyed_ids(
     secret: str | bytes | None = None,
     form: Literal["binary", "text"] = "binary",
 ) -> DataFrame:
-    """Gives each row an ID that follows from its key and its time: **grade A, keyed**.
+    """Give each row an ID that follows from its key and its time: **grade A, keyed**.
 
     The same key at the same time has the same ID in every retry, job, cluster and year. No store is asked, and rows are
     not counted. It is for frames of batches and streams, of classic sessions and Spark Connect.
@@ -598,7 +598,7 @@ def _hmac(secret: str | bytes) -> Any:
 
 
 def _shaped(millis: Any, digest: Any, form: str) -> Any:
-    """The UUID: digits of the time, then those of the digest that stand in the same places."""
+    """Return the UUID: digits of the time, then those of the digest that stand in the same places."""
     # Of a hexadecimal digit, in letters of either case, its two low bits.
     code = sql.ascii(sql.substring(digest, 17, 1))
     variant = sql.lit("89AB").substr((code + sql.shiftright(code, 6)).bitwiseAND(3) + 1, sql.lit(1))

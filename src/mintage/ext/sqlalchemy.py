@@ -94,7 +94,7 @@ class Comparator(types.TypeDecorator.Comparator[T]):
     __slots__ = ()
 
     def minted_after(self, time: datetime | int) -> ColumnElement[bool]:
-        """Whether the ID is of that time or later: the tick that ``time`` lies in is included.
+        """Return whether the ID is of that time or later: the tick that ``time`` lies in is included.
 
         :param time: an aware ``datetime``, or nanoseconds since the Unix epoch.
         :raises FieldError: ``time.order``: these IDs do not sort by time; ``time.naive``, ``time.range``.
@@ -102,7 +102,7 @@ class Comparator(types.TypeDecorator.Comparator[T]):
         return self.expr >= self._bound(time)
 
     def minted_before(self, time: datetime | int) -> ColumnElement[bool]:
-        """Whether the ID is of an earlier time: the tick that ``time`` lies in is not included.
+        """Return whether the ID is of an earlier time: the tick that ``time`` lies in is not included.
 
         :param time: as for :meth:`minted_after`.
         :raises FieldError: as :meth:`minted_after`.
@@ -110,7 +110,7 @@ class Comparator(types.TypeDecorator.Comparator[T]):
         return self.expr < self._bound(time)
 
     def minted_between(self, start: datetime | int, end: datetime | int) -> ColumnElement[bool]:
-        """Whether the ID is of ``start`` or later, and before ``end``: periods that meet share no ID.
+        """Return whether the ID is of ``start`` or later, and before ``end``: periods that meet share no ID.
 
         :param start: as for :meth:`minted_after`.
         :param end: as for :meth:`minted_before`.
@@ -144,7 +144,7 @@ class IDType(types.TypeDecorator[T]):
         return self.kind.python
 
     def __repr__(self) -> str:
-        """The call that makes this type: Alembic writes it into migrations."""
+        """Return the call that makes this type: Alembic writes it into migrations."""
         return f"{type(self).__name__}()"
 
     def bind_processor(self, dialect: Dialect) -> Callable[[Any], Any]:
@@ -438,7 +438,7 @@ ANNOTATIONS: Final[Mapping[type[Any], IDType[Any]]] = {
 
 
 def render_item(kind: str, item: object, context: Any) -> str | Literal[False]:
-    """How Alembic writes these types into a migration, with the import that they need.
+    """Return how Alembic writes these types into a migration, with the import that they need.
 
     It is for ``context.configure(render_item=render_item)`` in ``env.py``. A function of your own asks it first.
 

@@ -27,7 +27,7 @@ __all__ = ["register"]
 
 
 def register(module: ModuleType = sqlite3, *, forms: Mapping[type[Any], str] | None = None) -> None:
-    """Lets IDs be parameters, and reads columns that are declared as a scheme: ``SNO``, ``ULID``, ``UUID`` and so on.
+    """Let IDs be parameters, and read columns that are declared as a scheme: ``SNO``, ``ULID``, ``UUID`` and so on.
 
     Columns are read so only over connections with ``detect_types=sqlite3.PARSE_DECLTYPES``. Where text is stored,
     declare ``SNO TEXT``: in a column of another type SQLite makes a number of text that looks like one. Snowflakes and

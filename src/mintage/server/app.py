@@ -41,7 +41,7 @@ log: Any = structlog.get_logger("mintage.server")
 
 
 def create_app(service: Service) -> Starlette:
-    """The application of a service."""
+    """Return the application of a service."""
     app = Starlette(
         routes=[
             Route("/alloc", Alloc(service), methods=["POST"]),
@@ -64,7 +64,7 @@ async def _refused(request: Request, error: Exception) -> Response:
 
 
 async def _not_found(request: Request, error: Exception) -> Response:
-    """A path that nobody knows, or a method that a path does not have."""
+    """Return a path that nobody knows, or a method that a path does not have."""
     assert isinstance(error, HTTPException)  # noqa: S101 - what the handler is registered for
     exchange = exchange_of(request.scope)
     if error.status_code == 405:
@@ -77,7 +77,7 @@ async def _not_found(request: Request, error: Exception) -> Response:
 
 
 def _is_near(origin: str) -> bool:
-    """Whether a page comes from this machine."""
+    """Return whether a page comes from this machine."""
     try:
         return is_loopback(urlsplit(origin).hostname or "")
     except ValueError:
@@ -85,7 +85,7 @@ def _is_near(origin: str) -> bool:
 
 
 def _is_name(host: str) -> bool:
-    """Whether it is a name that somebody may have made to lead here: localhost and addresses mean themselves."""
+    """Return whether it is a name that somebody may have made to lead here: localhost and addresses mean themselves."""
     try:
         name = urlsplit(f"//{host}").hostname or ""
         if name != "localhost":
@@ -165,7 +165,7 @@ class Front:
         return None
 
     def _trace_id(self, scope: Scope) -> str:
-        """The client's own if it is a good one, else a new one."""
+        """Return the client's own if it is a good one, else a new one."""
         found = [value for name, value in scope["headers"] if name == self._trace_header]
         return found[0].decode() if len(found) == 1 and is_trace(found[0]) else secrets.token_hex(16)
 

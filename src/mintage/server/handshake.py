@@ -71,7 +71,7 @@ class Server:
         opening.add_done_callback(self._opening.discard)
 
     def close(self) -> None:
-        """Accepts no more."""
+        """Accept no more."""
         if self._pause is not None:
             self._pause.cancel()
         self._loop.remove_reader(self._listener)
@@ -146,14 +146,14 @@ class Handshake(asyncio.Protocol):
         """Nothing: the handshake has a time-out of its own."""
 
     def finish(self) -> bool:
-        """Ends it: nothing was asked yet."""
+        """End it: nothing was asked yet."""
         self.abort()
         return True
 
     def close(self) -> None:
-        """Ends it."""
+        """End it."""
         self.abort()
 
     def abort(self) -> None:
-        """Ends it."""
+        """End it."""
         self._task.cancel()

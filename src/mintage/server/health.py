@@ -52,7 +52,7 @@ class Pace(NamedTuple):
 
 
 def next_pace(high_water: int, before: Pace, seconds: float) -> Pace:
-    """The pace after another look, ``seconds`` later.
+    """Return the pace after another look, ``seconds`` later.
 
     A plain mean for a day, so that the first look counts no more than any other; then the weight of what is past halves
     about every 17 hours, so that day and night both count. A tail that was given back is no pace backwards.
@@ -105,7 +105,7 @@ class Watch:
         """When the store was first seen as it is now."""
 
     async def run(self) -> None:
-        """Watches until it is cancelled."""
+        """Watch until it is cancelled."""
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(every(LOOK_S, self.look))
@@ -114,7 +114,7 @@ class Watch:
             self._threads.shutdown(wait=False, cancel_futures=True)
 
     async def look(self) -> None:
-        """Asks the store what it is, and whether it would serve requests."""
+        """Ask the store what it is, and whether it would serve requests."""
         try:
             offset_s = await self._ask("look", self._offset_s)
         except MintError as error:
@@ -127,7 +127,7 @@ class Watch:
 
     @property
     def is_away(self) -> bool:
-        """Whether the store does not answer, rather than refuse."""
+        """True if the store does not answer, rather than refuse."""
         return self.failure is not None and self.failure.code == "store.unavailable"
 
     def check(self) -> None:
@@ -142,7 +142,7 @@ class Watch:
             raise ConfigError(f"the store cannot be used: {error}", code="config.setting") from error
 
     async def survey(self, now_s: float | None = None) -> None:
-        """Looks at all namespaces. ``now_s`` is a steady clock's time, in seconds; the system's by default."""
+        """Look at all namespaces. ``now_s`` is a steady clock's time, in seconds; the system's by default."""
         now_s = time.monotonic() if now_s is None else now_s
         now = datetime.now(UTC)
         for scheme, end in self._ends.items():
@@ -174,7 +174,7 @@ class Watch:
         return offset_s
 
     async def _ask(self, what: str, verb: Callable[[], T]) -> T:
-        """A verb's answer within the patience; one that still hangs is not joined by another."""
+        """Return a verb's answer within the patience; one that still hangs is not joined by another."""
         before = self._pending.get(what)
         if before is None or before.done():
             asked = asyncio.get_running_loop().run_in_executor(self._threads, verb)
@@ -209,7 +209,7 @@ def _answer(done: asyncio.Future[T]) -> T:
 
 
 async def every(pause_s: float, do: Callable[[], Awaitable[None]]) -> None:
-    """Does it again and again, whatever happens."""
+    """Do it again and again, whatever happens."""
     while True:
         try:
             await do()

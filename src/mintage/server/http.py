@@ -113,11 +113,11 @@ class HttpProtocol(HttpToolsProtocol):
     # --- one after the other --------------------------------------------------------------------------------------
 
     def _is_between(self) -> bool:
-        """Whether all that was heard is answered, so that the next byte begins a request."""
+        """Return whether all that was heard is answered, so that the next byte begins a request."""
         return not self._in_message and (self.cycle is None or self.cycle.response_complete) and not self.pipeline
 
     def is_waiting(self) -> bool:
-        """Whether a whole request is not answered yet."""
+        """Return whether a whole request is not answered yet."""
         cycle = self.cycle
         return bool(self.pipeline) or not (cycle is None or cycle.response_complete or cycle.more_body)
 
@@ -199,7 +199,7 @@ class HttpProtocol(HttpToolsProtocol):
     # --- what the lane does not answer ----------------------------------------------------------------------------
 
     def _trust(self) -> None:
-        """Lets the lane answer the next request with the key of this one, if that has the right."""
+        """Let the lane answer the next request with the key of this one, if that has the right."""
         key, namespace = self._session.asked or (None, "")
         if key is None:
             return
@@ -211,7 +211,7 @@ class HttpProtocol(HttpToolsProtocol):
             self._session.allow(key, namespace, caller.bucket)
 
     def _pass_on(self, data: bytes) -> None:
-        """Gives bytes to uvicorn, up to the next request that it must answer."""
+        """Give bytes to uvicorn, up to the next request that it must answer."""
         while data and self._refusal is None and not self.is_waiting():
             self._feed(data[:_SLICE])
             data = data[_SLICE:]
@@ -232,7 +232,7 @@ class HttpProtocol(HttpToolsProtocol):
                 self._refuse_frame()
 
     def _stay(self, rest: bytes) -> None:
-        """Reads a request that offers another protocol again, without the offer.
+        """Read a request that offers another protocol again, without the offer.
 
         The parser takes what comes after such a head for the other protocol's, and it may be the request's body.
         """
@@ -299,7 +299,7 @@ class HttpProtocol(HttpToolsProtocol):
         self._refuse(RequestError(f"the {what} of a request is longer than {self._limit} bytes", code="request.size"))
 
     def _refuse(self, error: RequestError) -> None:
-        """Says why, once all before is answered; then closes."""
+        """Say why, once all before is answered; then closes."""
         if self._refusal is None:
             self._refusal = error
             self._rest = b""
@@ -333,7 +333,7 @@ class HttpProtocol(HttpToolsProtocol):
         return self._waits_s if is_silent else 0
 
     def look(self, request_timeout_s: float, idle_timeout_s: float) -> None:
-        """Closes a connection that is silent for too long, or takes too long over a request or an answer."""
+        """Close a connection that is silent for too long, or takes too long over a request or an answer."""
         if self.is_waiting() and not self.flow.write_paused:
             self._waits_s = 0
             return  # an answer is being made
@@ -346,7 +346,7 @@ class HttpProtocol(HttpToolsProtocol):
             self.transport.abort() if self.flow.write_paused else self.transport.close()
 
     def finish(self) -> bool:
-        """Closes a connection that was silent since it was last looked at; whether it did."""
+        """Close a connection that was silent since it was last looked at; whether it did."""
         if self._is_between() and not self._rest and self._session.held == 0 and not self._is_active:
             self.transport.close()
             return True
@@ -357,11 +357,11 @@ class HttpProtocol(HttpToolsProtocol):
         return False
 
     def close(self) -> None:
-        """Closes it once what is written is sent."""
+        """Close it once what is written is sent."""
         self.transport.close()
 
     def abort(self) -> None:
-        """Closes it now."""
+        """Close it now."""
         self.transport.abort()
 
 

@@ -60,12 +60,12 @@ _LONGEST_TOKEN: Final = 256
 
 
 def new_key() -> str:
-    """A new key: 256 bits of the operating system's randomness."""
+    """Return a new key: 256 bits of the operating system's randomness."""
     return f"mint_{secrets.token_urlsafe(32)}"
 
 
 def digest(key: str | bytes) -> str:
-    """What the configuration has of a key: ``sha256:`` and 64 hexadecimal digits."""
+    """Return what the configuration has of a key: ``sha256:`` and 64 hexadecimal digits."""
     return f"sha256:{hashlib.sha256(key.encode() if isinstance(key, str) else key).hexdigest()}"
 
 
@@ -111,12 +111,12 @@ class Caller:
 
     @classmethod
     def anybody(cls) -> Caller:
-        """The caller of a service without keys, who may do everything but what needs ``admin``."""
+        """Return the caller of a service without keys, who may do everything but what needs ``admin``."""
         return cls("", None, {}, {right: _EVERYTHING for right in RIGHTS if right != "admin"})
 
     @classmethod
     def of(cls, name: str, rights: Mapping[str, Iterable[str]], bucket: Bucket | None = None) -> Caller:
-        """A key's caller; ``rights`` has the rights of each pattern."""
+        """Return a key's caller; ``rights`` has the rights of each pattern."""
         names: defaultdict[str, set[str]] = defaultdict(set)
         prefixes: defaultdict[str, set[str]] = defaultdict(set)
         for pattern, granted in rights.items():
@@ -135,7 +135,7 @@ class Caller:
         )
 
     def may(self, right: str, name: str) -> bool:
-        """Whether it has a right for a name; ``""`` where the right is of no name."""
+        """Return whether it has a right for a name; ``""`` where the right is of no name."""
         return name.startswith(self._prefixes.get(right, ())) or name in self._names.get(right, ())
 
     def check(self, right: str, name: str) -> None:
@@ -207,7 +207,7 @@ class Keys:
 
 
 def token_of(request: Request) -> str | None:
-    """The key that a request brings, if any: as a bearer, or as the password of Basic (``http://:KEY@host``)."""
+    """Return the key that a request brings, if any: as a bearer, or as the password of Basic (``http://:KEY@host``)."""
     found = request.headers.getlist("authorization")
     scheme, _, rest = found[0].partition(" ") if len(found) == 1 else ("", "", "")
     if scheme.lower() == "bearer":

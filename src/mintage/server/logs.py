@@ -47,12 +47,12 @@ _CONTROLS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u20
 
 
 def is_console(settings: Settings) -> bool:
-    """Whether the log is for people at a terminal, not for machines: ``auto`` is what standard error is."""
+    """Return whether the log is for people at a terminal, not for machines: ``auto`` is what standard error is."""
     return settings.log_format == "console" or (settings.log_format == "auto" and sys.stderr.isatty())
 
 
 def configure(settings: Settings) -> None:
-    """Sends what is logged from now on to standard error, in the settings' form and from their level on.
+    """Send what is logged from now on to standard error, in the settings' form and from their level on.
 
     That is a line for people, or JSON, one object a line. Python's warnings are logged as well.
     """
@@ -116,7 +116,7 @@ class Sampled:
 
 
 def masked(text: str) -> str:
-    """The text without keys, passwords in URLs, and values of options that sound like secrets."""
+    """Return the text without keys, passwords in URLs, and values of options that sound like secrets."""
     for secret, mask in _SECRETS:
         text = secret.sub(mask, text)
     return text

@@ -59,13 +59,13 @@ class Holdings(Protocol):
 
     @property
     def draining(self) -> bool:
-        """Whether it stops."""
+        """True if it stops."""
 
     def sequences(self) -> Mapping[str, Level]:
-        """The namespaces that are served."""
+        """Return the namespaces that are served."""
 
     def generators(self) -> Collection[str]:
-        """The schemes whose node numbers are leased."""
+        """Return the schemes whose node numbers are leased."""
 
 
 class Metrics:
@@ -125,7 +125,7 @@ class Metrics:
         gauge("mintage_info", "1; its label is the version", "livemax", "version").labels(__version__).set(1)
 
     def request(self, interface: str, operation: str, code: str, seconds: float | None = None) -> None:
-        """Counts an answer: ``code`` is ``"ok"`` or that of the error; ``seconds``, if it was timed."""
+        """Count an answer: ``code`` is ``"ok"`` or that of the error; ``seconds``, if it was timed."""
         operation = operation if operation in OPERATIONS else "other"
         self._requests.labels(
             interface, operation, code if code in CATALOGUE or code == "ok" else "service.failed"
@@ -134,27 +134,27 @@ class Metrics:
             self._request_seconds.labels(interface, operation).observe(seconds)
 
     def integers(self, namespace: str, n: int) -> None:
-        """Counts integers of a namespace that exists."""
+        """Count integers of a namespace that exists."""
         self._integers.labels(namespace).inc(n)
 
     def ids(self, scheme: str, n: int) -> None:
-        """Counts IDs of a scheme that exists."""
+        """Count IDs of a scheme that exists."""
         self._ids.labels(scheme).inc(n)
 
     def fallback(self, namespace: str, n: int) -> None:
-        """Counts integers of the last resort."""
+        """Count integers of the last resort."""
         self._fallback.labels(namespace).inc(n)
 
     def verb(self, verb: str, seconds: float) -> None:
-        """Takes note of how long a verb of the store took, whether or not it failed."""
+        """Take note of how long a verb of the store took, whether or not it failed."""
         self._store_seconds.labels(verb).observe(seconds)
 
     def failure(self, verb: str, code: str) -> None:
-        """Counts a verb of the store that raised."""
+        """Count a verb of the store that raised."""
         self._failures.labels(verb, code).inc()
 
     def gather(self, held: Holdings) -> None:
-        """Adds what the hot path counted since the last call, and reads the gauges off what is held.
+        """Add what the hot path counted since the last call, and read the gauges off what is held.
 
         A namespace that is closed and opened again counts from 0 in the lane: call this before it is closed, and
         nothing is lost. Never call it from two threads.
@@ -186,7 +186,7 @@ class Metrics:
         self._draining.set(held.draining)
 
     def render(self) -> tuple[bytes, str]:
-        """The text of all workers' metrics, and its content type."""
+        """Return the text of all workers' metrics, and its content type."""
         registry = self.registry
         if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
             registry = CollectorRegistry()
@@ -205,11 +205,11 @@ class Workers:
         self._replaced = _replaced(None)
 
     def gone(self, pid: int) -> None:
-        """Forgets the gauges of a worker that has ended; what it counted stays."""
+        """Forget the gauges of a worker that has ended; what it counted stays."""
         mark_process_dead(pid)  # type: ignore[no-untyped-call]
 
     def replaced(self) -> None:
-        """Counts a worker that took the place of one that died."""
+        """Count a worker that took the place of one that died."""
         self._replaced.inc()
 
 

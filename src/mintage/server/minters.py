@@ -51,7 +51,7 @@ class Minters:
         }
 
     def generators(self) -> dict[str, Generator]:
-        """The schemes of which IDs were minted, and their generators."""
+        """Return the schemes of which IDs were minted, and their generators."""
         return dict(self._generators)
 
     def check_scheme(self, scheme: str) -> None:

@@ -68,7 +68,7 @@ class Exchange:
     """How the interface says no, if not by a problem of RFC 9457."""
 
     def refused(self, error: MintError) -> Response:
-        """The answer that says no."""
+        """Return the answer that says no."""
         self.code, self.reason = error.code, str(error)
         if isinstance(error, PassingError) and error.retry_after_ms is not None:
             self.headers["Retry-After"] = str(-(-error.retry_after_ms // 1000))
@@ -78,18 +78,18 @@ class Exchange:
 
 
 def exchange_of(scope: Scope) -> Exchange:
-    """The notes of the request that this scope is of."""
+    """Return the notes of the request that this scope is of."""
     noted: Exchange = scope["mintage.exchange"]
     return noted
 
 
 def answered(body: object, status: int = 200, *, media_type: str = "application/json") -> Response:
-    """An answer in compact JSON."""
+    """Return an answer in compact JSON."""
     return Response(json.dumps(body, separators=(",", ":"), allow_nan=False), status, media_type=media_type)
 
 
 def problem(exchange: Exchange, error: MintError) -> Response:
-    """An error as RFC 9457 has it."""
+    """Return an error as RFC 9457 has it."""
     entry = CATALOGUE[error.code]
     body = {
         "type": f"urn:mintage:error:{error.code}",
@@ -105,7 +105,7 @@ def problem(exchange: Exchange, error: MintError) -> Response:
 
 
 async def read_body(scope: Scope, receive: Receive, limit: int) -> bytes:
-    """The body, of at most ``limit`` bytes.
+    """Return the body, of at most ``limit`` bytes.
 
     :raises RequestError: ``request.size``; ``request.malformed``: the client went away.
     """
@@ -197,7 +197,7 @@ class Parameter:
 
     @property
     def is_required(self) -> bool:
-        """Whether it has no default."""
+        """True if it has no default."""
         return self.default is inspect.Parameter.empty
 
     @property
@@ -235,7 +235,7 @@ class Operation:
         return inspect.cleandoc((self.handler.__doc__ or "").partition("\n")[2])
 
     async def answer_to(self, scope: Scope, receive: Receive, service: Service, caller: Caller) -> Response:
-        """Reads a request of it, and answers.
+        """Read a request of it, and answer.
 
         :raises MintError: ``request.malformed``, ``request.size``, and the operation's own.
         """
@@ -256,7 +256,7 @@ class Operation:
         return Response(status_code=ask.status) if answer is None else answered(answer, ask.status)
 
     def _given(self, scope: Scope) -> dict[str, str]:
-        """The parameters of path, query and headers as they were sent."""
+        """Return the parameters of path, query and headers as they were sent."""
         match = self.pattern.fullmatch(scope["path"])
         given: dict[str, str] = match.groupdict() if match else {}
         known = {each.wire for each in self.parameters if each.place == "query"}
@@ -293,7 +293,7 @@ def operation(
     codes: tuple[str, ...] = (),
     statuses: tuple[int, ...] = (200,),
 ) -> Callable[[Callable[..., Awaitable[Any]]], Operation]:
-    """Makes an operation of its handler. Parts of ``path`` in braces are parameters, each of one segment at most."""
+    """Make an operation of its handler. Parts of ``path`` in braces are parameters, each of one segment at most."""
 
     def declare(handler: Callable[..., Awaitable[Any]]) -> Operation:
         forms = get_type_hints(handler, include_extras=True)
@@ -323,7 +323,7 @@ _RANGES: Final = frozenset({"greater_than", "greater_than_equal", "less_than", "
 
 @cache
 def adapter(form: Any) -> TypeAdapter[Any]:
-    """What checks values of a form."""
+    """Return what checks values of a form."""
     return TypeAdapter(form)
 
 
@@ -356,7 +356,7 @@ def _checked(parameter: Parameter, value: Any) -> Any:
 
 
 def _refusal(parameter: Parameter, error: ValidationError) -> MintError:
-    """The first thing that is wrong."""
+    """Return the first thing that is wrong."""
     first = error.errors(include_url=False)[0]
     cause = first.get("ctx", {}).get("error")
     if isinstance(cause, MintError):
@@ -375,6 +375,6 @@ def _refusal(parameter: Parameter, error: ValidationError) -> MintError:
 
 
 def _shown(value: object) -> str:
-    """A value in a message: short, and in printable ASCII."""
+    """Return a value in a message: short, and in printable ASCII."""
     text = ascii(value)
     return text if len(text) <= 60 else f"{text[:60]}..."

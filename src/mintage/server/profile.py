@@ -43,7 +43,7 @@ def read_form(text: str) -> str:
 
 
 async def take(seconds: int, is_over: Callable[[], bool]) -> Session:
-    """Samples the loop that it runs in; ends before its time once ``is_over`` says so."""
+    """Sample the loop that it runs in; ends before its time once ``is_over`` says so."""
     from pyinstrument import Profiler
 
     # Not of this one request, but of all that the loop does.
@@ -60,7 +60,7 @@ async def take(seconds: int, is_over: Callable[[], bool]) -> Session:
 
 
 def draw(session: Session, form: str) -> str:
-    """A profile in one of the forms of ``TYPES``."""
+    """Return a profile in one of the forms of ``TYPES``."""
     from pyinstrument.renderers import ConsoleRenderer, HTMLRenderer, SpeedscopeRenderer
 
     renderers: dict[str, Callable[[], Renderer]] = {

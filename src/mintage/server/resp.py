@@ -49,7 +49,7 @@ class _ProtocolError(RequestError):
 
 
 def encode(reply: Reply, version: int) -> bytes:
-    """A reply in the words of RESP2 or RESP3."""
+    """Return a reply in the words of RESP2 or RESP3."""
     match reply:
         case None:
             return b"_\r\n" if version == 3 else b"$-1\r\n"
@@ -172,7 +172,7 @@ class RespProtocol(asyncio.Protocol):
     # --- what the lane could not answer ---------------------------------------------------------------------------
 
     def _go_on(self, answer: bytes | tuple[bytes, list[bytes] | str | None]) -> None:
-        """Answers what can be answered in this turn; starts a task for the first command that must wait."""
+        """Answer what can be answered in this turn; starts a task for the first command that must wait."""
         left = SHARE
         while not isinstance(answer, bytes):
             said, words = answer
@@ -276,7 +276,7 @@ class RespProtocol(asyncio.Protocol):
         return command.run(self, words)
 
     def _refuse(self, words: list[bytes], error: Exception, began: float) -> bytes:
-        """The reply to a command that failed."""
+        """Return the reply to a command that failed."""
         if not isinstance(error, MintError):
             _log.error("failed", interface="redis", command=_operation(words), exc_info=error)
             error = RequestError("the service has a fault; its log tells more", code="service.failed")
@@ -295,7 +295,7 @@ class RespProtocol(asyncio.Protocol):
         return self._waits_s if is_silent else 0
 
     def look(self, request_timeout_s: float, idle_timeout_s: float) -> None:
-        """Closes a connection that is silent for too long, or that takes too long over one command."""
+        """Close a connection that is silent for too long, or that takes too long over one command."""
         stuck = not self._is_writable
         if self._is_busy and not stuck:
             self._waits_s = 0
@@ -309,7 +309,7 @@ class RespProtocol(asyncio.Protocol):
             self._transport.abort() if stuck else self._transport.close()
 
     def finish(self) -> bool:
-        """Closes a connection that was silent since it was last looked at; whether it did."""
+        """Close a connection that was silent since it was last looked at; whether it did."""
         if not self._is_busy and not self._is_active and self._session.held == 0:
             self._transport.close()
             return True
@@ -317,11 +317,11 @@ class RespProtocol(asyncio.Protocol):
         return False
 
     def close(self) -> None:
-        """Closes it once what is written is sent."""
+        """Close it once what is written is sent."""
         self._transport.close()
 
     def abort(self) -> None:
-        """Closes it now."""
+        """Close it now."""
         self._transport.abort()
 
     # --- commands -----------------------------------------------------------------------------------------------

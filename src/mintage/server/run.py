@@ -112,7 +112,7 @@ def _bind(name: str, address: tuple[str, int] | None) -> socket.socket | None:
 
 
 def serve(settings: Settings) -> int:
-    """Serves until SIGTERM, SIGINT or SIGQUIT, and returns the exit code.
+    """Serve until SIGTERM, SIGINT or SIGQUIT, and return the exit code.
 
     :raises ConfigError: ``config.setting``: an address is taken, a certificate cannot be read, the store is this very
         service, or refuses in a way that no waiting mends; ``config.driver``.
@@ -158,7 +158,7 @@ def _keep_standard_error() -> None:
 
 
 def _drop_unwritten_log() -> None:
-    """Forgets what the disk of the log has no room for: it is no reason for the exit code of a failure."""
+    """Forget what the disk of the log has no room for: it is no reason for the exit code of a failure."""
     try:
         sys.stderr.flush()
     except OSError:
@@ -178,7 +178,7 @@ def _refuse_itself(settings: Settings) -> None:
 
 
 def _allow_files(needed: int) -> None:
-    """Raises this process's limit of open files, which its workers inherit, as far as it may."""
+    """Raise this process's limit of open files, which its workers inherit, as far as it may."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     limit = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
     if soft == resource.RLIM_INFINITY or soft >= needed:
@@ -206,7 +206,7 @@ def _tls(settings: Settings) -> ssl.SSLContext | None:
 
 @contextmanager
 def _said(what: str) -> Iterator[None]:
-    """Says what is wrong where OpenSSL does not."""
+    """Say what is wrong where OpenSSL does not."""
     try:
         yield
     except OSError as error:
@@ -219,7 +219,7 @@ def _said(what: str) -> Iterator[None]:
 async def _work(
     settings: Settings, listeners: Listeners, announce: Callable[[], None], parent: Pipe | None = None
 ) -> None:
-    """Serves until it is told to stop."""
+    """Serve until it is told to stop."""
     from mintage.server.health import every
     from mintage.server.heap import LOOK_S, Heap
     from mintage.server.service import Service
@@ -272,7 +272,7 @@ async def _work(
 
 
 def listen(service: Service, listeners: Listeners) -> tuple[list[Server], ServerState]:
-    """Accepts connections from now on. Returns what does, and what all of uvicorn's protocols share."""
+    """Accept connections from now on. Returns what does, and what all of uvicorn's protocols share."""
     from uvicorn import Config
     from uvicorn.server import ServerState
 
@@ -314,7 +314,7 @@ def _connections(service: Service) -> list[Connection]:
 
 
 async def _gather(service: Service) -> None:
-    """Brings the metrics up to date, for when another worker is scraped."""
+    """Bring the metrics up to date, for when another worker is scraped."""
     service.metrics.gather(service)
 
 
@@ -326,7 +326,7 @@ async def _look(service: Service, state: ServerState) -> None:
 
 
 async def _beat(parent: Pipe) -> None:
-    """Tells the parent that this loop turns."""
+    """Tell the parent that this loop turns."""
     # A parent that was frozen for hours has no room; one that has gone is noticed by the other end.
     with suppress(OSError):
         parent.send_bytes(b".")
@@ -348,7 +348,7 @@ def _hear_parent(loop: asyncio.AbstractEventLoop, parent: Pipe, stop: asyncio.Ev
 
 
 def _note_ignored(loop: asyncio.AbstractEventLoop, number: int, _: object) -> None:
-    """Logs a signal in the loop: a handler may not, as it may interrupt a line that is being written."""
+    """Log a signal in the loop: a handler may not, as it may interrupt a line that is being written."""
     # A loop that is closed is at the end of its process.
     with suppress(RuntimeError):
         loop.call_soon_threadsafe(_log_ignored, number)
@@ -368,7 +368,7 @@ def _log_ignored(number: int) -> None:
 
 
 async def _drain(service: Service, servers: list[Server], hurry: asyncio.Event) -> None:
-    """Accepts nothing new, answers what was asked, and closes connections once they are silent."""
+    """Accept nothing new, answer what was asked, and close connections once they are silent."""
     _log.info("stopping", pid=os.getpid(), connections={name: len(each) for name, each in service.connections.items()})
     service.draining = True
     service.lane.drain()
@@ -394,14 +394,14 @@ async def _drain(service: Service, servers: list[Server], hurry: asyncio.Event) 
 
 
 def _leave() -> None:
-    """Ends the process now if one of its threads still waits for a store that is away, which no exit interrupts."""
+    """End the process now if one of its threads still waits for a store that is away, which no exit interrupts."""
     if any(not thread.daemon for thread in threading.enumerate() if thread is not threading.main_thread()):
         logging.shutdown()
         os._exit(0)
 
 
 def _announce(settings: Settings, listeners: Listeners) -> None:
-    """Says where it serves: in the log, and on a terminal as lines to paste."""
+    """Say where it serves: in the log, and on a terminal as lines to paste."""
     from mintage import __version__
 
     addresses = listeners.addresses()
@@ -455,11 +455,11 @@ class _Worker:
                 signal.signal(number, handler)
             theirs.close()
         self.serves = False
-        """Whether it was heard at all."""
+        """True if it was heard at all."""
         self._started_s = self._heard_s = time.monotonic()
 
     def is_well(self) -> bool:
-        """Whether it lives, and its loop turns."""
+        """Return whether it lives, and its loop turns."""
         with suppress(OSError, EOFError):
             while self.pipe.poll():
                 self.pipe.recv_bytes(16)
@@ -468,11 +468,11 @@ class _Worker:
         return self.process.is_alive() and time.monotonic() - self._heard_s < _SILENCE_S
 
     def is_young(self) -> bool:
-        """Whether it was started only just now."""
+        """Return whether it was started only just now."""
         return time.monotonic() - self._started_s < _YOUNG_S
 
     def hurry(self) -> None:
-        """Has it stop without waiting for its clients, once it is told to stop."""
+        """Have it stop without waiting for its clients, once it is told to stop."""
         with suppress(OSError):
             self.pipe.send_bytes(b"!")
 
@@ -514,7 +514,7 @@ class _Supervisor:
         return failed or stopped
 
     def _start(self) -> int:
-        """Starts the workers. Returns the exit code of one that cannot serve; 0 once all do, or at a signal."""
+        """Start the workers. Returns the exit code of one that cannot serve; 0 once all do, or at a signal."""
         self._workers = [_Worker(self._settings, self._listeners) for _ in range(self._settings.workers)]
         while not self._signals:
             starting = [worker for worker in self._workers if not worker.serves]
@@ -528,7 +528,7 @@ class _Supervisor:
         return 0
 
     def _watch(self) -> int:
-        """Replaces workers that die or hang, until a signal."""
+        """Replace workers that die or hang, until a signal."""
         from mintage.server.metrics import Workers
 
         counted = Workers()
@@ -570,7 +570,7 @@ class _Supervisor:
         return code
 
     def _stop(self) -> int:
-        """Stops all; returns 0 if all of them ended as they should."""
+        """Stop all; returns 0 if all of them ended as they should."""
         for listener in self._listeners.bound().values():
             listener.close()
         deadline = time.monotonic() + self._settings.grace_ms / 1000 + _LAST_WORDS_S + _FAREWELL_S + _PAUSE_S

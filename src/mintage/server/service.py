@@ -62,13 +62,13 @@ class Connection(Protocol):
         """Called once a second: closes itself where the client takes too long."""
 
     def finish(self) -> bool:
-        """Closes itself if it was silent since this was last called; whether it did."""
+        """Close itself if it was silent since this was last called; whether it did."""
 
     def close(self) -> None:
-        """Closes itself once what is written is sent."""
+        """Close itself once what is written is sent."""
 
     def abort(self) -> None:
-        """Closes itself now."""
+        """Close itself now."""
 
 
 class Room:
@@ -108,7 +108,7 @@ class Service:
     """What ``mintage serve`` serves."""
 
     fallback: Final[ContextVar[bool]] = ContextVar("mintage_fallback", default=False)
-    """Whether the last answer to this request is from the last resort."""
+    """True if the last answer to this request is from the last resort."""
 
     def __init__(self, settings: Settings, store: Store) -> None:
         self.settings = settings
@@ -149,7 +149,7 @@ class Service:
     # --- who asks -----------------------------------------------------------------------------------------------
 
     def caller(self, key: str | bytes | None) -> Caller:
-        """Who brings this key.
+        """Return who brings this key.
 
         :raises RequestError: ``request.key``.
         """
@@ -171,7 +171,7 @@ class Service:
     # --- integers -----------------------------------------------------------------------------------------------
 
     async def next(self, caller: Caller, namespace: str, count: int) -> list[int]:
-        """The next ``count`` integers of a namespace, 1 to ``max_count``; in a row as a rule, not always.
+        """Return the next ``count`` integers of a namespace, 1 to ``max_count``; in a row as a rule, not always.
 
         :raises RequestError: ``request.rights``, ``request.rate``, ``request.namespace``, ``request.namespaces``.
         :raises FieldError: ``field.range``.
@@ -197,7 +197,7 @@ class Service:
         return taken
 
     async def reserve(self, caller: Caller, namespace: str, count: int) -> range:
-        """The next ``count`` integers in a row, 1 to ``max_count``.
+        """Return the next ``count`` integers in a row, 1 to ``max_count``.
 
         :raises MintError: as :meth:`next`.
         """
@@ -216,7 +216,7 @@ class Service:
         return row
 
     async def segment(self, caller: Caller, namespace: str, count: int) -> Segment:
-        """Reserves a segment in the store for a caller that hands out by itself, 1 to ``max_reserve`` integers.
+        """Reserve a segment in the store for a caller that hands out by itself, 1 to ``max_reserve`` integers.
 
         :raises MintError: as :meth:`next`, but with the right ``reserve``.
         """
@@ -230,7 +230,7 @@ class Service:
         return segment
 
     async def give_back(self, caller: Caller, segment: Segment, first_unused: int) -> bool:
-        """Takes back the unused tail of a segment if it is still the last that was reserved.
+        """Take back the unused tail of a segment if it is still the last that was reserved.
 
         Serials can be guessed. So only what this process lent to this caller goes on to the store.
 
@@ -246,7 +246,7 @@ class Service:
         return False
 
     async def find_namespace(self, caller: Caller, namespace: str) -> NamespaceRecord:
-        """What the store keeps of a namespace.
+        """Return what the store keeps of a namespace.
 
         :raises RequestError: ``request.rights``, ``request.rate``, ``request.namespace``.
         :raises StoreError: as the store's verbs.
@@ -272,7 +272,7 @@ class Service:
         return last
 
     async def _enter(self, caller: Caller, namespace: str, count: int) -> None:
-        """Lets a caller to a namespace, and opens it if need be."""
+        """Let a caller to a namespace, and open it if need be."""
         check_name(namespace, "namespace")
         self._admit(caller, "next", namespace)
         self._check_count(count, self.settings.max_count)
@@ -306,7 +306,7 @@ class Service:
         self._sequences[namespace] = sequence
 
     def _bucket(self, namespace: str) -> Bucket | None:
-        """What holds a namespace to its rate, if it has one."""
+        """Return what holds a namespace to its rate, if it has one."""
         settings = self.settings
         rate = settings.rates.get(namespace, settings.rate) / settings.workers
         if rate > 0 and namespace not in self._buckets:
@@ -497,15 +497,15 @@ class Service:
     # --- what is open -------------------------------------------------------------------------------------------
 
     def sequences(self) -> dict[str, Sequence]:
-        """The namespaces that are served, and what they are served from."""
+        """Return the namespaces that are served, and what they are served from."""
         return dict(self._sequences)
 
     def generators(self) -> dict[str, Generator]:
-        """The schemes of which IDs were minted, and their generators."""
+        """Return the schemes of which IDs were minted, and their generators."""
         return self._minters.generators()
 
     async def close(self) -> None:
-        """Gives leases and the tails of segments back, as far as the store answers."""
+        """Give leases and the tails of segments back, as far as the store answers."""
         owners: list[Sequence | Generator] = [*self._sequences.values(), *self._minters.generators().values()]
         closing = [self._threads.run(owner.close) for owner in owners]
         for failure in await asyncio.gather(*closing, return_exceptions=True):

@@ -71,7 +71,7 @@ class Form(NamedTuple):
 
     @property
     def is_listed(self) -> bool:
-        """Whether the help must tell ``text``: ``metavar`` does not."""
+        """True if the help must tell ``text``: ``metavar`` does not."""
         return self.metavar in _SENTENCES
 
     @property
@@ -89,7 +89,7 @@ _SENTENCES: Final = {
 
 
 def form(info: FieldInfo) -> Form:
-    """How a field's value is written."""
+    """Return how a field's value is written."""
     how = next(each for each in info.metadata if isinstance(each, Form))
     if how.metavar == "WORD":
         return how._replace(text=", ".join(get_args(info.annotation)))
@@ -133,7 +133,7 @@ def _host_and_port(address: str) -> tuple[str, int]:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine is at that address."""
+    """Return whether only this machine is at that address."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -323,7 +323,7 @@ class Settings(BaseSettings):
 
     @classmethod
     def load(cls, argv: Sequence[str], *, description: str | None = None, epilog: str | None = None) -> Self:
-        """Reads the command line ``argv``, the environment and the file; ``--help`` prints and raises SystemExit.
+        """Read the command line ``argv``, the environment and the file; ``--help`` prints and raises SystemExit.
 
         :param description: what the help begins with.
         :param epilog: what it ends with.
@@ -348,7 +348,7 @@ class Settings(BaseSettings):
 
     @classmethod
     def settings_customise_sources(cls, *_: Any, **sources: Any) -> tuple[PydanticBaseSettingsSource, ...]:
-        """The constructor's arguments alone: what :meth:`load` read, it knows the source of."""
+        """Return the constructor's arguments alone: what :meth:`load` read, it knows the source of."""
         return (sources["init_settings"],)
 
     @model_validator(mode="after")
@@ -407,12 +407,12 @@ class Settings(BaseSettings):
 
     @property
     def has_keys(self) -> bool:
-        """Whether a caller needs a key."""
+        """True if a caller needs a key."""
         return bool(self.keys)
 
     @property
     def creates(self) -> bool:
-        """Whether a namespace is made at first use."""
+        """True if a namespace is made at first use."""
         return not self.keys if self.auto_create is None else self.auto_create
 
     @property
@@ -425,7 +425,7 @@ class Settings(BaseSettings):
         return registry.url()
 
     def open_store(self) -> Store:
-        """The store, which connects at first use. The directory of this machine's registry is made.
+        """Return the store, which connects at first use. The directory of this machine's registry is made.
 
         :raises StoreError: ``store.refused``: there is no place for a registry.
         :raises ConfigError: ``config.driver``, ``config.store``.
@@ -485,12 +485,12 @@ _SERVICE_LINK: Final = re.compile(
 
 
 def flag(name: str) -> str:
-    """A setting on the command line."""
+    """Return a setting on the command line."""
     return f"--{name.replace('_', '-')}"
 
 
 def variable(name: str) -> str:
-    """A setting in the environment."""
+    """Return a setting in the environment."""
     return f"MINTAGE_{name.upper()}"
 
 
@@ -606,7 +606,7 @@ def _read_file(cls: type[Settings], path: str, written: str) -> dict[str, Any]:
 
 
 def _explained(fault: ErrorDetails, sources: list[_Source]) -> ConfigError:
-    """The first fault as one sentence: the setting as it was written, and what it must be."""
+    """Return the first fault as one sentence: the setting as it was written, and what it must be."""
     cause = fault.get("ctx", {}).get("error")
     where = fault["loc"]
     if not where:  # the settings do not agree with one another
@@ -644,7 +644,7 @@ def _part(name: int | str) -> str:
 
 
 def _place(path: object) -> str:
-    """The file that a fault is in: whole, as its end says most."""
+    """Return the file that a fault is in: whole, as its end says most."""
     return _shown(path, 4096)
 
 

@@ -30,7 +30,7 @@ class Threads:
         self._waiting = 0
 
     async def run(self, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """What the verb returns.
+        """Return what the verb returns.
 
         :raises RequestError: ``request.busy``.
         :raises MintError: as the verb; where the store is away, with ``retry_after_ms``.
@@ -52,5 +52,5 @@ class Threads:
             self._waiting -= 1
 
     def close(self) -> None:
-        """Starts nothing more."""
+        """Start nothing more."""
         self._threads.shutdown(wait=False)

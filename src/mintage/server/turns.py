@@ -43,7 +43,7 @@ class Turns:
 
     def __init__(self) -> None:
         self.is_over = False
-        """Whether this turn has done its work: whatever is read now has to wait."""
+        """True if this turn has done its work: whatever is read now has to wait."""
         self._left = TURN
         self._waiting: deque[Callable[[], None]] = deque()
         # A turn in which nothing is counted costs nothing, and lets the loop sleep.

@@ -61,7 +61,7 @@ class Store(ABC):
     clock_limit_ms: int = CLOCK_LIMIT_MS
     """How far a caller's clock may be from the store's."""
     is_ascending: bool = False
-    """Whether each segment of a namespace is above all that were reserved before and not given back."""
+    """True if each segment of a namespace is above all that were reserved before and not given back."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -79,7 +79,7 @@ class Store(ABC):
         span_ms: int,
         never_used: bool = False,
     ) -> Lease:
-        """Grants a node number of ``nodes`` that nobody can still be using, until ``span_ms`` after ``now_ms``.
+        """Grant a node number of ``nodes`` that nobody can still be using, until ``span_ms`` after ``now_ms``.
 
         ``layout`` says what the pool's node numbers mean; the first acquire makes the pool. ``holder`` is for people to
         read. ``never_used`` asks for a number that has never been granted.
@@ -103,21 +103,21 @@ class Store(ABC):
 
     @abstractmethod
     def release(self, lease: Lease, *, used_until_ms: int) -> None:
-        """Ends a lease; the next holder may start at ``used_until_ms``.
+        """End a lease; the next holder may start at ``used_until_ms``.
 
         :raises LeaseError: ``lease.lost``.
         """
 
     @abstractmethod
     def revoke(self, pool: str, node: int) -> NodeRecord:
-        """Takes a lease from its holder, which mints to the end of its window and then raises ``lease.lost``.
+        """Take a lease from its holder, which mints to the end of its window and then raises ``lease.lost``.
 
         :raises LeaseError: ``lease.unknown``: the node number was never granted.
         """
 
     @abstractmethod
     def create_pool(self, pool: str, *, layout: str, span_ms: int = SPAN_MS) -> PoolRecord:
-        """Makes a pool, or frees an existing one from its quarantine: nothing that minted from it may still run.
+        """Make a pool, or frees an existing one from its quarantine: nothing that minted from it may still run.
 
         ``span_ms`` is the longest span that a new pool grants; that of an existing one stays as it is.
 
@@ -126,7 +126,7 @@ class Store(ABC):
 
     @abstractmethod
     def reserve(self, namespace: str, count: int) -> Segment:
-        """Reserves the next ``count`` integers, or as many as are left; makes a namespace that does not exist.
+        """Reserve the next ``count`` integers, or as many as are left; makes a namespace that does not exist.
 
         :raises GenerationError: ``sequence.exhausted``, ``namespace.retired``.
         :raises FieldError: ``field.range``: ``count`` is outside 1 to 2^31 - 1.
@@ -135,7 +135,7 @@ class Store(ABC):
 
     @abstractmethod
     def give_back(self, segment: Segment, first_unused: int) -> bool:
-        """Takes back the unused tail of a segment if it is still the last that was reserved; returns whether it was.
+        """Take back the unused tail of a segment if it is still the last that was reserved; returns whether it was.
 
         The segment bears the serial of its reservation, and of each a tail is taken back once: afterwards its integers
         may be reserved again by others. So to ask again, as the answer was lost, does no harm; and the caller uses
@@ -148,7 +148,7 @@ class Store(ABC):
     def create_namespace(
         self, namespace: str, *, start: int = 1, maximum: int = 2**63 - 1, stride: int = 1, offset: int = 0
     ) -> NamespaceRecord:
-        """Makes a namespace of the integers from ``start`` to ``maximum`` that are ``offset`` modulo ``stride``.
+        """Make a namespace of the integers from ``start`` to ``maximum`` that are ``offset`` modulo ``stride``.
 
         :raises ConfigError: ``config.namespace``: it exists; ``config.name``.
         :raises FieldError: ``field.range``.
@@ -157,7 +157,7 @@ class Store(ABC):
 
     @abstractmethod
     def raise_floor(self, namespace: str, value: int) -> NamespaceRecord:
-        """Lets no integer below ``value`` be reserved any more; never moves back. Makes a missing namespace.
+        """Let no integer below ``value`` be reserved any more; never moves back. Makes a missing namespace.
 
         Nor is one taken back that a segment from before still has. A holder of such a segment learns of the floor
         with its next one, and then hands out nothing below it.
@@ -169,7 +169,7 @@ class Store(ABC):
 
     @abstractmethod
     def retire(self, namespace: str) -> NamespaceRecord:
-        """Ends a namespace for good: from then on every verb on it raises ``namespace.retired``. Nothing undoes this.
+        """End a namespace for good: from then on every verb on it raises ``namespace.retired``. Nothing undoes this.
 
         A holder of a segment hands out the rest of it, which nobody else has or will have. The record stays, so that
         the name never starts again. That goes for a namespace that does not exist, too; one that was retired before
@@ -180,27 +180,27 @@ class Store(ABC):
 
     @abstractmethod
     def list_pools(self) -> Sequence[PoolRecord]:
-        """All pools, by name."""
+        """Return all pools, by name."""
 
     @abstractmethod
     def list_leases(self, pool: str | None = None) -> Sequence[NodeRecord]:
-        """All node numbers that were granted at least once, by pool and number."""
+        """Return all node numbers that were granted at least once, by pool and number."""
 
     @abstractmethod
     def list_namespaces(self) -> Sequence[NamespaceRecord]:
-        """All namespaces, by name, retired ones too."""
+        """Return all namespaces, by name, retired ones too."""
 
     @abstractmethod
     def describe(self) -> Description:
-        """What the store is, and what weakens its promise."""
+        """Return what the store is, and what weakens its promise."""
 
     @abstractmethod
     def now_ms(self) -> int:
-        """The store's clock, in milliseconds since the Unix epoch."""
+        """Return the store's clock, in milliseconds since the Unix epoch."""
 
     @abstractmethod
     def close(self) -> None:
-        """Closes this process's connections; closing twice does nothing.
+        """Close this process's connections; closing twice does nothing.
 
         It is no end: the next verb opens what it needs again, and finds all as it was. A process that was restored from
         a snapshot goes on with the stores that were closed before it, and so does other code that uses the same store.
@@ -217,7 +217,7 @@ class Store(ABC):
 
 
 def new_token() -> str:
-    """A token of a lease: 128 bits of the kernel's, which no copy of this process draws as well."""
+    """Return a token of a lease: 128 bits of the kernel's, which no copy of this process draws as well."""
     return kernel_random(16).hex()
 
 
@@ -256,7 +256,7 @@ class Forwarding(Store):
         self.is_ascending = inner.is_ascending
 
     def forward(self, verb: str, *args: Any, **kwargs: Any) -> Any:
-        """Asks the store inside."""
+        """Ask the store inside."""
         return getattr(self.inner, verb)(*args, **kwargs)
 
     def close(self) -> None:
@@ -272,14 +272,14 @@ class PerProcess(Generic[T]):
         self._made: dict[int, T] = {}
 
     def get(self) -> T:
-        """This process's own."""
+        """Return this process's own."""
         try:
             return self._made[epoch()]
         except KeyError:
             return self._made.setdefault(epoch(), self._make())
 
     def pop(self) -> T | None:
-        """Forgets this process's own and returns it, if it was made."""
+        """Forget this process's own and return it, if it was made."""
         return self._made.pop(epoch(), None)
 
 
@@ -311,7 +311,7 @@ def kinds_like(scheme: str) -> str:
 
 
 def open_store(url: str) -> Store:
-    """The store that a URL names. Connects at first use.
+    """Return the store that a URL names. Connects at first use.
 
     ``memory:`` · ``sqlite:///ids.db`` · ``mysql://user:password@host/database`` · ``mariadb://…`` · ``postgresql://…``
     · ``redis://…`` · ``etcd://…`` · ``mysql://…?cache=redis://…`` · ``http://:key@host:8080``, the service. Options are
@@ -340,7 +340,7 @@ def open_store(url: str) -> Store:
 
 
 def whole(store: Store, segment: Segment, count: int) -> Segment:
-    """The segment, if it has as many integers as were asked for. Otherwise it is given back.
+    """Return the segment, if it has as many integers as were asked for. Otherwise it is given back.
 
     :raises GenerationError: ``sequence.exhausted``: it has fewer.
     """
@@ -355,7 +355,7 @@ def whole(store: Store, segment: Segment, count: int) -> Segment:
 
 
 def load_driver(module: str, extra: str | None) -> Any:
-    """Imports a module that needs the packages of an extra.
+    """Import a module that needs the packages of an extra.
 
     :raises ConfigError: ``config.driver``, with the line that installs them.
     """

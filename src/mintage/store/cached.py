@@ -119,7 +119,7 @@ class CachedStore(Forwarding):
         return self._keep(block, count)
 
     def _keep(self, block: Segment, count: int) -> Segment:
-        """The beginning of a block that was not put in, as others were faster or the floor was raised."""
+        """Return the beginning of a block that was not put in, as others were faster or the floor was raised."""
         if len(block) <= count:
             return block
         rest = block.first + count * block.stride
@@ -177,7 +177,7 @@ class CachedStore(Forwarding):
         return self._whose
 
     def _ask(self, verb: str, namespace: str, whose: str, **arguments: object) -> dict[str, Any] | None:
-        """What the cache answers; ``None`` where it does not, and has done so or not."""
+        """Return what the cache answers; ``None`` where it does not, and has done so or not."""
         if time.monotonic() < self._away_until_s:
             return None
         try:

@@ -72,11 +72,11 @@ class Members:
         self._members: dict[str, object] = value
 
     def number(self, name: str, least: int, most: int) -> int:
-        """A whole number."""
+        """Return a whole number."""
         return self._within(name, self._members.get(name), least, most)
 
     def integer(self, name: str, least: int = 0) -> int:
-        """An integer of 64 bits, which is text in JSON."""
+        """Return an integer of 64 bits, which is text in JSON."""
         return self._integer(name, self._members.get(name), least)
 
     def integers(self, name: str, count: int) -> list[int]:
@@ -105,11 +105,11 @@ class Members:
         return value
 
     def __contains__(self, name: str) -> bool:
-        """Whether it is there, and not null."""
+        """Return whether it is there, and not null."""
         return self._members.get(name) is not None
 
     def all(self, name: str, count: int | None = None) -> list[object]:
-        """A list, of that length if there is one to expect."""
+        """Return a list, of that length if there is one to expect."""
         value = self._members.get(name)
         if not isinstance(value, list):
             raise AnswerError(f"has no list {name}")
@@ -118,7 +118,7 @@ class Members:
         return value
 
     def record(self, kind: type[R], **others: object) -> R:
-        """A record of these members, and others."""
+        """Return a record of these members, and others."""
         try:
             return read(kind, {**self._members, **others})
         except ValueError as error:
@@ -173,7 +173,7 @@ class Call(Generic[T]):
     token: str = field(default="", repr=False)
     """Of a lease."""
     is_repeatable: bool = True
-    """Whether to ask twice does no harm: an answer that is lost then leaves a gap at most."""
+    """True if to ask twice does no harm: an answer that is lost then leaves a gap at most."""
     most_bytes: int = 65_536
     """No answer is longer."""
 
@@ -193,7 +193,7 @@ class Lost(NamedTuple):
 
     why: str
     was_sent: bool
-    """Whether the request may have arrived."""
+    """True if the request may have arrived."""
     cause: Exception
 
 
@@ -210,7 +210,7 @@ class Body:
         self._bytes = bytearray()
 
     def add(self, chunk: bytes) -> None:
-        """Takes what came.
+        """Take what came.
 
         :raises StoreError: ``store.refused``: it is too much.
         :raises TimeoutError: it takes too long.
@@ -224,16 +224,16 @@ class Body:
             raise TimeoutError
 
     def whole(self) -> bytes:
-        """All of it."""
+        """Return all of it."""
         return bytes(self._bytes)
 
 
 class _Failure(NamedTuple):
     error: MintError
     is_away: bool = False
-    """Whether another host may do better."""
+    """True if another host may do better."""
     is_undone: bool = False
-    """Whether nothing was done, for certain."""
+    """True if nothing was done, for certain."""
 
 
 class Service:
@@ -355,7 +355,7 @@ class Service:
         return _Failure(error, is_away=is_busy or code == "store.unavailable", is_undone=is_busy)
 
     def _shown(self, detail: str) -> str:
-        """What a service said, fit for a message: in one line, not too long, and without the key."""
+        """Return what a service said, fit for a message: in one line, not too long, and without the key."""
         if self._key is not None:
             detail = detail.replace(self._key, "***")
         text = "".join(each if each.isprintable() else "�" for each in detail)
@@ -371,7 +371,7 @@ def closed() -> GenerationError:
 
 
 def reserve(namespace: str, count: int) -> Call[Segment]:
-    """Reserves a segment. One that is lost is a gap."""
+    """Reserve a segment. One that is lost is a gap."""
     check_name(namespace, "namespace")
 
     def read(answer: Answer) -> Segment:
@@ -393,13 +393,13 @@ def reserve(namespace: str, count: int) -> Call[Segment]:
 
 
 def describe_namespace(namespace: str) -> Call[NamespaceRecord]:
-    """What the service's store keeps of a namespace."""
+    """Return what the service's store keeps of a namespace."""
     check_name(namespace, "namespace")
     return Call("GET", f"/v1/sequences/{namespace}", lambda answer: read_namespace(answer.members(), namespace))
 
 
 def read_namespace(members: Members, namespace: str | None = None) -> NamespaceRecord:
-    """A namespace; the one that was asked for, if any.
+    """Return a namespace; the one that was asked for, if any.
 
     :raises AnswerError: it is none, or another.
     """

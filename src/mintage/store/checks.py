@@ -106,7 +106,7 @@ _CHECKS: Final[dict[str, Callable[..., None]]] = {
 
 
 def guard(store: type[Any]) -> None:
-    """Puts the checks in front of the verbs that a class defines."""
+    """Put the checks in front of the verbs that a class defines."""
     for name, check in _CHECKS.items():
         if name in vars(store):
             setattr(store, name, _guarded(vars(store)[name], check))

@@ -94,7 +94,7 @@ class Database(Ledger):
 
     @abstractmethod
     def connect(self) -> Any:
-        """A new connection of the driver's."""
+        """Return a new connection of the driver's."""
 
     @abstractmethod
     def code(self, error: Any) -> str:
@@ -109,10 +109,10 @@ class Database(Ledger):
         """Product and version, and warnings, from what the statement ``describe`` returns."""
 
     def make_schema(self, connection: sa.Connection) -> None:
-        """Makes what the tables are to be in, if that is not there."""
+        """Make what the tables are to be in, if that is not there."""
 
     def bound(self, connection: sa.Connection, deadline: float) -> None:
-        """Tells a connection when to give up, where its driver has no timeouts of its own."""
+        """Tell a connection when to give up, where its driver has no timeouts of its own."""
 
     def _make_engine(self) -> sa.Engine:
         # Row locks decide who comes first, and a statement must see what was committed while it waited for one: with a
@@ -221,7 +221,7 @@ class Database(Ledger):
             raise ConflictError from None
 
     def _migrate(self) -> None:
-        """Brings the schema to the newest version, one process at a time.
+        """Bring the schema to the newest version, one process at a time.
 
         :raises StoreError: ``store.refused``: a table is missing though the others are there.
         """
@@ -336,11 +336,11 @@ class Records:
         return self._connection.execute(sa.text(self._sql[statement]), values)
 
     def rows(self, statement: str, /, **values: object) -> Sequence[Any]:
-        """What a statement returns."""
+        """Return what a statement returns."""
         return self._execute(statement, values).all()
 
     def does(self, statement: str) -> None:
-        """Executes a statement that returns nothing."""
+        """Execute a statement that returns nothing."""
         self._execute(statement, {})
 
     def server(self) -> Server:
@@ -370,7 +370,7 @@ class Records:
         self._locked.add(key)
 
     def has_lost(self, kind: type[Record]) -> bool:
-        """Whether there are fewer records of a kind than were made."""
+        """Return whether there are fewer records of a kind than were made."""
         [(lost,)] = self.rows(f"has_lost_{name_of(kind)}")
         return bool(lost)
 

@@ -99,7 +99,7 @@ class Connection:
         self.client = httpx.Client(timeout=timeout_ms / 1000, verify=url.tls(), trust_env=False)
 
     def ask(self, path: str, body: dict[str, Any]) -> tuple[dict[str, Any], httpx.Headers]:
-        """What a member answers.
+        """Return what a member answers.
 
         :raises StoreError: as the verbs of a store.
         """
@@ -137,7 +137,7 @@ class Connection:
         ) from failed
 
     def _pass_over(self, member: str) -> None:
-        """Asks another member next time."""
+        """Ask another member next time."""
         self._members = [*(other for other in self._members if other != member), member]
 
     def _checked(self, answer: httpx.Response) -> dict[str, Any]:
@@ -207,7 +207,7 @@ class Keys:
         return self._prefix + "/".join((name_of(kind), *parts))
 
     def _one(self, kind: type[R], answer: dict[str, Any]) -> R | None:
-        """The one record of an answer, which must not change until the commit."""
+        """Return the one record of an answer, which must not change until the commit."""
         for pair in answer.get("kvs", []):
             self._read[_decoded(pair["key"])] = pair["mod_revision"]
             return _record(kind, pair)
@@ -258,7 +258,7 @@ class Keys:
         return found
 
     def commit(self) -> None:
-        """Writes what is to be written, if nothing that was read has changed.
+        """Write what is to be written, if nothing that was read has changed.
 
         :raises ConflictError: something has.
         """

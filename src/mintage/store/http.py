@@ -78,7 +78,7 @@ class Sender:
         weakref.finalize(self, _close, self._connections)
 
     def ask(self, call: Call[T]) -> T:
-        """What the service answers.
+        """Return what the service answers.
 
         :raises MintError: as :meth:`Service.steps`.
         """
@@ -105,7 +105,7 @@ class Sender:
                 return _lost(error)
 
     def close(self) -> None:
-        """Closes this process's connections; the next call opens them again."""
+        """Close this process's connections; the next call opens them again."""
         _close(self._connections)
 
 

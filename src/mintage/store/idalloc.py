@@ -71,7 +71,7 @@ def read_idalloc_table(url: str) -> dict[str, int]:
 
 
 def read_idalloc_hashes(url: str, *, prefix: str = "idalloc:") -> dict[str, int]:
-    """The last integer of each service, from idalloc's Redis; ``redis://user:password@host/0``.
+    """Return the last integer of each service, from idalloc's Redis; ``redis://user:password@host/0``.
 
     :raises ConfigError: ``config.store``, ``config.driver``.
     :raises StoreError: ``store.unavailable``; ``store.refused``, also where a hash holds no whole number.
@@ -99,7 +99,7 @@ def read_idalloc_hashes(url: str, *, prefix: str = "idalloc:") -> dict[str, int]
 
 
 def import_idalloc(store: Store, *found: Mapping[str, int], margin: int = MARGIN) -> Import:
-    """Raises the floor of a namespace for each service above all that ``found`` says it handed out, plus ``margin``.
+    """Raise the floor of a namespace for each service above all that ``found`` says it handed out, plus ``margin``.
 
     ``found`` is what :func:`read_idalloc_table` and :func:`read_idalloc_hashes` return; give both. A floor only ever
     rises, so that an import may be repeated.

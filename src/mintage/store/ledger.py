@@ -47,28 +47,28 @@ class Transaction(Protocol):
     """Records, while nobody else can change those that were read. All is written when it ends, or nothing."""
 
     def server(self) -> Server:
-        """The server that this very transaction runs on, and its clock."""
+        """Return the server that this very transaction runs on, and its clock."""
 
     def get(self, kind: type[R], *key: str | int) -> R | None:
-        """A record, locked: acquires of one pool come one after another."""
+        """Return a record, locked: acquires of one pool come one after another."""
 
     def look(self, kind: type[R], *key: str | int) -> R | None:
-        """A record, not locked where that would have others wait."""
+        """Return a record, not locked where that would have others wait."""
 
     def put(self, record: Record) -> None:
-        """Writes a record, new or not."""
+        """Write a record, new or not."""
 
     def all(self, kind: type[R]) -> Sequence[R]:
-        """All records of a kind, by key."""
+        """Return all records of a kind, by key."""
 
     def oldest(self, pool: str, nodes: range) -> NodeRecord | None:
-        """The record in ``nodes`` with the lowest ``until_ms``, and of those the lowest number; locked."""
+        """Return the record in ``nodes`` with the lowest ``until_ms``, and of those the lowest number; locked."""
 
     def unused(self, pool: str, nodes: range) -> int | None:
-        """The lowest of ``nodes`` without a record."""
+        """Return the lowest of ``nodes`` without a record."""
 
     def nodes(self, pool: str) -> Sequence[NodeRecord]:
-        """All node records of a pool, by number."""
+        """Return all node records of a pool, by number."""
 
 
 class Ledger(Store):
@@ -78,7 +78,7 @@ class Ledger(Store):
 
     @abstractmethod
     def _begin(self) -> AbstractContextManager[Transaction]:
-        """A transaction. It commits durably when the block ends, and rolls back if the block raises.
+        """Return a transaction. It commits durably when the block ends, and rolls back if the block raises.
 
         :raises ConflictError: another got in between.
         :raises StoreError: as the verbs.
@@ -123,7 +123,7 @@ class Ledger(Store):
         return self._refused_after_commit(verb)
 
     def _refused_after_commit(self, verb: Callable[[Transaction], T]) -> T:
-        """Runs a verb whose refusal must not undo what it found out: that the server changed."""
+        """Run a verb whose refusal must not undo what it found out: that the server changed."""
 
         def commit(t: Transaction) -> T | LeaseError:
             try:
@@ -137,7 +137,7 @@ class Ledger(Store):
         return outcome
 
     def _pool(self, t: Transaction, name: str, layout: str, span_ms: int, server: Server) -> PoolRecord:
-        """The pool as it stands on this server, made if need be."""
+        """Return the pool as it stands on this server, made if need be."""
         known = t.get(PoolRecord, name)
         if known is None:
             begin = self._lost_pool if self._has_lost(t, PoolRecord) else self._new_pool
@@ -150,16 +150,16 @@ class Ledger(Store):
         return record
 
     def _new_pool(self, name: str, layout: str, span_ms: int, server: Server) -> PoolRecord:
-        """A pool that was not there. In a durable store that means: it never was."""
+        """Return a pool that was not there. In a durable store that means: it never was."""
         return rules.create_pool(name, layout, span_ms, server.identity)
 
     def _lost_pool(self, name: str, layout: str, span_ms: int, server: Server) -> PoolRecord:
-        """A pool that may have been there: what it granted may still be in use."""
+        """Return a pool that may have been there: what it granted may still be in use."""
         ends_ms = server.now_ms + max(span_ms, rules.SPAN_MS) + self.clock_limit_ms + rules.CLOCK_MARGIN_MS
         return rules.create_pool(name, layout, span_ms, server.identity, quarantine_until_ms=ends_ms)
 
     def _has_lost(self, t: Transaction, kind: type[Record]) -> bool:  # noqa: ARG002
-        """Whether records of that kind are gone, so that one that is not there may have been."""
+        """Return whether records of that kind are gone, so that one that is not there may have been."""
         return False
 
     def extend(self, lease: Lease, *, now_ms: int, next_token: str) -> Lease:
@@ -190,7 +190,7 @@ class Ledger(Store):
         return self._refused_after_commit(verb)
 
     def _changes(self, t: Transaction, name: str, server: Server) -> int:
-        """How often the pool was found on another server than before, this time included."""
+        """Return how often the pool was found on another server than before, this time included."""
         pool = t.look(PoolRecord, name)
         if pool is not None and pool.identity != server.identity:
             # Locked from here on: it may have been noted meanwhile.
@@ -294,7 +294,7 @@ class Ledger(Store):
         return self._run(verb)
 
     def _namespace(self, t: Transaction, name: str, *, is_implied: bool = False) -> NamespaceRecord:
-        """The namespace as it stands on this server, made if need be.
+        """Return the namespace as it stands on this server, made if need be.
 
         :raises StoreError: ``store.refused``: that it begins at 1 ``is_implied`` only, and it may have begun before.
         """

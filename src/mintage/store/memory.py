@@ -66,7 +66,7 @@ class MemoryStore(Ledger):
         return Description(str(self.url), self.promise, "memory", self._records.identity, self.now_ms())
 
     def close(self) -> None:
-        """Does nothing: the records live as long as the process."""
+        """Do nothing: the records live as long as the process."""
 
 
 class Records:

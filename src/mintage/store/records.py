@@ -37,12 +37,12 @@ def name_of(kind: type[Record]) -> str:
 
 
 def key_of(record: Record) -> tuple[Any, ...]:
-    """What the record is found by."""
+    """Return what the record is found by."""
     return tuple(getattr(record, name) for name in KEYS[type(record)])
 
 
 def columns(kind: type[Record]) -> tuple[str, ...]:
-    """The names of a record's fields, in their order."""
+    """Return the names of a record's fields, in their order."""
     return tuple(field.name for field in fields(kind))
 
 
@@ -61,7 +61,7 @@ _FORMS: Final = {kind: _forms(kind) for kind in KEYS}
 
 
 def to_json(record: Record) -> dict[str, Any]:
-    """The fields of a record for JSON: integers that its numbers may be too short for are text."""
+    """Return the fields of a record for JSON: integers that its numbers may be too short for are text."""
     values = {name: getattr(record, name) for name in columns(type(record))}
     for name, (_, limits, _) in _FORMS[type(record)].items():
         if limits is not None and limits.most > LATEST_MS:
@@ -70,7 +70,7 @@ def to_json(record: Record) -> dict[str, Any]:
 
 
 def read(kind: type[R], values: Mapping[str, Any]) -> R:
-    """The record whose fields have these values; integers may be text, as where JSON's numbers are too short.
+    """Return the record whose fields have these values; integers may be text, as where JSON's numbers are too short.
 
     :raises ValueError: which field is not what it must be.
     """

@@ -74,7 +74,7 @@ _AWAY_PREFIXES: Final = ("BUSY ", "LOADING ", "MASTERDOWN ", "NOREPLICAS ")
 
 @cache
 def _script(name: str) -> tuple[str, str]:
-    """The text of a script, and the hash that the server knows it by."""
+    """Return the text of a script, and the hash that the server knows it by."""
     folder = files(__package__) / "lua"
     text = "\n".join((folder / f"{part}.lua").read_text(encoding="utf-8") for part in PARTS[name])
     return text, sha1(text.encode(), usedforsecurity=False).hexdigest()
@@ -141,11 +141,11 @@ class Scripts:
         return [(host, given or port) for host, given in self.url.hosts or ((self.url.host, None),)]
 
     def key(self, kind: str, name: str, part: str = "") -> str:
-        """A key; those of one pool or namespace are on one server of a cluster."""
+        """Return a key; those of one pool or namespace are on one server of a cluster."""
         return f"{self.prefix}:{{{kind}:{name}}}{part}"
 
     def run(self, name: str, keys: Sequence[str], **arguments: Any) -> dict[str, Any]:
-        """What a script answers.
+        """Return what a script answers.
 
         :raises StoreError: as the verbs of a store.
         :raises ConfigError: ``config.volatile``: with ``volatile=False``, where the server may forget.
@@ -211,7 +211,7 @@ class Scripts:
         return error
 
     def scan(self, kind: str) -> Iterator[str]:
-        """The names of all pools or namespaces, by name. Walks all keys of the server."""
+        """Return the names of all pools or namespaces, by name. Walks all keys of the server."""
         pattern = self.key(kind, "*")
         before, after = pattern.split("*")
         try:
@@ -221,14 +221,14 @@ class Scripts:
         return iter(sorted(key.removeprefix(before).removesuffix(after) for key in keys))
 
     def hash(self, key: str) -> dict[str, str]:
-        """The fields of a hash."""
+        """Return the fields of a hash."""
         try:
             return dict(self._client.get().hscan_iter(key, count=1000))
         except Exception as error:
             raise self._translate(error) from error
 
     def fsync(self) -> str | None:
-        """When the append-only file is written to the disk, where the server tells."""
+        """Return when the append-only file is written to the disk, where the server tells."""
         try:
             settings = self._client.get().config_get("appendfsync")
         except exceptions.ResponseError:
@@ -238,7 +238,7 @@ class Scripts:
         return settings.get("appendfsync")
 
     def close(self) -> None:
-        """Closes this process's connections; the next verb opens them again."""
+        """Close this process's connections; the next verb opens them again."""
         client = self._client.pop()
         if client is not None:
             client.close()

@@ -97,7 +97,7 @@ class SqliteStore(Ledger):
                 raise self._translate(error) from error
 
     def _open(self) -> sqlite3.Connection:
-        """A connection with a transaction.
+        """Return a connection with a transaction.
 
         SQLite makes two files beside the store's for the user alone, and opens them to the others in its next step: who
         comes in between is denied what it has a moment later.
@@ -161,13 +161,13 @@ class SqliteStore(Ledger):
         return self._run(verb)
 
     def close(self) -> None:
-        """Does nothing: the file is open during verbs only."""
+        """Do nothing: the file is open during verbs only."""
 
     def _namespace(self, t: Any, name: str, *, is_implied: bool = False) -> NamespaceRecord:
         return self._admitted(t, super()._namespace(t, name, is_implied=is_implied))
 
     def _admitted(self, records: Records, namespace: NamespaceRecord) -> NamespaceRecord:
-        """A namespace that is not in the file may have been in what the file lost."""
+        """Return a namespace that is not in the file may have been in what the file lost."""
         return namespace if records.has(namespace) else _skipped(namespace, records.life.lost)
 
     def _new_pool(self, name: str, layout: str, span_ms: int, server: Server) -> PoolRecord:
@@ -218,11 +218,11 @@ class Records:
     look = get
 
     def has(self, namespace: NamespaceRecord) -> bool:
-        """Whether the namespace was in the file when it was asked for."""
+        """Return whether the namespace was in the file when it was asked for."""
         return namespace.name in self._namespaces
 
     def skip(self, count: int) -> None:
-        """Moves all namespaces on over what the file lost of them."""
+        """Move all namespaces on over what the file lost of them."""
         for namespace in self.all(NamespaceRecord) if count else ():
             self._rows("put_namespace", **asdict(_skipped(namespace, count)))
 
@@ -321,7 +321,7 @@ class File:
         return bool(self.life.name) and (place is None or (place == self._place and is_same_inode))
 
     def _begin_life(self, lost: list[Mark], moved: int) -> None:
-        """Begins a life that follows on what was lost as well: others who remember that find it noticed.
+        """Begin a life that follows on what was lost as well: others who remember that find it noticed.
 
         ``moved`` is how far the records in the file had come.
         """
@@ -351,12 +351,12 @@ class File:
         self._connection.execute(SQL["put_life"], life._asdict())
 
     def count(self, moved: int) -> None:
-        """Counts a verb that wrote."""
+        """Count a verb that wrote."""
         moved = min(self.life.moved + moved, rules.MAX_INTEGER)
         self._put(self.life._replace(serial=self.life.serial + 1, moved=moved))
 
     def check_place(self, records: Records) -> None:
-        """Makes sure that what was committed is in the file, before anybody uses it.
+        """Make sure that what was committed is in the file, before anybody uses it.
 
         :raises ConflictError: a copy took its place, or was written over it, during the verb.
         """
@@ -379,7 +379,7 @@ class File:
             raise ConflictError
 
     def remember(self) -> None:
-        """Remembers how far the file has come; when its connection is closed, as that moves the log into the file."""
+        """Remember how far the file has come; when its connection is closed, as that moves the log into the file."""
         whole = Mark(self.life.name, self.life.serial, self.life.moved)
         self._witness.keep(Marks(whole, self._base if _has_log(self._path) else whole, self._place))
 
@@ -397,7 +397,7 @@ def _moved(lives: list[Life] | None) -> int:
 
 
 def _skipped(namespace: NamespaceRecord, count: int) -> NamespaceRecord:
-    """The namespace, so many integers further on."""
+    """Return the namespace, so many integers further on."""
     if namespace.retired or not count:
         return namespace
     value = namespace.high_water + count * namespace.stride + 1
@@ -405,7 +405,7 @@ def _skipped(namespace: NamespaceRecord, count: int) -> NamespaceRecord:
 
 
 def _covers(lives: list[Life], mark: Mark) -> bool:
-    """Whether a file with these lives has all that the mark says."""
+    """Return whether a file with these lives has all that the mark says."""
     return any(life.name == mark.life and life.serial >= mark.serial for life in lives)
 
 
@@ -425,7 +425,7 @@ def _written(path: str) -> tuple[int, int] | None:
 
 
 def _lives_without_log(path: str) -> list[Life] | None:
-    """The lives of the file alone, without what its log has; ``None`` where it cannot be read.
+    """Return the lives of the file alone, without what its log has; ``None`` where it cannot be read.
 
     SQLite applies a log to whatever file it is left beside, so the two together may seem to go on where they do not.
     """
@@ -486,7 +486,7 @@ def _closed_beside(path: Path) -> Path | None:
 
 
 def _is_mounted(path: str) -> bool:
-    """Whether the file itself is mounted somewhere, where the kernel tells."""
+    """Return whether the file itself is mounted somewhere, where the kernel tells."""
     try:
         mounts = Path("/proc/self/mountinfo").read_bytes()
     except OSError:

@@ -31,7 +31,7 @@ _NAME: Final = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
 
 @cache
 def statements(dialect: str, schema: str = "") -> dict[str, str]:
-    """The statements of a dialect by name."""
+    """Return the statements of a dialect by name."""
     text = (files(__package__) / "sql" / dialect / "statements.sql").read_text(encoding="utf-8")
     text = text.replace("{schema}", schema)
     pieces = _NAME.split(text)[1:]
@@ -57,7 +57,7 @@ def _filled(sql: str, kind: type[Record]) -> str:
 
 
 def read_row(url: StoreUrl, kind: type[R], row: Sequence[Any]) -> R:
-    """The record of a row.
+    """Return the record of a row.
 
     :raises StoreError: ``store.refused``: it is none, as somebody else wrote it.
     """
@@ -74,7 +74,7 @@ def read_row(url: StoreUrl, kind: type[R], row: Sequence[Any]) -> R:
 
 @cache
 def migrations(dialect: str, schema: str = "") -> list[tuple[int, list[str]]]:
-    """The migrations of a dialect's schema in order: the version that each brings, and its statements."""
+    """Return the migrations of a dialect's schema in order: the version that each brings, and its statements."""
     folder = files(__package__) / "sql" / dialect
     found = sorted(
         (file.name, file.read_text(encoding="utf-8").replace("{schema}", schema))

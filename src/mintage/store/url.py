@@ -36,7 +36,7 @@ class StoreUrl:
 
     @classmethod
     def parse(cls, url: str) -> StoreUrl:
-        """Reads a URL.
+        """Read a URL.
 
         :raises ArgumentError: it is not str.
         :raises ConfigError: ``config.store``. The message does not repeat the URL, which may hold a password.
@@ -85,7 +85,7 @@ class StoreUrl:
         return self.hosts[0][0] if self.hosts else "127.0.0.1"
 
     def port(self, default: int) -> int:
-        """The first host's port."""
+        """Return the first host's port."""
         return (self.hosts[0][1] if self.hosts else None) or default
 
     def check_options(self, *known: str) -> None:
@@ -96,7 +96,7 @@ class StoreUrl:
                 raise ConfigError(f"a store of kind {self.scheme} has no option {name!r}: {has}", code="config.store")
 
     def whole(self, option: str, default: int, least: int, most: int) -> int:
-        """An option that is a whole number.
+        """Return an option that is a whole number.
 
         :raises ConfigError: ``config.store``.
         """
@@ -110,7 +110,7 @@ class StoreUrl:
         return int(text)
 
     def flag(self, option: str) -> bool:
-        """An option that is 1 or 0; 0 where it is left out.
+        """Return an option that is 1 or 0; 0 where it is left out.
 
         :raises ConfigError: ``config.store``.
         """

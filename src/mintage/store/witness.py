@@ -83,11 +83,11 @@ class Witness:
 
     @property
     def is_known(self) -> bool:
-        """Whether this process has used a file at this path."""
+        """True if this process has used a file at this path."""
         return self._path in _remembered
 
     def recall(self, place: str) -> set[Marks]:
-        """What is remembered of the file that is at this place now; the places may differ.
+        """Return what is remembered of the file that is at this place now; the places may differ.
 
         What the guard remembers is of this very directory. All else goes by the path, of which there may be two files:
         what containers that share their memory call by one name are two, at two places.
@@ -98,7 +98,7 @@ class Witness:
         return {each for each in (beside, shared, _remembered.get(self._path)) if each is not None}
 
     def keep(self, marks: Marks) -> None:
-        """Remembers how far the file has come, in all places.
+        """Remember how far the file has come, in all places.
 
         Called after the commit: what is remembered may fall behind the file in a crash, never get ahead of it.
         """
@@ -116,7 +116,7 @@ class Witness:
             _follow(self._guard, self._path)
 
     def close(self) -> None:
-        """Unlocks the guard, in a child that was forked meanwhile too."""
+        """Unlock the guard, in a child that was forked meanwhile too."""
         for file in (self._guard, self._shared):
             if file is not None:
                 with suppress(OSError, ImportError):
@@ -231,7 +231,7 @@ def _now_ns() -> int:
 
 
 def _flock(file: int) -> bool:
-    """Whether nobody else has the file; true where it cannot be locked.
+    """Return whether nobody else has the file; true where it cannot be locked.
 
     A lock of this kind belongs to the open file, so nobody loses it by closing another.
     """
@@ -247,7 +247,7 @@ def _flock(file: int) -> bool:
 
 
 def _open_shared(name: str) -> int | None:
-    """A file in memory, in a folder of this user's own."""
+    """Return a file in memory, in a folder of this user's own."""
     try:
         own = _SHARED / f"mintage-{os.geteuid()}"
         own.mkdir(mode=0o700, exist_ok=True)
@@ -274,7 +274,7 @@ def _forget_oldest(own: Path) -> None:
 
 
 def _read(file: int | None) -> Marks | None:
-    """The marks in a file; ``None`` where there are none, or a power failure left half of them."""
+    """Return the marks in a file; ``None`` where there are none, or a power failure left half of them."""
     if file is None:
         return None
     try:

@@ -20,7 +20,7 @@ class MintedAtMixin:
 
     @admin.display(description=_("minted at"), ordering="pk")  # type: ignore[untyped-decorator]
     def minted_at(self, obj: Any) -> datetime | None:
-        """When it was minted; ``None`` where there is no ID yet, or it does not say."""
+        """Return when it was minted; ``None`` where there is no ID yet, or it does not say."""
         field = obj._meta.pk
         while field.remote_field:
             field = field.target_field
@@ -59,12 +59,12 @@ class MintedFilter(admin.FieldListFilter):  # type: ignore[misc]
         return chosen
 
     def queryset(self, request: Any, queryset: Any) -> Any:
-        """The rows of the range; all where the URL has no such range."""
+        """Return the rows of the range; all where the URL has no such range."""
         start = self._starts().get(self._chosen() or "")
         return queryset.filter(**{f"{self.field_path}__minted_after": start[1]}) if start else queryset
 
     def choices(self, changelist: Any) -> Iterator[dict[str, Any]]:
-        """The links."""
+        """Yield the links."""
         chosen = self._chosen()
         yield {
             "selected": chosen is None,

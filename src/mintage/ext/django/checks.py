@@ -64,7 +64,7 @@ def check_store(app_configs: Any, **kwargs: Any) -> list[Any]:
 
 
 def _mints_every_key() -> bool:
-    """Whether the setting names an automatic key of ours."""
+    """Return whether the setting names an automatic key of ours."""
     try:
         named = import_string(settings.DEFAULT_AUTO_FIELD)
     except ImportError:  # Django says so itself
@@ -101,7 +101,7 @@ def _overridden() -> Iterator[Any]:
 
 
 def _line_of(config: type) -> tuple[str, str]:
-    """Where a class names its default key: file and number of the line, and the line."""
+    """Return where a class names its default key: file and number of the line, and the line."""
     named = f"default_auto_field = {config.default_auto_field!r}"  # type: ignore[attr-defined]
     for each in config.__mro__:
         with suppress(OSError, TypeError):

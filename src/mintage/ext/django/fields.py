@@ -87,7 +87,7 @@ class TypeIDMinter:
 
 
 def layout_of(layout: snowflake.Layout | str) -> snowflake.Layout:
-    """A layout, of itself or of its text.
+    """Return a layout, of itself or of its text.
 
     :raises ConfigError: ``config.layout``.
     """
@@ -118,12 +118,12 @@ class Minted:
             raise ValidationError(message, code=error.code, params={"error": str(error), "value": value}) from error
 
     def minted_at(self, id: Any) -> datetime | None:
-        """When an ID was minted: an aware UTC datetime, floored to its tick; ``None`` where it does not say."""
+        """Return when an ID was minted: an aware UTC datetime, floored to its tick; ``None`` where it does not say."""
         return None if id is None else self.kind.time_of(self.kind.read(id))
 
 
 def end_of(field: models.Field) -> models.Field:
-    """The field that a chain of keys ends at."""
+    """Return the field that a chain of keys ends at."""
     while field.remote_field:
         field = field.target_field
     return field
@@ -196,38 +196,38 @@ class IDField(Minted, models.Field):  # type: ignore[misc]
         return f"{type(self).__module__}.{type(self).__qualname__}"
 
     def get_internal_type(self) -> str:
-        """A name of its own: by any of Django's names a database would take it for that, and convert it."""
+        """Return a name of its own: by any of Django's names a database would take it for that, and convert it."""
         return f"Mintage{self.kind.title}Field"
 
     def db_type(self, connection: Any) -> str:
-        """The column's type; that of foreign keys is the same."""
+        """Return the column's type; that of foreign keys is the same."""
         return _sql(self._column(connection), connection.vendor)
 
     def _column(self, connection: Any) -> Column:
         return column_of(self.kind, self.form, connection.vendor)
 
     def rel_db_type(self, connection: Any) -> str:
-        """The type of foreign keys' columns."""
+        """Return the type of foreign keys' columns."""
         return self.db_type(connection)
 
     def cast_db_type(self, connection: Any) -> str:
-        """The type in a ``CAST``."""
+        """Return the type in a ``CAST``."""
         if connection.vendor == "mysql":
             return _CAST_IN_MYSQL.get(self.form) or self.db_type(connection)
         return self.db_type(connection)
 
     def db_check(self, connection: Any) -> str | None:
-        """That there are as many bytes as an ID has, where the type itself does not say that."""
+        """Return that there are as many bytes as an ID has, where the type itself does not say that."""
         column = self._column(connection)
         length = {"bytea": "octet_length", "blob": "length"}.get(column.type)
         return f"{length}({connection.ops.quote_name(self.column)}) = {column.size}" if length else None
 
     def from_db_value(self, value: Any, expression: Any, connection: Any) -> Any:
-        """An ID of what the driver returned: bytes, a memoryview, text, a number or a ``uuid.UUID``."""
+        """Return an ID of what the driver returned: bytes, a memoryview, text, a number or a ``uuid.UUID``."""
         return None if value is None else reader_of(self.kind, self.form)(value)
 
     def get_prep_value(self, value: Any) -> Any:
-        """An ID of what a query or an instance has.
+        """Return an ID of what a query or an instance has.
 
         :raises MintError: it is none: an ``ArgumentError`` (a ``TypeError``), or else a ``ValueError``.
         """
@@ -235,7 +235,7 @@ class IDField(Minted, models.Field):  # type: ignore[misc]
         return None if value is None else self.kind.read(value)
 
     def get_db_prep_value(self, value: Any, connection: Any, prepared: bool = False) -> Any:
-        """What the driver is given."""
+        """Return what the driver is given."""
         value = self.get_prep_value(value)
         if value is None:
             return None
@@ -243,12 +243,12 @@ class IDField(Minted, models.Field):  # type: ignore[misc]
         return connection.Database.Binary(written) if isinstance(written, bytes) else written
 
     def value_to_string(self, obj: Any) -> str | None:
-        """The text of an instance's ID, for fixtures."""
+        """Return the text of an instance's ID, for fixtures."""
         value = self.value_from_object(obj)
         return None if value is None else self.kind.write(value)
 
     def formfield(self, **kwargs: Any) -> Any:
-        """A field of forms that takes the ID's text."""
+        """Return a field of forms that takes the ID's text."""
         return super().formfield(**{"form_class": FormField, "kind": self.kind, **kwargs})
 
 
@@ -256,7 +256,7 @@ _CAST_IN_MYSQL: Final = {"text": "char", "integer": "unsigned integer"}
 
 
 def _sql(column: Column, vendor: str) -> str:
-    """The type of a column as Django's databases write it."""
+    """Return the type of a column as Django's databases write it."""
     name, size = column
     if name in ("char", "varchar"):
         # Any other order than that of the bytes depends on a language.
@@ -364,7 +364,7 @@ class SnowflakeAutoField(Minted, models.BigAutoField):  # type: ignore[misc]
         return name, f"{type(self).__module__}.{type(self).__qualname__}", args, kwargs
 
     def get_internal_type(self) -> str:
-        """A plain ``bigint``: by the name of Django's own field the database would count."""
+        """Return a plain ``bigint``: by the name of Django's own field the database would count."""
         return "BigIntegerField"
 
     def has_default(self) -> bool:
@@ -375,7 +375,7 @@ class SnowflakeAutoField(Minted, models.BigAutoField):  # type: ignore[misc]
         """An instance has no key before it is saved."""
 
     def get_pk_value_on_save(self, instance: Any) -> int:
-        """A new ID."""
+        """Return a new ID."""
         return snowflake.new() if self.layout == snowflake.DEFAULT else _generator(self.layout).new()
 
 

@@ -26,7 +26,7 @@ class IDField(forms.CharField):  # type: ignore[misc]
         super().__init__(**{"empty_value": None, **kwargs})
 
     def to_python(self, value: Any) -> Any:
-        """The ID; a ``ValidationError`` with the code of our error where the text is of none."""
+        """Return the ID; a ``ValidationError`` with the code of our error where the text is of none."""
         if self.kind.size is None or not isinstance(value, self.kind.python):
             value = super().to_python(value)
         if value is None:

@@ -21,6 +21,6 @@ class JSONEncoder(DjangoJSONEncoder):  # type: ignore[misc]
     __module__ = "mintage.ext.django"
 
     def default(self, o: Any) -> Any:
-        """The text of an ID, or what Django's encoder makes of it."""
+        """Return the text of an ID, or what Django's encoder makes of it."""
         kind = find_kind(type(o))
         return super().default(o) if kind is None else kind.write(o)

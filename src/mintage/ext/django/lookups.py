@@ -18,7 +18,7 @@ __all__ = ["MintedAfter", "MintedBefore", "MintedBetween", "of_kind"]
 
 
 def _bound(lookup: Any, time: object) -> Any:
-    """The smallest ID of an instant.
+    """Return the smallest ID of an instant.
 
     :raises ArgumentError: it is no datetime.
     :raises FieldError: ``time.naive``, ``time.range``.
@@ -35,11 +35,11 @@ class MintedAfter(GreaterThanOrEqual):  # type: ignore[misc]
     lookup_name = "minted_after"
 
     def get_prep_lookup(self) -> Any:
-        """The bound of the time."""
+        """Return the bound of the time."""
         return _bound(self, self.rhs)
 
     def get_rhs_op(self, connection: Any, rhs: str) -> str:
-        """The comparison."""
+        """Return the comparison."""
         return f">= {rhs}"
 
 
@@ -49,11 +49,11 @@ class MintedBefore(LessThan):  # type: ignore[misc]
     lookup_name = "minted_before"
 
     def get_prep_lookup(self) -> Any:
-        """The bound of the time."""
+        """Return the bound of the time."""
         return _bound(self, self.rhs)
 
     def get_rhs_op(self, connection: Any, rhs: str) -> str:
-        """The comparison."""
+        """Return the comparison."""
         return f"< {rhs}"
 
 
@@ -63,7 +63,7 @@ class MintedBetween(Lookup):  # type: ignore[misc]
     lookup_name = "minted_between"
 
     def get_prep_lookup(self) -> Any:
-        """The bounds of both times."""
+        """Return the bounds of both times."""
         if not isinstance(self.rhs, (tuple, list)) or len(self.rhs) != 2:
             raise ArgumentError("minted_between takes two aware datetimes, (from, to)", code="argument.type")
         return tuple(_bound(self, each) for each in self.rhs)
@@ -84,7 +84,7 @@ class HasText(Exact):  # type: ignore[misc]
     _is_id = True
 
     def get_prep_lookup(self) -> Any:
-        """The ID of the text."""
+        """Return the ID of the text."""
         if hasattr(self.rhs, "resolve_expression"):
             return super().get_prep_lookup()
         try:
@@ -105,7 +105,7 @@ _OF_TEXT: Final = frozenset({"contains", "icontains", "iexact", "startswith", "i
 
 
 def of_kind(kind: Kind | TypeIDs, name: str) -> type[Lookup] | None:
-    """The lookup of that name that IDs of this kind have in place of Django's, or ``None``."""
+    """Return the lookup of that name that IDs of this kind have in place of Django's, or ``None``."""
     if name in _OF_TEXT:
         return HasText
     return _OF_TIME.get(name) if kind.has_time else None

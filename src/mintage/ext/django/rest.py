@@ -68,7 +68,7 @@ class IDField(serializers.Field):  # type: ignore[misc]
                 self.kind = field.kind
 
     def to_internal_value(self, data: object) -> Any:
-        """The ID; a ``ValidationError`` with the code ``invalid`` where it is none."""
+        """Return the ID; a ``ValidationError`` with the code ``invalid`` where it is none."""
         is_number = self.kind.layout is not None and isinstance(data, int) and not isinstance(data, bool)
         if isinstance(data, int) and is_number and abs(data) > _EXACT:
             self.fail("invalid", error=f"{self.kind.name} above 2^53 - 1 must be text, as JSON's numbers are rounded")
@@ -80,7 +80,7 @@ class IDField(serializers.Field):  # type: ignore[misc]
             self.fail("invalid", error=str(error))
 
     def to_representation(self, value: Any) -> str:
-        """Its text."""
+        """Return its text."""
         return self.kind.write(value)
 
 
@@ -134,7 +134,7 @@ class PrimaryKeyRelatedField(_Related, serializers.PrimaryKeyRelatedField):  # t
         return None if self.pk_field is not None else super()._field()
 
     def get_attribute(self, instance: Any) -> Any:
-        """What is to be written, of an instance."""
+        """Return what is to be written, of an instance."""
         found = super().get_attribute(instance)
         if self.pk_field is None and isinstance(found, relations.PKOnlyObject):
             owner = relations.get_attribute(instance, self.source_attrs[:-1])
@@ -144,7 +144,7 @@ class PrimaryKeyRelatedField(_Related, serializers.PrimaryKeyRelatedField):  # t
         return found
 
     def to_representation(self, value: Any) -> Any:
-        """The text of its key."""
+        """Return the text of its key."""
         if self.pk_field is None and not isinstance(value, relations.PKOnlyObject):
             kind = _kind_of(type(value), "pk")
             return value.pk if kind is None or value.pk is None else kind.write(value.pk)
@@ -161,7 +161,7 @@ class SlugRelatedField(_Related, serializers.SlugRelatedField):  # type: ignore[
         return str(self.slug_field)
 
     def to_representation(self, obj: Any) -> Any:
-        """The text of its ID."""
+        """Return the text of its ID."""
         found, kind = super().to_representation(obj), _kind_of(type(obj), self._path())
         return found if kind is None or found is None else kind.write(found)
 
@@ -181,7 +181,7 @@ def unsafe_fields() -> Iterator[tuple[str, str]]:
 
 
 def _model_of(serializer: Any, name: str, declared: Any, field: Any) -> Any:
-    """The model that a relation is to: of its queryset, or of its source in the serializer's model."""
+    """Return the model that a relation is to: of its queryset, or of its source in the serializer's model."""
     if field.queryset is not None:
         return field.queryset.model
     model: Any = getattr(getattr(serializer, "Meta", None), "model", None)
@@ -207,12 +207,12 @@ def lookup_regex(scheme: str) -> str:
 
 
 def schema(kind: Kind | TypeIDs) -> dict[str, Any]:
-    """The schema of the text of such IDs, as OpenAPI has it: of all texts that are read."""
+    """Return the schema of the text of such IDs, as OpenAPI has it: of all texts that are read."""
     return {"type": "string", "format": "int64" if kind.layout else kind.name, "pattern": kind.pattern}
 
 
 def register() -> None:
-    """Lets every ``ModelSerializer`` know the fields, and drf-spectacular their schema where it is installed.
+    """Let every ``ModelSerializer`` know the fields, and drf-spectacular their schema where it is installed.
 
     Their keys, and those of relations to them, are text from then on. Calling it again changes nothing.
     :class:`~mintage.ext.django.apps.MintageConfig` calls it where ``"rest_framework"`` is in ``INSTALLED_APPS``.

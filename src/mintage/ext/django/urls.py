@@ -20,14 +20,14 @@ class Converter:
     regex = "[0-9A-Za-z_-]+"
 
     def to_python(self, value: str) -> Any:
-        """The ID, an int for snowflake.
+        """Return the ID, an int for snowflake.
 
         :raises ValueError: it is the text of none.
         """
         return self.kind.read(value)
 
     def to_url(self, value: object) -> str:
-        """The text of an ID, or of what may stand for one.
+        """Return the text of an ID, or of what may stand for one.
 
         :raises ValueError: it is none.
         """
@@ -38,7 +38,7 @@ class Converter:
 
 
 def register_converters() -> None:
-    """Gives URL paths a converter for each format, by the name of its module: ``sno``, ``snowflake``, ``ulid`` …, and
+    """Give URL paths a converter for each format, by the name of its module: ``sno``, ``snowflake``, ``ulid`` …, and
     ``typeid`` for TypeIDs of any prefix.
 
     Names that are taken stay as they are: Django's own ``uuid``, whose value a :class:`~mintage.ext.django.UUIDField`
