@@ -73,7 +73,11 @@ _LONG: Final = re.compile(r"\S{100,}")
 
 
 class _Parser(argparse.ArgumentParser):
-    """argparse, but for its errors: they are one sentence like all others."""
+    """An argument parser whose errors are one sentence with one suggestion."""
+
+    def __init__(self, *args: Any, **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self.suggest_on_error = False  # CPython 3.15 suggests by default, and takes "snow" for "sno"
 
     def error(self, message: str) -> NoReturn:
         message += _suggestion(message)
@@ -85,7 +89,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _suggestion(message: str) -> str:
-    """Return what may be meant by a word that is none of a choice, as argparse tells of it."""
+    """Return a suggestion for the invalid choice that an error of argparse names, or an empty text."""
     from difflib import get_close_matches
 
     if (found := re.search(r"invalid choice: '([^']{1,40})' \(choose from (.*)\)", message)) is None:
