@@ -65,7 +65,7 @@ def _duckdb(sql: Callable[[], str]) -> Side:
 
 
 def _sql_time() -> str:
-    from mintage.ext.columns import sql_time
+    from mintage.formats.sql import sql_time
 
     return sql_time("snowflake", "id", "duckdb")
 

@@ -33,7 +33,7 @@ nitpick_ignore_regex = [
     (r"py:.*", r"SearchStrategy"),
     # What SQLAlchemy and drivers call their own.
     (r"py:.*", r"(sqlalchemy|psycopg)\..*|AdaptContext|ColumnElement|_CT"),
-    # Engines of columns, and the aliases of mintage.ext.columns, which its page explains.
+    # Engines of columns, and the aliases of mintage.formats.sql, which its page explains.
     (r"py:.*", r"(pyarrow|pa|pandas|pd|polars|pl|_?duckdb|pyspark)\..*|DataFrame|Scheme|Dialect"),
 ]
 

@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Any
 from sphinx import addnodes
 from sphinx.util.docutils import SphinxDirective
 
-from mintage import errors, formats, snowflake, ulid
+from mintage import errors, snowflake, ulid
+from mintage.formats import catalogue
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -108,7 +109,7 @@ class Layout(Generated):
     final_argument_whitespace = True
 
     def lines(self) -> Iterator[str]:
-        [shown] = [each for each in formats.FORMATS if each.name == self.arguments[0]]
+        [shown] = [each for each in catalogue.FORMATS if each.name == self.arguments[0]]
         yield from ("```text", shown.diagram().rstrip("\n"), "```", "")
         size = f"{shown.bits} bits" + (f" in {shown.bits // 8} bytes, big-endian" if shown.raw else "")
         expires = f" Its last time is in {shown.expires:%Y}." if shown.expires else ""

@@ -12,10 +12,11 @@ import sys
 from mintage import errors
 
 try:
-    from mintage import forks, locality, sno, snowflake
+    from mintage import locality, sno, snowflake
     from mintage._core.sequence import Sequence
+    from mintage.process import forks
 except ImportError as error:
-    from mintage.unsupported import explain
+    from mintage.installation import explain
 
     explain(error)
     raise
@@ -34,11 +35,11 @@ del forks  # imported so early that no fork can cut its own import in two
 # Type checkers take this for true; importing the real one from typing would cost more than all of mintage.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from mintage.anatomy import Anatomy, inspect
-    from mintage.casting import cast, derive
     from mintage.client import AsyncClient, Client
     from mintage.clones import after_restore, before_snapshot, release_all
     from mintage.columns import column
+    from mintage.formats.anatomy import Anatomy, inspect
+    from mintage.formats.cast import cast, derive
     from mintage.store import Store, open_store
 
 __all__ = [
@@ -66,15 +67,15 @@ __version__ = "0.1.0"
 
 
 _ELSEWHERE = {
-    "Anatomy": "mintage.anatomy",
+    "Anatomy": "mintage.formats.anatomy",
     "AsyncClient": "mintage.client",
     "Client": "mintage.client",
     "after_restore": "mintage.clones",
     "before_snapshot": "mintage.clones",
-    "cast": "mintage.casting",
+    "cast": "mintage.formats.cast",
     "column": "mintage.columns",
-    "derive": "mintage.casting",
-    "inspect": "mintage.anatomy",
+    "derive": "mintage.formats.cast",
+    "inspect": "mintage.formats.anatomy",
     "release_all": "mintage.clones",
     "Store": "mintage.store",
     "open_store": "mintage.store",
@@ -88,7 +89,7 @@ def __getattr__(name: str) -> object:
         from importlib import import_module
 
         return getattr(import_module(module), name)
-    from mintage.schemes import NAMES
+    from mintage.formats.rows import NAMES
 
     if name in NAMES:
         from importlib import import_module
@@ -107,7 +108,7 @@ def _register() -> None:
     import sys
 
     if "snapshot_restore_py" in sys.modules:
-        from mintage.clones import register
+        from mintage.lease.snapshots import register
 
         register()
 

@@ -3,7 +3,7 @@
 Each integer and each ID comes from the service. A program that needs many uses ``Sequence`` or a generator with the
 service as store (``store="http://…"``): they hand out by themselves, and ask once in thousands.
 
-What is asked and how answers are read is a :class:`~mintage.store.calls.Call`, which both clients share.
+What is asked and how answers are read is a :class:`~mintage.protocol.calls.Call`, which both clients share.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ from urllib.parse import quote
 
 from mintage._core import epoch
 from mintage.errors import ArgumentError, ConfigError, MintError, ParseError, RequestError, UniquenessWarning
-from mintage.lease import NamespaceRecord, Segment, check_count, check_name
-from mintage.schemes import NAMES, SCHEMES
+from mintage.formats.rows import NAMES, SCHEMES
+from mintage.protocol.calls import Answer, Call, Service, closed, describe_namespace, reserve
+from mintage.protocol.members import AnswerError
+from mintage.protocol.url import StoreUrl
+from mintage.rules import NamespaceRecord, Segment, check_count, check_name
 from mintage.store import load_driver
-from mintage.store.calls import Answer, AnswerError, Call, Service, closed, describe_namespace, reserve
-from mintage.store.url import StoreUrl
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine

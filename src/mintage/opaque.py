@@ -16,8 +16,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, TypeVar, final
 
 from mintage._core import views
-from mintage.casting import cast, raw, type_name
 from mintage.errors import ArgumentError, ConfigError, FieldError, ParseError
+from mintage.formats.cast import cast
+from mintage.formats.values import raw, type_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -24,8 +24,8 @@ from mintage._core.snowflake import (
     node_from_macs,
     to_lines,
 )
+from mintage.annotation import Annotation
 from mintage.errors import ArgumentError
-from mintage.extras import Annotation
 
 __all__ = [
     "DEFAULT",

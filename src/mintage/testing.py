@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from mintage._core import FollowingClock, ManualClock, defaults, draw_from, stand_in
 from mintage.errors import FieldError
-from mintage.formats import unix_ns
-from mintage.schemes import SCHEMES
+from mintage.formats.rows import SCHEMES
+from mintage.formats.times import unix_ns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -17,8 +17,8 @@ from operator import index
 from typing import TYPE_CHECKING, Final
 
 from mintage._core import views
-from mintage.casting import raw
 from mintage.errors import ArgumentError, ConfigError, FieldError, ParseError
+from mintage.formats.values import raw
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer

@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from mintage.errors import LeaseError, MintError, StoreError
-from mintage.lease import MIN_SPAN_MS
+from mintage.rules import MIN_SPAN_MS
 from mintage.store import new_token, open_store
 
 if TYPE_CHECKING:

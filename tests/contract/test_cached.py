@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mintage.errors import ConfigError, StoreError
-from mintage.lease import Segment
+from mintage.rules import Segment
 from mintage.store import Store, cached, open_store
 from tests.contract.test_redis import follow, forgetting
 from tests.outcomes import refusal

@@ -25,7 +25,8 @@ from hypothesis import strategies as st
 from mintage import Sequence
 from mintage._core.formats import read_pool_layout
 from mintage.errors import FieldError, GenerationError, LeaseError, MintError, StoreError
-from mintage.lease import (
+from mintage.formats.rows import NAMES, SCHEMES
+from mintage.rules import (
     CLOCK_LIMIT_MS,
     CLOCK_MARGIN_MS,
     MAX_COUNT,
@@ -38,7 +39,6 @@ from mintage.lease import (
     NodeRecord,
     Segment,
 )
-from mintage.schemes import NAMES, SCHEMES
 from mintage.store import Store, ledger, new_token, open_store
 from mintage.store.memory import MemoryStore
 from tests.contract.clients import NAMESPACE, NODES, POOL, crowd, overlaps

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mintage.errors import LeaseError
-from mintage.lease import CLOCK_LIMIT_MS, CLOCK_MARGIN_MS, GAP, SPAN_MS
+from mintage.rules import CLOCK_LIMIT_MS, CLOCK_MARGIN_MS, GAP, SPAN_MS
 from mintage.store import new_token, open_store
 from mintage.store.database import Database
 from mintage.store.statements import migrations

@@ -17,7 +17,7 @@ import pytest
 
 from mintage import AsyncClient, Client, Sequence, locality, open_store, sno, snowflake
 from mintage.errors import LeaseError, RequestError, StoreError
-from mintage.lease import Segment
+from mintage.rules import Segment
 from mintage.store import new_token
 from tests.outcomes import code_of
 from tests.servers import Proxy
@@ -28,7 +28,7 @@ from tests.service.serving import Serving
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from mintage.lease import Lease
+    from mintage.rules import Lease
     from mintage.store import Store
     from tests.servers import MariaDB
     from tests.servers.mintage import Http

@@ -13,9 +13,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mintage import lease as rules
+from mintage import rules
 from mintage.errors import ConfigError, GenerationError, LeaseError, MintError, StoreError
-from mintage.lease import (
+from mintage.protocol.records import KEYS, columns
+from mintage.protocol.url import StoreUrl
+from mintage.rules import (
     GAP,
     MAX_COUNT,
     MAX_INTEGER,
@@ -28,9 +30,7 @@ from mintage.lease import (
 )
 from mintage.store import Store, new_token, open_store
 from mintage.store.memory import MemoryStore
-from mintage.store.records import KEYS, columns
 from mintage.store.redis import RedisStore
-from mintage.store.url import StoreUrl
 from tests.outcomes import eventually, refusal
 from tests.servers import Proxy, Redis, RedisCluster, RedisSentinel, RedisWithoutAOF
 from tests.servers.server import until
@@ -730,7 +730,7 @@ def telling(redis: Redis) -> Iterator[Telling]:
 
 
 class ByTheRules(MemoryStore):
-    """The same records, by the rules of lease.py; like Redis it cannot tell a new pool from one that it lost."""
+    """The same records, by the rules of rules.py; like Redis it cannot tell a new pool from one that it lost."""
 
     def __init__(
         self, clock: Callable[[], int], identity: str, pool: PoolRecord | None, nodes: list[NodeRecord]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mintage.lease import SPAN_MS
+from mintage.rules import SPAN_MS
 from mintage.store import new_token, open_store
 from tests.contract.test_sql import acquire, refusal
 from tests.outcomes import code_of

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 import sqlalchemy as sa
 
-from mintage import lease as rules
+from mintage import rules
 from mintage.errors import ConfigError, LeaseError, MintError, StoreError
-from mintage.lease import CLOCK_LIMIT_MS, GAP, SPAN_MS, Lease, NamespaceRecord, NodeRecord, PoolRecord, Segment
+from mintage.rules import CLOCK_LIMIT_MS, GAP, SPAN_MS, Lease, NamespaceRecord, NodeRecord, PoolRecord, Segment
 from mintage.store import Store, new_token, open_store
 from mintage.store.database import CONNECTIONS, Database
 from mintage.store.idalloc import MARGIN, import_idalloc, read_idalloc_hashes, read_idalloc_table
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from mintage.protocol.records import Record
     from mintage.store.ledger import Transaction
-    from mintage.store.records import Record
 
 Server = MariaDB | PostgreSQL
 THREADS = 16

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mintage.errors import ConfigError, LeaseError, StoreError
-from mintage.lease import GAP, PoolRecord
+from mintage.rules import GAP, PoolRecord
 from mintage.store import new_token, open_store, sqlite, witness
 from mintage.store.sqlite import SqliteStore
 from mintage.store.statements import migrations
@@ -29,7 +29,7 @@ from tests.outcomes import code_of, eventually
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from mintage.lease import Lease
+    from mintage.rules import Lease
 
 ROOT = Path(__file__).parents[2]
 BOUND_S = 60

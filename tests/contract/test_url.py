@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mintage.errors import ArgumentError, ConfigError, MintError
+from mintage.protocol.url import StoreUrl
 from mintage.store import SCHEMES, open_store
-from mintage.store.url import StoreUrl
 
 SECRET = "s3cr3t-w0rd"
 

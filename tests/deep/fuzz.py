@@ -13,7 +13,8 @@ import sys
 import atheris
 
 with atheris.instrument_imports():
-    from mintage import anatomy, errors, locality, sno, snowflake
+    from mintage import errors, locality, sno, snowflake
+    from mintage.formats import anatomy
 
 DOCUMENTED = (errors.ParseError, errors.FieldError, errors.ConfigError, errors.ArgumentError)
 

@@ -19,7 +19,7 @@ from scipy import stats
 
 from mintage import cuid2, ksuid, ksuid_ms, nanoid, objectid, opaque, sandflake, sno, snowflake, ulid, uuid, xid
 from mintage._core import views
-from mintage.formats import FORMATS
+from mintage.formats.catalogue import FORMATS
 from mintage.testing import ManualClock
 
 if TYPE_CHECKING:

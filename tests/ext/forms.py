@@ -7,7 +7,7 @@ from typing import Any, Final
 import pytest
 
 from mintage import snowflake, typeid
-from mintage.ext.kinds import KINDS, Kind, TypeIDs
+from mintage.formats.kinds import KINDS, Kind, TypeIDs
 
 Form = Kind | TypeIDs
 

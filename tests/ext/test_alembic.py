@@ -21,8 +21,8 @@ from sqlalchemy import Column, Engine, ForeignKey, Integer, MetaData, Table, ins
 from mintage import sno, snowflake
 from mintage.errors import ConfigError
 from mintage.ext import sqlalchemy as ids
-from mintage.ext.kinds import KINDS
 from mintage.ext.sqlalchemy import IDType, SnoType, SnowflakeType, TypeIDType, UUIDType, include_name, render_item
+from mintage.formats.kinds import KINDS
 from mintage.store import open_store
 from tests.ext.databases import engine_of, on_each_database
 from tests.outcomes import code_of

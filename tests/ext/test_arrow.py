@@ -21,7 +21,7 @@ import pytest
 
 from mintage import column, sno, snowflake, uuid
 from mintage.errors import MintError
-from mintage.ext.kinds import KINDS, Kind
+from mintage.formats.kinds import KINDS, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

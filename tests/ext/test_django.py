@@ -16,7 +16,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from mintage.ext.kinds import KINDS
+from mintage.formats.kinds import KINDS
 
 pytest.importorskip("django")
 pytest.importorskip("rest_framework")

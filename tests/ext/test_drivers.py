@@ -26,10 +26,10 @@ import mintage.ext.psycopg2
 import mintage.ext.pymysql
 import mintage.ext.sqlite3
 from mintage import sno, snowflake, typeid, ulid, uuid, xid
-from mintage.casting import cast
 from mintage.errors import ArgumentError, ConfigError, ParseError
-from mintage.ext.forms import CLASSES, WRITERS, Form, forms
-from mintage.ext.kinds import BY_CLASS, KINDS, TypeID
+from mintage.formats.cast import cast
+from mintage.formats.kinds import BY_CLASS, KINDS, TypeID
+from mintage.formats.storage import CLASSES, WRITERS, Form, forms
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -17,8 +17,8 @@ from sqlmodel import Field, Session, SQLModel, select
 
 from mintage import Sequence, sno, snowflake, typeid
 from mintage.errors import MintError
-from mintage.ext.kinds import TextID, TypeID, TypeIDs
 from mintage.ext.sqlalchemy import SnoType, SnowflakeType
+from mintage.formats.kinds import TextID, TypeID, TypeIDs
 from mintage.store import Forwarding
 from mintage.store.memory import MemoryStore
 from tests.ext import forms

@@ -30,9 +30,9 @@ from mintage.ext import duckdb as in_duckdb
 from mintage.ext import pandas as in_pandas
 from mintage.ext import polars as in_polars
 from mintage.ext import pyarrow as in_pyarrow
-from mintage.ext.kinds import KINDS, Kind
-from mintage.formats import FORMATS, LAYOUTS, Format
-from mintage.schemes import SCHEMES
+from mintage.formats.catalogue import FORMATS, LAYOUTS, Format
+from mintage.formats.kinds import KINDS, Kind
+from mintage.formats.rows import SCHEMES
 from mintage.testing import freeze
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from uuid import UUID
 import pytest
 
 from mintage import snowflake, typeid, uuid
-from mintage.casting import cast
 from mintage.errors import FieldError, MintError, ParseError
-from mintage.ext.kinds import KINDS, Kind, TypeIDs, kind_of
+from mintage.formats.cast import cast
+from mintage.formats.kinds import KINDS, Kind, TypeIDs, kind_of
 
 if TYPE_CHECKING:
     from pathlib import Path

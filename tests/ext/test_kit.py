@@ -21,8 +21,8 @@ from mintage import cuid, errors, locality, sno, snowflake, testing, typeid, uui
 from mintage._core import defaults, epoch
 from mintage.errors import FieldError, MintError
 from mintage.ext.hypothesis import ids, snowflakes, texts, typeids
-from mintage.ext.kinds import KINDS, Kind
-from mintage.schemes import SCHEMES
+from mintage.formats.kinds import KINDS, Kind
+from mintage.formats.rows import SCHEMES
 from mintage.sno import new as imported_by_name
 from mintage.testing import FollowingClock, ManualClock, follow, freeze
 
@@ -82,7 +82,7 @@ def test_frozen_ids_are_the_same_each_time_and_never_twice(mint: Callable[[], An
 def test_kart_120_another_process_freezes_the_same_ids() -> None:
     program = f"""
 from mintage.testing import freeze
-from mintage.schemes import SCHEMES
+from mintage.formats.rows import SCHEMES
 from mintage import uuid
 with freeze({NOW!r}):
     print(*[each.module.new() for each in SCHEMES.values()], uuid.uuid4(), uuid.uuid1())
@@ -349,7 +349,7 @@ def test_leases_do_not_travel(travel: Any, tmp_path: Path) -> None:
 
 @each_traveller
 def test_who_travels_was_not_restored_from_a_snapshot(travel: Any) -> None:
-    from mintage.signs import Verdict, Watch, judge
+    from mintage.process.restore import Verdict, Watch, judge
 
     watch = Watch()
     before = watch.signs()
@@ -445,7 +445,7 @@ def test_curie_2235_node_ids_are_the_same_in_each_worker(
         SUITE
         + """
 def freshly(name):
-    from mintage.schemes import SCHEMES
+    from mintage.formats.rows import SCHEMES
     return SCHEMES[name].module.new()
 
 @pytest.mark.parametrize("id", [freshly(name) for name in ("sno", "locality", "uuid", "ulid", "ksuid", "xid")])
@@ -540,7 +540,7 @@ def test_a_wrong_marker_is_an_error(pytester: pytest.Pytester, marker: str) -> N
 def test_importing_the_plugin_imports_next_to_nothing() -> None:
     program = "import sys, mintage.ext.pytest; print(*sorted(name for name in sys.modules if 'mintage' in name))"
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
-    assert not {"mintage.testing", "mintage.schemes", "mintage.leasing"} & set(found)
+    assert not {"mintage.testing", "mintage.formats.rows", "mintage.lease.request"} & set(found)
 
 
 # --- strategies ---------------------------------------------------------------------------------------------------

@@ -21,8 +21,8 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, create
 
 from mintage import sno, snowflake, typeid, ulid
 from mintage.errors import ArgumentError, ConfigError, FieldError, MintError
-from mintage.ext.kinds import KINDS, Kind, TypeIDs
 from mintage.ext.pydantic import CUID, CUID2, NanoID, Snowflake, Str, TextID, TypeID
+from mintage.formats.kinds import KINDS, Kind, TypeIDs
 from tests.ext.forms import FORMS, Form, each, minted
 
 NAMED = {"nanoid": NanoID, "cuid": CUID, "cuid2": CUID2, "snowflake": Snowflake}

@@ -52,8 +52,8 @@ from sqlalchemy.types import TypeDecorator
 from mintage import cuid, ksuid, locality, nanoid, sno, snowflake, typeid, ulid, uuid
 from mintage.errors import ArgumentError, ConfigError, FieldError, MintError, ParseError
 from mintage.ext import sqlalchemy as ids
-from mintage.ext.kinds import KINDS, Kind, TypeIDs
 from mintage.ext.sqlalchemy import IDType, SnoType, SnowflakeType, TypeIDType, ULIDType, UUIDType
+from mintage.formats.kinds import KINDS, Kind, TypeIDs
 from tests.ext.databases import engine_of, on_each_database, on_each_driver, statements, url_of
 
 if TYPE_CHECKING:

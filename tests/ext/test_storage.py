@@ -37,8 +37,8 @@ from mintage.ext import pandas as in_pandas
 from mintage.ext import polars as in_polars
 from mintage.ext import pyarrow as in_arrow
 from mintage.ext import sqlalchemy as types
-from mintage.ext.forms import CLASSES, WRITERS, Form, chosen, form_of, forms
-from mintage.ext.kinds import KINDS, Kind, TypeIDs
+from mintage.formats.kinds import KINDS, Kind, TypeIDs
+from mintage.formats.storage import CLASSES, WRITERS, Form, chosen, form_of, forms
 from tests.ext.test_drivers import registrations_end
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ def test_two_adapters_give_a_driver_one_value(name: str, form: Form, vendor: str
 
 def forms_written(stored: Any, dialect: Dialect, one: Any) -> Any:
     """What a type hands on before SQLAlchemy's own processing, which wraps bytes for some drivers."""
-    from mintage.ext.forms import writer_of
+    from mintage.formats.storage import writer_of
 
     return writer_of(stored.kind, stored.form, dialect.name)(stored._checked(one))
 

@@ -23,7 +23,7 @@ from mintage.ext import msgspec as wire
 from mintage.ext.cattrs import register
 from mintage.ext.click import IDType
 from mintage.ext.json import default
-from mintage.ext.kinds import KINDS, Kind, TextID, TypeID, TypeIDs, find_kind
+from mintage.formats.kinds import KINDS, Kind, TextID, TypeID, TypeIDs, find_kind
 from tests.ext.forms import FORMS, Form, each, minted
 
 CLASSES = {

@@ -17,8 +17,8 @@ import sqlalchemy as sa
 
 from mintage import sno, snowflake, ulid
 from mintage.errors import CATALOGUE
-from mintage.ext.kinds import KINDS
-from mintage.formats import read_layout, write_layout
+from mintage.formats.catalogue import read_layout, write_layout
+from mintage.formats.kinds import KINDS
 from tests.ext.databases import DATABASES, engine_of
 
 if TYPE_CHECKING:

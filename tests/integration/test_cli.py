@@ -25,7 +25,7 @@ import pytest
 import mintage
 from mintage import locality, sno, snowflake, typeid, uuid
 from mintage.cli import COMMANDS, main
-from mintage.schemes import NAMES, SCHEMES
+from mintage.formats.rows import NAMES, SCHEMES
 from mintage.store import open_store
 
 if TYPE_CHECKING:
@@ -766,6 +766,6 @@ def test_closed_streams_are_no_surprise(redirection: str, args: str, status: int
 
 
 def test_the_command_does_not_load_what_it_does_not_need() -> None:
-    needless = ("rich", "uuid", "inspect", "sqlite3", "mintage.store", "mintage.lease", "mintage.registry")
+    needless = ("rich", "uuid", "inspect", "sqlite3", "mintage.store", "mintage.lease", "mintage.lease.registry")
     script = f"import sys; import mintage.cli; sys.exit(any(name in sys.modules for name in {needless}))"
     assert subprocess.run([sys.executable, "-c", script], env=CLEAN, timeout=60, check=False).returncode == 0

@@ -22,11 +22,11 @@ from mintage import sno, snowflake
 from mintage.cli.pools import read_layout
 from mintage.cli.stores import advice
 from mintage.errors import CATALOGUE, LeaseError
-from mintage.lease import MAX_INTEGER, MIN_SPAN_MS, SPAN_MS, Lease, NodeRecord, PoolRecord
+from mintage.protocol.url import StoreUrl
+from mintage.rules import MAX_INTEGER, MIN_SPAN_MS, SPAN_MS, Lease, NodeRecord, PoolRecord
 from mintage.store import new_token, open_store
 from mintage.store.memory import MemoryStore
 from mintage.store.sqlite import SqliteStore
-from mintage.store.url import StoreUrl
 
 if TYPE_CHECKING:
     from mintage.store import Store

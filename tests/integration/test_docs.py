@@ -31,8 +31,8 @@ from sybil.parsers.myst import CodeBlockParser, PythonCodeBlockParser, SkipParse
 
 import mintage
 from benchmarks import family
-from mintage import leasing
-from mintage.formats import FORMATS
+from mintage.formats.catalogue import FORMATS
+from mintage.lease import request
 from mintage.store import open_store
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def test_snippets_of_a_page_run(page: Path, tmp_path: Path, monkeypatch: pytest.
     monkeypatch.chdir(tmp_path)
     # Read without a fall-back, as it should be.
     monkeypatch.setenv("DATABASE_URL", "sqlite:///database.db")
-    monkeypatch.setattr(leasing, "_open", cache(open_store))  # a relative path is of the page's own directory
+    monkeypatch.setattr(request, "_open", cache(open_store))  # a relative path is of the page's own directory
     # Where snippets say that they are; some frameworks look there.
     monkeypatch.setitem(sys.modules, "__test__", ModuleType("__test__"))
     document = DOCUMENTS.parse(page)

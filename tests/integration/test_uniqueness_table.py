@@ -25,8 +25,9 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 import mintage
-from mintage import Sequence, keeper, snowflake
+from mintage import Sequence, snowflake
 from mintage.errors import MintError, StoreError, UniquenessWarning
+from mintage.lease import keeper
 from mintage.store import Forwarding, open_store
 from mintage.testing import ManualClock
 from tests.servers.server import until

@@ -26,15 +26,15 @@ import sqlalchemy as sa
 from mintage import sno, snowflake, ulid, uuid
 from mintage.cli import main, screen
 from mintage.cli.verify import BATCH, CHUNK, EXAMPLES, Repeats, _lines
-from mintage.ext.kinds import KINDS
-from mintage.formats import write_layout
+from mintage.formats.catalogue import write_layout
+from mintage.formats.kinds import KINDS
 from tests.ext.databases import DATABASES, engine_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from mintage.ext.kinds import Kind
+    from mintage.formats.kinds import Kind
 
 Verified = tuple[int, dict[str, Any]]
 

@@ -7,7 +7,7 @@ bin=$PWD/.venv/bin
 rules=$PWD/tests/mutants
 place=$PWD/.cache/lines
 mkdir -p "$place"
-for part in ${*:-integers.lua blocks.lua segments.lua leases.lua keeper.py supply.py tenancy.py registry.py}; do
+for part in ${*:-integers.lua blocks.lua segments.lua leases.lua keeper.py segment_client.py lease_client.py registry.py}; do
   copy=$place/$part
   rm -rf "$copy"
   mkdir -p "$copy/mutants"
@@ -18,11 +18,11 @@ for part in ${*:-integers.lua blocks.lua segments.lua leases.lua keeper.py suppl
       tests="tests/contract/test_redis.py tests/contract/test_contract.py -k 'redis and not redis_'"
       ;;
     registry.py)
-      file=$copy/src/mintage/$part check='' limit_s=120
+      file=$copy/src/mintage/lease/$part check='' limit_s=120
       tests=tests/unit/test_registry.py
       ;;
     *.py)
-      file=$copy/src/mintage/$part check='' limit_s=300
+      file=$copy/src/mintage/lease/$part check='' limit_s=300
       tests="tests/unit/test_keeper.py tests/unit/test_sequence.py tests/unit/test_leases.py tests/unit/test_clones.py \
         tests/unit/test_health.py tests/unit/test_threads.py tests/unit/test_fork.py tests/contract/test_contract.py \
         -k '(memory and not http) or unit'"

@@ -6,7 +6,7 @@ import sqlite3
 from contextlib import closing
 from typing import TYPE_CHECKING, Final
 
-from mintage.lease import MAX_COUNT
+from mintage.rules import MAX_COUNT
 from tests.servers import KINDS
 from tests.servers.server import HOST
 from tests.service.running import key_toml

@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from mintage.errors import GenerationError, MintError, RequestError
-from mintage.server.identity import Definitions, Spec, create
+from mintage.server.delta import Definitions, Spec, create
 from mintage.server.keys import new_key
 from mintage.store import open_store
 from mintage.store.memory import MemoryStore

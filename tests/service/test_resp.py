@@ -31,7 +31,7 @@ from redis.retry import Retry
 
 from mintage import sno
 from mintage.errors import CATALOGUE
-from mintage.schemes import NAMES
+from mintage.formats.rows import NAMES
 from mintage.server.keys import new_key
 from mintage.server.resp import COMMANDS, RespProtocol
 from mintage.server.service import Service
@@ -46,7 +46,7 @@ from tests.service.wire import PATIENCE_S, after_hello, command, connect, exactl
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
-    from mintage.lease import NamespaceRecord
+    from mintage.rules import NamespaceRecord
 
 CLIENTS = Path(__file__).parent / "clients"
 CACHE = Path(__file__).parents[2] / "target" / "clients"

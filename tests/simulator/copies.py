@@ -9,13 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from mintage.supply import Supply
-from mintage.tenancy import Tenancy
+from mintage.lease.lease_client import Tenancy
+from mintage.lease.segment_client import Supply
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mintage.keeper import Task
+    from mintage.lease.keeper import Task
 
 __all__ = ["Share", "memory_of"]
 

@@ -23,36 +23,34 @@ import numpy as np
 from mintage import (
     Sequence,
     _core,
-    keeper,
     ksuid,
     ksuid_ms,
     locality,
     objectid,
+    rules,
     sandflake,
     sno,
     snowflake,
-    supply,
-    tenancy,
     ulid,
     uuid,
     xid,
 )
-from mintage import lease as rules
 from mintage.errors import MintError, StoreError
-from mintage.keeper import Keeper, Task
-from mintage.lease import NamespaceRecord, NodeRecord, PoolRecord
+from mintage.lease import keeper, lease_client, segment_client
+from mintage.lease.keeper import Keeper, Task
+from mintage.lease.lease_client import Tenancy
+from mintage.protocol.records import key_of
+from mintage.rules import NamespaceRecord, NodeRecord, PoolRecord
 from mintage.store.memory import MemoryStore, Records
-from mintage.store.records import key_of
-from mintage.tenancy import Tenancy
 from mintage.testing import ManualClock
 from tests.simulator.copies import Share, memory_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from mintage.lease import Lease, Segment
+    from mintage.protocol.records import Record
+    from mintage.rules import Lease, Segment
     from mintage.store.ledger import Server, Transaction
-    from mintage.store.records import Record
 
 T = TypeVar("T")
 
@@ -729,8 +727,8 @@ class World:
         with ExitStack() as stack:
             virtual_names: dict[Any, dict[str, Any]] = {
                 keeper: {"time": clock, "random": self.random, "epoch": epoch, "start_epoch": self.begin_epoch},
-                supply: {"time": clock, "epoch": epoch},
-                tenancy: {"epoch": epoch},
+                segment_client: {"time": clock, "epoch": epoch},
+                lease_client: {"epoch": epoch},
                 Tenancy: {"_open_window": window},
             }
             for where, names in virtual_names.items():

@@ -25,9 +25,9 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from mintage import lease as rules
+from mintage import rules
 from mintage.errors import LeaseError
-from mintage.lease import (
+from mintage.rules import (
     CLOCK_LIMIT_MS,
     CLOCK_MARGIN_MS,
     GAP,

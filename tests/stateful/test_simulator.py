@@ -10,19 +10,19 @@ from zlib import crc32
 
 import pytest
 
-from mintage import lease as rules
-from mintage import tenancy
-from mintage.lease import PoolRecord
+from mintage import rules
+from mintage.lease import lease_client
+from mintage.lease.lease_client import Tenancy
+from mintage.lease.segment_client import Supply
+from mintage.rules import PoolRecord
 from mintage.store.ledger import Ledger
-from mintage.supply import Supply
-from mintage.tenancy import Tenancy
 from tests.simulator import Outcome, World
 from tests.simulator.simulator import LEASED, Process, Region, VirtualStore, twins_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mintage.lease import Lease, NamespaceRecord, NodeRecord, Segment
+    from mintage.rules import Lease, NamespaceRecord, NodeRecord, Segment
     from mintage.store.ledger import Server, Transaction
 
 SEEDS = range(1, 5)
@@ -145,7 +145,7 @@ def broken_draw(patch: pytest.MonkeyPatch) -> None:
 
     def from_memory(self: Tenancy) -> Callable[[], Callable[[], None]]:
         known = self._lease.token if self._lease else ""
-        patch.setattr(tenancy, "new_token", lambda: f"{crc32(known.encode()):x}")
+        patch.setattr(lease_client, "new_token", lambda: f"{crc32(known.encode()):x}")
         return plan(self)
 
     patch.setattr(Tenancy, "plan", from_memory)

@@ -29,23 +29,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 
-from mintage import (
-    Sequence,
-    keeper,
-    ksuid,
-    ksuid_ms,
-    locality,
-    objectid,
-    sandflake,
-    sno,
-    snowflake,
-    ulid,
-    uuid,
-    xid,
-)
+from mintage import Sequence, ksuid, ksuid_ms, locality, objectid, sandflake, sno, snowflake, ulid, uuid, xid
 from mintage.cli import main as main_of_mintage
 from mintage.errors import CATALOGUE, MintError
-from mintage.registry import url as registry_url
+from mintage.lease import keeper
+from mintage.lease.registry import url as registry_url
 from mintage.store import open_store, witness
 from mintage.store.memory import MemoryStore
 from tests.contract import copies

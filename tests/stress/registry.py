@@ -31,8 +31,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from mintage import registry, snowflake
+from mintage import snowflake
 from mintage.errors import MintError
+from mintage.lease import registry
 from mintage.store.statements import migrations
 
 if TYPE_CHECKING:
@@ -286,7 +287,7 @@ def cases(folder: Path) -> dict[str, Case]:
     def open_to_a_group() -> None:
         alone()
         # Another user may not be able to read where Python is.
-        for module in ("encodings.ascii", "logging", "mintage.leasing", "mintage.store.sqlite"):
+        for module in ("encodings.ascii", "logging", "mintage.lease.request", "mintage.store.sqlite"):
             import_module(module)
         migrations("sqlite")
         machine = registry.MACHINE = folder / "machine"  # type: ignore[misc]

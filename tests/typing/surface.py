@@ -12,8 +12,8 @@ from pydantic import BaseModel
 
 import mintage
 from mintage import AsyncClient, Client, columns, errors, locality, sno, snowflake, typeid, ulid
-from mintage.anatomy import Anatomy
 from mintage.ext.pydantic import NanoID, Snowflake, TypeID
+from mintage.formats.anatomy import Anatomy
 from mintage.testing import ManualClock
 
 if TYPE_CHECKING:

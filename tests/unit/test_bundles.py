@@ -15,7 +15,7 @@ import pytest
 
 import mintage
 from mintage import _pyinstaller
-from mintage.schemes import NAMES
+from mintage.formats.rows import NAMES
 from mintage.store import SCHEMES
 
 CRATES = Path(__file__).parents[2] / "crates"
@@ -30,7 +30,7 @@ def test_a_bundle_has_every_module_that_the_extension_imports() -> None:
     sources = "\n".join(path.read_text("utf-8") for path in sorted((CRATES / "py" / "src").rglob("*.rs")))
     by_name = re.compile(r"""(?:\.import\((?:[\w().]+,)?|call_method1\("load",\()"([\w.]+)\"""")
     imported = set(by_name.findall(re.sub(r"\s+", "", sources)))
-    assert {"mintage.leasing", "mintage.casting", "mintage.ext.pydantic", "array", "uuid"} <= imported
+    assert {"mintage.lease.request", "mintage.formats.cast", "mintage.ext.pydantic", "array", "uuid"} <= imported
     assert imported - OTHERS <= HIDDEN
 
 

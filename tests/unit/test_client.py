@@ -32,9 +32,9 @@ from mintage.errors import (
     StoreError,
     UniquenessWarning,
 )
-from mintage.lease import Lease, Segment
-from mintage.store.calls import Answer, Call, Lost, Outcome, Service
-from mintage.store.url import StoreUrl
+from mintage.protocol.calls import Answer, Call, Lost, Outcome, Service
+from mintage.protocol.url import StoreUrl
+from mintage.rules import Lease, Segment
 from tests.outcomes import code_of
 
 if TYPE_CHECKING:
@@ -1115,7 +1115,7 @@ def test_whatever_happens_no_two_callers_have_one_integer(events: list[str], mos
 def test_the_time_of_a_request_begins_when_it_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     import httpx
 
-    from mintage.store import calls
+    from mintage.protocol import calls
     from mintage.store import http as store_http
 
     clock = [0.0]

@@ -18,17 +18,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mintage
-from mintage import Sequence, _core, clones, keeper, locality, signs, sno, snowflake
+from mintage import Sequence, _core, clones, locality, sno, snowflake
 from mintage.errors import GenerationError, StoreError
-from mintage.signs import JUMP_NS, Signs, Verdict, Watch, judge
+from mintage.lease import keeper
+from mintage.lease.lease_client import Tenancy
+from mintage.process import restore
+from mintage.process.restore import JUMP_NS, Signs, Verdict, Watch, judge
 from mintage.store.memory import MemoryStore
-from mintage.tenancy import Tenancy
 from mintage.testing import ManualClock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from mintage.lease import Lease, Segment
+    from mintage.rules import Lease, Segment
     from tests.unit.test_fork import Child as ChildType
 
 SECOND = 10**9
@@ -81,20 +83,20 @@ def test_what_is_not_shown_is_no_sign(unknown: dict[str, Any]) -> None:
 @pytest.mark.parametrize("name", ["python3", "a b", ") R 1 (", "((", "9 ) 9"])
 def test_a_process_is_found_to_have_started_whatever_its_name(name: str) -> None:
     numbers = " ".join(str(at) for at in range(4, 53))
-    assert signs.started_ticks(f"4711 ({name}) S {numbers}\n") == 22
+    assert restore.started_ticks(f"4711 ({name}) S {numbers}\n") == 22
 
 
 @pytest.mark.parametrize("line", ["", "4711 (python3", "4711 (python3) S 1 2", "no line"])
 def test_a_line_that_is_none_says_nothing(line: str) -> None:
     with pytest.raises(ValueError, match="not a line"):
-        signs.started_ticks(line)
+        restore.started_ticks(line)
 
 
 def test_the_kernels_own_announcement_counts_and_a_users_does_not() -> None:
     path = b"change@/devices/platform/VMGENCTR:00\0ACTION=change\0"
-    assert signs.is_generation(path + b"NEW_VMGENID=1\0SEQNUM=2")
-    assert not signs.is_generation(path + b"SYNTH_ARG_NEW_VMGENID=1\0SEQNUM=2")
-    assert not signs.is_generation(path)
+    assert restore.is_generation(path + b"NEW_VMGENID=1\0SEQNUM=2")
+    assert not restore.is_generation(path + b"SYNTH_ARG_NEW_VMGENID=1\0SEQNUM=2")
+    assert not restore.is_generation(path)
 
 
 def test_a_process_that_lives_on_shows_no_sign() -> None:
@@ -109,7 +111,7 @@ def test_a_child_is_told_from_its_parent_by_its_signs() -> None:
         [
             sys.executable,
             "-c",
-            "from mintage.signs import Watch; s = Watch().signs(); print(s.pid, s.started, s.boot_id)",
+            "from mintage.process.restore import Watch; s = Watch().signs(); print(s.pid, s.started, s.boot_id)",
         ],
         check=True,
         capture_output=True,
@@ -243,7 +245,7 @@ def test_a_process_that_never_leased_starts_over_as_well() -> None:
         "import sys, mintage; from mintage import _core, sno; g = sno.Generator(7); g.new(); e = _core.epoch();"
         "mintage.before_snapshot(); mintage.after_restore(); assert _core.epoch() > e\n"
         "try: g.new()\n"
-        "except mintage.errors.GenerationError as error: print(error.code, 'mintage.keeper' in sys.modules)"
+        "except mintage.errors.GenerationError as error: print(error.code, 'mintage.lease.keeper' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert done.stdout.split() == ["fork.shared_node", "False"]

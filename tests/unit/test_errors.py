@@ -18,8 +18,8 @@ import pytest
 import mintage
 from mintage import errors, testing
 from mintage.errors import CATALOGUE, MintError, StoreError
-from mintage.ext.kinds import KINDS
 from mintage.ext.sqlalchemy import XIDType
+from mintage.formats.kinds import KINDS
 from mintage.server.keys import digest, new_key
 from mintage.server.service import Service
 from mintage.server.settings import Settings

@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pytest
 
-from mintage import _core, forks, locality, sno, snowflake
+from mintage import _core, locality, sno, snowflake
 from mintage.errors import ArgumentError, FieldError, GenerationError
+from mintage.process import forks
 from mintage.testing import ManualClock
 from tests.conftest import vectors
 

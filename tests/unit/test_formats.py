@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mintage import formats
 from mintage._core.formats import locality_node
 from mintage.errors import ConfigError
+from mintage.formats import catalogue
 
 BASE16 = "0123456789abcdef"
 BASE32_HEX = "0123456789abcdefghijklmnopqrstuv"
@@ -20,7 +20,7 @@ BASE32_SNO = "23456789abcdefghijklmnopqrstuvwx"
 BASE62 = string.digits + string.ascii_uppercase + string.ascii_lowercase
 HYPHENS = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx"
 
-KNOWN = (*formats.FORMATS, *formats.LAST_RESORTS)
+KNOWN = (*catalogue.FORMATS, *catalogue.LAST_RESORTS)
 
 
 class Digits:
@@ -84,7 +84,7 @@ def test_a_format_reads_of_any_text_what_the_oracle_reads(name: str, data: st.Da
 
 
 @pytest.mark.parametrize("fmt", KNOWN, ids=lambda fmt: f"{fmt.name}-{fmt.bits}")
-def test_a_number_that_is_too_wide_or_negative_fits_no_format(fmt: formats.Format) -> None:
+def test_a_number_that_is_too_wide_or_negative_fits_no_format(fmt: catalogue.Format) -> None:
     assert not fmt.fits(1 << fmt.bits)
     assert not fmt.fits(-1)
     for use in (fmt.write, fmt.fields, fmt.time_ns):
@@ -92,38 +92,38 @@ def test_a_number_that_is_too_wide_or_negative_fits_no_format(fmt: formats.Forma
             use(1 << fmt.bits)
 
 
-@pytest.mark.parametrize("name", formats.LAYOUTS)
+@pytest.mark.parametrize("name", catalogue.LAYOUTS)
 def test_a_format_and_its_layout_agree(name: str) -> None:
-    layout = formats.LAYOUTS[name]
-    for each in (formats.of_layout(layout, name), FORMATS[f"snowflake {name}"]):
+    layout = catalogue.LAYOUTS[name]
+    for each in (catalogue.of_layout(layout, name), FORMATS[f"snowflake {name}"]):
         assert (each.name, each.bits, each.clock) == (f"snowflake {name}", 64, FORMATS[each.name].clock)
         assert (each.nodes, each.ids_per_second, each.expires) == (layout.nodes, layout.ids_per_second, layout.expires)
         parts = [(part.name, part.bits) for part in each.parts if part.role != "fixed"]
         assert parts == [(field, bits) for field, bits, _ in layout.fields]
-    assert formats.read_layout(formats.write_layout(layout)) == layout
+    assert catalogue.read_layout(catalogue.write_layout(layout)) == layout
 
 
 @pytest.mark.parametrize(
     "text", ["", "time:41", "@0 1ms", "time:41 @0 1", "time:41 @ 0 1ms", "time:4\x001 @0 1ms", "sno"]
 )
 def test_a_text_that_is_no_layout_is_none(text: str) -> None:
-    assert formats.read_layout(text) is None
+    assert catalogue.read_layout(text) is None
 
 
 def test_a_layout_that_cannot_be_is_an_error() -> None:
     with pytest.raises(ConfigError) as caught:
-        formats.read_layout("time:60 node:10 @0 1ms")
+        catalogue.read_layout("time:60 node:10 @0 1ms")
     assert caught.value.code == "config.layout"
 
 
 def test_sno_runs_out_a_tick_after_its_last_one() -> None:
-    sno = formats.of_scheme("sno")
+    sno = catalogue.of_scheme("sno")
     assert sno.expires == sno.ends == datetime(2079, 9, 7, 15, 47, 35, 552000, UTC)
     assert (sno.nodes, sno.ids_per_second) == (65_536, 16_384_000)
 
 
 def test_localitys_generators_end_before_its_ids_do() -> None:
-    locality = formats.of_scheme("locality")
+    locality = catalogue.of_scheme("locality")
     assert locality.expires is None
     assert locality.ends == datetime(2248, 9, 26, 15, 10, 22, 208000, UTC)
 

@@ -22,7 +22,7 @@ from starlette.responses import PlainTextResponse
 
 from mintage import snowflake
 from mintage.errors import CATALOGUE, ConfigError, MintError, RequestError, StoreError
-from mintage.lease import NamespaceRecord, Segment
+from mintage.rules import NamespaceRecord, Segment
 from mintage.server import health, pages, profile
 from mintage.server.health import Pace, Watch, days_left, is_ready, next_pace
 from mintage.server.keys import Caller

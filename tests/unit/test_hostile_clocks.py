@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mintage import keeper, sno, snowflake
+from mintage import sno, snowflake
 from mintage.errors import GenerationError
-from mintage.schemes import SCHEMES
+from mintage.formats.rows import SCHEMES
+from mintage.lease import keeper
 from mintage.store import open_store
 from mintage.store.memory import MemoryStore
 from tests.unit.test_fork import Child

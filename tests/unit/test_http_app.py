@@ -16,9 +16,9 @@ import structlog
 
 from mintage import snowflake
 from mintage.errors import CATALOGUE, MintError, StoreError
-from mintage.formats import LAYOUTS, write_layout
-from mintage.lease import MAX_INTEGER
-from mintage.schemes import NAMES
+from mintage.formats.catalogue import LAYOUTS, write_layout
+from mintage.formats.rows import NAMES
+from mintage.rules import MAX_INTEGER
 from mintage.server.app import create_app
 from mintage.server.keys import digest, new_key
 from mintage.server.logs import Sampled
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from mintage.lease import NamespaceRecord, Segment
+    from mintage.rules import NamespaceRecord, Segment
     from mintage.server.operation import Operation
 
 Ask = dict[str, Any]

@@ -20,9 +20,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mintage
-from mintage import formats, locality, sno, snowflake
-from mintage.anatomy import FLOOR, Anatomy, Field, inspect
+from mintage import locality, sno, snowflake
 from mintage.errors import ArgumentError, ParseError
+from mintage.formats import catalogue
+from mintage.formats.anatomy import FLOOR, Anatomy, Field, inspect
 
 VECTORS = Path(__file__).parents[2] / "spec" / "vectors"
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)  # after everything that was recorded live
@@ -186,7 +187,7 @@ def test_a_snowflake_has_the_recorded_fields_in_every_form_that_it_is_kept_in(
         assert found.pop("unused", 0) == 0
         assert found == expected
         assert (anatomy.text, anatomy.int) == (decimal, number)
-        parts = formats.LAYOUTS[layout].parse(number)
+        parts = catalogue.LAYOUTS[layout].parse(number)
         assert (anatomy.time, parts.fields) == (parts.time, found)
 
 

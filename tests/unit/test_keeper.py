@@ -19,15 +19,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mintage import Sequence, keeper, snowflake
+from mintage import Sequence, snowflake
 from mintage._core import start_epoch
 from mintage._core.sequence import Pool
 from mintage.errors import ConfigError, GenerationError, LeaseError, MintError, StoreError
-from mintage.lease import LATEST_MS, MAX_INTEGER, MAX_STRIDE
-from mintage.signs import Verdict
+from mintage.lease import keeper
+from mintage.lease.segment_client import Supply
+from mintage.process.restore import Verdict
+from mintage.rules import LATEST_MS, MAX_INTEGER, MAX_STRIDE
 from mintage.store import open_store
 from mintage.store.memory import MemoryStore
-from mintage.supply import Supply
 from mintage.testing import ManualClock
 from tests.outcomes import code_of
 from tests.unit.test_fork import Child
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from mintage.lease import Lease, Segment
+    from mintage.rules import Lease, Segment
 
 BOUND = 60
 """Seconds after which something counts as stuck; never waited for otherwise."""
@@ -499,7 +500,7 @@ def test_whoever_comes_while_a_refused_task_is_left_alone_is_told_of_the_refusal
     before = keeper.current()
     mine = keeper.Keeper()
     keeper.use(mine)
-    monkeypatch.setattr("mintage.keeper.time.monotonic", lambda: 1000.0)
+    monkeypatch.setattr("mintage.lease.keeper.time.monotonic", lambda: 1000.0)
     try:
         supply = Supply(Faulty(reserve=raising(OwnError())), "orders", Pool(), min_step=5, max_step=5, target_ms=1000)
         for max_wait_ms in (BOUND * 1000, 0):
@@ -514,7 +515,7 @@ def test_whoever_comes_while_a_store_is_left_alone_is_told_why(monkeypatch: pyte
     before = keeper.current()
     mine = keeper.Keeper()
     keeper.use(mine)
-    monkeypatch.setattr("mintage.keeper.time.monotonic", lambda: 1000.0)
+    monkeypatch.setattr("mintage.lease.keeper.time.monotonic", lambda: 1000.0)
     try:
         store = Faulty(reserve=raising(StoreError("it is away", code="store.unavailable")))
         supply = Supply(store, "orders", Pool(), min_step=5, max_step=5, target_ms=1000)
@@ -544,7 +545,7 @@ def test_a_store_that_never_answers_is_waited_for_as_long_as_was_said(
         now_s += max(timeout_s, 1e-6)
 
     keeper.use(mine)
-    monkeypatch.setattr("mintage.keeper.time.monotonic", lambda: now_s)
+    monkeypatch.setattr("mintage.lease.keeper.time.monotonic", lambda: now_s)
     monkeypatch.setattr(mine, "wake", lambda: None)
     monkeypatch.setattr(mine.condition, "wait", wait)
     try:
@@ -561,7 +562,7 @@ def test_a_store_that_never_answers_is_waited_for_as_long_as_was_said(
 def test_a_store_that_is_away_is_left_alone_by_all_and_one_that_refuses_by_whom_it_refused(
     inline: keeper.Keeper, monkeypatch: pytest.MonkeyPatch, code: str, *, is_away: bool
 ) -> None:
-    monkeypatch.setattr("mintage.keeper.time.monotonic", lambda: 1000.0)
+    monkeypatch.setattr("mintage.lease.keeper.time.monotonic", lambda: 1000.0)
     store = Faulty(reserve=raising(StoreError("not now", code=code)))
     supply = Supply(store, "orders", Pool(), min_step=5, max_step=5, target_ms=1000)
     supply.ask(1, lambda: None)
@@ -658,8 +659,8 @@ def test_a_namespace_that_is_used_up_is_asked_for_integers_once(inline: keeper.K
 def test_processes_that_failed_together_do_not_come_back_together(
     inline: keeper.Keeper, monkeypatch: pytest.MonkeyPatch, drawn: Callable[..., float], share: float
 ) -> None:
-    monkeypatch.setattr("mintage.keeper.time.monotonic", lambda: 1000.0)
-    monkeypatch.setattr("mintage.keeper.random.uniform", lambda *bounds: drawn(bounds))
+    monkeypatch.setattr("mintage.lease.keeper.time.monotonic", lambda: 1000.0)
+    monkeypatch.setattr("mintage.lease.keeper.random.uniform", lambda *bounds: drawn(bounds))
     monkeypatch.setattr(keeper, "FIRST_PAUSE_S", 1.0)
     store = Faulty(reserve=raising(StoreError("away", code="store.unavailable")))
     with pytest.raises(StoreError) as caught:
@@ -676,7 +677,7 @@ def test_the_callers_thread_gets_what_was_raised_in_it_to_end_it(inline: keeper.
 def test_a_refusal_is_waited_out_where_it_passes_within_the_callers_wait(
     inline: keeper.Keeper, monkeypatch: pytest.MonkeyPatch, retry_after_ms: int | None, tries: int
 ) -> None:
-    monkeypatch.setattr("mintage.keeper.time.monotonic", lambda: 1000.0)
+    monkeypatch.setattr("mintage.lease.keeper.time.monotonic", lambda: 1000.0)
     asked: list[str] = []
 
     def none_free_once(answer: Callable[[], Any]) -> Any:
@@ -745,7 +746,7 @@ def test_a_clock_is_compared_with_the_stores_by_answers_that_came_in_time(
     inline: keeper.Keeper, monkeypatch: pytest.MonkeyPatch, verb: str, taken_s: float, outcome: str
 ) -> None:
     now_s, clock = 1000.0, ManualClock(NOW_MS * MS)
-    monkeypatch.setattr("mintage.tenancy.time.monotonic", lambda: now_s)
+    monkeypatch.setattr("mintage.lease.lease_client.time.monotonic", lambda: now_s)
 
     def paused(answer: Callable[[], Lease]) -> Lease:
         nonlocal now_s
@@ -1172,7 +1173,7 @@ def test_keeper_that_goes_on_in_a_forked_child_asks_nothing(monkeypatch: pytest.
     mine.add(task)
     if forks == "before its turn":
         mine._birth = -1
-    monkeypatch.setattr("mintage.keeper.time.sleep", rest)
+    monkeypatch.setattr("mintage.lease.keeper.time.sleep", rest)
     with pytest.raises(InAChild):
         mine._run()
     assert asked == []
@@ -1327,7 +1328,7 @@ def test_what_is_given_back_slowly_or_in_vain_keeps_the_end_waiting_two_seconds_
     inline: keeper.Keeper, monkeypatch: pytest.MonkeyPatch, end: Callable[[keeper.Keeper], None]
 ) -> None:
     now_s = 1000.0
-    monkeypatch.setattr("mintage.keeper.time.monotonic", lambda: now_s)
+    monkeypatch.setattr("mintage.lease.keeper.time.monotonic", lambda: now_s)
 
     class Slow(Eager):
         def close(self) -> None:
@@ -1355,8 +1356,8 @@ class Simulated(keeper.Keeper):
         self.now_s = 1000.0
         self.seen: list[str] = []
         self._readings = 0
-        monkeypatch.setattr("mintage.keeper.time.monotonic", self._read)
-        monkeypatch.setattr("mintage.keeper.random.uniform", lambda _, most: most)
+        monkeypatch.setattr("mintage.lease.keeper.time.monotonic", self._read)
+        monkeypatch.setattr("mintage.lease.keeper.random.uniform", lambda _, most: most)
         monkeypatch.setattr(self._work, "wait", self._sleep)
         monkeypatch.setattr(self.watch, "look", self._look)
 
@@ -1464,7 +1465,7 @@ def test_a_task_that_fails_where_none_may_does_not_end_the_thread(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     slept: list[float] = []
-    monkeypatch.setattr("mintage.keeper.time.sleep", slept.append)
+    monkeypatch.setattr("mintage.lease.keeper.time.sleep", slept.append)
     failed, served = threading.Event(), threading.Event()
 
     class Ill(Eager):

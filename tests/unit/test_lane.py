@@ -15,9 +15,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from mintage import Sequence, keeper
+from mintage import Sequence
 from mintage._core import start_epoch
 from mintage._core.service import SHARE, Bucket, HttpSession, Lane, RespSession
+from mintage.lease import keeper
 from mintage.store import open_store
 from mintage.store.memory import MemoryStore
 from tests.service.wire import command, head

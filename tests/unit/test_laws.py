@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from mintage import ksuid, ksuid_ms, locality, objectid, sandflake, sno, snowflake, typeid, ulid, uuid, xid
 from mintage.errors import ArgumentError, FieldError, GenerationError, LeaseError, MintError, ParseError
-from mintage.ext.kinds import KINDS
+from mintage.formats.kinds import KINDS
 from mintage.store.memory import MemoryStore
 from mintage.testing import ManualClock
 from tests.unit.test_fork import Child

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from mintage import lease as rules
+from mintage import rules
 from mintage.errors import ConfigError, FieldError, GenerationError, LeaseError, MintError
-from mintage.lease import (
+from mintage.rules import (
     CLOCK_LIMIT_MS,
     CLOCK_MARGIN_MS,
     GAP,

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mintage import keeper, locality, registry, sno, snowflake
+from mintage import locality, sno, snowflake
 from mintage._core.formats import read_pool_layout
 from mintage.errors import ConfigError, GenerationError, LeaseError, StoreError
-from mintage.schemes import NAMES, SCHEMES
+from mintage.formats.rows import NAMES, SCHEMES
+from mintage.lease import keeper, registry
 from mintage.store.memory import MemoryStore
 from mintage.testing import ManualClock
 from tests.outcomes import code_of
@@ -96,7 +97,7 @@ class Signal:
     \"\"\"A signal that arrives in the middle of an import.\"\"\"
 
     def find_spec(self, name, *_):
-        if name == "mintage.registry":
+        if name == "mintage.lease.registry":
             sys.meta_path.remove(self)
             try:
                 snowflake.Generator().new()

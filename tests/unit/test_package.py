@@ -19,8 +19,9 @@ from typing import Any, NamedTuple
 import pytest
 
 import mintage
-from mintage import _core, anatomy, errors, locality, sno, snowflake, testing
-from mintage.extras import install_line
+from mintage import _core, errors, locality, sno, snowflake, testing
+from mintage.formats import anatomy
+from mintage.installation import install_line
 
 MODULES = [mintage, anatomy, errors, locality, sno, snowflake, testing]
 each_module = pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)
@@ -126,7 +127,7 @@ def test_pages_install_from_the_source_tree() -> None:
 
 def test_extras_are_installed_by_one_line() -> None:
     sources = Path(mintage.__file__).parent.rglob("*.py")
-    assert [source.name for source in sources if "pip install" in source.read_text("utf-8")] == ["extras.py"]
+    assert [source.name for source in sources if "pip install" in source.read_text("utf-8")] == ["installation.py"]
 
 
 def test_the_extension_names_no_directory_of_whoever_built_it() -> None:
@@ -211,7 +212,7 @@ def test_importing_mintage_imports_nothing_but_the_standard_library() -> None:
 def test_importing_mintage_imports_nothing_heavy() -> None:
     imported = imported_by("import mintage; mintage.sno.Generator(1).new(); mintage.snowflake.Generator(1).new()")
     assert imported & HEAVY == set()
-    assert not any(name.startswith(("mintage.anatomy", "mintage.formats", "mintage.cli")) for name in imported)
+    assert not any(name.startswith(("mintage.formats.anatomy", "mintage.formats", "mintage.cli")) for name in imported)
 
 
 def test_inspecting_needs_nothing_but_the_standard_library() -> None:

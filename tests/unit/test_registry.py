@@ -23,14 +23,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mintage import leasing, locality, registry, sno, snowflake
+from mintage import locality, sno, snowflake
 from mintage._core import start_epoch
 from mintage.errors import ConfigError, GenerationError, LeaseError, MintError, StoreError, UniquenessWarning
-from mintage.registry import LockedNode
-from mintage.signs import Verdict, Watch
+from mintage.lease import registry, request
+from mintage.lease.lease_client import Tenancy
+from mintage.lease.registry import LockedNode
+from mintage.process.restore import Verdict, Watch
 from mintage.store import open_store
 from mintage.store.memory import MemoryStore
-from mintage.tenancy import Tenancy
 from mintage.testing import ManualClock
 from tests.outcomes import code_of
 
@@ -167,7 +168,7 @@ def busy(place: Path) -> Iterator[sqlite3.Connection]:
 
 
 def test_a_registry_that_is_busy_is_waited_for_and_then_named(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(leasing, "_PATIENCE_MS", 1)
+    monkeypatch.setattr(request, "_PATIENCE_MS", 1)
     with busy(place) as connection, warnings.catch_warnings():
         warnings.simplefilter("error", UniquenessWarning)
         assert registry.is_writable()
@@ -452,7 +453,7 @@ def test_a_number_with_a_lease_and_one_with_a_lock_never_meet(place: Path, pool:
 
 def test_the_registry_under_its_own_url_leases_as_it_does_by_default(place: Path) -> None:
     tiny = snowflake.Layout("time:41 node:3 sequence:19", epoch_ms=0)
-    store = leasing.registry_store()
+    store = request.registry_store()
     holders = [snowflake.Generator(layout=tiny, store=store) for _ in range(7)]
     assert {tiny.parse(each.new()).node for each in holders} == set(range(7))
     assert code_of(snowflake.Generator(layout=tiny, store=registry.url(), max_wait_ms=0).new) == "lease.none_free"
@@ -562,7 +563,7 @@ def test_a_process_in_a_later_epoch_chooses_anew(pool: str) -> None:
 def test_a_number_is_one_processs_whatever_its_tmpdir_says(pool: str, tmp_path: Path) -> None:
     program = (
         "import sys, warnings; warnings.simplefilter('ignore')\n"
-        "from mintage.registry import LockedNode\n"
+        "from mintage.lease.registry import LockedNode\n"
         "print(LockedNode(sys.argv[1], lambda: range(100, 108)).window(0)[1], flush=True); input()"
     )
     running = []

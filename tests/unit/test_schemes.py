@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 import mintage
-from mintage import formats
 from mintage.cli import main
 from mintage.errors import ParseError
-from mintage.schemes import NAMES, SCHEMES, Scheme
+from mintage.formats import catalogue
+from mintage.formats.rows import NAMES, SCHEMES, Scheme
 from mintage.server.openapi import document
 from mintage.server.settings import Settings
 
@@ -67,7 +67,7 @@ def test_a_row_is_whole(scheme: Scheme, capsys: pytest.CaptureFixture[str]) -> N
     assert f"mintage.{name} " in f"{(ROOT / 'pyproject.toml').read_text('utf-8')} ".replace('"', " ")
     assert getattr(mintage, name) is scheme.module
     assert {"Generator", "new"} <= set(scheme.module.__all__)
-    assert formats.of_scheme(name) in formats.MINTED
+    assert catalogue.of_scheme(name) in catalogue.MINTED
     minted = scheme.module.new()
     assert mintage.inspect(minted)[0].scheme == name
     assert name == next(each.scheme for each in mintage.inspect(str(minted)) if each.scheme != ALIKE.get(name))
@@ -83,6 +83,8 @@ def test_a_row_is_served(scheme: Scheme) -> None:
 
 
 def test_the_list_imports_no_scheme() -> None:
-    script = "import sys, mintage; before = set(sys.modules); import mintage.schemes; print(*set(sys.modules) - before)"
+    script = (
+        "import sys, mintage; before = set(sys.modules); import mintage.formats.rows; print(*set(sys.modules) - before)"
+    )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert [name for name in done.stdout.split() if name.startswith("mintage")] == ["mintage.schemes"]
+    assert [name for name in done.stdout.split() if name.startswith("mintage")] == ["mintage.formats.rows"]

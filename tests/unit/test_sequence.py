@@ -15,14 +15,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mintage
-from mintage import Sequence, keeper
+from mintage import Sequence
 from mintage._core import start_epoch
 from mintage._core.sequence import Pool
 from mintage.errors import FieldError, GenerationError, StoreError
-from mintage.lease import NamespaceRecord
+from mintage.lease import keeper
+from mintage.lease.segment_client import Supply, above, next_step
+from mintage.rules import NamespaceRecord
 from mintage.store import Forwarding, open_store
 from mintage.store.memory import MemoryStore
-from mintage.supply import Supply, above, next_step
 from tests.outcomes import code_of, refusal
 from tests.unit.test_fork import Child
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from mintage.lease import Segment
+    from mintage.rules import Segment
     from mintage.store import Store
 
 
@@ -498,7 +499,7 @@ def test_the_rate_is_that_of_the_segment_that_was_used_up(
     store: MemoryStore, monkeypatch: pytest.MonkeyPatch, ahead: int
 ) -> None:
     now_s = 0.0
-    monkeypatch.setattr("mintage.supply.time.monotonic", lambda: now_s)
+    monkeypatch.setattr("mintage.lease.segment_client.time.monotonic", lambda: now_s)
     supply, offered = (
         Supply(store, "orders", pool := Offered(), min_step=10, max_step=10_000, target_ms=1000),
         pool.sizes,
@@ -515,7 +516,7 @@ def test_the_rate_is_that_of_the_segment_that_was_used_up(
 
 
 def test_what_a_floor_cut_short_is_no_measure_of_the_rate(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mintage.supply.time.monotonic", lambda: 1000.0)
+    monkeypatch.setattr("mintage.lease.segment_client.time.monotonic", lambda: 1000.0)
     store.create_namespace("orders", start=0)
     pool = Offered()
     supply = Supply(store, "orders", pool, min_step=10, max_step=1000, target_ms=1000)

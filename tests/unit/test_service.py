@@ -14,8 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mintage import keeper, schemes
 from mintage.errors import MintError, StoreError
+from mintage.formats import rows
+from mintage.lease import keeper
 from mintage.server.app import create_app
 from mintage.server.keys import Caller
 from mintage.server.service import FALLBACK_FLOOR, Room, Service
@@ -25,7 +26,7 @@ from mintage.store.memory import MemoryStore
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterator
 
-    from mintage.lease import Segment
+    from mintage.rules import Segment
 
 ANYBODY = Caller.anybody()
 PATIENT = ("--max-wait-ms", "60000")
@@ -215,8 +216,8 @@ def test_a_first_id_without_a_file_left_is_refused_until_there_is_one(monkeypatc
         raise OSError(errno.EMFILE, os.strerror(errno.EMFILE), name)
 
     with serving() as tried:
-        monkeypatch.setattr(schemes, "import_module", no_file)
-        monkeypatch.setattr(schemes, "_module", schemes._module.__wrapped__)
+        monkeypatch.setattr(rows, "import_module", no_file)
+        monkeypatch.setattr(rows, "_module", rows._module.__wrapped__)
         assert tried.run(tried.service.mint(ANYBODY, "ksuid", 1)) == ["request.busy"]
         monkeypatch.undo()
         assert len(tried.run(tried.service.mint(ANYBODY, "ksuid", 1))[0][0]) == 27

@@ -1,4 +1,4 @@
-//! A generator's lease, asked of Python: `mintage.leasing` chooses the store, `mintage.tenancy` keeps it.
+//! A generator's lease, asked of Python: `mintage.lease.request` chooses the store, `mintage.lease.lease_client` keeps it.
 
 use crate::clock::{Clock, Patience, Reason};
 use crate::fork::{self, Entry, Gate};
@@ -28,7 +28,7 @@ pub struct Terms<'py> {
 pub const KEYWORDS: &str = "store=None, nodes=None, never_used=False, pool=None, span_ms=None, on_lease_lost=None, \
                             clock=None, max_wait_ms=1000";
 
-/// What `mintage.leasing.tenancy` takes of them, as it was given.
+/// What `mintage.lease.request.tenancy` takes of them, as it was given.
 const OPTIONS: [&str; 5] = ["store", "nodes", "pool", "span_ms", "on_lease_lost"];
 
 impl<'py> Terms<'py> {
@@ -123,7 +123,7 @@ impl Grant {
 ///
 /// `StoreError`: ``store.unavailable``: this very thread is in the middle of importing it, and a signal handler mints.
 pub fn leasing(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
-    let module = py.import("mintage.forks")?.call_method1("load", ("mintage.leasing",))?;
+    let module = py.import("mintage.process.forks")?.call_method1("load", ("mintage.lease.request",))?;
     let is_half = module.getattr("__spec__")?.getattr_opt("_initializing")?.map_or(Ok(false), |it| it.is_truthy())?;
     if is_half {
         let message = "a signal handler asked for an ID while the first one of this process imported what leases need: mint \
@@ -140,7 +140,7 @@ pub fn check_store(py: Python<'_>, store: Option<Bound<'_, PyAny>>) -> PyResult<
     if !leasing(py)?.call_method1("choose_store", (store,))?.is_none() {
         return Ok(());
     }
-    let registry: String = py.import("mintage.registry")?.call_method0("url")?.extract()?;
+    let registry: String = py.import("mintage.lease.registry")?.call_method0("url")?.extract()?;
     let message = format!(
         "the snapshot's partition was leased, and without a lease another holder can have it: pass store= with the store \
          that it was leased from ({registry:?} where none was named), or make a new generator"

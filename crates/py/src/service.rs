@@ -248,7 +248,7 @@ impl Lane {
         Ok(self.line(namespace)?.sequence.get().has_next())
     }
 
-    /// What fetches the segments of a namespace: a mintage.supply.Supply.
+    /// What fetches the segments of a namespace: a mintage.lease.segment_client.Supply.
     fn supply(&self, py: Python<'_>, namespace: &str) -> PyResult<Py<PyAny>> {
         Ok(self.line(namespace)?.sequence.get().supply().clone_ref(py))
     }

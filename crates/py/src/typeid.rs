@@ -142,7 +142,7 @@ fn sixteen(id: &Bound<'_, PyAny>) -> PyResult<[u8; 16]> {
         return Ok(id.get().0.0);
     }
     static RAW: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    let raw = RAW.import(id.py(), "mintage.casting", "raw")?.call1((id,))?;
+    let raw = RAW.import(id.py(), "mintage.formats.values", "raw")?.call1((id,))?;
     let bytes = raw.cast::<PyBytes>()?.as_bytes();
     let (actual, expected) = (bytes.len(), 16);
     let wrong = |_| errors::value(Error::Length { what: "ID of a TypeID", actual, expected, unit: "bytes" });

@@ -1,6 +1,6 @@
 //! The lease protocol of mintage: one node number of one pool, as a model whose every state can be visited.
 //!
-//! It describes `src/mintage/lease.py`; `docs/explanation/lease-model.md` explains it.
+//! It describes `src/mintage/rules.py`; `docs/explanation/lease-model.md` explains it.
 //!
 //! | here                         | in the code                                                                     |
 //! |------------------------------|---------------------------------------------------------------------------------|

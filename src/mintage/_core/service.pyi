@@ -1,7 +1,7 @@
 from typing import Final, final
 
 from mintage._core.sequence import Sequence
-from mintage.supply import Supply
+from mintage.lease.segment_client import Supply
 
 __all__ = [
     "MOST_ALLOC",

@@ -13,15 +13,16 @@ from mintage.cli.schemes import LAYOUT, layout_of
 from mintage.cli.screen import is_watched, progress
 from mintage.cli.stores import STORE, advised, opened
 from mintage.errors import ConfigError, FieldError, LeaseError, StoreError
-from mintage.extras import missing
-from mintage.formats import of_scheme, unix_ns
-from mintage.schemes import SCHEMES, listed
+from mintage.formats.catalogue import of_scheme
+from mintage.formats.rows import SCHEMES, listed
+from mintage.formats.times import unix_ns
+from mintage.installation import missing
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Collection, Iterator
 
-    from mintage.ext.kinds import Kind
+    from mintage.formats.kinds import Kind
 
 __all__ = ["backfill", "connected"]
 
@@ -101,7 +102,7 @@ class Table:
         from decimal import Decimal
         from uuid import UUID
 
-        from mintage.ext.forms import WRITERS, forms
+        from mintage.formats.storage import WRITERS, forms
 
         try:
             python = self.id.type.python_type
@@ -350,7 +351,7 @@ def _filler(args: argparse.Namespace, table: Table) -> Iterator[Dated | Numbered
         raise UsageError("name the IDs with --scheme, or with --sequence where they are to be integers in a row")
     import logging
 
-    from mintage.ext.kinds import KINDS, Kind
+    from mintage.formats.kinds import KINDS, Kind
 
     # What the keeper logs of a store that fails, the error says.
     logging.getLogger("mintage").addHandler(logging.NullHandler())

@@ -68,7 +68,7 @@ def whole(text: str) -> int:
 
 def count(text: str) -> int:
     """Return an argument that says how many: no more than a generator mints, or a store reserves, at once."""
-    from mintage.lease import MAX_COUNT
+    from mintage.rules import MAX_COUNT
 
     number = whole(text)
     if not 1 <= number <= MAX_COUNT:

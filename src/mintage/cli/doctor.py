@@ -11,21 +11,22 @@ from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from mintage import __version__, formats
+from mintage import __version__
 from mintage.cli.command import COLOR, JSON, command, option
 from mintage.cli.namespaces import left, used
 from mintage.cli.pools import known_layout
 from mintage.cli.screen import ago, open_screen, printable
 from mintage.cli.stores import REGISTRY, STORE, advice, opened, source
 from mintage.errors import ConfigError, LeaseError, MintError
-from mintage.extras import install_line
+from mintage.formats import catalogue, times
+from mintage.installation import install_line
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from mintage.cli.screen import Screen
-    from mintage.lease import NamespaceRecord, NodeRecord, PoolRecord
+    from mintage.rules import NamespaceRecord, NodeRecord, PoolRecord
     from mintage.store import Description, Store
 
 __all__ = ["doctor"]
@@ -107,7 +108,7 @@ def doctor(args: argparse.Namespace) -> int:
 
 
 def _examine(args: argparse.Namespace, store: Store) -> list[Finding]:
-    from mintage import registry
+    from mintage.lease import registry
 
     # All of it first: a store that fails half-way has one finding, that it fails.
     description = store.describe()
@@ -153,7 +154,7 @@ def _store(place: str, store: Store, description: Description) -> Iterator[Findi
 
 
 def _promise(place: str, promise: str) -> Finding:
-    from mintage import registry
+    from mintage.lease import registry
 
     text, level, todo = PROMISES[promise], "ok", ""
     if promise == "process":
@@ -177,7 +178,7 @@ def _promise(place: str, promise: str) -> Finding:
 
 
 def _clock(store: Store, ahead_ms: int, within_ms: int) -> Finding:
-    from mintage.lease import CLOCK_LIMIT_MS
+    from mintage.rules import CLOCK_LIMIT_MS
 
     limit_ms: int = getattr(store, "clock_limit_ms", CLOCK_LIMIT_MS)
     facts: dict[str, object] = {"ahead_ms": ahead_ms, "within_ms": within_ms, "limit_ms": limit_ms}
@@ -270,7 +271,7 @@ def _next(moment: Moment, pool: PoolRecord, nodes: Sequence[NodeRecord], size: i
 
     :raises LeaseError: ``lease.none_free``.
     """
-    from mintage import lease as rules
+    from mintage import rules
 
     pool = rules.note_server(pool, moment.identity, moment.store_now_ms)
     rules.check_quarantine(pool, moment.store_now_ms, never_used=False)
@@ -282,7 +283,7 @@ def _next(moment: Moment, pool: PoolRecord, nodes: Sequence[NodeRecord], size: i
 
 
 def _choice(pool: PoolRecord, nodes: Sequence[NodeRecord], block: range, now_ms: int) -> int:
-    from mintage import lease as rules
+    from mintage import rules
 
     granted = {each.node: each for each in nodes if each.node in block}
     oldest = min(granted.values(), key=lambda each: (each.until_ms, each.node), default=None)
@@ -324,7 +325,7 @@ def _namespaces(records: Sequence[NamespaceRecord], identity: str) -> Iterator[F
 
 
 def _layouts() -> Iterator[Finding]:
-    for each in formats.MINTED:
+    for each in catalogue.MINTED:
         if each.ends is not None:
             yield _end("layouts", each.name, each.ends)
 
@@ -334,11 +335,11 @@ def _end(topic: str, about: str, end: datetime) -> Finding:
     text = f"runs out {end:%Y-%m-%d}, {ago((now - end).total_seconds())}"
     soon = (end - now).days < SOON_DAYS
     todo = "Choose a layout that lasts longer; see 'mintage schemes'." if soon else ""
-    return Finding(topic, about, text, "attention" if soon else "ok", todo, {"expires": formats.stamp(end)})
+    return Finding(topic, about, text, "attention" if soon else "ok", todo, {"expires": times.stamp(end)})
 
 
 def _environment() -> Iterator[Finding]:
-    from mintage.store.url import StoreUrl
+    from mintage.protocol.url import StoreUrl
 
     url, home = os.environ.get("MINTAGE_STORE"), os.environ.get("MINTAGE_HOME")
     if url:

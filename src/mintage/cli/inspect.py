@@ -7,17 +7,17 @@ import sys
 import time
 from typing import TYPE_CHECKING, BinaryIO, Final
 
-from mintage import anatomy, formats
 from mintage.cli.command import COLOR, JSON, command, option
 from mintage.cli.screen import ago, complain, open_screen, styles_of
 from mintage.errors import CATALOGUE, MintError
+from mintage.formats import anatomy, times
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
-    from mintage.anatomy import Anatomy
     from mintage.cli.screen import Glyphs, Screen, Span
+    from mintage.formats.anatomy import Anatomy
 
 __all__ = ["inspect"]
 
@@ -170,5 +170,5 @@ def _segment(name: str, spot: range, cells: dict[int, str], glyphs: Glyphs) -> t
 def _when(each: Anatomy, now_ns: int) -> str:
     if each.time is None:
         return ""
-    seconds = now_ns / formats.SECOND - each.time.timestamp()
-    return f"{formats.stamp(each.time).replace('T', ' ').removesuffix('Z')} UTC, {ago(seconds)}"
+    seconds = now_ns / times.SECOND - each.time.timestamp()
+    return f"{times.stamp(each.time).replace('T', ' ').removesuffix('Z')} UTC, {ago(seconds)}"

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from mintage.cli.screen import Screen, Span
-    from mintage.lease import NamespaceRecord
+    from mintage.rules import NamespaceRecord
 
 __all__ = ["left", "namespaces", "next_integers", "reserve", "used"]
 
@@ -266,7 +266,7 @@ def _facts(record: NamespaceRecord) -> dict[str, object]:
 
 
 def _draw(screen: Screen, records: Sequence[NamespaceRecord]) -> None:
-    from mintage.lease import MAX_INTEGER
+    from mintage.rules import MAX_INTEGER
 
     if not records:
         screen.line(("no namespaces yet: 'mintage next NAMESPACE' makes one", "quiet"))

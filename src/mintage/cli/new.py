@@ -6,13 +6,14 @@ import json
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from mintage import anatomy, formats, schemes, snowflake
+from mintage import snowflake
 from mintage._core import typeid
 from mintage.cli.command import JSON, Option, UsageError, command, count, option, whole
 from mintage.cli.screen import progress, write
 from mintage.cli.stores import STORE, advised
 from mintage.errors import LeaseError, StoreError
-from mintage.schemes import NAMES, SCHEMES, listed
+from mintage.formats import anatomy, catalogue, rows, times
+from mintage.formats.rows import NAMES, SCHEMES, listed
 
 if TYPE_CHECKING:
     import argparse
@@ -39,7 +40,7 @@ class Mint(NamedTuple):
     """An open generator, as ``new`` needs it."""
 
     scheme: str
-    format: formats.Format
+    format: catalogue.Format
     lines: Callable[[int], bytes]
     """So many new IDs as text, one a line."""
     texts: Callable[[int], Iterable[str]]
@@ -56,7 +57,7 @@ def _opened(args: argparse.Namespace) -> Iterator[Mint]:
         with closing(typeid.Generator(args.prefix, uuid.Generator(store=args.store))) as typeids:
             yield Mint(
                 TYPEID,
-                formats.of_scheme("uuid"),
+                catalogue.of_scheme("uuid"),
                 lambda n: "".join(f"{each}\n" for each in typeids.batch(n)).encode(),
                 lambda n: map(str, typeids.batch(n)),
             )
@@ -70,9 +71,9 @@ def _opened(args: argparse.Namespace) -> Iterator[Mint]:
         batch = max(1, layout.ids_per_second // 10)
         # One batch may have to wait for the next tick, however long a tick is.
         given |= {"layout": layout, "max_wait_ms": max(1000, 2 * layout.unit_ms)}
-        minted = formats.of_layout(layout, name)
+        minted = catalogue.of_layout(layout, name)
     else:
-        minted = formats.of_scheme(scheme.name)
+        minted = catalogue.of_scheme(scheme.name)
     with closing(scheme.generator({"store": args.store}, **given)) as generator:
         yield Mint(
             scheme.name,
@@ -93,12 +94,14 @@ def _layout(given: dict[str, Any]) -> tuple[str, snowflake.Layout]:
         return text, snowflake.Layout(text, epoch_ms=epoch_ms, unit_ms=1 if unit_ms is None else unit_ms)
     if epoch_ms is not None or unit_ms is not None:
         raise UsageError("--epoch-ms and --unit-ms belong to a declared layout, such as 'time:41 node:10 sequence:12'")
-    if text not in formats.LAYOUTS:
-        raise UsageError(f"{text!a} is no layout: use {', '.join(formats.LAYOUTS)}, or declare one as name:bits pairs")
-    return text, formats.LAYOUTS[text]
+    if text not in catalogue.LAYOUTS:
+        raise UsageError(
+            f"{text!a} is no layout: use {', '.join(catalogue.LAYOUTS)}, or declare one as name:bits pairs"
+        )
+    return text, catalogue.LAYOUTS[text]
 
 
-def _flag(each: schemes.Option) -> str:
+def _flag(each: rows.Option) -> str:
     return f"--{each.name.replace('_', '-')}"
 
 
@@ -153,15 +156,15 @@ def new(args: argparse.Namespace) -> int:
     return 0
 
 
-def _read(text: str, fmt: formats.Format) -> anatomy.Anatomy | None:
+def _read(text: str, fmt: catalogue.Format) -> anatomy.Anatomy | None:
     """Return an ID just minted in a format: a cuid's width is its time's, other sizes and alphabets are no format's."""
     if not fmt.lengths:
         return anatomy.dissect(fmt, int(text))
-    of_scheme = (each for each in (*formats.FORMATS, *formats.LAST_RESORTS) if each.scheme == fmt.scheme)
+    of_scheme = (each for each in (*catalogue.FORMATS, *catalogue.LAST_RESORTS) if each.scheme == fmt.scheme)
     return next((anatomy.dissect(each, found[0]) for each in of_scheme if (found := each.read(text))), None)
 
 
-def _read_below(text: str, fmt: formats.Format) -> anatomy.Anatomy:
+def _read_below(text: str, fmt: catalogue.Format) -> anatomy.Anatomy:
     """Return the ID below the prefix of a TypeID just minted."""
     return anatomy.dissect(fmt, int(typeid.ID.parse(text)))
 
@@ -170,7 +173,7 @@ def _json_lines(texts: Iterable[str], mint: Mint) -> bytes:
     lines = []
     for text in texts:
         minted = _read(text, mint.format) if mint.scheme != TYPEID else _read_below(text, mint.format)
-        when = formats.stamp(minted.time) if minted and minted.time else None
+        when = times.stamp(minted.time) if minted and minted.time else None
         parts = minted.fields if minted else ()
         fields = {field.name: field.as_dict()["value"] for field in parts if field.role != "fixed"}
         head = {"id": text, "scheme": mint.scheme, "layout": minted.layout if minted else None, "time": when}

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, NamedTuple
 
-from mintage import formats
 from mintage._core.formats import MAX_SHARDS
 from mintage.cli.command import COLOR, JSON, UsageError, command, group, option, whole
 from mintage.cli.screen import ago, moment, open_screen, show_rows
 from mintage.cli.stores import STORE, opened
 from mintage.errors import ConfigError
-from mintage.schemes import NAMES
+from mintage.formats import catalogue, times
+from mintage.formats.rows import NAMES
 
 if TYPE_CHECKING:
     import argparse
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from mintage.cli.screen import Span
-    from mintage.lease import NodeRecord, PoolRecord
+    from mintage.rules import NodeRecord, PoolRecord
     from mintage.store import Store
 
 __all__ = ["PoolLayout", "known_layout", "leases", "pools", "read_layout"]
@@ -40,7 +40,7 @@ def read_layout(text: str) -> PoolLayout | None:
 
     :raises ConfigError: ``config.layout``: it declares fields that do not fit.
     """
-    layout = formats.read_pool_layout(text)
+    layout = catalogue.read_pool_layout(text)
     return layout and PoolLayout(*layout)
 
 
@@ -64,8 +64,8 @@ def _wanted(args: argparse.Namespace, store: Store) -> str:
     if args.layout is None:
         raise UsageError(f"a new pool called {args.pool!a} needs --layout, such as --layout sno")
     raise UsageError(
-        f"{args.layout!a} is no layout: use {', '.join((*NAMES, *formats.LAYOUTS))}, sno/N with a power of two N up to "
-        f"{MAX_SHARDS}, or 'snowflake time:41 node:10 sequence:12 @1735689600000 1ms'"
+        f"{args.layout!a} is no layout: use {', '.join((*NAMES, *catalogue.LAYOUTS))}, sno/N with a power of two N "
+        f"up to {MAX_SHARDS}, or 'snowflake time:41 node:10 sequence:12 @1735689600000 1ms'"
     )
 
 
@@ -205,14 +205,14 @@ def _pool_facts(pool: PoolRecord, nodes: Iterable[NodeRecord], now_ms: int) -> d
         "quarantine_until": _stamp(pool.quarantine_until_ms) if pool.quarantine_until_ms > now_ms else None,
         "history_lost": pool.history_lost,
         "identity": pool.identity,
-        "expires": formats.stamp(layout.ends) if layout and layout.ends else None,
+        "expires": times.stamp(layout.ends) if layout and layout.ends else None,
     }
 
 
 def _stamp(ms: int) -> str | None:
     """``None`` for 0: a bound that does not bind."""
-    time = formats.utc(ms * formats.MS)
-    return formats.stamp(time) if ms and time else None
+    time = times.utc(ms * times.MS)
+    return times.stamp(time) if ms and time else None
 
 
 def _draw_pool(args: argparse.Namespace, pool: PoolRecord, nodes: Sequence[NodeRecord], now_ms: int) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Final
 
-from mintage import formats
 from mintage.cli.command import COLOR, JSON, UsageError, command, option
 from mintage.cli.screen import open_screen, styles_of
-from mintage.schemes import SCHEMES
+from mintage.formats import catalogue, times
+from mintage.formats.rows import SCHEMES
 
 if TYPE_CHECKING:
     import argparse
@@ -33,8 +33,8 @@ def layout_of(args: argparse.Namespace) -> snowflake.Layout | None:
         return None
     if not SCHEMES[args.scheme].has_layouts:
         raise UsageError(f"--layout belongs to snowflake, not to {args.scheme}")
-    if (layout := formats.read_layout(args.layout)) is None:
-        names = ", ".join(formats.LAYOUTS)
+    if (layout := catalogue.read_layout(args.layout)) is None:
+        names = ", ".join(catalogue.LAYOUTS)
         example = "'time:41 node:10 sequence:12 @1735689600000 1ms'"
         raise UsageError(f"{args.layout!a:.80} is no layout: use {names}, or declare one as {example}")
     return layout
@@ -51,7 +51,7 @@ def layout_of(args: argparse.Namespace) -> snowflake.Layout | None:
 def schemes(args: argparse.Namespace) -> int:
     """List the layouts: fields, nodes, IDs a second for each node, and when each runs out."""
     # A cuid grows with its time; the last of its widths is the one that tells when cuids run out.
-    known = {each.name: each for each in (*formats.FORMATS, *formats.LAST_RESORTS)}
+    known = {each.name: each for each in (*catalogue.FORMATS, *catalogue.LAST_RESORTS)}
     if args.json:
         for each in known.values():
             print(json.dumps(_facts(each)))
@@ -59,10 +59,10 @@ def schemes(args: argparse.Namespace) -> int:
     screen = open_screen(args.color)
     explained: dict[str, list[str]] = {}
     for each in known.values():
-        if each not in formats.MINTED:
+        if each not in catalogue.MINTED:
             explained.setdefault(each.scheme, []).extend([each.layout] if each.layout else [])
     rows = [("scheme", "bits", "nodes", "IDs/s per node", "runs out")]
-    for each in formats.MINTED:
+    for each in catalogue.MINTED:
         nodes, rate = (_short(number) for number in (each.nodes, each.ids_per_second))
         rows.append((each.name, str(_used_bits(each)), nodes, rate, _until(each)))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -74,7 +74,7 @@ def schemes(args: argparse.Namespace) -> int:
         for row in rows
     ]
     screen.line(*((text, "quiet") for text in lines[0]))
-    for (name, numbers), each in zip(lines[1:], formats.MINTED, strict=True):
+    for (name, numbers), each in zip(lines[1:], catalogue.MINTED, strict=True):
         parts = [part for part in each.parts if part.name != "unused"]
         spans = zip(parts, styles_of(parts), strict=True)
         screen.line((name, "name"), (numbers, ""))
@@ -89,7 +89,7 @@ def schemes(args: argparse.Namespace) -> int:
     return 0
 
 
-def _used_bits(each: formats.Format) -> int:
+def _used_bits(each: catalogue.Format) -> int:
     return sum(part.bits for part in each.parts if part.name != "unused")
 
 
@@ -102,22 +102,22 @@ def _short(number: int | None) -> str:
     return f"{number:,}"
 
 
-def _until(each: formats.Format) -> str:
+def _until(each: catalogue.Format) -> str:
     return each.expires.date().isoformat() if each.expires else "after 9999" if each.clock else "never"
 
 
-def _facts(each: formats.Format) -> dict[str, object]:
+def _facts(each: catalogue.Format) -> dict[str, object]:
     parts = [part for part in each.parts if part.name != "unused"]
     return {
         "name": each.name,
         "scheme": each.scheme,
         "layout": each.layout,
-        "mints": each in formats.MINTED,
+        "mints": each in catalogue.MINTED,
         "bits": _used_bits(each),
         "fields": [{"name": part.name, "bits": part.bits, "role": part.role} for part in parts],
         "nodes": _number(each.nodes),
         "ids_per_second_per_node": _number(each.ids_per_second),
-        "expires": formats.stamp(each.expires) if each.expires else None,
+        "expires": times.stamp(each.expires) if each.expires else None,
         "source": each.source,
     }
 

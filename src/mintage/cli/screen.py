@@ -10,8 +10,8 @@ import time
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
-from mintage import formats
 from mintage.cli.command import UsageError
+from mintage.formats import catalogue, times
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator, Sequence
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
-    from mintage.anatomy import Field
+    from mintage.formats.anatomy import Field
 
 __all__ = [
     "Glyphs",
@@ -152,7 +152,7 @@ def open_screen(color: str) -> Screen:
         from rich.console import Console
     except ImportError:
         if color == "always":
-            from mintage.extras import install_line
+            from mintage.installation import install_line
 
             raise UsageError(f"colours need rich: {install_line('cli')}") from None
         return _Plain()
@@ -261,7 +261,7 @@ def show_rows(screen: Screen, rows: Sequence[Sequence[Span]], right: Container[i
         )
 
 
-def styles_of(parts: Iterable[Field | formats.Part]) -> list[str]:
+def styles_of(parts: Iterable[Field | catalogue.Part]) -> list[str]:
     """Return a style for each field: its role, in two shades where neighbours have the same role."""
     styles: list[str] = []
     for part in parts:
@@ -291,7 +291,7 @@ def ago(seconds: float) -> str:
 
 def moment(ms: int) -> str:
     """A time in milliseconds since the Unix epoch, to the second; ``-`` for one that a calendar does not have."""
-    time = formats.utc(ms * formats.MS)
+    time = times.utc(ms * times.MS)
     return f"{time:%Y-%m-%d %H:%M:%S}" if time else "-"
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from mintage.cli.command import command
 from mintage.errors import ConfigError
-from mintage.extras import install_line
+from mintage.installation import install_line
 
 if TYPE_CHECKING:
     import argparse

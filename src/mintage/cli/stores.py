@@ -43,7 +43,7 @@ def source(args: argparse.Namespace) -> Source:
         return Source(args.store, "--store")
     if url := os.environ.get("MINTAGE_STORE"):
         return Source(url, "MINTAGE_STORE")
-    from mintage import registry
+    from mintage.lease import registry
 
     registry.prepare()
     return Source(registry.url(), REGISTRY)

@@ -18,16 +18,16 @@ from mintage.cli.command import UsageError, command, option
 from mintage.cli.schemes import LAYOUT, layout_of
 from mintage.cli.screen import is_watched, printable, progress
 from mintage.errors import ConfigError, FieldError, MintError, ParseError
-from mintage.extras import missing
-from mintage.formats import stamp
-from mintage.schemes import NAMES, listed
+from mintage.formats.rows import NAMES, listed
+from mintage.formats.times import stamp
+from mintage.installation import missing
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import BinaryIO
 
-    from mintage.ext.kinds import Kind
+    from mintage.formats.kinds import Kind
 
 __all__ = ["Repeats", "verify"]
 
@@ -639,7 +639,7 @@ def _instant(text: str) -> datetime:
 
 
 def _kind(args: argparse.Namespace) -> Kind:
-    from mintage.ext.kinds import KINDS, Kind
+    from mintage.formats.kinds import KINDS, Kind
 
     kind = KINDS[args.scheme]
     layout = layout_of(args)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
-from mintage.ext.forms import CLASSES, WRITERS, Form, readers
-from mintage.extras import missing
+from mintage.formats.storage import CLASSES, WRITERS, Form, readers
+from mintage.installation import missing
 
 try:
     import asyncpg  # noqa: F401

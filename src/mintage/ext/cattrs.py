@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from mintage.ext.kinds import find_kind, kind_of, read_object
-from mintage.extras import missing
+from mintage.formats.kinds import find_kind, kind_of, read_object
+from mintage.installation import missing
 
 try:
     from cattrs import BaseConverter
@@ -37,7 +37,7 @@ def _read(value: Any, of: Any) -> Any:
 
 def register(converter: C) -> C:
     """Teaches a converter all classes of IDs, and ``Annotated`` with :class:`mintage.snowflake.Str`,
-    :class:`~mintage.ext.kinds.TextID` or :class:`~mintage.ext.kinds.TypeID`.
+    :class:`~mintage.formats.kinds.TextID` or :class:`~mintage.formats.kinds.TypeID`.
 
     A text that is no ID is a ``MintError`` in the converter's own error.
 

@@ -14,8 +14,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 from mintage.errors import MintError
-from mintage.ext.kinds import NAMED, kind_of
-from mintage.extras import missing
+from mintage.formats.kinds import NAMED, kind_of
+from mintage.installation import missing
 
 try:
     import click
@@ -32,7 +32,7 @@ class IDType(click.ParamType):  # type: ignore[type-arg]  # before Click 8.5 it 
     Where it is built on Pydantic, as 0.29 is, ``id: sno.ID`` is enough.
 
     :param of: a class of IDs; the name of a scheme, or ``typeid``; :class:`mintage.snowflake.Str`; or
-        :class:`~mintage.ext.kinds.TypeID` for TypeIDs of one prefix.
+        :class:`~mintage.formats.kinds.TypeID` for TypeIDs of one prefix.
     :raises ArgumentError: ``argument.type``: it is nothing of these.
     """
 

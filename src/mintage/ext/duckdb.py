@@ -13,8 +13,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from mintage.errors import ArgumentError, FieldError
-from mintage.ext.columns import Scheme, sql_minted_between, sql_node, sql_time
-from mintage.extras import missing
+from mintage.formats.sql import sql_minted_between, sql_node, sql_time
+from mintage.installation import missing
 
 try:
     import duckdb
@@ -27,6 +27,8 @@ except ModuleNotFoundError as error:
 if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
+
+    from mintage.formats.bits import Scheme
 
 __all__ = ["minted_between", "node_expr", "node_of", "parse", "text", "time_expr", "time_of", "with_id"]
 
@@ -137,7 +139,7 @@ def parse(
 def time_expr(layout: Scheme, column: str = "id") -> duckdb.Expression:
     """Return when the integers of a column were minted, as an expression of DuckDB's own: a ``TIMESTAMP`` in UTC.
 
-    The text of it is :func:`mintage.ext.columns.sql_time`'s, for ``"duckdb"``.
+    The text of it is :func:`mintage.formats.sql.sql_time`'s, for ``"duckdb"``.
 
     :raises ConfigError: ``config.policy``: no such layout of integers.
     """
@@ -158,6 +160,6 @@ def minted_between(scheme: Scheme, column: str, start: datetime | int, end: date
 
     It compares the column with two IDs, so the row groups of a table or Parquet file that are outside are not read.
 
-    :raises FieldError: as :func:`mintage.ext.columns.bounds`.
+    :raises FieldError: as :func:`mintage.formats.sql.bounds`.
     """
     return duckdb.SQLExpression(sql_minted_between(scheme, column, start, end, "duckdb"))

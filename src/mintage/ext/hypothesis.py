@@ -14,10 +14,10 @@ from mintage import snowflake, typeid
 from mintage._core import ManualClock
 from mintage._core.typeid import check_prefix
 from mintage.errors import ArgumentError, FieldError
-from mintage.ext.kinds import KINDS, Kind
-from mintage.extras import missing
-from mintage.formats import stamp, unix_ns, utc
-from mintage.schemes import NAMES, listed
+from mintage.formats.kinds import KINDS, Kind
+from mintage.formats.rows import NAMES, listed
+from mintage.formats.times import stamp, unix_ns, utc
+from mintage.installation import missing
 
 
 def register() -> None:

@@ -18,8 +18,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from mintage import snowflake
-from mintage.ext.kinds import KINDS, Kind, TypeIDs, find_kind, read_object
-from mintage.extras import missing
+from mintage.formats.kinds import KINDS, Kind, TypeIDs, find_kind, read_object
+from mintage.installation import missing
 
 try:
     from msgspec import Meta

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from mintage.casting import type_name
 from mintage.errors import ArgumentError
-from mintage.ext.columns import Scheme, bounds, node_sum, time_sum
-from mintage.extras import missing
+from mintage.formats.bits import Scheme, bounds, node_sum, time_sum
+from mintage.formats.values import type_name
+from mintage.installation import missing
 
 try:
     import pandas as pd
@@ -149,7 +149,7 @@ def minted_between(scheme: Scheme, column: str, start: datetime | int, end: date
     To leave parts of a Parquet file unread, give ``pandas.read_parquet`` the filter of
     :func:`mintage.ext.pyarrow.minted_between`.
 
-    :raises FieldError: as :func:`mintage.ext.columns.bounds`.
+    :raises FieldError: as :func:`mintage.formats.sql.bounds`.
     """
     low, high = bounds(scheme, start, end)
     return (pd.col(column) >= low) & (pd.col(column) < high)

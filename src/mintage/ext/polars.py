@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from mintage.casting import type_name
 from mintage.errors import ArgumentError
-from mintage.ext.columns import Scheme, bounds, node_sum, time_sum
-from mintage.extras import missing
+from mintage.formats.bits import Scheme, bounds, node_sum, time_sum
+from mintage.formats.values import type_name
+from mintage.installation import missing
 
 try:
     import polars as pl
@@ -132,7 +132,7 @@ def minted_between(scheme: Scheme, column: str, start: datetime | int, end: date
 
     It compares the column with two IDs, so ``scan_parquet`` leaves out the row groups that are outside.
 
-    :raises FieldError: as :func:`mintage.ext.columns.bounds`.
+    :raises FieldError: as :func:`mintage.formats.sql.bounds`.
     """
     low, high = bounds(scheme, start, end)
     return (pl.col(column) >= pl.lit(low)) & (pl.col(column) < pl.lit(high))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
-from mintage.ext.forms import WRITERS, Form, chosen, readers
-from mintage.extras import missing
+from mintage.formats.storage import WRITERS, Form, chosen, readers
+from mintage.installation import missing
 
 try:
     import psycopg2

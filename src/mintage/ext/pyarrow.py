@@ -13,11 +13,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from mintage._core import defaults
-from mintage.casting import type_name
 from mintage.errors import ArgumentError, ConfigError, FieldError, MintError, ParseError
-from mintage.ext.columns import Clock, Run, Scheme, Shape, bounds, layout_of, numbers, shape
-from mintage.extras import missing
-from mintage.schemes import SCHEMES
+from mintage.formats.bits import Clock, Run, Scheme, Shape, bounds, layout_of, numbers, shape
+from mintage.formats.rows import SCHEMES
+from mintage.formats.values import type_name
+from mintage.installation import missing
 
 try:
     import numpy as np
@@ -667,7 +667,7 @@ def minted_between(scheme: Scheme, column: str, start: datetime | int, end: date
 
     :param scheme: a name, or a layout; the column holds integers, binary or text, as the scheme's IDs are.
     :returns: a ``pyarrow.compute.Expression``.
-    :raises FieldError: as :func:`mintage.ext.columns.bounds`.
+    :raises FieldError: as :func:`mintage.formats.sql.bounds`.
     """
     low, high = bounds(scheme, start, end)
     return (pc.field(column) >= low) & (pc.field(column) < high)

@@ -25,8 +25,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any
 
 from mintage.errors import MintError
-from mintage.ext.kinds import TextID, TypeID, kind_of, read_text
-from mintage.extras import missing
+from mintage.formats.kinds import TextID, TypeID, kind_of, read_text
+from mintage.installation import missing
 from mintage.snowflake import Str
 
 try:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mintage.ext.forms import CLASSES, Form, chosen, writer_of
-from mintage.extras import missing
+from mintage.formats.storage import CLASSES, Form, chosen, writer_of
+from mintage.installation import missing
 
 try:
     from pymysql import converters

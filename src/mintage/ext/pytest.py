@@ -9,7 +9,7 @@ import sys
 import warnings
 from typing import TYPE_CHECKING, Any, Final
 
-from mintage.extras import missing
+from mintage.installation import missing
 
 try:
     import pytest

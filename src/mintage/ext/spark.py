@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from mintage import Sequence
-from mintage.casting import type_name
 from mintage.errors import ArgumentError, ConfigError, FieldError
-from mintage.extras import missing
+from mintage.formats.values import type_name
+from mintage.installation import missing
 
 try:
     import pyarrow as pa

@@ -15,13 +15,13 @@ from uuid import UUID
 
 from mintage import ksuid, ksuid_ms, locality, objectid, sandflake, sno, snowflake, typeid, ulid, uuid, xid
 from mintage._core.typeid import check_prefix
-from mintage.casting import type_name
 from mintage.errors import ArgumentError, ConfigError
-from mintage.ext import forms
-from mintage.ext.forms import Form
-from mintage.ext.kinds import KINDS, Kind, TypeIDs
-from mintage.extras import missing
-from mintage.formats import LAYOUTS, read_layout, write_layout
+from mintage.formats import storage
+from mintage.formats.catalogue import LAYOUTS, read_layout, write_layout
+from mintage.formats.kinds import KINDS, Kind, TypeIDs
+from mintage.formats.storage import Form
+from mintage.formats.values import type_name
+from mintage.installation import missing
 
 try:
     from sqlalchemy import Column, and_, event, types
@@ -148,7 +148,7 @@ class IDType(types.TypeDecorator[T]):
         return f"{type(self).__name__}()"
 
     def bind_processor(self, dialect: Dialect) -> Callable[[Any], Any]:
-        checked, written = self._checked, forms.writer_of(self.kind, self.form, dialect.name)
+        checked, written = self._checked, storage.writer_of(self.kind, self.form, dialect.name)
         sent = self.impl_instance.bind_processor(dialect)
 
         def process(value: Any) -> Any:
@@ -161,11 +161,11 @@ class IDType(types.TypeDecorator[T]):
 
     def literal_processor(self, dialect: Dialect) -> Callable[[Any], str]:
         checked, name = self._checked, dialect.name
-        written = forms.writer_of(self.kind, self.form, name)
+        written = storage.writer_of(self.kind, self.form, name)
         return lambda value: _literal(written(checked(value)), name)
 
     def result_processor(self, dialect: Dialect, coltype: Any) -> Callable[[Any], T | None]:  # noqa: ARG002
-        read = forms.reader_of(self.kind, self.form)
+        read = storage.reader_of(self.kind, self.form)
         return lambda value: None if value is None else read(value)
 
     def _checked(self, value: Any) -> Any:
@@ -179,7 +179,7 @@ class IDType(types.TypeDecorator[T]):
         raise ArgumentError(message, code="argument.type")
 
     def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
-        return _type_of(forms.column_of(self.kind, self.form, dialect.name), dialect.name)
+        return _type_of(storage.column_of(self.kind, self.form, dialect.name), dialect.name)
 
 
 def _literal(value: object, dialect: str) -> str:
@@ -198,7 +198,7 @@ def _literal(value: object, dialect: str) -> str:
             return f"'{value}'"
 
 
-def _type_of(column: forms.Column, dialect: str) -> TypeEngine[Any]:
+def _type_of(column: storage.Column, dialect: str) -> TypeEngine[Any]:
     """SQLAlchemy's type of a column."""
     size: Any = column.size
     match column.type:
@@ -247,12 +247,12 @@ class _BinaryIDType(IDType[T]):
 
     def __init__(self, form: Form | None = None) -> None:
         super().__init__()
-        self.form = forms.form_of(self.kind, form)
+        self.form = storage.form_of(self.kind, form)
         if self.form == "text":
             self.impl = self.impl_instance = types.CHAR(self.kind.length)
 
     def __repr__(self) -> str:
-        usual = self.form == forms.form_of(self.kind, None)
+        usual = self.form == storage.form_of(self.kind, None)
         return f"{type(self).__name__}({'' if usual else f'form={self.form!r}'})"
 
 
@@ -346,7 +346,7 @@ class TypeIDType(_BinaryIDType[typeid.ID]):
         super().__init__(form)
 
     def __repr__(self) -> str:
-        usual = self.form == forms.form_of(self.kind, None)
+        usual = self.form == storage.form_of(self.kind, None)
         return f"TypeIDType({self.prefix!r}{'' if usual else f', form={self.form!r}'})"
 
     def _checked(self, value: Any) -> Any:
@@ -375,7 +375,7 @@ class SnowflakeType(IDType[int]):
             raise ConfigError(f"{layout!r:.80} is no layout", code="config.layout")
         self.layout = found
         self.kind = Kind(KINDS["snowflake"].scheme, found)
-        if forms.column_of(self.kind, self.form, "").type == "numeric":
+        if storage.column_of(self.kind, self.form, "").type == "numeric":
             self.impl = self.impl_instance = types.Numeric(20, 0)
 
     def __repr__(self) -> str:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import sqlite3
 from typing import TYPE_CHECKING, Any
 
-from mintage.ext.forms import CLASSES, Form, chosen, reader_of, writer_of
+from mintage.formats.storage import CLASSES, Form, chosen, reader_of, writer_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

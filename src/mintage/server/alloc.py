@@ -14,7 +14,7 @@ from starlette.requests import Request
 
 from mintage._core.service import MOST_ALLOC, MOST_ALLOC_NAME
 from mintage.errors import CATALOGUE, FieldError, MintError, RequestError
-from mintage.lease import check_name
+from mintage.rules import check_name
 from mintage.server.keys import token_of
 from mintage.server.operation import Exchange, answered, exchange_of, read_body, read_json
 

@@ -21,7 +21,7 @@ from starlette.routing import Route
 from mintage._core.service import is_trace
 from mintage.errors import MintError, RequestError
 from mintage.server.alloc import Alloc
-from mintage.server.identity import routes as identity_routes
+from mintage.server.delta import routes as identity_routes
 from mintage.server.openapi import routes as openapi_routes
 from mintage.server.operation import Exchange, exchange_of
 from mintage.server.pages import routes as page_routes

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 import structlog
 
 from mintage.errors import ConfigError, MintError, RequestError, StoreError
-from mintage.lease import Segment
+from mintage.rules import Segment
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping

@@ -16,7 +16,7 @@ from prometheus_client.multiprocess import MultiProcessCollector, mark_process_d
 
 from mintage import __version__
 from mintage.errors import CATALOGUE, MintError
-from mintage.schemes import NAMES
+from mintage.formats.rows import NAMES
 from mintage.store import Forwarding, Store
 
 if TYPE_CHECKING:

@@ -6,16 +6,16 @@ import errno
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from mintage import formats
 from mintage.errors import FieldError, RequestError
-from mintage.lease import MAX_INTEGER
-from mintage.schemes import NAMES, SCHEMES
+from mintage.formats import catalogue
+from mintage.formats.rows import NAMES, SCHEMES
+from mintage.rules import MAX_INTEGER
 from mintage.server.threads import Threads
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from mintage.schemes import Generator
+    from mintage.formats.rows import Generator
     from mintage.server.metrics import Metrics
     from mintage.server.settings import Settings
     from mintage.store import Store
@@ -45,9 +45,10 @@ class Minters:
 
     def ends(self) -> dict[str, datetime | None]:
         """By scheme, when its layout can hold no later time."""
-        chosen = formats.of_layout(self._settings.layout, "")
+        chosen = catalogue.of_layout(self._settings.layout, "")
         return {
-            each.name: (chosen if each.has_layouts else formats.of_scheme(each.name)).ends for each in SCHEMES.values()
+            each.name: (chosen if each.has_layouts else catalogue.of_scheme(each.name)).ends
+            for each in SCHEMES.values()
         }
 
     def generators(self) -> dict[str, Generator]:

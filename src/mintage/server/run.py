@@ -31,10 +31,10 @@ import structlog
 import uvloop
 
 from mintage.errors import CATALOGUE, ConfigError, MintError
-from mintage.extras import install_line
+from mintage.installation import install_line
+from mintage.protocol.url import StoreUrl
 from mintage.server import logs
 from mintage.server.settings import is_loopback, variable
-from mintage.store.url import StoreUrl
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Final, ParamSpec, Protocol, TypeVar
 from mintage import Sequence
 from mintage._core.service import Bucket, Lane
 from mintage.errors import FieldError, GenerationError, MintError, RequestError, StoreError
-from mintage.keeper import LONGEST_PAUSE_S
-from mintage.lease import MAX_INTEGER, NamespaceRecord, Segment, check_name
+from mintage.lease.keeper import LONGEST_PAUSE_S
+from mintage.rules import MAX_INTEGER, NamespaceRecord, Segment, check_name
 from mintage.server.health import Watch
 from mintage.server.keys import Caller, Keys
 from mintage.server.logs import Sampled
@@ -33,7 +33,7 @@ from mintage.server.wake import Wake
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from mintage.schemes import Generator
+    from mintage.formats.rows import Generator
     from mintage.server.settings import Settings
     from mintage.store import Store
 

@@ -34,12 +34,12 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
-from mintage import formats
-from mintage import lease as rules
+from mintage import rules
 from mintage.errors import ConfigError
+from mintage.formats import catalogue
+from mintage.protocol.url import StoreUrl
 from mintage.server.keys import check_key_name, check_rights
 from mintage.store import SCHEMES, kinds_like, open_store
-from mintage.store.url import StoreUrl
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -168,7 +168,7 @@ def _trace_header(value: str) -> str:
 
 
 def _layout(value: str) -> str:
-    if formats.read_layout(value) is None:
+    if catalogue.read_layout(value) is None:
         raise ValueError
     return value
 
@@ -276,7 +276,7 @@ class Settings(BaseSettings):
     snowflake_layout: Annotated[
         str,
         AfterValidator(_layout),
-        Form("LAYOUT", f"{', '.join(formats.LAYOUTS)}, or such as 'time:41 node:10 sequence:12 @1735689600000 1ms'"),
+        Form("LAYOUT", f"{', '.join(catalogue.LAYOUTS)}, or such as 'time:41 node:10 sequence:12 @1735689600000 1ms'"),
     ] = Field("default", description="layout of the snowflakes that it mints")
     snowflake_nodes: Annotated[
         str | None, AfterValidator(_nodes), Form("RANGE", "FIRST..LAST, such as 512..1023", unset="all")
@@ -393,7 +393,7 @@ class Settings(BaseSettings):
     @property
     def layout(self) -> snowflake.Layout:
         """The layout of the snowflakes that it mints."""
-        layout = formats.read_layout(self.snowflake_layout)
+        layout = catalogue.read_layout(self.snowflake_layout)
         assert layout is not None  # noqa: S101 - or it would have been refused
         return layout
 
@@ -420,7 +420,7 @@ class Settings(BaseSettings):
         """The store's URL, with its password; that of this machine's registry where none is set."""
         if url := self.store.get_secret_value():
             return url
-        from mintage import registry
+        from mintage.lease import registry
 
         return registry.url()
 
@@ -432,7 +432,7 @@ class Settings(BaseSettings):
         """
         if url := self.store.get_secret_value():
             return open_store(url)
-        from mintage.leasing import registry_store
+        from mintage.lease.request import registry_store
 
         return registry_store()
 

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
 
 from mintage.errors import RequestError, StoreError
-from mintage.keeper import LONGEST_PAUSE_S
+from mintage.lease.keeper import LONGEST_PAUSE_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Self, TypeVar
 
 from mintage._core import epoch, kernel_random
 from mintage.errors import ConfigError, GenerationError
-from mintage.extras import install_line
-from mintage.lease import CLOCK_LIMIT_MS, SPAN_MS
+from mintage.installation import install_line
+from mintage.protocol.url import StoreUrl
+from mintage.rules import CLOCK_LIMIT_MS, SPAN_MS
 from mintage.store.checks import guard
-from mintage.store.url import StoreUrl
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from mintage.lease import Lease, NamespaceRecord, NodeRecord, PoolRecord, Segment
+    from mintage.rules import Lease, NamespaceRecord, NodeRecord, PoolRecord, Segment
 
 __all__ = ["Description", "Forwarding", "PerProcess", "Store", "new_token", "open_store"]
 

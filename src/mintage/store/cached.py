@@ -28,15 +28,15 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from mintage import lease as rules
+from mintage import rules
 from mintage._core import kernel_random
 from mintage.errors import ConfigError, GenerationError, StoreError
-from mintage.lease import Segment
+from mintage.protocol.url import StoreUrl
+from mintage.rules import Segment
 from mintage.store import SCHEMES, Description, Forwarding, Store, load_driver, new_token
-from mintage.store.url import StoreUrl
 
 if TYPE_CHECKING:
-    from mintage.lease import NamespaceRecord
+    from mintage.rules import NamespaceRecord
 
 __all__ = ["CachedStore"]
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Final
 
-from mintage import lease as rules
+from mintage import rules
 from mintage.errors import ArgumentError, LeaseError
-from mintage.lease import LATEST_MS
+from mintage.rules import LATEST_MS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mintage.lease import Lease, Segment
+    from mintage.rules import Lease, Segment
 
 __all__ = ["guard"]
 

@@ -19,11 +19,11 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from mintage.errors import ConfigError, StoreError
-from mintage.extras import install_line
-from mintage.lease import NamespaceRecord, NodeRecord, PoolRecord
+from mintage.installation import install_line
+from mintage.protocol.records import KEYS, key_of, name_of
+from mintage.rules import NamespaceRecord, NodeRecord, PoolRecord
 from mintage.store import Description, PerProcess, load_driver
 from mintage.store.ledger import ConflictError, Ledger, Server
-from mintage.store.records import KEYS, key_of, name_of
 from mintage.store.statements import migrations, read_row, statements
 
 if TYPE_CHECKING:
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
     import psycopg
 
-    from mintage.store.records import R, Record
-    from mintage.store.url import StoreUrl
+    from mintage.protocol.records import R, Record
+    from mintage.protocol.url import StoreUrl
 
 __all__ = ["Database", "MySqlStore", "PostgreSqlStore"]
 

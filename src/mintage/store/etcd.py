@@ -18,17 +18,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 import httpx
 
 from mintage.errors import ConfigError, StoreError
-from mintage.lease import NodeRecord
+from mintage.protocol.records import columns, key_of, name_of, read
+from mintage.protocol.url import TLS_OPTIONS
+from mintage.rules import NodeRecord
 from mintage.store import Description, PerProcess
 from mintage.store.ledger import ConflictError, Ledger, Server
-from mintage.store.records import columns, key_of, name_of, read
-from mintage.store.url import TLS_OPTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from mintage.store.records import R, Record
-    from mintage.store.url import StoreUrl
+    from mintage.protocol.records import R, Record
+    from mintage.protocol.url import StoreUrl
 
 __all__ = ["EtcdStore"]
 

@@ -1,7 +1,7 @@
 """``http://`` asks a service (``mintage serve``), which keeps the records in a store of its own. Made with httpx.
 
-What it says and how answers are read is in :mod:`mintage.store.calls`. Here are the two who send, one for threads and
-one for asyncio, and the store.
+What it asks, and how it reads the answers, is in :mod:`mintage.protocol.calls`. Here are two senders, one for
+threads and one for asyncio, and the store.
 """
 
 from __future__ import annotations
@@ -16,29 +16,19 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, TypeVar
 
 import httpx
 
-from mintage import lease as rules
+from mintage import rules
 from mintage.errors import LeaseError, RequestError, StoreError
-from mintage.lease import Lease, NodeRecord, PoolRecord
+from mintage.protocol.calls import Answer, Body, Call, Lost, Service, closed, read_namespace, reserve
+from mintage.protocol.members import AnswerError, Members
+from mintage.rules import Lease, NodeRecord, PoolRecord
 from mintage.store import Description, PerProcess, Store
-from mintage.store.calls import (
-    Answer,
-    AnswerError,
-    Body,
-    Call,
-    Lost,
-    Members,
-    Service,
-    closed,
-    read_namespace,
-    reserve,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from mintage.lease import NamespaceRecord, Segment
-    from mintage.store.calls import Outcome, Request
-    from mintage.store.url import StoreUrl
+    from mintage.protocol.calls import Outcome, Request
+    from mintage.protocol.url import StoreUrl
+    from mintage.rules import NamespaceRecord, Segment
 
 __all__ = ["AsyncSender", "HttpStore", "Sender"]
 

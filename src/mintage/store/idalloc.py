@@ -22,8 +22,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from mintage.errors import ConfigError, FieldError, StoreError
+from mintage.protocol.url import StoreUrl
 from mintage.store import Store, load_driver
-from mintage.store.url import StoreUrl
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -11,17 +11,17 @@ from abc import abstractmethod
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
-from mintage import lease as rules
+from mintage import rules
 from mintage.errors import ConfigError, LeaseError, StoreError
-from mintage.lease import NamespaceRecord, NodeRecord, PoolRecord
+from mintage.rules import NamespaceRecord, NodeRecord, PoolRecord
 from mintage.store import Store, new_token
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from contextlib import AbstractContextManager
 
-    from mintage.lease import Lease, Segment
-    from mintage.store.records import R, Record
+    from mintage.protocol.records import R, Record
+    from mintage.rules import Lease, Segment
 
 __all__ = ["ATTEMPTS", "ConflictError", "Ledger", "Server", "Transaction"]
 

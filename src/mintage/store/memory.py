@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from mintage._core import birth, epoch, system_ns
 from mintage.errors import StoreError, UniquenessWarning
-from mintage.lease import NodeRecord
+from mintage.protocol.records import KEYS, key_of
+from mintage.protocol.url import StoreUrl
+from mintage.rules import NodeRecord
 from mintage.store import Description
 from mintage.store.ledger import Ledger, Server
-from mintage.store.records import KEYS, key_of
-from mintage.store.url import StoreUrl
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from mintage.store.records import R, Record
+    from mintage.protocol.records import R, Record
 
 __all__ = ["MemoryStore"]
 

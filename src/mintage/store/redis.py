@@ -24,17 +24,17 @@ from redis.cluster import ClusterNode, RedisCluster
 from redis.retry import Retry
 from redis.sentinel import Sentinel
 
-from mintage import lease as rules
+from mintage import rules
 from mintage.errors import ConfigError, LeaseError, StoreError
-from mintage.lease import Lease, NamespaceRecord, NodeRecord, PoolRecord, Segment
+from mintage.protocol.records import columns, name_of, read
+from mintage.rules import Lease, NamespaceRecord, NodeRecord, PoolRecord, Segment
 from mintage.store import Description, PerProcess, Store, new_token
-from mintage.store.records import columns, name_of, read
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from mintage.store.records import R
-    from mintage.store.url import StoreUrl
+    from mintage.protocol.records import R
+    from mintage.protocol.url import StoreUrl
 
 __all__ = ["RedisStore", "Scripts"]
 

@@ -13,23 +13,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 from urllib.parse import quote
 
-from mintage import lease as rules
+from mintage import rules
 from mintage._core import created_ns, kernel_random, system_ns
 from mintage.errors import ConfigError, StoreError
-from mintage.forks import quiet
-from mintage.lease import NamespaceRecord, NodeRecord
+from mintage.process.forks import quiet
+from mintage.protocol.records import KEYS, name_of
+from mintage.rules import NamespaceRecord, NodeRecord
 from mintage.store import Description
 from mintage.store.ledger import ConflictError, Ledger, Server
-from mintage.store.records import KEYS, name_of
 from mintage.store.statements import migrations, read_row, statements
 from mintage.store.witness import Mark, Marks, place_of, watched
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from mintage.lease import PoolRecord
-    from mintage.store.records import R, Record
-    from mintage.store.url import StoreUrl
+    from mintage.protocol.records import R, Record
+    from mintage.protocol.url import StoreUrl
+    from mintage.rules import PoolRecord
     from mintage.store.witness import Witness
 
 __all__ = ["SqliteStore"]

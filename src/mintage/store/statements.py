@@ -15,14 +15,14 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
 
 from mintage.errors import StoreError
-from mintage.lease import NodeRecord
-from mintage.store.records import KEYS, columns, name_of, read
+from mintage.protocol.records import KEYS, columns, name_of, read
+from mintage.rules import NodeRecord
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mintage.store.records import R, Record
-    from mintage.store.url import StoreUrl
+    from mintage.protocol.records import R, Record
+    from mintage.protocol.url import StoreUrl
 
 __all__ = ["migrations", "read_row", "statements"]
 

@@ -45,7 +45,7 @@ from shop.models import ROWS, Coupon, Line, Order, Redemption, Refund, Tag, Twee
 from mintage import errors, locality, sno, snowflake, typeid, ulid, uuid
 from mintage.ext import django as ours
 from mintage.ext.django import rest
-from mintage.ext.kinds import KINDS, NAMED, TypeID
+from mintage.formats.kinds import KINDS, NAMED, TypeID
 from mintage.store import open_store
 
 MAY, JUNE = datetime(2024, 5, 1, tzinfo=UTC), datetime(2024, 6, 1, tzinfo=UTC)

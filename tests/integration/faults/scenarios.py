@@ -14,8 +14,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 from urllib.request import ProxyHandler, build_opener
 
-from mintage import lease as rules
-from mintage import open_store
+from mintage import open_store, rules
 from tests.integration.faults.crew import PATIENCE_S, ROOT, WIDTHS, Crew
 from tests.servers import (
     Daemon,

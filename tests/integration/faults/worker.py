@@ -17,7 +17,7 @@ import numpy as np
 
 from mintage import Sequence
 from mintage.errors import MintError
-from mintage.schemes import SCHEMES
+from mintage.formats.rows import SCHEMES
 
 
 class Clock:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mintage.extras import missing
+from mintage.installation import missing
 
 try:
     import django  # noqa: F401

@@ -9,7 +9,7 @@ from django.conf import settings
 
 from mintage.ext.django.checks import STORE
 from mintage.ext.django.urls import register_converters
-from mintage.leasing import choose_store
+from mintage.lease.request import choose_store
 
 __all__ = ["MintageConfig"]
 

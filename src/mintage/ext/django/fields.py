@@ -14,9 +14,9 @@ from mintage._core.typeid import check_prefix
 from mintage.errors import ConfigError, MintError
 from mintage.ext.django import lookups
 from mintage.ext.django.forms import IDField as FormField
-from mintage.ext.forms import Column, Form, column_of, form_of, forms, reader_of, writer_of
-from mintage.ext.kinds import KINDS, Kind, TypeIDs
-from mintage.formats import read_layout, write_layout
+from mintage.formats.catalogue import read_layout, write_layout
+from mintage.formats.kinds import KINDS, Kind, TypeIDs
+from mintage.formats.storage import Column, Form, column_of, form_of, forms, reader_of, writer_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,7 +10,7 @@ from django.core.exceptions import ValidationError
 from mintage.errors import MintError
 
 if TYPE_CHECKING:
-    from mintage.ext.kinds import Kind, TypeIDs
+    from mintage.formats.kinds import Kind, TypeIDs
 
 __all__ = ["IDField"]
 
@@ -18,7 +18,7 @@ __all__ = ["IDField"]
 class IDField(forms.CharField):  # type: ignore[misc]
     """Takes the text of an ID, and has the ID as its value; ``None`` where it is left empty.
 
-    :param kind: which IDs, of ``mintage.ext.kinds.KINDS``, or ``TypeIDs("user")``.
+    :param kind: which IDs, of ``mintage.formats.kinds.KINDS``, or ``TypeIDs("user")``.
     """
 
     def __init__(self, *, kind: Kind | TypeIDs, **kwargs: Any) -> None:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 from django.core.exceptions import EmptyResultSet
 from django.db.models.lookups import Exact, GreaterThanOrEqual, LessThan, Lookup
 
-from mintage.casting import type_name
 from mintage.errors import ArgumentError, MintError
+from mintage.formats.values import type_name
 
 if TYPE_CHECKING:
-    from mintage.ext.kinds import Kind, TypeIDs
+    from mintage.formats.kinds import Kind, TypeIDs
 
 __all__ = ["MintedAfter", "MintedBefore", "MintedBetween", "of_kind"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
-from mintage.extras import missing
+from mintage.installation import missing
 
 try:
     from rest_framework import relations, serializers
@@ -14,10 +14,10 @@ except ModuleNotFoundError as error:
 
 from django.core.exceptions import FieldDoesNotExist
 
-from mintage.casting import type_name
 from mintage.errors import MintError
 from mintage.ext.django.fields import FIELDS, Minted, SnowflakeAutoField, TypeIDField, end_of
-from mintage.ext.kinds import NAMED, Kind, TypeIDs, kind_of
+from mintage.formats.kinds import NAMED, Kind, TypeIDs, kind_of
+from mintage.formats.values import type_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,7 +42,7 @@ class IDField(serializers.Field):  # type: ignore[misc]
     A number of JSON is taken for a snowflake up to 2^53 - 1. Above, JavaScript may have rounded it.
 
     :param kind: the scheme's name, or ``typeid``; a class of IDs, :class:`mintage.snowflake.Str` or ``TypeID("user")``;
-        or one of ``mintage.ext.kinds.KINDS``. In a ``ModelSerializer`` it is the model's.
+        or one of ``mintage.formats.kinds.KINDS``. In a ``ModelSerializer`` it is the model's.
     """
 
     kind: Kind | TypeIDs

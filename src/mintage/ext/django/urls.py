@@ -7,7 +7,7 @@ from typing import Any
 from django.urls import converters
 
 from mintage.errors import ArgumentError
-from mintage.ext.kinds import NAMED, Kind, TypeIDs
+from mintage.formats.kinds import NAMED, Kind, TypeIDs
 
 __all__ = ["register_converters"]
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 from pydantic import BeforeValidator, Field
 from typing_extensions import TypedDict
 
-from mintage import anatomy
-from mintage.schemes import NAMES
+from mintage.formats import anatomy
+from mintage.formats.rows import NAMES
 from mintage.server.operation import Ask, operation
-from mintage.server.v1.forms import Count, whole
+from mintage.server.v1.schemas import Count, whole
 
 __all__ = ["OPERATIONS"]
 

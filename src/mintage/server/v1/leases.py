@@ -7,22 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Final, cast
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
 from typing_extensions import TypedDict
 
-from mintage.lease import (
-    MAX_INTEGER,
-    MAX_NODES,
-    MAX_SPAN_MS,
-    MIN_SPAN_MS,
-    SPAN_MS,
-    Lease,
-    check_nodes,
-    check_span,
-)
+from mintage.protocol.records import to_json
+from mintage.rules import MAX_INTEGER, MAX_NODES, MAX_SPAN_MS, MIN_SPAN_MS, SPAN_MS, Lease, check_nodes, check_span
 from mintage.server.operation import Ask, Body, Header, operation
-from mintage.server.v1.forms import LATEST_MS, NAME, NAMED, Ms, named, whole
-from mintage.store.records import to_json
+from mintage.server.v1.schemas import LATEST_MS, NAME, NAMED, Ms, named, whole
 
 if TYPE_CHECKING:
-    from mintage.lease import NodeRecord, PoolRecord
+    from mintage.rules import NodeRecord, PoolRecord
 
 __all__ = ["OPERATIONS"]
 

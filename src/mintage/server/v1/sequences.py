@@ -8,13 +8,13 @@ from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema, model_v
 from typing_extensions import TypedDict
 
 from mintage.errors import FieldError
-from mintage.lease import LATEST_MS, MAX_COUNT, MAX_INTEGER, MAX_STRIDE, Segment
+from mintage.protocol.records import to_json
+from mintage.rules import LATEST_MS, MAX_COUNT, MAX_INTEGER, MAX_STRIDE, Segment
 from mintage.server.operation import Ask, Body, Limit, operation
-from mintage.server.v1.forms import NAME, NAMED, Count, named, whole
-from mintage.store.records import to_json
+from mintage.server.v1.schemas import NAME, NAMED, Count, named, whole
 
 if TYPE_CHECKING:
-    from mintage.lease import NamespaceRecord
+    from mintage.rules import NamespaceRecord
 
 __all__ = ["OPERATIONS"]
 

@@ -6,7 +6,7 @@
 --   database   whose block it is
 --   floor      the namespace's, as far as it is known here; 0 is none
 --   serial, serial_before
---              as a namespace's in mintage/lease.py, of what is cut and given back here. They begin at random, so that
+--              as a namespace's in mintage/rules.py, of what is cut and given back here. They begin at random, so that
 --              what was cut before the key was lost is not taken for what was cut after it
 --   retired    1 once the namespace is
 --   token      changes with every block. A new block is put in only by who reserved it after reading the token, so

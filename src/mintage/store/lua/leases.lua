@@ -1,4 +1,4 @@
--- The rules of mintage/lease.py for leases, under the same names, so that one can be read beside the other.
+-- The rules of mintage/rules.py for leases, under the same names, so that one can be read beside the other.
 -- What is refused here is refused by those rules too: the reply holds what they need to say why.
 --
 -- KEYS[1] is a hash: under `pool` the pool's record, under each node number the record of that, as JSON. It decides.

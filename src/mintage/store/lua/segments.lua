@@ -1,4 +1,4 @@
--- The rules of mintage/lease.py for segments, under the same names, so that one can be read beside the other.
+-- The rules of mintage/rules.py for segments, under the same names, so that one can be read beside the other.
 --
 -- KEYS[1] is a hash, the namespace's record. `high_water`, `maximum` and `floor` are integers of integers.lua, `stride`
 -- and `largest` are below 2^31, `serial` and `serial_before` below 2^53, `retired` is 0 or 1.

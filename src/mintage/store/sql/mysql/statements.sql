@@ -1,4 +1,4 @@
--- What stands in braces is filled in by statements.py, from the records of lease.py.
+-- What stands in braces is filled in by statements.py, from the records of rules.py.
 
 -- name: server
 -- MariaDB has no server_uuid: what its administrator must make different for each server stands in. Either server skips

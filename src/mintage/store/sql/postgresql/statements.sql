@@ -1,4 +1,4 @@
--- What stands in braces is filled in by statements.py, from the records of lease.py.
+-- What stands in braces is filled in by statements.py, from the records of rules.py.
 
 -- name: server
 -- A table's file has another number once the table was dropped and made anew, restored from a dump or emptied; and after

@@ -1,4 +1,4 @@
--- What stands in braces is filled in by statements.py, from the records of lease.py.
+-- What stands in braces is filled in by statements.py, from the records of rules.py.
 
 -- name: get
 SELECT {columns} FROM mintage_{kind} WHERE {is_key};

@@ -1,7 +1,8 @@
 """The segments of a sequence: how its pool is kept filled. The keeper does the work.
 
-All that a supply holds changes under the keeper's condition, as :mod:`mintage.keeper` says. Threads that mint take from
-the pool without it; only offering and draining is the supply's, under the condition.
+All attributes of a :class:`SegmentClient` change under the keeper's condition, as :mod:`mintage.lease.keeper` says.
+Threads that mint take from the buffer without it; only the segment client fills and drains the buffer, under the
+condition.
 """
 
 from __future__ import annotations
@@ -11,12 +12,12 @@ from collections import deque
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from mintage import lease as rules
+from mintage import rules
 from mintage._core import birth, epoch
 from mintage.errors import FieldError, GenerationError, MintError, StoreError
-from mintage.forks import quiet
-from mintage.keeper import Task, renewed, say
-from mintage.lease import GAP, LATEST_MS, MAX_COUNT, MAX_INTEGER, MAX_STRIDE, Segment
+from mintage.lease.keeper import Task, renewed, say
+from mintage.process.forks import quiet
+from mintage.rules import GAP, LATEST_MS, MAX_COUNT, MAX_INTEGER, MAX_STRIDE, Segment
 from mintage.store import whole
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import re
 from dataclasses import fields
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar, get_args, get_origin, get_type_hints
 
-from mintage.lease import LATEST_MS, NamespaceRecord, NodeRecord, PoolRecord, Within
+from mintage.rules import LATEST_MS, NamespaceRecord, NodeRecord, PoolRecord, Within
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

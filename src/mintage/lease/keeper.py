@@ -39,8 +39,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from mintage._core import birth, epoch, start_epoch
 from mintage.errors import GenerationError, MintError, PassingError, StoreError
-from mintage.forks import give_way, quiet
-from mintage.signs import Verdict, Watch
+from mintage.process.forks import give_way, quiet
+from mintage.process.restore import Verdict, Watch
 
 if TYPE_CHECKING:
     import logging

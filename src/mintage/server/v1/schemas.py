@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from mintage.lease import MAX_COUNT, check_name
+from mintage.rules import MAX_COUNT, check_name
 from mintage.server.operation import Limit
 
 __all__ = ["LATEST_MS", "NAME", "NAMED", "Count", "Ms", "named", "whole"]

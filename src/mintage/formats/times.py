@@ -1,73 +1,19 @@
-"""What IDs look like: the formats that the core declares, from which :mod:`mintage.anatomy` can take any ID apart."""
+"""Instants: nanoseconds since the Unix epoch, aware datetimes, and RFC 3339 text."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from functools import cache
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from mintage._core.formats import (
-    FORMATS,
-    LAST_RESORTS,
-    Format,
-    Part,
-    of_layout,
-    read_layout,
-    read_pool_layout,
-    write_layout,
-)
 from mintage.errors import ArgumentError, FieldError
-from mintage.schemes import SCHEMES
 
-if TYPE_CHECKING:
-    from mintage import snowflake
-
-__all__ = [
-    "FORMATS",
-    "LAST_RESORTS",
-    "LAYOUTS",
-    "MINTED",
-    "MS",
-    "SECOND",
-    "Format",
-    "Part",
-    "of_layout",
-    "of_scheme",
-    "read_layout",
-    "read_pool_layout",
-    "stamp",
-    "unix_ns",
-    "utc",
-    "write_layout",
-]
+__all__ = ["MS", "SECOND", "stamp", "unix_ns", "utc"]
 
 MS: Final = 1_000_000
+"""Nanoseconds of a millisecond."""
 SECOND: Final = 1_000 * MS
 _UNIX: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
-
-MINTED: Final = tuple(
-    {
-        each.name: each
-        for each in (*FORMATS, *LAST_RESORTS)
-        if (row := SCHEMES.get(each.scheme)) and (not row.layouts or each.layout in row.layouts)
-    }.values()
-)
-"""The formats of the schemes that mintage mints; of a cuid, which grows with its time, the last of its widths."""
-
-LAYOUTS: Final[dict[str, snowflake.Layout]] = {
-    each.layout: layout
-    for each in FORMATS
-    if each.scheme == "snowflake" and each.layout and (layout := read_layout(each.layout))
-}
-"""The named layouts of 64-bit integers."""
-
-
-@cache
-def of_scheme(name: str) -> Format:
-    """Return the usual format of a scheme that mintage mints."""
-    usual = SCHEMES[name].layouts[:1]
-    return next(each for each in MINTED if each.scheme == name and (not usual or each.layout in usual))
 
 
 def utc(unix_ns: int) -> datetime | None:

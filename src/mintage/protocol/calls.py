@@ -17,23 +17,20 @@ from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 from urllib.parse import urlencode
 
 from mintage.errors import CATALOGUE, ConfigError, GenerationError, MintError, PassingError, RequestError, StoreError
-from mintage.lease import LATEST_MS, MAX_INTEGER, MAX_STRIDE, NamespaceRecord, Segment, check_name
-from mintage.store.records import name_of, read
-from mintage.store.url import TLS_OPTIONS
+from mintage.protocol.members import AnswerError, Members
+from mintage.protocol.url import TLS_OPTIONS
+from mintage.rules import LATEST_MS, MAX_STRIDE, NamespaceRecord, Segment, check_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
 
-    from mintage.store.records import R
-    from mintage.store.url import StoreUrl
+    from mintage.protocol.url import StoreUrl
 
 __all__ = [
     "Answer",
-    "AnswerError",
     "Body",
     "Call",
     "Lost",
-    "Members",
     "Outcome",
     "Request",
     "Service",
@@ -48,91 +45,8 @@ T = TypeVar("T")
 LONGEST_WAIT_MS: Final = 86_400_000
 
 _KEY: Final = re.compile(r"[!-~]{1,512}")
-_INTEGER: Final = re.compile(r"-?[0-9]{1,19}")
 #: What proxies say of a service that is away.
 _AWAY: Final = frozenset({408, 429, 502, 503, 504})
-
-
-class AnswerError(ValueError):
-    """An answer is not of its form; the message says what of it, as the rest of "the answer …"."""
-
-
-# --- reading ------------------------------------------------------------------------------------------------------
-
-
-class Members:
-    """The members of a JSON object, each read with its type and limits.
-
-    :raises AnswerError: by every method: it is another.
-    """
-
-    def __init__(self, value: object) -> None:
-        if not isinstance(value, dict):
-            raise AnswerError("is not a JSON object")
-        self._members: dict[str, object] = value
-
-    def number(self, name: str, least: int, most: int) -> int:
-        """Return a whole number."""
-        return self._within(name, self._members.get(name), least, most)
-
-    def integer(self, name: str, least: int = 0) -> int:
-        """Return an integer of 64 bits, which is text in JSON."""
-        return self._integer(name, self._members.get(name), least)
-
-    def integers(self, name: str, count: int) -> list[int]:
-        """As many integers of 64 bits."""
-        return [self._integer(name, each, 0) for each in self.all(name, count)]
-
-    def text(self, name: str, form: str = r"[^\0]{0,4096}") -> str:
-        """Text of a form."""
-        value = self._members.get(name)
-        if not isinstance(value, str) or not re.fullmatch(form, value, re.DOTALL):
-            raise AnswerError(f"has no good {name}")
-        return value
-
-    def texts(self, name: str, count: int | None = None) -> list[str]:
-        """Texts."""
-        values = self.all(name, count)
-        if not all(isinstance(each, str) for each in values):
-            raise AnswerError(f"has {name} that are not text")
-        return [str(each) for each in values]
-
-    def flag(self, name: str) -> bool:
-        """True or false."""
-        value = self._members.get(name)
-        if not isinstance(value, bool):
-            raise AnswerError(f"has no good {name}")
-        return value
-
-    def __contains__(self, name: str) -> bool:
-        """Return whether it is there, and not null."""
-        return self._members.get(name) is not None
-
-    def all(self, name: str, count: int | None = None) -> list[object]:
-        """Return a list, of that length if there is one to expect."""
-        value = self._members.get(name)
-        if not isinstance(value, list):
-            raise AnswerError(f"has no list {name}")
-        if count is not None and len(value) != count:
-            raise AnswerError(f"has {len(value)} {name}, not {count}")
-        return value
-
-    def record(self, kind: type[R], **others: object) -> R:
-        """Return a record of these members, and others."""
-        try:
-            return read(kind, {**self._members, **others})
-        except ValueError as error:
-            raise AnswerError(f"is no {name_of(kind)}: {error}") from None
-
-    def _integer(self, name: str, value: object, least: int) -> int:
-        if not isinstance(value, str) or not _INTEGER.fullmatch(value):
-            raise AnswerError(f"has no good {name}")
-        return self._within(name, int(value), least, MAX_INTEGER)
-
-    def _within(self, name: str, value: object, least: int, most: int) -> int:
-        if type(value) is not int or not least <= value <= most:
-            raise AnswerError(f"has no {name} in {least}..{most}")
-        return value
 
 
 class Answer(NamedTuple):

@@ -28,19 +28,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import quote
 
-from mintage import lease as rules
+from mintage import rules
 from mintage._core import epoch, kernel_random, start_epoch, system_ns
 from mintage._core.formats import MAC_FRAGMENTS
 from mintage.errors import ConfigError, GenerationError, LeaseError, StoreError, UniquenessWarning
-from mintage.forks import quiet
-from mintage.signs import Verdict, Watch
-from mintage.tenancy import WORTH_MS
+from mintage.lease.lease_client import WORTH_MS
+from mintage.process.forks import quiet
+from mintage.process.restore import Verdict, Watch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from mintage.lease.lease_client import Window
     from mintage.store import Store
-    from mintage.tenancy import Window
 
 __all__ = [
     "BLOCK",

@@ -2,7 +2,7 @@
 
 How a reading is ranked: its likelihood is the product of three weights,
 
-- the format's own (``formats.Format.weight``): how common it is and how much structure it has, such as a version;
+- the format's own (``catalogue.Format.weight``): how common it is and how much structure it has, such as a version;
 - :data:`FORMS`: how it is written, the format's canonical text counting most;
 - :data:`TIMES`: whether its time is one at which IDs are minted.
 
@@ -16,11 +16,11 @@ from operator import index
 from time import time_ns
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from mintage import formats
 from mintage._core import typeid
 from mintage.errors import ArgumentError, ParseError
-from mintage.formats import Format
-from mintage.schemes import SCHEMES
+from mintage.formats import catalogue, times
+from mintage.formats.catalogue import Format
+from mintage.formats.rows import SCHEMES
 
 if TYPE_CHECKING:
     import builtins
@@ -53,8 +53,8 @@ TIMES: Final = {
 FLOOR: Final = 0.015
 """What is less likely is not worth mentioning: an implausible time in a form that is not the format's own."""
 
-_2005_NS: Final = 1_104_537_600 * formats.SECOND
-_DAY_NS: Final = 86_400 * formats.SECOND
+_2005_NS: Final = 1_104_537_600 * times.SECOND
+_DAY_NS: Final = 86_400 * times.SECOND
 _YEAR_NS: Final = 365 * _DAY_NS
 
 
@@ -115,7 +115,7 @@ class Anatomy(NamedTuple):
             "text": self.text,
             "bytes": self.bytes.hex(),
             "int": str(self.int),
-            "time": formats.stamp(self.time) if self.time else None,
+            "time": times.stamp(self.time) if self.time else None,
             "likelihood": self.likelihood,
             "why": self.why,
             "fields": [field.as_dict() for field in self.fields],
@@ -150,7 +150,7 @@ def _judge(fmt: Format, number: int, form: str, now_ns: int) -> tuple[float, str
     form_weight, form_says = FORMS[form]
     time_weight, time_says = TIMES[_kind_of_time(fmt.epoch_ns, fmt.time_ns(number), now_ns)]
     likelihood = round(fmt.weight * form_weight * time_weight, 4)
-    if fmt in formats.LAST_RESORTS and form != "typeid":
+    if fmt in catalogue.LAST_RESORTS and form != "typeid":
         return likelihood, "Nothing else fits, though nearly any text of this length would."
     checked = [part.name for part in fmt.parts if part.is_checked and part.name != "unused"]
     structure = f"; {' and '.join(checked)} {'fit' if len(checked) > 1 else 'fits'}" if checked else ""
@@ -165,7 +165,7 @@ def _dissect(fmt: Format, number: int, verdict: tuple[float, str]) -> Anatomy:
         text=fmt.write(number),
         bytes=number.to_bytes(fmt.bits // 8, "big"),
         int=number,
-        time=None if when_ns is None else formats.utc(when_ns),
+        time=None if when_ns is None else times.utc(when_ns),
         fields=tuple(Field(*each) for each in fmt.fields(number)),
         likelihood=verdict[0],
         why=verdict[1],
@@ -204,8 +204,8 @@ class _Table:
         self.widths = sorted(self.integers)
 
 
-_TABLES: Final = (_Table(formats.FORMATS), _Table(formats.LAST_RESORTS))
-_UUID: Final = formats.of_scheme("uuid").lengths[0]
+_TABLES: Final = (_Table(catalogue.FORMATS), _Table(catalogue.LAST_RESORTS))
+_UUID: Final = catalogue.of_scheme("uuid").lengths[0]
 _LONGEST: Final = max(typeid.pattern(None)[2], *(length for table in _TABLES for length in table.texts))
 
 _Reading = tuple[Format, int, str]
@@ -241,7 +241,7 @@ def _scheme_of(value: object) -> str | None:
 def _of_object(table: _Table, scheme: str, value: Any) -> Iterator[_Reading]:
     """Return an ID of its class: what it was minted as, or, where the class holds others too, whatever its text is."""
     number = int(value)
-    own = [each for each in formats.MINTED if each.scheme == scheme and each.fits(number)]
+    own = [each for each in catalogue.MINTED if each.scheme == scheme and each.fits(number)]
     return iter([(each, number, "text") for each in own]) if own else _of_text(table, str(value))
 
 

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 from uuid import UUID
 
 from mintage import typeid
-from mintage.casting import cast, type_name
 from mintage.errors import ArgumentError, ConfigError
-from mintage.ext.kinds import BY_CLASS, Kind, TypeIDs, find_kind
+from mintage.formats.cast import cast
+from mintage.formats.kinds import BY_CLASS, Kind, TypeIDs, find_kind
+from mintage.formats.values import type_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping

@@ -20,7 +20,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from starlette.routing import Route
 
 from mintage.errors import CATALOGUE, ConfigError, FieldError, GenerationError, MintError, RequestError
-from mintage.lease import MAX_INTEGER
+from mintage.rules import MAX_INTEGER
 from mintage.server.keys import token_of
 from mintage.server.operation import Exchange, answered, exchange_of, read_body, read_json
 from mintage.store import whole
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from mintage.lease import NamespaceRecord
+    from mintage.rules import NamespaceRecord
     from mintage.server.keys import Caller
     from mintage.server.service import Service
     from mintage.store import Store

@@ -1,14 +1,10 @@
-"""The packages that only some need, and how to install them."""
+"""How mintage is installed: the command that adds an extra, and why the extension cannot be loaded."""
 
 from __future__ import annotations
 
-# Type checkers take this for true; importing the real one from typing would cost more than all of mintage.
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from types import ModuleType
-    from typing import Any
+__all__ = ["explain", "install_line", "missing"]
 
-__all__ = ["Annotation", "install_line", "missing", "pydantic"]
+_CORE = "mintage._core"
 
 
 def install_line(extra: str) -> str:
@@ -53,31 +49,34 @@ def missing(error: ModuleNotFoundError, extra: str) -> ModuleNotFoundError:
     return ModuleNotFoundError(f"this needs the package {error.name}: {install_line(extra)}", name=error.name)
 
 
-def pydantic() -> ModuleType:
-    """:mod:`mintage.ext.pydantic`, imported by name and when it is asked for: what asks lies below it.
+def explain(error: ImportError) -> None:
+    """Raise an error that says more than one that the import of the extension raised; return where that says enough.
 
-    :raises ModuleNotFoundError: pydantic is not installed.
+    :raises ImportError: this is a sub-interpreter; the extension lies in a zip archive, or is another interpreter's.
     """
-    from importlib import import_module
+    if "subinterpreters" in str(error):
+        raise ImportError(
+            "mintage runs in the main interpreter of a process, and this is a sub-interpreter: "
+            "for mod_wsgi set 'WSGIApplicationGroup %{GLOBAL}', for uWSGI 'single-interpreter = true'; "
+            "elsewhere use threads or processes in place of sub-interpreters",
+            name=_CORE,
+        ) from error
+    if error.path or not (error.name or "").startswith(_CORE):
+        return  # what the loader says of a file that it found, or an error of another module
 
-    return import_module("mintage.ext.pydantic")
+    import sys
+    import sysconfig
 
-
-class Annotation:
-    """What stands in ``Annotated`` beside a type that is no class of IDs, and tells Pydantic how these are written."""
-
-    __slots__ = ()
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: Any, /) -> Any:
-        """Return how Pydantic reads and writes such IDs: see :mod:`mintage.ext.pydantic`.
-
-        :raises ModuleNotFoundError: pydantic is not installed.
-        """
-        return pydantic().core_schema_of(self)
-
-    def __get_pydantic_json_schema__(self, schema: Any, handler: Any, /) -> dict[str, Any]:
-        """Return the JSON schema of their text.
-
-        :raises ModuleNotFoundError: pydantic is not installed.
-        """
-        return pydantic().json_schema_of(self)  # type: ignore[no-any-return]
+    package = sys.modules[__package__]
+    (folder,) = package.__path__
+    if type(package.__loader__).__module__ == "zipimport":
+        raise ImportError(
+            f"mintage has an extension, which cannot be loaded from within a zip archive ({folder}): "
+            "install mintage where the archive runs, or build it with a tool that unpacks it first, as shiv and pex do",
+            name=_CORE,
+        ) from error
+    raise ImportError(
+        f"mintage in {folder} was not built for this interpreter, {sys.implementation.cache_tag} "
+        f"(needs _core{sysconfig.get_config_var('EXT_SUFFIX')}): install it with the pip of {sys.executable}",
+        name=_CORE,
+    ) from error

@@ -13,16 +13,16 @@ import weakref
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from mintage import clones, registry
-from mintage import lease as rules
+from mintage import rules
 from mintage._core import epoch, system_ns
 from mintage._core.formats import locality_node, read_pool_layout
 from mintage.errors import ArgumentError, ConfigError
-from mintage.forks import quiet
-from mintage.signs import started_s
+from mintage.lease import registry, snapshots
+from mintage.lease.lease_client import Tenancy
+from mintage.lease.segment_client import Supply
+from mintage.process.forks import quiet
+from mintage.process.restore import started_s
 from mintage.store import Store, open_store
-from mintage.supply import Supply
-from mintage.tenancy import Tenancy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -220,4 +220,4 @@ def own(generator: Any, holds: Tenancy | registry.LockedNode) -> None:
         holds.generator = weakref.ref(generator)
 
 
-clones.register()
+snapshots.register()

@@ -1,7 +1,8 @@
 """A generator's lease: how it is acquired, extended, lost and given back. The keeper does the work.
 
-All that a tenancy holds changes under the keeper's condition, as :mod:`mintage.keeper` says. A generator takes what it
-mints under from :meth:`Tenancy.window` alone: the serial number of the grant and its window, read together.
+All attributes of a :class:`LeaseClient` change under the keeper's condition, as :mod:`mintage.lease.keeper` says. A
+generator takes what it mints under from :meth:`LeaseClient.window` alone: the serial number of the grant and its
+window, read together.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mintage._core import epoch
 from mintage.errors import LeaseError, MintError, StoreError
-from mintage.keeper import Task
-from mintage.lease import MAX_INTEGER, Lease
+from mintage.lease.keeper import Task
+from mintage.rules import MAX_INTEGER, Lease
 from mintage.store import new_token
 
 if TYPE_CHECKING:

@@ -1,0 +1,279 @@
+"""The bit ranges of the time and the node number of an ID, for columns of IDs. Pure: read from the formats."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from itertools import product
+from math import gcd
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
+
+from mintage.errors import ArgumentError, ConfigError, FieldError
+from mintage.formats.catalogue import FORMATS, LAYOUTS, MINTED, Format
+from mintage.formats.kinds import KINDS, Kind
+from mintage.formats.times import MS
+from mintage.formats.values import type_name
+from mintage.snowflake import Layout
+
+__all__ = [
+    "EPOCH",
+    "MICROSECOND",
+    "Clock",
+    "Number",
+    "Run",
+    "Scheme",
+    "Shape",
+    "bounds",
+    "layout_of",
+    "node_sum",
+    "numbers",
+    "shape",
+    "time_sum",
+]
+
+Scheme: TypeAlias = "str | Layout"
+"""How functions of columns are told what IDs they have before them: a scheme's name, a format's (``"uuid v6"``), the
+name of a layout (``"twitter"``), or a :class:`~mintage.snowflake.Layout`."""
+
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+MICROSECOND: Final = timedelta(microseconds=1)
+
+
+class Run(NamedTuple):
+    """Adjacent bits of an ID that are a number, and what one of it counts for."""
+
+    low: int
+    """The lowest bit; the ID's own lowest is 0."""
+    bits: int
+    weight: int
+
+
+class Clock(NamedTuple):
+    """How the time is found in an ID: ``base + sum of (run × its weight)``, in ``unit``\\ s since 1970."""
+
+    unit: Literal["ms", "ns"]
+    base: int
+    runs: tuple[Run, ...]
+
+
+class Shape(NamedTuple):
+    """The IDs of a scheme, as columns hold them."""
+
+    kind: Kind
+    format: Format
+
+    @property
+    def name(self) -> str:
+        """How messages call it."""
+        return self.kind.name if self.is_integer else self.format.name
+
+    @property
+    def is_integer(self) -> bool:
+        """True if its columns are of 64-bit integers."""
+        return self.kind.layout is not None
+
+    @property
+    def is_text(self) -> bool:
+        """True if its IDs are text, and have no bytes."""
+        return self.kind.scheme.is_text
+
+    def _placed(self) -> list[tuple[Any, int]]:
+        low = self.format.bits
+        placed = []
+        for part in self.format.parts:
+            low -= part.bits
+            placed.append((part, low))
+        return placed
+
+    def of_length(self, length: int) -> Shape:
+        """The same scheme's format whose texts are so long, or itself: a cuid's time has 8 digits, and later 9."""
+        formats = (each for each in FORMATS if each.scheme == self.kind.name and length in each.lengths)
+        return self._replace(format=next(formats, self.format))
+
+    def clock(self) -> Clock:
+        """Return where its time is.
+
+        :raises FieldError: ``field.format``: it has none.
+        """
+        # Of text the zero is a digit, in each of its characters.
+        zero = int.from_bytes(b"0" * (self.format.bits // 8), "big") if self.is_text else 0
+        base = self.format.time_ns(zero)
+        if base is None:
+            raise FieldError(f"{self.name} holds no time", code="field.format")
+        # What a bit counts for is what the time of an ID with that bit differs by.
+        runs = [
+            Run(at, width, (self.format.time_ns(zero + (1 << at)) or 0) - base)
+            for part, low in self._placed()
+            if part.role == "time"
+            for at, width in (
+                [(bit, 8) for bit in range(low, low + part.bits, 8)] if self.is_text else [(low, part.bits)]
+            )
+        ]
+        whole = gcd(base, *(run.weight for run in runs)) % MS == 0
+        scale = MS if whole else 1
+        return Clock(
+            "ms" if whole else "ns", base // scale, tuple(run._replace(weight=run.weight // scale) for run in runs)
+        )
+
+    @property
+    def tick_ns(self) -> int:
+        """How long a tick of it lasts."""
+        clock = self.clock()
+        return min(run.weight for run in clock.runs) * (MS if clock.unit == "ms" else 1)
+
+    def nodes(self) -> tuple[Run, ...]:
+        """Return where its node number is: the fields of that role, the most significant first, as one number.
+
+        :raises FieldError: ``field.format``: it has none, or is text.
+        """
+        found = [(low, part.bits) for part, low in self._placed() if part.role == "node"]
+        if not found or self.is_text:
+            raise FieldError(f"{self.name} holds no node number", code="field.format")
+        runs: list[Run] = []
+        below = 0
+        for low, width in reversed(found):
+            if runs and runs[0].low + runs[0].bits == low:
+                runs[0] = runs[0]._replace(bits=runs[0].bits + width)
+            else:
+                runs.insert(0, Run(low, width, 1 << below))
+            below += width
+        return tuple(runs)
+
+    def fixed(self) -> tuple[tuple[Run, int], ...]:
+        """Return the fields that say which format an ID is of, and what they must be: such as the version of a UUID."""
+        if self.is_integer:
+            return ()
+        # Of text, whose other fields may be held to digits.
+        rest = int.from_bytes(b"1" * (self.format.bits // 8), "big") if self.is_text else 0
+        runs = [Run(low, part.bits, 1) for part, low in self._placed() if part.role == "fixed" and part.is_checked]
+        for values in product(*(range(1 << run.bits) for run in runs)):
+            number = rest
+            for value, run in zip(values, runs, strict=True):
+                number = number & ~(((1 << run.bits) - 1) << run.low) | value << run.low
+            if self.format.fits(number):
+                return tuple(zip(runs, values, strict=True))
+        raise AssertionError(f"no ID is a {self.name}")
+
+
+def shape(scheme: Scheme) -> Shape:
+    """Return what a scheme, format or layout is as a column.
+
+    :raises ArgumentError: it is neither a name nor a layout.
+    :raises ConfigError: ``config.policy``: no such name.
+    """
+    if not isinstance(scheme, (str, Layout)):
+        message = f"scheme must be the name of one or a Layout, not {type_name(type(scheme))}"
+        raise ArgumentError(message, code="argument.type")
+    return _shape(scheme)
+
+
+@cache
+def _shape(scheme: Scheme) -> Shape:
+    if isinstance(scheme, Layout):
+        kind = Kind(KINDS["snowflake"].scheme, scheme)
+    elif scheme in KINDS:
+        kind = KINDS[scheme]
+    elif scheme in LAYOUTS:
+        kind = Kind(KINDS["snowflake"].scheme, LAYOUTS[scheme])
+    else:
+        for each in MINTED:
+            if each.name == scheme and each.scheme != "snowflake":
+                return Shape(KINDS[each.scheme], each)
+        names = ", ".join(dict.fromkeys((*KINDS, *LAYOUTS, *(each.name for each in MINTED if " " in each.name))))
+        raise ConfigError(f"scheme {scheme!a:.40} is not one of {names}", code="config.policy")
+    return Shape(kind, kind.format)
+
+
+def layout_of(layout: Scheme) -> Shape:
+    """Return what a layout of integers is as a column.
+
+    :raises ConfigError: ``config.policy``: a scheme whose IDs are no integers.
+    """
+    found = shape(layout)
+    if not found.is_integer:
+        message = f"{found.name} is no integer: decode its columns with time_of and node_of"
+        raise ConfigError(message, code="config.policy")
+    return found
+
+
+def bounds(scheme: Scheme, start: datetime | int, end: datetime | int) -> tuple[Any, Any]:
+    """Return two IDs: ``low <= id < high`` has a time of ``start`` or later, and before ``end``.
+
+    The time of an ID is when its tick began. So an instant within a tick stands for the next one: IDs of its own tick
+    are earlier. The times are aware datetimes, or nanoseconds since 1970. The IDs are ints, ``bytes`` or ``str``, as
+    in columns.
+
+    :raises FieldError: ``field.format``: the IDs do not sort by time; ``time.range``: the end is before the start, or
+        an instant that a layout or a signed integer of 64 bits cannot hold; ``time.naive``.
+    """
+    found = shape(scheme)
+    if not found.kind.has_time or found.format.name != found.kind.format.name:
+        raise FieldError(f"{found.name} does not sort by time, so no range of IDs is one of time", code="field.format")
+    low, high = (_first_from(found, each) for each in (start, end))
+    if low > high:
+        raise FieldError(f"end {end} is before start {start}", code="time.range")
+    if found.is_integer and high >= 1 << 63:
+        message = f"{found.name} of that time has 64 bits: a signed integer holds IDs up to {(1 << 63) - 1}"
+        raise FieldError(message, code="time.range")
+    if found.is_integer or found.is_text:
+        return low, high
+    return bytes(low), bytes(high)
+
+
+def _first_from(found: Shape, time: datetime | int) -> Any:
+    """Return the smallest ID of the first tick that begins at an instant or later."""
+    first = found.kind.min_at(time)
+    number = first if found.is_integer else int.from_bytes(first.encode() if found.is_text else bytes(first))
+    began_ns = (found.of_length(len(first)) if found.is_text else found).format.time_ns(number)
+    # A timestamp of pandas has nanoseconds, which this rounds up.
+    asked_ns = time if isinstance(time, int) else -((EPOCH - time) // MICROSECOND) * 1000
+    return first if began_ns is None or began_ns >= asked_ns else found.kind.min_at(began_ns + found.tick_ns)
+
+
+class Number(NamedTuple):
+    """How a number is taken from the bits of a signed integer: ``(id >> low) & mask``, times weight."""
+
+    low: int
+    mask: int | None
+    """``None`` where nothing lies above the bits."""
+    weight: int
+
+
+def numbers(layout: Shape, runs: tuple[Run, ...]) -> list[Number]:
+    """What an expression of integers adds up. The sign of an integer of 64 bits is one of its bits, so it is masked."""
+    top = layout.kind.max.bit_length()
+    return [
+        Number(run.low, None if run.low + run.bits == top < 64 else (1 << run.bits) - 1, run.weight) for run in runs
+    ]
+
+
+def time_sum(layout: Scheme, column: Any) -> tuple[Any, Clock]:
+    """When the integers of a column were minted, as an engine's own expression of it, and what one of that counts.
+
+    :param column: whatever has the operators ``//``, ``&``, ``*`` and ``+``: a column, or an expression.
+    :raises ConfigError: ``config.policy``: no such layout of integers.
+    """
+    found = layout_of(layout)
+    clock = found.clock()
+    return _added(found, clock.runs, clock.base, column), clock
+
+
+def node_sum(layout: Scheme, column: Any) -> Any:
+    """Return which node minted the integers of a column, in the same way.
+
+    :raises ConfigError: as :func:`time_sum`.
+    :raises FieldError: ``field.format``: the layout has no node number.
+    """
+    found = layout_of(layout)
+    return _added(found, found.nodes(), 0, column)
+
+
+def _added(layout: Shape, runs: tuple[Run, ...], base: int, column: Any) -> Any:
+    made: Any = None
+    for low, mask, weight in numbers(layout, runs):
+        # Expressions of columns have no shift; a division that is rounded down is one.
+        term = column // (1 << low) if low else column
+        term = term if mask is None else term & mask
+        term = term if weight == 1 else term * weight
+        made = term if made is None else made + term
+    return made + base if base else made

@@ -1,0 +1,58 @@
+"""The formats that the core declares, from which :func:`mintage.inspect` takes any ID apart."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
+from mintage._core.formats import (
+    FORMATS,
+    LAST_RESORTS,
+    Format,
+    Part,
+    of_layout,
+    read_layout,
+    read_pool_layout,
+    write_layout,
+)
+from mintage.formats.rows import SCHEMES
+
+if TYPE_CHECKING:
+    from mintage import snowflake
+
+__all__ = [
+    "FORMATS",
+    "LAST_RESORTS",
+    "LAYOUTS",
+    "MINTED",
+    "Format",
+    "Part",
+    "of_layout",
+    "of_scheme",
+    "read_layout",
+    "read_pool_layout",
+    "write_layout",
+]
+
+MINTED: Final = tuple(
+    {
+        each.name: each
+        for each in (*FORMATS, *LAST_RESORTS)
+        if (row := SCHEMES.get(each.scheme)) and (not row.layouts or each.layout in row.layouts)
+    }.values()
+)
+"""The formats of the schemes that mintage mints; of a cuid, which grows with its time, the last of its widths."""
+
+LAYOUTS: Final[dict[str, snowflake.Layout]] = {
+    each.layout: layout
+    for each in FORMATS
+    if each.scheme == "snowflake" and each.layout and (layout := read_layout(each.layout))
+}
+"""The named layouts of 64-bit integers."""
+
+
+@cache
+def of_scheme(name: str) -> Format:
+    """Return the usual format of a scheme that mintage mints."""
+    usual = SCHEMES[name].layouts[:1]
+    return next(each for each in MINTED if each.scheme == name and (not usual or each.layout in usual))

@@ -1,0 +1,470 @@
+"""What adapters ask of a scheme: its class of IDs, their forms, their bounds in time. No framework is imported here."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from uuid import UUID
+
+from mintage import snowflake, typeid
+from mintage._core.typeid import check_prefix, pattern
+from mintage.annotation import Annotation
+from mintage.errors import ArgumentError, ConfigError, FieldError, ParseError
+from mintage.formats.cast import cast
+from mintage.formats.catalogue import FORMATS, LAST_RESORTS, Format, of_layout, of_scheme
+from mintage.formats.rows import SCHEMES, Scheme, listed
+from mintage.formats.values import type_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+__all__ = [
+    "BY_CLASS",
+    "KINDS",
+    "NAMED",
+    "Kind",
+    "TextID",
+    "TypeID",
+    "TypeIDs",
+    "find_kind",
+    "kind_of",
+    "read_object",
+    "read_text",
+]
+
+_UUID_BYTES: Final = 16
+
+
+class Kind(NamedTuple):
+    """The IDs of one scheme, as something that is stored, read and written; a snowflake's also of one layout."""
+
+    scheme: Scheme
+    layout: snowflake.Layout | None = None
+    """Of snowflake, and ``None`` for all others."""
+
+    @property
+    def name(self) -> str:
+        """The scheme's."""
+        return self.scheme.name
+
+    @property
+    def title(self) -> str:
+        """How class names begin."""
+        return self.scheme.title
+
+    @property
+    def format(self) -> Format:
+        """What the core declares of it."""
+        return of_scheme(self.name) if self.layout is None else of_layout(self.layout, self.name)
+
+    @property
+    def python(self) -> type[Any]:
+        """What an ID of it is in Python: the scheme's ``ID``, ``int`` for snowflake, ``str`` where IDs are text."""
+        if self.layout is not None:
+            return int
+        return str if self.scheme.is_text else self.scheme.module.ID
+
+    @property
+    def size(self) -> int | None:
+        """Bytes of an ID; ``None`` where IDs are text."""
+        if self.layout is not None:
+            return 8
+        return None if self.scheme.is_text else self.format.bits // 8
+
+    @property
+    def is_text(self) -> bool:
+        """True if IDs are text, which has no bytes of an ID."""
+        return self.scheme.is_text
+
+    @property
+    def leases(self) -> bool:
+        """True if minting one takes a node number, of the registry where no store is named."""
+        return self.scheme.leases
+
+    @property
+    def has_uuid(self) -> bool:
+        """True if an ID has a form as a UUID, as all of 16 bytes have."""
+        return self.size == _UUID_BYTES or hasattr(self.python, "as_uuid")
+
+    @property
+    def length(self) -> int:
+        """Characters of its usual text; the most that an integer has."""
+        return self.format.lengths[0] if self.format.lengths else len(str(self.max))
+
+    @property
+    def lengths(self) -> tuple[int, int]:
+        """The fewest and the most characters of a text that :meth:`read` takes."""
+        if self.layout is not None:
+            return 1, self.length
+        found = [each.lengths[0] for each in self._formats]
+        return min(found), max(found)
+
+    @property
+    def pattern(self) -> str:
+        """The regular expression of exactly the texts that :meth:`read` takes, in JSON Schema's dialect."""
+        return _anchored(each.pattern for each in self._formats)
+
+    @property
+    def _formats(self) -> list[Format]:
+        """All that a text may be of: the versions of a UUID, the widths of a cuid."""
+        if self.layout is not None:
+            return [self.format]
+        return [each for each in (*FORMATS, *LAST_RESORTS) if each.scheme == self.name]
+
+    @property
+    def example(self) -> str:
+        """The text of an ID."""
+        example = self.scheme.example
+        return example if self.layout is None else str(int(example) & self.max)
+
+    @property
+    def json_schema(self) -> dict[str, Any]:
+        """The JSON Schema of its text; new at each call."""
+        return _json_schema("int64" if self.layout else self.name, self)
+
+    @property
+    def max(self) -> int:
+        """The largest number that an ID can be, of those that are numbers."""
+        return (1 << (self.layout.bits if self.layout else self.format.bits)) - 1
+
+    @property
+    def has_time(self) -> bool:
+        """True if IDs sort by time, so that an instant has a smallest and a largest one: see :meth:`min_at`."""
+        if self.layout is not None:
+            return self.layout.fields[0][0] == "time"
+        return hasattr(self.scheme.module, "min_at")
+
+    @property
+    def mint(self) -> Callable[[], Any]:
+        """The scheme's own ``new``: a function of a module, which can be imported by its name."""
+        return self.scheme.module.new  # type: ignore[no-any-return]
+
+    def read(self, value: object) -> Any:
+        """Return an ID of whatever may stand for one: an ID, its text, bytes or UUID, a TypeID over it; of snowflake an
+        int or its digits.
+
+        :raises ArgumentError: ``argument.type``: it is nothing of these.
+        :raises ParseError: it is of the right type, and no ID.
+        :raises FieldError: an integer outside the layout.
+        """
+        if self.layout is not None:
+            return self._read_integer(value)
+        if isinstance(value, self.python) and not self.scheme.is_text:
+            return value
+        if isinstance(value, str):
+            return self.scheme.parse(value)
+        if not self.scheme.is_text:
+            if isinstance(value, (bytes, bytearray, memoryview)):
+                return self.python.from_bytes(bytes(value))
+            is_over_one = isinstance(value, typeid.ID) and self.size == _UUID_BYTES
+            if is_over_one or (isinstance(value, UUID) and self.has_uuid):
+                return cast(value, self.python)
+        wanted = "text" if self.scheme.is_text else f"{type_name(self.python)}, text or bytes"
+        message = f"{self.name} must be {wanted}, not {type_name(type(value))}"
+        raise ArgumentError(message, code="argument.type")
+
+    def _read_integer(self, value: object) -> int:
+        if isinstance(value, str):
+            if not (value.isascii() and value.isdigit() and len(value) <= len(str(self.max))):
+                raise ParseError(f"{value[:40]!a} is no {self.name}: digits of an integer", code="parse.unknown")
+            value = int(value)
+        if not isinstance(value, int) or isinstance(value, bool):
+            message = f"{self.name} must be int or its digits, not {type_name(type(value))}"
+            raise ArgumentError(message, code="argument.type")
+        if not 0 <= value <= self.max:
+            raise FieldError(f"{self.name} {value:.6g} is outside 0..{self.max} of its layout", code="field.range")
+        return value
+
+    def write(self, id: Any) -> str:
+        """Return its usual text."""
+        return str(id)
+
+    def time_of(self, id: Any) -> datetime | None:
+        """Return when an ID was minted, floored to its tick, as an aware UTC datetime; ``None`` if it does not say."""
+        if self.layout is not None:
+            return self.layout.parse(id).time
+        parse = getattr(self.scheme.module, "parse", None) if self.is_text else None
+        time = getattr(parse(id) if parse else id, "time", None)
+        return time if isinstance(time, datetime) else None
+
+    def min_at(self, time: datetime | int) -> Any:
+        """Return the smallest ID of the tick that an instant lies in, where :attr:`has_time`.
+
+        :raises FieldError: ``time.order``: these IDs do not sort by time; ``time.naive``, ``time.range``.
+        """
+        return self._bounds.min_at(time)
+
+    def max_at(self, time: datetime | int) -> Any:
+        """Return the largest ID of that tick.
+
+        :raises FieldError: as :meth:`min_at`.
+        """
+        return self._bounds.max_at(time)
+
+    @property
+    def _bounds(self) -> Any:
+        if not self.has_time:
+            layout = f" of the layout {self.layout!r}" if self.layout else ""
+            message = f"{self.name} IDs{layout} do not sort by time, so no time has a smallest or largest one"
+            raise FieldError(message, code="time.order")
+        return self.layout or self.scheme.module
+
+
+KINDS: Final = {
+    name: Kind(scheme, snowflake.DEFAULT if scheme.has_layouts else None) for name, scheme in SCHEMES.items()
+}
+"""Of each scheme, in the order of :data:`mintage.formats.rows.SCHEMES`; snowflake in its default layout."""
+
+
+class TypeIDs(NamedTuple):
+    """The TypeIDs of one prefix, or of any: a view and no scheme, which is read and written as a :class:`Kind` is."""
+
+    prefix: str | None = None
+    """``None`` for any."""
+
+    @property
+    def name(self) -> str:
+        """The view's."""
+        return "typeid"
+
+    @property
+    def title(self) -> str:
+        """How class names begin."""
+        return "TypeID"
+
+    @property
+    def python(self) -> type[typeid.ID]:
+        """The class."""
+        return typeid.ID
+
+    @property
+    def layout(self) -> None:
+        """None: these are no integers."""
+
+    @property
+    def size(self) -> int:
+        """Bytes of the ID below the prefix."""
+        return _UUID_BYTES
+
+    @property
+    def is_text(self) -> bool:
+        """False: what is stored is the ID below the prefix."""
+        return False
+
+    @property
+    def leases(self) -> bool:
+        """False: :func:`mintage.typeid.new` mints over random UUIDs of version 7."""
+        return False
+
+    @property
+    def has_uuid(self) -> bool:
+        """True: an ID has a form as a UUID."""
+        return True
+
+    @property
+    def length(self) -> int:
+        """The most characters of a text."""
+        return self.lengths[1]
+
+    @property
+    def lengths(self) -> tuple[int, int]:
+        """The fewest and the most characters of a text."""
+        return pattern(self.prefix)[1:]
+
+    @property
+    def pattern(self) -> str:
+        """The regular expression of exactly the texts that :meth:`read` takes, in JSON Schema's dialect."""
+        return _anchored([pattern(self.prefix)[0]])
+
+    @property
+    def example(self) -> str:
+        """The text of an ID."""
+        one = KINDS["uuid"].read(SCHEMES["uuid"].example)
+        return str(typeid.ID("user" if self.prefix is None else self.prefix, one))
+
+    @property
+    def json_schema(self) -> dict[str, Any]:
+        """The JSON Schema of its text; new at each call."""
+        return _json_schema(self.name, self)
+
+    def read(self, value: object) -> typeid.ID:
+        """Return a TypeID of itself or of its text, if it has the prefix; of one prefix also of what is below it.
+
+        Below a prefix is an ID of 128 bits, a ``uuid.UUID`` or 16 bytes.
+
+        :raises ArgumentError: ``argument.type``: it is nothing of these.
+        :raises ParseError: it is of the right type, and no such TypeID.
+        """
+        if isinstance(value, str):
+            return typeid.ID.parse(value, self.prefix)
+        if isinstance(value, typeid.ID):
+            # Of another prefix, the error is that of its text.
+            return value if self.prefix in (None, value.prefix) else typeid.ID.parse(str(value), self.prefix)
+        if self.prefix is not None and _is_below_a_prefix(value):
+            return typeid.ID(self.prefix, value)
+        also = "" if self.prefix is None else ", an ID of 128 bits, a UUID or 16 bytes"
+        message = f"typeid must be typeid.ID or text{also}, not {type_name(type(value))}"
+        raise ArgumentError(message, code="argument.type")
+
+    def write(self, id: typeid.ID) -> str:
+        """Return its text."""
+        return str(id)
+
+    @property
+    def mint(self) -> Callable[[], typeid.ID]:
+        """Mints over UUIDs of version 7.
+
+        :raises ArgumentError: the prefix is not known.
+        """
+        return partial(typeid.new, self.prefix)  # type: ignore[arg-type]
+
+    @property
+    def has_time(self) -> bool:
+        """True if an instant has a smallest and a largest TypeID: of one prefix, over UUIDs of version 7."""
+        return self.prefix is not None
+
+    def min_at(self, time: datetime | int) -> typeid.ID:
+        """Return the smallest TypeID of the millisecond that an instant lies in.
+
+        :raises FieldError: ``time.order``: the prefix is not known; ``time.naive``, ``time.range``.
+        """
+        return typeid.ID(self._known, KINDS["uuid"].min_at(time))
+
+    def max_at(self, time: datetime | int) -> typeid.ID:
+        """Return the largest TypeID of that millisecond.
+
+        :raises FieldError: as :meth:`min_at`.
+        """
+        return typeid.ID(self._known, KINDS["uuid"].max_at(time))
+
+    @property
+    def _known(self) -> str:
+        if self.prefix is None:
+            raise FieldError("TypeIDs of several prefixes do not sort by time", code="time.order")
+        return self.prefix
+
+    def time_of(self, id: typeid.ID) -> datetime | None:
+        """Return when a TypeID over a UUID of version 7 was minted, as an aware UTC datetime; ``None`` of others."""
+        below = cast(id, KINDS["uuid"].python)
+        return KINDS["uuid"].time_of(below) if below.version == 7 else None
+
+
+NAMED: Final[dict[str, Kind | TypeIDs]] = {**KINDS, "typeid": TypeIDs()}
+"""What adapters know by name: the schemes, and TypeIDs of any prefix."""
+
+
+def _is_below_a_prefix(value: object) -> bool:
+    if isinstance(value, (bytes, bytearray, memoryview, UUID)):
+        return True
+    kind = BY_CLASS.get(type(value))
+    return kind is not None and kind.size == _UUID_BYTES
+
+
+def _anchored(patterns: Iterable[str]) -> str:
+    each, *others = dict.fromkeys(patterns)
+    return f"^(?:{'|'.join((each, *others))})$" if others else f"^{each}$"
+
+
+def _json_schema(format: str, of: Kind | TypeIDs) -> dict[str, Any]:
+    least, most = of.lengths
+    return {
+        "type": "string",
+        "format": format,
+        "pattern": of.pattern,
+        "minLength": least,
+        "maxLength": most,
+        "examples": [of.example],
+    }
+
+
+def read_text(of: Kind | TypeIDs, value: object) -> Any:
+    """Return an ID of what JSON has for one: its text alone; of snowflake an integer too.
+
+    :raises ArgumentError: ``argument.type``: it is no text.
+    :raises ParseError: it is text, and no ID.
+    :raises FieldError: an integer outside the layout.
+    """
+    if isinstance(value, str) or of.python is int:
+        return of.read(value)
+    raise ArgumentError(f"{of.name} must be text, not {type_name(type(value))}", code="argument.type")
+
+
+def read_object(of: Kind | TypeIDs, value: object) -> Any:
+    """Return an ID of what a converter met where it reads JSON: an ID of ours or a ``UUID`` as :meth:`Kind.read` takes
+    it, or what :func:`read_text` takes.
+
+    :raises MintError: as these two.
+    """
+    is_id = isinstance(value, (typeid.ID, UUID)) or type(value) in BY_CLASS
+    return of.read(value) if is_id else read_text(of, value)
+
+
+class TextID(Annotation):
+    """Says of a ``str`` that it is an ID of a scheme whose IDs are text: ``Annotated[str, TextID("nanoid")]``.
+
+    :param scheme: ``nanoid``, ``cuid`` or ``cuid2``, of the usual alphabet and length.
+    :raises ConfigError: ``config.policy``: it is no such scheme.
+    """
+
+    __slots__ = ("kind",)
+
+    def __init__(self, scheme: str) -> None:
+        kind = KINDS.get(scheme)
+        if kind is None or not kind.scheme.is_text:
+            texts = [each.name for each in KINDS.values() if each.scheme.is_text]
+            raise ConfigError(f"scheme {scheme!a:.42} is not {listed(texts, 'or')}", code="config.policy")
+        self.kind = kind
+
+    def __repr__(self) -> str:
+        return f"TextID({self.kind.name!r})"
+
+
+class TypeID(Annotation):
+    """Says of a ``typeid.ID`` that it has this prefix: ``Annotated[typeid.ID, TypeID("user")]``.
+
+    :param prefix: up to 63 characters of ``a-z``, with ``_`` inside; it may be empty.
+    :raises ArgumentError: ``prefix`` is not str.
+    :raises FieldError: ``field.format``: the prefix is none.
+    """
+
+    __slots__ = ("prefix",)
+
+    def __init__(self, prefix: str) -> None:
+        check_prefix(prefix)
+        self.prefix = prefix
+
+    def __repr__(self) -> str:
+        return f"TypeID({self.prefix!r})"
+
+
+BY_CLASS: Final[dict[type[Any], Kind]] = {kind.python: kind for kind in KINDS.values() if kind.size and not kind.layout}
+"""The kind of each class of IDs: ``int`` and ``str`` are of no single one."""
+
+
+def find_kind(of: object) -> Kind | TypeIDs | None:
+    """What an adapter is told that IDs are of: a class of IDs, :class:`mintage.snowflake.Str`, :class:`TextID` or
+    :class:`TypeID`, or a type that has one of these in its ``Annotated``. ``None`` for anything else.
+    """
+    match of:
+        case snowflake.Str():
+            return Kind(SCHEMES["snowflake"], of.layout)
+        case TextID():
+            return of.kind
+        case TypeID():
+            return TypeIDs(of.prefix)
+        case type():
+            return TypeIDs() if of is typeid.ID else BY_CLASS.get(of)
+    metadata: tuple[object, ...] = getattr(of, "__metadata__", ())
+    return next((found for each in metadata if (found := find_kind(each))), None)
+
+
+def kind_of(of: object) -> Kind | TypeIDs:
+    """Return the same, of what must be one.
+
+    :raises ArgumentError: ``argument.type``: it is none.
+    """
+    if (found := find_kind(of)) is None:
+        message = f"{of!a:.60} is no class of IDs, and no annotation of one"
+        raise ArgumentError(message, code="argument.type")
+    return found

@@ -1,0 +1,127 @@
+"""The SQL of a database that reads the time and the node number from a column of IDs. It needs no package.
+
+>>> from mintage.ext.columns import sql_minted_between, sql_time
+>>> sql_time("snowflake", "id", "postgresql")
+'to_timestamp((("id" >> 22) + 1420070400000) / 1000.0)'
+>>> from datetime import datetime, timezone
+>>> may, june = datetime(2024, 5, 1, tzinfo=timezone.utc), datetime(2024, 6, 1, tzinfo=timezone.utc)
+>>> sql_minted_between("snowflake", "id", may, june, "sqlite")
+'("id" >= 1235017845964800000 AND "id" < 1246251869798400000)'
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
+
+from mintage.errors import ArgumentError, ConfigError, FieldError
+from mintage.formats.bits import Run, Scheme, Shape, bounds, layout_of, numbers
+from mintage.formats.values import type_name
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+__all__ = ["DIALECTS", "Dialect", "sql_minted_between", "sql_node", "sql_time"]
+
+Dialect: TypeAlias = Literal["postgresql", "mysql", "mariadb", "sqlite", "duckdb", "spark"]
+
+
+class _Dialect(NamedTuple):
+    quote: str
+    time: str
+    """An instant of milliseconds since 1970."""
+    binary: str
+    """A literal of hexadecimal digits."""
+    shift: str = "({0} >> {1})"
+
+
+_MYSQL: Final = _Dialect(
+    "`", "(TIMESTAMP('1970-01-01 00:00:00') + INTERVAL (CAST({0} AS SIGNED) * 1000) MICROSECOND)", "X'{0}'"
+)
+_DIALECTS: Final[dict[str, _Dialect]] = {
+    "postgresql": _Dialect('"', "to_timestamp({0} / 1000.0)", "'\\x{0}'::bytea"),
+    "mysql": _MYSQL,
+    "mariadb": _MYSQL,
+    "sqlite": _Dialect('"', "strftime('%Y-%m-%dT%H:%M:%fZ', {0} / 1000.0, 'unixepoch')", "X'{0}'"),
+    "duckdb": _Dialect('"', "make_timestamp_ms({0})", "unhex('{0}')"),
+    "spark": _Dialect("`", "timestamp_millis({0})", "X'{0}'", "shiftright({0}, {1})"),
+}
+DIALECTS: Final = tuple(_DIALECTS)
+"""The names of the databases whose SQL is known."""
+
+
+def _dialect(name: str) -> _Dialect:
+    found = _DIALECTS.get(name) if isinstance(name, str) else None
+    if found is None:
+        raise ConfigError(f"dialect {name!a:.40} is not one of {', '.join(DIALECTS)}", code="config.policy")
+    return found
+
+
+def _quoted(column: str, dialect: _Dialect) -> str:
+    if not isinstance(column, str):
+        raise ArgumentError(f"column must be str, not {type_name(type(column))}", code="argument.type")
+    if not column or "\0" in column:
+        raise FieldError(f"column {column!a:.40} is no name", code="field.format")
+    quote = dialect.quote
+    return ".".join(f"{quote}{name.replace(quote, quote * 2)}{quote}" for name in column.split("."))
+
+
+def _sum(layout: Shape, runs: tuple[Run, ...], base: int, column: str, dialect: _Dialect) -> str:
+    terms = []
+    for low, mask, weight in numbers(layout, runs):
+        term = dialect.shift.format(column, low) if low else column
+        if mask is not None:
+            term = f"({term} & {mask})"
+        terms.append(term if weight == 1 else f"{term} * {weight}")
+    if base:
+        terms.append(str(base))
+    return terms[0] if len(terms) == 1 else f"({' + '.join(terms)})"
+
+
+def sql_time(layout: Scheme, column: str, dialect: Dialect) -> str:
+    """Return when the integers of a column were minted, as SQL: an expression of that database.
+
+    It gives a ``timestamptz`` in PostgreSQL, a ``DATETIME(6)`` in UTC in MySQL and MariaDB, a ``TIMESTAMP`` in UTC in
+    DuckDB, a ``TIMESTAMP`` in Spark (for ``selectExpr``, or ``pyspark.sql.functions.expr``), and text in SQLite, such
+    as ``2031-05-08T23:03:34.976Z``.
+
+    :param layout: ``"snowflake"``, the name of a layout, or a :class:`~mintage.snowflake.Layout`.
+    :param column: the name of a column of signed 64-bit integers, which is quoted; a dot parts a table's name from it.
+    :param dialect: one of :data:`DIALECTS`.
+    :raises ConfigError: ``config.policy``: no such dialect, or no layout of integers.
+    :raises FieldError: ``field.format``: the layout has no time, or the column no name.
+    """
+    words, found = _dialect(dialect), layout_of(layout)
+    clock = found.clock()
+    return words.time.format(_sum(found, clock.runs, clock.base, _quoted(column, words), words))
+
+
+def sql_node(layout: Scheme, column: str, dialect: Dialect) -> str:
+    """Return which node minted the integers of a column, as SQL: its number, of all fields of that role together.
+
+    :raises ConfigError: as :func:`sql_time`.
+    :raises FieldError: as :func:`sql_time`.
+    """
+    words, found = _dialect(dialect), layout_of(layout)
+    return _sum(found, found.nodes(), 0, _quoted(column, words), words)
+
+
+def sql_minted_between(
+    scheme: Scheme, column: str, start: datetime | int, end: datetime | int, dialect: Dialect
+) -> str:
+    """A condition on a column of IDs, as SQL: minted at ``start`` or later, and before ``end``. An index serves it.
+
+    :param scheme: a name, or a layout; columns hold signed integers, bytes or text, as the scheme's IDs are.
+    :raises ConfigError: as :func:`sql_time`.
+    :raises FieldError: as :func:`bounds`.
+    """
+    words = _dialect(dialect)
+    low, high = (_literal(bound, words) for bound in bounds(scheme, start, end))
+    name = _quoted(column, words)
+    return f"({name} >= {low} AND {name} < {high})"
+
+
+def _literal(bound: int | bytes | str, dialect: _Dialect) -> str:
+    if isinstance(bound, bytes):
+        return dialect.binary.format(bound.hex())
+    # The text of an ID has letters and digits only.
+    return f"'{bound}'" if isinstance(bound, str) else str(bound)

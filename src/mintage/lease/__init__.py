@@ -1,0 +1,9 @@
+"""Who may mint what, and when: the lease of a generator and the segments of a sequence.
+
+The records and the rules behind them are in :mod:`mintage.rules`, which stores run. This package acquires, extends and
+releases leases for this process.
+"""
+
+from mintage.rules import Lease, NamespaceRecord, NodeRecord, PoolRecord, Segment, Within
+
+__all__ = ["Lease", "NamespaceRecord", "NodeRecord", "PoolRecord", "Segment", "Within"]

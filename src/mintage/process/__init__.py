@@ -1,0 +1,1 @@
+"""What became of this process: its generation, forks, and restores from a snapshot."""

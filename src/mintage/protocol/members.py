@@ -1,0 +1,95 @@
+"""The members of the JSON objects that a service answers with, each read with its type and limits."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from mintage.protocol.records import name_of, read
+from mintage.rules import MAX_INTEGER
+
+if TYPE_CHECKING:
+    from mintage.protocol.records import R
+
+__all__ = ["AnswerError", "Members"]
+
+_INTEGER: Final = re.compile(r"-?[0-9]{1,19}")
+
+
+class AnswerError(ValueError):
+    """An answer is not of its form; the message says what of it, as the rest of "the answer …"."""
+
+
+class Members:
+    """The members of a JSON object, each read with its type and limits.
+
+    :raises AnswerError: by every method: it is another.
+    """
+
+    def __init__(self, value: object) -> None:
+        if not isinstance(value, dict):
+            raise AnswerError("is not a JSON object")
+        self._members: dict[str, object] = value
+
+    def number(self, name: str, least: int, most: int) -> int:
+        """Return a whole number."""
+        return self._within(name, self._members.get(name), least, most)
+
+    def integer(self, name: str, least: int = 0) -> int:
+        """Return an integer of 64 bits, which is text in JSON."""
+        return self._integer(name, self._members.get(name), least)
+
+    def integers(self, name: str, count: int) -> list[int]:
+        """As many integers of 64 bits."""
+        return [self._integer(name, each, 0) for each in self.all(name, count)]
+
+    def text(self, name: str, form: str = r"[^\0]{0,4096}") -> str:
+        """Text of a form."""
+        value = self._members.get(name)
+        if not isinstance(value, str) or not re.fullmatch(form, value, re.DOTALL):
+            raise AnswerError(f"has no good {name}")
+        return value
+
+    def texts(self, name: str, count: int | None = None) -> list[str]:
+        """Texts."""
+        values = self.all(name, count)
+        if not all(isinstance(each, str) for each in values):
+            raise AnswerError(f"has {name} that are not text")
+        return [str(each) for each in values]
+
+    def flag(self, name: str) -> bool:
+        """True or false."""
+        value = self._members.get(name)
+        if not isinstance(value, bool):
+            raise AnswerError(f"has no good {name}")
+        return value
+
+    def __contains__(self, name: str) -> bool:
+        """Return whether it is there, and not null."""
+        return self._members.get(name) is not None
+
+    def all(self, name: str, count: int | None = None) -> list[object]:
+        """Return a list, of that length if there is one to expect."""
+        value = self._members.get(name)
+        if not isinstance(value, list):
+            raise AnswerError(f"has no list {name}")
+        if count is not None and len(value) != count:
+            raise AnswerError(f"has {len(value)} {name}, not {count}")
+        return value
+
+    def record(self, kind: type[R], **others: object) -> R:
+        """Return a record of these members, and others."""
+        try:
+            return read(kind, {**self._members, **others})
+        except ValueError as error:
+            raise AnswerError(f"is no {name_of(kind)}: {error}") from None
+
+    def _integer(self, name: str, value: object, least: int) -> int:
+        if not isinstance(value, str) or not _INTEGER.fullmatch(value):
+            raise AnswerError(f"has no good {name}")
+        return self._within(name, int(value), least, MAX_INTEGER)
+
+    def _within(self, name: str, value: object, least: int, most: int) -> int:
+        if type(value) is not int or not least <= value <= most:
+            raise AnswerError(f"has no {name} in {least}..{most}")
+        return value

@@ -1,0 +1,1 @@
+"""Tables of IDs: find what is wrong with them, and fill them. Libraries, which the command line calls."""
