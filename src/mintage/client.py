@@ -18,7 +18,7 @@ from urllib.parse import quote
 from mintage._core import epoch
 from mintage.errors import ArgumentError, ConfigError, MintError, ParseError, RequestError, UniquenessWarning
 from mintage.formats.rows import NAMES, SCHEMES
-from mintage.protocol.calls import Answer, Call, Service, closed, describe_namespace, reserve
+from mintage.protocol.calls import Answer, Call, ServiceProtocol, closed, describe_namespace, reserve
 from mintage.protocol.members import AnswerError
 from mintage.protocol.url import StoreUrl
 from mintage.rules import NamespaceRecord, Segment, check_count, check_name
@@ -232,11 +232,11 @@ class AsyncClient:
         return f"<AsyncClient {self._service.url}>"
 
 
-def _service(url: str) -> Service:
+def _service(url: str) -> ServiceProtocol:
     parsed = StoreUrl.parse(url)
     if parsed.scheme not in {"http", "https"}:
         raise ConfigError("a client's URL begins with http:// or https://", code="config.store")
-    return Service(parsed)
+    return ServiceProtocol(parsed)
 
 
 def _refuse_if(is_closed: bool) -> None:

@@ -28,6 +28,7 @@ from mintage.errors import ArgumentError, ConfigError, FieldError, GenerationErr
 __all__ = [
     "CLOCK_LIMIT_MS",
     "CLOCK_MARGIN_MS",
+    "COOLDOWN_MS",
     "GAP",
     "LATEST_MS",
     "MAX_COUNT",
@@ -35,7 +36,6 @@ __all__ = [
     "MAX_NODES",
     "MAX_SPAN_MS",
     "MIN_SPAN_MS",
-    "REST_MS",
     "SPAN_MS",
     "Lease",
     "NamespaceRecord",
@@ -82,7 +82,7 @@ CLOCK_LIMIT_MS: Final = 5_000
 """How far a caller's clock may be from the store's."""
 CLOCK_MARGIN_MS: Final = 1_000
 """How far the clocks of two servers may be apart, of which one takes over from the other."""
-REST_MS: Final = 60_000
+COOLDOWN_MS: Final = 60_000
 """A node number that came free longer ago than this is granted before one that was never used, so that a pool of 2^44
 node numbers does not grow a record for each process that ever lived."""
 GAP: Final = 10
@@ -436,7 +436,7 @@ def choose(
                 code="lease.none_free",
             )
         return unused
-    if oldest is not None and oldest.until_ms <= now_ms - REST_MS:
+    if oldest is not None and oldest.until_ms <= now_ms - COOLDOWN_MS:
         return oldest.node
     if unused is not None:
         return unused

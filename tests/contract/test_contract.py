@@ -29,12 +29,12 @@ from mintage.formats.rows import NAMES, SCHEMES
 from mintage.rules import (
     CLOCK_LIMIT_MS,
     CLOCK_MARGIN_MS,
+    COOLDOWN_MS,
     MAX_COUNT,
     MAX_INTEGER,
     MAX_SPAN_MS,
     MAX_STRIDE,
     MIN_SPAN_MS,
-    REST_MS,
     Lease,
     NodeRecord,
     Segment,
@@ -288,7 +288,7 @@ def test_a_node_number_that_has_rested_comes_before_one_never_used_and_that_befo
 def test_the_clock_of_who_asks_says_whether_a_node_number_has_rested(store: Store) -> None:
     new_pool(store)
     now = store.now_ms()
-    store.release(acquire(store, now, nodes=range(3)), used_until_ms=now - REST_MS)
+    store.release(acquire(store, now, nodes=range(3)), used_until_ms=now - COOLDOWN_MS)
     assert [acquire(store, asked, nodes=range(3)).node for asked in (now - 1, now)] == [1, 0]
 
 

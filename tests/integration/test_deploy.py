@@ -35,7 +35,7 @@ PROMETHEUS = DEPLOY / "prometheus"
 EXAMPLE = DEPLOY / "mintage.example.toml"
 
 #: What the service may still take after `grace_ms`: last words, and giving back.
-FAREWELL_S = 5
+SHUTDOWN_TIMEOUT_S = 5
 
 
 def run(*command: str | Path, cwd: Path | None = None, given: str | None = None) -> str:
@@ -218,7 +218,7 @@ def test_what_compose_tells_the_service_are_settings_of_it(told: Callable[[Mappi
     assert settings.has_keys
     assert settings.store_url == "mysql://mintage:secret@mariadb:3306/mintage?cache=redis://:secret@redis:6379/0"
     settings.open_store().close()
-    assert seconds(mintage["stop_grace_period"]) > settings.grace_ms / 1000 + FAREWELL_S
+    assert seconds(mintage["stop_grace_period"]) > settings.grace_ms / 1000 + SHUTDOWN_TIMEOUT_S
 
 
 def test_compose_lets_nobody_beyond_this_machine_in_and_nobody_near_the_stores() -> None:
@@ -332,7 +332,7 @@ def test_what_kubernetes_tells_the_service_are_settings_of_it(
     assert [settings.http_address[1], settings.redis_address[1]] == ports
     pod = manifest("deployment")["spec"]["template"]["spec"]
     pause_s = container()["lifecycle"]["preStop"]["sleep"]["seconds"]
-    assert pod["terminationGracePeriodSeconds"] > pause_s + settings.grace_ms / 1000 + FAREWELL_S
+    assert pod["terminationGracePeriodSeconds"] > pause_s + settings.grace_ms / 1000 + SHUTDOWN_TIMEOUT_S
 
 
 def test_pods_meet_the_restricted_standard() -> None:
@@ -376,7 +376,7 @@ def test_what_systemd_tells_the_service_are_settings_of_it(told: Callable[[Mappi
     assert given["MINTAGE_CONFIG"] == f"%d/{credential.partition(':')[0]}"
     assert given["MINTAGE_HOME"] == f"%S/{of_unit('StateDirectory')[0]}"
     settings = told(given | {"MINTAGE_CONFIG": str(EXAMPLE)})
-    assert seconds(of_unit("TimeoutStopSec")[0]) > settings.grace_ms / 1000 + FAREWELL_S
+    assert seconds(of_unit("TimeoutStopSec")[0]) > settings.grace_ms / 1000 + SHUTDOWN_TIMEOUT_S
 
 
 def test_systemd_does_not_start_a_wrong_setting_again() -> None:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from mintage.lease.lease_client import Tenancy
-from mintage.lease.segment_client import Supply
+from mintage.lease.lease_client import LeaseClient
+from mintage.lease.segment_client import SegmentClient
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -60,7 +60,7 @@ def memory_of(task: Task, share: Share, least_ms: int) -> Callable[[Any], None] 
     ``least_ms`` is the first time that the original did not mint in.
     """
     match task:
-        case Tenancy(_lease=lease, _lost=None) if lease is not None and least_ms < lease.until_ms:
+        case LeaseClient(_lease=lease, _lost=None) if lease is not None and least_ms < lease.until_ms:
             share.node, share.until_ms, share.token = lease.node, lease.until_ms, task._next_token
             state = {
                 "_lease": lease,
@@ -68,10 +68,10 @@ def memory_of(task: Task, share: Share, least_ms: int) -> Callable[[Any], None] 
                 "_next_token": task._next_token,
             }
             return lambda copy: vars(copy).update(state)
-        case Supply():
+        case SegmentClient():
             rest, floor, recent = task._drain(), task._floor, tuple(task._recent)
 
-            def hold(supply: Supply) -> None:
+            def hold(supply: SegmentClient) -> None:
                 supply._floor = floor
                 supply._recent.extend(recent)
                 supply._waiting.extend(rest)

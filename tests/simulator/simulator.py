@@ -38,7 +38,7 @@ from mintage import (
 from mintage.errors import MintError, StoreError
 from mintage.lease import keeper, lease_client, segment_client
 from mintage.lease.keeper import Keeper, Task
-from mintage.lease.lease_client import Tenancy
+from mintage.lease.lease_client import LeaseClient
 from mintage.protocol.records import key_of
 from mintage.rules import NamespaceRecord, NodeRecord, PoolRecord
 from mintage.store.memory import MemoryStore, Records
@@ -441,7 +441,7 @@ class Process:
     def let_reseat(self) -> None:
         """Has its generator begin again where it is, with all that it holds: the next epoch is another's."""
         task = self.task and self.task()
-        if isinstance(task, Tenancy) and (used_until_ms := task._unseat()) is not None:
+        if isinstance(task, LeaseClient) and (used_until_ms := task._unseat()) is not None:
             self.least_ms = max(self.least_ms, used_until_ms)
             task._serial += 1
 
@@ -714,12 +714,12 @@ class World:
     @contextmanager
     def _virtual_time(self) -> Iterator[None]:
         clock = SimpleNamespace(monotonic=lambda: self.now_ms / 1000 + self.waited_s)
-        log, open_window = logging.getLogger("mintage"), Tenancy._open_window
+        log, open_window = logging.getLogger("mintage"), LeaseClient._open_window
 
         def epoch() -> int:
             return self.current.epoch
 
-        def window(task: Tenancy) -> Any:
+        def window(task: LeaseClient) -> Any:
             found = open_window(task)
             return found and (*found[:2], max(found[2], self.current.least_ms), *found[3:])
 
@@ -729,7 +729,7 @@ class World:
                 keeper: {"time": clock, "random": self.random, "epoch": epoch, "start_epoch": self.begin_epoch},
                 segment_client: {"time": clock, "epoch": epoch},
                 lease_client: {"epoch": epoch},
-                Tenancy: {"_open_window": window},
+                LeaseClient: {"_open_window": window},
             }
             for where, names in virtual_names.items():
                 for name, virtual in names.items():

@@ -12,8 +12,8 @@ import pytest
 
 from mintage import rules
 from mintage.lease import lease_client
-from mintage.lease.lease_client import Tenancy
-from mintage.lease.segment_client import Supply
+from mintage.lease.lease_client import LeaseClient
+from mintage.lease.segment_client import SegmentClient
 from mintage.rules import PoolRecord
 from mintage.store.ledger import Ledger
 from tests.simulator import Outcome, World
@@ -106,13 +106,13 @@ def test_an_integer_below_a_floor_that_was_told_of_is_found(monkeypatch: pytest.
 
 def broken_fence(patch: pytest.MonkeyPatch) -> None:
     """A generator mints past the end of its window."""
-    window = Tenancy.window
+    window = LeaseClient.window
 
-    def too_long(self: Tenancy, max_wait_ms: int) -> tuple[int, int, int, int, int]:
+    def too_long(self: LeaseClient, max_wait_ms: int) -> tuple[int, int, int, int, int]:
         serial, node, floor, until, due = window(self, max_wait_ms)
         return serial, node, floor, until + 10_000, due
 
-    patch.setattr(Tenancy, "window", too_long)
+    patch.setattr(LeaseClient, "window", too_long)
 
 
 def broken_token(patch: pytest.MonkeyPatch) -> None:
@@ -141,23 +141,23 @@ def broken_older_token(patch: pytest.MonkeyPatch) -> None:
 
 def broken_draw(patch: pytest.MonkeyPatch) -> None:
     """The next token is drawn from what copies have in common."""
-    plan = Tenancy.plan
+    plan = LeaseClient.plan
 
-    def from_memory(self: Tenancy) -> Callable[[], Callable[[], None]]:
+    def from_memory(self: LeaseClient) -> Callable[[], Callable[[], None]]:
         known = self._lease.token if self._lease else ""
         patch.setattr(lease_client, "new_token", lambda: f"{crc32(known.encode()):x}")
         return plan(self)
 
-    patch.setattr(Tenancy, "plan", from_memory)
+    patch.setattr(LeaseClient, "plan", from_memory)
 
 
 def broken_rebirth(patch: pytest.MonkeyPatch) -> None:
     """A process that is told of its copies goes on with the lease that it had."""
 
-    def goes_on(self: Tenancy) -> None:
+    def goes_on(self: LeaseClient) -> None:
         self._serial += 1
 
-    patch.setattr(Tenancy, "reborn", goes_on)
+    patch.setattr(LeaseClient, "reset", goes_on)
 
 
 def broken_durability(patch: pytest.MonkeyPatch) -> None:
@@ -241,8 +241,8 @@ def broken_skip(patch: pytest.MonkeyPatch) -> None:
 
 def broken_raised_floor(patch: pytest.MonkeyPatch) -> None:
     """A sequence goes on with what it holds, whatever a segment says of the floor."""
-    offer = Supply._offer
-    patch.setattr(Supply, "_offer", lambda self, segment, most: offer(self, replace(segment, floor=0), most))
+    offer = SegmentClient._offer
+    patch.setattr(SegmentClient, "_offer", lambda self, segment, most: offer(self, replace(segment, floor=0), most))
 
 
 def broken_serial(patch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,6 @@ import pytest
 import mintage
 from mintage import _pyinstaller
 from mintage.formats.rows import NAMES
-from mintage.store import SCHEMES
 
 CRATES = Path(__file__).parents[2] / "crates"
 PACKAGE = Path(mintage.__file__).parent
@@ -43,7 +42,7 @@ def test_a_bundle_has_every_module_that_has_classes_of_the_extension() -> None:
 
 
 def test_a_bundle_has_every_store_and_every_scheme() -> None:
-    assert {module for module, _, _ in SCHEMES.values()} <= HIDDEN
+    assert {module for module, _, _ in STORE_KINDS.values()} <= HIDDEN
     assert {f"mintage.{name}" for name in NAMES} <= HIDDEN
     assert set(mintage._ELSEWHERE.values()) <= HIDDEN
 

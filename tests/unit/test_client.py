@@ -32,7 +32,7 @@ from mintage.errors import (
     StoreError,
     UniquenessWarning,
 )
-from mintage.protocol.calls import Answer, Call, Lost, Outcome, Service
+from mintage.protocol.calls import Answer, Call, Lost, Outcome, ServiceProtocol
 from mintage.protocol.url import StoreUrl
 from mintage.rules import Lease, Segment
 from tests.outcomes import code_of
@@ -68,7 +68,7 @@ class Scripted:
     """Sends nothing: what comes of each request is known before, and the requests are kept."""
 
     def __init__(self, url: str, *outcomes: Outcome) -> None:
-        self.service = Service(StoreUrl.parse(url))
+        self.service = ServiceProtocol(StoreUrl.parse(url))
         self.outcomes = list(outcomes)
         self.urls: list[str] = []
         self.requests: list[Any] = []
@@ -526,7 +526,7 @@ def test_a_call_never_shows_its_token() -> None:
 
 
 def test_addresses_of_ipv6_and_ports_that_are_left_out_are_written_as_in_any_url() -> None:
-    service = Service(StoreUrl.parse("https://[::1]:8443,ids"))
+    service = ServiceProtocol(StoreUrl.parse("https://[::1]:8443,ids"))
     assert service._hosts == ["https://[::1]:8443", "https://ids"]
 
 
@@ -861,7 +861,7 @@ def test_the_clients_are_mintages_own_names() -> None:
 class Counting:
     """A service of one namespace for `AsyncClient`: it answers when it is told to, and keeps what it was asked for."""
 
-    def __init__(self, _: Service, *, most: int = 10_000, left: int = 10**9) -> None:
+    def __init__(self, _: ServiceProtocol, *, most: int = 10_000, left: int = 10**9) -> None:
         self.counts: list[int] = []
         self.most, self.left, self.given = most, left, 0
         self.gate = asyncio.Event()
@@ -891,7 +891,7 @@ def counting(**how: int) -> tuple[AsyncClient, Callable[[], Counting]]:
     client: Any = AsyncClient("http://a")
     made: list[Counting] = []
 
-    def make(service: Service) -> Counting:
+    def make(service: ServiceProtocol) -> Counting:
         made.append(Counting(service, **how))
         return made[-1]
 

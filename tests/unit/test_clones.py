@@ -21,9 +21,9 @@ import mintage
 from mintage import Sequence, _core, clones, locality, sno, snowflake
 from mintage.errors import GenerationError, StoreError
 from mintage.lease import keeper
-from mintage.lease.lease_client import Tenancy
+from mintage.lease.lease_client import LeaseClient
 from mintage.process import restore
-from mintage.process.restore import JUMP_NS, Signs, Verdict, Watch, judge
+from mintage.process.restore import JUMP_NS, Fingerprint, RestoreDetector, Verdict, judge
 from mintage.store.memory import MemoryStore
 from mintage.testing import ManualClock
 
@@ -37,10 +37,10 @@ SECOND = 10**9
 MS = 10**6
 NOW_MS = 1_700_000_000_000
 BOUND = 60
-SOME = Signs(NOW_MS * MS, 77 * SECOND, 99 * SECOND, "52a4ee8b", 4711, 815)
+SOME = Fingerprint(NOW_MS * MS, 77 * SECOND, 99 * SECOND, "52a4ee8b", 4711, 815)
 
 
-def later(by_ns: int, **changes: Any) -> Signs:
+def later(by_ns: int, **changes: Any) -> Fingerprint:
     clocks = {name: getattr(SOME, name) + by_ns for name in ("realtime_ns", "monotonic_ns", "boottime_ns")}
     return replace(SOME, **{**clocks, **changes})
 
@@ -100,18 +100,21 @@ def test_the_kernels_own_announcement_counts_and_a_users_does_not() -> None:
 
 
 def test_a_process_that_lives_on_shows_no_sign() -> None:
-    watch = Watch()
-    assert [watch.look() for _ in range(20)] == [Verdict.SAME] * 20
+    watch = RestoreDetector()
+    assert [watch.check() for _ in range(20)] == [Verdict.SAME] * 20
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc")
 def test_a_child_is_told_from_its_parent_by_its_signs() -> None:
-    mine = Watch().signs()
+    mine = RestoreDetector().fingerprint()
     shown = subprocess.run(
         [
             sys.executable,
             "-c",
-            "from mintage.process.restore import Watch; s = Watch().signs(); print(s.pid, s.started, s.boot_id)",
+            (
+                "from mintage.process.restore import RestoreDetector\n"
+                "s = RestoreDetector().fingerprint(); print(s.pid, s.started, s.boot_id)"
+            ),
         ],
         check=True,
         capture_output=True,
@@ -125,13 +128,13 @@ def test_a_child_is_told_from_its_parent_by_its_signs() -> None:
 def test_what_took_the_place_of_a_watchs_socket_is_left_alone() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        watch = Watch()
-        watch._news = socket.socket(fileno=os.dup(ours.fileno()))
+        watch = RestoreDetector()
+        watch._uevents = socket.socket(fileno=os.dup(ours.fileno()))
         watch._inode = 1
         theirs.send(b"theirs")
-        watch._is_deaf = True
-        watch.look()
-        watch.rest()
+        watch._no_uevents = True
+        watch.check()
+        watch.close()
         ours.setblocking(False)
         assert ours.recv(100) == b"theirs"
 
@@ -140,22 +143,22 @@ def test_what_a_process_listens_with_is_closed_at_rest(inline: keeper.Keeper) ->
     ours, theirs = socket.socketpair()
     with theirs:
         theirs.setblocking(False)
-        inline.watch._news, inline.watch._inode = ours, os.fstat(ours.fileno()).st_ino
-        inline.rest()
+        inline.detector._uevents, inline.detector._inode = ours, os.fstat(ours.fileno()).st_ino
+        inline.release_all()
         assert theirs.recv(1) == b""
 
 
 # -------------------------------------------------------------------------------------------------------- starting over
 
 
-class Seen(Watch):
+class Seen(RestoreDetector):
     """A watch that sees what it is told to."""
 
     def __init__(self) -> None:
         super().__init__()
         self.now = SOME
 
-    def signs(self) -> Signs:
+    def signs(self) -> Fingerprint:
         return self.now
 
 
@@ -163,7 +166,7 @@ class Seen(Watch):
 def inline() -> Iterator[keeper.Keeper]:
     before = keeper.current()
     mine = keeper.Keeper(inline=True)
-    mine.watch = Seen()
+    mine.detector = Seen()
     keeper.use(mine)
     yield mine
     keeper.use(before)
@@ -339,7 +342,7 @@ def test_a_generator_that_starts_over_while_it_asks_for_a_later_end_is_seated_an
     assert in_child(live) == [True]
 
 
-@pytest.mark.parametrize("begin", [keeper.Keeper.rest, lambda here: here.start_over(is_sure=False)])
+@pytest.mark.parametrize("begin", [keeper.Keeper.release_all, lambda here: here.start_over(is_sure=False)])
 def test_a_lease_that_is_left_before_its_generator_is_seated_is_minted_under_by_nobody(
     inline: keeper.Keeper,
     store: Memory,
@@ -348,16 +351,16 @@ def test_a_lease_that_is_left_before_its_generator_is_seated_is_minted_under_by_
     begin: Callable[[keeper.Keeper], None],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    window, seen = Tenancy.window, []
+    window, seen = LeaseClient.window, []
 
-    def left(self: Tenancy, max_wait_ms: int) -> Any:
+    def left(self: LeaseClient, max_wait_ms: int) -> Any:
         found = window(self, max_wait_ms)
         seen.append(found[0])
         if len(seen) == 1:
             begin(inline)
         return found
 
-    monkeypatch.setattr(Tenancy, "window", left)
+    monkeypatch.setattr(LeaseClient, "window", left)
     generator = MAKE[scheme](store=store, clock=clock)
     generator.new()
     assert seen == [1, 2]
@@ -367,16 +370,16 @@ def test_a_lease_that_is_left_before_its_generator_is_seated_is_minted_under_by_
 def test_the_keeper_notices_a_restore_by_itself(clock: ManualClock, change: dict[str, Any]) -> None:
     def live() -> list[object]:
         mine = keeper.Keeper(inline=True)
-        mine.watch = watch = Seen()
+        mine.detector = watch = Seen()
         keeper.use(mine)
         store = Memory(clock)
         given, generator = snowflake.Generator(7), snowflake.Generator(store=store, clock=clock)
         given.new()
         before, epoch = generator.node, _core.epoch()
-        mine.look()
+        mine.check_restored()
         assert (generator.node, _core.epoch()) == (before, epoch)
         watch.now = replace(SOME, **change)
-        mine.look()
+        mine.check_restored()
         try:
             given.new()
             refused = ""
@@ -390,7 +393,7 @@ def test_the_keeper_notices_a_restore_by_itself(clock: ManualClock, change: dict
 def test_a_clock_that_jumps_costs_a_lease_and_a_segment_and_no_more(
     inline: keeper.Keeper, store: Memory, clock: ManualClock, scheme: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    watch = inline.watch
+    watch = inline.detector
     assert isinstance(watch, Seen)
     given, generator, orders = (
         snowflake.Generator(7),
@@ -399,9 +402,9 @@ def test_a_clock_that_jumps_costs_a_lease_and_a_segment_and_no_more(
     )
     given.new()
     before, epoch = (node_of(scheme, generator), orders.next()), _core.epoch()
-    inline.look()
+    inline.check_restored()
     watch.now = later(SECOND, realtime_ns=SOME.realtime_ns + 3600 * SECOND)
-    inline.look()
+    inline.check_restored()
     after = node_of(scheme, generator), orders.next()
     assert before[0] != after[0]
     assert (before[1], after[1]) == (1, 11)
@@ -434,19 +437,19 @@ def test_after_a_restore_no_store_is_left_alone_for_what_failed_before(clock: Ma
 
 
 def test_a_thread_looks_once_a_second_while_something_is_held(store: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keeper, "LOOK_S", 0.001)
+    monkeypatch.setattr(keeper, "RESTORE_CHECK_INTERVAL_S", 0.001)
     before, mine = keeper.current(), keeper.Keeper()
-    mine.watch = watch = Seen()
+    mine.detector = watch = Seen()
     looks, enough = 0, threading.Event()
 
-    def look() -> Signs:
+    def look() -> Fingerprint:
         nonlocal looks
         looks += 1
         if looks > 20:
             enough.set()
         return watch.now
 
-    monkeypatch.setattr(watch, "signs", look)
+    monkeypatch.setattr(watch, "fingerprint", look)
     keeper.use(mine)
     try:
         orders = Sequence("orders", store, step=10, max_wait_ms=BOUND * 1000)
@@ -464,12 +467,12 @@ def test_a_thread_looks_once_a_second_while_something_is_held(store: Memory, mon
 
 def test_a_keeper_that_cannot_look_works_nevertheless(store: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     before, mine = keeper.current(), keeper.Keeper()
-    mine.watch = watch = Seen()
+    mine.detector = watch = Seen()
 
-    def look() -> Signs:
+    def look() -> Fingerprint:
         raise LookupError("unknown encoding")
 
-    monkeypatch.setattr(watch, "signs", look)
+    monkeypatch.setattr(watch, "fingerprint", look)
     keeper.use(mine)
     try:
         assert Sequence("orders", store, step=10, max_wait_ms=BOUND * 1000).next() == 1
@@ -481,12 +484,12 @@ def test_a_keeper_that_cannot_look_works_nevertheless(store: Memory, monkeypatch
 def test_a_keeper_that_cannot_look_says_so_once_until_it_can_again(
     store: Memory, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(keeper, "LOOK_S", 0.001)
+    monkeypatch.setattr(keeper, "RESTORE_CHECK_INTERVAL_S", 0.001)
     before, mine = keeper.current(), keeper.Keeper()
-    mine.watch = watch = Seen()
+    mine.detector = watch = Seen()
     looks, enough = 0, threading.Event()
 
-    def look() -> Signs:
+    def look() -> Fingerprint:
         nonlocal looks
         looks += 1
         if looks > 20:
@@ -495,7 +498,7 @@ def test_a_keeper_that_cannot_look_says_so_once_until_it_can_again(
             return watch.now
         raise LookupError("unknown encoding")
 
-    monkeypatch.setattr(watch, "signs", look)
+    monkeypatch.setattr(watch, "fingerprint", look)
     keeper.use(mine)
     try:
         orders = Sequence("orders", store, step=10, max_wait_ms=BOUND * 1000)
@@ -614,7 +617,7 @@ def test_what_a_store_answers_is_dropped_however_often_a_process_started_over(
             if event == "jump":
                 inline.start_over(is_sure=False)
             else:
-                inline.rest()
+                inline.release_all()
 
     class Slow(Memory):
         def reserve(self, *args: Any, **options: Any) -> Segment:

@@ -321,14 +321,14 @@ def test_a_new_epoch_is_as_a_fork_to_every_generator() -> None:
 @pytest.mark.parametrize("fork", [c_fork, raw_clone])
 def test_a_child_forked_in_c_finds_no_lock_of_its_parents_threads(fork: Callable[[], int]) -> None:
     def work() -> str:
-        with forks.quiet():
+        with forks.fork_lock():
             return forks.load("json").__name__
 
     def fork_meanwhile() -> object:
         holds, done = threading.Event(), threading.Event()
 
         def hold() -> None:
-            with forks.quiet():
+            with forks.fork_lock():
                 holds.set()
                 done.wait(BOUND)
 
@@ -346,10 +346,10 @@ def test_a_child_forked_in_c_finds_no_lock_of_its_parents_threads(fork: Callable
 
 def test_a_thread_may_fork_in_the_middle_of_a_verb_of_its_own() -> None:
     def work() -> str:
-        with forks.quiet():
+        with forks.fork_lock():
             return "ok"
 
-    with forks.quiet():
+    with forks.fork_lock():
         child = Child(work)
         if child.pid:
             assert child.result() == "ok"

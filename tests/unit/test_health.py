@@ -24,7 +24,7 @@ from mintage import snowflake
 from mintage.errors import CATALOGUE, ConfigError, MintError, RequestError, StoreError
 from mintage.rules import NamespaceRecord, Segment
 from mintage.server import health, pages, profile
-from mintage.server.health import Pace, Watch, days_left, is_ready, next_pace
+from mintage.server.health import Pace, StoreProbe, days_left, is_ready, next_pace
 from mintage.server.keys import Caller
 from mintage.server.metrics import Metrics
 from mintage.store.memory import MemoryStore
@@ -69,14 +69,14 @@ def make(store: Any = None, **held: int) -> Any:
         connections={},
     )
     with_keys(service, has_keys=False)
-    service.watch = watch(service)
+    service.probe = watch(service)
     return service
 
 
-def watch(service: Any, patience_s: float = 5) -> Watch:
+def watch(service: Any, patience_s: float = 5) -> StoreProbe:
     """With the ends of three layouts."""
     ends = {"sno": datetime(2079, 9, 7, tzinfo=UTC), "snowflake": datetime(2080, 7, 10, tzinfo=UTC), "locality": None}
-    return Watch(service.store, service.metrics, ends, patience_s=patience_s)
+    return StoreProbe(service.store, service.metrics, ends, patience_s=patience_s)
 
 
 def client(routes: list[Route]) -> httpx.AsyncClient:
@@ -106,10 +106,10 @@ def gauge(metrics: Metrics, name: str, **labels: str) -> float | None:
     return metrics.registry.get_sample_value(name, labels)
 
 
-def watched(service: Any, do: Callable[[Watch], Coroutine[Any, Any, None]]) -> list[dict[str, Any]]:
+def watched(service: Any, do: Callable[[StoreProbe], Coroutine[Any, Any, None]]) -> list[dict[str, Any]]:
     """Runs it, and returns what was logged."""
     with structlog.testing.capture_logs() as logged:
-        asyncio.run(do(service.watch))
+        asyncio.run(do(service.probe))
     return [dict(line) for line in logged]
 
 
@@ -140,7 +140,7 @@ def test_with_a_last_resort_it_is_ready_without_the_store() -> None:
 def test_readyz_counts_the_last_resort_where_the_store_is_away(code: str, status: int) -> None:
     service = make(Failing(code))
     service.settings.fallback = "random"
-    watched(service, Watch.look)
+    watched(service, StoreProbe.probe)
     response = answer(pages.routes(service), "/readyz")
     assert (response.status_code, response.json()["degraded"]) == (status, status == 200)
     service.settings.fallback = "none"
@@ -160,7 +160,7 @@ def test_readyz_tells_why() -> None:
     service = make(orders=7)
 
     async def look_and_ask() -> httpx.Response:
-        await service.watch.look()
+        await service.probe.check()
         async with client(pages.routes(service)) as http:
             return await http.get("/readyz")
 
@@ -226,12 +226,12 @@ class Failing(MemoryStore):
 )
 def test_a_store_that_no_waiting_mends_is_refused_at_the_start(store: MemoryStore, refused: str | None) -> None:
     service = make(store)
-    watched(service, Watch.look)
+    watched(service, StoreProbe.probe)
     if refused is None:
-        service.watch.check()
+        service.probe.check()
         return
     with pytest.raises(ConfigError) as caught:
-        service.watch.check()
+        service.probe.check()
     assert (caught.value.code, CATALOGUE[refused].exit) == (refused, 78)
 
 
@@ -254,18 +254,18 @@ def test_the_log_says_once_that_the_store_went_away_and_once_that_it_came_back()
     store = Flaky()
     service = make(store)
 
-    async def days(watch: Watch) -> None:
-        await watch.look()
+    async def days(watch: StoreProbe) -> None:
+        await watch.check()
         store.error = StoreError("refused", code="store.unavailable")
-        await watch.look()
+        await watch.check()
         assert watch.store_up is False
         assert gauge(service.metrics, "mintage_store_up") == 0
         since = watch.since
-        await watch.look()
+        await watch.check()
         assert watch.since == since
         store.error = None
-        await watch.look()
-        await watch.look()
+        await watch.check()
+        await watch.check()
         assert watch.store_up is True
         assert watch.since > since
         assert gauge(service.metrics, "mintage_store_up") == 1
@@ -279,7 +279,7 @@ def test_the_log_says_once_that_the_store_went_away_and_once_that_it_came_back()
 def test_a_fault_of_the_store_is_a_store_that_is_away() -> None:
     store = Flaky()
     store.error = ZeroDivisionError()
-    (line,) = watched(make(store), Watch.look)
+    (line,) = watched(make(store), StoreProbe.probe)
     assert (line["event"], line["code"]) == ("store away", "store.refused")
 
 
@@ -287,7 +287,7 @@ def test_the_clock_offset_is_ours_less_the_stores() -> None:
     store = Flaky()
     store.ahead_ms = 30_000
     service = make(store)
-    asyncio.run(service.watch.look())
+    asyncio.run(service.probe.check())
     assert gauge(service.metrics, "mintage_store_clock_offset_seconds") == pytest.approx(-30, abs=1)
 
 
@@ -309,7 +309,7 @@ def test_a_store_that_answers_but_would_refuse_every_request_is_not_up(error: Mi
     store = ReadOnly()
     store.error = error
     service = make(store)
-    (line,) = watched(service, Watch.look)
+    (line,) = watched(service, StoreProbe.probe)
     assert (line["event"], line["code"]) == ("store away", error.code)
     assert gauge(service.metrics, "mintage_store_up") == 0
     assert answer(pages.routes(service), "/readyz").status_code == 503
@@ -319,13 +319,13 @@ def test_a_service_behind_this_one_is_up_whatever_our_key_may() -> None:
     store = ReadOnly()
     store.error = RequestError("no right", code="request.rights")
     service = make(store)
-    assert watched(service, Watch.look) == []
+    assert watched(service, StoreProbe.probe) == []
     assert answer(pages.routes(service), "/readyz").status_code == 200
 
 
 def test_a_look_changes_nothing() -> None:
     store = MemoryStore()
-    asyncio.run(make(store).watch.look())
+    asyncio.run(make(store).watch.check())
     assert (store.list_namespaces(), store.list_pools()) == ([], [])
 
 
@@ -346,12 +346,12 @@ class Hanging(MemoryStore):
 def test_a_store_that_hangs_is_away_and_is_not_asked_once_more_meanwhile() -> None:
     store = Hanging()
     service = make(store)
-    service.watch = hasty = watch(service, 0.05)
+    service.probe = hasty = watch(service, 0.05)
 
     async def hang() -> None:
-        await hasty.look()
-        await hasty.look()
-        await hasty.look()
+        await hasty.probe()
+        await hasty.probe()
+        await hasty.probe()
         assert hasty.store_up is False
         assert store.asked == 1
         # Others are served meanwhile.
@@ -360,7 +360,7 @@ def test_a_store_that_hangs_is_away_and_is_not_asked_once_more_meanwhile() -> No
             assert (await http.get("/readyz")).status_code == 503
         store.may.set()
         while hasty.store_up is not True:
-            await hasty.look()
+            await hasty.probe()
             await asyncio.sleep(0.001)
 
     try:
@@ -379,10 +379,10 @@ def test_the_watch_goes_on_after_a_fault_and_ends_when_it_is_cancelled(monkeypat
         if looked == 1:
             raise ZeroDivisionError
 
-    monkeypatch.setattr(Watch, "look", look)
-    monkeypatch.setattr(health, "LOOK_S", 0.001)
+    monkeypatch.setattr(StoreProbe, "probe", look)
+    monkeypatch.setattr(health, "RESTORE_CHECK_INTERVAL_S", 0.001)
 
-    async def until_it_has_looked(watch: Watch) -> None:
+    async def until_it_has_looked(watch: StoreProbe) -> None:
         task = asyncio.create_task(watch.run())
         while looked < 3:
             await asyncio.sleep(0.001)
@@ -447,10 +447,10 @@ class Listed(MemoryStore):
 def test_a_survey_tells_the_days_of_namespaces_in_use_and_of_all_layouts() -> None:
     store = Listed()
     service = make(store)
-    asyncio.run(service.watch.survey(1000.0))
+    asyncio.run(service.probe.survey(1000.0))
     assert gauge(service.metrics, "mintage_namespace_days_left", namespace="used") is None
     store.high_water = 6000
-    asyncio.run(service.watch.survey(1060.0))
+    asyncio.run(service.probe.survey(1060.0))
     days = gauge(service.metrics, "mintage_namespace_days_left", namespace="used")
     assert days == pytest.approx((10_000_000 - 6000) / 100 / DAY)
     assert gauge(service.metrics, "mintage_namespace_days_left", namespace="idle") is None

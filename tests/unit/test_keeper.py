@@ -24,7 +24,7 @@ from mintage._core import start_epoch
 from mintage._core.sequence import Pool
 from mintage.errors import ConfigError, GenerationError, LeaseError, MintError, StoreError
 from mintage.lease import keeper
-from mintage.lease.segment_client import Supply
+from mintage.lease.segment_client import SegmentClient
 from mintage.process.restore import Verdict
 from mintage.rules import LATEST_MS, MAX_INTEGER, MAX_STRIDE
 from mintage.store import open_store
@@ -358,11 +358,11 @@ def test_what_was_given_back_at_rest_is_leased_again_by_whoever_mints_only(inlin
     store = Faulty(clock, release=noted)
     generator = snowflake.Generator(store=store, clock=clock, nodes=range(1), span_ms=1_000, max_wait_ms=0)
     minted = snowflake.DEFAULT.parse(generator.new()).timestamp_ms
-    assert inline._holds()
+    assert inline._has_resources()
     for _ in range(2):
-        inline.rest()
+        inline.release_all()
         assert inline.step() > 0
-        assert not inline._holds()
+        assert not inline._has_resources()
     assert given == ["back"]
     (record,) = store.list_leases()
     # The next holder starts after what was minted.
@@ -407,7 +407,7 @@ def test_a_generator_that_can_give_nothing_back_ends_without_the_store(
     if end == "closed":
         generator.close()
     else:
-        inline.rest()
+        inline.release_all()
     assert asked == []
 
 
@@ -438,13 +438,13 @@ def test_a_callback_that_fails_keeps_nobody_else_from_being_told(
     any_keeper: keeper.Keeper, caplog: pytest.LogCaptureFixture
 ) -> None:
     store = Faulty()
-    supply = Supply(store, "orders", Pool(), min_step=5, max_step=5, target_ms=1000)
+    supply = SegmentClient(store, "orders", Pool(), min_step=5, max_step=5, target_ms=1000)
     told = threading.Event()
 
     def fail() -> None:
         raise SystemExit
 
-    supply._told += [fail, fail]
+    supply._callbacks += [fail, fail]
     supply.ask(1, told.set)
     while any_keeper.inline and not told.is_set():
         any_keeper.step()
@@ -468,7 +468,7 @@ def test_a_callback_that_fails_keeps_nobody_else_from_being_told(
 )
 def test_each_caller_is_told_of_a_failure_by_an_error_of_its_own(failure: MintError) -> None:
     failure.__cause__ = OSError("the driver's")
-    one, other = keeper.renewed(failure, 1.0), keeper.renewed(failure, 1.0)
+    one, other = keeper.as_fresh_error(failure, 1.0), keeper.as_fresh_error(failure, 1.0)
     assert len({id(failure), id(one), id(other)}) == 3
     for error in (one, other):
         assert (type(error), error.args, error.__dict__) == (type(failure), failure.args, failure.__dict__)
@@ -477,7 +477,7 @@ def test_each_caller_is_told_of_a_failure_by_an_error_of_its_own(failure: MintEr
 
 @pytest.mark.parametrize(("pause_s", "wait_ms"), [(0.0, 1), (0.0001, 1), (0.25, 250)])
 def test_a_store_that_is_away_is_tried_again_when_the_keepers_pause_ends(pause_s: float, wait_ms: int) -> None:
-    error = keeper.renewed(StoreError("away", code="store.unavailable", retry_after_ms=9), pause_s)
+    error = keeper.as_fresh_error(StoreError("away", code="store.unavailable", retry_after_ms=9), pause_s)
     assert isinstance(error, StoreError)
     assert error.retry_after_ms == wait_ms
 
@@ -502,7 +502,9 @@ def test_whoever_comes_while_a_refused_task_is_left_alone_is_told_of_the_refusal
     keeper.use(mine)
     monkeypatch.setattr("mintage.lease.keeper.time.monotonic", lambda: 1000.0)
     try:
-        supply = Supply(Faulty(reserve=raising(OwnError())), "orders", Pool(), min_step=5, max_step=5, target_ms=1000)
+        supply = SegmentClient(
+            Faulty(reserve=raising(OwnError())), "orders", Pool(), min_step=5, max_step=5, target_ms=1000
+        )
         for max_wait_ms in (BOUND * 1000, 0):
             assert refusal(partial(supply.wait, max_wait_ms)) == "store.refused"
     finally:
@@ -518,7 +520,7 @@ def test_whoever_comes_while_a_store_is_left_alone_is_told_why(monkeypatch: pyte
     monkeypatch.setattr("mintage.lease.keeper.time.monotonic", lambda: 1000.0)
     try:
         store = Faulty(reserve=raising(StoreError("it is away", code="store.unavailable")))
-        supply = Supply(store, "orders", Pool(), min_step=5, max_step=5, target_ms=1000)
+        supply = SegmentClient(store, "orders", Pool(), min_step=5, max_step=5, target_ms=1000)
         told = threading.Event()
         supply.ask(1, told.set)
         assert told.wait(BOUND)
@@ -549,7 +551,7 @@ def test_a_store_that_never_answers_is_waited_for_as_long_as_was_said(
     monkeypatch.setattr(mine, "wake", lambda: None)
     monkeypatch.setattr(mine.condition, "wait", wait)
     try:
-        supply = Supply(MemoryStore(), "orders", Pool(), min_step=5, max_step=5, target_ms=1000)
+        supply = SegmentClient(MemoryStore(), "orders", Pool(), min_step=5, max_step=5, target_ms=1000)
         with pytest.raises(StoreError, match=f"no answer in {max_wait_ms} ms") as caught:
             supply._wait(lambda: None, max_wait_ms, patience_ms)
         assert (caught.value.code, caught.value.retry_after_ms) == ("store.unavailable", 1000)
@@ -564,7 +566,7 @@ def test_a_store_that_is_away_is_left_alone_by_all_and_one_that_refuses_by_whom_
 ) -> None:
     monkeypatch.setattr("mintage.lease.keeper.time.monotonic", lambda: 1000.0)
     store = Faulty(reserve=raising(StoreError("not now", code=code)))
-    supply = Supply(store, "orders", Pool(), min_step=5, max_step=5, target_ms=1000)
+    supply = SegmentClient(store, "orders", Pool(), min_step=5, max_step=5, target_ms=1000)
     supply.ask(1, lambda: None)
     inline.step()
     assert (inline.pause_s(store) > 0, inline.pause_s(supply) > 0) == (is_away, not is_away)
@@ -582,7 +584,7 @@ def test_a_store_that_fails_in_an_unknown_way_is_named(inline: keeper.Keeper, ca
 
 @pytest.mark.parametrize("is_refused", [True, False], ids=["refused", "answered"])
 def test_what_a_parent_was_told_or_given_is_not_what_its_child_waits_for(*, is_refused: bool) -> None:
-    supply = Supply(MemoryStore(), "orders", Pool(), min_step=5, max_step=5, target_ms=1000)
+    supply = SegmentClient(MemoryStore(), "orders", Pool(), min_step=5, max_step=5, target_ms=1000)
     epochs: list[int] = []
 
     def ready() -> str:
@@ -598,8 +600,8 @@ def test_what_a_parent_was_told_or_given_is_not_what_its_child_waits_for(*, is_r
 
 
 def test_nothing_is_fetched_for_a_sequence_that_nobody_asked(inline: keeper.Keeper) -> None:
-    supply = Supply(MemoryStore(), "orders", Pool(), min_step=5, max_step=5, target_ms=1000)
-    supply.seat()
+    supply = SegmentClient(MemoryStore(), "orders", Pool(), min_step=5, max_step=5, target_ms=1000)
+    supply.attach()
     assert inline.step() > 0
 
 
@@ -697,7 +699,7 @@ def test_who_asked_without_waiting_is_told_when_all_that_is_held_was_forgotten_m
     def use() -> list[str]:
         here = keeper.Keeper(inline=True)
         keeper.use(here)
-        supply = Supply(MemoryStore(), "orders", Pool(), min_step=5, max_step=5, target_ms=1000)
+        supply = SegmentClient(MemoryStore(), "orders", Pool(), min_step=5, max_step=5, target_ms=1000)
         told: list[str] = []
         supply.ask(1, lambda: told.append("told"))
         here.start_over(is_sure=is_sure)
@@ -714,13 +716,13 @@ def test_a_child_asks_for_nothing_that_its_parent_alone_waits_for(inline: keeper
         asked.append("reserve")
         return answer()
 
-    supply = Supply(Faulty(reserve=noted), "orders", Pool(), min_step=5, max_step=5, target_ms=1000)
+    supply = SegmentClient(Faulty(reserve=noted), "orders", Pool(), min_step=5, max_step=5, target_ms=1000)
     supply.ask(1, lambda: None)
 
     def live() -> list[str]:
         mine = keeper.Keeper(inline=True)
         keeper.use(mine)
-        supply.seat()
+        supply.attach()
         mine.step()
         return asked
 
@@ -732,7 +734,7 @@ def test_a_child_asks_for_nothing_that_its_parent_alone_waits_for(inline: keeper
 def test_of_tasks_and_stores_that_are_gone_nothing_is_kept(inline: keeper.Keeper) -> None:
     for _ in range(5):
         away = Faulty(reserve=raising(StoreError("away", code="store.unavailable")))
-        supply = Supply(away, "orders", Pool(), min_step=5, max_step=5, target_ms=1000)
+        supply = SegmentClient(away, "orders", Pool(), min_step=5, max_step=5, target_ms=1000)
         assert refusal(partial(supply.wait, 0)) == "store.unavailable"
         del away, supply
         gc.collect()
@@ -861,10 +863,12 @@ else:
     patch, Pool = eventlet.monkey_patch, eventlet.GreenPool
 if moment == "before":
     patch()
-from mintage import Sequence, leasing, signs, sno
+from mintage import Sequence, sno
+from mintage.lease import request
+from mintage.process import restore
 from pathlib import Path
 # As where the kernel has a driver for its virtual machine's generations.
-signs._DRIVER = Path("/")
+restore._DRIVER = Path("/")
 if moment == "after":
     patch()
 generator = sno.Generator(store=store or None, max_wait_ms=60_000)
@@ -956,9 +960,9 @@ def test_look_at_the_signs_is_made_without_the_condition(
         assert go.wait(BOUND)
         return Verdict.SAME
 
-    monkeypatch.setattr(any_keeper.watch, "look", look)
+    monkeypatch.setattr(any_keeper.detector, "check", look)
     with ThreadPoolExecutor(1) as pool:
-        looked = pool.submit(any_keeper.look)
+        looked = pool.submit(any_keeper.check_restored)
         assert looking.wait(BOUND)
         assert any_keeper.condition.acquire(blocking=False)
         any_keeper.condition.release()
@@ -981,7 +985,7 @@ def test_condition_that_another_thread_keeps_is_waited_for_in_vain(
     with ThreadPoolExecutor(1) as pool:
         kept = pool.submit(keep)
         assert taken.wait(BOUND)
-        for call in (generator.new, orders.next, any_keeper.rest, any_keeper.wake):
+        for call in (generator.new, orders.next, any_keeper.release_all, any_keeper.wake):
             with pytest.raises(StoreError, match="a thread of this process has been stuck for 0 s") as caught:
                 call()
             assert (caught.value.code, caught.value.retry_after_ms) == ("store.unavailable", 1000)
@@ -1018,7 +1022,7 @@ def test_wait_that_cannot_have_the_condition_again_ends(monkeypatch: pytest.Monk
 def test_store_that_hangs_keeps_no_end_waiting(monkeypatch: pytest.MonkeyPatch, what: str) -> None:
     before, mine = keeper.current(), keeper.Keeper()
     keeper.use(mine)
-    monkeypatch.setattr(keeper, "FAREWELL_S", 0.01)
+    monkeypatch.setattr(keeper, "SHUTDOWN_TIMEOUT_S", 0.01)
     asked, go = threading.Event(), threading.Event()
 
     def hang(answer: Callable[[], Any]) -> Any:
@@ -1033,7 +1037,7 @@ def test_store_that_hangs_keeps_no_end_waiting(monkeypatch: pytest.MonkeyPatch, 
         with ThreadPoolExecutor(1) as pool:
             minted = pool.submit(orders.next if what == "sequence" else generator.new)
             assert asked.wait(BOUND)
-            {"generator": generator.close, "sequence": orders.close, "keeper": mine.rest}[what]()
+            {"generator": generator.close, "sequence": orders.close, "keeper": mine.release_all}[what]()
             assert not minted.done()
             go.set()
             assert (minted.exception(BOUND) is None) == (what == "keeper")
@@ -1261,7 +1265,7 @@ def test_a_lease_is_given_back_when_the_extension_in_flight_is_over(any_keeper: 
     clock.advance(2_000 * MS)
     any_keeper.wake()
     assert asked.wait(BOUND)
-    closing = threading.Thread(target=generator.close if end == "closed" else any_keeper.rest)
+    closing = threading.Thread(target=generator.close if end == "closed" else any_keeper.release_all)
     closing.start()
     # It either waits for the keeper now, or is done already.
     while closing.is_alive() and not any_keeper.condition._waiters:  # type: ignore[attr-defined]
@@ -1289,13 +1293,13 @@ class Eager(keeper.Task):
     def refused(self, error: BaseException) -> None:
         raise AssertionError(error)
 
-    def holds(self) -> bool:
+    def has_resources(self) -> bool:
         return True
 
     def rest(self) -> Callable[[], None]:
         return lambda: None
 
-    def reborn(self) -> None:
+    def reset(self) -> None:
         pass
 
     def close(self) -> None:
@@ -1323,7 +1327,7 @@ def test_who_always_has_work_keeps_nobody_else_waiting(inline: keeper.Keeper) ->
     assert "".join(asked) == "abcabca"
 
 
-@pytest.mark.parametrize("end", [keeper.Keeper.close, keeper.Keeper.rest])
+@pytest.mark.parametrize("end", [keeper.Keeper.close, keeper.Keeper.release_all])
 def test_what_is_given_back_slowly_or_in_vain_keeps_the_end_waiting_two_seconds_at_most(
     inline: keeper.Keeper, monkeypatch: pytest.MonkeyPatch, end: Callable[[keeper.Keeper], None]
 ) -> None:
@@ -1359,7 +1363,7 @@ class Simulated(keeper.Keeper):
         monkeypatch.setattr("mintage.lease.keeper.time.monotonic", self._read)
         monkeypatch.setattr("mintage.lease.keeper.random.uniform", lambda _, most: most)
         monkeypatch.setattr(self._work, "wait", self._sleep)
-        monkeypatch.setattr(self.watch, "look", self._look)
+        monkeypatch.setattr(self.detector, "check", self._look)
 
     def _read(self) -> float:
         self._readings += 1
@@ -1396,7 +1400,7 @@ def test_the_thread_sleeps_till_there_is_work_and_looks_once_a_second_while_some
         def due_s(self) -> float:
             return 1000.0 + due_s - mine.now_s
 
-        def holds(self) -> bool:
+        def has_resources(self) -> bool:
             return holds
 
         def plan(self) -> Callable[[], Callable[[], None]]:
@@ -1430,7 +1434,7 @@ def test_after_each_failure_it_is_left_alone_twice_as_long_up_to_a_second_until_
         def refused(self, error: BaseException) -> None:
             pass
 
-        def holds(self) -> bool:
+        def has_resources(self) -> bool:
             return False
 
     task = Failing("ill", mine.seen)
@@ -1469,7 +1473,7 @@ def test_a_task_that_fails_where_none_may_does_not_end_the_thread(
     failed, served = threading.Event(), threading.Event()
 
     class Ill(Eager):
-        def holds(self) -> bool:
+        def has_resources(self) -> bool:
             if failed.is_set():
                 return True
             failed.set()
@@ -1503,7 +1507,7 @@ def test_a_keeper_that_is_closed_ends_its_thread() -> None:
             asked.set()
             return 3600.0
 
-        def holds(self) -> bool:
+        def has_resources(self) -> bool:
             return False
 
     mine, task = keeper.Keeper(), Idle("idle", [])
@@ -1534,6 +1538,6 @@ def test_what_belongs_to_an_earlier_epoch_has_no_work_until_it_is_seated_again(i
     inline.step()
     inline.step()
     assert asked == ["present", "present"]
-    left._seat()
+    left._attach()
     inline.step()
     assert asked[-1] == "left"

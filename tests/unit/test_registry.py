@@ -27,9 +27,9 @@ from mintage import locality, sno, snowflake
 from mintage._core import start_epoch
 from mintage.errors import ConfigError, GenerationError, LeaseError, MintError, StoreError, UniquenessWarning
 from mintage.lease import registry, request
-from mintage.lease.lease_client import Tenancy
+from mintage.lease.lease_client import LeaseClient
 from mintage.lease.registry import LockedNode
-from mintage.process.restore import Verdict, Watch
+from mintage.process.restore import RestoreDetector, Verdict
 from mintage.store import open_store
 from mintage.store.memory import MemoryStore
 from mintage.testing import ManualClock
@@ -192,8 +192,8 @@ class Trying(MemoryStore):
         return super().acquire(*args, **options)
 
 
-def patient(store: Trying) -> Tenancy:
-    return Tenancy(
+def patient(store: Trying) -> LeaseClient:
+    return LeaseClient(
         store,
         pool="ids",
         nodes=lambda: [range(4)],
@@ -1067,11 +1067,11 @@ def test_a_copy_leaves_its_number_to_others_at_the_end_of_its_window(
     def restored() -> list[int]:
         # As nobody tells it.
         first = window_of(holder)
-        monkeypatch.setattr(Watch, "look", lambda _: verdict)
+        monkeypatch.setattr(RestoreDetector, "check", lambda _: verdict)
         inside = window_of(holder)[:2] == first[:2]
         clock.advance(1000 * MS)
         moved = window_of(holder)
-        monkeypatch.setattr(Watch, "look", lambda _: Verdict.SAME)
+        monkeypatch.setattr(RestoreDetector, "check", lambda _: Verdict.SAME)
         clock.advance(1000 * MS)
         return [inside, moved[0] - first[0], window_of(holder)[0] - moved[0], moved[1]]
 
@@ -1096,7 +1096,7 @@ def test_copies_begin_apart_and_not_where_there_are_files(
             start_epoch()
         else:
             window_of(locked_node(pool, numbers))
-            monkeypatch.setattr(Watch, "look", lambda _: Verdict.MAYBE)
+            monkeypatch.setattr(RestoreDetector, "check", lambda _: Verdict.MAYBE)
             registry._copies()
         return [first, next(registry._order(pool, numbers))]
 
@@ -1178,19 +1178,19 @@ def test_a_host_without_a_machine_id_has_a_registry_as_well(monkeypatch: pytest.
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
 
     monkeypatch.setattr(Path, "read_bytes", missing)
-    before = registry.identity()
+    before = registry.host_id()
     monkeypatch.setattr(socket, "gethostname", lambda: "another")
-    assert registry.identity() != before
+    assert registry.host_id() != before
 
 
 def test_each_user_and_each_directory_begins_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = {registry.identity()}
+    found = {registry.host_id()}
     monkeypatch.setattr(os, "geteuid", lambda: 4_000_000)
-    found.add(registry.identity())
+    found.add(registry.host_id())
     monkeypatch.setenv("MINTAGE_HOME", "/somewhere/else")
-    found.add(registry.identity())
+    found.add(registry.host_id())
     monkeypatch.setattr(socket, "gethostname", lambda: "another")
-    found.add(registry.identity())
+    found.add(registry.host_id())
     assert len(found) == 4
 
 

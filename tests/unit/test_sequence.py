@@ -20,7 +20,7 @@ from mintage._core import start_epoch
 from mintage._core.sequence import Pool
 from mintage.errors import FieldError, GenerationError, StoreError
 from mintage.lease import keeper
-from mintage.lease.segment_client import Supply, above, next_step
+from mintage.lease.segment_client import SegmentClient, above, next_step
 from mintage.rules import NamespaceRecord
 from mintage.store import Forwarding, open_store
 from mintage.store.memory import MemoryStore
@@ -153,7 +153,7 @@ def test_a_row_after_the_store_went_back_is_above_all_others(store: MemoryStore)
 def test_a_tail_given_back_is_handed_out_again_as_before(store: MemoryStore, caplog: pytest.LogCaptureFixture) -> None:
     orders = Sequence("orders", store, step=10)
     assert orders.next() == 1
-    keeper.current().rest()
+    keeper.current().release_all()
     assert orders.next() == 2
     assert "went back" not in caplog.text
 
@@ -394,9 +394,9 @@ def test_another_life_begins_with_nothing_and_with_the_smallest_step(store: Memo
     supply, pool = supplied(store)
     supply.ask(50, lambda: None)
     keeper.current().step()
-    assert (pool.level()[1], supply.holds()) == (50, True)
+    assert (pool.level()[1], supply.has_resources()) == (50, True)
     supply.start_over()
-    assert (pool.level()[1], supply.holds()) == (0, False)
+    assert (pool.level()[1], supply.has_resources()) == (0, False)
     supply.ask(1, lambda: None)
     keeper.current().step()
     assert pool.level()[1] == 10
@@ -422,16 +422,16 @@ def test_a_child_tells_nobody_of_what_its_parent_asked_for(tmp_path: Path) -> No
 
     def use() -> list[object]:
         supply.wait(60_000)
-        return [*told, supply.holds()]
+        return [*told, supply.has_resources()]
 
     assert Child(use).result() == [True]
     keeper.current().step()
     assert told == [os.getpid()]
 
 
-def supplied(store: Store, *, min_step: int = 10, max_step: int = 100) -> tuple[Supply, Pool]:
+def supplied(store: Store, *, min_step: int = 10, max_step: int = 100) -> tuple[SegmentClient, Pool]:
     pool = Pool()
-    return Supply(store, "orders", pool, min_step=min_step, max_step=max_step, target_ms=1000), pool
+    return SegmentClient(store, "orders", pool, min_step=min_step, max_step=max_step, target_ms=1000), pool
 
 
 def test_threads_share_a_sequence(store: MemoryStore) -> None:
@@ -501,7 +501,7 @@ def test_the_rate_is_that_of_the_segment_that_was_used_up(
     now_s = 0.0
     monkeypatch.setattr("mintage.lease.segment_client.time.monotonic", lambda: now_s)
     supply, offered = (
-        Supply(store, "orders", pool := Offered(), min_step=10, max_step=10_000, target_ms=1000),
+        SegmentClient(store, "orders", pool := Offered(), min_step=10, max_step=10_000, target_ms=1000),
         pool.sizes,
     )
     for current in range(10):
@@ -519,7 +519,7 @@ def test_what_a_floor_cut_short_is_no_measure_of_the_rate(store: MemoryStore, mo
     monkeypatch.setattr("mintage.lease.segment_client.time.monotonic", lambda: 1000.0)
     store.create_namespace("orders", start=0)
     pool = Offered()
-    supply = Supply(store, "orders", pool, min_step=10, max_step=1000, target_ms=1000)
+    supply = SegmentClient(store, "orders", pool, min_step=10, max_step=1000, target_ms=1000)
     for want, floor in ((100, 0), (1, 1), (1, 51)):
         store.raise_floor("orders", floor)
         supply.ask(want, lambda: None)
@@ -541,7 +541,7 @@ def test_what_waits_for_room_behind_a_floor_is_given_back_at_rest_and_handed_out
     store.raise_floor("orders", 5)
     # Five to ten are left of the first segment, and the second waits.
     assert keeper.current().step() == 0
-    keeper.current().rest()
+    keeper.current().release_all()
     assert high_water(store) == 4
     handed += [orders.next() for _ in range(30)]
     assert handed == [1, *range(5, 35)]
@@ -562,7 +562,7 @@ def test_what_waits_for_room_is_handed_out_while_the_store_is_away(
 def test_what_was_given_back_at_rest_is_reserved_again_by_whoever_takes_only(store: MemoryStore) -> None:
     orders = Sequence("orders", store, step=10)
     assert orders.next() == 1
-    keeper.current().rest()
+    keeper.current().release_all()
     assert keeper.current().step() > 0
     assert high_water(store) == 1
     assert orders.next() == 2
@@ -571,7 +571,7 @@ def test_what_was_given_back_at_rest_is_reserved_again_by_whoever_takes_only(sto
 def test_a_row_that_was_answered_to_a_parent_is_not_its_childs(tmp_path: Path) -> None:
     store = open_store(f"sqlite:///{tmp_path}/ids.db")
     supply, _ = supplied(store)
-    supply.seat()
+    supply.attach()
     reserve = store.reserve
     asked: list[int] = []
 

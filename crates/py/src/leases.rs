@@ -28,7 +28,7 @@ pub struct Terms<'py> {
 pub const KEYWORDS: &str = "store=None, nodes=None, never_used=False, pool=None, span_ms=None, on_lease_lost=None, \
                             clock=None, max_wait_ms=1000";
 
-/// What `mintage.lease.request.tenancy` takes of them, as it was given.
+/// What `mintage.lease.request.lease_client` takes of them, as it was given.
 const OPTIONS: [&str; 5] = ["store", "nodes", "pool", "span_ms", "on_lease_lost"];
 
 impl<'py> Terms<'py> {
@@ -185,7 +185,7 @@ impl Leases {
         if let Some(made) = self.tenancy.get() {
             return Ok(made.bind(py));
         }
-        let made = leasing(py)?.call_method("tenancy", (), Some(self.arguments.bind(py)))?;
+        let made = leasing(py)?.call_method("lease_client", (), Some(self.arguments.bind(py)))?;
         Ok(self.tenancy.get_or_init(|| made.unbind()).bind(py))
     }
 
@@ -215,7 +215,7 @@ impl Leases {
         max_wait_ms: u64,
     ) -> PyResult<Option<Grant>> {
         let turn = (fork::epoch(), gate.turn());
-        leasing(py)?.call_method1("own", (generator, self.tenancy(py)?))?;
+        leasing(py)?.call_method1("attach", (generator, self.tenancy(py)?))?;
         let grant = self.grant(py, max_wait_ms)?;
         let is_new = self.is_new(&grant);
         if gate.is_closed() && is_new {
@@ -296,7 +296,7 @@ impl Leases {
         let has_past = match self.has_past.get() {
             Some(&known) => known,
             None => {
-                let asked = leasing(py)?.call_method1("has_past", (self.tenancy(py)?,))?.extract()?;
+                let asked = leasing(py)?.call_method1("may_have_prior_holders", (self.tenancy(py)?,))?.extract()?;
                 *self.has_past.get_or_init(|| asked)
             }
         };

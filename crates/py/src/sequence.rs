@@ -153,7 +153,7 @@ impl Sequence {
     fn seat(&self, py: Python<'_>) -> PyResult<()> {
         while self.gate.enter(py, None)? != Entry::Seated {
             let epoch = fork::epoch();
-            self.supply.call_method0(py, "seat")?;
+            self.supply.call_method0(py, "attach")?;
             if fork::epoch() == epoch {
                 self.gate.seat(true);
             }
@@ -216,7 +216,7 @@ impl Sequence {
         arguments.set_item("min_step", least)?;
         arguments.set_item("max_step", most)?;
         arguments.set_item("target_ms", limit(&target_ms, "target_ms", 10_000)?)?;
-        let supply = leases::leasing(py)?.call_method("supply", (&namespace, store, &pool), Some(&arguments))?;
+        let supply = leases::leasing(py)?.call_method("segment_client", (&namespace, store, &pool), Some(&arguments))?;
         Ok(Self {
             gate: Gate::new(),
             pool,

@@ -11,7 +11,7 @@ What threads share, and under which lock:
 - Which keeper is this process's: a table that is read and added to without a lock, as a fork could inherit one shut
   (:func:`current`). A forked child finds none of its own there and makes one.
 - Everything that tasks and their keeper hold: under :attr:`Keeper.condition`. A task belongs to one epoch of its
-  process, and so does what it holds. Code that uses a task seats it first (:meth:`Task._seat`): in a later epoch that
+  process, and so does what it holds. Code that uses a task seats it first (:meth:`Task._attach`): in a later epoch that
   empties it, and the epoch is written last. A process that was restored from a snapshot empties all of them at once
   (:meth:`Keeper.start_over`). A thread that asked a store before that finds out afterwards, under the condition, and
   drops the answer.
@@ -39,8 +39,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from mintage._core import birth, epoch, start_epoch
 from mintage.errors import GenerationError, MintError, PassingError, StoreError
-from mintage.process.forks import give_way, quiet
-from mintage.process.restore import Verdict, Watch
+from mintage.process.forks import fork_lock, give_way
+from mintage.process.restore import RestoreDetector, Verdict
 
 if TYPE_CHECKING:
     import logging
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
     from mintage.store import Store
 
-__all__ = ["Keeper", "Task", "current", "renewed", "say", "use"]
+__all__ = ["Keeper", "Task", "as_fresh_error", "current", "say", "use"]
 
 T = TypeVar("T")
 
@@ -56,9 +56,9 @@ T = TypeVar("T")
 FIRST_PAUSE_S: Final = 0.05
 LONGEST_PAUSE_S: Final = 1.0
 #: How long the process may take to give its leases and segments back when it ends.
-FAREWELL_S: Final = 2.0
+SHUTDOWN_TIMEOUT_S: Final = 2.0
 #: How often the keeper looks whether this process was restored from a snapshot, while it holds anything.
-LOOK_S: Final = 1.0
+RESTORE_CHECK_INTERVAL_S: Final = 1.0
 #: How long before its time a task may be done, so how often at most the keeper walks through all of them. What a keeper
 #: costs grows with its tasks, then, not with their square.
 SCAN_S: Final = 0.25
@@ -136,19 +136,19 @@ class Task(ABC):
     def refused(self, error: MintError) -> None:
         """Take note of a refusal."""
 
-    def settled(self) -> None:  # noqa: B027 - most tasks tell nobody
+    def after_attempt(self) -> None:  # noqa: B027 - most tasks tell nobody
         """Called after each try, whatever came of it."""
 
     @abstractmethod
-    def holds(self) -> bool:
+    def has_resources(self) -> bool:
         """Return whether it holds anything that a clone of this process would hold as well."""
 
     @abstractmethod
-    def rest(self) -> Callable[[], None]:
+    def begin_release(self) -> Callable[[], None]:
         """Let go of what it holds; returns what gives that back, to be called without the condition."""
 
     @abstractmethod
-    def reborn(self) -> None:
+    def reset(self) -> None:
         """Forget what it holds: that belongs to an earlier life, and is another's."""
 
     def end(self) -> None:  # noqa: B027 - most tasks have nobody who mints without them
@@ -158,7 +158,7 @@ class Task(ABC):
     def close(self) -> None:
         """Give back what is held."""
 
-    def _seat(self) -> Keeper:
+    def _attach(self) -> Keeper:
         """Return the keeper of this process, with this task in it."""
         keeper = current()
         with keeper.condition:
@@ -173,7 +173,7 @@ class Task(ABC):
         """Begin another life, under the condition. A waiting thread goes on waiting, if not left behind in a parent."""
         self.life += 1
         self.failure = None
-        self.reborn()
+        self.reset()
         if self.birth != birth():
             self.wanted, self.birth = False, birth()
 
@@ -188,7 +188,7 @@ class Task(ABC):
         patience_s = max(0, patience_ms - max_wait_ms) / 1000
         while True:
             here = epoch()
-            keeper = self._seat()
+            keeper = self._attach()
             with keeper.condition:
                 if keeper.inline or max(keeper.pause_s(self.store), keeper.pause_s(self)) <= 0:
                     self.failure = None
@@ -211,8 +211,8 @@ class Task(ABC):
         self._check_open()
         own = deadline - time.monotonic()
         left, failure = own + patience_s, self.failure
-        if failure is not None and (left <= 0 or not _passes(failure, own)):
-            raise renewed(failure, keeper.pause_s(self.store))
+        if failure is not None and (left <= 0 or not _is_transient(failure, own)):
+            raise as_fresh_error(failure, keeper.pause_s(self.store))
         if keeper.has_ended():
             raise GenerationError(
                 "this process ends, and its leases were released: mint before that, or start another",
@@ -241,7 +241,7 @@ class Task(ABC):
             raise GenerationError("it is closed: make a new one", code="generator.closed")
 
 
-def _passes(failure: MintError, within_s: float) -> bool:
+def _is_transient(failure: MintError, within_s: float) -> bool:
     """Return whether waiting may help."""
     if failure.code == "store.unavailable":
         return True
@@ -249,7 +249,7 @@ def _passes(failure: MintError, within_s: float) -> bool:
     return wait_ms is not None and wait_ms <= within_s * 1000
 
 
-def renewed(failure: MintError, pause_s: float) -> MintError:
+def as_fresh_error(failure: MintError, pause_s: float) -> MintError:
     """Return the failure as an error of its own for each caller, with the time that is left of the keeper's pause."""
     error = copy(failure)
     if isinstance(error, PassingError) and error.code == "store.unavailable":
@@ -310,12 +310,12 @@ class Keeper:
         self._is_ending = False
         """True if the process ends: nothing is leased or reserved any more, and all is given back."""
         self._closing = False
-        self.watch = Watch()
+        self.detector = RestoreDetector()
         """The keeper's thread's alone."""
-        self._look_s = 0.0
+        self._check_s = 0.0
         self._is_holding = False
         """True if a task held anything at the last scan, or came to hold it since."""
-        self._is_blind = False
+        self._check_failed = False
         """True if the last look failed, which is said once. The keeper's thread's alone."""
 
     def add(self, task: Task) -> None:
@@ -387,14 +387,14 @@ class Keeper:
                     if self._closing:
                         return
                     task = self._pick()
-                    look_s = self._look_s - time.monotonic()
-                    if task is None and not self.abandoned and (look_s > 0 or not self._is_holding):
+                    check_s = self._check_s - time.monotonic()
+                    if task is None and not self.abandoned and (check_s > 0 or not self._is_holding):
                         delay = self._scan_s - time.monotonic()
-                        self._work.wait(max(0.0, min(delay, look_s) if self._is_holding else delay))
+                        self._work.wait(max(0.0, min(delay, check_s) if self._is_holding else delay))
                         continue
                 # Before anything is asked, which may have been asked long ago.
-                if look_s <= 0 or not self._is_holding:
-                    self._try_to_look()
+                if check_s <= 0 or not self._is_holding:
+                    self._try_to_check()
                 self._let_go()
                 if task is not None:
                     self._do(task)
@@ -424,7 +424,7 @@ class Keeper:
         self._scanned_s = time.monotonic()
         self._scan_s, self._is_holding = self._scanned_s + _IDLE_S, False
         for task in self._kept():
-            self._is_holding = self._is_holding or task.holds()
+            self._is_holding = self._is_holding or task.has_resources()
             if self._is_due(task):
                 self._ready.append(weakref.ref(task))
 
@@ -459,26 +459,26 @@ class Keeper:
                 alive.append(task)
         return alive
 
-    def _holds(self) -> bool:
-        return any(task.holds() for task in self._kept())
+    def _has_resources(self) -> bool:
+        return any(task.has_resources() for task in self._kept())
 
-    def _try_to_look(self) -> None:
+    def _try_to_check(self) -> None:
         try:
-            self.look()
-            self._is_blind = False
+            self.check_restored()
+            self._check_failed = False
         except BaseException as error:  # noqa: BLE001 - who cannot look can work
-            if not self._is_blind:
+            if not self._check_failed:
                 say("the look for signs of a restore failed", error)
-            self._is_blind = True
+            self._check_failed = True
 
-    def look(self) -> None:
+    def check_restored(self) -> None:
         """Start over if this process was restored from a snapshot since the last look, or may have been."""
         # The next look comes later, whatever becomes of this one.
-        self._look_s = time.monotonic() + LOOK_S
+        self._check_s = time.monotonic() + RESTORE_CHECK_INTERVAL_S
         # Without the condition: it asks the kernel, and nobody is to wait behind that.
-        verdict = self.watch.look()
+        verdict = self.detector.check()
         with self.condition:
-            self._is_holding = self._holds()
+            self._is_holding = self._has_resources()
             if verdict is Verdict.SAME or not self._is_holding:
                 return
             self.start_over(is_sure=verdict is Verdict.RESTORED)
@@ -500,23 +500,23 @@ class Keeper:
             self._pauses.clear()
             self.condition.notify_all()
 
-    def rest(self) -> None:
+    def release_all(self) -> None:
         """Give everything back, within two seconds. A later ID leases anew.
 
         :raises StoreError: ``store.unavailable``: the condition cannot be had.
         """
-        deadline = time.monotonic() + FAREWELL_S
+        deadline = time.monotonic() + SHUTDOWN_TIMEOUT_S
         with self.condition:
             # A store that does not answer until then is not asked again.
             stuck = None if self.wait_for(None, deadline) else self._busy and self._busy.store
             tasks, backs, self._backs = self._kept(), self._backs, []
             for task in tasks:
                 away = task.store is stuck or self.pause_s(task.store) > 0
-                give_back = task.rest()
+                give_back = task.begin_release()
                 task.life += 1
                 if not away:
                     backs.append(give_back)
-        self.watch.rest()
+        self.detector.close()
         self._give_back(backs, deadline)
         for task in tasks:
             if task.store is not stuck:
@@ -552,7 +552,7 @@ class Keeper:
         error: BaseException | None = None
         try:
             give_way()
-            with quiet():
+            with fork_lock():
                 # A fork waits from here on. A greenlet that waited until now may be in a child.
                 if birth() != self._birth:
                     return
@@ -571,12 +571,12 @@ class Keeper:
                         except BaseException as caught:  # noqa: BLE001 - nor one in what it answered
                             error = caught
                     said += self._note(task, error)
-                task.settled()
+                task.after_attempt()
             except BaseException as caught:  # noqa: BLE001 - nor one in whom the task tells
                 said.append(("what was told of a segment failed", caught))
             finally:
                 if not self.inline:
-                    self._is_holding = self._is_holding or task.holds()
+                    self._is_holding = self._is_holding or task.has_resources()
                     if self._is_due(task):
                         self._ready.append(weakref.ref(task))
                 self.condition.notify_all()
@@ -628,7 +628,7 @@ class Keeper:
         Returns False if one still does at the deadline, in seconds of the monotonic clock: by default after two.
         """
         if deadline is None:
-            deadline = time.monotonic() + FAREWELL_S
+            deadline = time.monotonic() + SHUTDOWN_TIMEOUT_S
         # Not where this thread is at work on it itself, and a user's clock, read for it, asks.
         while (
             self._busy is not None
@@ -646,7 +646,7 @@ class Keeper:
         if self._is_ending:
             self._backs.append(back)
             return
-        with suppress(Exception), quiet():
+        with suppress(Exception), fork_lock():
             back()
 
     def _give_back(self, backs: list[Callable[[], None]], deadline: float) -> None:
@@ -659,7 +659,7 @@ class Keeper:
         if thread is None or not thread.is_alive() or self.is_own_thread():
             for back in backs:
                 if time.monotonic() < deadline:
-                    with suppress(Exception), quiet():
+                    with suppress(Exception), fork_lock():
                         back()
             return
         left = len(backs)
@@ -667,7 +667,7 @@ class Keeper:
         def give_back(back: Callable[[], None]) -> None:
             nonlocal left
             if time.monotonic() < deadline:
-                with suppress(Exception), quiet():
+                with suppress(Exception), fork_lock():
                     back()
             with self.condition:
                 left -= 1
@@ -688,7 +688,7 @@ class Keeper:
         for task in tasks:
             with suppress(Exception):
                 task.end()
-        self.rest()
+        self.release_all()
         with self.condition:
             self._closing = True
             self._work.notify()
@@ -743,7 +743,7 @@ def use(keeper: Keeper) -> None:
 
 @cache
 def _install_at_exit() -> None:
-    atexit.register(_farewell)
+    atexit.register(_shut_down)
 
 
 def _install() -> None:
@@ -753,13 +753,13 @@ def _install() -> None:
     process, util = sys.modules.get("multiprocessing.process"), sys.modules.get("multiprocessing.util")
     if process is not None and util is not None and process.parent_process() is not None:
         # After those that flush queues and end a pool's workers.
-        util.Finalize(None, _farewell, exitpriority=-1000)
+        util.Finalize(None, _shut_down, exitpriority=-1000)
     # A worker of Celery's prefork pool ends without either.
     if (signals := sys.modules.get("celery.signals")) is not None:
-        signals.worker_process_shutdown.connect(_farewell, weak=False)
+        signals.worker_process_shutdown.connect(_shut_down, weak=False)
 
 
-def _farewell(**_: object) -> None:
+def _shut_down(**_: object) -> None:
     keeper = _keepers.get(birth())
     if keeper is not None:
         with suppress(StoreError):

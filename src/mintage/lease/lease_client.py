@@ -26,15 +26,15 @@ if TYPE_CHECKING:
 
     Window: TypeAlias = tuple[int, int, int, int, int]
 
-__all__ = ["Tenancy"]
+__all__ = ["LeaseClient"]
 
 #: Seconds after which an answer says nothing of the clock that was read before.
-LATE_S: Final = 1.0
+CLOCK_EVIDENCE_MAX_AGE_S: Final = 1.0
 #: A generator that runs ahead of its clock asks for this much more of a window at once.
-WORTH_MS: Final = 100
+MIN_GROWTH_MS: Final = 100
 
 
-class Tenancy(Task):
+class LeaseClient(Task):
     """A generator's lease, and the next one when it moves.
 
     ``nodes`` returns ranges to choose from, in this order. ``clock`` returns the generator's time in nanoseconds. For
@@ -92,7 +92,13 @@ class Tenancy(Task):
     def _open_window(self) -> Window | None:
         lease = self._lease
         if lease is not None and self.now_ms() < lease.until_ms:
-            return self._serial, lease.node, lease.floor_ms, lease.until_ms, lease.until_ms - self._span_ms + WORTH_MS
+            return (
+                self._serial,
+                lease.node,
+                lease.floor_ms,
+                lease.until_ms,
+                lease.until_ms - self._span_ms + MIN_GROWTH_MS,
+            )
         self._leave_lost()
         return None
 
@@ -151,7 +157,7 @@ class Tenancy(Task):
             yield
         except LeaseError as error:
             taken_s = time.monotonic() - asked_s
-            if error.code != "lease.clock" or taken_s < LATE_S:
+            if error.code != "lease.clock" or taken_s < CLOCK_EVIDENCE_MAX_AGE_S:
                 raise
             raise StoreError(
                 f"{self.store.url}: the answer took {taken_s * 1000:.0f} ms, and so this may be a wait: {error}",
@@ -232,7 +238,7 @@ class Tenancy(Task):
             self._lost = error
             self.failure = None
 
-    def holds(self) -> bool:
+    def has_resources(self) -> bool:
         return self._lease is not None
 
     def _unseat(self) -> int | None:
@@ -240,7 +246,7 @@ class Tenancy(Task):
         generator = self.generator and self.generator()
         return None if generator is None else generator._unseat()
 
-    def rest(self) -> Callable[[], None]:
+    def begin_release(self) -> Callable[[], None]:
         lease, used_until_ms, is_lost = self._lease, self._unseat(), self._lost is not None
         self._lease, self._lost, self._next_token = None, None, ""
         if lease is None or is_lost:
@@ -249,7 +255,7 @@ class Tenancy(Task):
         used = lease.floor_ms if used_until_ms is None else used_until_ms
         return lambda: self.store.release(lease, used_until_ms=used)
 
-    def reborn(self) -> None:
+    def reset(self) -> None:
         self._lease, self._lost, self._next_token = None, None, ""
         if self.epoch == epoch():
             self._unseat()
@@ -259,7 +265,7 @@ class Tenancy(Task):
 
         A store that is away does not matter: the window ends by itself.
         """
-        keeper = self._seat()
+        keeper = self._attach()
         with keeper.condition:
             self.closed = True
             # The end of a process waits for all at once.

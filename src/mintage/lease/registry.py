@@ -32,9 +32,9 @@ from mintage import rules
 from mintage._core import epoch, kernel_random, start_epoch, system_ns
 from mintage._core.formats import MAC_FRAGMENTS
 from mintage.errors import ConfigError, GenerationError, LeaseError, StoreError, UniquenessWarning
-from mintage.lease.lease_client import WORTH_MS
-from mintage.process.forks import quiet
-from mintage.process.restore import Verdict, Watch
+from mintage.lease.lease_client import MIN_GROWTH_MS
+from mintage.process.forks import fork_lock
+from mintage.process.restore import RestoreDetector, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -50,8 +50,8 @@ __all__ = [
     "blocks",
     "fragments",
     "home",
-    "is_it",
     "is_outsider",
+    "is_registry",
     "is_writable",
     "leased",
     "locked",
@@ -171,7 +171,7 @@ def url() -> str:
     return f"sqlite:///{quote(str(_file()))}"
 
 
-def is_it(store: Store) -> bool:
+def is_registry(store: Store) -> bool:
     """Return whether a store that was named is the registry."""
     try:
         return getattr(store, "path", None) == _file()
@@ -263,7 +263,7 @@ def _passing(error: OSError) -> StoreError:
 # --- which node numbers ---------------------------------------------------------------------------------------------
 
 
-def identity() -> bytes:
+def host_id() -> bytes:
     """Return what tells this registry from others: host, user and directory."""
     try:
         machine = Path("/etc/machine-id").read_bytes().decode(errors="replace").strip()
@@ -305,7 +305,7 @@ def _was_copied() -> bool:
     return _is_copy
 
 
-_watch = -1, Watch()
+_detector = -1, RestoreDetector()
 _jumps = 0
 
 
@@ -315,11 +315,11 @@ def _copies(*, only_first: bool = False) -> tuple[int, int]:
     In one that was restored for certain all generators start over, as after :func:`mintage.after_restore`. Looks for
     that if this process never did, or else unless ``only_first``.
     """
-    global _watch, _jumps, _is_copy, _drawn  # noqa: PLW0603 - one a process
-    is_first = _watch[0] != epoch()
+    global _detector, _jumps, _is_copy, _drawn  # noqa: PLW0603 - one a process
+    is_first = _detector[0] != epoch()
     if is_first:
-        _watch = epoch(), Watch()
-    verdict = _watch[1].look() if is_first or not only_first else Verdict.SAME
+        _detector = epoch(), RestoreDetector()
+    verdict = _detector[1].check() if is_first or not only_first else Verdict.SAME
     if verdict is Verdict.RESTORED:
         start_epoch()
     elif verdict is Verdict.MAYBE:
@@ -332,9 +332,9 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_was_copied, after_in_child=_was_copied)
 
 
-def _own(numbers: int) -> int:
+def _preferred_index(numbers: int) -> int:
     """Return which of so many node numbers comes first; a copy has its original's identity, and so begins anywhere."""
-    return int.from_bytes(kernel_random(8) if _was_copied() else identity()[:8], "big") % numbers
+    return int.from_bytes(kernel_random(8) if _was_copied() else host_id()[:8], "big") % numbers
 
 
 def leased(size: int) -> range:
@@ -369,7 +369,7 @@ def blocks(size: int) -> Sequence[range]:
     numbers = leased(size)
     if len(numbers) <= BLOCK:
         return [numbers]
-    own = _own(len(numbers) // BLOCK * BLOCK)
+    own = _preferred_index(len(numbers) // BLOCK * BLOCK)
     start = own // BLOCK * BLOCK
     return [range(own, own + 1), range(start, start + BLOCK), numbers]
 
@@ -384,7 +384,7 @@ def fragments(origin: int) -> Sequence[range]:
     """As :func:`blocks` for locality: ``origin`` itself, then the other fragments that are leased."""
     numbers = all_fragments(origin)[:-LOCKED_FRAGMENTS]
     if _was_copied():
-        origin = numbers[_own(len(numbers))]
+        origin = numbers[_preferred_index(len(numbers))]
     return [range(origin, origin + 1), numbers] if origin in numbers else [numbers]
 
 
@@ -500,7 +500,7 @@ class LockedNode:
         return now_ms
 
     def window(self, max_wait_ms: int) -> Window:
-        """Return a window that the generator's clock is not at the end of, as :meth:`Tenancy.window` does.
+        """Return a window that the generator's clock is not at the end of, as :meth:`LeaseClient.window` does.
 
         :raises LeaseError: ``lease.none_free``: living processes hold all numbers, or minted ahead of this clock;
             ``lease.clock``.
@@ -513,7 +513,7 @@ class LockedNode:
             left_s = deadline - time.monotonic()
             # A clock of the user's own may fork this process: all else is looked at after it was read.
             now_ms = self._now_ms()
-            with quiet():
+            with fork_lock():
                 try:
                     return self._open_window(now_ms)
                 except LeaseError as error:
@@ -546,7 +546,7 @@ class LockedNode:
             )
         if now_ms >= held.until_ms:
             held = self._extend(held, now_ms, LOCK_SPAN_MS)
-        due_ms = held.until_ms - self._next_span_ms(held, self._span_ms) + WORTH_MS
+        due_ms = held.until_ms - self._next_span_ms(held, self._span_ms) + MIN_GROWTH_MS
         return held.serial, held.node, held.floor_ms, held.until_ms, due_ms
 
     def grow(self, until_ms: int, _max_wait_ms: int) -> None:
@@ -555,7 +555,7 @@ class LockedNode:
         :raises MintError: as :meth:`window`.
         """
         now_ms = self._now_ms()
-        with quiet():
+        with fork_lock():
             held = self._held
             if held is None or held.epoch != epoch() or held.until_ms > until_ms:
                 return
@@ -590,7 +590,7 @@ class LockedNode:
 
     def release(self, used_until_ms: int) -> None:
         """Let the number go: the next holder may start at ``used_until_ms``. In a child, only its own."""
-        with quiet():
+        with fork_lock():
             self._closed = True
             self._let_go(used_until_ms)
 

@@ -1,6 +1,7 @@
-"""From a generator's arguments to its lease: which store, which pool, which node numbers.
+"""From the arguments of a generator to its lease: which store, which pool, which node numbers.
 
-The extension calls this at a generator's first use; it is not part of the public interface.
+The extension calls :func:`lease_client` and :func:`segment_client` at the first use of a generator or a sequence. The
+public interface does not include this module.
 """
 
 from __future__ import annotations
@@ -10,30 +11,45 @@ import os
 import socket
 import uuid
 import weakref
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from mintage import rules
 from mintage._core import epoch, system_ns
 from mintage._core.formats import locality_node, read_pool_layout
 from mintage.errors import ArgumentError, ConfigError
 from mintage.lease import registry, snapshots
-from mintage.lease.lease_client import Tenancy
-from mintage.lease.segment_client import Supply
-from mintage.process.forks import quiet
+from mintage.lease.lease_client import LeaseClient
+from mintage.lease.segment_client import SegmentClient
+from mintage.process.forks import fork_lock
 from mintage.process.restore import started_s
 from mintage.store import Store, open_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["choose_store", "has_past", "own", "supply", "tenancy"]
+    from mintage.lease.lease_client import Window
+
+__all__ = [
+    "LeaseHandle",
+    "LeaseRequest",
+    "NodePlan",
+    "attach",
+    "choose_store",
+    "lease_client",
+    "may_have_prior_holders",
+    "pool_of",
+    "registry_store",
+    "segment_client",
+]
 
 #: For the machine-local registry, which other processes hold for moments only, but for as long as the disk needs.
 _PATIENCE_MS: Final = 30_000
 #: Longer names are cut, so that services take them.
 _LONGEST_HOST: Final = 128
-_LOST: Final = {"raise": False, "move": True}
+_MOVES: Final = {"raise": False, "move": True}
 
 
 def holder() -> str:
@@ -79,117 +95,230 @@ def registry_store() -> Store:
     return _open(registry.url())
 
 
-def tenancy(
-    *,
-    scheme: str,
-    layout: str,
-    size: int,
-    store: object,
-    node: int | None,
-    choices: int,
-    own_mac: int | None,
-    nodes: object,
-    never_used: object,
-    pool: object,
-    span_ms: object,
-    on_lease_lost: object,
-    clock: Callable[[], int] | None,
-) -> Tenancy | registry.LockedNode:
-    """Return what a generator holds its node number by.
+class LeaseHandle(Protocol):
+    """What the extension asks of a generator's lease: a :class:`LeaseClient` or a :class:`registry.LockedNode`."""
 
-    ``size`` is how many node numbers the layout has; ``node`` and the ``choices - 1`` after it are those asked for;
-    ``own_mac`` is the MAC fragment that a locality generator was given.
-    """
-    with quiet():
-        chosen = choose_store(store)
-    if on_lease_lost is not None and not isinstance(on_lease_lost, str):
-        raise ArgumentError(f"on_lease_lost must be str, not {type(on_lease_lost).__name__}", code="argument.type")
-    lost = _LOST.get(on_lease_lost or "raise")
-    if lost is None:
-        raise ConfigError(f'on_lease_lost {on_lease_lost!r} is neither "raise" nor "move"', code="config.policy")
-    if pool is None:
-        pool = _pool(scheme, layout)
-    if not isinstance(pool, str):
-        raise ArgumentError(f"pool must be str, not {type(pool).__name__}", code="argument.type")
-    rules.check_name(pool, "pool")
-    if span_ms is None:
-        span_ms = rules.SPAN_MS
-    if not isinstance(span_ms, int):
-        raise ArgumentError(f"span_ms must be an int, not {type(span_ms).__name__}", code="argument.type")
-    rules.check_span(span_ms)
-    size = min(size, rules.MAX_NODES)
-    if node is not None and nodes is not None:
-        raise ConfigError(f"both a node number and nodes {nodes!r} were given: give one of them", code="config.node")
-    wanted = range(node, node + choices) if node is not None else _nodes(nodes, size)
-    is_local = chosen is None or registry.is_it(chosen)
+    def window(self, max_wait_ms: int, /) -> Window:
+        """Return a window that the generator's clock is not at the end of."""
 
-    def leasable(asked: range) -> Sequence[range]:
-        if not is_local:
-            return [asked]
-        # A process that cannot write the registry holds the others by locks, which no lease excludes.
-        found = registry.unlocked_fragments(asked) if scheme == "locality" else registry.unlocked(asked, size)
+    def grow(self, until_ms: int, max_wait_ms: int, /) -> None:
+        """Wait for a window that ends later than ``until_ms``."""
+
+    def release(self, used_until_ms: int, /) -> None:
+        """End the lease of a generator that was closed; the next holder may start at ``used_until_ms``."""
+
+    def abandon(self, used_until_ms: int, /) -> None:
+        """End the lease of a generator that was collected without being closed."""
+
+
+@dataclass(frozen=True)
+class NodePlan(ABC):
+    """The node numbers that a generator may have, in the order to try them."""
+
+    size: int
+    """How many node numbers the layout has."""
+    chosen: range | None
+    """The numbers that the user chose; ``None`` for any."""
+    is_local: bool
+    """True if they are leased from the machine's registry, which leaves some numbers to locks."""
+
+    def candidates(self) -> Sequence[range]:
+        """Return the numbers to lease.
+
+        :raises ConfigError: ``config.node``: the registry leases none of those that were chosen.
+        """
+        return self._any() if self.chosen is None else self._leasable(self.chosen)
+
+    @abstractmethod
+    def lockable(self) -> range:
+        """Return the numbers to hold by a lock, where this process cannot write the registry."""
+
+    @abstractmethod
+    def _any(self) -> Sequence[range]:
+        """Return the numbers to lease where the user chose none."""
+
+    @abstractmethod
+    def _leased_by_registry(self, numbers: range) -> Sequence[range]:
+        """Return the parts of a range that the registry leases."""
+
+    def _leasable(self, numbers: range) -> Sequence[range]:
+        if not self.is_local:
+            return [numbers]
+        found = self._leased_by_registry(numbers)
         if not found:
             raise ConfigError(
-                f"node numbers {asked.start}..{asked.stop - 1} are for processes that cannot write this machine's "
+                f"node numbers {numbers.start}..{numbers.stop - 1} are for processes that cannot write this machine's "
                 "registry, which leases none of them: choose others, or name a store that is not the registry",
                 code="config.node",
             )
         return found
 
-    def candidates() -> Sequence[range]:
-        if node is not None or nodes is not None:
-            return leasable(wanted)
-        if scheme == "locality":
-            # They tell where an ID was minted; where others have the same, another fragment tells them apart.
-            own = _origin(own_mac)
-            if own_mac is not None:
-                return leasable(range(own, own + 1))
-            return registry.fragments(own) if is_local else [range(own, own + 1), registry.all_fragments(own)]
-        return registry.blocks(size) if is_local else [wanted]
 
-    def lockable() -> range:
-        return registry.locked_fragments(_origin(None)) if scheme == "locality" else registry.locked(size)
+class LayoutNodes(NodePlan):
+    """The node numbers of a layout, which all mean the same."""
 
-    if node is not None or nodes is not None or own_mac is not None:
-        candidates()
-    if chosen is None:
-        with quiet():
-            registry.warn_outsider()
-            # Numbers that were asked for are leased or refused: a lock does not keep others with a lease from them.
-            is_free = node is None and nodes is None and own_mac is None and not never_used
-            if is_free and lockable() and not registry.is_writable():
-                return registry.LockedNode(pool, lockable, span_ms=span_ms, clock=clock)
-            chosen = registry_store()
-    return Tenancy(
-        chosen,
-        pool=pool,
-        nodes=candidates,
-        layout=layout,
-        never_used=bool(never_used),
-        span_ms=span_ms,
-        # Nobody asked a default generator for this very node number.
-        moves=lost if on_lease_lost is not None else store is None and node is None,
-        holder=holder,
-        # Not time.time_ns: a test that travels must not take the lease along.
-        clock=clock or system_ns,
-        patience_ms=_PATIENCE_MS if is_local else 0,
-    )
+    def lockable(self) -> range:
+        return registry.locked(self.size)
+
+    def _any(self) -> Sequence[range]:
+        return registry.blocks(self.size) if self.is_local else [range(self.size)]
+
+    def _leased_by_registry(self, numbers: range) -> Sequence[range]:
+        return registry.unlocked(numbers, self.size)
 
 
-def has_past(tenancy: Tenancy | registry.LockedNode) -> bool:
-    """Return whether others may have minted with its node number before, as a store knows."""
-    return isinstance(tenancy, Tenancy) and not tenancy.never_used and not registry.is_it(tenancy.store)
+@dataclass(frozen=True)
+class LocalityNodes(NodePlan):
+    """The node numbers of locality, which tell where an ID was minted: a process id above a MAC fragment.
+
+    Where another process has the same number, another fragment tells them apart.
+    """
+
+    mac: int | None = None
+    """The MAC fragment that the user chose."""
+
+    def candidates(self) -> Sequence[range]:
+        if self.chosen is None and self.mac is not None:
+            own = self._own()
+            return self._leasable(range(own, own + 1))
+        return super().candidates()
+
+    def lockable(self) -> range:
+        return registry.locked_fragments(locality_node(os.getpid(), uuid.getnode()))
+
+    def _any(self) -> Sequence[range]:
+        own = self._own()
+        return registry.fragments(own) if self.is_local else [range(own, own + 1), registry.all_fragments(own)]
+
+    def _leased_by_registry(self, numbers: range) -> Sequence[range]:
+        return registry.unlocked_fragments(numbers)
+
+    def _own(self) -> int:
+        """Return this process's own number: its id modulo 65536 above the MAC fragment."""
+        return locality_node(os.getpid(), uuid.getnode() if self.mac is None else self.mac)
 
 
-def supply(namespace: str, store: object, pool: Any, *, min_step: int, max_step: int, target_ms: int) -> Supply:
-    """Return what a sequence's pool is filled by."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LeaseRequest:
+    """The arguments of a generator that leases its node number, as the extension passes them on.
+
+    Those of type ``object`` are the user's own, which :meth:`open` checks.
+    """
+
+    scheme: str
+    layout: str
+    size: int
+    """How many node numbers the layout has."""
+    store: object
+    node: int | None
+    """The first of the ``choices`` numbers that the user chose."""
+    choices: int
+    own_mac: int | None
+    """The MAC fragment that a locality generator was given."""
+    nodes: object
+    never_used: object
+    pool: object
+    span_ms: object
+    on_lease_lost: object
+    clock: Callable[[], int] | None
+
+    def open(self) -> LeaseHandle:
+        """Return the lease of the generator: from the store, or by a lock where the registry cannot be written.
+
+        :raises ArgumentError: an argument is of another type.
+        :raises ConfigError: ``config.store``, ``config.driver``, ``config.policy``, ``config.node``, ``config.span``.
+        :raises StoreError: the registry cannot be opened now.
+        """
+        with fork_lock():
+            store = choose_store(self.store)
+        moves = self._moves_when_lost()
+        pool, span_ms = self._pool(), self._span_ms()
+        is_local = store is None or registry.is_registry(store)
+        plan = self._plan(is_local=is_local)
+        is_chosen = plan.chosen is not None or self.own_mac is not None
+        if is_chosen:
+            plan.candidates()
+        if store is None:
+            with fork_lock():
+                registry.warn_outsider()
+                # Numbers that were chosen are leased or refused: a lock does not keep others with a lease from them.
+                is_free = not is_chosen and not self.never_used
+                if is_free and plan.lockable() and not registry.is_writable():
+                    return registry.LockedNode(pool, plan.lockable, span_ms=span_ms, clock=self.clock)
+                store = registry_store()
+        return LeaseClient(
+            store,
+            pool=pool,
+            nodes=plan.candidates,
+            layout=self.layout,
+            never_used=bool(self.never_used),
+            span_ms=span_ms,
+            moves=moves,
+            holder=holder,
+            # Not time.time_ns: a test that travels must not take the lease along.
+            clock=self.clock or system_ns,
+            patience_ms=_PATIENCE_MS if is_local else 0,
+        )
+
+    def _moves_when_lost(self) -> bool:
+        """Return True if the generator leases another number where its lease is lost."""
+        policy = self.on_lease_lost
+        if policy is None:
+            # Nobody asked a default generator for this very node number.
+            return self.store is None and self.node is None
+        if not isinstance(policy, str):
+            raise ArgumentError(f"on_lease_lost must be str, not {type(policy).__name__}", code="argument.type")
+        if policy not in _MOVES:
+            raise ConfigError(f'on_lease_lost {policy!r} is neither "raise" nor "move"', code="config.policy")
+        return _MOVES[policy]
+
+    def _pool(self) -> str:
+        pool = pool_of(self.scheme, self.layout) if self.pool is None else self.pool
+        if not isinstance(pool, str):
+            raise ArgumentError(f"pool must be str, not {type(pool).__name__}", code="argument.type")
+        rules.check_name(pool, "pool")
+        return pool
+
+    def _span_ms(self) -> int:
+        span_ms = rules.SPAN_MS if self.span_ms is None else self.span_ms
+        if not isinstance(span_ms, int):
+            raise ArgumentError(f"span_ms must be an int, not {type(span_ms).__name__}", code="argument.type")
+        rules.check_span(span_ms)
+        return span_ms
+
+    def _plan(self, *, is_local: bool) -> NodePlan:
+        size = min(self.size, rules.MAX_NODES)
+        if self.node is not None and self.nodes is not None:
+            raise ConfigError(
+                f"both a node number and nodes {self.nodes!r} were given: give one of them", code="config.node"
+            )
+        chosen = _nodes(self.nodes, size) if self.node is None else range(self.node, self.node + self.choices)
+        if self.scheme == "locality":
+            return LocalityNodes(size, chosen, is_local, self.own_mac)
+        return LayoutNodes(size, chosen, is_local)
+
+
+def lease_client(**arguments: Any) -> LeaseHandle:
+    """Open the lease of a generator: the extension's way to a :class:`LeaseRequest`, whose fields these are."""
+    return LeaseRequest(**arguments).open()
+
+
+def may_have_prior_holders(lease: LeaseHandle) -> bool:
+    """Return True if others may have minted with its node number before, as a store knows."""
+    return isinstance(lease, LeaseClient) and not lease.never_used and not registry.is_registry(lease.store)
+
+
+def segment_client(
+    namespace: str, store: object, buffer: Any, *, min_step: int, max_step: int, target_ms: int
+) -> SegmentClient:
+    """Return the client that fills the buffer of a sequence."""
     rules.check_name(namespace, "namespace")
-    with quiet():
+    with fork_lock():
         chosen = choose_store(store) or registry_store()
-    return Supply(chosen, namespace, pool, min_step=min_step, max_step=max_step, target_ms=target_ms)
+    return SegmentClient(chosen, namespace, buffer, min_step=min_step, max_step=max_step, target_ms=target_ms)
 
 
-def _pool(scheme: str, layout: str) -> str:
+def pool_of(scheme: str, layout: str) -> str:
     """Return the pool of a scheme's node numbers; other layouts of snowflake than the default have one each."""
     default = read_pool_layout(scheme)
     if scheme != "snowflake" or (default and layout == default[0]):
@@ -198,14 +327,9 @@ def _pool(scheme: str, layout: str) -> str:
     return name if len(name) <= 128 else f"snowflake.{hashlib.sha256(layout.encode()).hexdigest()[:16]}"
 
 
-def _origin(mac: int | None) -> int:
-    """locality's own node number: process id modulo 65536 above a MAC fragment."""
-    return locality_node(os.getpid(), uuid.getnode() if mac is None else mac)
-
-
-def _nodes(nodes: object, size: int) -> range:
+def _nodes(nodes: object, size: int) -> range | None:
     if nodes is None:
-        return range(size)
+        return None
     if not isinstance(nodes, range):
         raise ArgumentError(f"nodes must be a range, not {type(nodes).__name__}", code="argument.type")
     rules.check_nodes(nodes)
@@ -214,10 +338,10 @@ def _nodes(nodes: object, size: int) -> range:
     return nodes
 
 
-def own(generator: Any, holds: Tenancy | registry.LockedNode) -> None:
-    """Tell a generator's tenancy whom it leases for."""
-    if isinstance(holds, Tenancy) and holds.generator is None:
-        holds.generator = weakref.ref(generator)
+def attach(generator: Any, lease: LeaseHandle) -> None:
+    """Tell a generator's lease which generator mints under it."""
+    if isinstance(lease, LeaseClient) and lease.generator is None:
+        lease.generator = weakref.ref(generator)
 
 
 snapshots.register()

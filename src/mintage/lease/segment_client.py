@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from mintage import rules
 from mintage._core import birth, epoch
 from mintage.errors import FieldError, GenerationError, MintError, StoreError
-from mintage.lease.keeper import Task, renewed, say
-from mintage.process.forks import quiet
+from mintage.lease.keeper import Task, as_fresh_error, say
+from mintage.process.forks import fork_lock
 from mintage.rules import GAP, LATEST_MS, MAX_COUNT, MAX_INTEGER, MAX_STRIDE, Segment
 from mintage.store import whole
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     #: Integers in a row: the first, how many, and how far apart.
     Part: TypeAlias = tuple[int, int, int]
 
-__all__ = ["Supply", "above", "next_step"]
+__all__ = ["SegmentClient", "above", "next_step"]
 
 
 def above(floor: int, first: int, count: int, stride: int) -> Part | None:
@@ -47,7 +47,7 @@ def next_step(step: int, rate: float, target_s: float, least: int, most: int) ->
     return round(min(max(wanted, step / 2, least), step * 8, most))
 
 
-class Supply(Task):
+class SegmentClient(Task):
     """The segments of a sequence: keeps a pool filled.
 
     ``pool`` is the extension's: ``offer(first, count, stride)``, ``has_next()``, ``level()``, ``drain()``.
@@ -77,15 +77,15 @@ class Supply(Task):
         self._needed = 0
         """How many integers a caller needs to be held at once."""
         self._used_up: GenerationError | None = None
-        self._told: list[Callable[[], None]] = []
+        self._callbacks: list[Callable[[], None]] = []
 
-    def seat(self) -> None:
+    def attach(self) -> None:
         """Make sure that what the pool holds belongs to this epoch."""
-        self._seat()
+        self._attach()
 
     def advanced(self) -> None:
         """The next segment has become the current one: time to fetch another."""
-        keeper = self._seat()
+        keeper = self._attach()
         now = time.monotonic()
         with keeper.condition:
             if self._began_s is not None and len(self._sizes) > 1:
@@ -115,25 +115,25 @@ class Supply(Task):
 
         :raises GenerationError: ``sequence.exhausted``, ``generator.closed``.
         """
-        keeper = self._seat()
+        keeper = self._attach()
         with keeper.condition:
             self._check_open()
             if self._pool.has_next() if in_row else self._level() >= want:
                 told()
                 return
             if self._used_up is not None:
-                raise renewed(self._used_up, 0.0)
+                raise as_fresh_error(self._used_up, 0.0)
             self._step = max(self._step, min(want, self._most))
             if not in_row:
                 self._needed = max(self._needed, want)
-            self._told.append(told)
+            self._callbacks.append(told)
             self.wanted = True
             keeper.announce(self)
         keeper.wake()
 
     def held(self) -> int:
         """Return how many integers can be taken without the store."""
-        keeper = self._seat()
+        keeper = self._attach()
         with keeper.condition:
             return self._level()
 
@@ -143,13 +143,13 @@ class Supply(Task):
 
     def refusal(self) -> MintError | None:
         """Return why the last try failed, as an error of the caller's own; ``None`` if it did not."""
-        keeper = self._seat()
+        keeper = self._attach()
         with keeper.condition:
-            return None if self.failure is None else renewed(self.failure, keeper.pause_s(self.store))
+            return None if self.failure is None else as_fresh_error(self.failure, keeper.pause_s(self.store))
 
-    def settled(self) -> None:
+    def after_attempt(self) -> None:
         self._needed = 0
-        told, self._told = self._told, []
+        told, self._callbacks = self._callbacks, []
         failed: BaseException | None = None
         for tell in told:
             try:
@@ -163,7 +163,7 @@ class Supply(Task):
         if self._pool.has_next():
             return True
         if self._used_up is not None:
-            raise renewed(self._used_up, 0.0)
+            raise as_fresh_error(self._used_up, 0.0)
         return False
 
     def due_s(self) -> float | None:
@@ -279,10 +279,10 @@ class Supply(Task):
         :raises GenerationError: ``sequence.exhausted``: fewer are left; they are given back.
         """
         while True:
-            self._seat()
+            self._attach()
             self._check_open()
             life = self.life
-            with quiet():
+            with fork_lock():
                 segment = self._reserve(count)
                 # Else another copy of this process may have been answered as well.
                 if self.life == life and self.epoch == epoch():
@@ -326,10 +326,10 @@ class Supply(Task):
             message = f"namespace {self._namespace!r} has {left} integers left, not {count}"
             raise GenerationError(message, code="sequence.exhausted")
 
-    def holds(self) -> bool:
+    def has_resources(self) -> bool:
         return bool(self._sizes)
 
-    def rest(self) -> Callable[[], None]:
+    def begin_release(self) -> Callable[[], None]:
         rest = self._tails()
         self._began_s, self._asked = None, False
         return lambda: self._give_back(rest)
@@ -350,10 +350,10 @@ class Supply(Task):
             if not self.store.give_back(tail, tail.first):
                 return
 
-    def reborn(self) -> None:
-        self.rest()
+    def reset(self) -> None:
+        self.begin_release()
         if self.birth != birth():
-            self._told = []
+            self._callbacks = []
         self._step = self._least
 
     def close(self) -> None:
@@ -361,18 +361,18 @@ class Supply(Task):
 
         A store that is away does not matter: the tail is skipped.
         """
-        keeper = self._seat()
+        keeper = self._attach()
         with keeper.condition:
             if self.closed:
                 return
             self.closed = True
             is_free = keeper.wait_for(self)
             with suppress(Exception):
-                self.settled()
+                self.after_attempt()
             rest = self._tails()
             away = not is_free or keeper.pause_s(self.store) > 0
             keeper.condition.notify_all()
         if away:
             return
-        with suppress(Exception), quiet():
+        with suppress(Exception), fork_lock():
             self._give_back(rest)

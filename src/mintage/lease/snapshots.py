@@ -47,7 +47,7 @@ def release_all() -> None:
     keeper = _keeper()
     if keeper is not None:
         with suppress(StoreError):
-            keeper.rest()
+            keeper.release_all()
 
 
 def before_snapshot() -> None:

@@ -1,8 +1,9 @@
-"""No fork in the middle of things: a child inherits the locks of its parent's other threads, and nobody opens them.
+"""The fork lock, which delays a fork until no thread imports a module or asks a store.
 
-Code that imports what leases need, or asks a store, holds :func:`quiet`. A fork from Python waits for it, at most five
-seconds. A fork in C does not wait, as it may not hold the GIL: its child finds a lock of its own, and all that the
-parent was in the middle of belongs to an earlier epoch.
+A forked child inherits the locks that its parent's other threads hold, and no thread of the child releases them. So code
+that imports what leases need, or asks a store, holds :func:`fork_lock`. A fork from Python waits for it, at most five
+seconds. A fork in C does not wait, as it may not hold the GIL: its child gets a lock of its own, and whatever the
+parent had not finished belongs to an earlier generation.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import ModuleType
 
-__all__ = ["give_way", "load", "quiet"]
+__all__ = ["fork_lock", "give_way", "load"]
 
 _LONGEST_S = 5.0
 _locks: dict[int, RLock] = {}
@@ -28,7 +29,7 @@ _waiting: list[int] = []
 """The process of each fork that waits for the lock; a child finds those of its parent's other threads."""
 
 
-def quiet() -> RLock:
+def fork_lock() -> RLock:
     """Return this process's lock; one of its parent's may be shut for good."""
     here = birth()
     return _locks.get(here) or _locks.setdefault(here, _new_lock())
@@ -47,7 +48,7 @@ def give_way() -> None:
 
 
 def _before() -> None:
-    lock, here = quiet(), birth()
+    lock, here = fork_lock(), birth()
     _waiting.append(here)
     try:
         if lock.acquire(timeout=_LONGEST_S):
@@ -67,7 +68,7 @@ if hasattr(os, "register_at_fork"):
 
 def load(module: str) -> ModuleType:
     """Import a module, whole or not at all in a child: a lock of an import that a fork cuts in two stays shut."""
-    with quiet():
+    with fork_lock():
         from importlib import import_module
 
         return import_module(module)

@@ -1,6 +1,6 @@
-"""Whether this process was restored from a snapshot, by what a restore cannot hide.
+"""Detection of a restore from a snapshot, by what a restore cannot hide.
 
-:func:`judge` is pure: two looks at the signs in, a verdict out. :class:`Watch` is the shell around it that looks.
+:func:`judge` is pure: it compares two fingerprints of a process. :class:`RestoreDetector` takes them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Final
 
 from mintage._core import clocks
 
-__all__ = ["Signs", "Verdict", "Watch", "judge", "started_s"]
+__all__ = ["Fingerprint", "RestoreDetector", "Verdict", "judge", "started_s"]
 
 JUMP_NS: Final = 200_000_000
 """By how much clocks may come apart between two looks. Slewing changes none of the distances, as it changes the pace of
@@ -40,7 +40,7 @@ class Verdict(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Signs:
+class Fingerprint:
     """One look. Times are nanoseconds of the kernel's clocks; what the platform does not show is 0 or empty."""
 
     realtime_ns: int = 0
@@ -55,7 +55,7 @@ class Signs:
     """How often the kernel was told that its virtual machine was restored, since the first look."""
 
 
-def judge(before: Signs, now: Signs) -> Verdict:
+def judge(before: Fingerprint, now: Fingerprint) -> Verdict:
     """Return what became of a process between two looks of its own."""
     if (
         before.pid != now.pid
@@ -126,60 +126,60 @@ def started_s() -> int:
     return round(time.time() - time.clock_gettime(boottime) + ticks / os.sysconf("SC_CLK_TCK"))
 
 
-class Watch:
-    """Looks at the signs of this process, now and then. For one thread at a time; any may call :meth:`rest`."""
+class RestoreDetector:
+    """Looks at the signs of this process, now and then. For one thread at a time; any may call :meth:`close`."""
 
     def __init__(self) -> None:
-        self._before: Signs | None = None
+        self._before: Fingerprint | None = None
         self._generations = 0
-        self._news: _socket.socket | None = None
+        self._uevents: _socket.socket | None = None
         self._inode = 0
-        self._is_deaf = False
+        self._no_uevents = False
 
-    def look(self) -> Verdict:
+    def check(self) -> Verdict:
         """Return what became of this process since the last look."""
-        before, self._before = self._before, self.signs()
+        before, self._before = self._before, self.fingerprint()
         return Verdict.SAME if before is None else judge(before, self._before)
 
-    def signs(self) -> Signs:
+    def fingerprint(self) -> Fingerprint:
         """Return how this process stands now."""
-        self._hear()
+        self._poll_uevents()
         real, monotonic, boot = _clocks()
-        return Signs(real, monotonic, boot, _boot_id(), os.getpid(), _started(), self._generations)
+        return Fingerprint(real, monotonic, boot, _boot_id(), os.getpid(), _started(), self._generations)
 
-    def _hear(self) -> None:
+    def _poll_uevents(self) -> None:
         """Count what the kernel announced since: only where it has a driver for it."""
-        news = self._news
-        if news is None:
-            if self._is_deaf or not _DRIVER.exists():
-                self._is_deaf = True
+        uevents = self._uevents
+        if uevents is None:
+            if self._no_uevents or not _DRIVER.exists():
+                self._no_uevents = True
                 return
             try:
                 # The C type: sockets of gevent and eventlet ignore SOCK_NONBLOCK, and wait.
                 kind = _socket.SOCK_DGRAM | _socket.SOCK_NONBLOCK
-                self._news = news = _socket.socket(_socket.AF_NETLINK, kind, _UEVENTS)
-                news.bind((0, 1))
-                self._inode = os.fstat(news.fileno()).st_ino
+                self._uevents = uevents = _socket.socket(_socket.AF_NETLINK, kind, _UEVENTS)
+                uevents.bind((0, 1))
+                self._inode = os.fstat(uevents.fileno()).st_ino
             except OSError:
                 # A sandbox may not allow it.
-                self.rest()
-                self._is_deaf = True
+                self.close()
+                self._no_uevents = True
                 return
         with suppress(OSError):
             # A program may close what it does not know, and then the number is another's.
-            while os.fstat(news.fileno()).st_ino == self._inode:
-                self._generations += is_generation(news.recv(1 << 16, _socket.MSG_DONTWAIT))
+            while os.fstat(uevents.fileno()).st_ino == self._inode:
+                self._generations += is_generation(uevents.recv(1 << 16, _socket.MSG_DONTWAIT))
 
-    def rest(self) -> None:
+    def close(self) -> None:
         """Close what it listens with, until the next look: a checkpoint need not keep it."""
-        news, self._news = self._news, None
-        if news is not None:
+        uevents, self._uevents = self._uevents, None
+        if uevents is not None:
             with suppress(OSError):
-                if os.fstat(news.fileno()).st_ino == self._inode:
-                    news.close()
-            news.detach()
+                if os.fstat(uevents.fileno()).st_ino == self._inode:
+                    uevents.close()
+            uevents.detach()
 
-    __del__ = rest
+    __del__ = close
 
 
 def is_generation(message: bytes) -> bool:

@@ -1,6 +1,6 @@
 """What a service is asked over HTTP, and how its answers are read. Pure: no sockets, no httpx.
 
-A :class:`Call` describes one request and reads its answer. :meth:`Service.steps` decides which host is asked, which is
+A :class:`Call` describes one request and reads its answer. :meth:`ServiceProtocol.steps` decides which host is asked, which is
 asked next when one fails, and what a refusal means; its driver sends, and does nothing else. So what is safe to
 repeat is decided once, for the store and for both clients.
 
@@ -33,7 +33,7 @@ __all__ = [
     "Lost",
     "Outcome",
     "Request",
-    "Service",
+    "ServiceProtocol",
     "closed",
     "describe_namespace",
     "read_namespace",
@@ -117,7 +117,7 @@ Outcome = Answer | Lost
 class Body:
     """The body of an answer while it comes in: not longer than it may be, and not for longer."""
 
-    def __init__(self, service: Service, most_bytes: int) -> None:
+    def __init__(self, service: ServiceProtocol, most_bytes: int) -> None:
         self._service = service
         self._most_bytes = most_bytes
         self._until_s = time.monotonic() + service.timeout_ms / 1000
@@ -150,7 +150,7 @@ class _Failure(NamedTuple):
     """True if nothing was done, for certain."""
 
 
-class Service:
+class ServiceProtocol:
     """The hosts of a service, as an ``http://`` or ``https://`` URL names them.
 
     :raises ConfigError: ``config.store``.

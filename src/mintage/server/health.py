@@ -1,7 +1,7 @@
 """Whether the service is alive, whether it can serve, and what it sees of its store.
 
 ``/healthz`` answers as long as the event loop turns. ``/readyz`` answers 200 while requests can be served: the store
-answers, or what is held lasts, or there is a last resort. :class:`Watch` looks at the store now and then, so that
+answers, or what is held lasts, or there is a last resort. :class:`StoreProbe` looks at the store now and then, so that
 neither of them ever waits for it.
 """
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from mintage.server.metrics import Metrics
     from mintage.store import Store
 
-__all__ = ["Pace", "Watch", "days_left", "every", "is_ready", "next_pace"]
+__all__ = ["Pace", "StoreProbe", "days_left", "every", "is_ready", "next_pace"]
 
 T = TypeVar("T")
 
@@ -79,7 +79,7 @@ def is_ready(*, draining: bool, store_up: bool, held: Mapping[str, int], last_re
     return not draining and (store_up or last_resort or (bool(held) and all(level > 0 for level in held.values())))
 
 
-class Watch:
+class StoreProbe:
     """Looks at the store, keeps its gauges, and says in the log when the store goes away and comes back.
 
     ``ends`` has, by scheme, when its layout can hold no later time.
@@ -108,12 +108,12 @@ class Watch:
         """Watch until it is cancelled."""
         try:
             async with asyncio.TaskGroup() as group:
-                group.create_task(every(LOOK_S, self.look))
+                group.create_task(every(LOOK_S, self.probe))
                 group.create_task(every(SURVEY_S, self.survey))
         finally:
             self._threads.shutdown(wait=False, cancel_futures=True)
 
-    async def look(self) -> None:
+    async def probe(self) -> None:
         """Ask the store what it is, and whether it would serve requests."""
         try:
             offset_s = await self._ask("look", self._offset_s)

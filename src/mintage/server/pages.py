@@ -42,7 +42,7 @@ def _readyz(service: Service) -> Route:
     """For everybody: 200 while requests can be served; names of namespaces only where there are no keys."""
 
     async def readyz(_: Request) -> Response:
-        watch = service.watch
+        watch = service.probe
         held = {namespace: sequence.held for namespace, sequence in service.sequences().items()}
         last_resort = service.settings.fallback == "random" and watch.is_away
         ready = is_ready(draining=service.draining, store_up=bool(watch.store_up), held=held, last_resort=last_resort)

@@ -54,9 +54,9 @@ BACKLOG: Final = 2048
 #: Files that a worker has open beside its connections, at most.
 _OWN_FILES: Final = 256
 #: How long what is written may take to be sent at the end of the grace period,
-_LAST_WORDS_S: Final = 1.0
+_FLUSH_TIMEOUT_S: Final = 1.0
 #: and leases and tails to be given back after it.
-_FAREWELL_S: Final = 2.0
+_SHUTDOWN_TIMEOUT_S: Final = 2.0
 #: A worker whose loop says nothing for so long hangs, and is replaced.
 _SILENCE_S: Final = 30.0
 #: After a worker that died sooner than this, the next one waits.
@@ -246,10 +246,10 @@ async def _work(
     service = Service(settings, settings.open_store())
     servers, state = listen(service, listeners)
     # When the log says that it serves, it is ready, if the store answers.
-    await service.watch.look()
-    service.watch.check()
+    await service.probe.probe()
+    service.probe.check()
     tasks = [
-        asyncio.create_task(service.watch.run()),
+        asyncio.create_task(service.probe.run()),
         asyncio.create_task(every(1.0, partial(_gather, service))),
         asyncio.create_task(every(1.0, partial(_look, service, state))),
         asyncio.create_task(every(LOOK_S, Heap(service, servers).look)),
@@ -265,7 +265,7 @@ async def _work(
     for task in tasks:
         task.cancel()
     try:
-        await asyncio.wait_for(service.close(), _FAREWELL_S)
+        await asyncio.wait_for(service.close(), _SHUTDOWN_TIMEOUT_S)
     except TimeoutError:
         _log.warning("not everything was given back", store=str(service.store.url))
     _log.info("stopped", pid=os.getpid())
@@ -384,7 +384,7 @@ async def _drain(service: Service, servers: list[Server], hurry: asyncio.Event) 
     for each in left:
         each.close()
     # Those that read get what is written.
-    deadline = time.monotonic() + _LAST_WORDS_S
+    deadline = time.monotonic() + _FLUSH_TIMEOUT_S
     while _connections(service) and time.monotonic() < deadline:
         await asyncio.sleep(0.01)
     for each in _connections(service):
@@ -573,7 +573,7 @@ class _Supervisor:
         """Stop all; returns 0 if all of them ended as they should."""
         for listener in self._listeners.bound().values():
             listener.close()
-        deadline = time.monotonic() + self._settings.grace_ms / 1000 + _LAST_WORDS_S + _FAREWELL_S + _PAUSE_S
+        deadline = time.monotonic() + self._settings.grace_ms / 1000 + _FLUSH_TIMEOUT_S + _SHUTDOWN_TIMEOUT_S + _PAUSE_S
         for worker in self._workers:
             worker.process.terminate()
         hurried = False

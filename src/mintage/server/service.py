@@ -21,7 +21,7 @@ from mintage._core.service import Bucket, Lane
 from mintage.errors import FieldError, GenerationError, MintError, RequestError, StoreError
 from mintage.lease.keeper import LONGEST_PAUSE_S
 from mintage.rules import MAX_INTEGER, NamespaceRecord, Segment, check_name
-from mintage.server.health import Watch
+from mintage.server.health import StoreProbe
 from mintage.server.keys import Caller, Keys
 from mintage.server.logs import Sampled
 from mintage.server.metrics import Metered, Metrics
@@ -129,7 +129,7 @@ class Service:
         most, silence_s = settings.max_connections, settings.request_timeout_ms / 1000
         self.rooms = {name: Room(each, most, silence_s) for name, each in self.connections.items()}
         self._minters = Minters(settings, self.store, self.metrics)
-        self.watch = Watch(self.store, self.metrics, self._minters.ends())
+        self.probe = StoreProbe(self.store, self.metrics, self._minters.ends())
         self.wake = Wake()
         self.turns = Turns()
         self._threads = Threads(_THREADS, "mintage-store")

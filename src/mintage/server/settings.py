@@ -39,7 +39,7 @@ from mintage.errors import ConfigError
 from mintage.formats import catalogue
 from mintage.protocol.url import StoreUrl
 from mintage.server.keys import check_key_name, check_rights
-from mintage.store import SCHEMES, kinds_like, open_store
+from mintage.store import STORE_KINDS, kinds_like, open_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -147,7 +147,7 @@ def _file(value: str) -> str:
 
 
 def _store(value: SecretStr) -> SecretStr:
-    if (scheme := StoreUrl.parse(value.get_secret_value()).scheme) not in SCHEMES:
+    if (scheme := StoreUrl.parse(value.get_secret_value()).scheme) not in STORE_KINDS:
         # What stands before the first colon may be a user, or worse.
         raise _wrong(f"there is no such kind of store: {kinds_like(scheme)}")
     return value

@@ -283,7 +283,7 @@ class PerProcess(Generic[T]):
         return self._made.pop(epoch(), None)
 
 
-SCHEMES: Final[dict[str, tuple[str, str, str | None]]] = {
+STORE_KINDS: Final[dict[str, tuple[str, str, str | None]]] = {
     "memory": ("mintage.store.memory", "MemoryStore", None),
     "sqlite": ("mintage.store.sqlite", "SqliteStore", None),
     "mysql": ("mintage.store.database", "MySqlStore", "mysql"),
@@ -306,8 +306,8 @@ def kinds_like(scheme: str) -> str:
     """Return which kind may be meant by a scheme that is none, and all that there are."""
     from difflib import get_close_matches
 
-    meant = get_close_matches(scheme.partition("+")[0], SCHEMES, 1)
-    return f"{f'did you mean {meant[0]}? There are' if meant else 'use one of'} {', '.join(SCHEMES)}"
+    meant = get_close_matches(scheme.partition("+")[0], STORE_KINDS, 1)
+    return f"{f'did you mean {meant[0]}? There are' if meant else 'use one of'} {', '.join(STORE_KINDS)}"
 
 
 def open_store(url: str) -> Store:
@@ -321,11 +321,11 @@ def open_store(url: str) -> Store:
     :raises ConfigError: ``config.store``: the URL is malformed; ``config.driver``: its driver is not installed.
     """
     parsed = StoreUrl.parse(url)
-    if parsed.scheme not in SCHEMES:
+    if parsed.scheme not in STORE_KINDS:
         raise ConfigError(
             f"no store is called {parsed.scheme[:40]!r}: {kinds_like(parsed.scheme)}", code="config.store"
         )
-    if SCHEMES[parsed.scheme][2] is not None and not parsed.hosts:
+    if STORE_KINDS[parsed.scheme][2] is not None and not parsed.hosts:
         raise ConfigError(
             f"the store's URL names no host: for a server on this machine, begin with {parsed.scheme}://127.0.0.1/",
             code="config.store",
@@ -334,7 +334,7 @@ def open_store(url: str) -> Store:
         from mintage.store.cached import CachedStore
 
         return CachedStore(parsed)
-    module, name, extra = SCHEMES[parsed.scheme]
+    module, name, extra = STORE_KINDS[parsed.scheme]
     make: Callable[[StoreUrl], Store] = getattr(load_driver(module, extra), name)
     return make(parsed)
 

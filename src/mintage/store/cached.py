@@ -33,7 +33,7 @@ from mintage._core import kernel_random
 from mintage.errors import ConfigError, GenerationError, StoreError
 from mintage.protocol.url import StoreUrl
 from mintage.rules import Segment
-from mintage.store import SCHEMES, Description, Forwarding, Store, load_driver, new_token
+from mintage.store import STORE_KINDS, Description, Forwarding, Store, load_driver, new_token
 
 if TYPE_CHECKING:
     from mintage.rules import NamespaceRecord
@@ -69,13 +69,13 @@ class CachedStore(Forwarding):
             raise ConfigError(f"a store of kind {cache.scheme} cannot be a cache: redis can", code="config.store")
         self._segments = url.whole("block", 100, 1, 1_000_000)
         options = {name: text for name, text in url.options.items() if name not in {"cache", "block"}}
-        module, name, extra = SCHEMES[url.scheme]
+        module, name, extra = STORE_KINDS[url.scheme]
         database: Store = getattr(load_driver(module, extra), name)(replace(url, options=options))
         super().__init__(database)
         # While the cache is away the database reserves beyond the block, which goes on when the cache is back.
         self.is_ascending = False
         self.url = url
-        module, _, extra = SCHEMES[cache.scheme]
+        module, _, extra = STORE_KINDS[cache.scheme]
         self._cache: Any = load_driver(module, extra).Scripts(cache)
         self._whose: str | None = None
         self._away_until_s = 0.0

@@ -18,7 +18,7 @@ import httpx
 
 from mintage import rules
 from mintage.errors import LeaseError, RequestError, StoreError
-from mintage.protocol.calls import Answer, Body, Call, Lost, Service, closed, read_namespace, reserve
+from mintage.protocol.calls import Answer, Body, Call, Lost, ServiceProtocol, closed, read_namespace, reserve
 from mintage.protocol.members import AnswerError, Members
 from mintage.rules import Lease, NodeRecord, PoolRecord
 from mintage.store import Description, PerProcess, Store
@@ -59,7 +59,7 @@ class _Connections(NamedTuple):
 class Sender:
     """Asks a service. Threads may share one; a forked child gets connections of its own."""
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: ServiceProtocol) -> None:
         self._service = service
         self._connections = PerProcess(
             lambda: _Connections(httpx.Client(**_arguments(service)), BoundedSemaphore(_MOST_AT_ONCE))
@@ -70,7 +70,7 @@ class Sender:
     def ask(self, call: Call[T]) -> T:
         """Return what the service answers.
 
-        :raises MintError: as :meth:`Service.steps`.
+        :raises MintError: as :meth:`ServiceProtocol.steps`.
         """
         steps = self._service.steps(call)
         try:
@@ -102,7 +102,7 @@ class Sender:
 class AsyncSender:
     """The same for asyncio, within one event loop and one process."""
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: ServiceProtocol) -> None:
         self._service = service
         self._client = httpx.AsyncClient(**_arguments(service))
         self._room = asyncio.Semaphore(_MOST_AT_ONCE)
@@ -112,7 +112,7 @@ class AsyncSender:
         """Return what the service answers.
 
         :raises GenerationError: ``generator.closed``: it was closed, maybe while this call waited.
-        :raises MintError: as :meth:`Service.steps`.
+        :raises MintError: as :meth:`ServiceProtocol.steps`.
         """
         steps = self._service.steps(call)
         try:
@@ -155,7 +155,7 @@ def _close(connections: PerProcess[_Connections]) -> None:
         opened.client.close()
 
 
-def _arguments(service: Service) -> dict[str, Any]:
+def _arguments(service: ServiceProtocol) -> dict[str, Any]:
     is_secure = service.url.scheme == "https"
     return {
         "timeout": httpx.Timeout(service.timeout_ms / 1000, pool=None),
@@ -192,7 +192,7 @@ class HttpStore(Store):
 
     def __init__(self, url: StoreUrl) -> None:
         self.url = url
-        self._sender = Sender(Service(url))
+        self._sender = Sender(ServiceProtocol(url))
 
     def _ask(self, call: Call[T]) -> T:
         try:

@@ -273,7 +273,7 @@ class RedisStore(Store):
             "volatile": self._volatile,
             "limit_ms": self.clock_limit_ms,
             "margin_ms": rules.CLOCK_MARGIN_MS,
-            "rest_ms": rules.REST_MS,
+            "rest_ms": rules.COOLDOWN_MS,
         }
         return Seen(pool, self._scripts.run("leases", keys, **arguments))
 

@@ -16,7 +16,7 @@ from urllib.parse import quote
 from mintage import rules
 from mintage._core import created_ns, kernel_random, system_ns
 from mintage.errors import ConfigError, StoreError
-from mintage.process.forks import quiet
+from mintage.process.forks import fork_lock
 from mintage.protocol.records import KEYS, name_of
 from mintage.rules import NamespaceRecord, NodeRecord
 from mintage.store import Description
@@ -68,7 +68,7 @@ class SqliteStore(Ledger):
     def _begin(self) -> Iterator[Records]:
         # SQLite keeps its locks on files in the process's memory. A child that inherits an open connection inherits the
         # belief that it holds them, and both may write at once. So no connection outlives its verb.
-        with quiet(), ExitStack() as stack:
+        with fork_lock(), ExitStack() as stack:
             path = os.path.realpath(self.path)
             _check_names(self.url, path)
             try:
