@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mintage.errors import ArgumentError, ConfigError, MintError
 from mintage.protocol.url import StoreUrl
-from mintage.store import open_store
+from mintage.store import STORE_KINDS, open_store
 
 SECRET = "s3cr3t-w0rd"
 

@@ -16,6 +16,7 @@ import pytest
 import mintage
 from mintage import _pyinstaller
 from mintage.formats.rows import NAMES
+from mintage.store import STORE_KINDS
 
 CRATES = Path(__file__).parents[2] / "crates"
 PACKAGE = Path(mintage.__file__).parent

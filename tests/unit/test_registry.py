@@ -73,7 +73,8 @@ def pool() -> Iterator[str]:
     """A name that no other process of this machine locks."""
     name = f"test-{uuid.uuid4().hex}"
     yield name
-    for path in [path for folder in registry._FOLDERS for path in registry._own_folder(folder).glob(f"{name}*")]:
+    folders = [registry.locks._own_folder(folder) for folder in registry.locks._FOLDERS]
+    for path in [path for folder in folders for path in folder.glob(f"{name}*")]:
         path.unlink() if not path.is_dir() else path.rmdir()
 
 
@@ -81,7 +82,7 @@ def pool() -> Iterator[str]:
 def clock(monkeypatch: pytest.MonkeyPatch) -> ManualClock:
     """The system's clock, for locked numbers."""
     clock = ManualClock(1_800_000_000_000 * MS)
-    monkeypatch.setattr(registry, "system_ns", clock)
+    monkeypatch.setattr(registry.locks, "system_ns", clock)
     return clock
 
 
@@ -98,7 +99,7 @@ def locked_node(pool: str, numbers: range = range(896, 1024), **options: Any) ->
 
 def file_of(pool: str, node: int, folder: str = "/tmp") -> Path:
     """Where a number's time is kept, in a folder that is there."""
-    own = registry._own_folder(folder)
+    own = registry.locks._own_folder(folder)
     own.mkdir(mode=0o700, exist_ok=True)
     return own / f"{pool}-{node}.lock"
 
@@ -106,7 +107,7 @@ def file_of(pool: str, node: int, folder: str = "/tmp") -> Path:
 def times_of(pool: str, node: int | None = None) -> set[int]:
     """What the files of a pool's number, or of all, say."""
     name = f"{pool}-{'*' if node is None else node}.lock"
-    files = [path for folder in registry._FOLDERS for path in registry._own_folder(folder).glob(name)]
+    files = [path for folder in registry.locks._FOLDERS for path in registry.locks._own_folder(folder).glob(name)]
     return {int(path.read_text()) for path in files}
 
 
@@ -301,7 +302,7 @@ def test_what_a_user_makes_is_closed_to_others_whatever_the_umask(place: Path, t
     def made() -> list[int]:
         os.umask(0)
         registry.prepare()
-        os.close(registry._flocked(tmp_path, "name"))
+        os.close(registry.locks._flocked(tmp_path, "name"))
         own = tmp_path / f"mintage-{os.geteuid()}"
         return [stat.S_IMODE(path.stat().st_mode) for path in (place, own, own / "name.lock")]
 
@@ -312,7 +313,7 @@ def test_a_lock_is_not_given_up_for_a_lack_of_descriptors(pool: str, monkeypatch
     def refuse(*_: object) -> None:
         raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
 
-    monkeypatch.setattr(registry, "_flocked", refuse)
+    monkeypatch.setattr(registry.locks, "_flocked", refuse)
     holder = locked_node(pool)
     with pytest.raises(StoreError, match="Too many open files") as caught:
         holder.window(0)
@@ -584,7 +585,7 @@ def test_either_kind_of_lock_is_enough(missing: str, pool: str, monkeypatch: pyt
     def refuse(*_: object) -> None:
         raise PermissionError(errno.EACCES, "a sandbox")
 
-    monkeypatch.setattr(registry, missing, refuse)
+    monkeypatch.setattr(registry.locks, missing, refuse)
     numbers = range(2)
     first, second = locked_node(pool, numbers), locked_node(pool, numbers)
     assert {node_of(first), node_of(second)} == {0, 1}
@@ -598,7 +599,7 @@ def test_a_python_without_fcntl_holds_a_number_by_its_socket(pool: str, monkeypa
 
 
 def test_a_number_held_in_one_place_is_let_go_in_the_others(pool: str) -> None:
-    elsewhere = registry._flocked(Path("/tmp"), f"{pool}-5")
+    elsewhere = registry.locks._flocked(Path("/tmp"), f"{pool}-5")
     assert code_of(lambda: locked_node(pool, range(5, 6)).window(0)) == "lease.none_free"
     assert opened(pool) == 1
     os.close(elsewhere)
@@ -609,8 +610,8 @@ def test_without_any_lock_the_number_is_random_and_that_is_said(pool: str, monke
     def refuse(*_: object) -> None:
         raise PermissionError(errno.EACCES, "a sandbox")
 
-    monkeypatch.setattr(registry, "_bound", refuse)
-    monkeypatch.setattr(registry, "_flocked", refuse)
+    monkeypatch.setattr(registry.locks, "_bound", refuse)
+    monkeypatch.setattr(registry.locks, "_flocked", refuse)
     with pytest.warns(UniquenessWarning, match="drawn at random from 128"):
         drawn = {locked_node(pool).window(0)[1] for _ in range(64)}
     assert len(drawn) > 8
@@ -641,7 +642,7 @@ def test_a_folder_that_is_not_the_users_own_is_not_used(trap: str, tmp_path: Pat
     else:
         pytest.skip("only root can give a directory away")
     with pytest.raises(OSError, match=r"exists|another user"):
-        registry._flocked(tmp_path, "name")
+        registry.locks._flocked(tmp_path, "name")
     assert not any(own.rglob("*.lock"))
 
 
@@ -674,9 +675,9 @@ def test_a_long_name_fits_a_socket(pool: str) -> None:
     assert (
         node_of(locked_node(long, range(2**44 - 2, 2**44))) == node_of(locked_node(long, range(2**44 - 2, 2**44))) ^ 1
     )
-    held = registry._bound(long)
+    held = registry.locks._bound(long)
     with pytest.raises(BlockingIOError):
-        registry._bound(long)
+        registry.locks._bound(long)
     os.close(held)
 
 
@@ -690,7 +691,8 @@ def test_a_process_restored_from_a_snapshot_begins_elsewhere_and_so_do_its_child
     origin = 4711 << 28 | 12345
 
     def starts() -> list[int]:
-        return [registry.blocks(65_536)[0].start, registry.fragments(origin)[0].start, registry._own(8192)]
+        first = registry.numbers._preferred_index(8192)
+        return [registry.blocks(65_536)[0].start, registry.fragments(origin)[0].start, first]
 
     def restored() -> list[list[int]]:
         start_epoch()
@@ -712,7 +714,7 @@ def test_a_number_begins_where_its_last_window_ended(pool: str, clock: ManualClo
     start_ms = clock.now_ns // MS
     first, second = locked_node(pool, range(1)), locked_node(pool, range(1))
     _, _, floor_ms, until_ms, _ = window_of(first)
-    assert (floor_ms, until_ms) == (0, start_ms + registry.FIRST_SPAN_MS)
+    assert (floor_ms, until_ms) == (0, start_ms + registry.locks.FIRST_SPAN_MS)
     assert times_of(pool) == {until_ms}
     first.release(start_ms + 7)
     assert times_of(pool) == {start_ms + 7}
@@ -721,7 +723,7 @@ def test_a_number_begins_where_its_last_window_ended(pool: str, clock: ManualClo
 
 
 def test_a_release_neither_lengthens_a_window_nor_passes_its_floor(pool: str, clock: ManualClock) -> None:
-    for used_until_ms, expected_ms in ((0, 0), (2**53, clock.now_ns // MS + registry.FIRST_SPAN_MS)):
+    for used_until_ms, expected_ms in ((0, 0), (2**53, clock.now_ns // MS + registry.locks.FIRST_SPAN_MS)):
         holder = locked_node(pool, range(1))
         window_of(holder)
         holder.release(used_until_ms)
@@ -805,7 +807,7 @@ def test_a_process_after_another_mints_nothing_that_it_minted(
 
     def mint(at_ms: int, numbers: int) -> list[int]:
         clock = ManualClock(at_ms * MS)
-        monkeypatch.setattr(registry, "system_ns", clock)
+        monkeypatch.setattr(registry.locks, "system_ns", clock)
         warnings.simplefilter("ignore", UniquenessWarning)
         # Ahead of its clock by some ticks.
         generator = snowflake.Generator(layout=layout, pool=pool, clock=clock, on_exhausted="advance")
@@ -820,7 +822,7 @@ def test_a_process_after_another_mints_nothing_that_it_minted(
     assert len(set(minted)) == 40_000
     assert len({layout.parse(each).node for each in minted}) == 2
     only = LockedNode(pool, lambda: range(registry.locked(16)[0], 16))
-    monkeypatch.setattr(registry, "system_ns", ManualClock(later_ms * MS))
+    monkeypatch.setattr(registry.locks, "system_ns", ManualClock(later_ms * MS))
     assert code_of(lambda: window_of(only)) == "lease.none_free"
 
 
@@ -846,7 +848,7 @@ def test_a_number_whose_file_is_none_of_this_users_is_not_used(kind: str, pool: 
     elif kind == "a pipe":
         os.mkfifo(file)
     elif os.geteuid() == 0:
-        file.write_bytes(registry._record(0))
+        file.write_bytes(registry.locks._record(0))
         os.chown(file, 54_321, 54_321)
     else:
         pytest.skip("only root can give a file away")
@@ -857,7 +859,7 @@ def test_a_file_that_another_makes_meanwhile_is_the_one_that_counts(pool: str, m
     linked = os.link
 
     def late(new: Path, path: Path) -> None:
-        path.write_bytes(registry._record(2**53))
+        path.write_bytes(registry.locks._record(2**53))
         linked(new, path)
 
     monkeypatch.setattr(os, "link", late)
@@ -865,14 +867,14 @@ def test_a_file_that_another_makes_meanwhile_is_the_one_that_counts(pool: str, m
     with pytest.raises(LeaseError, match="or minted with for"):
         window_of(holder)
     assert times_of(pool) == {2**53}
-    assert not list(registry._own_folder("/tmp").glob(f"{pool}*.lock.*"))
+    assert not list(registry.locks._own_folder("/tmp").glob(f"{pool}*.lock.*"))
 
 
 @pytest.mark.parametrize("ages_ms", [(5, 3), (3, 5)])
 def test_of_two_files_the_later_time_counts(ages_ms: tuple[int, int], pool: str, clock: ManualClock) -> None:
     now_ms = clock.now_ns // MS
-    for folder, age_ms in zip(registry._FOLDERS, ages_ms, strict=True):
-        file_of(pool, 0, folder).write_bytes(registry._record(now_ms - age_ms))
+    for folder, age_ms in zip(registry.locks._FOLDERS, ages_ms, strict=True):
+        file_of(pool, 0, folder).write_bytes(registry.locks._record(now_ms - age_ms))
     assert window_of(locked_node(pool, range(1)))[2] == now_ms - 3
 
 
@@ -939,7 +941,7 @@ def test_a_child_leaves_its_parents_time_alone(pool: str, clock: ManualClock) ->
 def test_a_number_without_a_file_rests_for_the_longest_window_first(
     pool: str, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(registry, "_FOLDERS", ())
+    monkeypatch.setattr(registry.locks, "_FOLDERS", ())
     now_ms, holder = clock.now_ns // MS, locked_node(pool, range(1))
     with pytest.warns(UniquenessWarning, match="no file remembers its times"), pytest.raises(LeaseError) as caught:
         holder.window(0)
@@ -959,7 +961,7 @@ def test_a_number_without_a_file_rests_for_the_longest_window_first(
 def test_a_number_that_nothing_locks_begins_where_this_process_left_it(
     pool: str, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(registry, "_places", lambda _: ())
+    monkeypatch.setattr(registry.locks, "_places", lambda _: ())
     first, second = locked_node(pool, range(2)), locked_node(pool, range(2))
     nodes = {window_of(first)[1], window_of(second)[1]}
     assert nodes == {0, 1}
@@ -972,7 +974,7 @@ def test_a_number_that_nothing_locks_begins_where_this_process_left_it(
 def test_what_a_parent_held_is_not_freed_for_two_in_its_child(
     pool: str, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(registry, "_places", lambda _: ())
+    monkeypatch.setattr(registry.locks, "_places", lambda _: ())
     inherited = locked_node(pool, range(1))
     window_of(inherited)
     clock.advance(1000 * MS)
@@ -1012,16 +1014,16 @@ def test_numbers_that_have_files_come_first(pool: str, clock: ManualClock) -> No
         holder.release(0)
         in_child(killed)
         clock.advance(1000 * MS)
-    assert len(registry._known(pool, range(2**20))) == 1
+    assert len(registry.locks._known(pool, range(2**20))) == 1
 
 
 def test_two_containers_of_one_name_begin_apart(pool: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def begin() -> int:
-        return next(registry._order(pool, range(2**44)))
+        return next(registry.locks._order(pool, range(2**44)))
 
     found = set()
     for container in range(4):
-        monkeypatch.setattr(registry, "_FOLDERS", (str(tmp_path / str(container)),))
+        monkeypatch.setattr(registry.locks, "_FOLDERS", (str(tmp_path / str(container)),))
         found.add(in_child(begin))
     # Equal by chance once in 2^41.
     assert len(found) == 4
@@ -1091,14 +1093,14 @@ def test_copies_begin_apart_and_not_where_there_are_files(
         known = window_of(before)[1]
 
     def restored() -> list[int]:
-        first = registry._start() % len(numbers)
+        first = registry.numbers.first_index() % len(numbers)
         if is_told:
             start_epoch()
         else:
             window_of(locked_node(pool, numbers))
             monkeypatch.setattr(RestoreDetector, "check", lambda _: Verdict.MAYBE)
-            registry._copies()
-        return [first, next(registry._order(pool, numbers))]
+            registry.numbers.copy_state()
+        return [first, next(registry.locks._order(pool, numbers))]
 
     found = [known, *in_child(restored), *in_child(restored)]
     # Alike by chance less than once in 2^16.
@@ -1143,7 +1145,7 @@ def no_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A user of a machine without a registry for all."""
     monkeypatch.delenv("MINTAGE_HOME")
     monkeypatch.delenv("XDG_STATE_HOME", raising=False)
-    monkeypatch.setattr(registry, "MACHINE", tmp_path / "none")
+    monkeypatch.setattr(registry.place, "MACHINE", tmp_path / "none")
 
 
 @pytest.mark.usefixtures("no_machine")
@@ -1207,7 +1209,7 @@ def machine(monkeypatch: pytest.MonkeyPatch, shared: Path) -> Path:
     made.chmod(0o2770)
     monkeypatch.delenv("MINTAGE_HOME")
     monkeypatch.setenv("XDG_STATE_HOME", str(shared / "state"))
-    monkeypatch.setattr(registry, "MACHINE", made)
+    monkeypatch.setattr(registry.place, "MACHINE", made)
     return made
 
 

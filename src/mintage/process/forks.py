@@ -1,8 +1,8 @@
 """The fork lock, which delays a fork until no thread imports a module or asks a store.
 
-A forked child inherits the locks that its parent's other threads hold, and no thread of the child releases them. So code
-that imports what leases need, or asks a store, holds :func:`fork_lock`. A fork from Python waits for it, at most five
-seconds. A fork in C does not wait, as it may not hold the GIL: its child gets a lock of its own, and whatever the
+A forked child inherits the locks that its parent's other threads hold, and no thread of the child releases them. So
+code that imports what leases need, or asks a store, holds :func:`fork_lock`. A fork from Python waits for it, at most
+five seconds. A fork in C does not wait, as it may not hold the GIL: its child gets a lock of its own, and whatever the
 parent had not finished belongs to an earlier generation.
 """
 

@@ -1,8 +1,8 @@
-"""What a service is asked over HTTP, and how its answers are read. Pure: no sockets, no httpx.
+"""The requests that a client sends to a service over HTTP, and how it reads the answers. Pure: no sockets, no httpx.
 
-A :class:`Call` describes one request and reads its answer. :meth:`ServiceProtocol.steps` decides which host is asked, which is
-asked next when one fails, and what a refusal means; its driver sends, and does nothing else. So what is safe to
-repeat is decided once, for the store and for both clients.
+A :class:`Call` describes one request and reads its answer. :meth:`ServiceProtocol.steps` decides which host to ask,
+which to ask next when one fails, and what a refusal means; its driver only sends. So one place decides which requests
+are safe to repeat, for the store and for both clients.
 
 Nothing in an answer is believed: every member is of its type and within its limits, or the answer is refused.
 """

@@ -1,15 +1,4 @@
-"""The machine-local registry: where processes of one host agree when no store is named.
-
-It is an SQLite file: in ``MINTAGE_HOME``, else in :data:`MACHINE` where root has made that for all users, else in the
-user's state directory. Registries do not know of each other, whether of two users or of two hosts; so that they at
-least start apart, each begins with a block of node numbers that a hash of host, user and directory chooses.
-
-Where the file cannot be made or opened for writing, a node number is held by locks: no two living processes of the
-host share it, and the locked files say where its next holder begins. Those numbers are the last of a layout, which the
-registry never leases, so a process with a lock meets none with a lease. Where no lock can be had either, it is drawn at
-random from these. Both warn. Nothing else falls back: a registry that is busy is waited for, and one that is full,
-broken or newer than this mintage is an error.
-"""
+"""A node number that locks hold, where this process cannot write the registry."""
 
 from __future__ import annotations
 
@@ -21,56 +10,25 @@ import socket
 import stat
 import sys
 import time
-import warnings
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
-from urllib.parse import quote
 
 from mintage import rules
-from mintage._core import epoch, kernel_random, start_epoch, system_ns
-from mintage._core.formats import MAC_FRAGMENTS
-from mintage.errors import ConfigError, GenerationError, LeaseError, StoreError, UniquenessWarning
+from mintage._core import epoch, kernel_random, system_ns
+from mintage.errors import GenerationError, LeaseError, UniquenessWarning
 from mintage.lease.lease_client import MIN_GROWTH_MS
+from mintage.lease.registry.numbers import copy_state, first_index, was_copied
+from mintage.lease.registry.place import ADVICE, TRANSIENT_ERRNOS, as_unavailable, shown_home, uid, warn
 from mintage.process.forks import fork_lock
-from mintage.process.restore import RestoreDetector, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from mintage.lease.lease_client import Window
-    from mintage.store import Store
 
-__all__ = [
-    "BLOCK",
-    "MACHINE",
-    "LockedNode",
-    "all_fragments",
-    "blocks",
-    "fragments",
-    "home",
-    "is_outsider",
-    "is_registry",
-    "is_writable",
-    "leased",
-    "locked",
-    "locked_fragments",
-    "prepare",
-    "unlocked",
-    "unlocked_fragments",
-    "url",
-    "warn_outsider",
-]
-
-BLOCK: Final = 32
-"""How many node numbers a registry tries before any other."""
-LOCKED: Final = 8
-"""Of so many node numbers one is for locks; a layout with fewer has none for them."""
-LOCKED_FRAGMENTS: Final = 2**20
-"""locality: of the 2^28 MAC fragments beside a process id, so many are for locks."""
-MACHINE: Final = Path("/var/lib/mintage-registry")
-"""The registry of all users of a machine: used where root owns it and this process may write it."""
+__all__ = ["LockedNode"]
 
 FIRST_SPAN_MS: Final = 100
 """How far ahead of use a locked number's files are written at first, and so what a process that is killed soon costs of
@@ -83,317 +41,6 @@ UNRECORDED_MS: Final = 500
 _FOLDERS: Final = ("/dev/shm", "/tmp")  # noqa: S108 - whatever TMPDIR says, and only a folder that is this user's own
 _TRIES: Final = 4096
 _RECORD: Final = re.compile(rb"[0-9]{16}\n")
-#: What gets better by waiting, and says nothing about a directory.
-_PASSING: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS, errno.ENOLCK, errno.EINTR})
-_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
-_ADVICE: Final = "set MINTAGE_HOME to a directory that can be written, or MINTAGE_STORE to a store"
-
-
-# --- where it is ----------------------------------------------------------------------------------------------------
-
-
-def home() -> Path:
-    """Return the directory of the registry: ``MINTAGE_HOME``, or the machine's, or the user's.
-
-    :raises ConfigError: ``config.home``: ``MINTAGE_HOME`` is not an absolute path.
-    :raises StoreError: ``store.refused``: nobody knows this user's home directory.
-    """
-    if chosen := os.environ.get("MINTAGE_HOME"):
-        if not os.path.isabs(chosen):
-            raise ConfigError(
-                f"MINTAGE_HOME {chosen!r} is not an absolute path: it would be another directory in each working "
-                "directory",
-                code="config.home",
-            )
-        return Path(chosen)
-    if _is_for_all_users() and _may_write(MACHINE):
-        return MACHINE
-    if sys.platform == "darwin":
-        return _user() / "Library" / "Application Support" / "mintage"
-    if sys.platform == "win32":
-        return (_absolute("LOCALAPPDATA") or _user()) / "mintage"
-    return (_absolute("XDG_STATE_HOME") or _user() / ".local" / "state") / "mintage"
-
-
-def is_outsider() -> bool:
-    """Return whether there is a registry of the machine that this process was not told to leave, and may not write."""
-    return not os.environ.get("MINTAGE_HOME") and _is_for_all_users() and not _may_write(MACHINE)
-
-
-def warn_outsider() -> None:
-    """Warn a process that is not in the registry of the machine."""
-    if is_outsider():
-        _warn(
-            f"the registry of all users of this machine is in {MACHINE}, which this process may not write: it has "
-            "another, and IDs of the two may be equal; add the user to the directory's group"
-        )
-
-
-def _absolute(variable: str) -> Path | None:
-    """A directory that the environment names; one that is relative counts as none, as the XDG specification says."""
-    value = os.environ.get(variable, "")
-    return Path(value) if os.path.isabs(value) else None
-
-
-def _user() -> Path:
-    if sys.platform == "win32":
-        return Path.home()
-    if named := _absolute("HOME"):
-        return named
-    import pwd
-
-    try:
-        return Path("/", pwd.getpwuid(os.geteuid()).pw_dir)
-    except KeyError as error:
-        raise StoreError(f"user {os.geteuid()} has no home directory: {_ADVICE}", code="store.refused") from error
-
-
-def _is_for_all_users() -> bool:
-    try:
-        found = os.lstat(MACHINE)
-    except OSError:
-        return False
-    # What anybody may write, anybody may replace.
-    return stat.S_ISDIR(found.st_mode) and found.st_uid == 0 and not found.st_mode & stat.S_IWOTH
-
-
-def _may_write(path: Path) -> bool:
-    mode = os.R_OK | os.W_OK | (os.X_OK if path.is_dir() else 0)
-    return os.access(path, mode, effective_ids=os.access in os.supports_effective_ids)
-
-
-def _file() -> Path:
-    return home() / "registry.db"
-
-
-def url() -> str:
-    """Return the registry's store URL."""
-    return f"sqlite:///{quote(str(_file()))}"
-
-
-def is_registry(store: Store) -> bool:
-    """Return whether a store that was named is the registry."""
-    try:
-        return getattr(store, "path", None) == _file()
-    except (ConfigError, StoreError):
-        return False
-
-
-# --- whether it can be used -----------------------------------------------------------------------------------------
-
-
-def prepare() -> None:
-    """Make the registry's directory; and the machine's file, for all who may write there.
-
-    :raises StoreError: ``store.refused``; ``store.unavailable`` where that may get better by waiting.
-    :raises ConfigError: ``config.home``.
-    """
-    directory = home()
-    try:
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if directory == MACHINE:
-            _make_file(directory)
-    except OSError as error:
-        if error.errno in _PASSING | _FULL:
-            raise _passing(error) from error
-        raise StoreError(f"this machine's registry cannot be made: {error}: {_ADVICE}", code="store.refused") from error
-
-
-def _make_file(directory: Path) -> None:
-    """Make the file that SQLite would make for its user alone: at no moment is it there and closed to the others."""
-    from mintage.store.witness import link_new
-
-    if not (directory / "registry.db").exists():
-        link_new(str(directory / "registry.db"), lambda file: os.fchmod(file, 0o660))  # whatever the umask
-
-
-def is_writable() -> bool:
-    """Return whether the registry's file can be made and opened for writing, which no waiting changes.
-
-    One that others hold or make, full, broken or of a newer mintage is: what is wrong with it, its first verb says.
-
-    :raises StoreError: ``store.unavailable``: this process has no file descriptors or memory left to find out.
-    :raises ConfigError: ``config.home``.
-    """
-    from mintage.store import open_store
-    from mintage.store.sqlite import DENIED
-
-    try:
-        prepare()
-        # One that is busy does not say whether it could be written.
-        if not _may_write(home()) or (_file().exists() and not _may_write(_file())):
-            return False
-        with open_store(f"{url()}?timeout_ms=1") as store:
-            store.now_ms()
-    except StoreError as error:
-        if error.code == "store.unavailable" and isinstance(error.__cause__, OSError):
-            raise
-        denied = isinstance(error.__cause__, (OSError, KeyError))
-        if error.code == "store.refused" and getattr(error.__cause__, "sqlite_errorcode", 0) & 0xFF in DENIED:
-            # SQLite says the same where there are no descriptors left, or no room for another file.
-            _check_room()
-            denied = True
-        return not denied
-    return True
-
-
-def _check_room() -> None:
-    found: list[int] = []
-    try:
-        while len(found) < 4:  # as many as SQLite needs
-            found.append(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC))
-        if sys.platform == "linux":
-            found.append(os.open(home(), os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600))
-    except OSError as error:
-        if error.errno in _PASSING | _FULL:
-            raise _passing(error) from error
-    finally:
-        for each in found:
-            os.close(each)
-
-
-def _passing(error: OSError) -> StoreError:
-    return StoreError(
-        f"this machine's registry cannot be opened now: {error}: try again",
-        code="store.unavailable",
-        retry_after_ms=1000,
-    )
-
-
-# --- which node numbers ---------------------------------------------------------------------------------------------
-
-
-def host_id() -> bytes:
-    """Return what tells this registry from others: host, user and directory."""
-    try:
-        machine = Path("/etc/machine-id").read_bytes().decode(errors="replace").strip()
-    except OSError:
-        machine = ""
-    where = _shown_home()
-    try:
-        found = os.stat(where)
-    except OSError:
-        place = ""
-    else:
-        place = f"{found.st_dev}:{found.st_ino}"  # of mounts, one path may be many directories
-    # Containers of one image have one machine-id, but seldom one name.
-    return hashlib.sha256("\n".join([machine, socket.gethostname(), str(_uid()), where, place]).encode()).digest()
-
-
-def _uid() -> int:
-    return os.geteuid() if sys.platform != "win32" else 0
-
-
-def _shown_home() -> str:
-    try:
-        return str(home())
-    except (ConfigError, StoreError):
-        return "a home directory"
-
-
-_seen = os.getpid(), epoch()
-_is_copy = False
-
-
-def _was_copied() -> bool:
-    """Whether this process, or one that it comes from, was restored from a snapshot: then so may another have been."""
-    global _seen, _is_copy  # noqa: PLW0603 - one a process
-    now = os.getpid(), epoch()
-    # A child has a process id of its own.
-    _is_copy |= now[0] == _seen[0] and now[1] != _seen[1]
-    _seen = now
-    return _is_copy
-
-
-_detector = -1, RestoreDetector()
-_jumps = 0
-
-
-def _copies(*, only_first: bool = False) -> tuple[int, int]:
-    """Return a value that changes each time that this process is found to be a copy, or to be one perhaps.
-
-    In one that was restored for certain all generators start over, as after :func:`mintage.after_restore`. Looks for
-    that if this process never did, or else unless ``only_first``.
-    """
-    global _detector, _jumps, _is_copy, _drawn  # noqa: PLW0603 - one a process
-    is_first = _detector[0] != epoch()
-    if is_first:
-        _detector = epoch(), RestoreDetector()
-    verdict = _detector[1].check() if is_first or not only_first else Verdict.SAME
-    if verdict is Verdict.RESTORED:
-        start_epoch()
-    elif verdict is Verdict.MAYBE:
-        _jumps, _is_copy, _drawn = _jumps + 1, True, (-1, 0)
-    return epoch(), _jumps
-
-
-if hasattr(os, "register_at_fork"):
-    # Seen before a fork and after it, so that a child knows it of its parent, and one that is restored of itself.
-    os.register_at_fork(before=_was_copied, after_in_child=_was_copied)
-
-
-def _preferred_index(numbers: int) -> int:
-    """Return which of so many node numbers comes first; a copy has its original's identity, and so begins anywhere."""
-    return int.from_bytes(kernel_random(8) if _was_copied() else host_id()[:8], "big") % numbers
-
-
-def leased(size: int) -> range:
-    """Return which node numbers of a layout with ``size`` of them the registry leases."""
-    return range(size - size // LOCKED)
-
-
-def locked(size: int) -> range:
-    """Return which node numbers are held by locks where there is no registry; none of a layout with few."""
-    return range(leased(size).stop, size)
-
-
-def unlocked(asked: range, size: int) -> Sequence[range]:
-    """Return what the registry leases of the node numbers that were asked for, of a layout with ``size`` of them."""
-    return _without_ends(asked, size, len(locked(size)))
-
-
-def unlocked_fragments(asked: range) -> Sequence[range]:
-    """As :func:`unlocked` for locality."""
-    return _without_ends(asked, MAC_FRAGMENTS, LOCKED_FRAGMENTS)
-
-
-def _without_ends(asked: range, size: int, end: int) -> Sequence[range]:
-    """Return the parts of a range, where of each ``size`` numbers the last ``end`` are left out."""
-    starts = range(asked.start - asked.start % size, asked.stop, size)
-    parts = (range(max(asked.start, start), min(asked.stop, start + size - end)) for start in starts)
-    return [part for part in parts if part]
-
-
-def blocks(size: int) -> Sequence[range]:
-    """The node numbers to lease, in the order to try them: this registry's own, its block, then all that it leases."""
-    numbers = leased(size)
-    if len(numbers) <= BLOCK:
-        return [numbers]
-    own = _preferred_index(len(numbers) // BLOCK * BLOCK)
-    start = own // BLOCK * BLOCK
-    return [range(own, own + 1), range(start, start + BLOCK), numbers]
-
-
-def all_fragments(origin: int) -> range:
-    """locality's node numbers of the process id that ``origin`` tells, with any MAC fragment."""
-    first = origin // MAC_FRAGMENTS * MAC_FRAGMENTS
-    return range(first, first + MAC_FRAGMENTS)
-
-
-def fragments(origin: int) -> Sequence[range]:
-    """As :func:`blocks` for locality: ``origin`` itself, then the other fragments that are leased."""
-    numbers = all_fragments(origin)[:-LOCKED_FRAGMENTS]
-    if _was_copied():
-        origin = numbers[_preferred_index(len(numbers))]
-    return [range(origin, origin + 1), numbers] if origin in numbers else [numbers]
-
-
-def locked_fragments(origin: int) -> range:
-    """As :func:`locked` for locality."""
-    return all_fragments(origin)[-LOCKED_FRAGMENTS:]
-
-
-# --- a node number without a registry -------------------------------------------------------------------------------
 
 
 class _Lock(NamedTuple):
@@ -438,7 +85,7 @@ class _Held(NamedTuple):
     """A number that this process holds, and its window."""
 
     copies: tuple[int, int]
-    """What :func:`_copies` returned."""
+    """What :func:`copy_state` returned."""
     serial: int
     node: int
     name: str
@@ -566,7 +213,7 @@ class LockedNode:
 
     def _is_lost(self, held: _Held) -> bool:
         """Return whether the number may be another's: its locks are gone, or this process is a copy."""
-        return _copies() != held.copies or not all(lock.is_there() for lock in held.locks)
+        return copy_state() != held.copies or not all(lock.is_there() for lock in held.locks)
 
     def _next_span_ms(self, held: _Held, most_ms: int) -> int:
         # One that has minted for long is likely to go on; one that is killed at once leaves a short window behind.
@@ -583,7 +230,7 @@ class LockedNode:
             for lock in held.locks:
                 lock.write(until_ms)
         except OSError as error:
-            raise _passing(error) from error
+            raise as_unavailable(error) from error
         _untils[held.name] = until_ms
         self._held = held = held._replace(until_ms=until_ms, span_ms=span_ms)
         return held
@@ -614,7 +261,7 @@ class LockedNode:
     def _choose(self, now_ms: int) -> _Held:
         numbers = self._nodes()
         ahead_ms: list[int] = []
-        copies = _copies(only_first=True)
+        copies = copy_state(only_first=True)
         for node in _order(self._pool, numbers):
             name = f"{self._pool}-{node}"
             try:
@@ -631,8 +278,8 @@ class LockedNode:
             serial = next(self._serials)
             held = _Held(copies, serial, node, name, locks, floor_ms, floor_ms, FIRST_SPAN_MS // 2)
             try:
-                _warn(
-                    f"mintage cannot write its registry in {_shown_home()}: {_at_stake(held, len(numbers))}; {_ADVICE}",
+                warn(
+                    f"mintage cannot write its registry in {shown_home()}: {_at_stake(held, len(numbers))}; {ADVICE}",
                     5,
                 )
             except UniquenessWarning:
@@ -643,8 +290,8 @@ class LockedNode:
         if ahead_ms:
             why = f"living processes hold, or minted with for {min(ahead_ms)} ms from now or longer,"
         raise LeaseError(
-            f"mintage cannot write its registry in {_shown_home()}, and {why} all {len(numbers)} node numbers of pool "
-            f"{self._pool!r} that are for locks: {_ADVICE}",
+            f"mintage cannot write its registry in {shown_home()}, and {why} all {len(numbers)} node numbers of pool "
+            f"{self._pool!r} that are for locks: {ADVICE}",
             code="lease.none_free",
             retry_after_ms=min(ahead_ms, default=None),
         )
@@ -667,8 +314,8 @@ class LockedNode:
                 except BlockingIOError:
                     raise
                 except (ImportError, OSError) as error:
-                    if getattr(error, "errno", None) in _PASSING:
-                        raise _passing(error) from error  # type: ignore[arg-type]
+                    if getattr(error, "errno", None) in TRANSIENT_ERRNOS:
+                        raise as_unavailable(error) from error  # type: ignore[arg-type]
                     continue
                 found = os.fstat(descriptor)
                 locks.append(_Lock(descriptor, found.st_dev, found.st_ino, has_time))
@@ -710,9 +357,9 @@ def _at_stake(held: _Held, numbers: int) -> str:
 
 def _order(pool: str, numbers: range) -> Iterator[int]:
     """Yield the numbers in the order to try them: those that have files first, so that no more are made than needed."""
-    start = _start()
+    start = first_index()
     # A copy finds the files of what it was copied from, as all of its copies do.
-    known = set() if _was_copied() else _known(pool, numbers)
+    known = set() if was_copied() else _known(pool, numbers)
     ordered, at = sorted(known), start % max(1, len(known))
     yield from ordered[at:]
     yield from ordered[:at]
@@ -730,17 +377,6 @@ def _known(pool: str, numbers: range) -> set[int]:
         with suppress(OSError):
             found |= {int(match[1]) for name in os.listdir(_own_folder(folder)) if (match := pattern.fullmatch(name))}
     return {node for node in found if node in numbers}
-
-
-_drawn = -1, 0
-
-
-def _start() -> int:
-    """Return where a process begins: drawn, as nothing tells two containers, or copies of a machine, apart for sure."""
-    global _drawn  # noqa: PLW0603 - one an epoch
-    if _drawn[0] != epoch():
-        _drawn = epoch(), int.from_bytes(kernel_random(8), "big")
-    return _drawn[1]
 
 
 def _places(name: str) -> Iterator[tuple[Callable[[], int], bool]]:
@@ -768,7 +404,7 @@ def _bound(name: str) -> int:
 
 
 def _own_folder(folder: str | Path) -> Path:
-    return Path(folder, f"mintage-{_uid()}")
+    return Path(folder, f"mintage-{uid()}")
 
 
 def _flocked(folder: Path, name: str) -> int:
@@ -782,7 +418,7 @@ def _flocked(folder: Path, name: str) -> int:
     own.mkdir(mode=0o700, exist_ok=True)
     found = own.lstat()
     # Anybody may have put it there, or a link.
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != _uid():
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != uid():
         raise PermissionError(errno.EPERM, "another user's", str(own))
     path = own / f"{name}.lock"
     file = _opened(path) or _made(path) or _opened(path)
@@ -803,7 +439,7 @@ def _opened(path: Path) -> int | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        if error.errno in _PASSING:
+        if error.errno in TRANSIENT_ERRNOS:
             raise
         raise BlockingIOError(error.errno, "its time cannot be read", str(path)) from error
 
@@ -837,12 +473,7 @@ def _read(file: int) -> int:
     :raises BlockingIOError: it keeps none, or another user wrote it: the number is not to be used.
     """
     found = os.fstat(file)
-    text = os.pread(file, 18, 0) if stat.S_ISREG(found.st_mode) and found.st_uid == _uid() else b""
+    text = os.pread(file, 18, 0) if stat.S_ISREG(found.st_mode) and found.st_uid == uid() else b""
     if not _RECORD.fullmatch(text):
         raise BlockingIOError(errno.EINVAL, "it keeps no time")
     return int(text)
-
-
-def _warn(text: str, stacklevel: int = 4) -> None:
-    # At the line that mints or makes the generator: callers here, then the core, which has no frame.
-    warnings.warn(text, UniquenessWarning, stacklevel=stacklevel)

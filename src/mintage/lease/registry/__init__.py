@@ -1,0 +1,47 @@
+"""The machine-local registry: where processes of one host agree on node numbers when no store is named."""
+
+from mintage.lease.registry.locks import LockedNode
+from mintage.lease.registry.numbers import (
+    BLOCK,
+    all_fragments,
+    blocks,
+    fragments,
+    host_id,
+    leased,
+    locked,
+    locked_fragments,
+    unlocked,
+    unlocked_fragments,
+)
+from mintage.lease.registry.place import (
+    MACHINE,
+    home,
+    is_outsider,
+    is_registry,
+    is_writable,
+    prepare,
+    url,
+    warn_outsider,
+)
+
+__all__ = [
+    "BLOCK",
+    "MACHINE",
+    "LockedNode",
+    "all_fragments",
+    "blocks",
+    "fragments",
+    "home",
+    "host_id",
+    "is_outsider",
+    "is_registry",
+    "is_writable",
+    "leased",
+    "locked",
+    "locked_fragments",
+    "prepare",
+    "unlocked",
+    "unlocked_fragments",
+    "url",
+    "warn_outsider",
+]

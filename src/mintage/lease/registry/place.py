@@ -1,0 +1,237 @@
+"""The machine-local registry: where processes of one host agree when no store is named.
+
+It is an SQLite file: in ``MINTAGE_HOME``, else in :data:`MACHINE` where root has made that for all users, else in the
+user's state directory. Registries do not know of each other, whether of two users or of two hosts; so that they at
+least start apart, each begins with a block of node numbers that a hash of host, user and directory chooses.
+
+Where the file cannot be made or opened for writing, a node number is held by locks: no two living processes of the
+host share it, and the locked files say where its next holder begins. Those numbers are the last of a layout, which the
+registry never leases, so a process with a lock meets none with a lease. Where no lock can be had either, it is drawn at
+random from these. Both warn. Nothing else falls back: a registry that is busy is waited for, and one that is full,
+broken or newer than this mintage is an error.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import sys
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+from urllib.parse import quote
+
+from mintage.errors import ConfigError, StoreError, UniquenessWarning
+
+if TYPE_CHECKING:
+    from mintage.store import Store
+
+__all__ = [
+    "ADVICE",
+    "FULL_ERRNOS",
+    "MACHINE",
+    "TRANSIENT_ERRNOS",
+    "as_unavailable",
+    "home",
+    "is_outsider",
+    "is_registry",
+    "is_writable",
+    "prepare",
+    "shown_home",
+    "uid",
+    "url",
+    "warn",
+    "warn_outsider",
+]
+
+MACHINE: Final = Path("/var/lib/mintage-registry")
+"""The registry of all users of a machine: used where root owns it and this process may write it."""
+
+#: What gets better by waiting, and says nothing about a directory.
+TRANSIENT_ERRNOS: Final = frozenset(
+    {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS, errno.ENOLCK, errno.EINTR}
+)
+FULL_ERRNOS: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
+ADVICE: Final = "set MINTAGE_HOME to a directory that can be written, or MINTAGE_STORE to a store"
+
+
+def home() -> Path:
+    """Return the directory of the registry: ``MINTAGE_HOME``, or the machine's, or the user's.
+
+    :raises ConfigError: ``config.home``: ``MINTAGE_HOME`` is not an absolute path.
+    :raises StoreError: ``store.refused``: nobody knows this user's home directory.
+    """
+    if chosen := os.environ.get("MINTAGE_HOME"):
+        if not os.path.isabs(chosen):
+            raise ConfigError(
+                f"MINTAGE_HOME {chosen!r} is not an absolute path: it would be another directory in each working "
+                "directory",
+                code="config.home",
+            )
+        return Path(chosen)
+    if _is_for_all_users() and _may_write(MACHINE):
+        return MACHINE
+    if sys.platform == "darwin":
+        return _user() / "Library" / "Application Support" / "mintage"
+    if sys.platform == "win32":
+        return (_absolute("LOCALAPPDATA") or _user()) / "mintage"
+    return (_absolute("XDG_STATE_HOME") or _user() / ".local" / "state") / "mintage"
+
+
+def is_outsider() -> bool:
+    """Return whether there is a registry of the machine that this process was not told to leave, and may not write."""
+    return not os.environ.get("MINTAGE_HOME") and _is_for_all_users() and not _may_write(MACHINE)
+
+
+def warn_outsider() -> None:
+    """Warn a process that is not in the registry of the machine."""
+    if is_outsider():
+        warn(
+            f"the registry of all users of this machine is in {MACHINE}, which this process may not write: it has "
+            "another, and IDs of the two may be equal; add the user to the directory's group"
+        )
+
+
+def _absolute(variable: str) -> Path | None:
+    """A directory that the environment names; one that is relative counts as none, as the XDG specification says."""
+    value = os.environ.get(variable, "")
+    return Path(value) if os.path.isabs(value) else None
+
+
+def _user() -> Path:
+    if sys.platform == "win32":
+        return Path.home()
+    if named := _absolute("HOME"):
+        return named
+    import pwd
+
+    try:
+        return Path("/", pwd.getpwuid(os.geteuid()).pw_dir)
+    except KeyError as error:
+        raise StoreError(f"user {os.geteuid()} has no home directory: {ADVICE}", code="store.refused") from error
+
+
+def _is_for_all_users() -> bool:
+    try:
+        found = os.lstat(MACHINE)
+    except OSError:
+        return False
+    # What anybody may write, anybody may replace.
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == 0 and not found.st_mode & stat.S_IWOTH
+
+
+def _may_write(path: Path) -> bool:
+    mode = os.R_OK | os.W_OK | (os.X_OK if path.is_dir() else 0)
+    return os.access(path, mode, effective_ids=os.access in os.supports_effective_ids)
+
+
+def _file() -> Path:
+    return home() / "registry.db"
+
+
+def url() -> str:
+    """Return the registry's store URL."""
+    return f"sqlite:///{quote(str(_file()))}"
+
+
+def is_registry(store: Store) -> bool:
+    """Return whether a store that was named is the registry."""
+    try:
+        return getattr(store, "path", None) == _file()
+    except (ConfigError, StoreError):
+        return False
+
+
+def prepare() -> None:
+    """Make the registry's directory; and the machine's file, for all who may write there.
+
+    :raises StoreError: ``store.refused``; ``store.unavailable`` where that may get better by waiting.
+    :raises ConfigError: ``config.home``.
+    """
+    directory = home()
+    try:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if directory == MACHINE:
+            _make_file(directory)
+    except OSError as error:
+        if error.errno in TRANSIENT_ERRNOS | FULL_ERRNOS:
+            raise as_unavailable(error) from error
+        raise StoreError(f"this machine's registry cannot be made: {error}: {ADVICE}", code="store.refused") from error
+
+
+def _make_file(directory: Path) -> None:
+    """Make the file that SQLite would make for its user alone: at no moment is it there and closed to the others."""
+    from mintage.store.witness import link_new
+
+    if not (directory / "registry.db").exists():
+        link_new(str(directory / "registry.db"), lambda file: os.fchmod(file, 0o660))  # whatever the umask
+
+
+def is_writable() -> bool:
+    """Return whether the registry's file can be made and opened for writing, which no waiting changes.
+
+    One that others hold or make, full, broken or of a newer mintage is: what is wrong with it, its first verb says.
+
+    :raises StoreError: ``store.unavailable``: this process has no file descriptors or memory left to find out.
+    :raises ConfigError: ``config.home``.
+    """
+    from mintage.store import open_store
+    from mintage.store.sqlite import DENIED
+
+    try:
+        prepare()
+        # One that is busy does not say whether it could be written.
+        if not _may_write(home()) or (_file().exists() and not _may_write(_file())):
+            return False
+        with open_store(f"{url()}?timeout_ms=1") as store:
+            store.now_ms()
+    except StoreError as error:
+        if error.code == "store.unavailable" and isinstance(error.__cause__, OSError):
+            raise
+        denied = isinstance(error.__cause__, (OSError, KeyError))
+        if error.code == "store.refused" and getattr(error.__cause__, "sqlite_errorcode", 0) & 0xFF in DENIED:
+            # SQLite says the same where there are no descriptors left, or no room for another file.
+            _check_room()
+            denied = True
+        return not denied
+    return True
+
+
+def _check_room() -> None:
+    found: list[int] = []
+    try:
+        while len(found) < 4:  # as many as SQLite needs
+            found.append(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC))
+        if sys.platform == "linux":
+            found.append(os.open(home(), os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600))
+    except OSError as error:
+        if error.errno in TRANSIENT_ERRNOS | FULL_ERRNOS:
+            raise as_unavailable(error) from error
+    finally:
+        for each in found:
+            os.close(each)
+
+
+def as_unavailable(error: OSError) -> StoreError:
+    return StoreError(
+        f"this machine's registry cannot be opened now: {error}: try again",
+        code="store.unavailable",
+        retry_after_ms=1000,
+    )
+
+
+def uid() -> int:
+    return os.geteuid() if sys.platform != "win32" else 0
+
+
+def shown_home() -> str:
+    try:
+        return str(home())
+    except (ConfigError, StoreError):
+        return "a home directory"
+
+
+def warn(text: str, stacklevel: int = 4) -> None:
+    # At the line that mints or makes the generator: callers here, then the core, which has no frame.
+    warnings.warn(text, UniquenessWarning, stacklevel=stacklevel)
