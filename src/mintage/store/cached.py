@@ -26,7 +26,8 @@ import logging
 import platform
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from mintage import rules
 from mintage._core import kernel_random
@@ -46,6 +47,33 @@ PAUSE_S: Final = 5.0
 """For how long a cache that did not answer is left alone."""
 
 log = logging.getLogger("mintage")
+
+
+class Cut(NamedTuple):
+    """The cache cut a segment out of its block."""
+
+    segment: Segment
+
+
+class NeedBlock(NamedTuple):
+    """The block of the cache is too short: the holder of this token may put another in."""
+
+    token: str
+
+
+class Reply(Enum):
+    """An answer of the cache that carries nothing else."""
+
+    AWAY = "away"
+    """There is no answer."""
+    RETIRED = "retired"
+    """The namespace is retired."""
+    DONE = "done"
+    REFUSED = "refused"
+    """Another process was faster, or the cache does not know what was given back."""
+
+
+Answer: TypeAlias = Cut | NeedBlock | Reply
 
 
 class CachedStore(Forwarding):
@@ -77,77 +105,83 @@ class CachedStore(Forwarding):
         self.url = url
         module, _, extra = STORE_KINDS[cache.scheme]
         self._cache: Any = load_driver(module, extra).Scripts(cache)
-        self._whose: str | None = None
+        self._database_id: str | None = None
         self._away_until_s = 0.0
 
     # --- segments -------------------------------------------------------------------------------------------------
 
     def reserve(self, namespace: str, count: int) -> Segment:
-        whose = self._whose or self._meet_database()
-        seen = self._ask("cut", namespace, whose, count=count)
-        if seen is not None and "retired" in seen:
-            raise rules.retired_error(namespace)
-        if seen is None:
-            return self.inner.reserve(namespace, count)
-        if "first" in seen:
-            return _segment(namespace, seen)
+        database_id = self._database_id or self._identify_database()
+        match self._ask("cut", namespace, database_id, count=count):
+            case Cut(segment):
+                return segment
+            case NeedBlock(token):
+                return self._reserve_block(namespace, count, token, database_id)
+            case Reply.RETIRED:
+                raise rules.retired_error(namespace)
+            case _:
+                return self.inner.reserve(namespace, count)
+
+    def _reserve_block(self, namespace: str, count: int, token: str, database_id: str) -> Segment:
+        """Reserve a block in the database, put it into the cache, and return the first segment of it."""
         try:
             block = self.inner.reserve(namespace, min(count * self._segments, rules.MAX_COUNT))
         except GenerationError:
-            rest = self._ask("cut_rest", namespace, whose, count=count)
-            if rest is None or "first" not in rest:
+            remainder = self._ask("cut_rest", namespace, database_id, count=count)
+            if not isinstance(remainder, Cut):
                 raise
-            return _segment(namespace, rest)
+            return remainder.segment
         # Another server of the database may have answered: then the block is not put in.
-        whose = self._meet_database()
-        filled = self._ask(
+        database_id = self._identify_database()
+        answer = self._ask(
             "put",
             namespace,
-            whose,
-            token=seen["token"],
+            database_id,
+            token=token,
             first=str(block.first),
             last=str(block.last),
             stride=str(block.stride),
             floor=str(block.floor),
             count=count,
         )
-        if filled is None:
-            # It may have arrived.
-            return self.inner.reserve(namespace, count)
-        if "first" in filled:
-            return _segment(namespace, filled)
-        return self._keep(block, count)
+        match answer:
+            case Cut(segment):
+                return segment
+            case Reply.AWAY:
+                # The block may have arrived.
+                return self.inner.reserve(namespace, count)
+            case _:
+                return self._keep(block, count)
 
     def _keep(self, block: Segment, count: int) -> Segment:
         """Return the beginning of a block that was not put in, as others were faster or the floor was raised."""
         if len(block) <= count:
             return block
-        rest = block.first + count * block.stride
-        self.inner.give_back(block, rest)
-        return replace(block, last=rest - block.stride)
+        first_unused = block.first + count * block.stride
+        self.inner.give_back(block, first_unused)
+        return replace(block, last=first_unused - block.stride)
 
     def give_back(self, segment: Segment, first_unused: int) -> bool:
         if first_unused not in segment.as_range():
             return False
-        whose = self._whose or self._meet_database()
-        seen = self._ask(
+        answer = self._ask(
             "give_back",
             segment.namespace,
-            whose,
+            self._database_id or self._identify_database(),
             last=str(segment.last),
             stride=str(segment.stride),
             first_unused=str(first_unused),
             serial=str(segment.serial),
         )
-        if seen is not None and "retired" in seen:
+        if answer is Reply.RETIRED:
             raise rules.retired_error(segment.namespace)
-        return seen is not None and "done" in seen
+        return answer is Reply.DONE
 
     def raise_floor(self, namespace: str, value: int) -> NamespaceRecord:
         record = self.inner.raise_floor(namespace, value)
-        whose = self._meet_database()
+        database_id = self._identify_database()
         try:
-            self._run("raise_floor", namespace, whose, value=str(value))
+            self._run("raise_floor", namespace, database_id, value=str(value))
         except StoreError as error:
             raise StoreError(
                 f"the floor of namespace {namespace!r} is raised in the database, but its cache did not answer and may "
@@ -158,9 +192,9 @@ class CachedStore(Forwarding):
 
     def retire(self, namespace: str) -> NamespaceRecord:
         record = self.inner.retire(namespace)
-        whose = self._meet_database()
+        database_id = self._identify_database()
         try:
-            self._run("retire", namespace, whose)
+            self._run("retire", namespace, database_id)
         except StoreError as error:
             raise StoreError(
                 f"namespace {namespace!r} is retired in the database, but its cache did not answer and may still hand "
@@ -169,37 +203,37 @@ class CachedStore(Forwarding):
             ) from error
         return record
 
-    def _meet_database(self) -> str:
-        """Whose blocks are this store's: databases that share a cache must not share blocks."""
+    def _identify_database(self) -> str:
+        """Return what tells this database from others: databases that share a cache must not share blocks."""
         database = self.inner.describe()
         host = platform.node() if database.promise == "host" else ""
-        self._whose = " ".join([database.identity, host, self.url.path])
-        return self._whose
+        self._database_id = " ".join([database.identity, host, self.url.path])
+        return self._database_id
 
-    def _ask(self, verb: str, namespace: str, whose: str, **arguments: object) -> dict[str, Any] | None:
-        """Return what the cache answers; ``None`` where it does not, and has done so or not."""
+    def _ask(self, verb: str, namespace: str, database_id: str, **arguments: object) -> Answer:
+        """Return the answer of the cache; :attr:`Reply.AWAY` if there is none, whether or not it did what was asked."""
         if time.monotonic() < self._away_until_s:
-            return None
+            return Reply.AWAY
         try:
-            return self._run(verb, namespace, whose, **arguments)
+            return self._run(verb, namespace, database_id, **arguments)
         except StoreError as error:
             log.warning("mintage: %s (%s); reserving from the database", error, error.code)
             self._away_until_s = time.monotonic() + PAUSE_S
-            return None
+            return Reply.AWAY
 
-    def _run(self, verb: str, namespace: str, whose: str, **arguments: object) -> dict[str, Any]:
-        seen: dict[str, Any] = self._cache.run(
+    def _run(self, verb: str, namespace: str, database_id: str, **arguments: object) -> Answer:
+        answer = self._cache.run(
             "blocks",
             [self._cache.key("block", namespace)],
             verb=verb,
-            database=whose,
+            database=database_id,
             fresh=new_token(),
             fresh_serial=str(int.from_bytes(kernel_random(6))),
             **arguments,
         )
-        return seen
+        return _read(namespace, answer)
 
-    # --- the rest is the database's -------------------------------------------------------------------------------
+    # --- what the database does alone --------------------------------------------------------------------------------
 
     def describe(self) -> Description:
         database = self.inner.describe()
@@ -215,6 +249,16 @@ class CachedStore(Forwarding):
         self._cache.close()
 
 
-def _segment(namespace: str, seen: dict[str, Any]) -> Segment:
-    first, last, stride, floor, serial = (int(seen[name]) for name in ("first", "last", "stride", "floor", "serial"))
-    return Segment(namespace, first, last, stride, floor, serial)
+def _read(namespace: str, answer: dict[str, Any]) -> Answer:
+    """Return the answer of blocks.lua, by the members that its JSON object has."""
+    match answer:
+        case {"first": first, "last": last, "stride": stride, "floor": floor, "serial": serial}:
+            return Cut(Segment(namespace, *map(int, (first, last, stride, floor, serial))))
+        case {"token": token}:
+            return NeedBlock(token)
+        case {"retired": True}:
+            return Reply.RETIRED
+        case {"done": True}:
+            return Reply.DONE
+        case _:
+            return Reply.REFUSED
