@@ -36,9 +36,10 @@ from mintage import (
     xid,
 )
 from mintage.errors import MintError, StoreError
-from mintage.lease import keeper, lease_client, segment_client
+from mintage.lease import keeper, segment_client
 from mintage.lease.keeper import Keeper, Task
 from mintage.lease.lease_client import LeaseClient
+from mintage.process import generation
 from mintage.protocol.records import key_of
 from mintage.rules import NamespaceRecord, NodeRecord, PoolRecord
 from mintage.store.memory import MemoryStore, Records
@@ -441,7 +442,7 @@ class Process:
     def let_reseat(self) -> None:
         """Has its generator begin again where it is, with all that it holds: the next epoch is another's."""
         task = self.task and self.task()
-        if isinstance(task, LeaseClient) and (used_until_ms := task._unseat()) is not None:
+        if isinstance(task, LeaseClient) and (used_until_ms := task._detach()) is not None:
             self.least_ms = max(self.least_ms, used_until_ms)
             task._serial += 1
 
@@ -628,7 +629,13 @@ class World:
     def clone(self, process: Process) -> Process | None:
         """Makes a process two, if it holds anything. The copy, returned, takes the place of one that has nothing."""
         task, heir = process.task() if process.task else None, self.heir_of(process.region)
-        if process.generator is None or task is None or task.closed or task.epoch != process.epoch or heir is None:
+        if (
+            process.generator is None
+            or task is None
+            or task.closed
+            or task.generation.number != process.epoch
+            or heir is None
+        ):
             return None
         share = Share(process.region.name, self.event, {process.serial: None})
         process.let_reseat()
@@ -726,9 +733,9 @@ class World:
         before, level = keeper.current(), log.level
         with ExitStack() as stack:
             virtual_names: dict[Any, dict[str, Any]] = {
-                keeper: {"time": clock, "random": self.random, "epoch": epoch, "start_epoch": self.begin_epoch},
-                segment_client: {"time": clock, "epoch": epoch},
-                lease_client: {"epoch": epoch},
+                keeper: {"time": clock, "random": self.random, "start_generation": self.begin_epoch},
+                segment_client: {"time": clock},
+                generation: {"generation": epoch},
                 LeaseClient: {"_open_window": window},
             }
             for where, names in virtual_names.items():

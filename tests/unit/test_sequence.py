@@ -307,12 +307,12 @@ def test_the_keeper_is_woken_as_soon_as_a_segment_is_begun(store: MemoryStore, m
 def test_who_asks_without_waiting_is_told_of_the_segment(store: MemoryStore) -> None:
     supply, pool = supplied(store)
     told: list[bool] = []
-    supply.ask(1, lambda: told.append(pool.has_next()))
+    supply.request(1, lambda: told.append(pool.has_next()))
     assert told == []
     keeper.current().step()
     assert told == [True]
     assert supply.refusal() is None
-    supply.ask(1, lambda: told.append(pool.has_next()))
+    supply.request(1, lambda: told.append(pool.has_next()))
     assert told == [True, True], "what is there is told of at once"
 
 
@@ -320,7 +320,7 @@ def test_who_asks_without_waiting_is_told_of_a_refusal(store: MemoryStore, monke
     monkeypatch.setattr(store, "reserve", away)
     supply, _ = supplied(store)
     told: list[str] = []
-    supply.ask(1, lambda: told.append("once"))
+    supply.request(1, lambda: told.append("once"))
     keeper.current().step()
     refusal = supply.refusal()
     assert told == ["once"]
@@ -334,10 +334,10 @@ def test_a_refusal_is_forgotten_once_the_store_answers(store: MemoryStore, monke
     supply, _ = supplied(store)
     with monkeypatch.context() as gone:
         gone.setattr(store, "reserve", away)
-        supply.ask(1, lambda: None)
+        supply.request(1, lambda: None)
         keeper.current().step()
     assert supply.refusal() is not None
-    supply.ask(1, lambda: None)
+    supply.request(1, lambda: None)
     keeper.current().step()
     assert supply.refusal() is None
 
@@ -345,7 +345,7 @@ def test_a_refusal_is_forgotten_once_the_store_answers(store: MemoryStore, monke
 def test_who_asks_without_waiting_gets_as_much_as_was_wanted_up_to_the_largest_step(store: MemoryStore) -> None:
     for want, step in ((500, 500), (10**6, 1000), (1, 10)):
         supply, pool = supplied(store, min_step=10, max_step=1000)
-        supply.ask(want, lambda: None)
+        supply.request(want, lambda: None)
         keeper.current().step()
         assert pool.level()[1] == step
 
@@ -362,13 +362,13 @@ def test_a_store_that_gives_less_at_a_time_is_asked_for_half_and_no_more_after_t
             return super().reserve(namespace, count)
 
     supply, pool = supplied(Sparing(), min_step=16)
-    supply.ask(1, lambda: None)
+    supply.request(1, lambda: None)
     keeper.current().step()
     assert (asked.pop(), pool.level()[1]) == (least, least)
     assert asked == [16, 8, 4, 2][: len(asked)]
     asked.clear()
     pool.drain()
-    supply.ask(100, lambda: None)
+    supply.request(100, lambda: None)
     keeper.current().step()
     assert asked == [least]
 
@@ -384,7 +384,7 @@ def test_a_store_that_gives_nothing_is_asked_for_one_at_last(
 
     monkeypatch.setattr(store, "reserve", none)
     supply, _ = supplied(store)
-    supply.ask(1, lambda: None)
+    supply.request(1, lambda: None)
     keeper.current().step()
     assert asked == [10, 5, 2, 1]
     assert isinstance(supply.refusal(), FieldError)
@@ -392,12 +392,12 @@ def test_a_store_that_gives_nothing_is_asked_for_one_at_last(
 
 def test_another_life_begins_with_nothing_and_with_the_smallest_step(store: MemoryStore) -> None:
     supply, pool = supplied(store)
-    supply.ask(50, lambda: None)
+    supply.request(50, lambda: None)
     keeper.current().step()
     assert (pool.level()[1], supply.has_resources()) == (50, True)
     supply.start_over()
     assert (pool.level()[1], supply.has_resources()) == (0, False)
-    supply.ask(1, lambda: None)
+    supply.request(1, lambda: None)
     keeper.current().step()
     assert pool.level()[1] == 10
 
@@ -405,9 +405,9 @@ def test_another_life_begins_with_nothing_and_with_the_smallest_step(store: Memo
 def test_who_asks_a_sequence_that_is_closed_meanwhile_is_told(store: MemoryStore) -> None:
     supply, _ = supplied(store)
     told: list[str] = []
-    supply.ask(1, lambda: told.append("once"))
+    supply.request(1, lambda: told.append("once"))
     # close() does not answer for what they do then.
-    supply.ask(1, lambda: told.remove("nobody"))
+    supply.request(1, lambda: told.remove("nobody"))
     supply.close()
     assert told == ["once"]
     for take in (partial(supply.ask, 1, lambda: None), partial(supply.reserve, 1)):
@@ -418,7 +418,7 @@ def test_who_asks_a_sequence_that_is_closed_meanwhile_is_told(store: MemoryStore
 def test_a_child_tells_nobody_of_what_its_parent_asked_for(tmp_path: Path) -> None:
     supply, _ = supplied(open_store(f"sqlite:///{tmp_path}/ids.db"))
     told: list[int] = []
-    supply.ask(1, lambda: told.append(os.getpid()))
+    supply.request(1, lambda: told.append(os.getpid()))
 
     def use() -> list[object]:
         supply.wait(60_000)
@@ -507,7 +507,7 @@ def test_the_rate_is_that_of_the_segment_that_was_used_up(
     for current in range(10):
         # The next one is fetched while the current one lasts, or after it.
         while len(offered) < current + ahead:
-            supply.ask(1, lambda: None)
+            supply.request(1, lambda: None)
             keeper.current().step()
         if current:
             now_s += offered[current - 1] / 2000
@@ -522,7 +522,7 @@ def test_what_a_floor_cut_short_is_no_measure_of_the_rate(store: MemoryStore, mo
     supply = SegmentClient(store, "orders", pool, min_step=10, max_step=1000, target_ms=1000)
     for want, floor in ((100, 0), (1, 1), (1, 51)):
         store.raise_floor("orders", floor)
-        supply.ask(want, lambda: None)
+        supply.request(want, lambda: None)
         keeper.current().step()
         supply.advanced()
     assert pool.sizes == [100, 99, 100, 49, 100, 100]

@@ -497,7 +497,7 @@ macro_rules! generator {
 
             /// Has it start over with another grant at its next ID. Returns the first time, in Unix milliseconds, that it did
             /// not mint in; None where it never minted in this process. It takes no lock, and nothing runs in between.
-            fn _unseat(&self) -> Option<i64> {
+            fn _detach(&self) -> Option<i64> {
                 $crate::generator::Seated::seat(self).unseat()
             }
 

@@ -1,24 +1,23 @@
 """The keeper: one thread of this process that extends leases and fetches segments ahead of need.
 
-A caller that finds its window at an end or its pool empty waits for the keeper, at most ``max_wait_ms``; only what is
-given back, and rows of integers that no segment holds, go to the store in the caller's own thread. After a failure the
-keeper leaves a store alone for a while, longer each time and with jitter, so a store that is away costs next to
-nothing, and nobody has to do anything when it comes back. What fails for one task is that task's alone: nothing that a
-store, a clock or a callback does ends the keeper.
+A caller whose window has ended or whose buffer is empty waits for the keeper, at most ``max_wait_ms``. Only two kinds
+of requests go to the store in the caller's own thread: those that give back, and rows of integers longer than a
+segment. After a failure the keeper leaves a store alone for a while, longer each time and with jitter. So a store that
+is away costs next to nothing, and the keeper finds it again by itself. A task that fails does not affect the others:
+nothing that a store, a clock or a callback does ends the keeper.
 
-What threads share, and under which lock:
+State that threads share, and its locks:
 
-- Which keeper is this process's: a table that is read and added to without a lock, as a fork could inherit one shut
-  (:func:`current`). A forked child finds none of its own there and makes one.
-- Everything that tasks and their keeper hold: under :attr:`Keeper.condition`. A task belongs to one epoch of its
-  process, and so does what it holds. Code that uses a task seats it first (:meth:`Task._attach`): in a later epoch that
-  empties it, and the epoch is written last. A process that was restored from a snapshot empties all of them at once
-  (:meth:`Keeper.start_over`). A thread that asked a store before that finds out afterwards, under the condition, and
-  drops the answer.
-- No wait is without a deadline: a thread that cannot have the condition gets an error (:class:`_Lock`). It is held for
-  moments, so nothing under it waits.
-- The store is asked without the condition, for each task by one thread at a time: the keeper's, or the one that
-  closes the task and waited for the keeper first (:meth:`Keeper.wait_for`).
+- The table of keepers (:func:`current`) has no lock, as a forked child could inherit a locked one. A child finds no
+  keeper of its own there and makes one.
+- The state of tasks and of their keeper: under :attr:`Keeper.condition`. A task belongs to one generation of its
+  process. Code that uses a task attaches it first (:meth:`Task._attach`): in a later generation that empties the task,
+  and then writes the generation. A process that was restored from a snapshot empties all tasks at once
+  (:meth:`Keeper.start_over`). A thread whose request to the store is older than that drops the answer.
+- Every wait has a deadline: a thread that cannot acquire the condition gets an error (:class:`_Lock`). Threads hold it
+  for moments, and never while they wait for a store.
+- Requests to the store are made without the condition, for each task by one thread at a time: the keeper's, or the one
+  that closes the task, after it has waited for the keeper (:meth:`Keeper.wait_for`).
 - :attr:`Keeper.abandoned` is a deque, whose single operations need no lock.
 """
 
@@ -37,9 +36,9 @@ from copy import copy
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
-from mintage._core import birth, epoch, start_epoch
 from mintage.errors import GenerationError, MintError, PassingError, StoreError
 from mintage.process.forks import fork_lock, give_way
+from mintage.process.generation import Generation, fork_generation, start_generation
 from mintage.process.restore import RestoreDetector, Verdict
 
 if TYPE_CHECKING:
@@ -52,12 +51,12 @@ __all__ = ["Keeper", "Task", "as_fresh_error", "current", "say", "use"]
 
 T = TypeVar("T")
 
-#: After a failure a store is left alone for this long, then twice as long each time, up to the second.
+#: After a failure the keeper leaves a store alone for so long, then twice as long each time, up to the second value.
 FIRST_PAUSE_S: Final = 0.05
 LONGEST_PAUSE_S: Final = 1.0
-#: How long the process may take to give its leases and segments back when it ends.
+#: The time a process has to give its leases and segments back when it ends.
 SHUTDOWN_TIMEOUT_S: Final = 2.0
-#: How often the keeper looks whether this process was restored from a snapshot, while it holds anything.
+#: The interval of checks for a restore from a snapshot, while a task has a lease or segments.
 RESTORE_CHECK_INTERVAL_S: Final = 1.0
 #: How long before its time a task may be done, so how often at most the keeper walks through all of them. What a keeper
 #: costs grows with its tasks, then, not with their square.
@@ -68,7 +67,7 @@ _IDLE_S: Final = 3600.0
 
 
 class _Lock:
-    """A reentrant lock that nobody waits for longer than :data:`LOCK_S`: a threading.Condition's."""
+    """A reentrant lock for a threading.Condition. A thread waits for it at most :data:`LOCK_S`."""
 
     def __init__(self) -> None:
         self._lock = lock = cast("Any", threading.RLock())
@@ -107,107 +106,110 @@ class _Lock:
 
 
 class Task(ABC):
-    """What the keeper keeps: a lease or a pool. All attributes change under the keeper's condition only."""
+    """A lease or the segments of a sequence. Attributes change under the keeper's condition only."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
         self.failure: MintError | None = None
-        """Why the last try failed; ``None`` once one has succeeded."""
+        """Why the last attempt failed; ``None`` once one has succeeded."""
         self.wanted = False
         """True if a caller waits."""
         self.closed = False
-        self.epoch = epoch()
-        """The epoch that all it holds belongs to."""
-        self.birth = birth()
-        self.life = 0
-        """How often it has forgotten what it held. A store's answer to a question of an earlier life is dropped."""
+        self.generation = Generation.current()
+        """The generation that its lease or its segments belong to."""
+        self.resets = 0
+        """How often it has forgotten them. The answer to a request from before a reset is dropped."""
         self.keeper: Keeper | None = None
-        """The keeper that it was last seated with."""
+        """The keeper that it is attached to."""
 
     @abstractmethod
     def due_s(self) -> float | None:
-        """In how many seconds there is work; ``None`` while there is none."""
+        """Return in how many seconds there is work; ``None`` while there is none."""
 
     @abstractmethod
     def plan(self) -> Callable[[], Callable[[], None]]:
-        """Return what to ask the store now. It is called without the condition, and returns what to change under it."""
+        """Return the request to the store, called without the condition; it returns the change to make under it."""
 
     @abstractmethod
     def refused(self, error: MintError) -> None:
-        """Take note of a refusal."""
+        """Record that the store refused the request."""
 
-    def after_attempt(self) -> None:  # noqa: B027 - most tasks tell nobody
-        """Called after each try, whatever came of it."""
+    def after_attempt(self) -> None:  # noqa: B027 - most tasks notify nobody
+        """Notify those who wait, after each attempt, failed or not."""
 
     @abstractmethod
     def has_resources(self) -> bool:
-        """Return whether it holds anything that a clone of this process would hold as well."""
+        """Return True if it has a lease or segments, which a clone of this process would have as well."""
 
     @abstractmethod
     def begin_release(self) -> Callable[[], None]:
-        """Let go of what it holds; returns what gives that back, to be called without the condition."""
+        """Detach the lease or the segments; return the call that gives them back, to be made without the condition."""
 
     @abstractmethod
     def reset(self) -> None:
-        """Forget what it holds: that belongs to an earlier life, and is another's."""
+        """Forget the lease or the segments: they belong to an earlier generation, and so to another process."""
 
-    def end(self) -> None:  # noqa: B027 - most tasks have nobody who mints without them
-        """Have nobody mint any more, as the process ends."""
+    def end(self) -> None:  # noqa: B027 - most tasks have nothing to stop
+        """Stop minting, as the process ends."""
 
     @abstractmethod
     def close(self) -> None:
-        """Give back what is held."""
+        """Give the lease or the segments back."""
 
     def _attach(self) -> Keeper:
-        """Return the keeper of this process, with this task in it."""
+        """Attach this task to the keeper of this process, and return that."""
         keeper = current()
         with keeper.condition:
-            now = epoch()
-            if self.epoch != now:
+            now = Generation.current()
+            if self.generation.number != now.number:
                 self.start_over()
             keeper.add(self)
-            self.keeper, self.epoch = keeper, now
+            self.keeper, self.generation = keeper, now
         return keeper
 
     def start_over(self) -> None:
-        """Begin another life, under the condition. A waiting thread goes on waiting, if not left behind in a parent."""
-        self.life += 1
+        """Forget the lease or the segments, under the condition.
+
+        A thread that waits goes on waiting, unless it stayed behind in a parent of this process. The caller writes the
+        generation afterwards.
+        """
+        self.resets += 1
         self.failure = None
         self.reset()
-        if self.birth != birth():
-            self.wanted, self.birth = False, birth()
+        if self.generation.has_forked():
+            self.wanted = False
 
     def _wait(self, ready: Callable[[], T | None], max_wait_ms: int, patience_ms: int = 0) -> T:
-        """Wait until the keeper has made it ready, and return what ``ready`` does; Ctrl-C ends it.
+        """Wait until ``ready`` returns a value, and return that; Ctrl-C ends the wait.
 
-        For a store to answer at all it waits for ``patience_ms`` if that is longer.
+        A store that has not answered yet is waited for ``patience_ms`` if that is longer.
 
         :raises MintError: why it is not ready after ``max_wait_ms``, or cannot be.
         """
         deadline = time.monotonic() + max_wait_ms / 1000
         patience_s = max(0, patience_ms - max_wait_ms) / 1000
         while True:
-            here = epoch()
+            here = Generation.current()
             keeper = self._attach()
             with keeper.condition:
                 if keeper.inline or max(keeper.pause_s(self.store), keeper.pause_s(self)) <= 0:
                     self.failure = None
                 # A clock of the user's own, or a signal's handler, may fork this process: the child starts over.
-                while epoch() == here:
+                while here.is_current():
                     try:
                         found = ready()
                     except MintError:
-                        if epoch() != here:
+                        if not here.is_current():
                             break
                         raise
-                    if epoch() != here:
+                    if not here.is_current():
                         break
                     if found is not None:
                         return found
                     self._await(keeper, deadline, patience_s, max_wait_ms)
 
     def _await(self, keeper: Keeper, deadline: float, patience_s: float, max_wait_ms: int) -> None:
-        """Wait, under the condition, until the keeper has tried something."""
+        """Wait, under the condition, for the next attempt of the keeper."""
         self._check_open()
         own = deadline - time.monotonic()
         left, failure = own + patience_s, self.failure
@@ -238,11 +240,11 @@ class Task(ABC):
 
     def _check_open(self) -> None:
         if self.closed:
-            raise GenerationError("it is closed: make a new one", code="generator.closed")
+            raise GenerationError("the generator is closed; create a new one", code="generator.closed")
 
 
 def _is_transient(failure: MintError, within_s: float) -> bool:
-    """Return whether waiting may help."""
+    """Return True if another attempt within so many seconds may succeed."""
     if failure.code == "store.unavailable":
         return True
     wait_ms = failure.retry_after_ms if isinstance(failure, PassingError) else None
@@ -250,7 +252,7 @@ def _is_transient(failure: MintError, within_s: float) -> bool:
 
 
 def as_fresh_error(failure: MintError, pause_s: float) -> MintError:
-    """Return the failure as an error of its own for each caller, with the time that is left of the keeper's pause."""
+    """Return a copy of the failure for one caller, with the time that is left of the keeper's pause."""
     error = copy(failure)
     if isinstance(error, PassingError) and error.code == "store.unavailable":
         error.retry_after_ms = max(1, round(pause_s * 1000))
@@ -259,7 +261,7 @@ def as_fresh_error(failure: MintError, pause_s: float) -> MintError:
 
 
 def _as_failure(store: Store, error: BaseException) -> MintError:
-    """Whatever went wrong as an error for callers."""
+    """Return the exception itself if callers may see it, or a :class:`StoreError` in its place."""
     if isinstance(error, MintError):
         return error
     try:
@@ -272,7 +274,7 @@ def _as_failure(store: Store, error: BaseException) -> MintError:
 
 
 class Keeper:
-    """Keeps the leases and pools of one process.
+    """The thread that extends the leases and fetches the segments of one process.
 
     With ``inline`` there is no thread: the caller that waits does the work, for tests and simulations that want every
     step in a known order.
@@ -280,12 +282,12 @@ class Keeper:
 
     def __init__(self, *, inline: bool = False) -> None:
         self.inline = inline
-        self._birth = birth()
+        self._generation = Generation.current()
         lock: Any = _Lock()
         self.condition = threading.Condition(lock)
-        """What callers wait on for the keeper. All that tasks and the keeper share changes under its lock."""
+        """Callers wait on it for the keeper. Whatever tasks and the keeper share changes under its lock."""
         self._work = threading.Condition(lock)
-        """What the keeper waits on for callers."""
+        """The keeper waits on it for callers."""
         # No WeakSet: its own callbacks may change it, in any thread, while it is walked through.
         self._tasks: dict[weakref.ref[Task], None] = {}
         """In turn: the task that was worked on comes last, so that one that always has work keeps no other waiting."""
@@ -311,20 +313,20 @@ class Keeper:
         """True if the process ends: nothing is leased or reserved any more, and all is given back."""
         self._closing = False
         self.detector = RestoreDetector()
-        """The keeper's thread's alone."""
+        """Only the keeper's thread uses it."""
         self._check_s = 0.0
         self._is_holding = False
         """True if a task held anything at the last scan, or came to hold it since."""
         self._check_failed = False
-        """True if the last look failed, which is said once. The keeper's thread's alone."""
+        """True if the last check for a restore failed, which is logged once. Only the keeper's thread uses it."""
 
     def add(self, task: Task) -> None:
-        """Keep a task, as long as somebody else refers to it."""
+        """Add a task, for as long as another object refers to it."""
         with self.condition:
             self._tasks.setdefault(weakref.ref(task))
 
     def wake(self) -> None:
-        """Let the keeper look for work now; it starts at the first call.
+        """Wake the keeper, which starts at the first call.
 
         :raises StoreError: ``store.unavailable``: the system has no thread for it.
         """
@@ -359,16 +361,16 @@ class Keeper:
         self.condition.wait(min(timeout_s, 0.5))
 
     def pause_s(self, what: Store | Task) -> float:
-        """For how much longer a store that is away, or a task that was refused, is left alone."""
+        """Return for how many more seconds the keeper leaves a store that is away, or a refused task, alone."""
         return max(0.0, self._pause_of(what)[1] - time.monotonic())
 
     def _pause_of(self, what: Store | Task) -> tuple[float, float]:
-        """Return how long the last pause was, and when it ends; zeros where there is none."""
+        """Return the length and the end of the last pause, in seconds; zeros if there is none."""
         of, last, until = self._pauses.get(id(what), (None, 0.0, 0.0))
         return (last, until) if of is not None and of() is what else (0.0, 0.0)
 
     def announce(self, task: Task) -> None:
-        """Have a task done now, under the condition; :meth:`wake` wakes the keeper for it."""
+        """Queue a task to be done now, under the condition; :meth:`wake` wakes the keeper for it."""
         if not self.inline:
             self._announced.append(weakref.ref(task))
 
@@ -381,7 +383,7 @@ class Keeper:
         return self._thread is not None and self._thread is threading.current_thread()
 
     def _run(self) -> None:
-        while birth() == self._birth:
+        while not self._generation.has_forked():
             try:
                 with self.condition:
                     if self._closing:
@@ -420,7 +422,7 @@ class Keeper:
         return None
 
     def _scan(self) -> None:
-        """Find all that is due, and when to look next."""
+        """Find all tasks that are due, and when to scan next."""
         self._scanned_s = time.monotonic()
         self._scan_s, self._is_holding = self._scanned_s + _IDLE_S, False
         for task in self._kept():
@@ -443,13 +445,13 @@ class Keeper:
 
     def _due_s(self, task: Task) -> float | None:
         try:
-            # What belongs to an earlier epoch waits for somebody to seat it again.
-            return None if task.closed or task.epoch != epoch() else task.due_s()
+            # A task of an earlier generation waits until a caller attaches it again.
+            return None if task.closed or not task.generation.is_current() else task.due_s()
         except BaseException:  # noqa: BLE001 - a clock of the user's own that fails now fails its caller as well
             return None
 
     def _kept(self) -> list[Task]:
-        """Return all tasks that somebody still refers to."""
+        """Return all tasks that another object still refers to."""
         alive = []
         for kept in list(self._tasks):
             task = kept()
@@ -466,16 +468,16 @@ class Keeper:
         try:
             self.check_restored()
             self._check_failed = False
-        except BaseException as error:  # noqa: BLE001 - who cannot look can work
+        except BaseException as error:  # noqa: BLE001 - a keeper that cannot check for restores still works
             if not self._check_failed:
-                say("the look for signs of a restore failed", error)
+                say("the check for a restore from a snapshot failed", error)
             self._check_failed = True
 
     def check_restored(self) -> None:
-        """Start over if this process was restored from a snapshot since the last look, or may have been."""
-        # The next look comes later, whatever becomes of this one.
+        """Start over if this process was restored from a snapshot since the last check, or may have been."""
+        # The next check comes later, even if this one fails.
         self._check_s = time.monotonic() + RESTORE_CHECK_INTERVAL_S
-        # Without the condition: it asks the kernel, and nobody is to wait behind that.
+        # Without the condition: it asks the kernel, for which no caller may wait.
         verdict = self.detector.check()
         with self.condition:
             self._is_holding = self._has_resources()
@@ -487,15 +489,15 @@ class Keeper:
     def start_over(self, *, is_sure: bool = True) -> None:
         """Forget all leases and segments, which belong to another process that was restored from the same snapshot.
 
-        With ``is_sure`` the process moves to a later epoch, where nothing that generators were given is their own.
+        With ``is_sure`` the process moves to a later generation: generators with a given number refuse to mint then.
         """
         with self.condition:
             if is_sure:
-                start_epoch()
-            now = epoch()
+                start_generation()
+            now = Generation.current()
             for task in self._kept():
                 task.start_over()
-                task.keeper, task.epoch = self, now
+                task.keeper, task.generation = self, now
             self.abandoned.clear()
             self._pauses.clear()
             self.condition.notify_all()
@@ -513,7 +515,7 @@ class Keeper:
             for task in tasks:
                 away = task.store is stuck or self.pause_s(task.store) > 0
                 give_back = task.begin_release()
-                task.life += 1
+                task.resets += 1
                 if not away:
                     backs.append(give_back)
         self.detector.close()
@@ -534,7 +536,7 @@ class Keeper:
         return soonest
 
     def step(self) -> float:
-        """Do what is due first, inline. Return 0, or in how many seconds there will be something."""
+        """Do the first task that is due, inline. Return 0, or in how many seconds the next one will be."""
         self._let_go()
         with self.condition:
             delay, task = self._next()
@@ -544,17 +546,17 @@ class Keeper:
         return 0.0
 
     def _do(self, task: Task) -> None:
-        """Ask the store for a task, and have it take what was answered."""
+        """Send the request of a task to the store, and apply the answer."""
         said: list[tuple[str, BaseException | None]] = []
         with self.condition:
-            self._busy, self._worker, life = task, threading.current_thread(), task.life
+            self._busy, self._worker, resets = task, threading.current_thread(), task.resets
             self._tasks[weakref.ref(task)] = self._tasks.pop(weakref.ref(task), None)
         error: BaseException | None = None
         try:
             give_way()
             with fork_lock():
                 # A fork waits from here on. A greenlet that waited until now may be in a child.
-                if birth() != self._birth:
+                if self._generation.has_forked():
                     return
                 with self.condition:
                     ask = task.plan()
@@ -564,7 +566,7 @@ class Keeper:
         with self.condition:
             self._busy = None
             try:
-                if task.life == life and task.epoch == epoch():
+                if task.resets == resets and task.generation.is_current():
                     if error is None:
                         try:
                             take()
@@ -587,7 +589,7 @@ class Keeper:
             raise error
 
     def _note(self, task: Task, error: BaseException | None) -> list[tuple[str, BaseException | None]]:
-        """Take note of what came of a try, and return what to log of it."""
+        """Record how an attempt ended, and return what to log of it."""
         task.wanted = False
         if error is None:
             task.failure = None
@@ -602,7 +604,7 @@ class Keeper:
         return [(f"{failure} ({failure.code}); trying again", None)] if is_first else []
 
     def _pause(self, what: Store | Task) -> bool:
-        """Leave it alone for a while; whether it was not before."""
+        """Leave a store or a task alone for a while; return True if it was not already."""
         last, _ = self._pause_of(what)
         pause = min(LONGEST_PAUSE_S, max(FIRST_PAUSE_S, 2 * last))
         for gone in [key for key, (of, *_) in self._pauses.items() if of() is None]:
@@ -612,8 +614,8 @@ class Keeper:
         return last == 0.0
 
     def _let_go(self) -> None:
-        """Release the leases of generators that are gone."""
-        while self.abandoned and birth() == self._birth:
+        """Release the leases of generators that were collected."""
+        while self.abandoned and not self._generation.has_forked():
             give_back = self.abandoned.popleft()
             try:
                 give_back()
@@ -642,7 +644,7 @@ class Keeper:
         return True
 
     def give_back(self, back: Callable[[], None]) -> None:
-        """Call what gives a lease back, or have :meth:`close` do that while the process ends."""
+        """Give a lease back by this call; while the process ends, leave the call to :meth:`close`."""
         if self._is_ending:
             self._backs.append(back)
             return
@@ -650,7 +652,7 @@ class Keeper:
             back()
 
     def _give_back(self, backs: list[Callable[[], None]], deadline: float) -> None:
-        """Call what gives leases and segments back, and wait for it no longer than until the deadline.
+        """Give leases and segments back by these calls, and wait for them until the deadline at most.
 
         The keeper's thread does it where there is one: a store that does not answer holds up nobody else, and no other
         thread can be started while the interpreter ends.
@@ -701,7 +703,7 @@ _RESTORED: Final = {
 
 
 def say(what: str, error: BaseException | None = None) -> None:
-    """Log a warning, or an error with its traceback; what fails in a log fails there alone."""
+    """Log a warning, or an error with its traceback. A log handler that fails stops nothing."""
     with suppress(Exception):
         if error is None:
             _log().warning("mintage: %s", what)
@@ -717,12 +719,12 @@ def _log() -> logging.Logger:
 
 
 _keepers: dict[int, Keeper] = {}
-"""By the epoch in which their process was born."""
+"""By the fork generation of their process."""
 
 
 def current() -> Keeper:
     """Return this process's keeper."""
-    here = birth()
+    here = fork_generation()
     keeper = _keepers.get(here)
     if keeper is None:
         made = Keeper()
@@ -738,7 +740,7 @@ def current() -> Keeper:
 
 def use(keeper: Keeper) -> None:
     """Make ``keeper`` this process's own, for tests."""
-    _keepers[birth()] = keeper
+    _keepers[fork_generation()] = keeper
 
 
 @cache
@@ -747,7 +749,7 @@ def _install_at_exit() -> None:
 
 
 def _install() -> None:
-    """Have this process give everything back when it ends, in each way in which it may end in good order."""
+    """Register the shutdown for each way in which this process may end in good order."""
     _install_at_exit()
     # A child of multiprocessing forgets what its parent registered, and ends without what atexit has.
     process, util = sys.modules.get("multiprocessing.process"), sys.modules.get("multiprocessing.util")
@@ -760,7 +762,7 @@ def _install() -> None:
 
 
 def _shut_down(**_: object) -> None:
-    keeper = _keepers.get(birth())
+    keeper = _keepers.get(fork_generation())
     if keeper is not None:
         with suppress(StoreError):
             keeper.close()

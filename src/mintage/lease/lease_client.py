@@ -1,4 +1,4 @@
-"""A generator's lease: how it is acquired, extended, lost and given back. The keeper does the work.
+"""The lease of a generator: acquire, extend, lose and release it. The keeper sends the requests to the store.
 
 All attributes of a :class:`LeaseClient` change under the keeper's condition, as :mod:`mintage.lease.keeper` says. A
 generator takes what it mints under from :meth:`LeaseClient.window` alone: the serial number of the grant and its
@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from mintage._core import epoch
 from mintage.errors import LeaseError, MintError, StoreError
 from mintage.lease.keeper import Task
 from mintage.rules import MAX_INTEGER, Lease
@@ -28,17 +27,17 @@ if TYPE_CHECKING:
 
 __all__ = ["LeaseClient"]
 
-#: Seconds after which an answer says nothing of the clock that was read before.
+#: The age of a reading of the clock, in seconds, from which on a store's answer says nothing about that clock.
 CLOCK_EVIDENCE_MAX_AGE_S: Final = 1.0
 #: A generator that runs ahead of its clock asks for this much more of a window at once.
 MIN_GROWTH_MS: Final = 100
 
 
 class LeaseClient(Task):
-    """A generator's lease, and the next one when it moves.
+    """The lease of one generator, and its next one where it moves.
 
-    ``nodes`` returns ranges to choose from, in this order. ``clock`` returns the generator's time in nanoseconds. For
-    the store to answer, each call waits ``patience_ms`` at least.
+    ``nodes`` returns the ranges to choose a node number from, the preferred one first. ``clock`` returns the time of
+    the generator in nanoseconds. Each call waits at least ``patience_ms`` for the store to answer.
     """
 
     def __init__(
@@ -66,22 +65,22 @@ class LeaseClient(Task):
         self._holder = holder
         self._clock = clock
         self.generator: Callable[[], Any] | None = None
-        """A weak reference to whom it leases for."""
+        """A weak reference to the generator that mints under the lease."""
         self._lease: Lease | None = None
         self._serial = 0
         self._lost: LeaseError | None = None
         self._next_token = ""
-        """What the last extension proposed, until it is known what came of it."""
+        """The token that the last extension proposed, until its outcome is known."""
 
     def now_ms(self) -> int:
-        """Return the generator's clock."""
+        """Return the time of the generator, in milliseconds since the Unix epoch."""
         return self._clock() // 1_000_000
 
     def window(self, max_wait_ms: int) -> Window:
         """Return a window that the generator's clock is not at the end of.
 
-        Returns the serial number of the grant, the node, floor, until, and when it is worth asking for a later end;
-        times in milliseconds.
+        It is a tuple: the serial number of the grant, the node number, the floor, the until, and the time from which on
+        the generator asks for a later end. Times are milliseconds since the Unix epoch.
 
         :raises LeaseError: ``lease.lost``, ``lease.none_free``, ``lease.clock``.
         :raises StoreError: as the store's verbs.
@@ -103,12 +102,15 @@ class LeaseClient(Task):
         return None
 
     def _leave_lost(self) -> None:
-        """Forget a lease that is lost and used up, for another; raises where the generator does not move."""
+        """Forget a lease that is lost and used up, so that the keeper acquires another.
+
+        :raises LeaseError: ``lease.lost``: the generator does not move.
+        """
         if self._lost is None:
             return
         if not self._moves:
             raise LeaseError(
-                f"{self._lost}; its window ended: make a new generator, or let it move by itself with "
+                f"{self._lost}; its window ended: create a new generator, or let it move by itself with "
                 'on_lease_lost="move"',
                 code="lease.lost",
             )
@@ -122,7 +124,7 @@ class LeaseClient(Task):
         serial = self._serial
 
         def grown() -> bool | None:
-            # The window of a lease that is lost grows no more, and the generator has used all of it.
+            # The window of a lost lease does not grow, and the generator has used all of it.
             self._leave_lost()
             window = self._open_window()
             return True if window is not None and (window[0] != serial or window[3] > until_ms) else None
@@ -136,7 +138,7 @@ class LeaseClient(Task):
             return None
         if self.wanted:
             return 0.0
-        # A third of the span is spent.
+        # Extend when a third of the span is spent.
         return (self._lease.until_ms - self.now_ms() - self._span_ms * 2 / 3) / 1000
 
     def plan(self) -> Callable[[], Callable[[], None]]:
@@ -149,7 +151,7 @@ class LeaseClient(Task):
 
     @contextmanager
     def _in_time(self, asked_s: float) -> Iterator[None]:
-        """Blames no clock for what may be a store that took long to answer, or a process that was paused meanwhile.
+        """Turn ``lease.clock`` into an error of the store where its answer took long, or this process was paused.
 
         :raises StoreError: ``store.unavailable``, in place of ``lease.clock``.
         """
@@ -170,7 +172,7 @@ class LeaseClient(Task):
                 answer = self.store.extend(lease, now_ms=now_ms, next_token=token)
         except MintError as error:
             if not is_fresh or error.code == "store.unavailable":
-                # What came of it, or of the one before, is not known: the next try proposes the same token.
+                # The outcome of this extension, or of the one before, is unknown: the next one proposes the same token.
                 raise
             refusal = error
 
@@ -180,7 +182,7 @@ class LeaseClient(Task):
 
             return give_up
         extended = self._checked(answer, lease, token)
-        return lambda: self._hold(extended)
+        return lambda: self._set_lease(extended)
 
     def _acquire(self, now_ms: int, asked_s: float) -> Callable[[], None]:
         choices = self._nodes()
@@ -201,11 +203,11 @@ class LeaseClient(Task):
                     raise
             else:
                 granted = self._checked(lease, nodes)
-                return lambda: self._hold(granted, new=True)
-        raise AssertionError("a tenancy has node numbers to choose from")
+                return lambda: self._set_lease(granted, new=True)
+        raise AssertionError("a lease client has node numbers to choose from")
 
     def _checked(self, lease: Lease, asked: Lease | range, token: str | None = None) -> Lease:
-        """What the store answered, if it can be: the lease that was asked for, no shorter than it was, with the token.
+        """Return the lease that the store answered with, if it is valid: not shorter than before, with the token.
 
         :raises StoreError: ``store.refused``.
         """
@@ -223,13 +225,11 @@ class LeaseClient(Task):
         elif fits and isinstance(asked, Lease):
             fits = (lease.node, lease.floor_ms) == (asked.node, asked.floor_ms) and lease.until_ms >= asked.until_ms
         if not fits:
-            what = f"to extend {asked!r}" if isinstance(asked, Lease) else f"for one of {asked!r}"
-            raise StoreError(
-                f"{self.store.url}: asked {what}, it answered {lease!r:.200}, which cannot be", code="store.refused"
-            )
+            verb = f"extend({asked!r})" if isinstance(asked, Lease) else f"acquire(nodes={asked!r})"
+            raise StoreError(f"{self.store.url}: invalid answer to {verb}: {lease!r:.200}", code="store.refused")
         return lease
 
-    def _hold(self, lease: Lease, *, new: bool = False) -> None:
+    def _set_lease(self, lease: Lease, *, new: bool = False) -> None:
         self._lease, self._next_token = lease, ""
         self._serial += new
 
@@ -241,24 +241,24 @@ class LeaseClient(Task):
     def has_resources(self) -> bool:
         return self._lease is not None
 
-    def _unseat(self) -> int | None:
-        """Have the generator start over at its next ID; returns the first time that it did not mint in, if it did."""
+    def _detach(self) -> int | None:
+        """Detach the generator, which attaches again at its next ID; return the first time that it did not mint in."""
         generator = self.generator and self.generator()
-        return None if generator is None else generator._unseat()
+        return None if generator is None else generator._detach()
 
     def begin_release(self) -> Callable[[], None]:
-        lease, used_until_ms, is_lost = self._lease, self._unseat(), self._lost is not None
+        lease, used_until_ms, is_lost = self._lease, self._detach(), self._lost is not None
         self._lease, self._lost, self._next_token = None, None, ""
         if lease is None or is_lost:
             return lambda: None
-        # Nobody minted under a lease that its generator does not know of.
+        # A generator that does not know of its lease minted nothing under it.
         used = lease.floor_ms if used_until_ms is None else used_until_ms
         return lambda: self.store.release(lease, used_until_ms=used)
 
     def reset(self) -> None:
         self._lease, self._lost, self._next_token = None, None, ""
-        if self.epoch == epoch():
-            self._unseat()
+        if self.generation.is_current():
+            self._detach()
 
     def release(self, used_until_ms: int) -> None:
         """End the lease; the next holder may start at ``used_until_ms``.
@@ -268,9 +268,9 @@ class LeaseClient(Task):
         keeper = self._attach()
         with keeper.condition:
             self.closed = True
-            # The end of a process waits for all at once.
+            # At the end of the process the keeper waits for all requests at once.
             if not keeper.wait_for(self, time.monotonic() if keeper.has_ended() else None):
-                # The keeper does it after the verb that it is in.
+                # The keeper does it after its present request.
                 keeper.abandoned.append(partial(self.release, used_until_ms))
                 return
             lease, self._lease = self._lease, None
@@ -285,14 +285,14 @@ class LeaseClient(Task):
             generator.close()
 
     def abandon(self, used_until_ms: int) -> None:
-        """Have the keeper release the lease of a generator that is gone.
+        """Queue the release of the lease of a generator that was collected.
 
-        Takes no lock, does not ask the store, and works while the interpreter ends. Only for a generator that has its
-        seat in this epoch.
+        It takes no lock, does not ask the store, and works while the interpreter ends. Only for a generator that is
+        attached in this generation of the process.
         """
         if self._lease is not None and self.keeper is not None:
             self.keeper.abandoned.append(partial(self.release, used_until_ms))
 
     def close(self) -> None:
-        """Let the lease run out, of whose use nothing is known here."""
+        """Let the lease expire: how much of it was used is unknown here."""
         self.closed = True

@@ -1,4 +1,4 @@
-"""The segments of a sequence: how its pool is kept filled. The keeper does the work.
+"""The segments of a sequence: keep its buffer filled. The keeper sends the requests to the store.
 
 All attributes of a :class:`SegmentClient` change under the keeper's condition, as :mod:`mintage.lease.keeper` says.
 Threads that mint take from the buffer without it; only the segment client fills and drains the buffer, under the
@@ -13,7 +13,6 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from mintage import rules
-from mintage._core import birth, epoch
 from mintage.errors import FieldError, GenerationError, MintError, StoreError
 from mintage.lease.keeper import Task, as_fresh_error, say
 from mintage.process.forks import fork_lock
@@ -33,7 +32,7 @@ __all__ = ["SegmentClient", "above", "next_step"]
 
 
 def above(floor: int, first: int, count: int, stride: int) -> Part | None:
-    """Return what of integers in a row is not below a floor; ``None`` where nothing is."""
+    """Return the part of integers in a row that is not below a floor; ``None`` if there is none."""
     below = min(count, max(0, -((first - floor) // stride)))
     return (first + below * stride, count - below, stride) if below < count else None
 
@@ -48,43 +47,43 @@ def next_step(step: int, rate: float, target_s: float, least: int, most: int) ->
 
 
 class SegmentClient(Task):
-    """The segments of a sequence: keeps a pool filled.
+    """The segments of one sequence, and the buffer that they fill.
 
-    ``pool`` is the extension's: ``offer(first, count, stride)``, ``has_next()``, ``level()``, ``drain()``.
+    ``buffer`` is the extension's: ``offer(first, count, stride)``, ``has_next()``, ``level()``, ``drain()``.
     """
 
     def __init__(
-        self, store: Store, namespace: str, pool: Any, *, min_step: int, max_step: int, target_ms: int
+        self, store: Store, namespace: str, buffer: Any, *, min_step: int, max_step: int, target_ms: int
     ) -> None:
         super().__init__(store)
         self._namespace = namespace
-        self._pool = pool
+        self._buffer = buffer
         self._least, self._most = min_step, max_step
         self._target_s = target_ms / 1000
         self._step = min_step
         self._began_s: float | None = None
         self._sizes: deque[int] = deque()
-        """Of the segments that the pool was offered and has not used up, the current one first."""
+        """The sizes of the segments in the buffer that are not used up, the current one first."""
         self._waiting: deque[Part] = deque()
-        """What goes to the pool when that has room again."""
+        """Integers that go to the buffer when it has room again."""
         self._recent: deque[tuple[int, int]] = deque(maxlen=4)
-        """Of the last segments their ends and serials: more of them than are held at once."""
+        """The ends and serials of the last segments: more of them than are buffered at once."""
         self._floor = 0
-        """The highest floor of the namespace that a segment told of."""
+        """The highest floor of the namespace that came with a segment."""
         self._highest = -1
-        """The last integer that was granted and not given back, or -1: the store grants none up to it any more."""
+        """The last integer that was granted and not given back, or -1: the store must grant none up to it."""
         self._asked = False
         self._needed = 0
-        """How many integers a caller needs to be held at once."""
+        """The most integers that a caller needs in the buffer at once."""
         self._used_up: GenerationError | None = None
         self._callbacks: list[Callable[[], None]] = []
 
     def attach(self) -> None:
-        """Make sure that what the pool holds belongs to this epoch."""
+        """Empty the buffer if it belongs to an earlier generation of this process."""
         self._attach()
 
     def advanced(self) -> None:
-        """The next segment has become the current one: time to fetch another."""
+        """Fetch another segment, as the next one has become the current one."""
         keeper = self._attach()
         now = time.monotonic()
         with keeper.condition:
@@ -100,67 +99,67 @@ class SegmentClient(Task):
             keeper.wake()
 
     def wait(self, max_wait_ms: int) -> None:
-        """Wait until the pool has a next segment.
+        """Wait until the buffer has a next segment.
 
         :raises StoreError: as :meth:`Store.reserve`, where there is none after ``max_wait_ms``.
         :raises GenerationError: ``sequence.exhausted``, ``generator.closed``.
         """
         self._wait(lambda: self._has_next() or None, max_wait_ms)
 
-    def ask(self, want: int, told: Callable[[], None], *, in_row: bool = False) -> None:
-        """Want ``want`` integers to be held, and do not wait; ``in_row``: want a next segment, of as many if it may be.
+    def request(self, want: int, callback: Callable[[], None], *, in_row: bool = False) -> None:
+        """Request that the buffer has ``want`` integers, without waiting; ``in_row``: that it has a next segment.
 
-        ``told`` is called, in the keeper's thread as a rule, after the next answer of the store: it must not block. Ask
-        again where that was not enough. :meth:`refusal` says why, if the store has refused.
+        The keeper calls ``callback`` after the next answer of the store, in its own thread as a rule: it must not
+        block. Request again if that was not enough. :meth:`refusal` returns the reason if the store refused.
 
         :raises GenerationError: ``sequence.exhausted``, ``generator.closed``.
         """
         keeper = self._attach()
         with keeper.condition:
             self._check_open()
-            if self._pool.has_next() if in_row else self._level() >= want:
-                told()
+            if self._buffer.has_next() if in_row else self._level() >= want:
+                callback()
                 return
             if self._used_up is not None:
                 raise as_fresh_error(self._used_up, 0.0)
             self._step = max(self._step, min(want, self._most))
             if not in_row:
                 self._needed = max(self._needed, want)
-            self._callbacks.append(told)
+            self._callbacks.append(callback)
             self.wanted = True
             keeper.announce(self)
         keeper.wake()
 
-    def held(self) -> int:
-        """Return how many integers can be taken without the store."""
+    def buffered(self) -> int:
+        """Return the number of integers that can be taken without the store."""
         keeper = self._attach()
         with keeper.condition:
             return self._level()
 
     def _level(self) -> int:
-        level: int = self._pool.level()[1]
+        level: int = self._buffer.level()[1]
         return level + sum(count for _, count, _ in self._waiting)
 
     def refusal(self) -> MintError | None:
-        """Return why the last try failed, as an error of the caller's own; ``None`` if it did not."""
+        """Return the error of the last attempt, as a copy for the caller; ``None`` if it succeeded."""
         keeper = self._attach()
         with keeper.condition:
             return None if self.failure is None else as_fresh_error(self.failure, keeper.pause_s(self.store))
 
     def after_attempt(self) -> None:
         self._needed = 0
-        told, self._callbacks = self._callbacks, []
+        callbacks, self._callbacks = self._callbacks, []
         failed: BaseException | None = None
-        for tell in told:
+        for callback in callbacks:
             try:
-                tell()
-            except BaseException as error:  # noqa: BLE001 - the others are told all the same
+                callback()
+            except BaseException as error:  # noqa: BLE001 - the other callbacks are called all the same
                 failed = error
         if failed is not None:
             raise failed
 
     def _has_next(self) -> bool:
-        if self._pool.has_next():
+        if self._buffer.has_next():
             return True
         if self._used_up is not None:
             raise as_fresh_error(self._used_up, 0.0)
@@ -168,7 +167,7 @@ class SegmentClient(Task):
 
     def due_s(self) -> float | None:
         wants = (self.wanted or self._asked) and self._used_up is None
-        return 0.0 if wants and (not self._pool.has_next() or self._level() < self._needed) else None
+        return 0.0 if wants and (not self._buffer.has_next() or self._level() < self._needed) else None
 
     def plan(self) -> Callable[[], Callable[[], None]]:
         wanted, most = self._step, self._most
@@ -180,7 +179,7 @@ class SegmentClient(Task):
                     segment = self._reserve(step)
                     break
                 except FieldError:
-                    # A service may give less at a time than we would take.
+                    # A service may reserve less at a time than this process asks for.
                     if step == 1:
                         raise
                     step //= 2
@@ -191,8 +190,8 @@ class SegmentClient(Task):
     def _reserve(self, count: int) -> Segment:
         """Reserve at most ``count`` integers, all above those of the segments that this process already has.
 
-        A store that grants lower ones was replaced by an older copy, or emptied, and its identity did not change. That
-        is what a server does that took over: integers are skipped for whatever else it may have forgotten.
+        A store that grants lower ones was emptied or replaced by an older copy, under the same server id. The client
+        then skips integers, as after a server took over, for all else that the store may have forgotten.
 
         :raises StoreError: ``store.refused``: the floor could not be raised.
         """
@@ -217,7 +216,7 @@ class SegmentClient(Task):
         return self._checked(self.store.reserve(self._namespace, count), count)
 
     def _checked(self, segment: Segment, count: int) -> Segment:
-        """Return what the store answered, if it can be: at most ``count`` integers of the namespace.
+        """Return the segment that the store answered with, if it is a valid answer: at most ``count`` integers.
 
         :raises StoreError: ``store.refused``.
         """
@@ -235,8 +234,7 @@ class SegmentClient(Task):
             and 0 <= segment.serial <= LATEST_MS
         ):
             raise StoreError(
-                f"{self.store.url}: asked for {count} integers of {self._namespace!r}, it answered {segment!r:.200}, "
-                "which cannot be",
+                f"{self.store.url}: invalid answer to reserve({self._namespace!r}, {count}): {segment!r:.200}",
                 code="store.refused",
             )
         return segment
@@ -257,23 +255,23 @@ class SegmentClient(Task):
         self._fill()
 
     def _fill(self) -> None:
-        """Put what waits into the pool, as far as there is room."""
-        while self._waiting and not self._pool.has_next():
-            self._pool.offer(*self._waiting.popleft())
+        """Put waiting integers into the buffer, as far as there is room."""
+        while self._waiting and not self._buffer.has_next():
+            self._buffer.offer(*self._waiting.popleft())
 
     def _drain(self) -> list[Part]:
-        """Take back what the pool and this hold, in order."""
-        rest = [*self._pool.drain(), *self._waiting]
+        """Take back all integers that are buffered or wait, in order."""
+        drained = [*self._buffer.drain(), *self._waiting]
         self._waiting.clear()
         self._sizes.clear()
-        return rest
+        return drained
 
     def refused(self, error: MintError) -> None:
         if isinstance(error, GenerationError):
             self._used_up = error
 
     def reserve(self, count: int) -> Segment:
-        """Reserve integers in a row beside the pool, in the caller's own thread.
+        """Reserve integers in a row beside the buffer, in the caller's own thread.
 
         :raises StoreError: as the store's verbs.
         :raises GenerationError: ``sequence.exhausted``: fewer are left; they are given back.
@@ -281,11 +279,11 @@ class SegmentClient(Task):
         while True:
             self._attach()
             self._check_open()
-            life = self.life
+            resets = self.resets
             with fork_lock():
                 segment = self._reserve(count)
-                # Else another copy of this process may have been answered as well.
-                if self.life == life and self.epoch == epoch():
+                # Otherwise another copy of this process may have received the same answer.
+                if self.resets == resets and self.generation.is_current():
                     return whole(self.store, segment, count)
 
     def reserve_all(self, count: int) -> list[range]:
@@ -313,7 +311,7 @@ class SegmentClient(Task):
         return ranges
 
     def _check_left(self, count: int) -> None:
-        """Check that a namespace has so many integers left: of several reservations, only the last can be given back.
+        """Check that the namespace has so many integers left: of several reservations only the last can be given back.
 
         :raises GenerationError: ``sequence.exhausted``.
         """
@@ -330,14 +328,14 @@ class SegmentClient(Task):
         return bool(self._sizes)
 
     def begin_release(self) -> Callable[[], None]:
-        rest = self._tails()
+        tails = self._tails()
         self._began_s, self._asked = None, False
-        return lambda: self._give_back(rest)
+        return lambda: self._give_back(tails)
 
     def _tails(self) -> list[Segment]:
-        """Take back what is held, as segments, in order."""
+        """Take back the unused integers, as segments, in order."""
         serials, tails = dict(self._recent), []
-        # They may come again, from here or, after a fork, from the parent.
+        # They may be granted again: given back from here or, after a fork, from the parent.
         self._highest = -1
         for first, count, stride in self._drain():
             end = first + (count - 1) * stride
@@ -345,14 +343,14 @@ class SegmentClient(Task):
         return tails
 
     def _give_back(self, tails: list[Segment]) -> None:
-        # From the end: what lies right before a tail that was taken back is a tail now.
+        # From the end: once a tail is given back, the segment before it is the tail.
         for tail in reversed(tails):
             if not self.store.give_back(tail, tail.first):
                 return
 
     def reset(self) -> None:
         self.begin_release()
-        if self.birth != birth():
+        if self.generation.has_forked():
             self._callbacks = []
         self._step = self._least
 
@@ -369,10 +367,10 @@ class SegmentClient(Task):
             is_free = keeper.wait_for(self)
             with suppress(Exception):
                 self.after_attempt()
-            rest = self._tails()
+            tails = self._tails()
             away = not is_free or keeper.pause_s(self.store) > 0
             keeper.condition.notify_all()
         if away:
             return
         with suppress(Exception), fork_lock():
-            self._give_back(rest)
+            self._give_back(tails)

@@ -185,7 +185,7 @@ class Service:
             await self._enter(caller, namespace, count)
             while (left := count - len(taken)) > 0:
                 # None is taken before all are there: those of a request that is refused would be lost.
-                if self.lane.supply(namespace).held() >= left:
+                if self.lane.supply(namespace).buffered() >= left:
                     taken += self.lane.take(namespace, left)
                 else:
                     await self._refill(namespace, left, deadline)
@@ -399,7 +399,7 @@ class Service:
         supply = self.lane.supply(namespace)
 
         def is_there() -> bool:
-            return self.lane.has_next(namespace) if in_row else supply.held() >= want
+            return self.lane.has_next(namespace) if in_row else supply.buffered() >= want
 
         failure: MintError | None = None
         answered = self._refills.get(namespace)
@@ -416,7 +416,7 @@ class Service:
                     loop.call_soon_threadsafe(settle)
 
             try:
-                supply.ask(want, tell, in_row=in_row)
+                supply.request(want, tell, in_row=in_row)
             except GenerationError as error:
                 settle()
                 failure = error
@@ -428,7 +428,7 @@ class Service:
             failure = supply.refusal()
         is_late = loop.time() >= deadline
         if failure is not None and (is_late or failure.code != "store.unavailable"):
-            held = supply.held()
+            held = supply.buffered()
             if failure.code == "sequence.exhausted" and held and not in_row:
                 message = f"namespace {namespace!r} has {held} integers left, not {want}"
                 failure = GenerationError(message, code=failure.code)

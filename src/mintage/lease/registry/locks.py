@@ -173,7 +173,7 @@ class LockedNode:
     def _open_window(self, now_ms: int) -> Window:
         # Published as a whole, when all is decided: other threads and forked children see none of it before.
         if self._closed:
-            raise GenerationError("it is closed: make a new one", code="generator.closed")
+            raise GenerationError("the generator is closed; create a new one", code="generator.closed")
         held = self._held
         if held is not None:
             is_lost = now_ms >= held.until_ms and self._is_lost(held)
