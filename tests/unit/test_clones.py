@@ -158,7 +158,7 @@ class Seen(RestoreDetector):
         super().__init__()
         self.now = SOME
 
-    def signs(self) -> Fingerprint:
+    def fingerprint(self) -> Fingerprint:
         return self.now
 
 

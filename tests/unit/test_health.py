@@ -160,7 +160,7 @@ def test_readyz_tells_why() -> None:
     service = make(orders=7)
 
     async def look_and_ask() -> httpx.Response:
-        await service.probe.check()
+        await service.probe.probe()
         async with client(pages.routes(service)) as http:
             return await http.get("/readyz")
 
@@ -228,10 +228,10 @@ def test_a_store_that_no_waiting_mends_is_refused_at_the_start(store: MemoryStor
     service = make(store)
     watched(service, StoreProbe.probe)
     if refused is None:
-        service.probe.check()
+        service.probe.probe()
         return
     with pytest.raises(ConfigError) as caught:
-        service.probe.check()
+        service.probe.probe()
     assert (caught.value.code, CATALOGUE[refused].exit) == (refused, 78)
 
 
@@ -255,17 +255,17 @@ def test_the_log_says_once_that_the_store_went_away_and_once_that_it_came_back()
     service = make(store)
 
     async def days(watch: StoreProbe) -> None:
-        await watch.check()
+        await watch.probe()
         store.error = StoreError("refused", code="store.unavailable")
-        await watch.check()
+        await watch.probe()
         assert watch.store_up is False
         assert gauge(service.metrics, "mintage_store_up") == 0
         since = watch.since
-        await watch.check()
+        await watch.probe()
         assert watch.since == since
         store.error = None
-        await watch.check()
-        await watch.check()
+        await watch.probe()
+        await watch.probe()
         assert watch.store_up is True
         assert watch.since > since
         assert gauge(service.metrics, "mintage_store_up") == 1
@@ -287,7 +287,7 @@ def test_the_clock_offset_is_ours_less_the_stores() -> None:
     store = Flaky()
     store.ahead_ms = 30_000
     service = make(store)
-    asyncio.run(service.probe.check())
+    asyncio.run(service.probe.probe())
     assert gauge(service.metrics, "mintage_store_clock_offset_seconds") == pytest.approx(-30, abs=1)
 
 
@@ -325,7 +325,7 @@ def test_a_service_behind_this_one_is_up_whatever_our_key_may() -> None:
 
 def test_a_look_changes_nothing() -> None:
     store = MemoryStore()
-    asyncio.run(make(store).watch.check())
+    asyncio.run(make(store).probe.probe())
     assert (store.list_namespaces(), store.list_pools()) == ([], [])
 
 
@@ -380,7 +380,7 @@ def test_the_watch_goes_on_after_a_fault_and_ends_when_it_is_cancelled(monkeypat
             raise ZeroDivisionError
 
     monkeypatch.setattr(StoreProbe, "probe", look)
-    monkeypatch.setattr(health, "RESTORE_CHECK_INTERVAL_S", 0.001)
+    monkeypatch.setattr(health, "LOOK_S", 0.001)
 
     async def until_it_has_looked(watch: StoreProbe) -> None:
         task = asyncio.create_task(watch.run())

@@ -1296,7 +1296,7 @@ class Eager(keeper.Task):
     def has_resources(self) -> bool:
         return True
 
-    def rest(self) -> Callable[[], None]:
+    def begin_release(self) -> Callable[[], None]:
         return lambda: None
 
     def reset(self) -> None:
@@ -1341,7 +1341,7 @@ def test_what_is_given_back_slowly_or_in_vain_keeps_the_end_waiting_two_seconds_
             self.asked.append(self.name)
             raise StoreError("away", code="store.unavailable")
 
-        def rest(self) -> Callable[[], None]:
+        def begin_release(self) -> Callable[[], None]:
             return self.close
 
     asked: list[str] = []

@@ -157,7 +157,7 @@ def test_a_paused_generator_whose_number_went_to_another_raises_lease_lost(
     paused.new()
     clock.advance(3600 * SECOND)
     lease_elsewhere(store, scheme, 7)
-    with pytest.raises(LeaseError, match=r'make a new generator, or .* with on_lease_lost="move"$') as caught:
+    with pytest.raises(LeaseError, match=r'create a new generator, or .* with on_lease_lost="move"$') as caught:
         paused.new()
     assert caught.value.code == "lease.lost"
     assert code_of(paused.new) == "lease.lost"

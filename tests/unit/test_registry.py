@@ -501,7 +501,7 @@ def test_a_number_is_free_again_when_its_holder_lets_go(pool: str) -> None:
 def test_who_was_closed_holds_no_number(pool: str) -> None:
     holder = locked_node(pool, range(3, 4))
     holder.release(0)
-    with pytest.raises(GenerationError, match="make a new one") as caught:
+    with pytest.raises(GenerationError, match="create a new one") as caught:
         holder.window(0)
     assert caught.value.code == "generator.closed"
     assert node_of(locked_node(pool, range(3, 4))) == 3

@@ -410,7 +410,7 @@ def test_who_asks_a_sequence_that_is_closed_meanwhile_is_told(store: MemoryStore
     supply.request(1, lambda: told.remove("nobody"))
     supply.close()
     assert told == ["once"]
-    for take in (partial(supply.ask, 1, lambda: None), partial(supply.reserve, 1)):
+    for take in (partial(supply.request, 1, lambda: None), partial(supply.reserve, 1)):
         with pytest.raises(GenerationError, match="closed"):
             take()
 
