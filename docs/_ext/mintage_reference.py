@@ -66,9 +66,7 @@ class ErrorCatalogue(Generated):
             )
             for code, entry in errors.CATALOGUE.items()
         ]
-        yield from _table(
-            "20 18 38 7 10 7", ("code", "class", "meaning and *remedy*", "HTTP", "RESP", "exit"), *rows
-        )
+        yield from _table("20 18 38 7 10 7", ("code", "class", "meaning and *remedy*", "HTTP", "RESP", "exit"), *rows)
 
 
 def _rst(text: str) -> str:
