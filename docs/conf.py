@@ -1,6 +1,6 @@
-"""How the documentation is built: `sphinx-build -W --keep-going -n docs docs/_build/html`.
+"""Configuration of Sphinx. Build the documentation with `sphinx-build -W --keep-going -n docs docs/_build/html`.
 
-The package must be importable, with its extension built; from a checkout, `src` is on the path here.
+The package must be importable, with its extension built. In a checkout, this file puts `src` on the path.
 """
 
 import sys
@@ -17,23 +17,23 @@ version = release = mintage.__version__
 language = "en"
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_copybutton", "mintage_reference"]
-# The table of faults is a part of another page.
+# Another page includes the table of faults.
 exclude_patterns = ["_build", "explanation/fault-table.md"]
 nitpicky = True
-# Names of the standard library and of pymongo, which have no inventory here: a build needs no network.
+# Names of the standard library and of pymongo. They have no inventory here, so that a build needs no network.
 nitpick_ignore_regex = [
     (r"py:.*", r"(collections\.abc\.)?(Callable|Iterable|Iterator)|(typing\.)?(Any|Literal|NamedTuple|SupportsIndex)"),
     (
         r"py:.*",
         r"(typing_extensions\.)?Buffer|(uuid\.)?UUID|ObjectId|(datetime\.)?datetime|(array\.)?array|builtins\..*",
     ),
-    # Type variables, and protocols that nobody needs by name.
+    # Type variables and private protocols.
     (r"py:.*", r"(mintage\.\w+\.T)|_Source|mintage\.ext\.cattrs\.C"),
     (r"py:.*", r"click\..*"),
     (r"py:.*", r"SearchStrategy"),
-    # What SQLAlchemy and drivers call their own.
+    # Names of SQLAlchemy and of drivers.
     (r"py:.*", r"(sqlalchemy|psycopg)\..*|AdaptContext|ColumnElement|_CT"),
-    # Engines of columns, and the aliases of mintage.formats.sql, which its page explains.
+    # Names of column engines, and the aliases of mintage.ext.columns, which its page explains.
     (r"py:.*", r"(pyarrow|pa|pandas|pd|polars|pl|_?duckdb|pyspark)\..*|DataFrame|Scheme|Dialect"),
 ]
 
@@ -54,6 +54,6 @@ html_show_copyright = False
 pygments_style = "default"
 pygments_dark_style = "github-dark"
 
-# Copying leaves out prompts, and of a block with prompts also what the commands print.
+# The copy button omits prompts, and in a block with prompts also the output of the commands.
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True

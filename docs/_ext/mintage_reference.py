@@ -1,7 +1,7 @@
-"""What the reference takes from the code itself, so that no table is copied by hand.
+"""Generate parts of the reference from the code, so that nobody copies a table by hand.
 
 Directives of reStructuredText: ``error-catalogue``, ``command-line``, ``layouts``; of Markdown: ``layout`` and
-``scheme-reference``. Autodoc gets the signatures of the extension's classes from their stubs, and links the errors in
+``scheme-reference``. Autodoc takes the signatures of the extension's classes from their stubs, and links the errors in
 ``:raises:``.
 """
 
@@ -35,7 +35,7 @@ STUBS = Path(__file__).parents[2] / "src" / "mintage" / "_core"
 
 
 class Generated(SphinxDirective):
-    """A directive whose content is made from the code, in the language of the page."""
+    """A directive that generates its content from the code, in the markup of the page."""
 
     def lines(self) -> Iterator[str]:
         raise NotImplementedError
@@ -53,7 +53,7 @@ def _table(widths: str, *rows: tuple[str, ...]) -> Iterator[str]:
 
 
 class ErrorCatalogue(Generated):
-    """Every error code: its class, meaning, remedy, HTTP status, RESP prefix and exit code."""
+    """A table of every error code: its class, meaning, remedy, HTTP status, RESP prefix and exit code."""
 
     def lines(self) -> Iterator[str]:
         rows = [
@@ -67,9 +67,7 @@ class ErrorCatalogue(Generated):
             )
             for code, entry in errors.CATALOGUE.items()
         ]
-        yield from _table(
-            "20 18 38 7 10 7", ("code", "class", "meaning, and *what to do*", "HTTP", "RESP", "exit"), *rows
-        )
+        yield from _table("20 18 38 7 10 7", ("code", "class", "meaning and *remedy*", "HTTP", "RESP", "exit"), *rows)
 
 
 def _rst(text: str) -> str:
@@ -77,7 +75,7 @@ def _rst(text: str) -> str:
 
 
 class Layouts(Generated):
-    """The named layouts of snowflake."""
+    """A table of the named layouts of snowflake."""
 
     def lines(self) -> Iterator[str]:
         rows = []
@@ -97,13 +95,13 @@ class Layouts(Generated):
             )
         yield from _table(
             "42 18 10 14 16",
-            ("name, and fields from high to low", "epoch_ms, and tick", "nodes", "IDs/s a node", "expires"),
+            ("name and fields, from high to low", "epoch_ms and tick", "nodes", "IDs/s a node", "expires"),
             *rows,
         )
 
 
 class Layout(Generated):
-    """The bits of a format, drawn, and its fields: ``{layout} sno``, ``{layout} uuid v7``."""
+    """A diagram of the bits of a format and a table of its fields: ``{layout} sno``, ``{layout} uuid v7``."""
 
     required_arguments = 1
     final_argument_whitespace = True
@@ -113,7 +111,7 @@ class Layout(Generated):
         yield from ("```text", shown.diagram().rstrip("\n"), "```", "")
         size = f"{shown.bits} bits" + (f" in {shown.bits // 8} bytes, big-endian" if shown.raw else "")
         expires = f" Its last time is in {shown.expires:%Y}." if shown.expires else ""
-        yield from (f"{size}.{expires}", "", "| field | bits | what it is |", "| --- | --- | --- |")
+        yield from (f"{size}.{expires}", "", "| field | bits | meaning |", "| --- | --- | --- |")
         low = shown.bits
         for part in shown.parts:
             high, low = low - 1, low - part.bits
@@ -123,13 +121,13 @@ class Layout(Generated):
         yield ""
 
     def doc(self, scheme: str, name: str) -> str:
-        """What a property says, where the declaration's words depend on the bits."""
+        """Return the first line of the docstring of a field that the declaration does not describe."""
         first, *_ = getattr(import_module(f"mintage.{scheme}").ID, name).__doc__.splitlines()
         return str(first[:1].lower() + first[1:].rstrip("."))
 
 
 class SchemeReference(Generated):
-    """The reference of a scheme's module, a whole page: ``{scheme-reference} sno``."""
+    """The complete reference page of a scheme's module: ``{scheme-reference} sno``."""
 
     required_arguments = 1
 
@@ -148,21 +146,21 @@ class SchemeReference(Generated):
             "Minting": [*made, *taken("Generator", "Overflow")],
             "IDs": taken("ID"),
             "Range queries": taken("min_at", "max_at"),
-            "Many IDs": taken("Array", "encode_into", "parse_into", "to_lines"),
+            "Arrays": taken("Array", "encode_into", "parse_into", "to_lines"),
         }
         standard = taken(*(name for name in left if _is_standard(getattr(module, name))))
         constants = taken(*(name for name in left if name.isupper()))
         sections["Other names"] = left
         size = module.Array.SIZE if hasattr(module, "Array") else None
         after = {
-            "Minting": f"{' and '.join(f'`{name}`' for name in made)}: by a generator that the module has. Any "
-            "generator is an iterator of IDs, and a context manager that closes itself."
+            "Minting": f"The default generator of the module provides {' and '.join(f'`{name}`' for name in made)}. A "
+            "generator is an iterator of IDs, and a context manager that closes it on exit."
             if made and hasattr(module, "Generator")
             else "",
-            "IDs": f"`str(id)` is the text, `bytes(id)` the {size} bytes, and `int(id)` the integer that they are."
+            "IDs": f"`str(id)` returns the text, `bytes(id)` the {size} bytes, and `int(id)` their big-endian integer."
             if size
             else "",
-            "Many IDs": f"`Array.SIZE`, the bytes of one ID, is {size}." if size else "",
+            "Arrays": f"`Array.SIZE`, the number of bytes of an ID, is {size}." if size else "",
         }
         yield f"# {module.__name__}"
         yield from _rst_in_markdown(f".. automodule:: {module.__name__}", "   :no-members:")
@@ -173,7 +171,7 @@ class SchemeReference(Generated):
                 yield from _rst_in_markdown(*(line for name in names for line in self.entry(module, name)))
                 yield after.get(title, "")
         if standard:
-            yield from ("", f"The standard library's own: {', '.join(f'`{name}`' for name in standard)}.", "")
+            yield from ("", f"From the standard library: {', '.join(f'`{name}`' for name in standard)}.", "")
         if constants:
             kinds = [(name, type(getattr(module, name)).__name__) for name in constants]
             yield from ("", "## Constants", "")
@@ -182,7 +180,7 @@ class SchemeReference(Generated):
             )
 
     def entry(self, module: ModuleType, name: str) -> Iterator[str]:
-        """The lines of autodoc for one name."""
+        """Yield the lines of autodoc for one name."""
         is_class = isinstance(getattr(module, name), type)
         yield from ("", f".. auto{'class' if is_class else 'function'}:: {module.__name__}.{name}")
         if is_class:
@@ -190,7 +188,7 @@ class SchemeReference(Generated):
 
 
 def _is_standard(named: Any) -> bool:
-    """Whether it is defined in a module of the standard library."""
+    """Return True if a module of the standard library defines it."""
     home = getattr(named, "__module__", None)
     return (
         home in sys.stdlib_module_names and getattr(import_module(home), getattr(named, "__name__", ""), None) is named
@@ -202,7 +200,7 @@ def _rst_in_markdown(*lines: str) -> Iterator[str]:
 
 
 class CommandLine(Generated):
-    """The commands, from the parser that runs them."""
+    """The commands, generated from the parser that runs them."""
 
     def lines(self) -> Iterator[str]:
         from mintage import cli
@@ -210,7 +208,7 @@ class CommandLine(Generated):
         yield from self.commands(cli._parser())
 
     def commands(self, parser: argparse.ArgumentParser) -> Iterator[str]:
-        """A command, and those below it."""
+        """Yield the lines of a command and of its subcommands."""
         yield from self.command(parser)
         for action in parser._actions:
             if isinstance(action, argparse._SubParsersAction):
@@ -253,7 +251,7 @@ class CommandLine(Generated):
 
 
 def _stubs() -> tuple[dict[str, tuple[str, str]], dict[str, str]]:
-    """By the name that users import: signature and return annotation of every function, type of every property."""
+    """Return the signatures of all functions and the types of all properties, by the name that users import."""
     found: dict[str, tuple[str, str]] = {}
     types: dict[str, str] = {}
     trees = {stub.stem: ast.parse(stub.read_text(encoding="utf-8")) for stub in sorted(STUBS.glob("*.pyi"))}
@@ -266,7 +264,7 @@ def _stubs() -> tuple[dict[str, tuple[str, str]], dict[str, str]]:
     bases = {node.name: node for node in trees["__init__"].body if isinstance(node, ast.ClassDef)}
 
     class Spelled(ast.NodeTransformer):
-        """Annotations without the stubs' private aliases, and with what stands for a type variable or for ``Self``."""
+        """Replaces the stubs' private aliases, type variables and ``Self`` in annotations."""
 
         def __init__(self, **known: ast.expr) -> None:
             private = {name: value for name, value in aliases.items() if value and name.startswith("_")}
@@ -282,12 +280,12 @@ def _stubs() -> tuple[dict[str, tuple[str, str]], dict[str, str]]:
                     options = [each for each in bases[name].body if isinstance(each, ast.AnnAssign)]
                     node.kwarg = None
                     node.kwonlyargs += [ast.arg(ast.unparse(each.target), each.annotation) for each in options]
-                    defaults = inspect.signature(ulid.Generator).parameters  # those of any other, too
+                    defaults = inspect.signature(ulid.Generator).parameters  # the same for every generator
                     node.kw_defaults += [ast.Constant(defaults[ast.unparse(each.target)].default) for each in options]
             return self.generic_visit(node)
 
     def members(node: ast.ClassDef) -> Iterator[ast.stmt]:
-        """Its own and, behind them, those of its bases in the stubs, for this class."""
+        """Yield the members of a class and then those of its bases in the stubs, with ``Self`` replaced."""
         yield from node.body
         for base in node.bases:
             name, item = (base.value, base.slice) if isinstance(base, ast.Subscript) else (base, None)
@@ -326,7 +324,7 @@ def _stubs() -> tuple[dict[str, tuple[str, str]], dict[str, str]]:
 
 
 SIGNATURES, TYPES = _stubs()
-# `layout=DEFAULT` is a default that `inspect.signature` cannot read, and Sphinx lets nobody add what it lacks.
+# `inspect.signature` cannot read the default `layout=DEFAULT`; without a signature, Sphinx ignores that of the stub.
 snowflake.Generator.__signature__ = inspect.Signature()
 
 
@@ -348,7 +346,7 @@ def docstring(_app: Sphinx, what: str, name: str, *rest: Any) -> None:
 
 
 def unlink_builtins(_app: Sphinx, doctree: nodes.document) -> None:
-    """`int` in a signature is not the field `int` of an Anatomy."""
+    """Remove the links of builtins: `int` in a signature is not the field `int` of an Anatomy."""
     for reference in list(doctree.findall(addnodes.pending_xref)):
         if reference.get("reftype") == "class" and hasattr(builtins, reference.get("reftarget", "")):
             reference.replace_self(reference.children)
