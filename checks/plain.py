@@ -93,8 +93,8 @@ def docstrings(file: File) -> Iterator[Fault]:
 
 
 def rust_docs(file: File) -> Iterator[Fault]:
-    """Yield the doc comments of a Rust file that begin with a question word."""
-    if not file.path.endswith(".rs"):
+    """Yield the doc comments of a Rust file of the crates that begin with a question word."""
+    if not file.is_in(["crates/*.rs"]):
         return
     before = None
     for number, line in file.lines():
