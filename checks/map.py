@@ -31,7 +31,9 @@ def summary(path: Path) -> str:
 def files(root: Path = ROOT) -> Iterator[Path]:
     """Yield the test files, those of the crates first, and the programs that ``python -m`` runs in ``tests``."""
     yield from sorted(root.glob("crates/*/tests/*.rs"))
-    yield from sorted({*root.glob("tests/**/test_*.py"), *root.glob("tests/**/__main__.py"), *root.glob("tests/deep/*.py")})
+    yield from sorted(
+        {*root.glob("tests/**/test_*.py"), *root.glob("tests/**/__main__.py"), *root.glob("tests/deep/*.py")}
+    )
 
 
 def lines(word: str = "", root: Path = ROOT) -> Iterator[str]:

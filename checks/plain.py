@@ -166,9 +166,9 @@ def headings(file: File) -> Iterator[Fault]:
 
 def summaries(file: File) -> Iterator[Fault]:
     """Yield a test file that has no docstring."""
-    if file.is_in(["tests/*.py"]) and Path(file.path).name.startswith("test_"):
-        if ast.get_docstring(ast.parse(file.text, file.path)) is None:
-            yield Fault(file.path, 1, "the test file has no docstring; say in its first line what it tests")
+    is_test_file = file.is_in(["tests/*.py"]) and Path(file.path).name.startswith("test_")
+    if is_test_file and ast.get_docstring(ast.parse(file.text, file.path)) is None:
+        yield Fault(file.path, 1, "the test file has no docstring; say in its first line what it tests")
 
 
 def faults(file: File, refused: Sequence[Word]) -> Iterator[Fault]:

@@ -126,7 +126,9 @@ def test_every_entry_of_the_words_says_what_to_write_instead() -> None:
 
 def test_word_may_be_limited_to_paths() -> None:
     refused = [plain.Word(re.compile("old"), '"new"', ("src/*",), ("src/old/*",))]
-    found = [bool(list(plain.words(File(path, "old"), refused))) for path in ("src/a/b.py", "docs/a.md", "src/old/a.py")]
+    found = [
+        bool(list(plain.words(File(path, "old"), refused))) for path in ("src/a/b.py", "docs/a.md", "src/old/a.py")
+    ]
     assert found == [True, False, False]
 
 
