@@ -1,1 +1,1 @@
-"""Checks of the project's own text, which ``make check`` runs."""
+"""Checks of `make check` that no linter has."""
