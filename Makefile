@@ -52,7 +52,7 @@ servers:
 	@tests/servers/install.sh
 	@[ "$$MINTAGE_INSTALL_SERVERS" = 0 ] || tests/servers/unstable.sh
 
-check: build $(STAMPS)/tests docs ## Formatters, linters, types, layers, docs
+check: build $(STAMPS)/tests docs ## Formatters, linters, types, layers, prose, spelling, docs
 	cargo fmt --check
 	cargo clippy --locked --quiet --workspace --all-targets -- -D warnings
 	cargo fmt --check --manifest-path spec/model/Cargo.toml
