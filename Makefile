@@ -25,7 +25,7 @@ serve: toolchain build $(STAMPS)/serve
 
 build: toolchain $(STAMPS)/build ## Build the release extension into .venv
 
-test: rust-tests python-tests ## Set up everything and run all tests
+test: $(if $(ARGS),chosen-tests,rust-tests python-tests) ## Set up everything and run all tests. make test ARGS="tests/unit/test_sno.py -k parse" runs pytest with these arguments alone
 
 test-quick: build $(STAMPS)/tests ## Run the tests that say most in three minutes, without servers
 	PROPTEST_CASES=32 cargo test --locked --quiet -p mintage-core -p mintage-wire
@@ -43,12 +43,16 @@ rust-tests: toolchain
 python-tests: build $(STAMPS)/tests servers
 	$(PYTEST)
 
+.PHONY: chosen-tests
+chosen-tests: build $(STAMPS)/tests # in one process, so that -x and --pdb work
+	$(BIN)/python -m pytest $(ARGS)
+
 .PHONY: servers
 servers:
 	@tests/servers/install.sh
 	@[ "$$MINTAGE_INSTALL_SERVERS" = 0 ] || tests/servers/unstable.sh
 
-check: build $(STAMPS)/tests docs ## Formatters, linters, types, layers, docs
+check: build $(STAMPS)/tests docs ## Formatters, linters, types, layers, prose, spelling, docs
 	cargo fmt --check
 	cargo clippy --locked --quiet --workspace --all-targets -- -D warnings
 	cargo fmt --check --manifest-path spec/model/Cargo.toml
@@ -57,6 +61,8 @@ check: build $(STAMPS)/tests docs ## Formatters, linters, types, layers, docs
 	$(BIN)/mypy
 	$(BIN)/python -m mypy.stubtest mintage._core --allowlist tests/typing/stubtest-allowlist.txt
 	$(BIN)/lint-imports
+	$(BIN)/python -m checks.plain
+	$(BIN)/codespell src crates docs tests checks deploy examples spec/vectors/README.md *.md
 	$(BIN)/python -m benchmarks.render --check
 
 fix: $(STAMPS)/tools toolchain ## Format and repair what a tool can
