@@ -144,9 +144,9 @@ def test_the_pool_gauge_is_what_a_sequence_holds_and_nothing_once_it_is_closed()
         # The next segment comes by itself, at a time of its own.
         until(lambda: orders.held == 1999, "both segments are there")
         metrics.gather(service(sequences={"orders": orders}))
-        assert samples(metrics)['mintage_pool_integers{namespace="orders"}'] == 1999
+        assert samples(metrics)['mintage_buffered_integers{namespace="orders"}'] == 1999
     metrics.gather(service())
-    assert samples(metrics)['mintage_pool_integers{namespace="orders"}'] == 0
+    assert samples(metrics)['mintage_buffered_integers{namespace="orders"}'] == 0
 
 
 def test_gauges_are_what_the_service_is_now() -> None:
@@ -283,7 +283,7 @@ def test_workers_add_up_and_a_dead_one_takes_its_gauges_along(tmp_path: Path) ->
     assert merged['mintage_requests_total{code="ok",interface="redis",operation="incr"}'] == 20
     assert merged['mintage_request_seconds_count{interface="http",operation="reserve"}'] == 2
     assert merged['mintage_integers_total{namespace="orders"}'] == 20
-    assert merged['mintage_pool_integers{namespace="orders"}'] == 1500
+    assert merged['mintage_buffered_integers{namespace="orders"}'] == 1500
     assert merged['mintage_leases{scheme="sno"}'] == 2
     assert merged['mintage_connections{interface="redis"}'] == 4
     assert merged['mintage_namespace_days_left{namespace="orders"}'] == 40
@@ -295,7 +295,7 @@ def test_workers_add_up_and_a_dead_one_takes_its_gauges_along(tmp_path: Path) ->
 
     run(tmp_path, SUPERVISOR, first)
     merged = read(run(tmp_path, SCRAPE)[1])
-    assert merged['mintage_pool_integers{namespace="orders"}'] == 500
+    assert merged['mintage_buffered_integers{namespace="orders"}'] == 500
     assert merged['mintage_integers_total{namespace="orders"}'] == 20
     assert merged["mintage_workers_replaced_total"] == 1
 

@@ -1,6 +1,6 @@
 """The SQL of a database that reads the time and the node number from a column of IDs. It needs no package.
 
->>> from mintage.ext.columns import sql_minted_between, sql_time
+>>> from mintage.formats.sql import sql_minted_between, sql_time
 >>> sql_time("snowflake", "id", "postgresql")
 'to_timestamp((("id" >> 22) + 1420070400000) / 1000.0)'
 >>> from datetime import datetime, timezone
