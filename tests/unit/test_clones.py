@@ -508,7 +508,7 @@ def test_a_keeper_that_cannot_look_says_so_once_until_it_can_again(
     finally:
         mine.close()
         keeper.use(before)
-    assert [record.exc_info is not None for record in caplog.records if "signs of a restore" in record.message] == [
+    assert [record.exc_info is not None for record in caplog.records if "check for a restore" in record.message] == [
         True,
         True,
     ]

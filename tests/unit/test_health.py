@@ -228,10 +228,10 @@ def test_a_store_that_no_waiting_mends_is_refused_at_the_start(store: MemoryStor
     service = make(store)
     watched(service, StoreProbe.probe)
     if refused is None:
-        service.probe.probe()
+        service.probe.check()
         return
     with pytest.raises(ConfigError) as caught:
-        service.probe.probe()
+        service.probe.check()
     assert (caught.value.code, CATALOGUE[refused].exit) == (refused, 78)
 
 

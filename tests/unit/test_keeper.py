@@ -1164,7 +1164,7 @@ def test_keeper_that_goes_on_in_a_forked_child_asks_nothing(monkeypatch: pytest.
 
     class Forked(Eager):
         def due_s(self) -> float:
-            mine._birth = -1
+            mine._generation = mine._generation._replace(fork=-1)
             return super().due_s()
 
     def rest(seconds: float) -> None:
@@ -1176,7 +1176,7 @@ def test_keeper_that_goes_on_in_a_forked_child_asks_nothing(monkeypatch: pytest.
     task = Forked("a", asked)
     mine.add(task)
     if forks == "before its turn":
-        mine._birth = -1
+        mine._generation = mine._generation._replace(fork=-1)
     monkeypatch.setattr("mintage.lease.keeper.time.sleep", rest)
     with pytest.raises(InAChild):
         mine._run()

@@ -278,10 +278,7 @@ class LockedNode:
             serial = next(self._serials)
             held = _Held(copies, serial, node, name, locks, floor_ms, floor_ms, FIRST_SPAN_MS // 2)
             try:
-                warn(
-                    f"mintage cannot write its registry in {shown_home()}: {_at_stake(held, len(numbers))}; {ADVICE}",
-                    5,
-                )
+                warn(f"mintage cannot write its registry in {shown_home()}: {_at_stake(held, len(numbers))}; {ADVICE}")
             except UniquenessWarning:
                 _free(held.name, locks, held.epoch)
                 raise

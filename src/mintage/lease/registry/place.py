@@ -232,6 +232,6 @@ def shown_home() -> str:
         return "a home directory"
 
 
-def warn(text: str, stacklevel: int = 4) -> None:
-    # At the line that mints or makes the generator: callers here, then the core, which has no frame.
-    warnings.warn(text, UniquenessWarning, stacklevel=stacklevel)
+def warn(text: str) -> None:
+    """Warn at the line that mints: four callers are in this package, and the core has no frame."""
+    warnings.warn(text, UniquenessWarning, stacklevel=5)
