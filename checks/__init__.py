@@ -1,0 +1,1 @@
+"""Checks of the source that no tool of the field makes."""
