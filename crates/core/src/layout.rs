@@ -1,4 +1,6 @@
-//! A bit field: its width and its place; [`crate::format::Format::field`] declares them.
+//! The place of a field in an ID, and the layout of a pool's node numbers.
+
+use crate::units::UnixMs;
 
 /// One field's place in a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -30,4 +32,15 @@ impl Field {
         debug_assert!(value <= self.max());
         (value as u128) << self.shift
     }
+}
+
+/// What a pool's node numbers mean.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PoolLayout {
+    /// The text that generators write and stores keep.
+    pub text: String,
+    /// The number of node numbers.
+    pub nodes: u64,
+    /// The end of its generators' time: they mint nothing from this instant on.
+    pub ends: UnixMs,
 }

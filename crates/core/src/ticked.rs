@@ -10,7 +10,7 @@ use crate::dated::nth_from;
 use crate::error::Error;
 use crate::id::Id;
 use crate::keyed::Keyed;
-use crate::schemes::PoolLayout;
+use crate::layout::PoolLayout;
 use crate::step::Window;
 use crate::units::{Tick, Timescale, UnixMs, UnixNs};
 

@@ -3,7 +3,7 @@
 
 use mintage_core::format::{Clock, Form, Format, Only, Part, Role, SECOND, Says, Show, Value};
 use mintage_core::layout::Field;
-use mintage_core::schemes::{FORMATS, LAST_RESORTS, PoolLayout, locality, sno, snowflake, ulid, uuid, xid};
+use mintage_core::schemes::{FORMATS, LAST_RESORTS, locality, read_pool_layout, sno, snowflake, ulid, uuid, xid};
 use mintage_core::units::UnixMs;
 use proptest::prelude::*;
 use std::collections::HashSet;
@@ -141,16 +141,16 @@ fn a_pools_layout_is_read_as_it_is_written() {
         ("twitter", "snowflake time:41 datacenter:5 worker:5 sequence:12 @1288834974657 1ms", 1_024),
         ("snowflake time:40 Rack_1:3 @-5 20ms", "snowflake time:40 Rack_1:3 @-5 20ms", 8),
     ] {
-        let layout = PoolLayout::read(text).unwrap().unwrap();
+        let layout = read_pool_layout(text).unwrap().unwrap();
         assert_eq!((layout.text.as_str(), layout.nodes), (written, nodes));
-        assert_eq!(PoolLayout::read(written), Ok(Some(layout)));
+        assert_eq!(read_pool_layout(written), Ok(Some(layout)));
     }
 }
 
 #[test]
 fn generators_end_when_their_format_says() {
     for format in all().filter(|format| format.layout.is_none()) {
-        if let Some(pool) = PoolLayout::read(format.scheme).unwrap() {
+        if let Some(pool) = read_pool_layout(format.scheme).unwrap() {
             let said = format.ends.map(|ends| ends.start_ns().0).or_else(|| format.expires_ns());
             assert_eq!(said, Some(pool.ends.start_ns().0), "{}", format.name());
         }
@@ -162,17 +162,17 @@ fn what_is_no_layout_of_a_pool_is_none() {
     for text in
         ["", "sno/0", "sno/3", "sno/08", "sno/+8", "sno/16384", "sno/", "snow", "LOCALITY", "locality ", "nanoid"]
     {
-        assert_eq!(PoolLayout::read(text), Ok(None), "{text:?}");
+        assert_eq!(read_pool_layout(text), Ok(None), "{text:?}");
     }
     for text in
         ["time:41 @0 1ms", "snowflake ", "snowflake time:41", "snowflake time:41 @0", "snowflake time:41 @+1 1ms"]
     {
-        assert_eq!(PoolLayout::read(text), Ok(None), "{text:?}");
+        assert_eq!(read_pool_layout(text), Ok(None), "{text:?}");
     }
     for text in
         ["time:41 node:40 @0 1ms", "time:41 @0 0ms", "time:41 @0 4294967296ms", "time:41 @99999999999999999 1ms"]
     {
-        assert_eq!(PoolLayout::read(&format!("snowflake {text}")).unwrap_err().code(), "config.layout", "{text:?}");
+        assert_eq!(read_pool_layout(&format!("snowflake {text}")).unwrap_err().code(), "config.layout", "{text:?}");
     }
 }
 

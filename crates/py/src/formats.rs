@@ -3,7 +3,7 @@
 use crate::snowflake::Layout;
 use crate::{errors, values};
 use mintage_core::format::{self, Only, Value};
-use mintage_core::schemes::{self, PoolLayout, locality, sno, snowflake};
+use mintage_core::schemes::{self, locality, sno, snowflake};
 use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDateTime, PyInt, PyTuple, PyTzInfo};
@@ -264,7 +264,7 @@ type PoolFacts<'py> = (String, u64, Option<Bound<'py, PyDateTime>>);
 /// :raises ConfigError: ``config.layout``: it declares fields that do not fit.
 #[pyfunction]
 pub fn read_pool_layout<'py>(py: Python<'py>, text: &str) -> PyResult<Option<PoolFacts<'py>>> {
-    let read = PoolLayout::read(text).map_err(errors::value)?;
+    let read = schemes::read_pool_layout(text).map_err(errors::value)?;
     Ok(read.map(|layout| (layout.text, layout.nodes, datetime(py, Some(layout.ends.start_ns().0)))))
 }
 

@@ -20,14 +20,14 @@
 //! shift makes the seventh digit `f` for every counter from 2^31 on; Ruby wraps at 2^32 − 1; both fix pid and counter when
 //! they are loaded, so that forked children repeat each other.
 
-use super::{PoolLayout, uuid};
+use super::uuid;
 use crate::cell::Cell;
 use crate::codec::hex;
 use crate::error::Error;
 use crate::fence::Fence;
 use crate::format::{Clock, Format, Part, Role, Says, Show};
 use crate::id;
-use crate::layout::Field;
+use crate::layout::{Field, PoolLayout};
 use crate::mint;
 use crate::step::{Refusal, Run, Window};
 use crate::sync::{AtomicU64, Ordering};

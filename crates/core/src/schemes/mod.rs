@@ -17,8 +17,8 @@ pub mod xid;
 
 use crate::error::Error;
 use crate::format::Format;
+use crate::layout::PoolLayout;
 use crate::ticked::Ticked as _;
-use crate::units::UnixMs;
 
 /// Every format with a structure of its own; equally likely readings keep this order.
 pub static FORMATS: [&[Format<'static>]; 13] = [
@@ -54,29 +54,16 @@ static POOLS: [fn() -> PoolLayout; 10] = [
     sandflake::Id::pool_layout,
 ];
 
-/// What a pool's node numbers mean.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PoolLayout {
-    /// As generators write it, and stores keep it.
-    pub text: String,
-    /// How many node numbers it has.
-    pub nodes: u64,
-    /// When its generators can mint no more.
-    pub ends: UnixMs,
-}
-
-impl PoolLayout {
-    /// Reads a layout's text or its short name: that of a scheme, or of a snowflake layout. `None` if it is neither.
-    ///
-    /// # Errors
-    /// [`Error::Layout`]: it declares fields that do not fit.
-    pub fn read(text: &str) -> Result<Option<Self>, Error> {
-        if let Some(found) = POOLS.iter().map(|layout| layout()).find(|layout| layout.text == text) {
-            return Ok(Some(found));
-        }
-        Ok(match text.split([' ', '/']).next() {
-            Some("sno") => sno::read_shards(text).map(sno::pool_layout),
-            _ => snowflake::Layout::of_pool(text)?.map(|layout| layout.pool_layout()),
-        })
+/// Reads the text or the short name of a pool's layout: that of a scheme, or of a snowflake layout. `None` if it is neither.
+///
+/// # Errors
+/// [`Error::Layout`]: it declares fields that do not fit.
+pub fn read_pool_layout(text: &str) -> Result<Option<PoolLayout>, Error> {
+    if let Some(found) = POOLS.iter().map(|layout| layout()).find(|layout| layout.text == text) {
+        return Ok(Some(found));
     }
+    Ok(match text.split([' ', '/']).next() {
+        Some("sno") => sno::read_shards(text).map(sno::pool_layout),
+        _ => snowflake::Layout::of_pool(text)?.map(|layout| layout.pool_layout()),
+    })
 }

@@ -16,7 +16,7 @@
 //!
 //! Format and behaviour after the Go library `muyo/sno` 1.1; what is different here says so.
 
-use super::{PoolLayout, uuid};
+use super::uuid;
 use crate::cell::Cell;
 use crate::codec::base32;
 use crate::codec::positional::{BASE32_SNO, Digits};
@@ -24,7 +24,7 @@ use crate::error::Error;
 use crate::fence::Fence;
 use crate::format::{Clock, Format, Part, Role, Says, Text};
 use crate::id;
-use crate::layout::Field;
+use crate::layout::{Field, PoolLayout};
 use crate::mint;
 use crate::step::{Refusal, Run, Window};
 use crate::sync::{AtomicU32, Mutex, Ordering, lock};

@@ -36,10 +36,9 @@
 //! the callicoder article (the default; its `waitNextMillis` waits while the clock is *equal*, so that a clock which steps
 //! back meanwhile repeats IDs: here a step compares order, never equality).
 
-use super::PoolLayout;
 use crate::error::Error;
 use crate::format::{Clock, Format, Part, Role, same};
-use crate::layout::Field;
+use crate::layout::{Field, PoolLayout};
 use crate::step::{Run, Window};
 use crate::units::{Tick, Timescale, UnixMs};
 

@@ -69,7 +69,6 @@
 //! - **text**: hexadecimal, `xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx`, written in lower case and read in either; elsewhere also
 //!   without hyphens, in braces, or after `urn:uuid:`.
 
-use super::PoolLayout;
 use crate::codec::hex;
 use crate::codec::positional::{BASE16, Digits};
 use crate::counting::{Counting, OnExhausted, OnRollback, Rules};
@@ -77,7 +76,7 @@ use crate::dated::nth_from;
 use crate::error::Error;
 use crate::format::{Clock, Format, Part, Role, SECOND, Says, Show, Text};
 use crate::id;
-use crate::layout::Field;
+use crate::layout::{Field, PoolLayout};
 use crate::step::Window;
 use crate::ticked::{ENDS, Ticked, low};
 use crate::units::{Tick, UnixMs, UnixNs};
