@@ -5,7 +5,7 @@ use std::hint::black_box;
 use std::iter::zip;
 use std::time::Instant;
 
-use mintage_core::codec::{Path, base32, hex};
+use mintage_core::codec::{Base32, Codec as _, Hex, Path};
 use mintage_core::schemes;
 
 const IDS: usize = 2_000;
@@ -75,8 +75,8 @@ macro_rules! report_digits {
 
 fn main() {
     println!("{:25} encode decode", "ns an ID");
-    report!(base32, 10, 16);
-    report!(hex, 16, 36);
+    report!(Base32, 10, 16);
+    report!(Hex, 16, 36);
     report_digits!(ulid, 16, 26);
     report_digits!(ksuid, 20, 27);
     report_digits!(xid, 12, 20);

@@ -2,12 +2,12 @@
 
 use std::panic::catch_unwind;
 
-use mintage_core::codec::{Path, base32, hex};
+use mintage_core::codec::{Base32, Codec as _, Hex, Path};
 use proptest::prelude::*;
 use serde_json::Value;
 
 /// A codec under test, and its format as the oracle needs it.
-struct Codec {
+struct Subject {
     id_len: usize,
     text_len: usize,
     bits: usize,
@@ -25,40 +25,40 @@ struct Codec {
 /// The error is the position of the first wrong character.
 type Decoded<T = ()> = Result<T, usize>;
 
-const CODECS: [&Codec; 2] = [&BASE32, &HEX];
+const CODECS: [&Subject; 2] = [&BASE32, &HEX];
 
-const BASE32: Codec = Codec {
+const BASE32: Subject = Subject {
     id_len: 10,
     text_len: 16,
     bits: 5,
     alphabet: b"23456789abcdefghijklmnopqrstuvwx",
     hyphens: &[],
     any_case: false,
-    encode: |id| base32::encode(id.try_into().unwrap()).to_vec(),
-    decode: |text| base32::decode(text.try_into().unwrap()).map(Vec::from),
-    encode_many: base32::encode_many,
-    decode_many: base32::decode_many,
-    encode_many_by: base32::encode_many_by,
-    decode_many_by: base32::decode_many_by,
+    encode: |id| Base32::encode(id.try_into().unwrap()).to_vec(),
+    decode: |text| Base32::decode(text.try_into().unwrap()).map(Vec::from),
+    encode_many: Base32::encode_many,
+    decode_many: Base32::decode_many,
+    encode_many_by: Base32::encode_many_by,
+    decode_many_by: Base32::decode_many_by,
 };
 
-const HEX: Codec = Codec {
+const HEX: Subject = Subject {
     id_len: 16,
     text_len: 36,
     bits: 4,
     alphabet: b"0123456789abcdef",
     hyphens: &[8, 13, 18, 23],
     any_case: true,
-    encode: |id| hex::encode(id.try_into().unwrap()).to_vec(),
-    decode: |text| hex::decode(text.try_into().unwrap()).map(Vec::from),
-    encode_many: hex::encode_many,
-    decode_many: hex::decode_many,
-    encode_many_by: hex::encode_many_by,
-    decode_many_by: hex::decode_many_by,
+    encode: |id| Hex::encode(id.try_into().unwrap()).to_vec(),
+    decode: |text| Hex::decode(text.try_into().unwrap()).map(Vec::from),
+    encode_many: Hex::encode_many,
+    decode_many: Hex::decode_many,
+    encode_many_by: Hex::encode_many_by,
+    decode_many_by: Hex::decode_many_by,
 };
 
 /// The oracle.
-impl Codec {
+impl Subject {
     fn naive_encode(&self, ids: &[u8]) -> Vec<u8> {
         let mut text = Vec::new();
         for id in ids.chunks(self.id_len) {
@@ -103,7 +103,7 @@ fn ways() -> impl Iterator<Item = Way> {
 }
 
 impl Way {
-    fn encode(self, codec: &Codec, ids: &[u8]) -> Vec<u8> {
+    fn encode(self, codec: &Subject, ids: &[u8]) -> Vec<u8> {
         let len = ids.len() / codec.id_len * codec.text_len;
         match self {
             Way::OneByOne => ids.chunks(codec.id_len).flat_map(codec.encode).collect(),
@@ -112,7 +112,7 @@ impl Way {
         }
     }
 
-    fn decode(self, codec: &Codec, text: &[u8]) -> Decoded<Vec<u8>> {
+    fn decode(self, codec: &Subject, text: &[u8]) -> Decoded<Vec<u8>> {
         let len = text.len() / codec.text_len * codec.id_len;
         let (ids, result) = match self {
             Way::OneByOne => {
@@ -149,7 +149,7 @@ fn ids() -> impl Strategy<Value = Vec<u8>> {
     (0..=70_usize).prop_flat_map(|ids| prop::collection::vec(any::<u8>(), 16 * ids))
 }
 
-fn whole<'a>(codec: &Codec, ids: &'a [u8]) -> &'a [u8] {
+fn whole<'a>(codec: &Subject, ids: &'a [u8]) -> &'a [u8] {
     &ids[..ids.len() / 16 * codec.id_len]
 }
 
@@ -202,7 +202,7 @@ proptest! {
 
     #[test]
     fn hexadecimal_digits_are_read_in_any_mix_of_cases(id: [u8; 16], upper: [bool; 36]) {
-        let mut text = hex::encode(id);
+        let mut text = Hex::encode(id);
         for (character, upper) in text.iter_mut().zip(upper) {
             if upper {
                 character.make_ascii_uppercase();

@@ -11,7 +11,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::{each, halvings, masks};
+use super::swar::{each, halvings, masks};
 use std::iter::zip;
 
 /// The digits of a base, zero first.

@@ -14,7 +14,7 @@
 use std::fmt;
 use std::iter::zip;
 
-use super::hex;
+use super::swar::HYPHENS;
 
 /// A way to convert many IDs that this machine has.
 #[derive(Clone, Copy)]
@@ -121,7 +121,7 @@ macro_rules! table {
 
 /// Whether a hyphen is at a place in the text of a UUID.
 const fn is_hyphen(place: usize) -> bool {
-    let [a, b, c, d] = hex::HYPHENS;
+    let [a, b, c, d] = HYPHENS;
     place == a || place == b || place == c || place == d
 }
 
@@ -151,7 +151,7 @@ const fn digit(place: usize) -> usize {
 mod avx512 {
     use std::arch::x86_64::*;
 
-    use super::super::{Alphabet, base32, hex};
+    use super::super::swar::{self, Alphabet};
     use super::{Kernels, blocks, digit, place};
 
     pub static KERNELS: Kernels = Kernels { name: "avx512", base32_encode, base32_decode, hex_encode, hex_decode };
@@ -219,8 +219,8 @@ mod avx512 {
     /// Where the hyphens of a UUID are.
     const HYPHENS: u64 = 1 << 8 | 1 << 13 | 1 << 18 | 1 << 23;
 
-    static BASE32: Tables = Tables::new(base32::ALPHABET);
-    static HEX: Tables = Tables::new(hex::ALPHABET);
+    static BASE32: Tables = Tables::new(swar::BASE32);
+    static HEX: Tables = Tables::new(swar::HEX);
 
     /// An alphabet, to look up in either direction.
     struct Tables {
@@ -343,7 +343,7 @@ mod sixteen {
 mod avx2 {
     use std::arch::x86_64::*;
 
-    use super::super::{Alphabet, base32, hex};
+    use super::super::swar::{self, Alphabet};
     use super::sixteen::{FORTIES, PIECES, WORDS, at, room_at};
     use super::{Kernels, blocks};
 
@@ -362,7 +362,7 @@ mod avx2 {
                 _mm256_and_si256(_mm256_mulhi_epu16(words, firsts), _mm256_set1_epi16(0x001f)),
                 _mm256_and_si256(_mm256_mullo_epi16(words, seconds), _mm256_set1_epi16(0x1f00)),
             );
-            store(text0, text1, write(values, base32::ALPHABET));
+            store(text0, text1, write(values, swar::BASE32));
             true
         })
     }
@@ -371,7 +371,7 @@ mod avx2 {
     fn base32_decode(text: &[[u8; 16]], ids: &mut [[u8; 10]]) -> usize {
         let take = load(&FORTIES, &FORTIES);
         blocks::<2, _, _>(text, ids, |[text0, text1], [id0, id1]| {
-            let (values, bad) = read(load(text0, text1), base32::ALPHABET);
+            let (values, bad) = read(load(text0, text1), swar::BASE32);
             let tens = _mm256_maddubs_epi16(values, _mm256_set1_epi16(0x01_20));
             let twenties = _mm256_madd_epi16(tens, _mm256_set1_epi32(0x0001_0400));
             let forties = _mm256_or_si256(_mm256_slli_epi64(twenties, 20), _mm256_srli_epi64(twenties, 32));
@@ -391,7 +391,7 @@ mod avx2 {
             for piece in &PIECES {
                 let bytes = _mm256_shuffle_epi8(ids, twice(&piece.bytes));
                 let halves = _mm256_blendv_epi8(bytes, _mm256_srli_epi16(bytes, 4), twice(&piece.upper));
-                let digits = write(_mm256_and_si256(halves, all(0x0f)), hex::ALPHABET);
+                let digits = write(_mm256_and_si256(halves, all(0x0f)), swar::HEX);
                 let characters = _mm256_blendv_epi8(digits, all(b'-'), twice(&piece.hyphens));
                 store(room_at(text0, piece.start), room_at(text1, piece.start), characters);
             }
@@ -405,7 +405,7 @@ mod avx2 {
             let (mut ids, mut wrong) = (all(0), all(0));
             for piece in &PIECES {
                 let characters = load(at(text0, piece.start), at(text1, piece.start));
-                let (values, bad) = read(characters, hex::ALPHABET);
+                let (values, bad) = read(characters, swar::HEX);
                 let no_hyphen = _mm256_xor_si256(characters, all(b'-'));
                 wrong = _mm256_or_si256(wrong, _mm256_blendv_epi8(bad, no_hyphen, twice(&piece.hyphens)));
                 // A shift is of words, and carries bits of a hyphen's senseless value into the next byte.
@@ -471,7 +471,7 @@ mod avx2 {
 mod neon {
     use std::arch::aarch64::*;
 
-    use super::super::{Alphabet, base32, hex};
+    use super::super::swar::{self, Alphabet};
     use super::sixteen::{FORTIES, PIECES, WORDS, at, room_at};
     use super::{Kernels, blocks};
 
@@ -491,7 +491,7 @@ mod neon {
                     vandq_u16(vshlq_u16(words, firsts), vdupq_n_u16(0x001f)),
                     vandq_u16(vshlq_u16(words, seconds), vdupq_n_u16(0x1f00)),
                 );
-                store(text, write(vreinterpretq_u8_u16(values), base32::ALPHABET));
+                store(text, write(vreinterpretq_u8_u16(values), swar::BASE32));
             }
             true
         })
@@ -501,7 +501,7 @@ mod neon {
     fn base32_decode(text: &[[u8; 16]], ids: &mut [[u8; 10]]) -> usize {
         let take = load(&FORTIES);
         blocks::<1, _, _>(text, ids, |[text], [id]| {
-            let (values, bad) = read(load(text), base32::ALPHABET);
+            let (values, bad) = read(load(text), swar::BASE32);
             // Each step shifts what is first to the left, above the bits it keeps of what is second. What else there is
             // ends up further left, where no step and no byte takes it from.
             let fives = vreinterpretq_u16_u8(values);
@@ -524,7 +524,7 @@ mod neon {
                 let bytes = vqtbl1q_u8(id, load(&piece.bytes));
                 let lower = vandq_u8(bytes, all(0x0f));
                 let halves = vbslq_u8(load(&piece.upper), vshrq_n_u8::<4>(bytes), lower);
-                let digits = write(halves, hex::ALPHABET);
+                let digits = write(halves, swar::HEX);
                 let characters = vbslq_u8(load(&piece.hyphens), all(b'-'), digits);
                 store(room_at(text, piece.start), characters);
             }
@@ -538,7 +538,7 @@ mod neon {
             let (mut bytes, mut wrong) = (all(0), all(0));
             for piece in &PIECES {
                 let characters = load(at(text, piece.start));
-                let (values, bad) = read(characters, hex::ALPHABET);
+                let (values, bad) = read(characters, swar::HEX);
                 let no_hyphen = veorq_u8(characters, all(b'-'));
                 wrong = vorrq_u8(wrong, vbslq_u8(load(&piece.hyphens), no_hyphen, bad));
                 let next = vextq_u8::<1>(values, values);
@@ -595,7 +595,7 @@ mod neon {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{base32, hex};
+    use super::super::{Base32, Codec as _, Hex};
     use super::Path;
 
     /// Results would be right without that, but slow. What the results are is tested from outside.
@@ -603,12 +603,12 @@ mod tests {
     fn no_right_text_makes_a_path_leave_a_block_to_the_code_for_a_single_id() {
         for path in Path::available().filter(|path| path.name() != "portable") {
             let ids: [[u8; 10]; 256] = std::array::from_fn(|i| [(i as u8).wrapping_mul(77); 10]);
-            let mut text = ids.map(base32::encode);
+            let mut text = ids.map(Base32::encode);
             assert_eq!(path.base32_decode(&text, &mut ids.clone()), 256, "{path:?}");
             assert_eq!(path.base32_encode(&ids, &mut text), 256, "{path:?}");
 
             let ids: [[u8; 16]; 256] = std::array::from_fn(|i| [i as u8; 16]);
-            let mut text = ids.map(hex::encode);
+            let mut text = ids.map(Hex::encode);
             text[128..].as_flattened_mut().make_ascii_uppercase();
             assert_eq!(path.hex_decode(&text, &mut ids.clone()), 256, "{path:?}");
             assert_eq!(path.hex_encode(&ids, &mut text), 256, "{path:?}");

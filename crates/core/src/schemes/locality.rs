@@ -22,7 +22,7 @@
 
 use super::uuid;
 use crate::cell::Cell;
-use crate::codec::hex;
+use crate::codec::{Codec as _, Hex};
 use crate::error::Error;
 use crate::fence::Fence;
 use crate::format::{Clock, Format, Part, Role, Says, Show};
@@ -138,7 +138,7 @@ impl Id {
     /// The canonical text, lower case.
     #[must_use]
     pub fn encode(self) -> [u8; TEXT] {
-        hex::encode(self.0.to_be_bytes())
+        Hex::encode(self.0.to_be_bytes())
     }
 
     /// The version digit.
@@ -194,19 +194,19 @@ impl id::Id for Id {
     /// Hex digits of either case, hyphens where they belong.
     #[inline(always)]
     fn decode(text: &[u8]) -> Result<Self, usize> {
-        hex::decode(text.try_into().map_err(|_| text.len())?).map(|bytes| Self(u128::from_be_bytes(bytes)))
+        Hex::decode(text.try_into().map_err(|_| text.len())?).map(|bytes| Self(u128::from_be_bytes(bytes)))
     }
 
     fn expected(at: usize) -> &'static str {
-        hex::expected(at)
+        Hex::expected(at)
     }
 
     fn encode_many(ids: &[u8], text: &mut [u8]) {
-        hex::encode_many(ids, text);
+        Hex::encode_many(ids, text);
     }
 
     fn decode_many(text: &[u8], ids: &mut [u8]) -> Result<(), usize> {
-        hex::decode_many(text, ids)
+        Hex::decode_many(text, ids)
     }
 }
 

@@ -18,7 +18,7 @@
 
 use super::uuid;
 use crate::cell::Cell;
-use crate::codec::base32;
+use crate::codec::{Base32, Codec as _};
 use crate::codec::positional::{BASE32_SNO, Digits};
 use crate::error::Error;
 use crate::fence::Fence;
@@ -153,7 +153,7 @@ impl Id {
     #[inline(always)]
     #[must_use]
     pub fn encode(self) -> [u8; TEXT] {
-        base32::encode(self.to_bytes())
+        Base32::encode(self.to_bytes())
     }
 
     /// All 80 bits.
@@ -239,7 +239,7 @@ impl id::Id for Id {
 
     #[inline(always)]
     fn decode(text: &[u8]) -> Result<Self, usize> {
-        base32::decode(text.try_into().map_err(|_| text.len())?).map(Self::from_bytes)
+        Base32::decode(text.try_into().map_err(|_| text.len())?).map(Self::from_bytes)
     }
 
     fn expected(_: usize) -> &'static str {
@@ -247,11 +247,11 @@ impl id::Id for Id {
     }
 
     fn encode_many(ids: &[u8], text: &mut [u8]) {
-        base32::encode_many(ids, text);
+        Base32::encode_many(ids, text);
     }
 
     fn decode_many(text: &[u8], ids: &mut [u8]) -> Result<(), usize> {
-        base32::decode_many(text, ids)
+        Base32::decode_many(text, ids)
     }
 }
 

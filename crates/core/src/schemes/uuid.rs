@@ -69,7 +69,7 @@
 //! - **text**: hexadecimal, `xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx`, written in lower case and read in either; elsewhere also
 //!   without hyphens, in braces, or after `urn:uuid:`.
 
-use crate::codec::hex;
+use crate::codec::{Codec as _, Hex};
 use crate::codec::positional::{BASE16, Digits};
 use crate::counting::{Counting, OnExhausted, OnRollback, Rules};
 use crate::dated::nth_from;
@@ -385,7 +385,7 @@ fn origin(clock_seq: u64, node: u64) -> u128 {
 
 impl fmt::Display for Id {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        hex::encode(self.0).iter().try_for_each(|&c| fmt::Write::write_char(f, char::from(c)))
+        Hex::encode(self.0).iter().try_for_each(|&c| fmt::Write::write_char(f, char::from(c)))
     }
 }
 
@@ -421,25 +421,25 @@ impl id::Id for Id {
 
     #[inline(always)]
     fn to_text(self) -> Self::Text {
-        hex::encode(self.0)
+        Hex::encode(self.0)
     }
 
     /// Hex digits of either case, hyphens where they belong.
     #[inline(always)]
     fn decode(text: &[u8]) -> Result<Self, usize> {
-        hex::decode(text.try_into().map_err(|_| text.len())?).map(Self)
+        Hex::decode(text.try_into().map_err(|_| text.len())?).map(Self)
     }
 
     fn expected(at: usize) -> &'static str {
-        hex::expected(at)
+        Hex::expected(at)
     }
 
     fn encode_many(ids: &[u8], text: &mut [u8]) {
-        hex::encode_many(ids, text);
+        Hex::encode_many(ids, text);
     }
 
     fn decode_many(text: &[u8], ids: &mut [u8]) -> Result<(), usize> {
-        hex::decode_many(text, ids)
+        Hex::decode_many(text, ids)
     }
 }
 
