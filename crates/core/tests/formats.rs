@@ -1,7 +1,7 @@
 //! What formats declare of themselves, and that what is written beside it is the same.
 #![cfg(not(loom))]
 
-use mintage_core::format::{Clock, Form, Format, Only, Part, Role, SECOND, Says, Show, Value};
+use mintage_core::format::{Clock, Constraint, Description, Format, Part, Rendering, Role, SECOND, Spelling, Value};
 use mintage_core::layout::Field;
 use mintage_core::schemes::{FORMATS, LAST_RESORTS, locality, read_pool_layout, sno, snowflake, ulid, uuid, xid};
 use mintage_core::units::UnixMs;
@@ -35,8 +35,8 @@ fn every_format_is_well_declared() {
         let names: HashSet<_> = format.parts.iter().map(|part| part.name).collect();
         assert_eq!(names.len(), format.parts.len(), "{name}");
         for part in format.parts {
-            assert!(!matches!(part.says, Says::Text("")), "{name} {}", part.name);
-            assert!(format.says(part).is_none_or(|says| !says.is_empty()), "{name} {}", part.name);
+            assert!(!matches!(part.description, Description::Text("")), "{name} {}", part.name);
+            assert!(format.describe(part).is_none_or(|says| !says.is_empty()), "{name} {}", part.name);
         }
         for counted in format.clock.iter().flat_map(|clock| clock.parts) {
             assert!(format.parts.iter().any(|part| part.name == *counted && part.role == Role::Time), "{name}");
@@ -72,13 +72,13 @@ fn a_clock_says_what_it_counts_with_no_more_digits_than_needed() {
 #[test]
 fn a_part_is_shown_as_it_is_declared_and_holds_only_what_is_allowed() {
     let parts = [
-        Part::time("time", 16).shown(Show::Base36).only(Only::Within(36, 36 * 36)),
-        Part::new(Role::Sequence, "counter", 32, "c").shown(Show::Reversed),
+        Part::time("time", 16).rendered_as(Rendering::Base36).constrained_to(Constraint::Within(36, 36 * 36)),
+        Part::new(Role::Sequence, "counter", 32, "c").rendered_as(Rendering::Reversed),
         Part::random("random", 12, "r"),
         Part::fixed("fixed", 4, 0xb, "f"),
-        Part::random("letters", 16, "l").shown(Show::Letters),
+        Part::random("letters", 16, "l").rendered_as(Rendering::Letters),
     ];
-    let format = Format::new("mine", &parts, 1.0, "here").timed(Clock::UNIX_S);
+    let format = Format::new("mine", &parts, 1.0, "here").with_clock(Clock::UNIX_S);
     let id = *b"z1\x12\x34\x56\x78\xab\xcbok";
     assert!(format.fits(&id));
     let values: Vec<_> = format.placed().map(|(part, low)| format.explain(part, low, &id).0).collect();
@@ -96,10 +96,13 @@ fn a_part_is_shown_as_it_is_declared_and_holds_only_what_is_allowed() {
 
 #[test]
 fn a_part_of_a_time_counts_no_further_than_what_is_allowed_in_it() {
-    let parts =
-        [Part::time("time", 8), Part::time("rest", 8).only(Only::Within(0, 10)), Part::random("random", 8, "r")];
+    let parts = [
+        Part::time("time", 8),
+        Part::time("rest", 8).constrained_to(Constraint::Within(0, 10)),
+        Part::random("random", 8, "r"),
+    ];
     let clock = Clock::new(7, SECOND / 10).counted_by(&["time", "rest"]);
-    let format = Format::new("mine", &parts, 1.0, "here").timed(clock);
+    let format = Format::new("mine", &parts, 1.0, "here").with_clock(clock);
     assert_eq!(format.ticks(), 2_560);
     assert_eq!(format.expires_ns(), Some(256 * SECOND as i128 + 7));
     assert_eq!(format.time_ns(&[3, 9, 0]), Some(39 * SECOND as i128 / 10 + 7));
@@ -111,13 +114,13 @@ fn a_part_of_a_time_counts_no_further_than_what_is_allowed_in_it() {
 fn a_text_is_read_in_every_form_and_the_form_is_told() {
     let id = [0xab; 16];
     let text = ulid::FORMAT.write(&id);
-    assert_eq!(ulid::FORMAT.read(&text), Some((id.to_vec(), Form::Text)));
-    assert_eq!(ulid::FORMAT.read(&text.to_lowercase()), Some((id.to_vec(), Form::Variant)));
-    assert_eq!(ulid::FORMAT.read(&uuid::V1.write(&id)), Some((id.to_vec(), Form::Borrowed)));
+    assert_eq!(ulid::FORMAT.read(&text), Some((id.to_vec(), Spelling::Canonical)));
+    assert_eq!(ulid::FORMAT.read(&text.to_lowercase()), Some((id.to_vec(), Spelling::Variant)));
+    assert_eq!(ulid::FORMAT.read(&uuid::V1.write(&id)), Some((id.to_vec(), Spelling::Borrowed)));
     let held = uuid::V1.write(b"brpk4q72xwf2m63l");
     assert_eq!(
         sno::FORMAT.read(&held).map(|(id, form)| (sno::FORMAT.write(&id), form)),
-        Some(("brpk4q72xwf2m63l".into(), Form::Held))
+        Some(("brpk4q72xwf2m63l".into(), Spelling::Held))
     );
     assert_eq!(xid::FORMAT.read(&text), None);
 }

@@ -2,7 +2,7 @@
 
 use crate::snowflake::Layout;
 use crate::{errors, values};
-use mintage_core::format::{self, Only, Value};
+use mintage_core::format::{self, Constraint, Value};
 use mintage_core::schemes::{self, locality, sno, snowflake};
 use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
@@ -79,9 +79,9 @@ impl Format {
             let part = |part: &format::Part<'_>| Part {
                 name: part.name.into(),
                 bits: part.bits,
-                role: part.role.word(),
-                is_checked: part.only != Only::Any,
-                says: format.says(part),
+                role: part.role.as_str(),
+                is_checked: part.constraint != Constraint::Any,
+                says: format.describe(part),
             };
             PyTuple::new(py, format.parts.iter().map(part).collect::<Vec<_>>())
         })
@@ -168,7 +168,7 @@ impl Format {
     fn read<'py>(&self, py: Python<'py>, text: &str) -> PyResult<Option<(Bound<'py, PyAny>, &'static str)>> {
         let Some((id, form)) = self.with(|format| format.read(text)) else { return Ok(None) };
         let number = py.get_type::<PyInt>().call_method1("from_bytes", (PyBytes::new(py, &id), "big"))?;
-        Ok(Some((number, form.word())))
+        Ok(Some((number, form.as_str())))
     }
 
     /// A regular expression of exactly the canonical texts, in any way of writing that its class's parser takes, whatever the
@@ -208,7 +208,7 @@ impl Format {
                     Value::Number(number) => number.into_pyobject(py)?.into_any(),
                     Value::Text(text) => text.into_pyobject(py)?.into_any(),
                 };
-                (part.name, part.role.word(), (low + part.bits - 1, low), value, says).into_pyobject(py)
+                (part.name, part.role.as_str(), (low + part.bits - 1, low), value, says).into_pyobject(py)
             };
             format.placed().map(field).collect()
         })

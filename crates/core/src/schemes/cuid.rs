@@ -29,30 +29,34 @@
 //! Formats after <https://github.com/paralleldrive/cuid> and <https://github.com/paralleldrive/cuid2>.
 
 use crate::codec::positional::BASE36;
-use crate::format::{Clock, Format, Only, Part, Role, Show, Text};
+use crate::format::{Clock, Constraint, Format, Part, Rendering, Role, Text};
 use sha3::{Digest, Sha3_512};
 
-const PREFIX: Part = Part::fixed("prefix", 8, b'c' as u128, "always c").shown(Show::Letters);
-const COUNTER: Part = Part::new(Role::Sequence, "counter", 32, "counts modulo 1,679,616").shown(Show::Base36);
-const FINGERPRINT: Part = Part::new(Role::Node, "fingerprint", 32, "of process id and host name").shown(Show::Letters);
-const RANDOM: Part = Part::random("random", 64, "random").shown(Show::Letters);
+const PREFIX: Part = Part::fixed("prefix", 8, b'c' as u128, "always c").rendered_as(Rendering::Letters);
+const COUNTER: Part =
+    Part::new(Role::Sequence, "counter", 32, "counts modulo 1,679,616").rendered_as(Rendering::Base36);
+const FINGERPRINT: Part =
+    Part::new(Role::Node, "fingerprint", 32, "of process id and host name").rendered_as(Rendering::Letters);
+const RANDOM: Part = Part::random("random", 64, "random").rendered_as(Rendering::Letters);
 
 const fn time(digits: u32) -> Part<'static> {
     let base: u128 = 36;
-    Part::time("time", 8 * digits).shown(Show::Base36).only(Only::Within(base.pow(digits - 1), base.pow(digits)))
+    Part::time("time", 8 * digits)
+        .rendered_as(Rendering::Base36)
+        .constrained_to(Constraint::Within(base.pow(digits - 1), base.pow(digits)))
 }
 
 const fn cuid(parts: &'static [Part<'static>], texts: &'static [Text]) -> Format<'static> {
     Format::new("cuid", parts, 0.9, "https://github.com/paralleldrive/cuid")
-        .timed(Clock::UNIX_MS)
-        .written(texts)
+        .with_clock(Clock::UNIX_MS)
+        .with_texts(texts)
         .text_only()
 }
 
 /// A cuid of a time of 8 digits, and one of 9.
 pub const FORMATS: [Format; 2] = [
-    cuid(&[PREFIX, time(8), COUNTER, FINGERPRINT, RANDOM], &[Text::Characters(25, &BASE36)]),
-    cuid(&[PREFIX, time(9), COUNTER, FINGERPRINT, RANDOM], &[Text::Characters(26, &BASE36)]),
+    cuid(&[PREFIX, time(8), COUNTER, FINGERPRINT, RANDOM], &[Text::characters(25, &BASE36)]),
+    cuid(&[PREFIX, time(9), COUNTER, FINGERPRINT, RANDOM], &[Text::characters(26, &BASE36)]),
 ];
 
 /// A cuid2 of the usual 24 characters.
@@ -60,14 +64,14 @@ pub const CUID2: Format = Format::new(
     "cuid2",
     &[
         Part::random("letter", 8, "a random letter")
-            .shown(Show::Letters)
-            .only(Only::Within(b'a' as u128, b'z' as u128 + 1)),
-        Part::random("hash", 184, "of time, counter, fingerprint and randomness").shown(Show::Letters),
+            .rendered_as(Rendering::Letters)
+            .constrained_to(Constraint::Within(b'a' as u128, b'z' as u128 + 1)),
+        Part::random("hash", 184, "of time, counter, fingerprint and randomness").rendered_as(Rendering::Letters),
     ],
     0.2,
     "https://github.com/paralleldrive/cuid2",
 )
-.written(&[Text::Characters(24, &BASE36)])
+.with_texts(&[Text::characters(24, &BASE36)])
 .text_only();
 
 /// The counter goes round after so many.

@@ -27,8 +27,8 @@ pub const FORMAT: Format = Format::new(
     0.9,
     "https://github.com/segmentio/ksuid",
 )
-.timed(Clock::new(1_400_000_000 * SECOND as i128, SECOND))
-.written(&[Text::Digits(DIGITS)]);
+.with_clock(Clock::new(1_400_000_000 * SECOND as i128, SECOND))
+.with_texts(&[Text::digits(DIGITS)]);
 
 bytes_id!("ksuid", 20, 27, DIGITS, "one of 0-9A-Za-z, and no more than aWgEPTl1tmebfsQzFP4bxwgy80V in all");
 

@@ -14,7 +14,7 @@
 //! Format after <https://github.com/svix/python-ksuid>.
 
 use super::ksuid::DIGITS;
-use crate::format::{Clock, Format, MS, Only, Part, Role, SECOND, Says, Text};
+use crate::format::{Clock, Constraint, Description, Format, MS, Part, Role, SECOND, Text};
 use crate::id::bytes_id;
 use crate::ticked::{Ticked, low};
 
@@ -22,15 +22,17 @@ use crate::ticked::{Ticked, low};
 pub const FORMAT: Format = Format::new(
     "ksuid_ms",
     &[
-        Part::new(Role::Time, "time", 32, "").says(Says::OfClock("the whole seconds")),
-        Part::new(Role::Time, "fraction", 8, "").says(Says::OfClock("the rest")).only(Only::Within(0, TICKS as u128)),
+        Part::new(Role::Time, "time", 32, "").described_by(Description::TextAndClock("the whole seconds")),
+        Part::new(Role::Time, "fraction", 8, "")
+            .described_by(Description::TextAndClock("the rest"))
+            .constrained_to(Constraint::Within(0, TICKS as u128)),
         Part::random("payload", PAYLOAD_BITS, "random"),
     ],
     0.5,
     "https://github.com/svix/python-ksuid",
 )
-.timed(Clock::new(1_400_000_000 * SECOND as i128, SECOND / TICKS).counted_by(&["time", "fraction"]))
-.written(&[Text::Digits(DIGITS)]);
+.with_clock(Clock::new(1_400_000_000 * SECOND as i128, SECOND / TICKS).counted_by(&["time", "fraction"]))
+.with_texts(&[Text::digits(DIGITS)]);
 
 /// Ticks of a second.
 const TICKS: u64 = SECOND / (4 * MS);

@@ -25,7 +25,7 @@ use crate::cell::Cell;
 use crate::codec::{Codec as _, Hex};
 use crate::error::Error;
 use crate::fence::Fence;
-use crate::format::{Clock, Format, Part, Role, Says, Show};
+use crate::format::{Clock, Description, Format, Part, Rendering, Role};
 use crate::id;
 use crate::layout::{Field, PoolLayout};
 use crate::mint;
@@ -42,19 +42,21 @@ pub const VERSION_B: u64 = 0xb;
 pub const FORMAT: Format = Format::new(
     "locality",
     &[
-        Part::new(Role::Sequence, "counter", 32, "").shown(Show::Reversed).says(Says::By(in_sequential_mode)),
+        Part::new(Role::Sequence, "counter", 32, "")
+            .rendered_as(Rendering::Reversed)
+            .described_by(Description::Computed(in_sequential_mode)),
         Part::new(Role::Node, "pid", 16, "process id modulo 65,536"),
-        Part::fixed("version", 4, VERSION_B as u128, "version b").shown(Show::Hex),
-        Part::new(Role::Node, "mac", 28, "the end of a MAC address").shown(Show::Hex),
+        Part::fixed("version", 4, VERSION_B as u128, "version b").rendered_as(Rendering::Hex),
+        Part::new(Role::Node, "mac", 28, "the end of a MAC address").rendered_as(Rendering::Hex),
         Part::time("time", 48),
     ],
     1.0,
     "https://github.com/groupon/locality-uuid.java",
 )
-.timed(Clock::UNIX_MS)
-.written(uuid::TEXTS)
+.with_clock(Clock::UNIX_MS)
+.with_texts(uuid::TEXTS)
 .integer()
-.ending(UnixMs(WINDOW.until.0 as i64));
+.ending_at(UnixMs(WINDOW.until.0 as i64));
 
 fn in_sequential_mode(counter: u64) -> String {
     format!("in variable mode; {counter} in sequential mode")

@@ -15,16 +15,16 @@
 
 use crate::codec::positional::BASE64_URL;
 use crate::error::Error;
-use crate::format::{Format, Part, Show, Text};
+use crate::format::{Format, Part, Rendering, Text};
 
 /// The format, of the usual alphabet and size.
 pub const FORMAT: Format = Format::new(
     "nanoid",
-    &[Part::random("random", 168, "random, in any order of the alphabet").shown(Show::Letters)],
+    &[Part::random("random", 168, "random, in any order of the alphabet").rendered_as(Rendering::Letters)],
     0.1,
     "https://github.com/ai/nanoid",
 )
-.written(&[Text::Characters(21, &BASE64_URL)])
+.with_texts(&[Text::characters(21, &BASE64_URL)])
 .text_only();
 
 /// The size that everybody uses.

@@ -26,5 +26,5 @@ pub const FORMAT: Format = Format::new(
     0.4,
     "https://github.com/gosuda/randflake",
 )
-.written(&[Text::Digits(DIGITS)])
+.with_texts(&[Text::digits(DIGITS)])
 .text_only();

@@ -15,7 +15,7 @@
 //! Format after <https://github.com/celrenheit/sandflake>.
 
 use crate::codec::positional::{BASE32_CROCKFORD, Digits};
-use crate::format::{Clock, Format, Part, Role, Show, Text};
+use crate::format::{Clock, Format, Part, Rendering, Role, Text};
 use crate::id::bytes_id;
 use crate::layout::Field;
 use crate::ticked::{ENDS, Ticked, low};
@@ -28,16 +28,16 @@ pub const FORMAT: Format = Format::new(
     "sandflake",
     &[
         Part::time("time", 48),
-        Part::new(Role::Node, "worker", 32, "which worker").shown(Show::Hex),
+        Part::new(Role::Node, "worker", 32, "which worker").rendered_as(Rendering::Hex),
         Part::new(Role::Sequence, "sequence", 24, "counts within a tick"),
         Part::random("random", 24, "random"),
     ],
     0.35,
     "https://github.com/celrenheit/sandflake",
 )
-.timed(Clock::UNIX_MS)
-.ending(ENDS)
-.written(&[Text::Digits(DIGITS)]);
+.with_clock(Clock::UNIX_MS)
+.ending_at(ENDS)
+.with_texts(&[Text::digits(DIGITS)]);
 
 bytes_id!("sandflake", 16, 26, DIGITS, "one of 0123456789ABCDEFGHJKMNPQRSTVWXYZ, the last one of 048CGMRW");
 

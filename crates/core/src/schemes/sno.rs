@@ -18,11 +18,11 @@
 
 use super::uuid;
 use crate::cell::Cell;
-use crate::codec::{Base32, Codec as _};
 use crate::codec::positional::{BASE32_SNO, Digits};
+use crate::codec::{Base32, Codec as _};
 use crate::error::Error;
 use crate::fence::Fence;
-use crate::format::{Clock, Format, Part, Role, Says, Text};
+use crate::format::{Clock, Description, Format, Part, Role, Text};
 use crate::id;
 use crate::layout::{Field, PoolLayout};
 use crate::mint;
@@ -39,7 +39,7 @@ pub const FORMAT: Format = Format::new(
     "sno",
     &[
         Part::time("time", 39),
-        Part::new(Role::Meta, "tick", 1, "").says(Says::By(timeline)),
+        Part::new(Role::Meta, "tick", 1, "").described_by(Description::Computed(timeline)),
         Part::new(Role::Meta, "meta", 8, "the user's byte"),
         Part::new(Role::Node, "partition", 16, "where it was minted"),
         Part::new(Role::Sequence, "sequence", 16, "counts within a tick"),
@@ -47,13 +47,13 @@ pub const FORMAT: Format = Format::new(
     1.0,
     "https://github.com/muyo/sno",
 )
-.timed(Clock::of_ms(1_262_304_000_000, 4))
-.written(&[
-    Text::Digits(DIGITS),
-    Text::Held(uuid::DIGITS[0], DIGITS),
-    Text::Held(uuid::DIGITS[1], DIGITS),
-    Text::Held(uuid::DIGITS[2], DIGITS),
-    Text::Held(uuid::DIGITS[3], DIGITS),
+.with_clock(Clock::of_ms(1_262_304_000_000, 4))
+.with_texts(&[
+    Text::digits(DIGITS),
+    Text::held(uuid::DIGITS[0], DIGITS),
+    Text::held(uuid::DIGITS[1], DIGITS),
+    Text::held(uuid::DIGITS[2], DIGITS),
+    Text::held(uuid::DIGITS[3], DIGITS),
 ])
 .integer();
 

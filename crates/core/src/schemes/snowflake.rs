@@ -37,7 +37,7 @@
 //! back meanwhile repeats IDs: here a step compares order, never equality).
 
 use crate::error::Error;
-use crate::format::{Clock, Format, Part, Role, same};
+use crate::format::{Clock, Format, Part, Role, str_eq};
 use crate::layout::{Field, PoolLayout};
 use crate::step::{Run, Window};
 use crate::units::{Tick, Timescale, UnixMs};
@@ -58,12 +58,12 @@ const TERMS: [(&str, Role, &str); 8] = [
 const fn part(name: &str, bits: u32) -> Part<'_> {
     let mut i = 0;
     while i < TERMS.len() {
-        if same(TERMS[i].0, name) {
+        if str_eq(TERMS[i].0, name) {
             return Part::new(TERMS[i].1, name, bits, TERMS[i].2);
         }
         i += 1;
     }
-    if same(name, "time") {
+    if str_eq(name, "time") {
         Part::time(name, bits)
     } else {
         Part::new(Role::Node, name, bits, "part of the node number")
@@ -83,7 +83,10 @@ const fn named(
     weight: f64,
     source: &'static str,
 ) -> Format<'static> {
-    Format::new("snowflake", parts, weight, source).of_layout(name).timed(Clock::of_ms(epoch_ms, unit_ms)).integer()
+    Format::new("snowflake", parts, weight, source)
+        .with_layout(name)
+        .with_clock(Clock::of_ms(epoch_ms, unit_ms))
+        .integer()
 }
 
 /// The layouts that have a name, the default one first.
@@ -246,8 +249,8 @@ impl Layout {
         let fields = self.fields.iter().map(|(name, field)| part(name, field.bits));
         let parts: Vec<_> = unused.chain(fields).collect();
         let Timescale { epoch_ms, unit_ms } = self.timescale;
-        let format = Format::new("snowflake", &parts, 1.0, "").of_layout(name).integer();
-        then(&format.timed(Clock::of_ms(epoch_ms, unit_ms)))
+        let format = Format::new("snowflake", &parts, 1.0, "").with_layout(name).integer();
+        then(&format.with_clock(Clock::of_ms(epoch_ms, unit_ms)))
     }
 
     /// The fields as they are declared: `time:41 node:10 sequence:12`.

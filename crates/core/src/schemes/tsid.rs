@@ -28,5 +28,5 @@ pub const FORMAT: Format = Format::new(
     0.6,
     "https://github.com/f4b6a3/tsid-creator",
 )
-.timed(Clock::of_ms(1_577_836_800_000, 1))
-.written(&[Text::Digits(DIGITS)]);
+.with_clock(Clock::of_ms(1_577_836_800_000, 1))
+.with_texts(&[Text::digits(DIGITS)]);

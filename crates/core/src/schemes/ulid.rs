@@ -32,14 +32,14 @@ pub const FORMAT: Format = Format::new(
     0.9,
     "https://github.com/ulid/spec",
 )
-.timed(Clock::UNIX_MS)
-.ending(ENDS)
-.written(&[
-    Text::Digits(DIGITS),
-    Text::Borrowed(uuid::DIGITS[0]),
-    Text::Borrowed(uuid::DIGITS[1]),
-    Text::Borrowed(uuid::DIGITS[2]),
-    Text::Borrowed(uuid::DIGITS[3]),
+.with_clock(Clock::UNIX_MS)
+.ending_at(ENDS)
+.with_texts(&[
+    Text::digits(DIGITS),
+    Text::borrowed(uuid::DIGITS[0]),
+    Text::borrowed(uuid::DIGITS[1]),
+    Text::borrowed(uuid::DIGITS[2]),
+    Text::borrowed(uuid::DIGITS[3]),
 ])
 .integer();
 

@@ -69,12 +69,12 @@
 //! - **text**: hexadecimal, `xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx`, written in lower case and read in either; elsewhere also
 //!   without hyphens, in braces, or after `urn:uuid:`.
 
-use crate::codec::{Codec as _, Hex};
 use crate::codec::positional::{BASE16, Digits};
+use crate::codec::{Codec as _, Hex};
 use crate::counting::{Counting, OnExhausted, OnRollback, Rules};
 use crate::dated::nth_from;
 use crate::error::Error;
-use crate::format::{Clock, Format, Part, Role, SECOND, Says, Show, Text};
+use crate::format::{Clock, Description, Format, Part, Rendering, Role, SECOND, Text};
 use crate::id;
 use crate::layout::{Field, PoolLayout};
 use crate::step::Window;
@@ -93,7 +93,7 @@ pub const DIGITS: [&Digits; 4] = [
 ];
 /// The texts of a UUID.
 pub const TEXTS: &[Text] =
-    &[Text::Digits(DIGITS[0]), Text::Digits(DIGITS[1]), Text::Digits(DIGITS[2]), Text::Digits(DIGITS[3])];
+    &[Text::digits(DIGITS[0]), Text::digits(DIGITS[1]), Text::digits(DIGITS[2]), Text::digits(DIGITS[3])];
 
 /// Ticks of 100 ns since the first day of the Gregorian calendar, 1582-10-15, in three parts.
 const GREGORIAN: Clock =
@@ -101,7 +101,8 @@ const GREGORIAN: Clock =
 
 const VARIANT: Part = Part::fixed("variant", 2, 2, "the variant of RFC 9562");
 const CLOCK_SEQ: Part = Part::new(Role::Meta, "clock_seq", 14, "changes when the clock goes back or the node changes");
-const NODE: Part = Part::new(Role::Node, "node", 48, "").shown(Show::Hex).says(Says::By(address));
+const NODE: Part =
+    Part::new(Role::Node, "node", 48, "").rendered_as(Rendering::Hex).described_by(Description::Computed(address));
 
 fn address(node: u64) -> String {
     let [_, _, bytes @ ..] = node.to_be_bytes();
@@ -122,11 +123,11 @@ const fn time(name: &'static str, bits: u32, says: &'static str) -> Part<'static
 }
 
 const fn custom(name: &'static str, bits: u32) -> Part<'static> {
-    Part::new(Role::Meta, name, bits, "the application's").shown(Show::Hex)
+    Part::new(Role::Meta, name, bits, "the application's").rendered_as(Rendering::Hex)
 }
 
 const fn layout(name: &'static str, parts: &'static [Part<'static>], weight: f64) -> Format<'static> {
-    Format::new("uuid", parts, weight, "RFC 9562").of_layout(name).written(TEXTS).integer()
+    Format::new("uuid", parts, weight, "RFC 9562").with_layout(name).with_texts(TEXTS).integer()
 }
 
 /// Version 1.
@@ -136,14 +137,14 @@ pub const V1: Format = layout(
         time("time_low", 32, "the low 32 bits of the time"),
         time("time_mid", 16, "the middle 16 bits of the time"),
         version(1, "version 1: Gregorian time and node"),
-        time("time_high", 12, "").says(Says::OfClock("the high 12 bits of the time")),
+        time("time_high", 12, "").described_by(Description::TextAndClock("the high 12 bits of the time")),
         VARIANT,
         CLOCK_SEQ,
         NODE,
     ],
     1.0,
 )
-.timed(GREGORIAN);
+.with_clock(GREGORIAN);
 
 /// Version 2.
 pub const V2: Format = layout(
@@ -204,7 +205,7 @@ pub const V5: Format = layout(
 pub const V6: Format = layout(
     "v6",
     &[
-        time("time_high", 32, "").says(Says::OfClock("the high 32 bits of the time")),
+        time("time_high", 32, "").described_by(Description::TextAndClock("the high 32 bits of the time")),
         time("time_mid", 16, "the middle 16 bits of the time"),
         version(6, "version 6: Gregorian time and node, sortable"),
         time("time_low", 12, "the low 12 bits of the time"),
@@ -214,7 +215,7 @@ pub const V6: Format = layout(
     ],
     1.0,
 )
-.timed(GREGORIAN);
+.with_clock(GREGORIAN);
 
 /// Version 7.
 pub const V7: Format = layout(
@@ -228,8 +229,8 @@ pub const V7: Format = layout(
     ],
     1.0,
 )
-.timed(Clock::UNIX_MS)
-.ending(ENDS);
+.with_clock(Clock::UNIX_MS)
+.ending_at(ENDS);
 
 /// Version 8.
 pub const V8: Format = layout(
@@ -246,11 +247,14 @@ pub const V8: Format = layout(
 
 /// The nil UUID.
 pub const NIL: Format =
-    layout("nil", &[Part::fixed("value", 128, 0, "the nil UUID: every bit is 0").shown(Show::Hex)], 1.0);
+    layout("nil", &[Part::fixed("value", 128, 0, "the nil UUID: every bit is 0").rendered_as(Rendering::Hex)], 1.0);
 
 /// The max UUID.
-pub const MAX: Format =
-    layout("max", &[Part::fixed("value", 128, u128::MAX, "the max UUID: every bit is 1").shown(Show::Hex)], 1.0);
+pub const MAX: Format = layout(
+    "max",
+    &[Part::fixed("value", 128, u128::MAX, "the max UUID: every bit is 1").rendered_as(Rendering::Hex)],
+    1.0,
+);
 
 /// What else is written so.
 pub const OTHER: Format = Format {
@@ -258,7 +262,8 @@ pub const OTHER: Format = Format {
     integer: false,
     ..layout(
         "other",
-        &[Part::new(Role::Meta, "value", 128, "of no version and variant that RFC 9562 defines").shown(Show::Hex)],
+        &[Part::new(Role::Meta, "value", 128, "of no version and variant that RFC 9562 defines")
+            .rendered_as(Rendering::Hex)],
         0.3,
     )
 };
