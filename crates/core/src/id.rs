@@ -88,40 +88,20 @@ pub trait Id: Copy + Ord + Hash + Debug + Display + Send + Sync + 'static {
     }
 }
 
-/// Makes the ID of a format: its bytes, and the first text of its declaration.
+/// Declares the `Id` of a format, or implements [`Id`] and `Display` for one.
+///
+/// `bytes_id!(what, size, text, digits, expected)` declares an ID that is its bytes, written in the digits of its format's
+/// first text. `bytes_id!(impl Id(format, what, text_what, size, text) by Codec, from bytes => …, to id => …; …)` takes an
+/// `Id` of any representation, whose text a [`Codec`](crate::codec::Codec) writes, and further methods of the trait.
 macro_rules! bytes_id {
     ($what:literal, $size:literal, $text:literal, $digits:expr, $expected:literal) => {
-        #[doc = concat!("A ", $what, " ID, as its bytes.")]
+        #[doc = concat!("The bytes of a ", $what, " ID.")]
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct Id(pub [u8; $size]);
 
-        impl std::fmt::Display for Id {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                let text = $crate::id::Id::to_text(*self);
-                text.iter().try_for_each(|&c| std::fmt::Write::write_char(f, char::from(c)))
-            }
-        }
-
-        impl $crate::id::Id for Id {
-            const FORMAT: $crate::format::Format<'static> = FORMAT;
-            const WHAT: &'static str = concat!($what, " ID");
-            const TEXT_WHAT: &'static str = concat!($what, " text");
-            const SIZE: usize = $size;
-            const TEXT: usize = $text;
-            type Bytes = [u8; $size];
-            type Text = [u8; $text];
-
-            #[inline(always)]
-            fn from_slice(bytes: &[u8]) -> Self {
-                let mut id = [0; $size];
-                id.copy_from_slice(bytes);
-                Self(id)
-            }
-
-            #[inline(always)]
-            fn to_array(self) -> Self::Bytes {
-                self.0
-            }
+        $crate::id::bytes_id! {
+            @implement(FORMAT, concat!($what, " ID"), concat!($what, " text"), $size, $text),
+            from bytes => Self(bytes), to id => id.0;
 
             #[inline(always)]
             fn to_text(self) -> Self::Text {
@@ -140,6 +120,76 @@ macro_rules! bytes_id {
         }
 
         const _: () = assert!(FORMAT.size() == $size && FORMAT.length() == $text);
+    };
+    (
+        impl Id($format:expr, $what:expr, $text_what:expr, $size:expr, $text:expr)
+        by $codec:ty, from $bytes:ident => $from:expr, to $id:ident => $to:expr; $($method:tt)*
+    ) => {
+        $crate::id::bytes_id! {
+            @implement($format, $what, $text_what, $size, $text),
+            from $bytes => $from, to $id => $to;
+
+            #[inline(always)]
+            fn to_text(self) -> Self::Text {
+                <$codec as $crate::codec::Codec<{ $size }, { $text }>>::encode($crate::id::Id::to_array(self))
+            }
+
+            #[inline(always)]
+            fn decode(text: &[u8]) -> Result<Self, usize> {
+                let text: &[u8; $text] = text.try_into().map_err(|_| text.len())?;
+                <$codec as $crate::codec::Codec<{ $size }, { $text }>>::decode(text).map(|$bytes| $from)
+            }
+
+            fn expected(at: usize) -> &'static str {
+                <$codec as $crate::codec::Codec<{ $size }, { $text }>>::expected(at)
+            }
+
+            fn encode_many(ids: &[u8], text: &mut [u8]) {
+                <$codec as $crate::codec::Codec<{ $size }, { $text }>>::encode_many(ids, text);
+            }
+
+            fn decode_many(text: &[u8], ids: &mut [u8]) -> Result<(), usize> {
+                <$codec as $crate::codec::Codec<{ $size }, { $text }>>::decode_many(text, ids)
+            }
+
+            $($method)*
+        }
+    };
+    (
+        @implement($format:expr, $what:expr, $text_what:expr, $size:expr, $text:expr),
+        from $bytes:ident => $from:expr, to $id:ident => $to:expr; $($method:tt)*
+    ) => {
+        impl std::fmt::Display for Id {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                let text = $crate::id::Id::to_text(*self);
+                text.iter().try_for_each(|&c| std::fmt::Write::write_char(f, char::from(c)))
+            }
+        }
+
+        impl $crate::id::Id for Id {
+            const FORMAT: $crate::format::Format<'static> = $format;
+            const WHAT: &'static str = $what;
+            const TEXT_WHAT: &'static str = $text_what;
+            const SIZE: usize = $size;
+            const TEXT: usize = $text;
+            type Bytes = [u8; $size];
+            type Text = [u8; $text];
+
+            #[inline(always)]
+            fn from_slice(bytes: &[u8]) -> Self {
+                let mut $bytes = [0; $size];
+                $bytes.copy_from_slice(bytes);
+                $from
+            }
+
+            #[inline(always)]
+            fn to_array(self) -> Self::Bytes {
+                let $id = self;
+                $to
+            }
+
+            $($method)*
+        }
     };
 }
 pub(crate) use bytes_id;

@@ -1,4 +1,4 @@
-//! **cuid** and **cuid2**: text, which has no binary form.
+//! **cuid**: text, which has no binary form.
 //!
 //! A cuid's time is not padded, so that the text grows with it: 8 digits from 1972 to 2059, then 9 until 5188.
 //! ```text
@@ -13,24 +13,16 @@
 //! │ prefix │ time │ counter │ fingerprint │ random │
 //! └────────┴──────┴─────────┴─────────────┴────────┘
 //! ```
-//! A cuid2 is a letter and part of a hash:
-//! ```text
-//!   8 bits   184
-//! ┌────────┬──────┐
-//! │ letter │ hash │
-//! └────────┴──────┘
-//! ```
 //!
 //! - **time**: milliseconds since 1970, in base 36.
 //! - **counter**: counts modulo 1,679,616, in base 36.
 //! - **fingerprint**: of process id and host name, which a cuid so tells to everybody.
 //! - **text**: characters of `0-9a-z`, 8 bits each.
 //!
-//! Formats after <https://github.com/paralleldrive/cuid> and <https://github.com/paralleldrive/cuid2>.
+//! Format after <https://github.com/paralleldrive/cuid>.
 
 use crate::codec::positional::BASE36;
 use crate::format::{Clock, Constraint, Format, Part, Rendering, Role, Text};
-use sha3::{Digest, Sha3_512};
 
 const PREFIX: Part = Part::fixed("prefix", 8, b'c' as u128, "always c").rendered_as(Rendering::Letters);
 const COUNTER: Part =
@@ -59,30 +51,15 @@ pub const FORMATS: [Format; 2] = [
     cuid(&[PREFIX, time(9), COUNTER, FINGERPRINT, RANDOM], &[Text::characters(26, &BASE36)]),
 ];
 
-/// A cuid2 of the usual 24 characters.
-pub const CUID2: Format = Format::new(
-    "cuid2",
-    &[
-        Part::random("letter", 8, "a random letter")
-            .rendered_as(Rendering::Letters)
-            .constrained_to(Constraint::Within(b'a' as u128, b'z' as u128 + 1)),
-        Part::random("hash", 184, "of time, counter, fingerprint and randomness").rendered_as(Rendering::Letters),
-    ],
-    0.2,
-    "https://github.com/paralleldrive/cuid2",
-)
-.with_texts(&[Text::characters(24, &BASE36)])
-.text_only();
-
 /// The counter goes round after so many.
 pub const COUNTS: u32 = 36_u32.pow(4);
 /// How many values the random part has.
-const RANDOM_VALUES: u64 = 36_u64.pow(8);
+pub(super) const RANDOM_VALUES: u64 = 36_u64.pow(8);
 /// The first time of 8 digits, in Unix milliseconds, and the first of 9 and of 10.
 pub const TIMES: [u64; 3] = [36_u64.pow(7), 36_u64.pow(8), 36_u64.pow(9)];
 
 /// Base-36 digits of a number, zeros first, of which the upper ones are lost that have no place.
-fn digits<const N: usize>(mut number: u64) -> [u8; N] {
+pub(super) fn base36_digits<const N: usize>(mut number: u64) -> [u8; N] {
     let mut text = [0; N];
     for place in text.iter_mut().rev() {
         *place = BASE36.characters()[(number % 36) as usize];
@@ -93,7 +70,7 @@ fn digits<const N: usize>(mut number: u64) -> [u8; N] {
 
 /// A number below `values`, each as likely as any other; `None` for those random words of which none is made.
 #[inline(always)]
-fn below(random: u64, values: u64) -> Option<u64> {
+pub(super) fn uniform_below(random: u64, values: u64) -> Option<u64> {
     (random < u64::MAX / values * values).then_some(random % values)
 }
 
@@ -132,7 +109,7 @@ impl Counted {
 pub fn fingerprint(pid: u32, host: &str) -> [u8; 4] {
     let units = host.encode_utf16();
     let sum = units.clone().map(u64::from).sum::<u64>() + units.count() as u64 + 36;
-    let ([a, b], [c, d]) = (digits(pid.into()), digits(sum));
+    let ([a, b], [c, d]) = (base36_digits(pid.into()), base36_digits(sum));
     [a, b, c, d]
 }
 
@@ -141,8 +118,8 @@ pub fn fingerprint(pid: u32, host: &str) -> [u8; 4] {
 #[inline(always)]
 #[must_use]
 pub fn write(ms: u64, counter: u32, fingerprint: [u8; 4], random: u64) -> Option<([u8; 26], usize)> {
-    let random: [u8; 8] = digits(below(random, RANDOM_VALUES)?);
-    let (counter, time): ([u8; 4], [u8; 9]) = (digits(counter.into()), digits(ms));
+    let random: [u8; 8] = base36_digits(uniform_below(random, RANDOM_VALUES)?);
+    let (counter, time): ([u8; 4], [u8; 9]) = (base36_digits(counter.into()), base36_digits(ms));
     let time = if ms < TIMES[1] { &time[1..] } else { &time[..] };
     let mut text = [b'c'; 26];
     let mut end = 1;
@@ -151,65 +128,6 @@ pub fn write(ms: u64, counter: u32, fingerprint: [u8; 4], random: u64) -> Option
         end += part.len();
     }
     Some((text, end))
-}
-
-/// The shortest, the usual and the longest cuid2.
-pub const LENGTHS: [usize; 3] = [2, 24, 32];
-/// A cuid2's counter begins below this.
-pub const FIRST_COUNTS: u64 = 476_782_367;
-/// Random words that a cuid2 takes: a letter and four times eight digits of salt.
-pub const WORDS: usize = 5;
-
-/// The letter and the salt that random words make; `None` where one of them would make some likelier than others.
-#[must_use]
-pub fn draw(random: [u64; WORDS]) -> Option<(u8, [u8; 32])> {
-    let mut salt = [0; 32];
-    for (digits_8, &word) in salt.chunks_exact_mut(8).zip(&random[1..]) {
-        digits_8.copy_from_slice(&digits::<8>(below(word, RANDOM_VALUES)?));
-    }
-    Some((b'a' + below(random[0], 26)? as u8, salt))
-}
-
-/// A cuid2 of 2 to 32 characters: the letter, and what follows the second digit of the SHA3-512 (FIPS 202) of time, salt, count
-/// and fingerprint, as a number in base 36.
-#[must_use]
-pub fn hashed(letter: u8, ms: u64, salt: &[u8], count: u64, fingerprint: &[u8], length: usize) -> [u8; 32] {
-    let [time, count] = [ms, count].map(digits::<13>);
-    let significant = |text: &[u8; 13]| text.iter().position(|&c| c != b'0').unwrap_or(12);
-    let digest = Sha3_512::new()
-        .chain_update(&time[significant(&time)..])
-        .chain_update(salt)
-        .chain_update(&count[significant(&count)..])
-        .chain_update(fingerprint)
-        .finalize();
-    let (digits, first) = base36(&digest);
-    let mut text = [0; 32];
-    text[..length].copy_from_slice(&digits[first + 1..][..length]);
-    text[0] = letter;
-    text
-}
-
-/// Base-36 digits of 512 bits, and where the first is that is not zero.
-fn base36(number: &[u8]) -> ([u8; 102], usize) {
-    let mut limbs = [0_u32; 16];
-    for (limb, bytes) in limbs.iter_mut().zip(number.chunks_exact(4)) {
-        *limb = bytes.iter().fold(0, |limb, &byte| limb << 8 | u32::from(byte));
-    }
-    let mut text = [b'0'; 102];
-    let mut first_limb = 0;
-    for group in text.rchunks_exact_mut(6) {
-        let mut rest = 0;
-        for limb in &mut limbs[first_limb..] {
-            let value = rest << 32 | u64::from(*limb);
-            (*limb, rest) = ((value / 36_u64.pow(6)) as u32, value % 36_u64.pow(6));
-        }
-        group.copy_from_slice(&digits::<6>(rest));
-        while first_limb < 15 && limbs[first_limb] == 0 {
-            first_limb += 1;
-        }
-    }
-    let first = text.iter().position(|&c| c != b'0').unwrap_or(0).min(68);
-    (text, first)
 }
 
 #[cfg(test)]
@@ -331,31 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn cuid2s_are_those_of_the_original() {
-        for case in cases(&vectors(), "cuid2_js", "generate") {
-            let values: Vec<f64> =
-                case["random_values_repeating"].as_array().unwrap().iter().map(|n| n.as_f64().unwrap()).collect();
-            let length = number(case, "length") as usize;
-            let value = |i: usize| values[i % values.len()];
-            let letter = b'a' + (value(0) * 26.0) as u8;
-            let salt: Vec<u8> = (1..=length).map(|i| BASE36.characters()[(value(i) * 36.0) as usize]).collect();
-            let print = text(case, "fingerprint").as_bytes();
-            let made = hashed(letter, number(case, "now_ms"), &salt, number(case, "counter"), print, length);
-            assert_eq!(std::str::from_utf8(&made[..length]), Ok(text(case, "id")));
-        }
-    }
-
-    #[test]
     fn a_word_that_would_make_some_ids_likelier_is_drawn_again() {
         assert_eq!(write(TIMES[0], 0, *b"0000", u64::MAX), None);
-        assert_eq!(draw([u64::MAX, 0, 0, 0, 0]), None);
-        assert_eq!(draw([0, 0, 0, u64::MAX, 0]), None);
-        assert_eq!(draw([25, 35, 0, 0, 36]), Some((b'z', *b"0000000z000000000000000000000010")));
-    }
-
-    #[test]
-    fn a_hash_of_many_leading_zeros_still_has_digits_for_the_longest_text() {
-        let (digits, first) = base36(&[0; 64]);
-        assert!(digits[first + 1..].len() >= 32);
     }
 }

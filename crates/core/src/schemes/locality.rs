@@ -22,18 +22,17 @@
 
 use super::uuid;
 use crate::cell::Cell;
-use crate::codec::{Codec as _, Hex};
+use crate::codec::Hex;
 use crate::error::Error;
 use crate::fence::Fence;
 use crate::format::{Clock, Description, Format, Part, Rendering, Role};
-use crate::id;
+use crate::id::bytes_id;
 use crate::layout::{Field, PoolLayout};
 use crate::mint;
 use crate::step::{Refusal, Run, Window};
 use crate::sync::{AtomicU64, Ordering};
 use crate::units::{Tick, Timescale, UnixMs};
 use md5::{Digest, Md5};
-use std::fmt;
 
 /// The version digit of this scheme.
 pub const VERSION_B: u64 = 0xb;
@@ -137,12 +136,6 @@ impl Id {
         Self(COUNTER.put(counter_written.into()) | origin.0 | TIME.put(time_ms))
     }
 
-    /// The canonical text, lower case.
-    #[must_use]
-    pub fn encode(self) -> [u8; TEXT] {
-        Hex::encode(self.0.to_be_bytes())
-    }
-
     /// The version digit.
     #[must_use]
     pub fn version(self) -> char {
@@ -161,55 +154,9 @@ impl Id {
     }
 }
 
-impl fmt::Display for Id {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.encode().iter().try_for_each(|&c| fmt::Write::write_char(f, char::from(c)))
-    }
-}
-
-impl id::Id for Id {
-    const FORMAT: Format<'static> = FORMAT;
-    const WHAT: &'static str = "locality ID";
-    const TEXT_WHAT: &'static str = "UUID text";
-    const SIZE: usize = SIZE;
-    const TEXT: usize = TEXT;
-    type Bytes = [u8; SIZE];
-    type Text = [u8; TEXT];
-
-    #[inline(always)]
-    fn from_slice(bytes: &[u8]) -> Self {
-        let mut id = [0; SIZE];
-        id.copy_from_slice(bytes);
-        Self(u128::from_be_bytes(id))
-    }
-
-    #[inline(always)]
-    fn to_array(self) -> Self::Bytes {
-        self.0.to_be_bytes()
-    }
-
-    #[inline(always)]
-    fn to_text(self) -> Self::Text {
-        self.encode()
-    }
-
-    /// Hex digits of either case, hyphens where they belong.
-    #[inline(always)]
-    fn decode(text: &[u8]) -> Result<Self, usize> {
-        Hex::decode(text.try_into().map_err(|_| text.len())?).map(|bytes| Self(u128::from_be_bytes(bytes)))
-    }
-
-    fn expected(at: usize) -> &'static str {
-        Hex::expected(at)
-    }
-
-    fn encode_many(ids: &[u8], text: &mut [u8]) {
-        Hex::encode_many(ids, text);
-    }
-
-    fn decode_many(text: &[u8], ids: &mut [u8]) -> Result<(), usize> {
-        Hex::decode_many(text, ids)
-    }
+bytes_id! {
+    impl Id(FORMAT, "locality ID", "UUID text", SIZE, TEXT) by Hex,
+    from bytes => Self(u128::from_be_bytes(bytes)), to id => id.0.to_be_bytes();
 }
 
 /// pid, version and MAC fragment, in their places.

@@ -1,6 +1,7 @@
 //! One file a scheme; each reads as its specification.
 
 pub mod cuid;
+pub mod cuid2;
 pub mod ksuid;
 pub mod ksuid_ms;
 pub mod locality;
@@ -38,7 +39,7 @@ pub static FORMATS: [&[Format<'static>]; 13] = [
 ];
 
 /// Formats that nearly any text of their length would fit: considered only where no other format fits.
-pub static LAST_RESORTS: [&[Format<'static>]; 1] = [&[uuid::OTHER, cuid::CUID2, nanoid::FORMAT]];
+pub static LAST_RESORTS: [&[Format<'static>]; 1] = [&[uuid::OTHER, cuid2::FORMAT, nanoid::FORMAT]];
 
 /// The layouts of pools that have one each, under its name.
 static POOLS: [fn() -> PoolLayout; 10] = [

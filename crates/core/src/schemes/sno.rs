@@ -23,13 +23,12 @@ use crate::codec::{Base32, Codec as _};
 use crate::error::Error;
 use crate::fence::Fence;
 use crate::format::{Clock, Description, Format, Part, Role, Text};
-use crate::id;
+use crate::id::bytes_id;
 use crate::layout::{Field, PoolLayout};
 use crate::mint;
 use crate::step::{Refusal, Run, Window};
 use crate::sync::{AtomicU32, Mutex, Ordering, lock};
 use crate::units::{Tick, Timescale, UnixMs, UnixNs};
-use std::fmt;
 
 /// The text.
 pub const DIGITS: &Digits = &Digits::new(BASE32_SNO, 16);
@@ -205,54 +204,9 @@ impl Id {
     }
 }
 
-impl fmt::Display for Id {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.encode().iter().try_for_each(|&c| fmt::Write::write_char(f, char::from(c)))
-    }
-}
-
-impl id::Id for Id {
-    const FORMAT: Format<'static> = FORMAT;
-    const WHAT: &'static str = "sno ID";
-    const TEXT_WHAT: &'static str = "sno text";
-    const SIZE: usize = SIZE;
-    const TEXT: usize = TEXT;
-    type Bytes = [u8; SIZE];
-    type Text = [u8; TEXT];
-
-    #[inline(always)]
-    fn from_slice(bytes: &[u8]) -> Self {
-        let mut id = [0; SIZE];
-        id.copy_from_slice(bytes);
-        Self::from_bytes(id)
-    }
-
-    #[inline(always)]
-    fn to_array(self) -> Self::Bytes {
-        self.to_bytes()
-    }
-
-    #[inline(always)]
-    fn to_text(self) -> Self::Text {
-        self.encode()
-    }
-
-    #[inline(always)]
-    fn decode(text: &[u8]) -> Result<Self, usize> {
-        Base32::decode(text.try_into().map_err(|_| text.len())?).map(Self::from_bytes)
-    }
-
-    fn expected(_: usize) -> &'static str {
-        "one of 23456789abcdefghijklmnopqrstuvwx"
-    }
-
-    fn encode_many(ids: &[u8], text: &mut [u8]) {
-        Base32::encode_many(ids, text);
-    }
-
-    fn decode_many(text: &[u8], ids: &mut [u8]) -> Result<(), usize> {
-        Base32::decode_many(text, ids)
-    }
+bytes_id! {
+    impl Id(FORMAT, "sno ID", "sno text", SIZE, TEXT) by Base32,
+    from bytes => Self::from_bytes(bytes), to id => id.to_bytes();
 }
 
 /// The unit that a time lies in.
