@@ -215,8 +215,11 @@ impl Format {
     }
 }
 
-fn here(py: Python<'_>, lists: &[&'static [format::Format<'static>]]) -> PyResult<Py<PyTuple>> {
-    let formats = lists.iter().copied().flatten().map(|format| Format(Declared::Here(format)));
+fn here(
+    py: Python<'_>,
+    formats: impl Iterator<Item = &'static format::Format<'static>>,
+) -> PyResult<Py<PyTuple>> {
+    let formats = formats.map(|format| Format(Declared::Here(format)));
     Ok(PyTuple::new(py, formats.collect::<Vec<_>>())?.unbind())
 }
 
@@ -229,10 +232,10 @@ pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(read_layout, module)?)?;
     module.add_function(wrap_pyfunction!(read_pool_layout, module)?)?;
     module.add_function(wrap_pyfunction!(write_layout, module)?)?;
-    module.add("FORMATS", here(module.py(), &schemes::FORMATS)?)?;
+    module.add("FORMATS", here(module.py(), schemes::formats())?)?;
     module.add("MAX_SHARDS", sno::MAX_SHARDS)?;
     module.add("MAC_FRAGMENTS", locality::MAC.max() + 1)?;
-    module.add("LAST_RESORTS", here(module.py(), &schemes::LAST_RESORTS)?)
+    module.add("LAST_RESORTS", here(module.py(), schemes::fallback_formats())?)
 }
 
 /// A snowflake layout as a format of 64 bits, under a name.

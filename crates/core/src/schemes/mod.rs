@@ -1,4 +1,4 @@
-//! One file a scheme; each reads as its specification.
+//! The schemes, one file each, which reads as its specification; and the list of all.
 
 pub mod cuid;
 pub mod cuid2;
@@ -21,50 +21,82 @@ use crate::format::Format;
 use crate::layout::PoolLayout;
 use crate::ticked::Ticked as _;
 
-/// Every format with a structure of its own; equally likely readings keep this order.
-pub static FORMATS: [&[Format<'static>]; 13] = [
-    &[sno::FORMAT],
-    &snowflake::FORMATS,
-    &[locality::FORMAT],
-    &uuid::FORMATS,
-    &[ulid::FORMAT],
-    &[ksuid::FORMAT],
-    &[ksuid_ms::FORMAT],
-    &[objectid::FORMAT],
-    &[xid::FORMAT],
-    &cuid::FORMATS,
-    &[sandflake::FORMAT],
-    &[tsid::FORMAT],
-    &[randflake::FORMAT],
+/// The declarations of one scheme.
+#[derive(Debug)]
+pub struct Scheme {
+    /// Its formats with a structure of their own.
+    pub formats: &'static [Format<'static>],
+    /// Its formats that nearly any text of their length fits.
+    pub fallbacks: &'static [Format<'static>],
+    /// The layouts of its pools.
+    pub pools: Pools,
+}
+
+/// The layouts that the pools of a scheme can have.
+#[derive(Clone, Copy, Debug)]
+pub enum Pools {
+    /// None: its IDs have no node number that is leased.
+    None,
+    /// These, each under a name of its own.
+    Named(&'static [fn() -> PoolLayout]),
+    /// Those that this parser reads.
+    Parsed(fn(&str) -> Result<Option<PoolLayout>, Error>),
+}
+
+const fn scheme(formats: &'static [Format<'static>], pools: Pools) -> Scheme {
+    Scheme { formats, fallbacks: &[], pools }
+}
+
+const fn with_fallbacks(scheme: Scheme, fallbacks: &'static [Format<'static>]) -> Scheme {
+    Scheme { fallbacks, ..scheme }
+}
+
+/// Every scheme. Readings of equal weight keep this order.
+pub static SCHEMES: [Scheme; 15] = [
+    scheme(&[sno::FORMAT], Pools::Parsed(|text| Ok(sno::read_shards(text).map(sno::pool_layout)))),
+    scheme(
+        &snowflake::FORMATS,
+        Pools::Parsed(|text| Ok(snowflake::Layout::of_pool(text)?.map(|layout| layout.pool_layout()))),
+    ),
+    scheme(&[locality::FORMAT], Pools::Named(&[locality::pool_layout])),
+    with_fallbacks(scheme(&uuid::FORMATS, Pools::Named(&uuid::POOL_LAYOUTS)), &[uuid::OTHER]),
+    scheme(&[ulid::FORMAT], Pools::Named(&[ulid::Id::pool_layout])),
+    scheme(&[ksuid::FORMAT], Pools::Named(&[ksuid::Id::pool_layout])),
+    scheme(&[ksuid_ms::FORMAT], Pools::Named(&[ksuid_ms::Id::pool_layout])),
+    scheme(&[objectid::FORMAT], Pools::Named(&[objectid::Id::pool_layout])),
+    scheme(&[xid::FORMAT], Pools::Named(&[xid::Id::pool_layout])),
+    scheme(&cuid::FORMATS, Pools::None),
+    scheme(&[sandflake::FORMAT], Pools::Named(&[sandflake::Id::pool_layout])),
+    scheme(&[tsid::FORMAT], Pools::None),
+    scheme(&[randflake::FORMAT], Pools::None),
+    with_fallbacks(scheme(&[], Pools::None), &[cuid2::FORMAT]),
+    with_fallbacks(scheme(&[], Pools::None), &[nanoid::FORMAT]),
 ];
 
-/// Formats that nearly any text of their length would fit: considered only where no other format fits.
-pub static LAST_RESORTS: [&[Format<'static>]; 1] = [&[uuid::OTHER, cuid2::FORMAT, nanoid::FORMAT]];
+/// Returns every format with a structure of its own.
+pub fn formats() -> impl Iterator<Item = &'static Format<'static>> {
+    SCHEMES.iter().flat_map(|scheme| scheme.formats)
+}
 
-/// The layouts of pools that have one each, under its name.
-static POOLS: [fn() -> PoolLayout; 10] = [
-    locality::pool_layout,
-    || uuid::Version::V1.pool_layout(),
-    || uuid::Version::V6.pool_layout(),
-    || uuid::Version::V7.pool_layout(),
-    ulid::Id::pool_layout,
-    ksuid::Id::pool_layout,
-    ksuid_ms::Id::pool_layout,
-    xid::Id::pool_layout,
-    objectid::Id::pool_layout,
-    sandflake::Id::pool_layout,
-];
+/// Returns the formats that are considered only where no other format fits.
+pub fn fallback_formats() -> impl Iterator<Item = &'static Format<'static>> {
+    SCHEMES.iter().flat_map(|scheme| scheme.fallbacks)
+}
 
 /// Reads the text or the short name of a pool's layout: that of a scheme, or of a snowflake layout. `None` if it is neither.
 ///
 /// # Errors
 /// [`Error::Layout`]: it declares fields that do not fit.
 pub fn read_pool_layout(text: &str) -> Result<Option<PoolLayout>, Error> {
-    if let Some(found) = POOLS.iter().map(|layout| layout()).find(|layout| layout.text == text) {
-        return Ok(Some(found));
+    for scheme in &SCHEMES {
+        let found = match scheme.pools {
+            Pools::None => None,
+            Pools::Named(layouts) => layouts.iter().map(|layout| layout()).find(|layout| layout.text == text),
+            Pools::Parsed(read) => read(text)?,
+        };
+        if found.is_some() {
+            return Ok(found);
+        }
     }
-    Ok(match text.split([' ', '/']).next() {
-        Some("sno") => sno::read_shards(text).map(sno::pool_layout),
-        _ => snowflake::Layout::of_pool(text)?.map(|layout| layout.pool_layout()),
-    })
+    Ok(None)
 }
