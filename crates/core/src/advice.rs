@@ -43,7 +43,7 @@ pub struct Advice {
 const TICKS_MS: [u32; 10] = [1, 2, 4, 10, 20, 50, 100, 200, 500, 1000];
 const YEAR_MS: u64 = 31_556_952_000;
 /// The most that a layout's sequence number may have.
-const MOST_SEQUENCE: u32 = 31;
+const MAX_SEQUENCE_BITS: u32 = 31;
 
 /// Bits of as many values.
 const fn bits_for(values: u64) -> u32 {
@@ -64,7 +64,7 @@ pub fn advise(need: &Need) -> Result<Advice, Error> {
     };
     let fits = |&unit_ms: &u32| {
         let (time, sequence) = widths(unit_ms);
-        time + node + sequence <= need.bits && sequence <= MOST_SEQUENCE
+        time + node + sequence <= need.bits && sequence <= MAX_SEQUENCE_BITS
     };
     let Some(unit_ms) = TICKS_MS.into_iter().find(fits) else {
         let (time, sequence) = widths(TICKS_MS[TICKS_MS.len() - 1]);
@@ -76,7 +76,7 @@ pub fn advise(need: &Need) -> Result<Advice, Error> {
         return Err(Error::Layout { layout, reason });
     };
     let (time, sequence) = widths(unit_ms);
-    let sequence = (need.bits - time - node).min(MOST_SEQUENCE).max(sequence);
+    let sequence = (need.bits - time - node).min(MAX_SEQUENCE_BITS).max(sequence);
     let declared: Vec<_> = [("time", time), ("node", node), ("sequence", sequence)]
         .into_iter()
         .filter(|&(_, bits)| bits > 0)
@@ -84,24 +84,24 @@ pub fn advise(need: &Need) -> Result<Advice, Error> {
         .collect();
     let layout = Layout::declare(&declared.join(" "), need.epoch_ms, unit_ms)?;
     let widths = vec![
-        Width { field: "time", bits: time, buys: lasts(&layout, time, unit_ms) },
+        Width { field: "time", bits: time, buys: describe_time(&layout, time, unit_ms) },
         Width {
             field: "node",
             bits: node,
             buys: format!("{} nodes, {} asked for; a bit more doubles them", 1_u64 << node, need.nodes),
         },
-        Width { field: "sequence", bits: sequence, buys: flows(&layout, unit_ms, need.ids_per_second) },
+        Width { field: "sequence", bits: sequence, buys: describe_sequence(&layout, unit_ms, need.ids_per_second) },
     ];
     Ok(Advice { layout, widths: widths.into_iter().filter(|width| width.bits > 0).collect() })
 }
 
-fn lasts(layout: &Layout, bits: u32, unit_ms: u32) -> String {
+fn describe_time(layout: &Layout, bits: u32, unit_ms: u32) -> String {
     let years = (1_u128 << bits) * u128::from(unit_ms) / u128::from(YEAR_MS);
     let end = UnixMs(layout.expires().0);
     format!("ticks of {unit_ms} ms until {end}, {years} years; a bit less halves them")
 }
 
-fn flows(layout: &Layout, unit_ms: u32, asked: u64) -> String {
+fn describe_sequence(layout: &Layout, unit_ms: u32, asked: u64) -> String {
     let a_tick = layout.ids_per_tick();
     let a_second = u64::from(a_tick) * 1000 / u64::from(unit_ms);
     format!("{a_tick} IDs a tick, {a_second} a second and node, {asked} asked for; a bit less halves them")
@@ -114,14 +114,14 @@ mod tests {
     const NEED: Need = Need { ids_per_second: 10_000, nodes: 1000, years: 60, bits: 63, epoch_ms: 1_735_689_600_000 };
 
     #[test]
-    fn the_finest_tick_that_is_enough_is_taken_and_the_sequence_has_the_rest() {
+    fn the_finest_sufficient_tick_is_chosen() {
         let advice = advise(&NEED).unwrap();
         assert_eq!(advice.layout.declaration(), "time:41 node:10 sequence:12");
         assert_eq!(advice.layout.timescale.unit_ms, 1);
     }
 
     #[test]
-    fn a_coarser_tick_makes_fewer_bits_enough() {
+    fn fewer_bits_suffice_with_a_coarser_tick() {
         let advice = advise(&Need { ids_per_second: 100, nodes: 2000, bits: 53, ..NEED }).unwrap();
         assert_eq!(advice.layout.declaration(), "time:41 node:11 sequence:1");
         let slow = advise(&Need { ids_per_second: 2, nodes: 1 << 20, bits: 53, years: 100, ..NEED }).unwrap();
@@ -137,14 +137,14 @@ mod tests {
     }
 
     #[test]
-    fn what_no_layout_is_enough_for_is_refused_with_the_bits_that_it_would_take() {
+    fn an_impossible_need_is_refused_with_its_bits() {
         let error = advise(&Need { nodes: 1 << 40, bits: 53, ..NEED }).unwrap_err();
         assert_eq!(error.code(), "config.layout");
         assert!(error.to_string().contains("an ID has 53"), "{error}");
     }
 
     #[test]
-    fn what_is_advised_is_enough_and_no_bit_is_left() {
+    fn an_advised_layout_meets_the_need_within_its_bits() {
         for ids_per_second in [1, 999, 1000, 1001, 4_096_000, 100_000_000] {
             for nodes in [1, 2, 3, 1024, 1025] {
                 for years in [1, 17, 100] {

@@ -36,7 +36,7 @@ pub struct Rules {
     /// What its ticks are.
     pub scale: Timescale,
     /// The ticks that its layout has.
-    pub whole: Window,
+    pub full_window: Window,
     /// Bits of the sequence number.
     pub sequence_bits: u32,
     /// When the clock goes back.
@@ -139,8 +139,8 @@ impl Mint for Counting {
         self.rules.scale
     }
 
-    fn whole(&self) -> Window {
-        self.rules.whole
+    fn full_window(&self) -> Window {
+        self.rules.full_window
     }
 
     #[inline(always)]
@@ -170,7 +170,7 @@ impl Mint for Counting {
         })
     }
 
-    fn take_slowly<E>(&self, want: u32, mut clock: impl FnMut() -> Result<Tick, E>) -> Result<Result<Run, Refusal>, E> {
+    fn take_slow<E>(&self, want: u32, mut clock: impl FnMut() -> Result<Tick, E>) -> Result<Result<Run, Refusal>, E> {
         loop {
             let word = self.cell.load();
             let lead = self.lead.load(Ordering::Acquire);

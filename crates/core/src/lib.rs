@@ -9,19 +9,19 @@
 #![deny(unsafe_code)]
 
 pub mod advice;
+pub mod buffer;
 pub mod cell;
 pub mod codec;
 pub mod counting;
-pub mod dated;
 pub mod entropy;
 pub mod error;
 pub mod fence;
 pub mod format;
+pub mod given_time;
 pub mod id;
-pub mod keyed;
 pub mod layout;
 pub mod mint;
-pub mod pool;
+pub mod prf;
 pub mod schemes;
 pub mod step;
 mod sync;

@@ -9,12 +9,12 @@ pub trait Mint: Send + Sync {
     fn scale(&self) -> Timescale;
 
     /// The ticks that the layout has: the window of a generator that no lease narrows.
-    fn whole(&self) -> Window;
+    fn full_window(&self) -> Window;
 
     /// Mints up to `want` IDs of one tick, in the cases that make up nearly all calls.
     ///
     /// # Errors
-    /// [`Refusal`]: ask [`Mint::take_slowly`].
+    /// [`Refusal`]: ask [`Mint::take_slow`].
     fn take(&self, now: Tick, want: u32) -> Result<Run, Refusal>;
 
     /// Mints up to `want` IDs of one tick. `clock` is read after the state is: only so is a reading below it a clock that went
@@ -22,7 +22,7 @@ pub trait Mint: Send + Sync {
     ///
     /// # Errors
     /// [`Refusal`], or what the clock fails with.
-    fn take_slowly<E>(&self, want: u32, clock: impl FnMut() -> Result<Tick, E>) -> Result<Result<Run, Refusal>, E>;
+    fn take_slow<E>(&self, want: u32, clock: impl FnMut() -> Result<Tick, E>) -> Result<Result<Run, Refusal>, E>;
 
     /// Starts over in another rectangle of node × time: another number, or a later window. Nobody may mint meanwhile.
     fn reset(&self, window: Window);

@@ -1,16 +1,16 @@
 //! Formats whose IDs hold a tick and, below it, bits that count on from a random start: how they are minted.
 //!
 //! The state is a tick and a count ([`Counting`]), one word. Everything else of an ID follows from it: the random bits of a
-//! tick are a function of the tick and a secret key ([`Keyed`]), and the `n`-th ID of a tick is its first one plus `n`. That is
+//! tick are a function of the tick and a secret key ([`Prf`]), and the `n`-th ID of a tick is its first one plus `n`. That is
 //! "random in the first, one more in each after it", as the ULID specification and RFC 9562 (method 2) have it, without a
 //! lock, and no two IDs of a generator are the same whatever the key.
 
 use crate::counting::{Counting, OnExhausted, OnRollback, Rules};
-use crate::dated::nth_from;
 use crate::error::Error;
+use crate::given_time::nth_from;
 use crate::id::Id;
-use crate::keyed::Keyed;
 use crate::layout::PoolLayout;
+use crate::prf::Prf;
 use crate::step::Window;
 use crate::units::{Tick, Timescale, UnixMs, UnixNs};
 
@@ -42,27 +42,27 @@ pub trait Ticked: Id {
         Timescale { epoch_ms: if epoch_ms > YEAR_2010_MS { epoch_ms } else { YEAR_2010_MS }, unit_ms }
     };
     /// By how much the format's own count is ahead of that.
-    const AHEAD: u64 = {
+    const EPOCH_OFFSET: u64 = {
         let Timescale { epoch_ms, unit_ms } = Self::FORMAT.timescale();
         (Self::SCALE.epoch_ms - epoch_ms) as u64 / unit_ms as u64
     };
     /// The ticks that generators have: all that are left to the format, and fit beside the count.
-    const WHOLE: Window = {
-        let (format, state) = (Self::FORMAT.ticks() as u64 - Self::AHEAD, 1 << (63 - Self::SEQUENCE_BITS));
+    const FULL_WINDOW: Window = {
+        let (format, state) = (Self::FORMAT.ticks() as u64 - Self::EPOCH_OFFSET, 1 << (63 - Self::SEQUENCE_BITS));
         Window { floor: Tick(0), until: Tick(if format < state { format } else { state }) }
     };
 
     /// The layout of a pool of its node numbers.
     #[must_use]
     fn pool_layout() -> PoolLayout {
-        let ends = Self::SCALE.start(Self::WHOLE.until);
+        let ends = Self::SCALE.start(Self::FULL_WINDOW.until);
         PoolLayout { text: Self::POOL.into(), nodes: 1 << Self::NODE_BITS, ends }
     }
 
     /// Whose random bits the IDs of a time have: those of its tick, or of a number that no tick has, where it is before them.
     #[must_use]
     fn source(units: u64) -> Tick {
-        Tick(units.wrapping_sub(Self::AHEAD))
+        Tick(units.wrapping_sub(Self::EPOCH_OFFSET))
     }
 
     /// The number of the `n`-th ID that is asked for of a time.
@@ -75,13 +75,13 @@ pub trait Ticked: Id {
     #[inline(always)]
     #[must_use]
     fn units(tick: Tick) -> u64 {
-        tick.0 + Self::AHEAD
+        tick.0 + Self::EPOCH_OFFSET
     }
 
     /// The tick of a time in the format's own count; the first one for those before it.
     #[must_use]
     fn tick(units: u64) -> Tick {
-        Tick(units.saturating_sub(Self::AHEAD))
+        Tick(units.saturating_sub(Self::EPOCH_OFFSET))
     }
 
     /// An instant in the format's own count.
@@ -104,12 +104,12 @@ pub trait Ticked: Id {
     fn counting() -> Counting {
         let rules = Rules {
             scale: Self::SCALE,
-            whole: Self::WHOLE,
+            full_window: Self::FULL_WINDOW,
             sequence_bits: Self::SEQUENCE_BITS,
             on_rollback: OnRollback::Advance,
             on_exhausted: OnExhausted::Wait,
         };
-        Counting::new(rules, Self::WHOLE)
+        Counting::new(rules, Self::FULL_WINDOW)
     }
 }
 
@@ -122,29 +122,29 @@ pub const ENDS: UnixMs = UnixMs(YEAR_2010_MS + (1 << 42));
 /// The lower bits of a number.
 #[inline(always)]
 #[must_use]
-pub const fn low(number: u128, bits: u32) -> u128 {
+pub const fn low_bits(number: u128, bits: u32) -> u128 {
     number & (u128::MAX >> (128 - bits))
 }
 
 /// The bits of a tick that were asked for last, with the function that they come from.
 #[derive(Debug)]
-pub struct Drawn {
-    keyed: Keyed,
+pub struct CachedPrf {
+    keyed: Prf,
     tick: u64,
     bits: u128,
 }
 
-impl Drawn {
+impl CachedPrf {
     /// Bits under a key.
     #[must_use]
     pub fn new(key: [u8; 16]) -> Self {
-        let keyed = Keyed::new(key);
+        let keyed = Prf::new(key);
         Self { bits: keyed.bits(0), tick: 0, keyed }
     }
 
     /// The bits of a tick.
     #[inline(always)]
-    pub fn of(&mut self, tick: Tick) -> u128 {
+    pub fn bits(&mut self, tick: Tick) -> u128 {
         if tick.0 != self.tick {
             (self.tick, self.bits) = (tick.0, self.keyed.bits(tick.0));
         }
@@ -178,7 +178,7 @@ macro_rules! twelve_bytes {
 
             #[inline(always)]
             fn mint(units: u64, random: u128, node: Option<u64>, n: u32) -> Self {
-                let first = $crate::ticked::low(random, COUNTER.bits - 1) as u64;
+                let first = $crate::ticked::low_bits(random, COUNTER.bits - 1) as u64;
                 Self::new(units, node.unwrap_or(0), (first + u64::from(n)) & COUNTER.max())
             }
 

@@ -157,7 +157,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_way_agrees_with_the_oracle_and_takes_ids_there_and_back(ids in ids()) {
+    fn every_path_agrees_with_the_oracle(ids in ids()) {
         for codec in CODECS {
             let ids = whole(codec, &ids);
             let text = codec.naive_encode(ids);
@@ -170,7 +170,7 @@ proptest! {
     }
 
     #[test]
-    fn texts_sort_as_their_ids_do(one: [u8; 16], mut other: [u8; 16], common in 0..16_usize) {
+    fn texts_sort_as_their_ids(one: [u8; 16], mut other: [u8; 16], common in 0..16_usize) {
         other[..common].copy_from_slice(&one[..common]);
         for codec in CODECS {
             let (one, other) = (&one[..codec.id_len], &other[..codec.id_len]);
@@ -181,7 +181,7 @@ proptest! {
     }
 
     #[test]
-    fn of_several_wrong_characters_the_first_is_reported(
+    fn the_first_of_several_wrong_characters_is_reported(
         ids in ids(),
         corruptions in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..5),
     ) {
@@ -201,7 +201,7 @@ proptest! {
     }
 
     #[test]
-    fn hexadecimal_digits_are_read_in_any_mix_of_cases(id: [u8; 16], upper: [bool; 36]) {
+    fn hexadecimal_digits_are_read_in_any_case(id: [u8; 16], upper: [bool; 36]) {
         let mut text = Hex::encode(id);
         for (character, upper) in text.iter_mut().zip(upper) {
             if upper {
@@ -216,7 +216,7 @@ proptest! {
 
 /// Enough IDs for a block of each path and one that is left over.
 #[test]
-fn every_byte_at_every_position_is_read_or_rejected_there() {
+fn every_byte_at_every_position_is_read_or_rejected() {
     const IDS: usize = 5;
     for codec in CODECS {
         let mut text = codec.naive_encode(&bytes(IDS * codec.id_len));
@@ -236,7 +236,7 @@ fn every_byte_at_every_position_is_read_or_rejected_there() {
 }
 
 #[test]
-fn every_byte_in_every_place_of_an_id_is_written_as_the_oracle_writes_it() {
+fn every_byte_of_an_id_is_written_as_by_the_oracle() {
     for codec in CODECS {
         for at in 0..5 * codec.id_len {
             for byte in 0..=255 {
@@ -252,7 +252,7 @@ fn every_byte_in_every_place_of_an_id_is_written_as_the_oracle_writes_it() {
 }
 
 #[test]
-fn an_error_in_the_last_character_is_found_after_any_number_of_ids() {
+fn an_error_in_the_last_character_is_found() {
     for codec in CODECS {
         for ids in 1..=70 {
             let mut text = codec.naive_encode(&bytes(ids * codec.id_len));
@@ -266,7 +266,7 @@ fn an_error_in_the_last_character_is_found_after_any_number_of_ids() {
 }
 
 #[test]
-fn lengths_that_are_not_those_of_the_same_number_of_ids_panic() {
+fn lengths_of_different_numbers_of_ids_panic() {
     for codec in CODECS {
         let (id, text) = (codec.id_len, codec.text_len);
         for (ids, texts) in
@@ -283,7 +283,7 @@ fn lengths_that_are_not_those_of_the_same_number_of_ids_panic() {
 }
 
 #[test]
-fn the_best_path_is_the_first_and_the_portable_one_is_always_there_and_last() {
+fn the_portable_path_is_always_available_and_last() {
     let names: Vec<_> = Path::available().map(Path::name).collect();
     assert_eq!(names.first(), Some(&Path::best().name()));
     assert_eq!(names.last(), Some(&"portable"));
@@ -302,7 +302,7 @@ fn from_hex(text: &Value) -> Vec<u8> {
 }
 
 #[test]
-fn texts_are_those_that_sno_itself_writes_and_reads() {
+fn sno_texts_agree_with_the_original() {
     let vectors = vectors!("sno.json");
     for list in ["encode_decode", "raw_decode"] {
         let cases = vectors[list].as_array().unwrap();
@@ -318,7 +318,7 @@ fn texts_are_those_that_sno_itself_writes_and_reads() {
 
 /// Sno's three decoders read these, and disagree on what they say.
 #[test]
-fn texts_that_sno_reads_though_they_are_not_in_its_alphabet_are_rejected() {
+fn texts_outside_the_alphabet_of_sno_are_rejected() {
     let vectors = vectors!("sno.json");
     let mut rejected = 0;
     for (decoder, cases) in vectors["invalid_decode"].as_object().unwrap() {
@@ -351,7 +351,7 @@ fn texts_that_sno_reads_though_they_are_not_in_its_alphabet_are_rejected() {
 }
 
 #[test]
-fn uuid_texts_are_those_that_locality_reads() {
+fn uuid_texts_agree_with_locality() {
     let vectors = vectors!("locality_uuid.json");
     for case in vectors["parse"].as_array().unwrap() {
         let (text, id) = (case["input"].as_str().unwrap(), from_hex(&case["java"]["hex"]));

@@ -21,7 +21,7 @@ fn source(format: &Format<'_>) -> String {
 }
 
 #[test]
-fn the_head_of_each_file_draws_the_bits_of_its_formats() {
+fn the_head_of_each_file_draws_its_formats() {
     for format in all() {
         let drawn: String = format.diagram().lines().map(|line| format!("//! {line}\n")).collect();
         assert!(source(format).contains(&drawn), "{} should have\n{drawn}", format.name());
@@ -49,7 +49,7 @@ fn every_format_is_well_declared() {
 }
 
 #[test]
-fn a_part_that_is_not_there_or_too_wide_has_no_field() {
+fn a_missing_or_too_wide_part_has_no_field() {
     assert_eq!(sno::FORMAT.field("meta"), Field { bits: 8, shift: 32 });
     assert!(catch_unwind(|| sno::FORMAT.field("metabyte")).is_err());
     assert!(catch_unwind(|| sno::FORMAT.field("met")).is_err());
@@ -57,7 +57,7 @@ fn a_part_that_is_not_there_or_too_wide_has_no_field() {
 }
 
 #[test]
-fn a_clock_says_what_it_counts_with_no_more_digits_than_needed() {
+fn a_clock_is_described_with_no_needless_digits() {
     for (epoch_ns, tick_ns, says) in [
         (0, SECOND, "seconds since 1970-01-01"),
         (1_400_000_000 * SECOND as i128, SECOND, "seconds since 2014-05-13T16:53:20Z"),
@@ -72,7 +72,7 @@ fn a_clock_says_what_it_counts_with_no_more_digits_than_needed() {
 }
 
 #[test]
-fn a_part_is_shown_as_it_is_declared_and_holds_only_what_is_allowed() {
+fn a_part_is_rendered_and_constrained_as_declared() {
     let parts = [
         Part::time("time", 16).rendered_as(Rendering::Base36).constrained_to(Constraint::Within(36, 36 * 36)),
         Part::new(Role::Sequence, "counter", 32, "c").rendered_as(Rendering::Reversed),
@@ -97,7 +97,7 @@ fn a_part_is_shown_as_it_is_declared_and_holds_only_what_is_allowed() {
 }
 
 #[test]
-fn a_part_of_a_time_counts_no_further_than_what_is_allowed_in_it() {
+fn a_time_part_counts_no_further_than_its_constraint() {
     let parts = [
         Part::time("time", 8),
         Part::time("rest", 8).constrained_to(Constraint::Within(0, 10)),
@@ -113,7 +113,7 @@ fn a_part_of_a_time_counts_no_further_than_what_is_allowed_in_it() {
 }
 
 #[test]
-fn a_text_is_read_in_every_form_and_the_form_is_told() {
+fn a_text_is_read_with_its_spelling() {
     let id = [0xab; 16];
     let text = ulid::FORMAT.write(&id);
     assert_eq!(ulid::FORMAT.read(&text), Some((id.to_vec(), Spelling::Canonical)));
@@ -128,7 +128,7 @@ fn a_text_is_read_in_every_form_and_the_form_is_told() {
 }
 
 #[test]
-fn a_pools_layout_is_read_as_it_is_written() {
+fn a_pool_layout_is_read_as_it_is_written() {
     for (text, written, nodes) in [
         ("sno", "sno/1", 65_536),
         ("sno/8192", "sno/8192", 65_536 << 13),
@@ -153,7 +153,7 @@ fn a_pools_layout_is_read_as_it_is_written() {
 }
 
 #[test]
-fn generators_end_when_their_format_says() {
+fn generators_end_when_their_format_declares() {
     for format in all().filter(|format| format.layout.is_none()) {
         if let Some(pool) = read_pool_layout(format.scheme).unwrap() {
             let said = format.ends.map(|ends| ends.start_ns().0).or_else(|| format.expires_ns());
@@ -163,7 +163,7 @@ fn generators_end_when_their_format_says() {
 }
 
 #[test]
-fn what_is_no_layout_of_a_pool_is_none() {
+fn a_text_that_is_no_pool_layout_is_not_read() {
     for text in
         ["", "sno/0", "sno/3", "sno/08", "sno/+8", "sno/16384", "sno/", "snow", "LOCALITY", "locality ", "nanoid"]
     {
@@ -182,7 +182,7 @@ fn what_is_no_layout_of_a_pool_is_none() {
 }
 
 #[test]
-fn generators_of_locality_end_where_their_format_says() {
+fn generators_of_locality_end_before_their_clock() {
     assert_eq!(locality::FORMAT.ends, Some(UnixMs(1 << 43)));
     assert_eq!(locality::FORMAT.expires_ns(), Some((1 << 48) * 1_000_000));
 }
@@ -207,14 +207,14 @@ proptest! {
     }
 
     #[test]
-    fn bits_beyond_a_layout_are_not_of_its_format(id: u64) {
+    fn bits_beyond_a_layout_do_not_fit_its_format(id: u64) {
         let format = snowflake::FORMATS[0];
         prop_assert_eq!(format.fits(&id.to_be_bytes()), id >> 63 == 0);
     }
 }
 
 #[test]
-fn a_pattern_is_as_people_would_write_it() {
+fn a_pattern_is_concise() {
     let digits = "[0-9A-Fa-f]";
     for (format, pattern) in [
         (sno::FORMAT, "[2-9a-x]{16}"),

@@ -6,9 +6,9 @@
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU64, Ordering};
 use loom::thread;
+use mintage_core::buffer::{Buffer, Segment};
 use mintage_core::counting::{Counting, OnExhausted, OnRollback, Rules};
 use mintage_core::mint::Mint as _;
-use mintage_core::pool::{Pool, Segment};
 use mintage_core::schemes::{locality, sno};
 use mintage_core::step::{Refusal, Window};
 use mintage_core::units::Tick;
@@ -46,7 +46,7 @@ fn mint_sno(mint: &sno::Mint, clock: &Clock) -> Option<SnoId> {
     let run = match mint.take(clock.now(), 1) {
         Ok(run) => run,
         Err(_) => {
-            let Ok(slow) = mint.take_slowly(1, || clock.read());
+            let Ok(slow) = mint.take_slow(1, || clock.read());
             slow.ok()?
         }
     };
@@ -57,7 +57,7 @@ fn mint_snowflake(mint: &Counting, clock: &Clock) -> Option<(u64, u32)> {
     let run = match mint.take(clock.now(), 1) {
         Ok(run) => run,
         Err(_) => {
-            let Ok(slow) = mint.take_slowly(1, || clock.read());
+            let Ok(slow) = mint.take_slow(1, || clock.read());
             slow.ok()?
         }
     };
@@ -130,11 +130,11 @@ fn sno_mints_no_id_twice_when_a_unit_is_used_up() {
 }
 
 fn rules(on_rollback: OnRollback, on_exhausted: OnExhausted) -> Rules {
-    Rules { scale: locality::SCALE, whole: WINDOW, sequence_bits: 1, on_rollback, on_exhausted }
+    Rules { scale: locality::SCALE, full_window: WINDOW, sequence_bits: 1, on_rollback, on_exhausted }
 }
 
 #[test]
-fn snowflake_mints_no_id_twice_and_never_goes_back_under_any_policy() {
+fn snowflake_mints_increasing_ids_under_every_policy() {
     for on_rollback in [OnRollback::Advance, OnRollback::Wait] {
         for on_exhausted in [OnExhausted::Wait, OnExhausted::Advance] {
             model(move |each| {
@@ -150,7 +150,7 @@ fn snowflake_mints_no_id_twice_and_never_goes_back_under_any_policy() {
 }
 
 #[test]
-fn locality_mints_no_counter_and_time_twice_while_its_counter_laps() {
+fn locality_repeats_no_counter_and_time_while_its_counter_laps() {
     model(|each| {
         // Three IDs before the end of a lap, at a clock that stands still.
         let mint = locality::Mint::at(locality::State { span: 0, count: u32::MAX - 2 }, locality::WINDOW);
@@ -169,7 +169,7 @@ struct TwoWords {
 
 #[test]
 #[should_panic(expected = "was minted twice")]
-fn the_originals_two_words_mint_duplicates() {
+fn two_words_as_in_the_original_mint_duplicates() {
     model(|each| {
         let original = TwoWords { unit: AtomicU64::new(10), sequence: AtomicU64::new(0) };
         let minted = race(each, original, 10, &[11], |original, clock| {
@@ -199,29 +199,29 @@ fn a_refusal_changes_nothing() {
 
 /// Two callers take while the keeper offers one segment after another: no integer twice, none outside the segments.
 #[test]
-fn no_interleaving_takes_an_integer_of_a_pool_twice() {
+fn no_interleaving_takes_an_integer_of_a_buffer_twice() {
     loom::model(|| {
-        let pool = Arc::new(Pool::new());
+        let buffer = Arc::new(Buffer::new());
         let segment = |first| Segment { first, count: 1, stride: 1 };
-        pool.offer(segment(10)).unwrap();
-        assert!(pool.advance(1));
-        pool.offer(segment(20)).unwrap();
+        buffer.offer(segment(10)).unwrap();
+        assert!(buffer.advance(1));
+        buffer.offer(segment(20)).unwrap();
         let callers: Vec<_> = (0..2)
             .map(|_| {
-                let pool = Arc::clone(&pool);
-                loom::thread::spawn(move || pool.take(1).map(|taken| taken.first))
+                let buffer = Arc::clone(&buffer);
+                loom::thread::spawn(move || buffer.take(1).map(|taken| taken.first))
             })
             .collect();
         // The keeper: it moves on as soon as the segment is used up, and offers another in the slot that was freed.
-        let moved = pool.advance(1);
+        let moved = buffer.advance(1);
         if moved {
-            pool.offer(segment(30)).unwrap();
-            if pool.advance(1) {
-                pool.offer(segment(40)).unwrap();
+            buffer.offer(segment(30)).unwrap();
+            if buffer.advance(1) {
+                buffer.offer(segment(40)).unwrap();
             }
         }
         let mut taken: Vec<u64> = callers.into_iter().filter_map(|caller| caller.join().unwrap()).collect();
-        while let Some(rest) = pool.take(1) {
+        while let Some(rest) = buffer.take(1) {
             taken.push(rest.first);
         }
         let count = taken.len();
@@ -235,32 +235,32 @@ fn no_interleaving_takes_an_integer_of_a_pool_twice() {
 /// Drains a pool of one or two segments of two integers, while a caller takes `want` twice: no integer twice, none left.
 fn drain_beside_a_caller(firsts: &'static [u64], want: u32) {
     loom::model(move || {
-        let pool = Arc::new(Pool::new());
+        let buffer = Arc::new(Buffer::new());
         for &first in firsts {
-            pool.offer(Segment { first, count: 2, stride: 1 }).unwrap();
-            assert_eq!(pool.advance(1), first == firsts[0]);
+            buffer.offer(Segment { first, count: 2, stride: 1 }).unwrap();
+            assert_eq!(buffer.advance(1), first == firsts[0]);
         }
         let taking = {
-            let pool = Arc::clone(&pool);
-            thread::spawn(move || [pool.take(want), pool.take(want)])
+            let buffer = Arc::clone(&buffer);
+            thread::spawn(move || [buffer.take(want), buffer.take(want)])
         };
-        let left = pool.drain();
+        let left = buffer.drain();
         let taken = taking.join().unwrap();
         let ids = left.iter().chain(&taken).flatten().flat_map(|part| part.first..part.first + u64::from(part.count));
         let ids: Vec<_> = ids.collect();
         assert_eq!(ids.iter().collect::<HashSet<_>>().len(), ids.len(), "{ids:?}");
-        assert_eq!(pool.take(1), None);
+        assert_eq!(buffer.take(1), None);
     });
 }
 
 #[test]
-fn what_a_drain_returns_nobody_takes() {
+fn no_caller_takes_an_integer_that_drain_returns() {
     drain_beside_a_caller(&[0], 1);
 }
 
 /// A caller that looked before the drain counts after it. That must not carry into the generation: the next would
 /// be taken too.
 #[test]
-fn callers_that_count_after_a_drain_reach_nothing_of_the_next_segment() {
+fn callers_after_a_drain_take_nothing_of_the_next_segment() {
     drain_beside_a_caller(&[10, 20], 2);
 }

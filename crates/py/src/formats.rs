@@ -215,10 +215,7 @@ impl Format {
     }
 }
 
-fn here(
-    py: Python<'_>,
-    formats: impl Iterator<Item = &'static format::Format<'static>>,
-) -> PyResult<Py<PyTuple>> {
+fn here(py: Python<'_>, formats: impl Iterator<Item = &'static format::Format<'static>>) -> PyResult<Py<PyTuple>> {
     let formats = formats.map(|format| Format(Declared::Here(format)));
     Ok(PyTuple::new(py, formats.collect::<Vec<_>>())?.unbind())
 }

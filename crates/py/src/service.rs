@@ -4,7 +4,7 @@
 use crate::hot::{self, Mints};
 use crate::sequence::Sequence;
 use crate::values;
-use mintage_core::pool::Segment;
+use mintage_core::buffer::Segment;
 use mintage_wire::bucket::Bucket as Rate;
 use mintage_wire::http::{self, ResponseContext, Route};
 use mintage_wire::resp::{self, Fault, Hot};
@@ -167,7 +167,13 @@ impl Lane {
             *date = (now_ms / 1000, http_date(now_ms / 1000));
         }
         let answer = ResponseContext { date: &date.1, trace_header: &self.trace_header, trace, now_ms };
-        http::write_response(reply, request.route, request.namespace, parts.iter().flat_map(|&part| integers(part)), &answer);
+        http::write_response(
+            reply,
+            request.route,
+            request.namespace,
+            parts.iter().flat_map(|&part| integers(part)),
+            &answer,
+        );
         Ok(true)
     }
 }

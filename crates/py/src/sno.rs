@@ -8,7 +8,7 @@ use crate::values::Defaulted;
 use crate::{errors, hot, values};
 use mintage_core::codec::{Base32, Codec as _};
 use mintage_core::error::Error;
-use mintage_core::schemes::sno::{self as scheme, Bounds, Mint, Porter};
+use mintage_core::schemes::sno::{self as scheme, Bounds, Mint, PortingCounter};
 use mintage_core::step::{Refusal, Run};
 use mintage_core::units::{Tick, UnixMs, UnixNs};
 use pyo3::basic::CompareOp;
@@ -303,7 +303,7 @@ impl Generator {
             return Err(errors::argument("on_overflow", "a callable", callback));
         }
         Ok(Self {
-            porter: Porter::new(seat.mint.bounds()),
+            porter: PortingCounter::new(seat.mint.bounds()),
             seat,
             shards,
             partition: AtomicU16::new(partition.unwrap_or(0)),
@@ -360,7 +360,7 @@ generator! {
         seat: Seat<Mint>,
         shards: u32,
         partition: AtomicU16,
-        porter: Porter,
+        porter: PortingCounter,
         on_overflow: Option<Py<PyAny>>,
         waiting: Mutex<Waiting>,
     }

@@ -101,8 +101,8 @@ impl<'a> Headers<'a> {
             let is = |name: &str| header.name.eq_ignore_ascii_case(name);
             if is("content-length") {
                 let text = std::str::from_utf8(header.value).ok()?;
-                let digits = (1..=9).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
-                if has_length || !digits {
+                let is_number = (1..=9).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
+                if has_length || !is_number {
                     return None;
                 }
                 has_length = true;

@@ -21,7 +21,7 @@ pub struct Alphabet {
     values: [u8; 256],
     base: u32,
     /// Where runs of characters begin after the first: the value there, and how many characters are left out before.
-    runs: [(u8, u8); MOST_RUNS],
+    runs: [(u8, u8); MAX_RUNS],
     /// How many of these there are; more than the array holds where only a table will do.
     run_count: usize,
 }
@@ -29,7 +29,7 @@ pub struct Alphabet {
 /// What stands for a character that is no digit: no base has a digit of this bit.
 const NONE: u8 = 0x80;
 /// With more runs than that, a table is quicker.
-const MOST_RUNS: usize = 6;
+const MAX_RUNS: usize = 6;
 
 impl Alphabet {
     /// The alphabet of these characters: 2 to 64, ASCII, each once.
@@ -41,13 +41,13 @@ impl Alphabet {
         let given = characters.as_bytes();
         assert!(given.len() >= 2 && given.len() <= 64, "an alphabet has 2 to 64 characters");
         let (characters, values, base) = ([0; 64], [NONE; 256], given.len() as u32);
-        let mut made = Self { characters, values, base, runs: [(0, 0); MOST_RUNS], run_count: 0 };
+        let mut made = Self { characters, values, base, runs: [(0, 0); MAX_RUNS], run_count: 0 };
         let mut i = 0;
         while i < given.len() {
             made.characters[i] = given[i];
             made = made.read(given[i], i as u8);
             if i > 0 && given[i] != given[i - 1] + 1 {
-                if given[i] < given[i - 1] || made.run_count >= MOST_RUNS {
+                if given[i] < given[i - 1] || made.run_count >= MAX_RUNS {
                     made.run_count = usize::MAX;
                 } else {
                     made.runs[made.run_count] = (i as u8, given[i] - given[i - 1] - 1);
@@ -122,7 +122,7 @@ impl Alphabet {
     /// The characters of the eight values in each word, the first lowest.
     #[inline(always)]
     fn write<const N: usize>(&self, values: [u64; N]) -> [[u8; 8]; N] {
-        if self.run_count > MOST_RUNS {
+        if self.run_count > MAX_RUNS {
             return values.map(|values| values.to_le_bytes().map(|value| self.characters[value as usize & 63]));
         }
         let mut characters = values.map(|values| values + each(self.characters[0]));
@@ -171,22 +171,22 @@ pub const BASE62: Alphabet = Alphabet::new("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ
 pub const BASE64_URL: Alphabet = Alphabet::new("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_");
 
 /// The longest text that [`Digits`] describe.
-pub const LONGEST: usize = 48;
+pub const MAX_TEXT: usize = 48;
 /// The most bytes of a number.
-pub const MOST_BYTES: usize = 32;
+pub const MAX_BYTES: usize = 32;
 /// Limbs for them, and for what overflows.
-const LIMBS: usize = MOST_BYTES / 4 + 1;
+const LIMBS: usize = MAX_BYTES / 4 + 1;
 
 /// How a number of fixed width is written.
 #[derive(Clone, Copy, Debug)]
 pub struct Digits {
     alphabet: Alphabet,
     /// Where the digits stand.
-    places: [u8; LONGEST],
+    places: [u8; MAX_TEXT],
     /// How many digits there are.
     count: usize,
     /// The characters that are no digits, where they stand; 0 elsewhere.
-    frame: [u8; LONGEST],
+    frame: [u8; MAX_TEXT],
     /// Characters in all.
     length: usize,
     /// How many zero bits follow the number in its last digit.
@@ -197,8 +197,8 @@ impl Digits {
     /// Digits alone.
     #[must_use]
     pub const fn new(alphabet: Alphabet, count: usize) -> Self {
-        assert!(count <= LONGEST, "a text is too long");
-        let mut made = Self { alphabet, places: [0; LONGEST], count, frame: [0; LONGEST], length: count, pad: 0 };
+        assert!(count <= MAX_TEXT, "a text is too long");
+        let mut made = Self { alphabet, places: [0; MAX_TEXT], count, frame: [0; MAX_TEXT], length: count, pad: 0 };
         let mut i = 0;
         while i < count {
             made.places[i] = i as u8;
@@ -292,7 +292,7 @@ impl Digits {
                 Some(width) if number.len() <= 16 => self.read_shifted(width, text, number),
                 _ => self.read_divided(text, number),
             };
-        if good { Ok(()) } else { Err(self.first_bad(text, number.len())) }
+        if good { Ok(()) } else { Err(self.first_wrong(text, number.len())) }
     }
 
     /// Digits in groups that a word holds, so that no group waits for another: (first digit, digits) of each.
@@ -316,7 +316,7 @@ impl Digits {
             ..=16 => self.write_words::<2>(width, number, text),
             17..=24 => self.write_words::<3>(width, number, text),
             25..=32 => self.write_words::<4>(width, number, text),
-            _ => self.write_words::<{ LONGEST / 8 }>(width, number, text),
+            _ => self.write_words::<{ MAX_TEXT / 8 }>(width, number, text),
         }
     }
 
@@ -460,7 +460,7 @@ impl Digits {
     /// anchors: in what the dialects of JSON Schema, Python and Rust have in common.
     #[must_use]
     pub fn pattern(&self, largest: &[u8]) -> String {
-        let mut text = [0; LONGEST];
+        let mut text = [0; MAX_TEXT];
         self.write(largest, &mut text[..self.length]);
         let limits = text.map(|character| self.alphabet.value(character).unwrap_or_default());
         let digit = |at: usize, to: u8| {
@@ -496,10 +496,10 @@ impl Digits {
 
     /// Where a text that cannot be read is wrong: how far it is the beginning of a text that is written.
     #[cold]
-    fn first_bad(&self, text: &[u8], bytes: usize) -> usize {
-        let mut largest = [0; LONGEST];
+    fn first_wrong(&self, text: &[u8], bytes: usize) -> usize {
+        let mut largest = [0; MAX_TEXT];
         let largest = &mut largest[..self.length];
-        self.write(&[0xff; MOST_BYTES][..bytes], largest);
+        self.write(&[0xff; MAX_BYTES][..bytes], largest);
         let mut is_largest = true;
         for (at, &character) in text.iter().enumerate() {
             if self.frame[at] != 0 {

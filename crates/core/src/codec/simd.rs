@@ -600,7 +600,7 @@ mod tests {
 
     /// Results would be right without that, but slow. What the results are is tested from outside.
     #[test]
-    fn no_right_text_makes_a_path_leave_a_block_to_the_code_for_a_single_id() {
+    fn every_path_converts_every_block_of_valid_text() {
         for path in Path::available().filter(|path| path.name() != "portable") {
             let ids: [[u8; 10]; 256] = std::array::from_fn(|i| [(i as u8).wrapping_mul(77); 10]);
             let mut text = ids.map(Base32::encode);

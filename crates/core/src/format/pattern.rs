@@ -2,7 +2,7 @@
 
 use super::text::Encoding;
 use super::{Constraint, Format, Part};
-use crate::codec::positional::{Alphabet, BASE10, Digits, MOST_BYTES, class, repeated};
+use crate::codec::positional::{Alphabet, BASE10, Digits, MAX_BYTES, class, repeated};
 
 impl Format<'_> {
     /// Returns a regular expression of exactly the texts that the class's parser takes, without anchors: the canonical text
@@ -12,7 +12,7 @@ impl Format<'_> {
     pub fn pattern(&self) -> String {
         match self.texts.first().map(|text| text.encoding) {
             Some(Encoding::Digits(digits) | Encoding::Nested(digits, _)) => {
-                digits.pattern(&[0xff; MOST_BYTES][..self.size()])
+                digits.pattern(&[0xff; MAX_BYTES][..self.size()])
             }
             Some(Encoding::Characters(_, alphabet)) => {
                 repeated(&self.parts.iter().flat_map(|part| classes(part, alphabet)).collect::<Vec<_>>())

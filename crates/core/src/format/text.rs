@@ -1,6 +1,6 @@
 //! The texts of a format.
 
-use crate::codec::positional::{Alphabet, Digits, LONGEST};
+use crate::codec::positional::{Alphabet, Digits, MAX_TEXT};
 
 /// The way in which a text spells an ID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,7 +86,7 @@ impl Text {
         match self.encoding {
             Encoding::Digits(digits) => digits.read(text, id).is_ok(),
             Encoding::Nested(outer, inner) => {
-                let mut held = [0; LONGEST];
+                let mut held = [0; MAX_TEXT];
                 let held = &mut held[..inner.length()];
                 outer.read(text, held).is_ok() && inner.read(held, id).is_ok()
             }
@@ -99,12 +99,12 @@ impl Text {
 
     /// Writes an ID of the format's width.
     pub(super) fn write(&self, id: &[u8]) -> String {
-        let mut text = [0; LONGEST];
+        let mut text = [0; MAX_TEXT];
         let text = &mut text[..self.length()];
         match self.encoding {
             Encoding::Digits(digits) => digits.write(id, text),
             Encoding::Nested(outer, inner) => {
-                let mut held = [0; LONGEST];
+                let mut held = [0; MAX_TEXT];
                 let held = &mut held[..inner.length()];
                 inner.write(id, held);
                 outer.write(held, text);

@@ -76,13 +76,13 @@ pub(super) fn uniform_below(random: u64, values: u64) -> Option<u64> {
 
 /// What a generator of cuids counts: no pair of time and counter comes twice, also where the clock goes back or stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Counted {
+pub struct Counter {
     ms: u64,
     next: u32,
     left: u32,
 }
 
-impl Counted {
+impl Counter {
     /// A state that has counted nothing; `random` says where it begins.
     #[must_use]
     pub const fn new(random: u64) -> Self {
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn fingerprints_are_those_of_the_originals() {
+    fn fingerprints_agree_with_the_originals() {
         let vectors = vectors();
         let [js, python] = [cases(&vectors, "js", "fingerprint"), cases(&vectors, "python", "vectors")];
         assert!(js.len() > 10 && python.len() > 5);
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn cuids_are_those_of_the_originals() {
+    fn cuids_agree_with_the_originals() {
         let vectors = vectors();
         for case in cases(&vectors, "js", "generate").iter().filter(|case| case["length"] == 25 || case["length"] == 26)
         {
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn node_made_random_blocks_of_half_the_values_and_here_all_occur() {
+    fn all_random_blocks_occur_not_only_half_as_in_node() {
         let vectors = vectors();
         let blocks = cases(&vectors, "js", "random_block_range").iter().map(|case| text(case, "block"));
         assert_eq!(blocks.max(), Some("i000"), "whatever the 32 bits are");
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_of_8_digits_from_1972_and_of_9_from_2059() {
+    fn times_have_8_digits_from_1972_and_9_from_2059() {
         for (ms, length) in [(TIMES[0], 25), (TIMES[1] - 1, 25), (TIMES[1], 26), (TIMES[2] - 1, 26)] {
             let id = cuid(ms, 0, "0000", [0, 0]);
             assert_eq!(id.len(), length);
@@ -226,8 +226,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_time_and_counter_come_twice_however_the_clock_goes(start: u64, clock in prop::collection::vec(0_u64..5, 1..300)) {
-            let (mut state, mut seen) = (Counted { left: 3, ..Counted::new(start) }, HashSet::new());
+        fn no_pair_of_time_and_counter_repeats_under_any_clock(start: u64, clock in prop::collection::vec(0_u64..5, 1..300)) {
+            let (mut state, mut seen) = (Counter { left: 3, ..Counter::new(start) }, HashSet::new());
             for now in clock {
                 let (next, ms, counter) = state.step(now);
                 prop_assert!(ms >= now && counter < COUNTS);
@@ -238,8 +238,8 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_stands_for_a_round_of_the_counter_is_a_millisecond_on() {
-        let (mut state, mut times) = (Counted::new(7), Vec::new());
+    fn a_used_up_counter_moves_to_the_next_millisecond() {
+        let (mut state, mut times) = (Counter::new(7), Vec::new());
         for _ in 0..=COUNTS {
             let (next, ms, counter) = state.step(1000);
             times.push((ms, counter));
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_that_would_make_some_ids_likelier_is_drawn_again() {
+    fn a_biased_random_word_is_refused() {
         assert_eq!(write(TIMES[0], 0, *b"0000", u64::MAX), None);
     }
 }

@@ -36,7 +36,7 @@ pub const FORMAT: Format = Format::new(
 /// The shortest, the usual and the longest cuid2.
 pub const LENGTHS: [usize; 3] = [2, 24, 32];
 /// A cuid2's counter begins below this.
-pub const FIRST_COUNTS: u64 = 476_782_367;
+pub const MAX_FIRST_COUNT: u64 = 476_782_367;
 /// Random words that a cuid2 takes: a letter and four times eight digits of salt.
 pub const WORDS: usize = 5;
 
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn cuid2s_are_those_of_the_original() {
+    fn cuid2s_agree_with_the_original() {
         for case in vectors()["cuid2_js"]["generate"].as_array().unwrap() {
             let values: Vec<f64> =
                 case["random_values_repeating"].as_array().unwrap().iter().map(|n| n.as_f64().unwrap()).collect();
@@ -126,14 +126,14 @@ mod tests {
     }
 
     #[test]
-    fn a_word_that_would_make_some_ids_likelier_is_drawn_again() {
+    fn a_biased_random_word_is_refused() {
         assert_eq!(draw([u64::MAX, 0, 0, 0, 0]), None);
         assert_eq!(draw([0, 0, 0, u64::MAX, 0]), None);
         assert_eq!(draw([25, 35, 0, 0, 36]), Some((b'z', *b"0000000z000000000000000000000010")));
     }
 
     #[test]
-    fn a_hash_of_many_leading_zeros_still_has_digits_for_the_longest_text() {
+    fn a_hash_of_zeros_has_digits_for_the_longest_text() {
         let (digits, first) = base36(&[0; 64]);
         assert!(digits[first + 1..].len() >= 32);
     }

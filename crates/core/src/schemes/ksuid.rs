@@ -15,7 +15,7 @@
 use crate::codec::positional::{BASE62, Digits};
 use crate::format::{Clock, Format, Part, SECOND, Text};
 use crate::id::bytes_id;
-use crate::ticked::{Ticked, low};
+use crate::ticked::{Ticked, low_bits};
 
 /// The text.
 pub const DIGITS: &Digits = &Digits::new(BASE62, 27);
@@ -56,8 +56,8 @@ impl Ticked for Id {
     #[inline(always)]
     fn mint(units: u64, random: u128, node: Option<u64>, n: u32) -> Self {
         let payload = match node {
-            None => low(random, 127) + u128::from(n),
-            Some(node) => (u128::from(node) << 96) | (low(random, 95) + u128::from(n)),
+            None => low_bits(random, 127) + u128::from(n),
+            Some(node) => (u128::from(node) << 96) | (low_bits(random, 95) + u128::from(n)),
         };
         Self::new(units as u32, payload)
     }

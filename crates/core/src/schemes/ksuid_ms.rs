@@ -16,7 +16,7 @@
 use super::ksuid::DIGITS;
 use crate::format::{Clock, Constraint, Description, Format, MS, Part, Role, SECOND, Text};
 use crate::id::bytes_id;
-use crate::ticked::{Ticked, low};
+use crate::ticked::{Ticked, low_bits};
 
 /// The format.
 pub const FORMAT: Format = Format::new(
@@ -62,13 +62,13 @@ impl Ticked for Id {
     #[inline(always)]
     fn mint(units: u64, random: u128, node: Option<u64>, n: u32) -> Self {
         let payload = match node {
-            None => low(random, 119) + u128::from(n),
-            Some(node) => (u128::from(node) << 88) | (low(random, 87) + u128::from(n)),
+            None => low_bits(random, 119) + u128::from(n),
+            Some(node) => (u128::from(node) << 88) | (low_bits(random, 87) + u128::from(n)),
         };
         Self::new(units, payload)
     }
 
     fn bound(units: u64, is_high: bool) -> Self {
-        Self::new(units, if is_high { low(u128::MAX, PAYLOAD_BITS) } else { 0 })
+        Self::new(units, if is_high { low_bits(u128::MAX, PAYLOAD_BITS) } else { 0 })
     }
 }

@@ -250,7 +250,7 @@ pub struct State {
 /// # Errors
 /// [`Error::Time`].
 pub fn tick(time: UnixMs) -> Result<Tick, Error> {
-    SCALE.tick(time).filter(|&tick| WINDOW.holds(tick)).ok_or_else(|| Error::Time {
+    SCALE.tick(time).filter(|&tick| WINDOW.contains(tick)).ok_or_else(|| Error::Time {
         time,
         first: SCALE.start(WINDOW.floor),
         last: UnixMs(SCALE.start(WINDOW.until).0 - 1),
@@ -334,7 +334,7 @@ impl mint::Mint for Mint {
         SCALE
     }
 
-    fn whole(&self) -> Window {
+    fn full_window(&self) -> Window {
         WINDOW
     }
 
@@ -344,7 +344,7 @@ impl mint::Mint for Mint {
         self.cell.update(|word| step(State::unpack(word), now, want, window).map(|(state, run)| (state.pack(), run)))
     }
 
-    fn take_slowly<E>(&self, want: u32, mut clock: impl FnMut() -> Result<Tick, E>) -> Result<Result<Run, Refusal>, E> {
+    fn take_slow<E>(&self, want: u32, mut clock: impl FnMut() -> Result<Tick, E>) -> Result<Result<Run, Refusal>, E> {
         Ok(self.take(clock()?, want))
     }
 

@@ -30,7 +30,7 @@ pub const FORMAT: Format = Format::new(
 /// The size that everybody uses.
 pub const SIZE: usize = 21;
 /// The most characters of an ID.
-pub const LONGEST: usize = 1024;
+pub const MAX_SIZE: usize = 1024;
 
 /// The characters that IDs are made of.
 #[derive(Clone, Debug)]
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bytes_of_an_original_choose_its_id() {
+    fn recorded_random_bytes_choose_the_recorded_id() {
         let vectors = vectors();
         let read = |hex: &Value| -> Vec<u8> {
             let hex = hex.as_str().unwrap().as_bytes();
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn each_character_is_chosen_by_as_many_bytes_as_any_other() {
+    fn every_character_is_equally_likely() {
         let all: String = ('\u{100}'..).take(256).collect();
         for count in 2..=256 {
             let alphabet: String = all.chars().take(count).collect();
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn the_originals_have_the_same_characters_in_orders_of_their_own() {
+    fn the_originals_share_a_set_of_characters() {
         let vectors = vectors();
         let sorted = |text: &str| {
             let mut characters: Vec<char> = text.chars().collect();
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn an_alphabet_has_2_to_256_characters_each_once() {
+    fn an_alphabet_has_2_to_256_distinct_characters() {
         let many: String = ('\u{100}'..).take(257).collect();
         for wrong in ["", "a", "aa", "abca", &many] {
             assert_eq!(Characters::new(wrong).unwrap_err().code(), "field.format");

@@ -18,7 +18,7 @@ use crate::codec::positional::{BASE32_CROCKFORD, Digits};
 use crate::format::{Clock, Format, Part, Rendering, Role, Text};
 use crate::id::bytes_id;
 use crate::layout::Field;
-use crate::ticked::{ENDS, Ticked, low};
+use crate::ticked::{ENDS, Ticked, low_bits};
 
 /// The text.
 pub const DIGITS: &Digits = &Digits::new(BASE32_CROCKFORD, 26).padded(2);
@@ -57,12 +57,12 @@ impl Ticked for Id {
 
     #[inline(always)]
     fn mint(units: u64, random: u128, node: Option<u64>, n: u32) -> Self {
-        let random = low(random.wrapping_add(u128::from(n)), RANDOM.bits) as u64;
+        let random = low_bits(random.wrapping_add(u128::from(n)), RANDOM.bits) as u64;
         let place = TIME.put(units) | WORKER.put(node.unwrap_or(0));
         Self((place | SEQUENCE.put(n.into()) | RANDOM.put(random)).to_be_bytes())
     }
 
     fn bound(units: u64, is_high: bool) -> Self {
-        Self((TIME.put(units) | if is_high { low(u128::MAX, TIME.shift) } else { 0 }).to_be_bytes())
+        Self((TIME.put(units) | if is_high { low_bits(u128::MAX, TIME.shift) } else { 0 }).to_be_bytes())
     }
 }

@@ -214,7 +214,7 @@ bytes_id! {
 /// # Errors
 /// [`Error::Time`] outside the layout; the original wraps silently.
 pub fn unit(time: UnixMs) -> Result<Tick, Error> {
-    TIMESCALE.tick(time).filter(|&unit| WINDOW.holds(unit)).ok_or(Error::Time {
+    TIMESCALE.tick(time).filter(|&unit| WINDOW.contains(unit)).ok_or(Error::Time {
         time,
         first: TIMESCALE.start(Tick(0)),
         last: UnixMs(TIMESCALE.start(Tick(TIME.max())).0 + 3),
@@ -504,7 +504,7 @@ impl mint::Mint for Mint {
         TIMESCALE
     }
 
-    fn whole(&self) -> Window {
+    fn full_window(&self) -> Window {
         WINDOW
     }
 
@@ -516,7 +516,7 @@ impl mint::Mint for Mint {
         })
     }
 
-    fn take_slowly<E>(&self, want: u32, mut clock: impl FnMut() -> Result<Tick, E>) -> Result<Result<Run, Refusal>, E> {
+    fn take_slow<E>(&self, want: u32, mut clock: impl FnMut() -> Result<Tick, E>) -> Result<Result<Run, Refusal>, E> {
         loop {
             let word = self.cell.load();
             let now = clock()?;
@@ -608,9 +608,9 @@ impl Snapshot {
 
 /// The counter of `new_at`: it rolls over silently within the bounds, outside the tick-tock rule.
 #[derive(Debug)]
-pub struct Porter(Cell);
+pub struct PortingCounter(Cell);
 
-impl Porter {
+impl PortingCounter {
     /// A counter whose first number is the lower bound. Snapshots do not hold it.
     #[must_use]
     pub fn new(bounds: Bounds) -> Self {

@@ -150,7 +150,7 @@ const SEQUENCE_TERMS: [&str; 2] = ["sequence", "increment"];
 /// A million years: no epoch is farther from 1970, so that no sum overflows.
 pub const FAR_MS: i64 = 1 << 55;
 /// The longest text of a layout's fields that is read back.
-const LONGEST: usize = 1000;
+const MAX_DECLARATION: usize = 1000;
 
 fn is_of_name(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_'
@@ -278,7 +278,8 @@ impl Layout {
             let (epoch, unit) = rest.strip_suffix("ms")?.split_once(' ')?;
             let is_whole = |text: &str| (1..=18).contains(&text.len()) && text.bytes().all(|c| c.is_ascii_digit());
             let is_text = is_whole(epoch.strip_prefix('-').unwrap_or(epoch)) && is_whole(unit);
-            let is_short = fields.len() <= LONGEST && fields.chars().all(|c| c == ' ' || c == ':' || is_of_name(c));
+            let is_short =
+                fields.len() <= MAX_DECLARATION && fields.chars().all(|c| c == ' ' || c == ':' || is_of_name(c));
             (is_text && is_short && !fields.is_empty()).then_some((fields, epoch.parse().ok()?, unit.parse().ok()?))
         });
         let Some((fields, epoch_ms, unit_ms)) = parts else { return Ok(None) };
@@ -384,7 +385,7 @@ impl Layout {
     /// # Errors
     /// [`Error::Time`] outside the layout.
     pub fn tick(&self, time: UnixMs) -> Result<Tick, Error> {
-        self.timescale.tick(time).filter(|&tick| self.window().holds(tick)).ok_or_else(|| Error::Time {
+        self.timescale.tick(time).filter(|&tick| self.window().contains(tick)).ok_or_else(|| Error::Time {
             time,
             first: self.timescale.start(Tick(0)),
             last: UnixMs(self.expires().0.saturating_sub(1)),

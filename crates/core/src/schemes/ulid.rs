@@ -20,7 +20,7 @@ use crate::codec::positional::{BASE32_CROCKFORD, Digits};
 use crate::format::{Clock, Format, Part, Text};
 use crate::id::bytes_id;
 use crate::layout::Field;
-use crate::ticked::{ENDS, Ticked, low};
+use crate::ticked::{ENDS, Ticked, low_bits};
 
 /// The text.
 pub const DIGITS: &Digits = &Digits::new(BASE32_CROCKFORD.any_case().alias("iIlL", '1').alias("oO", '0'), 26);
@@ -59,13 +59,13 @@ impl Ticked for Id {
     #[inline(always)]
     fn mint(units: u64, random: u128, node: Option<u64>, n: u32) -> Self {
         let random = match node {
-            None => low(random, 79) + u128::from(n),
-            Some(node) => (u128::from(node) << 56) | (low(random, 55) + u128::from(n)),
+            None => low_bits(random, 79) + u128::from(n),
+            Some(node) => (u128::from(node) << 56) | (low_bits(random, 55) + u128::from(n)),
         };
         Self((TIME.put(units) | random).to_be_bytes())
     }
 
     fn bound(units: u64, is_high: bool) -> Self {
-        Self((TIME.put(units) | if is_high { low(u128::MAX, 80) } else { 0 }).to_be_bytes())
+        Self((TIME.put(units) | if is_high { low_bits(u128::MAX, 80) } else { 0 }).to_be_bytes())
     }
 }

@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn ff1_is_that_of_nists_samples() {
+    fn ff1_agrees_with_the_samples_of_nist() {
         let key: [u8; 16] = 0x2b7e_1516_28ae_d2a6_abf7_1588_09cf_4f3c_u128.to_be_bytes();
         for (radix, tweak, plain, hidden) in SAMPLES {
             let tweak: Vec<u8> =
@@ -121,7 +121,7 @@ mod tests {
 
     /// FIPS 197, appendix C.1.
     #[test]
-    fn aes_is_that_of_its_standard() {
+    fn aes_agrees_with_its_standard() {
         let key: [u8; 16] = std::array::from_fn(|i| i as u8);
         let mut block = Array::from(0x0011_2233_4455_6677_8899_aabb_ccdd_eeff_u128.to_be_bytes());
         Aes128::new(&Array::from(key)).encrypt_block(&mut block);
@@ -130,7 +130,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_was_hidden_is_revealed(key: [u8; 16], id: [u8; 16]) {
+        fn a_hidden_id_is_revealed(key: [u8; 16], id: [u8; 16]) {
             let opaque = Opaque::new(&key);
             for size in SIZES {
                 let mut hidden = id[..size].to_vec();
@@ -145,7 +145,7 @@ mod tests {
         }
 
         #[test]
-        fn binary_numerals_are_the_bits_from_the_most_significant_on(key: [u8; 16], id: [u8; 10]) {
+        fn binary_numerals_begin_with_the_most_significant_bit(key: [u8; 16], id: [u8; 10]) {
             for size in [8, 10] {
                 let mut hidden = id[..size].to_vec();
                 prop_assert!(Opaque::new(&key).hide(&mut hidden));
@@ -159,7 +159,7 @@ mod tests {
         }
 
         #[test]
-        fn a_bit_of_the_id_or_of_the_key_changes_all_of_what_is_shown(key: [u8; 16], id: [u8; 16], bit in 0_usize..64) {
+        fn a_bit_of_id_or_key_changes_about_half_of_the_output(key: [u8; 16], id: [u8; 16], bit in 0_usize..64) {
             for size in SIZES {
                 let shown = |key: &[u8; 16], mut id: Vec<u8>| {
                     assert!(Opaque::new(key).hide(&mut id));
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn other_sizes_are_none_and_keys_are_shown_to_nobody() {
+    fn other_sizes_are_refused_and_debug_output_has_no_key() {
         let opaque = Opaque::new(&[7; 16]);
         for size in [0, 7, 9, 12, 17] {
             assert!(!opaque.hide(&mut vec![0; size]) && !opaque.reveal(&mut vec![0; size]));

@@ -2,7 +2,7 @@
 //! in ASCII's order: that of every base but 64.
 
 use crate::codec::positional::{
-    Alphabet, BASE16, BASE32_CROCKFORD, BASE32_SNO, BASE36, BASE58, BASE62, BASE64_URL, Digits, LONGEST,
+    Alphabet, BASE16, BASE32_CROCKFORD, BASE32_SNO, BASE36, BASE58, BASE62, BASE64_URL, Digits, MAX_TEXT,
 };
 use crate::error::Error;
 
@@ -40,7 +40,7 @@ pub static BASES: [Base; 7] = [
 ];
 
 /// The most bytes that have a text in every base.
-pub const MOST_BYTES: usize = LONGEST / 2;
+pub const MAX_BYTES: usize = MAX_TEXT / 2;
 
 impl Base {
     /// The base of a name.
@@ -61,7 +61,7 @@ impl Base {
         if self.is_left { digits.padded((6 * width - 8 * bytes) as u32) } else { digits }
     }
 
-    /// The text of up to [`MOST_BYTES`] bytes.
+    /// The text of up to [`MAX_BYTES`] bytes.
     #[must_use]
     pub fn write(&self, bytes: &[u8]) -> String {
         let digits = self.digits(bytes.len());
@@ -97,9 +97,9 @@ mod tests {
     #[test]
     fn a_width_is_the_least_that_holds_all_bytes() {
         for base in &BASES {
-            for bytes in 1..=MOST_BYTES {
+            for bytes in 1..=MAX_BYTES {
                 let width = base.width(bytes);
-                assert!(width <= LONGEST);
+                assert!(width <= MAX_TEXT);
                 // The largest number begins with no zero: one digit fewer would lose it.
                 let (largest, zero) = (base.write(&vec![0xff; bytes]), base.write(&vec![0; bytes]));
                 assert!(largest.len() == width && largest.as_bytes()[0] != zero.as_bytes()[0]);
@@ -110,7 +110,7 @@ mod tests {
     proptest! {
         #[test]
         fn bytes_are_read_back_from_their_text(
-            bytes in prop::collection::vec(any::<u8>(), 1..=MOST_BYTES),
+            bytes in prop::collection::vec(any::<u8>(), 1..=MAX_BYTES),
             base in 0..BASES.len(),
         ) {
             let mut read = vec![0; bytes.len()];
@@ -120,7 +120,7 @@ mod tests {
         }
 
         #[test]
-        fn texts_sort_as_their_bytes_do_in_every_base_but_64(a: [u8; 10], b: [u8; 10]) {
+        fn texts_sort_as_their_bytes_in_every_base_but_64(a: [u8; 10], b: [u8; 10]) {
             for base in BASES.iter().filter(|base| base.name != "base64url") {
                 prop_assert_eq!(base.write(&a).cmp(&base.write(&b)), a.cmp(&b));
             }

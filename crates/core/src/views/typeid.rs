@@ -14,14 +14,14 @@ const DIGITS: &Digits = &Digits::new(Alphabet::new("0123456789abcdefghjkmnpqrstv
 /// Characters of the suffix.
 pub const SUFFIX: usize = 26;
 /// The most characters of a prefix.
-pub const LONGEST_PREFIX: usize = 63;
+pub const MAX_PREFIX: usize = 63;
 const TEXT: &str = "typeid text";
 
 /// Where a prefix stops being one, and what must be there.
 fn wrong(prefix: &str) -> Option<(usize, &'static str)> {
     let last = prefix.chars().count().saturating_sub(1);
     prefix.chars().enumerate().find_map(|(at, character)| match character {
-        _ if at >= LONGEST_PREFIX => Some((at, "the _ after a prefix of at most 63 characters")),
+        _ if at >= MAX_PREFIX => Some((at, "the _ after a prefix of at most 63 characters")),
         'a'..='z' => None,
         '_' if at > 0 && at < last => None,
         _ => Some((at, "one of a-z, or a _ inside a prefix")),
@@ -34,7 +34,7 @@ fn wrong(prefix: &str) -> Option<(usize, &'static str)> {
 /// [`Error::Format`]: it is none.
 pub fn check(prefix: &str) -> Result<(), Error> {
     let expected = "up to 63 characters of a-z, with _ inside";
-    let shown = || prefix.chars().take(LONGEST_PREFIX + 1).collect();
+    let shown = || prefix.chars().take(MAX_PREFIX + 1).collect();
     wrong(prefix).map_or(Ok(()), |_| Err(Error::Format { field: "prefix", value: shown(), expected }))
 }
 
@@ -54,7 +54,7 @@ pub fn write(prefix: &str, id: [u8; 16]) -> String {
 pub fn pattern(prefix: Option<&str>) -> String {
     let suffix = DIGITS.pattern(&[0xff; 16]);
     match prefix {
-        None => format!("(?:[a-z](?:[_a-z]{{0,{}}}[a-z])?_)?{suffix}", LONGEST_PREFIX - 2),
+        None => format!("(?:[a-z](?:[_a-z]{{0,{}}}[a-z])?_)?{suffix}", MAX_PREFIX - 2),
         Some("") => suffix,
         Some(prefix) => format!("{prefix}_{suffix}"),
     }
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_specification_calls_valid_is_read_and_written() {
+    fn valid_vectors_are_read_and_written() {
         for case in cases("valid") {
             let hex: String = case["uuid"].as_str().unwrap().chars().filter(|&c| c != '-').collect();
             let id = u128::from_str_radix(&hex, 16).unwrap().to_be_bytes();
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_specification_calls_invalid_is_refused() {
+    fn invalid_vectors_are_refused() {
         for case in cases("invalid") {
             let error = read(case["typeid"].as_str().unwrap()).unwrap_err();
             assert!(error.code().starts_with("parse."), "{case}");
@@ -131,7 +131,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_read_is_written_so(text in "[a-z_]{0,3}_?[0-7][0-9a-z]{25}") {
+        fn a_text_that_is_read_is_canonical(text in "[a-z_]{0,3}_?[0-7][0-9a-z]{25}") {
             if let Ok((prefix, id)) = read(&text) {
                 prop_assert_eq!(write(prefix, id), text);
             }

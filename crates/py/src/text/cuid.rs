@@ -4,7 +4,7 @@ use super::{Class, QUICK, closed, texts};
 use crate::clock::Clock;
 use crate::{entropy, errors, fork, hot, values};
 use mintage_core::error::Error;
-use mintage_core::schemes::cuid::{self, COUNTS, Counted, TIMES};
+use mintage_core::schemes::cuid::{self, COUNTS, Counter, TIMES};
 use mintage_core::units::UnixMs;
 use pyo3::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,7 +15,7 @@ struct Seat {
     epoch: u64,
     /// How often the clock had gone back.
     travels: u64,
-    counted: Counted,
+    counted: Counter,
     fingerprint: [u8; 4],
 }
 
@@ -42,7 +42,7 @@ texts! {
     #[pyo3(signature = (*, fingerprint = None, clock = None))]
     fn py_new(fingerprint: Option<&Bound<'_, PyAny>>, clock: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
         let given = fingerprint.map(four_digits).transpose()?;
-        let seat = hot::Held::new(Seat { epoch: 0, travels: 0, counted: Counted::new(0), fingerprint: [0; 4] });
+        let seat = hot::Held::new(Seat { epoch: 0, travels: 0, counted: Counter::new(0), fingerprint: [0; 4] });
         Ok(Self { seat, given, clock: Clock::from_argument(clock)?, is_closed: AtomicBool::new(false) })
     }
 
@@ -90,7 +90,7 @@ impl Generator {
         self.seat.with(py, |seat| {
             // Python ran meanwhile: another thread may have been here.
             if !is_seated(seat) {
-                *seat = Seat { epoch: fork::epoch(), travels, counted: Counted::new(start), fingerprint };
+                *seat = Seat { epoch: fork::epoch(), travels, counted: Counter::new(start), fingerprint };
             }
         });
         Ok(())

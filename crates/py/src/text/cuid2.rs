@@ -5,7 +5,7 @@ use crate::clock::Clock;
 use crate::values::Defaulted;
 use crate::{entropy, fork, hot, values};
 use mintage_core::error::Error;
-use mintage_core::schemes::cuid2::{self, FIRST_COUNTS, LENGTHS, WORDS};
+use mintage_core::schemes::cuid2::{self, LENGTHS, MAX_FIRST_COUNT, WORDS};
 use mintage_core::units::UnixMs;
 use pyo3::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -102,7 +102,7 @@ impl Class for Generator {
         };
         let now = self.clock.now(py)?.floor_ms();
         let (_, fingerprint) = draw()?;
-        let count = u64::from_ne_bytes(self.clock.bytes(py)?) % FIRST_COUNTS;
+        let count = u64::from_ne_bytes(self.clock.bytes(py)?) % MAX_FIRST_COUNT;
         let drawn = draw()?;
         let id = self.seat.with(py, |seat| {
             if !fork::is_in(seat.epoch) {

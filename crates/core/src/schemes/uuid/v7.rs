@@ -15,7 +15,7 @@ use super::id::Id;
 use super::parts::{VARIANT, layout, version};
 use crate::format::{Clock, Format, Part};
 use crate::layout::Field;
-use crate::ticked::{ENDS, Ticked, low};
+use crate::ticked::{ENDS, Ticked, low_bits};
 
 /// The format.
 pub const FORMAT: Format = layout(
@@ -54,18 +54,20 @@ impl Ticked for Id {
     fn mint(units: u64, random: u128, node: Option<u64>, n: u32) -> Self {
         const BITS: u32 = RAND_A.bits + RAND_B.bits;
         let counting = match node {
-            None => low(random, BITS - 1) + u128::from(n),
+            None => low_bits(random, BITS - 1) + u128::from(n),
             Some(node) => {
                 let below = BITS - COUNT_BITS - Self::NODE_BITS;
                 let random = random.wrapping_add(u128::from(n >> COUNT_BITS) << (below - ABOVE_BITS));
-                low(n.into(), COUNT_BITS) << (BITS - COUNT_BITS) | u128::from(node) << below | low(random, below)
+                low_bits(n.into(), COUNT_BITS) << (BITS - COUNT_BITS)
+                    | u128::from(node) << below
+                    | low_bits(random, below)
             }
         };
-        let (a, b) = ((counting >> RAND_B.bits) as u64, low(counting, RAND_B.bits) as u64);
+        let (a, b) = ((counting >> RAND_B.bits) as u64, low_bits(counting, RAND_B.bits) as u64);
         Self::stamped(TIME.put(units) | RAND_A.put(a) | RAND_B.put(b), 7)
     }
 
     fn bound(units: u64, is_high: bool) -> Self {
-        Self::stamped(TIME.put(units) | if is_high { low(u128::MAX, TIME.shift) } else { 0 }, 7)
+        Self::stamped(TIME.put(units) | if is_high { low_bits(u128::MAX, TIME.shift) } else { 0 }, 7)
     }
 }

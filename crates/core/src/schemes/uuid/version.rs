@@ -4,8 +4,8 @@ use super::gregorian::{CLOCK_SEQ, GREGORIAN, GREGORIAN_SEQUENCE_BITS, TICKS_PER_
 use super::id::Id;
 use super::v1;
 use crate::counting::{Counting, OnExhausted, OnRollback, Rules};
-use crate::dated::nth_from;
 use crate::error::Error;
+use crate::given_time::nth_from;
 use crate::layout::PoolLayout;
 use crate::step::Window;
 use crate::ticked::Ticked;
@@ -86,22 +86,22 @@ impl Version {
         if matches!(self, Self::V4 | Self::V7) {
             return Id::counting();
         }
-        let whole = Window { floor: Tick(0), until: Tick(GREGORIAN_END_MS - Id::AHEAD) };
+        let full_window = Window { floor: Tick(0), until: Tick(GREGORIAN_END_MS - Id::EPOCH_OFFSET) };
         let rules = Rules {
             scale: Id::SCALE,
-            whole,
+            full_window,
             sequence_bits: GREGORIAN_SEQUENCE_BITS,
             on_rollback: OnRollback::Advance,
             on_exhausted: OnExhausted::Wait,
         };
-        Counting::new(rules, whole)
+        Counting::new(rules, full_window)
     }
 
     /// Returns the layout of a pool of its node numbers.
     #[must_use]
     pub fn pool_layout(self) -> PoolLayout {
         let counting = self.counting();
-        let ends = Id::SCALE.start(counting.rules().whole.until);
+        let ends = Id::SCALE.start(counting.rules().full_window.until);
         PoolLayout { text: self.pool().into(), nodes: 1 << self.node_bits(), ends }
     }
 

@@ -7,15 +7,15 @@ use crate::sync::{AtomicU64, Ordering};
 /// It starts in the middle of a tick's numbers. Those that are counted from 0 on, of now, and from [`nth_from`] on are others
 /// until half of all are used.
 #[derive(Debug)]
-pub struct Dated(AtomicU64);
+pub struct GivenTimeCounter(AtomicU64);
 
-impl Default for Dated {
+impl Default for GivenTimeCounter {
     fn default() -> Self {
         Self(AtomicU64::new(0))
     }
 }
 
-impl Dated {
+impl GivenTimeCounter {
     /// The next of so many numbers, at most 2^32; after the last one comes 0. So any `numbers` IDs in a row differ in it.
     pub fn next(&self, numbers: u64) -> u32 {
         let count = self.0.fetch_add(1, Ordering::Relaxed);

@@ -8,9 +8,9 @@ use std::fmt;
 
 /// AES-128 under a secret key, as a pseudorandom function of a tick (FIPS 197).
 #[derive(Clone)]
-pub struct Keyed(Aes128);
+pub struct Prf(Aes128);
 
-impl Keyed {
+impl Prf {
     /// The function of a key, which nothing else may use.
     #[must_use]
     pub fn new(key: [u8; 16]) -> Self {
@@ -26,9 +26,9 @@ impl Keyed {
     }
 }
 
-impl fmt::Debug for Keyed {
+impl fmt::Debug for Prf {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Keyed(..)")
+        f.write_str("Prf(..)")
     }
 }
 
@@ -41,12 +41,12 @@ mod tests {
     #[test]
     fn the_bits_of_a_tick_are_aes_of_its_number() {
         let key = [0; 16];
-        assert_eq!(Keyed::new(key).bits(0), 0x66e9_4bd4_ef8a_2c3b_884c_fa59_ca34_2b2e);
-        assert_eq!(Keyed::new(key).bits(1), 0x58e2_fcce_fa7e_3061_367f_1d57_a4e7_455a);
+        assert_eq!(Prf::new(key).bits(0), 0x66e9_4bd4_ef8a_2c3b_884c_fa59_ca34_2b2e);
+        assert_eq!(Prf::new(key).bits(1), 0x58e2_fcce_fa7e_3061_367f_1d57_a4e7_455a);
     }
 
     #[test]
-    fn a_key_is_not_shown() {
-        assert_eq!(format!("{:?}", Keyed::new([7; 16])), "Keyed(..)");
+    fn debug_output_has_no_key() {
+        assert_eq!(format!("{:?}", Prf::new([7; 16])), "Prf(..)");
     }
 }
