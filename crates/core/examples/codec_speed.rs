@@ -1,4 +1,4 @@
-//! What the codecs cost in ns an ID, on every path of this machine, beside a copy of the same bytes: the best of many
+//! Measures the codecs in ns an ID, on every path of this machine, beside a copy of the same bytes: the best of many
 //! rounds over IDs that stay in cache. Run with `cargo run --release --example codec_speed`.
 
 use std::hint::black_box;
@@ -11,7 +11,7 @@ use mintage_core::schemes;
 const IDS: usize = 2_000;
 const ROUNDS: usize = 5_000;
 
-/// ns an ID of the best round.
+/// Returns the ns an ID of the best round.
 fn best(mut round: impl FnMut()) -> f64 {
     let time = |_| {
         let start = Instant::now();

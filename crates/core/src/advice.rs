@@ -1,21 +1,21 @@
-//! Which snowflake layout is enough for a need, and what each of its widths buys.
+//! Advice on the widths of a snowflake layout.
 
 use crate::error::Error;
 use crate::schemes::snowflake::Layout;
 use crate::units::UnixMs;
 
-/// What a layout has to be enough for.
+/// The requirements on a layout.
 #[derive(Clone, Copy, Debug)]
 pub struct Need {
-    /// IDs that one node mints in a second, at most.
+    /// The most IDs that one node mints in a second.
     pub ids_per_second: u64,
-    /// Nodes that mint at the same time, at most.
+    /// The most nodes that mint at the same time.
     pub nodes: u64,
-    /// Years from the epoch on.
+    /// Years from the epoch.
     pub years: u32,
-    /// Bits of an ID: 63 stay positive in a signed integer, 53 are exact in JavaScript.
+    /// Bits of an ID. 63 stay positive in a signed integer, 53 are exact in JavaScript.
     pub bits: u32,
-    /// When time begins.
+    /// The start of tick 0.
     pub epoch_ms: i64,
 }
 
@@ -26,11 +26,11 @@ pub struct Width {
     pub field: &'static str,
     /// Its bits.
     pub bits: u32,
-    /// What they buy, in words.
+    /// Their effect, in words.
     pub buys: String,
 }
 
-/// A layout that is enough, and what its widths buy.
+/// A layout that meets a need, and the effect of its widths.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Advice {
     /// The layout.
@@ -39,21 +39,22 @@ pub struct Advice {
     pub widths: Vec<Width>,
 }
 
-/// The ticks that are tried, the finest first, in milliseconds.
+/// The ticks to try in milliseconds, the finest first.
 const TICKS_MS: [u32; 10] = [1, 2, 4, 10, 20, 50, 100, 200, 500, 1000];
 const YEAR_MS: u64 = 31_556_952_000;
-/// The most that a layout's sequence number may have.
+/// The most bits of a layout's sequence number.
 const MAX_SEQUENCE_BITS: u32 = 31;
 
-/// Bits of as many values.
+/// Returns the bits that as many values need.
 const fn bits_for(values: u64) -> u32 {
     u64::BITS - values.saturating_sub(1).leading_zeros()
 }
 
-/// The layout with the finest tick that is enough. What is left of its bits goes to the sequence number, as IDs come in bursts.
+/// Returns the layout with the finest tick that meets a need. The remaining bits go to the sequence number, as IDs come
+/// in bursts.
 ///
 /// # Errors
-/// [`Error::Layout`]: none of so many bits is enough.
+/// [`Error::Layout`]: no layout of so many bits meets the need.
 pub fn advise(need: &Need) -> Result<Advice, Error> {
     let node = bits_for(need.nodes);
     let span_ms = u64::from(need.years) * YEAR_MS;

@@ -1,25 +1,25 @@
-//! The buffer of a sequence: a current segment that callers take integers from, and the next one that waits beside it.
+//! The buffer of a sequence: a current segment, from which callers take integers, and a next one.
 //!
-//! One word says which segment is current and how many of its integers are taken, so taking is one atomic addition. A
-//! segment lies in the slot of its index's parity. A caller that stalls after its addition finds, by the slot's
-//! index, whether the slot still holds the segment that it counted in. If not, what it took is skipped: an integer
-//! may be lost so, never handed out twice.
+//! One word has the index of the current segment and the number of integers taken from it, so a take is one atomic
+//! addition. The parity of a segment's index selects its slot. A caller that stalls after its addition compares the
+//! slot's index with its own. If another segment is in the slot by then, the caller skips the integers that it counted:
+//! an integer may be lost, and none is handed out twice.
 
 use crate::sync::{AtomicU64, Ordering, fence};
 
-/// Integers in a row, each `stride` after the one before.
+/// Integers in a row, each `stride` after its predecessor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// The first.
+    /// The first integer.
     pub first: u64,
-    /// How many, at least 1.
+    /// The number of integers, at least 1.
     pub count: u32,
-    /// How far apart, at least 1.
+    /// The distance between two integers, at least 1.
     pub stride: u32,
 }
 
 impl Segment {
-    /// The integers from `skip` on, as many as there are up to `want`; `None` if there are none.
+    /// Returns up to `want` integers from the `skip`-th on; `None` if none remain.
     fn slice(self, skip: u32, want: u32) -> Option<Self> {
         let count = self.count.checked_sub(skip).filter(|&left| left > 0)?.min(want);
         Some(Self { first: self.first + u64::from(skip) * u64::from(self.stride), count, ..self })
@@ -45,7 +45,7 @@ impl State {
     }
 }
 
-/// A segment and its index, which is written first and last, so that no reader takes half of one for a whole.
+/// A segment and its index. The index is invalid while the segment is written, so no reader sees half a segment.
 #[derive(Debug)]
 struct Slot {
     index: AtomicU64,
@@ -86,7 +86,7 @@ impl Slot {
     }
 }
 
-/// The current segment and the next. Any thread may take; one at a time may [`offer`](Self::offer),
+/// A current segment and a next one. Any thread may take integers. One thread at a time may [`offer`](Self::offer),
 /// [`advance`](Self::advance) and [`drain`](Self::drain).
 #[derive(Debug)]
 pub struct Buffer {
@@ -101,10 +101,11 @@ impl Default for Buffer {
 }
 
 impl Buffer {
-    /// The most that one [`take`](Self::take) takes: many threads may ask at once, and 32 bits count them all.
+    /// The most integers of one [`take`](Self::take). Many threads may ask at once, and 32 bits must count for them
+    /// all.
     pub const MAX_TAKE: u32 = 1 << 20;
 
-    /// A buffer without integers.
+    /// Returns an empty buffer.
     #[must_use]
     pub fn new() -> Self {
         Self { word: AtomicU64::new(0), slots: [Slot::new(), Slot::new()] }
@@ -115,13 +116,13 @@ impl Buffer {
         &self.slots[(index & 1) as usize]
     }
 
-    /// Takes up to `want` integers from the current segment; `None` when it is used up. Wait-free: a second round is only
-    /// needed when the segment changed meanwhile.
+    /// Takes up to `want` integers from the current segment; `None` if it is used up. Wait-free: only a change of the
+    /// segment makes a second round necessary.
     #[inline(always)]
     pub fn take(&self, want: u32) -> Option<Segment> {
         let want = want.min(Self::MAX_TAKE);
         loop {
-            // A buffer that is used up is not counted in: its count would overflow one day.
+            // A used-up segment counts no further: its count would overflow one day.
             let seen = State::unpack(self.word.load(Ordering::Acquire));
             if let Some(segment) = self.slot(seen.index).read(seen.index)
                 && seen.taken < segment.count
@@ -136,7 +137,7 @@ impl Buffer {
         }
     }
 
-    /// Takes exactly `want` integers in a row from the current segment, or none.
+    /// Takes exactly `want` integers in a row from the current segment; `None` if it has fewer.
     pub fn take_exactly(&self, want: u32) -> Option<Segment> {
         let mut word = self.word.load(Ordering::Acquire);
         loop {
@@ -150,14 +151,14 @@ impl Buffer {
         }
     }
 
-    /// Whether a next segment waits.
+    /// Returns whether there is a next segment.
     #[must_use]
     pub fn has_next(&self) -> bool {
         let next = State::unpack(self.word.load(Ordering::Acquire)).index.wrapping_add(1);
         self.slot(next).read(next).is_some()
     }
 
-    /// How many integers can be taken now, without and with the next segment.
+    /// Returns the number of buffered integers: those of the current segment, and those of both.
     #[must_use]
     pub fn level(&self) -> (u64, u64) {
         let State { index, taken } = State::unpack(self.word.load(Ordering::Acquire));
@@ -167,10 +168,10 @@ impl Buffer {
         (current, current + u64::from(count(next)))
     }
 
-    /// Puts a segment beside the current one.
+    /// Adds a segment as the next one.
     ///
     /// # Errors
-    /// The segment, when one is there already.
+    /// The segment, if there is a next one already.
     pub fn offer(&self, segment: Segment) -> Result<(), Segment> {
         if self.has_next() {
             return Err(segment);
@@ -180,8 +181,8 @@ impl Buffer {
         Ok(())
     }
 
-    /// Makes the next segment the current one, if it has `want` integers and the current one has not; says whether it did.
-    /// What is left of the current one is skipped.
+    /// Makes the next segment the current one if it has `want` integers and the current one has fewer; returns whether
+    /// it did. The remainder of the current segment is skipped.
     pub fn advance(&self, want: u32) -> bool {
         let mut word = self.word.load(Ordering::Acquire);
         loop {
@@ -201,12 +202,12 @@ impl Buffer {
         }
     }
 
-    /// Empties the buffer, and returns what nobody took: of the current segment, then of the next.
+    /// Empties the buffer, and returns the remaining integers: those of the current segment, then those of the next.
     pub fn drain(&self) -> [Option<Segment>; 2] {
         let index = State::unpack(self.word.load(Ordering::Acquire)).index;
         let next = index.wrapping_add(1);
         let (current, waiting) = (self.slot(index).read(index), self.slot(next).read(next));
-        // All is taken, and then nothing is there.
+        // Counts everything as taken first, so that no caller takes an integer that is returned here.
         let taken = State::unpack(self.word.swap(State { index, taken: u32::MAX >> 1 }.pack(), Ordering::AcqRel)).taken;
         self.slot(next).clear();
         self.slot(index).clear();

@@ -1,8 +1,8 @@
-//! Random bytes that nobody can guess, cheap enough for one ID: ChaCha20 with fast key erasure.
+//! Unpredictable random bytes, cheap enough for one ID: ChaCha20 with fast key erasure.
 //!
-//! Each stretch of key stream begins with the key of the next one, which overwrites the present key at once; bytes are wiped
-//! as they are handed out. So this memory tells nothing of what was drawn before (Bernstein, *Fast-key-erasure
-//! random-number generators*, 2017). Seeds come from the kernel: when is the shell's to decide.
+//! Each block of key stream begins with the key of the next block, which overwrites the present key at once. Bytes are
+//! wiped when they are handed out. An attacker who reads this memory thus learns no earlier bytes (Bernstein,
+//! *Fast-key-erasure random-number generators*, 2017). Seeds come from the kernel; the caller decides when.
 
 use chacha20::ChaCha20;
 use chacha20::cipher::{Array, KeyIvInit, StreamCipher};
@@ -20,26 +20,26 @@ pub struct Entropy {
 }
 
 impl Entropy {
-    /// How many bytes one seed is good for.
+    /// The most bytes from one seed.
     pub const BYTES_PER_SEED: u64 = 1 << 20;
 
-    /// A generator that has to be seeded before it gives anything.
+    /// Returns a generator without a seed, which fills no bytes.
     #[must_use]
     pub const fn new() -> Self {
         Self { key: [0; KEY_BYTES], ready: [0; BLOCK_BYTES], at: BLOCK_BYTES, bytes_left: 0 }
     }
 
-    /// Begins anew: nothing that was drawn, or known, before matters to what comes.
+    /// Replaces the state by a seed. Later bytes do not depend on anything drawn or known before.
     pub fn seed(&mut self, seed: [u8; KEY_BYTES]) {
         *self = Self { key: seed, bytes_left: Self::BYTES_PER_SEED, ..Self::new() };
     }
 
-    /// Has the next draw refused until there is a new seed.
+    /// Discards the seed: the generator fills no bytes until it has a new one.
     pub fn unseed(&mut self) {
         *self = Self::new();
     }
 
-    /// Fills `bytes`; `false`, with nothing drawn, where it needs a new seed first.
+    /// Fills `bytes`; returns false, with nothing drawn, if it needs a new seed first.
     #[inline(always)]
     #[must_use]
     pub fn fill(&mut self, bytes: &mut [u8]) -> bool {
@@ -60,7 +60,7 @@ impl Entropy {
         let Some(left) = self.bytes_left.checked_sub(bytes.len() as u64 + BLOCK_BYTES as u64) else { return false };
         self.bytes_left = left;
         if bytes.len() > BLOCK_BYTES / 2 {
-            // A key of its own for all of it, which nobody has afterwards.
+            // A long draw has a key of its own, which is gone afterwards.
             let mut key = [0; KEY_BYTES];
             if !self.fill(&mut key) {
                 return false;
@@ -73,7 +73,7 @@ impl Entropy {
         self.fill(bytes)
     }
 
-    /// Key stream behind the next key, of whole blocks in one go.
+    /// Replaces key and bytes by the next block of key stream.
     fn refill(&mut self) {
         self.ready.fill(0);
         cipher(&self.key).apply_keystream(&mut self.ready);
@@ -96,7 +96,7 @@ impl fmt::Debug for Entropy {
 }
 
 fn cipher(key: &[u8; KEY_BYTES]) -> ChaCha20 {
-    // A key is used once, so its nonce does not matter.
+    // Each key is used once, so the nonce does not matter.
     ChaCha20::new(&Array::from(*key), &Array::from([0; 12]))
 }
 
@@ -116,7 +116,7 @@ mod tests {
         entropy
     }
 
-    /// RFC 8439, appendix A.1, test vector 1: the first 32 bytes are the next key, the rest is handed out.
+    /// RFC 8439, appendix A.1, test vector 1. The first 32 bytes are the next key, the rest is handed out.
     #[test]
     fn random_bytes_are_the_key_stream_behind_the_next_key() {
         let block = "da41597c5157488d7724e03fb8d84a376a43b8f41518a11cc387b669b2ee6586";

@@ -1,11 +1,11 @@
-//! The numbers of IDs of given times, apart from those of IDs of now where the format has room for that.
+//! The numbers of IDs of given times. If the format has room, they are disjoint from the numbers of IDs of now.
 
 use crate::sync::{AtomicU64, Ordering};
 
-/// Counts the IDs that a generator mints of given times, whatever the times are: so it remembers no tick.
+/// A counter of the IDs that a generator mints of given times. It counts across all times, so it remembers no tick.
 ///
-/// It starts in the middle of a tick's numbers. Those that are counted from 0 on, of now, and from [`nth_from`] on are others
-/// until half of all are used.
+/// It starts in the middle of a tick's numbers. The numbers of now count from 0, those of places from [`nth_from`]. The
+/// three ranges stay disjoint until half of all numbers are used.
 #[derive(Debug)]
 pub struct GivenTimeCounter(AtomicU64);
 
@@ -16,15 +16,16 @@ impl Default for GivenTimeCounter {
 }
 
 impl GivenTimeCounter {
-    /// The next of so many numbers, at most 2^32; after the last one comes 0. So any `numbers` IDs in a row differ in it.
+    /// Returns the next of `numbers` numbers, at most 2^32; 0 follows the last. Any `numbers` IDs in a row have
+    /// distinct ones.
     pub fn next(&self, numbers: u64) -> u32 {
         let count = self.0.fetch_add(1, Ordering::Relaxed);
         (numbers / 2).wrapping_add(count).wrapping_rem(numbers) as u32
     }
 }
 
-/// The number of the first ID that is asked for by its place in a tick, where a tick of now has `capacity` of so many numbers:
-/// in the second quarter if all fit into one, else 0.
+/// Returns the number of the first ID that a caller asks for by its place in a tick, if a tick of now has `capacity` of
+/// `numbers` numbers: the start of the second quarter if `capacity` fits into a quarter, else 0.
 #[must_use]
 pub const fn nth_from(numbers: u64, capacity: u64) -> u32 {
     if capacity <= numbers / 4 { (numbers / 4) as u32 } else { 0 }

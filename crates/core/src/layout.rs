@@ -2,30 +2,30 @@
 
 use crate::units::UnixMs;
 
-/// One field's place in a word.
+/// The place of a field in a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Field {
-    /// Width in bits, 1 to 64.
+    /// Its width in bits, 1 to 64.
     pub bits: u32,
-    /// How many bits lie below it.
+    /// The number of bits below it.
     pub shift: u32,
 }
 
 impl Field {
-    /// The largest value that fits.
+    /// Returns the largest value that fits.
     #[must_use]
     pub const fn max(self) -> u64 {
         u64::MAX >> (64 - self.bits)
     }
 
-    /// This field's value in a word.
+    /// Returns the field's value in a word.
     #[inline(always)]
     #[must_use]
     pub const fn get(self, word: u128) -> u64 {
         (word >> self.shift) as u64 & self.max()
     }
 
-    /// A value that fits, moved to its place.
+    /// Returns a value that fits, moved to its place.
     #[inline(always)]
     #[must_use]
     pub const fn put(self, value: u64) -> u128 {
@@ -34,7 +34,7 @@ impl Field {
     }
 }
 
-/// What a pool's node numbers mean.
+/// The meaning of a pool's node numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PoolLayout {
     /// The text that generators write and stores keep.

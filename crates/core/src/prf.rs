@@ -1,23 +1,24 @@
-//! Random bits that are a function of a key and a tick: the same for all IDs of a tick, and nobody's to guess without the key.
+//! A pseudorandom function of a tick under a key: its bits are the same for all IDs of a tick, and unpredictable
+//! without the key.
 //!
-//! So a format that counts on from random bits within a tick needs no more state than the tick and the count.
+//! A format that counts on from random bits within a tick thus needs no state beyond the tick and the count.
 
 use aes::Aes128;
 use aes::cipher::{Array, BlockCipherEncrypt, KeyInit};
 use std::fmt;
 
-/// AES-128 under a secret key, as a pseudorandom function of a tick (FIPS 197).
+/// AES-128 under a secret key (FIPS 197), as a pseudorandom function of a tick.
 #[derive(Clone)]
 pub struct Prf(Aes128);
 
 impl Prf {
-    /// The function of a key, which nothing else may use.
+    /// Returns the function of a key. Use the key for nothing else.
     #[must_use]
     pub fn new(key: [u8; 16]) -> Self {
         Self(Aes128::new(&Array::from(key)))
     }
 
-    /// 128 bits for a tick.
+    /// Returns 128 bits for a tick.
     #[must_use]
     pub fn bits(&self, tick: u64) -> u128 {
         let mut block = Array::from(u128::from(tick).to_be_bytes());
@@ -36,8 +37,7 @@ impl fmt::Debug for Prf {
 mod tests {
     use super::*;
 
-    /// FIPS 197, appendix C.1, of which the plain text is no tick: so the key alone is its own, and the block that of SP
-    /// 800-38A's zero counter.
+    /// The plain text of FIPS 197, appendix C.1, is no tick. These are the blocks of the zero key.
     #[test]
     fn the_bits_of_a_tick_are_aes_of_its_number() {
         let key = [0; 16];

@@ -1,4 +1,4 @@
-//! Both codecs, every way to run them, against an oracle that knows one bit at a time.
+//! Both codecs agree, on every path, with an oracle that handles one bit at a time.
 
 use std::panic::catch_unwind;
 
@@ -6,7 +6,7 @@ use mintage_core::codec::{Base32, Codec as _, Hex, Path};
 use proptest::prelude::*;
 use serde_json::Value;
 
-/// A codec under test, and its format as the oracle needs it.
+/// A codec under test, and the facts of its format that the oracle needs.
 struct Subject {
     id_len: usize,
     text_len: usize,
@@ -90,7 +90,7 @@ impl Subject {
     }
 }
 
-/// How a codec is run.
+/// A way to run a codec.
 #[derive(Clone, Copy, Debug)]
 enum Way {
     OneByOne,
@@ -129,7 +129,7 @@ impl Way {
     }
 }
 
-/// Room of `len` bytes, filled by `fill`, which must not touch the bytes around it.
+/// Returns `len` bytes that `fill` fills; asserts that it does not touch the bytes around them.
 fn guarded<R>(len: usize, fill: impl FnOnce(&mut [u8]) -> R) -> (Vec<u8>, R) {
     const GUARD: [u8; 65] = [0xa5; 65];
     let mut room = [&GUARD[..], &vec![0; len], &GUARD].concat();
@@ -139,12 +139,12 @@ fn guarded<R>(len: usize, fill: impl FnOnce(&mut [u8]) -> R) -> (Vec<u8>, R) {
     (room[GUARD.len()..GUARD.len() + len].to_vec(), result)
 }
 
-/// Bytes without a pattern that an error could hide in.
+/// Returns bytes without a pattern in which an error could hide.
 fn bytes(len: usize) -> Vec<u8> {
     (1..=len as u32).map(|i| (i.wrapping_mul(0x9e37_79b9) >> 23) as u8).collect()
 }
 
-/// 0 to 70 IDs' bytes, from which the codecs take whole IDs: every block and every tail.
+/// Generates the bytes of 0 to 70 IDs, which cover every block and every tail.
 fn ids() -> impl Strategy<Value = Vec<u8>> {
     (0..=70_usize).prop_flat_map(|ids| prop::collection::vec(any::<u8>(), 16 * ids))
 }
@@ -214,7 +214,7 @@ proptest! {
     }
 }
 
-/// Enough IDs for a block of each path and one that is left over.
+/// The IDs fill a block of each path, and one remains.
 #[test]
 fn every_byte_at_every_position_is_read_or_rejected() {
     const IDS: usize = 5;
@@ -316,7 +316,7 @@ fn sno_texts_agree_with_the_original() {
     }
 }
 
-/// Sno's three decoders read these, and disagree on what they say.
+/// The three decoders of sno read these, and disagree on the result.
 #[test]
 fn texts_outside_the_alphabet_of_sno_are_rejected() {
     let vectors = vectors!("sno.json");
@@ -324,7 +324,7 @@ fn texts_outside_the_alphabet_of_sno_are_rejected() {
     for (decoder, cases) in vectors["invalid_decode"].as_object().unwrap() {
         for case in cases.as_array().unwrap() {
             let text = from_hex(&case["input_hex"]);
-            // Another length is not for this parser: its argument's type has the length.
+            // The type of the parser's argument excludes other lengths.
             if text.len() != 16 {
                 continue;
             }

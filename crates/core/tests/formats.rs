@@ -1,4 +1,4 @@
-//! What formats declare of themselves, and that what is written beside it is the same.
+//! Formats are well declared, and agree with the documentation and the code beside them.
 #![cfg(not(loom))]
 
 use mintage_core::format::{Clock, Constraint, Description, Format, Part, Rendering, Role, SECOND, Spelling, Value};

@@ -1,4 +1,5 @@
-//! Whatever the clock does, and however a lease grows or ends: no time outside its windows, and what it gives back was not used.
+//! No clock and no change of a lease makes a generator mint outside its windows, and the ticks that it gives back are
+//! unused.
 #![cfg(not(loom))]
 
 use mintage_core::counting::{Counting, OnExhausted, OnRollback, Rules};
@@ -9,14 +10,14 @@ use mintage_core::units::{Tick, Timescale, UnixMs};
 use proptest::prelude::*;
 use std::convert::Infallible;
 
-/// What a lease's holder lives through.
+/// An event in the life of a lease.
 #[derive(Clone, Copy, Debug)]
 enum Event {
-    /// The clock moves, and up to so many IDs are wanted.
+    /// The clock moves, and the holder asks for IDs.
     Mint { by: i64, want: u32 },
     /// The lease grows.
     Extend { by: u64 },
-    /// Another lease, later than all that was.
+    /// The holder gets another lease, later than all before.
     Move { gap: u64, length: u64 },
 }
 
@@ -29,7 +30,8 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
     prop::collection::vec(event, 1..150)
 }
 
-/// A scheme's generator: mints, and says which ticks it minted in; grows; moves; is closed, and tells what it used.
+/// A generator of a scheme, as functions: mint a tick, extend the window, reset it, and close with the end of the used
+/// ticks.
 struct Holder<'a> {
     mint: &'a dyn Fn(Tick, u32) -> Option<u64>,
     extend: &'a dyn Fn(Tick) -> bool,
@@ -66,7 +68,7 @@ fn live(events: &[Event], mut window: Window, holder: &Holder<'_>) -> Result<(),
     let used = (holder.close)();
     prop_assert!(highest.is_none_or(|tick| used.0 > tick), "{used:?} was used: {highest:?}");
     prop_assert!(highest.is_some() || used <= window.floor, "nothing was used");
-    // Closed is closed, whatever comes late.
+    // A closed generator stays closed, also if a late request extends or resets it.
     let later = Window { floor: window.until, until: Tick(window.until.0 + 1000) };
     for reset in [false, true] {
         if reset {

@@ -1,4 +1,4 @@
-//! Every interleaving of two or three threads on one generator: no ID twice, order per thread.
+//! No interleaving of two or three threads on one generator mints an ID twice or breaks the order of a thread.
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test --release -p mintage-core --test loom`
 #![cfg(loom)]
@@ -41,7 +41,8 @@ const WINDOW: Window = Window { floor: Tick(0), until: Tick(1 << 41) };
 const BOUNDS: sno::Bounds = sno::Bounds { min: 0, max: 5 };
 type SnoId = (u64, u32);
 
-/// As the binding mints: the quick way, and the slow one where that refuses. A refusal is an answer, too.
+/// Mints as the binding does: on the fast path, and on the slow path if that refuses. A refusal of both is a valid
+/// result.
 fn mint_sno(mint: &sno::Mint, clock: &Clock) -> Option<SnoId> {
     let run = match mint.take(clock.now(), 1) {
         Ok(run) => run,
@@ -71,7 +72,7 @@ fn assert_no_id_twice<T: Eq + std::hash::Hash + Copy + std::fmt::Debug>(minted: 
     }
 }
 
-/// Two minting threads of `each` IDs, while the clock walks over `steps`.
+/// Runs two threads that mint `each` IDs, while the clock takes `steps`.
 fn race<M, T>(each: usize, mint: M, start: u64, steps: &'static [u64], one: fn(&M, &Clock) -> Option<T>) -> Vec<Vec<T>>
 where
     M: Send + Sync + 'static,
@@ -88,7 +89,8 @@ where
     minting.into_iter().map(|thread| thread.join().unwrap()).collect()
 }
 
-/// Runs every interleaving of threads that mint one ID each, and those with up to three preemptions where they mint two.
+/// Runs every interleaving of threads that mint one ID each, and those with up to three preemptions of threads that
+/// mint two.
 fn model(run: impl Fn(usize) + Send + Sync + Copy + 'static) {
     loom::model(move || run(1));
     let mut bounded = loom::model::Builder::new();
@@ -105,7 +107,7 @@ fn sno_mints_no_id_twice_while_the_unit_rolls() {
         for ids in &minted {
             assert!(ids.is_sorted(), "a thread sees its own IDs in order: {ids:?}");
         }
-        // A slow caller is not a clock that went back: the original flips its timeline here.
+        // A slow caller is not a clock that went back. The original flips its timeline here.
         assert!(minted.iter().flatten().all(|(timeline, _)| timeline & 1 == 0), "no timeline flipped: {minted:?}");
     });
 }
@@ -152,7 +154,7 @@ fn snowflake_mints_increasing_ids_under_every_policy() {
 #[test]
 fn locality_repeats_no_counter_and_time_while_its_counter_laps() {
     model(|each| {
-        // Three IDs before the end of a lap, at a clock that stands still.
+        // The lap ends after three IDs; the clock stands still.
         let mint = locality::Mint::at(locality::State { span: 0, count: u32::MAX - 2 }, locality::WINDOW);
         let minted =
             race(each, mint, 5, &[], |mint, clock| mint.take(clock.now(), 1).ok().map(|run| (run.tick, run.first)));
@@ -161,7 +163,7 @@ fn locality_repeats_no_counter_and_time_while_its_counter_laps() {
     });
 }
 
-/// sno as the Go library has it: unit and sequence in two words. The checks above must be able to fail.
+/// The state of sno in the Go library: unit and sequence in two words. It proves that the checks above can fail.
 struct TwoWords {
     unit: AtomicU64,
     sequence: AtomicU64,
@@ -197,7 +199,7 @@ fn a_refusal_changes_nothing() {
     });
 }
 
-/// Two callers take while the keeper offers one segment after another: no integer twice, none outside the segments.
+/// Two callers take while the keeper offers one segment after another.
 #[test]
 fn no_interleaving_takes_an_integer_of_a_buffer_twice() {
     loom::model(|| {
@@ -212,7 +214,7 @@ fn no_interleaving_takes_an_integer_of_a_buffer_twice() {
                 loom::thread::spawn(move || buffer.take(1).map(|taken| taken.first))
             })
             .collect();
-        // The keeper: it moves on as soon as the segment is used up, and offers another in the slot that was freed.
+        // The keeper advances as soon as the segment is used up, and offers another for the free slot.
         let moved = buffer.advance(1);
         if moved {
             buffer.offer(segment(30)).unwrap();
@@ -232,7 +234,7 @@ fn no_interleaving_takes_an_integer_of_a_buffer_twice() {
     });
 }
 
-/// Drains a pool of one or two segments of two integers, while a caller takes `want` twice: no integer twice, none left.
+/// Drains a buffer of one or two segments of two integers, while a caller takes `want` twice.
 fn drain_beside_a_caller(firsts: &'static [u64], want: u32) {
     loom::model(move || {
         let buffer = Arc::new(Buffer::new());
@@ -258,8 +260,8 @@ fn no_caller_takes_an_integer_that_drain_returns() {
     drain_beside_a_caller(&[0], 1);
 }
 
-/// A caller that looked before the drain counts after it. That must not carry into the generation: the next would
-/// be taken too.
+/// A caller that read the word before the drain counts after it. Its count must not carry into the index, or it would
+/// take the next segment too.
 #[test]
 fn callers_after_a_drain_take_nothing_of_the_next_segment() {
     drain_beside_a_caller(&[10, 20], 2);

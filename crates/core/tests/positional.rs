@@ -1,4 +1,4 @@
-//! Positional digits against an oracle that knows long division only, and against what the originals write.
+//! Positional digits agree with an oracle of long division, and with the texts of the originals.
 #![cfg(not(loom))]
 
 use mintage_core::codec::positional::{
@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use serde_json::Value;
 use std::panic::catch_unwind;
 
-/// A format under test, and what the oracle needs to know of it.
+/// A format under test, and the facts that the oracle needs.
 struct Case {
     digits: Digits,
     alphabet: Alphabet,
@@ -49,7 +49,7 @@ impl Case {
             number.pop();
             for digit in number.iter_mut().rev() {
                 let value = *digit * 2 + carry;
-                // The first byte keeps what overflows.
+                // The first byte keeps the overflow.
                 (*digit, carry) = (value, 0);
                 if value > 255 {
                     (*digit, carry) = (value - 256, 1);
@@ -80,7 +80,7 @@ impl Case {
         self.digits.read(text.as_bytes(), &mut id).map(|()| id)
     }
 
-    /// How much of a text is the beginning of one that is written: by the largest that begins so.
+    /// Returns whether a text of the format has this prefix.
     fn is_beginning(&self, text: &[u8]) -> bool {
         let (first, last) = (self.write(&vec![0; self.size]), self.write(&vec![255; self.size]));
         let value = |character: u8, at: usize| match self.template.as_bytes()[at] {

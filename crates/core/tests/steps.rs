@@ -1,4 +1,4 @@
-//! What every step promises, whatever the clock does.
+//! Properties of every step, under any clock.
 #![cfg(not(loom))]
 
 use mintage_core::counting::{Counting, OnExhausted, OnRollback, Rules};
@@ -17,7 +17,7 @@ use std::convert::Infallible;
 const MS: Timescale = Timescale { epoch_ms: 0, unit_ms: 1 };
 const FULL_WINDOW: Window = Window { floor: Tick(0), until: Tick(1 << 41) };
 
-/// A clock that wanders: small steps both ways, now and then a leap.
+/// Generates a clock that wanders: small steps both ways, and rare leaps.
 fn wandering_clock() -> impl Strategy<Value = Vec<u64>> {
     let step = prop_oneof![8 => -2_i64..4, 1 => -40_i64..40];
     prop::collection::vec(step, 1..200).prop_map(|steps| {
@@ -147,7 +147,7 @@ proptest! {
         wants in prop::collection::vec(1_u32..9, 200),
         before_lap in 0_u32..50,
         start in any::<u32>(),
-        // A clock of milliseconds stays in one span of time, one of seconds leaves it.
+        // A clock of milliseconds stays in one span of time; a clock of seconds leaves it.
         scale in prop_oneof![Just(1_u64), Just(700), Just(1_700_000_000)],
     ) {
         for mode in [Mode::Variable, Mode::Sequential] {
@@ -345,13 +345,13 @@ fn the_node_number_of_a_snapshot_is_that_of_its_pool() {
 
 #[test]
 fn a_stalled_caller_takes_no_number_of_another_unit() {
-    // The original's race, replayed: a caller reads unit T, stalls, the unit rolls, and the caller goes on.
+    // The race of the original: a caller reads unit T and stalls, the unit rolls, and the caller continues.
     let mint = sno::Mint::new(sno::Bounds { min: 0, max: 65_535 }, sno::WINDOW);
     let stalled = Tick(100);
     mint.take(stalled, 3).unwrap();
     mint.take(Tick(101), 2).unwrap();
     assert_eq!(mint.take(stalled, 1), Err(Refusal::Rollback { until: Tick(101) }));
-    // It reads the clock again, and takes its number from the unit that it is now.
+    // It reads the clock again, and takes its number from the current unit.
     let run = infallible(mint.take_slow(1, || Ok(Tick(101)))).unwrap();
     assert_eq!((run.tick >> 1, run.first), (101, 2));
 }
@@ -375,7 +375,7 @@ fn a_slow_reader_of_the_clock_flips_no_timeline() {
     let mint = sno::Mint::new(sno::Bounds { min: 0, max: 65_535 }, sno::WINDOW);
     let mut stalled = true;
     let run = infallible(mint.take_slow(1, || {
-        // The clock was read at 100; meanwhile others minted at 101.
+        // The clock was read at 100; meanwhile other threads minted at 101.
         let read = if stalled { 100 } else { 101 };
         if stalled {
             mint.take(Tick(101), 5).unwrap();
@@ -402,7 +402,7 @@ fn a_generator_closed_during_a_clock_reading_mints_nothing() {
     }
     for on_rollback in [OnRollback::Advance, OnRollback::Wait, OnRollback::Raise] {
         for on_exhausted in [OnExhausted::Advance, OnExhausted::Wait, OnExhausted::Raise] {
-            // A time and a sequence number of 63 bits together: the last tick is the word's.
+            // Time and sequence number have 63 bits together, so the last tick is that of the word.
             for (sequence_bits, until) in [(2, 1 << 38), (31, 1 << 32), (0, 1 << 63)] {
                 let window = Window { floor: Tick(90), until: Tick(until) };
                 let mint = Counting::new(

@@ -1,4 +1,4 @@
-//! What formats promise whose IDs hold a tick and bits that count, whatever the tick, its random bits and the node are.
+//! Properties of formats whose IDs hold a tick and bits that count, for any tick, random bits and node.
 #![cfg(not(loom))]
 
 use mintage_core::error::Error;
@@ -9,7 +9,7 @@ use mintage_core::ticked::{CachedPrf, Ticked, low_bits};
 use mintage_core::units::{Tick, UnixMs, UnixNs};
 use proptest::prelude::*;
 
-/// What a generator mints of: a tick, its random bits, a node number, and the counts of two IDs.
+/// The inputs of a mint: a tick, its random bits, a node number, and the counts of two IDs.
 #[derive(Clone, Copy, Debug)]
 struct Minted {
     tick: u64,

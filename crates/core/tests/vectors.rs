@@ -1,4 +1,4 @@
-//! The core against what the original implementations do, as recorded in `spec/vectors`.
+//! The core agrees with the original implementations, as recorded in `spec/vectors`.
 #![cfg(not(loom))]
 
 use mintage_core::id::Id as _;
@@ -60,7 +60,7 @@ fn sno_steps_agree_with_go_under_recorded_clocks() {
         })
         .unwrap();
         for step in list(&scenario["trace"]) {
-            // Where Go sleeps and reads the clock again, a step refuses; the last reading is the one that mints.
+            // When Go sleeps and reads the clock again, a step refuses. The last reading mints.
             let mut minted = None;
             for reading in list(&step["clock_readings_consumed"]) {
                 assert_eq!(minted, None, "Go read the clock once more");
@@ -85,7 +85,7 @@ fn sno_accepts_the_bounds_that_go_accepts() {
     for case in list(&vectors("sno")["bounds"]) {
         let bounds = sno::Bounds::new(int(&case["min"]) as u16, int(&case["max"]) as u16);
         let go = &case["accepted"];
-        // What Go refuses for its sequence alone is the business of a snapshot.
+        // A snapshot makes the refusals that Go makes for the sequence alone.
         if go.is_object() {
             let bounds = bounds.unwrap();
             assert_eq!(i64::from(bounds.capacity()), int(&go["cap"]));

@@ -1,6 +1,6 @@
 //! **cuid**: text, which has no binary form.
 //!
-//! A cuid's time is not padded, so that the text grows with it: 8 digits from 1972 to 2059, then 9 until 5188.
+//! The time is not padded, so the text grows with it: 8 digits from 1972 to 2059, then 9 until 5188.
 //! ```text
 //!   8 bits   64     32        32            64
 //! ┌────────┬──────┬─────────┬─────────────┬────────┐
@@ -16,7 +16,7 @@
 //!
 //! - **time**: milliseconds since 1970, in base 36.
 //! - **counter**: counts modulo 1,679,616, in base 36.
-//! - **fingerprint**: of process id and host name, which a cuid so tells to everybody.
+//! - **fingerprint**: digits of process id and host name, which a cuid thus reveals.
 //! - **text**: characters of `0-9a-z`, 8 bits each.
 //!
 //! Format after <https://github.com/paralleldrive/cuid>.
@@ -45,20 +45,20 @@ const fn cuid(parts: &'static [Part<'static>], texts: &'static [Text]) -> Format
         .text_only()
 }
 
-/// A cuid of a time of 8 digits, and one of 9.
+/// The formats of a cuid with a time of 8 digits, and of 9.
 pub const FORMATS: [Format; 2] = [
     cuid(&[PREFIX, time(8), COUNTER, FINGERPRINT, RANDOM], &[Text::characters(25, &BASE36)]),
     cuid(&[PREFIX, time(9), COUNTER, FINGERPRINT, RANDOM], &[Text::characters(26, &BASE36)]),
 ];
 
-/// The counter goes round after so many.
+/// The number of values of the counter.
 pub const COUNTS: u32 = 36_u32.pow(4);
-/// How many values the random part has.
+/// The number of values of the random part.
 pub(super) const RANDOM_VALUES: u64 = 36_u64.pow(8);
-/// The first time of 8 digits, in Unix milliseconds, and the first of 9 and of 10.
+/// The first times of 8, 9 and 10 digits, in Unix milliseconds.
 pub const TIMES: [u64; 3] = [36_u64.pow(7), 36_u64.pow(8), 36_u64.pow(9)];
 
-/// Base-36 digits of a number, zeros first, of which the upper ones are lost that have no place.
+/// Returns the lowest `N` base-36 digits of a number, padded with zeros.
 pub(super) fn base36_digits<const N: usize>(mut number: u64) -> [u8; N] {
     let mut text = [0; N];
     for place in text.iter_mut().rev() {
@@ -68,13 +68,14 @@ pub(super) fn base36_digits<const N: usize>(mut number: u64) -> [u8; N] {
     text
 }
 
-/// A number below `values`, each as likely as any other; `None` for those random words of which none is made.
+/// Returns a uniform number below `values`; `None` for the few random words that would bias it.
 #[inline(always)]
 pub(super) fn uniform_below(random: u64, values: u64) -> Option<u64> {
     (random < u64::MAX / values * values).then_some(random % values)
 }
 
-/// What a generator of cuids counts: no pair of time and counter comes twice, also where the clock goes back or stands.
+/// The counter of a generator of cuids. No pair of time and counter repeats, also when the clock goes back or stands
+/// still.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counter {
     ms: u64,
@@ -83,14 +84,14 @@ pub struct Counter {
 }
 
 impl Counter {
-    /// A state that has counted nothing; `random` says where it begins.
+    /// Returns a counter that has counted nothing. `random` chooses its start.
     #[must_use]
     pub const fn new(random: u64) -> Self {
         Self { ms: 0, next: (random % COUNTS as u64) as u32, left: 0 }
     }
 
-    /// The time and the counter of the next ID, and the state after it. A clock that went back is held, and one that stands
-    /// for a whole round of the counter is taken to be a millisecond on.
+    /// Returns the next state, and the time and the counter of the next ID. The time never goes back. If the clock
+    /// stands still until the counter has used all its values, the time moves on by a millisecond.
     #[inline(always)]
     #[must_use]
     pub const fn step(self, now_ms: u64) -> (Self, u64, u32) {
@@ -104,7 +105,8 @@ impl Counter {
     }
 }
 
-/// Where a cuid comes from, as its original tells it: two digits of the process id, and two of the host name's sum.
+/// Returns the fingerprint as the original computes it: two digits of the process id, and two of the sum of the host
+/// name.
 #[must_use]
 pub fn fingerprint(pid: u32, host: &str) -> [u8; 4] {
     let units = host.encode_utf16();
@@ -113,8 +115,8 @@ pub fn fingerprint(pid: u32, host: &str) -> [u8; 4] {
     [a, b, c, d]
 }
 
-/// The text of a cuid of 8 or 9 digits of time, and its length; `None` where `random` is one of the few words that would
-/// make some IDs likelier than others.
+/// Returns the text of a cuid with 8 or 9 digits of time, and its length; `None` if `random` is one of the few words
+/// that would bias it.
 #[inline(always)]
 #[must_use]
 pub fn write(ms: u64, counter: u32, fingerprint: [u8; 4], random: u64) -> Option<([u8; 26], usize)> {
@@ -154,7 +156,7 @@ mod tests {
         value[name].as_str().unwrap()
     }
 
-    /// The words of which a random part of these two blocks is made.
+    /// Returns the cuid whose random part is these two blocks.
     fn cuid(ms: u64, counter: u64, fingerprint: &str, blocks: [u64; 2]) -> String {
         let print = fingerprint.as_bytes().try_into().unwrap();
         let (text, length) = write(ms, counter as u32, print, blocks[0] * 36_u64.pow(4) + blocks[1]).unwrap();
@@ -189,7 +191,7 @@ mod tests {
                 case["random_blocks_int"].as_array().unwrap().iter().map(|n| n.as_u64().unwrap()).collect();
             let ms = (case["time_s"].as_f64().unwrap() * 1000.0).round() as u64;
             for (i, id) in case["ids"].as_array().unwrap().iter().enumerate() {
-                // Its counter is one ahead of its attribute, and its blocks are drawn up to 36^4, inclusive.
+                // The Python package counts one ahead of its attribute, and draws blocks up to 36^4, inclusive.
                 let counter = (number(case, "counter_attr_before") + 1 + i as u64) % u64::from(COUNTS);
                 let blocks = [blocks[2 * i] % 36_u64.pow(4), blocks[2 * i + 1] % 36_u64.pow(4)];
                 assert_eq!(cuid(ms, counter, text(case, "fingerprint"), blocks), id.as_str().unwrap());

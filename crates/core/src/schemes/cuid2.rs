@@ -35,12 +35,12 @@ pub const FORMAT: Format = Format::new(
 
 /// The shortest, the usual and the longest cuid2.
 pub const LENGTHS: [usize; 3] = [2, 24, 32];
-/// A cuid2's counter begins below this.
+/// The end of the range in which a counter starts.
 pub const MAX_FIRST_COUNT: u64 = 476_782_367;
-/// Random words that a cuid2 takes: a letter and four times eight digits of salt.
+/// The number of random words for one cuid2: one for the letter and four for eight digits of salt each.
 pub const WORDS: usize = 5;
 
-/// The letter and the salt that random words make; `None` where one of them would make some likelier than others.
+/// Returns the letter and the salt of random words; `None` if one of them would bias the result.
 #[must_use]
 pub fn draw(random: [u64; WORDS]) -> Option<(u8, [u8; 32])> {
     let mut salt = [0; 32];
@@ -50,8 +50,8 @@ pub fn draw(random: [u64; WORDS]) -> Option<(u8, [u8; 32])> {
     Some((b'a' + uniform_below(random[0], 26)? as u8, salt))
 }
 
-/// A cuid2 of 2 to 32 characters: the letter, and what follows the second digit of the SHA3-512 (FIPS 202) of time, salt, count
-/// and fingerprint, as a number in base 36.
+/// Returns a cuid2 of 2 to 32 characters: the letter, and the digits after the first one of the SHA3-512 (FIPS 202) of
+/// time, salt, count and fingerprint, as a number in base 36.
 #[must_use]
 pub fn hashed(letter: u8, ms: u64, salt: &[u8], count: u64, fingerprint: &[u8], length: usize) -> [u8; 32] {
     let [time, count] = [ms, count].map(base36_digits::<13>);
@@ -69,7 +69,7 @@ pub fn hashed(letter: u8, ms: u64, salt: &[u8], count: u64, fingerprint: &[u8], 
     text
 }
 
-/// Base-36 digits of 512 bits, and where the first is that is not zero.
+/// Returns the base-36 digits of 512 bits, and the position of the first that is not zero.
 fn base36(number: &[u8]) -> ([u8; 102], usize) {
     let mut limbs = [0_u32; 16];
     for (limb, bytes) in limbs.iter_mut().zip(number.chunks_exact(4)) {

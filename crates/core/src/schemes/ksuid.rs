@@ -8,7 +8,7 @@
 //! ```
 //!
 //! - **time**: seconds since 2014-05-13T16:53:20Z, until 2150.
-//! - **text**: 27 digits of base 62, `0-9A-Za-z`, padded with zeros; above `aWgEPTl1tmebfsQzFP4bxwgy80V` is no ID.
+//! - **text**: 27 digits of base 62, `0-9A-Za-z`, padded with zeros. No ID is above `aWgEPTl1tmebfsQzFP4bxwgy80V`.
 //!
 //! Format after <https://github.com/segmentio/ksuid>.
 
@@ -44,8 +44,8 @@ impl Id {
     }
 }
 
-/// Leased, the node number takes the upper bits of the payload. The highest of those that count is 0 in the first ID of a
-/// second, so none runs over.
+/// A leased node number takes the upper bits of the payload. The highest of the bits that count is 0 in the first ID of
+/// a second, so the count never overflows.
 impl Ticked for Id {
     const TERM: &'static str = "node";
     const NODE_BITS: u32 = 32;

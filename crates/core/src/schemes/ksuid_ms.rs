@@ -8,8 +8,9 @@
 //! ```
 //!
 //! - **time**: seconds since 2014-05-13T16:53:20Z, until 2150.
-//! - **fraction**: ticks of 4 ms within the second, 0 to 249. 250 to 255 are not written; read, they are ticks of the next second.
-//! - **text**: that of a [`ksuid`](super::ksuid), from which nothing tells it.
+//! - **fraction**: ticks of 4 ms within the second, 0 to 249. No generator writes 250 to 255; a reader takes them for
+//!   ticks of the next second.
+//! - **text**: that of a [`ksuid`](super::ksuid). Nothing distinguishes the two.
 //!
 //! Format after <https://github.com/svix/python-ksuid>.
 
@@ -34,7 +35,7 @@ pub const FORMAT: Format = Format::new(
 .with_clock(Clock::new(1_400_000_000 * SECOND as i128, SECOND / TICKS).counted_by(&["time", "fraction"]))
 .with_texts(&[Text::digits(DIGITS)]);
 
-/// Ticks of a second.
+/// Ticks in a second.
 const TICKS: u64 = SECOND / (4 * MS);
 const PAYLOAD_BITS: u32 = 120;
 
@@ -50,8 +51,8 @@ impl Id {
     }
 }
 
-/// Leased, the node number takes the upper bits of the payload. The highest of those that count is 0 in the first ID of a
-/// tick, so none runs over.
+/// A leased node number takes the upper bits of the payload. The highest of the bits that count is 0 in the first ID of
+/// a tick, so the count never overflows.
 impl Ticked for Id {
     const TERM: &'static str = "node";
     const NODE_BITS: u32 = 32;

@@ -35,11 +35,11 @@ pub struct Scheme {
 /// The layouts that the pools of a scheme can have.
 #[derive(Clone, Copy, Debug)]
 pub enum Pools {
-    /// None: its IDs have no node number that is leased.
+    /// No layouts: its IDs have no leased node number.
     None,
-    /// These, each under a name of its own.
+    /// The layouts of these functions, each under a name of its own.
     Named(&'static [fn() -> PoolLayout]),
-    /// Those that this parser reads.
+    /// The layouts that this parser reads.
     Parsed(fn(&str) -> Result<Option<PoolLayout>, Error>),
 }
 

@@ -7,9 +7,9 @@
 //! └──────────┘
 //! ```
 //!
-//! - **text**: 21 characters of `A-Za-z0-9_-`, 8 bits each. Users choose other alphabets and sizes, which nothing tells.
-//! - **random**: a byte chooses the character of its remainder; the highest bytes, which would make some remainders likelier,
-//!   are passed over. So every character is equally likely, whatever the alphabet.
+//! - **text**: 21 characters of `A-Za-z0-9_-`, 8 bits each. Users choose other alphabets and sizes; no ID says which.
+//! - **random**: the remainder of a byte chooses a character. The highest bytes are skipped, as they would make some
+//!   remainders likelier. So every character is equally likely, whatever the alphabet.
 //!
 //! Format after <https://github.com/ai/nanoid>.
 
@@ -17,7 +17,7 @@ use crate::codec::positional::BASE64_URL;
 use crate::error::Error;
 use crate::format::{Format, Part, Rendering, Text};
 
-/// The format, of the usual alphabet and size.
+/// The format, with the usual alphabet and size.
 pub const FORMAT: Format = Format::new(
     "nanoid",
     &[Part::random("random", 168, "random, in any order of the alphabet").rendered_as(Rendering::Letters)],
@@ -27,26 +27,26 @@ pub const FORMAT: Format = Format::new(
 .with_texts(&[Text::characters(21, &BASE64_URL)])
 .text_only();
 
-/// The size that everybody uses.
+/// The usual size.
 pub const SIZE: usize = 21;
 /// The most characters of an ID.
 pub const MAX_SIZE: usize = 1024;
 
-/// The characters that IDs are made of.
+/// The alphabet of IDs.
 #[derive(Clone, Debug)]
 pub struct Characters {
     all: Vec<char>,
-    /// How many bytes choose one.
+    /// The number of byte values that choose a character.
     choosing: usize,
-    /// What each byte chooses, where all characters are ASCII.
+    /// The choice of each byte, if all characters are ASCII.
     ascii: Option<[u8; 256]>,
 }
 
 impl Characters {
-    /// An alphabet of 2 to 256 characters, each once.
+    /// Returns an alphabet of 2 to 256 distinct characters.
     ///
     /// # Errors
-    /// [`Error::Format`]: it is none.
+    /// [`Error::Format`]: there are fewer or more, or one occurs twice.
     pub fn new(alphabet: &str) -> Result<Self, Error> {
         let wrong =
             |expected| Error::Format { field: "alphabet", value: alphabet.chars().take(40).collect(), expected };
@@ -67,19 +67,19 @@ impl Characters {
         Ok(Self { choosing: 256 - 256 % all.len(), all, ascii })
     }
 
-    /// Whether all of them are ASCII.
+    /// Returns whether all characters are ASCII.
     #[must_use]
     pub const fn is_ascii(&self) -> bool {
         self.ascii.is_some()
     }
 
-    /// The characters.
+    /// Iterates over the characters.
     pub fn iter(&self) -> impl Iterator<Item = char> {
         self.all.iter().copied()
     }
 
-    /// Replaces random bytes by the ASCII characters that they choose, closing up where one chose none; says how many there
-    /// are. None where the alphabet is of others.
+    /// Replaces random bytes by the ASCII characters that they choose, without a gap for bytes that choose none;
+    /// returns the number of characters. It is 0 if the alphabet is not ASCII.
     #[inline(always)]
     #[must_use]
     pub fn choose_ascii(&self, random: &mut [u8]) -> usize {
@@ -93,7 +93,7 @@ impl Characters {
         chosen
     }
 
-    /// The characters that random bytes choose.
+    /// Iterates over the characters that random bytes choose.
     pub fn choose(&self, random: &[u8]) -> impl Iterator<Item = char> {
         let choosing = random.iter().map(|&byte| usize::from(byte)).filter(|&byte| byte < self.choosing);
         choosing.map(|byte| self.all[byte % self.all.len()])
@@ -114,7 +114,7 @@ mod tests {
         value[name].as_str().unwrap()
     }
 
-    /// Both ways of choosing agree, where both can choose.
+    /// Returns the characters that bytes choose; both methods agree if the alphabet is ASCII.
     fn chosen(characters: &Characters, random: &[u8]) -> String {
         let id: String = characters.choose(random).collect();
         if characters.is_ascii() {
@@ -143,10 +143,10 @@ mod tests {
                 for request in case["random_bytes_hex"].as_array().unwrap() {
                     let mut bytes = read(request);
                     if is_js {
-                        // customRandom goes through each buffer from its end.
+                        // customRandom reads each buffer from its end.
                         bytes.reverse();
                     } else {
-                        // The remainder is that of a mask, and what lies beyond the alphabet is passed over.
+                        // The Python package masks each byte, and skips values beyond the alphabet.
                         let count = text(case, "alphabet").chars().count();
                         let mask = (count.next_power_of_two() - 1) as u8;
                         bytes =

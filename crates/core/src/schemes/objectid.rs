@@ -38,5 +38,5 @@ pub const FORMAT: Format = Format::new(
 
 bytes_id!("objectid", 12, 24, DIGITS, "a hex digit");
 
-// The node number is what the format draws once for each process.
+// The node number takes the place of the process part.
 twelve_bytes!("process");

@@ -10,7 +10,7 @@
 //! - **time**: milliseconds since 1970; the last one is in the year 10889.
 //! - **sequence**: counts within a millisecond.
 //! - **text**: 26 characters of Crockford's base 32, `0123456789ABCDEFGHJKMNPQRSTVWXYZ`, in upper case only. Length and
-//!   alphabet are a ULID's, but of the text's 130 bits the last 2 are 0, not the first.
+//!   alphabet are those of a ULID, but the last 2 of the 130 bits are 0, not the first.
 //!
 //! Format after <https://github.com/celrenheit/sandflake>.
 
@@ -46,8 +46,8 @@ const WORKER: Field = FORMAT.field("worker");
 const SEQUENCE: Field = FORMAT.field("sequence");
 const RANDOM: Field = FORMAT.field("random");
 
-/// The original begins each millisecond's sequence at 0, and so after a clock that went back repeats times and numbers of which
-/// only 24 random bits are another. Here the sequence goes on in the last millisecond.
+/// The original begins the sequence of each millisecond at 0. When the clock goes back, it repeats times and numbers,
+/// and only the 24 random bits differ. Here the sequence continues in the last millisecond.
 impl Ticked for Id {
     const TERM: &'static str = "worker";
     const NODE_BITS: u32 = WORKER.bits;

@@ -1,4 +1,4 @@
-//! **sno**: 10 bytes, sortable, with a metabyte of the user's own.
+//! **sno**: 10 bytes, sortable, with a metabyte for the user.
 //!
 //! ```text
 //!   39 bits   1      8      16          16
@@ -10,11 +10,12 @@
 //! Big-endian: bytes, text and integer sort alike.
 //!
 //! - **time**: units of 4 ms since 2010-01-01T00:00:00Z, floored; the last one begins at 2079-09-07T15:47:35.548Z.
-//! - **tick**: the tick-tock bit, which of two timelines. A clock that goes back once flips it and goes on at once.
-//! - **sequence**: restarts every unit at the generator's lower bound.
+//! - **tick**: the tick-tock bit, which selects one of two timelines. When the clock goes back, a generator flips it
+//!   and continues at once.
+//! - **sequence**: a counter that restarts at the generator's lower bound in every unit.
 //! - **text**: 16 characters of base 32, alphabet `23456789abcdefghijklmnopqrstuvwx`; characters 8 and 9 carry the metabyte.
 //!
-//! Format and behaviour after the Go library `muyo/sno` 1.1; what is different here says so.
+//! Format and behaviour after the Go library `muyo/sno` 1.1; comments note every difference.
 
 use super::uuid;
 use crate::cell::Cell;
@@ -33,7 +34,7 @@ use crate::units::{Tick, Timescale, UnixMs, UnixNs};
 /// The text.
 pub const DIGITS: &Digits = &Digits::new(BASE32_SNO, 16);
 
-/// The format. Its text is also kept as the bytes of a UUID.
+/// The format. Its text is also stored as the bytes of a UUID.
 pub const FORMAT: Format = Format::new(
     "sno",
     &[
@@ -60,37 +61,38 @@ fn timeline(tick: u64) -> String {
     if tick == 1 { "timeline 1, after the clock went back" } else { "timeline 0" }.into()
 }
 
-/// Units of 4 ms since the epoch.
+/// The units of 4 ms since the epoch.
 pub const TIME: Field = FORMAT.field("time");
 /// The tick-tock bit.
 pub const TICK: Field = FORMAT.field("tick");
 /// The user's byte.
 pub const META: Field = FORMAT.field("meta");
-/// Where.
+/// The partition.
 pub const PARTITION: Field = FORMAT.field("partition");
-/// Which of this unit.
+/// The sequence number.
 pub const SEQUENCE: Field = FORMAT.field("sequence");
 
-/// Bytes of an ID.
+/// The bytes of an ID.
 pub const SIZE: usize = FORMAT.size();
-/// Characters of an ID's text.
+/// The characters of an ID's text.
 pub const TEXT: usize = FORMAT.length();
-/// 2010-01-01T00:00:00Z in units of 4 ms.
+/// The scale of units: 4 ms since 2010-01-01T00:00:00Z.
 pub const TIMESCALE: Timescale = FORMAT.timescale();
-/// The whole layout, which is every generator's window as long as no lease narrows it.
+/// All of the layout: the window of a generator without a lease.
 pub const WINDOW: Window = Window { floor: Tick(0), until: Tick(TIME.max() + 1) };
 
-/// Into how many parts at most a generator divides a partition's sequence numbers.
+/// The most parts into which generators divide the sequence numbers of a partition.
 pub const MAX_SHARDS: u32 = 1 << 13;
 
-/// The layout of a pool whose node numbers are partitions, each divided by a number of shards that generators take.
+/// Returns the layout of a pool whose node numbers are partitions, each divided into a number of shards.
 #[must_use]
 pub fn pool_layout(shards: u32) -> PoolLayout {
     let nodes = (PARTITION.max() + 1) * u64::from(shards);
     PoolLayout { text: format!("sno/{shards}"), nodes, ends: TIMESCALE.start(WINDOW.until) }
 }
 
-/// The shards of a pool's layout, as [`pool_layout`] writes it; `sno` alone is one. `None` if no generator takes them.
+/// Returns the number of shards of a pool's layout, as [`pool_layout`] writes it; `sno` alone means one. `None` if the
+/// text is not such a layout.
 #[must_use]
 pub fn read_shards(text: &str) -> Option<u32> {
     let shards = if text == "sno" { 1 } else { text.strip_prefix("sno/")?.parse().ok()? };
@@ -98,19 +100,19 @@ pub fn read_shards(text: &str) -> Option<u32> {
     (is_canonical && shards.is_power_of_two() && shards <= MAX_SHARDS).then_some(shards)
 }
 
-/// An ID. Ordered as its bytes, its text and its integer are.
+/// An ID. Its order is that of its bytes, its text and its integer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Id {
-    /// time, tick, meta and partition.
+    /// Time, tick, meta and partition.
     head: u64,
-    /// sequence.
+    /// Sequence.
     sequence: u16,
 }
 
 impl Id {
-    /// The smallest.
+    /// The smallest ID.
     pub const ZERO: Self = Self { head: 0, sequence: 0 };
-    /// The largest.
+    /// The largest ID.
     pub const MAX: Self = Self { head: u64::MAX, sequence: u16::MAX };
 
     /// Composes an ID from a timeline (unit and tick-tock bit, 40 bits) and the rest.
@@ -130,7 +132,7 @@ impl Id {
         Ok(Self::new(unit(time)?.0 << 1 | u64::from(tick), meta, partition, sequence))
     }
 
-    /// Reads 10 bytes; any are an ID.
+    /// Returns the ID of 10 bytes. All bytes are an ID.
     #[inline(always)]
     #[must_use]
     pub fn from_bytes(bytes: [u8; SIZE]) -> Self {
@@ -138,7 +140,7 @@ impl Id {
         Self { head: u64::from_be_bytes([a, b, c, d, e, f, g, h]), sequence: u16::from_be_bytes([i, j]) }
     }
 
-    /// The 10 bytes.
+    /// Returns the 10 bytes.
     #[inline(always)]
     #[must_use]
     pub fn to_bytes(self) -> [u8; SIZE] {
@@ -148,32 +150,32 @@ impl Id {
         bytes
     }
 
-    /// The canonical text.
+    /// Returns the canonical text.
     #[inline(always)]
     #[must_use]
     pub fn encode(self) -> [u8; TEXT] {
         Base32::encode(self.to_bytes())
     }
 
-    /// All 80 bits.
+    /// Returns all 80 bits.
     #[must_use]
     pub fn to_u128(self) -> u128 {
         u128::from(self.head) << SEQUENCE.bits | u128::from(self.sequence)
     }
 
-    /// The ID with these 80 bits; the upper 48 are ignored.
+    /// Returns the ID of the lower 80 bits.
     #[must_use]
     pub fn from_u128(value: u128) -> Self {
         Self { head: (value >> SEQUENCE.bits) as u64, sequence: value as u16 }
     }
 
-    /// Units of 4 ms since the epoch.
+    /// The units of 4 ms since the epoch.
     #[must_use]
     pub fn unit(self) -> Tick {
         Tick(TIME.get(self.to_u128()))
     }
 
-    /// When the unit begins.
+    /// Returns the start of the unit.
     #[must_use]
     pub fn time(self) -> UnixMs {
         TIMESCALE.start(self.unit())
@@ -191,13 +193,13 @@ impl Id {
         META.get(self.to_u128()) as u8
     }
 
-    /// Where it was minted.
+    /// Returns the partition.
     #[must_use]
     pub fn partition(self) -> u16 {
         PARTITION.get(self.to_u128()) as u16
     }
 
-    /// Which of its unit.
+    /// Returns the sequence number.
     #[must_use]
     pub fn sequence(self) -> u16 {
         self.sequence
@@ -209,7 +211,7 @@ bytes_id! {
     from bytes => Self::from_bytes(bytes), to id => id.to_bytes();
 }
 
-/// The unit that a time lies in.
+/// Returns the unit of a time.
 ///
 /// # Errors
 /// [`Error::Time`] outside the layout; the original wraps silently.
@@ -221,22 +223,22 @@ pub fn unit(time: UnixMs) -> Result<Tick, Error> {
     })
 }
 
-/// The sequence numbers `min..=max` that one generator may use.
+/// The sequence numbers `min..=max` of one generator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
-    /// First.
+    /// The first.
     pub min: u16,
-    /// Last.
+    /// The last.
     pub max: u16,
 }
 
 impl Bounds {
     const NEEDED: u32 = 6;
 
-    /// Bounds in either order; a maximum of 0 stands for 65535 unless the minimum is 65535.
+    /// Returns bounds, given in either order. A maximum of 0 means 65535 unless the minimum is 65535.
     ///
     /// # Errors
-    /// [`Error::Bounds`] with fewer than 6 numbers: the original says 4 but accepts 6, and so do we.
+    /// [`Error::Bounds`]: they hold fewer than 6 numbers. The original documents 4 and requires 6.
     pub fn new(min: u16, max: u16) -> Result<Self, Error> {
         let max = if max == 0 && min != u16::MAX { u16::MAX } else { max };
         let (min, max) = (min.min(max), min.max(max));
@@ -247,7 +249,8 @@ impl Bounds {
         Ok(bounds)
     }
 
-    /// The bounds of one of `shards` equal parts of a partition's sequence numbers; `shards` is a power of two up to 8192.
+    /// Returns the bounds of one of `shards` equal parts of a partition's sequence numbers. `shards` is a power of two
+    /// up to 8192.
     #[must_use]
     pub fn shard(shard: u32, shards: u32) -> Self {
         let capacity = (1 << 16) / shards;
@@ -255,7 +258,7 @@ impl Bounds {
         Self { min: min as u16, max: (min + capacity - 1) as u16 }
     }
 
-    /// How many IDs a unit can hold.
+    /// Returns the number of IDs that a unit can hold.
     #[must_use]
     pub fn capacity(self) -> u32 {
         u32::from(self.max) - u32::from(self.min) + 1
@@ -272,15 +275,15 @@ impl Bounds {
     }
 }
 
-/// What the hot path needs to agree on, packed as `unit 39 | tick 1 | next 24`.
+/// The state that threads must agree on, packed as `unit 39 | tick 1 | next 24`.
 ///
-/// The upper 40 bits are those of an ID, so composing one is a mask and an or. `next` is the sequence number to hand out
-/// next, with room for "one past 65535".
+/// The upper 40 bits are those of an ID, so composing an ID takes a mask and an or. `next` is the next sequence number,
+/// with room for "one past 65535".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct State {
-    /// Highest unit seen and the timeline, as an ID has them.
+    /// The highest unit seen and the timeline, as an ID has them.
     pub timeline: u64,
-    /// Sequence number to hand out next, up to `max + 1`.
+    /// The next sequence number, up to `max + 1`.
     pub next: u32,
 }
 
@@ -298,29 +301,30 @@ impl State {
         self.timeline << Self::NEXT_BITS | u64::from(self.next)
     }
 
-    /// Nothing minted yet.
+    /// Returns the state of a generator that has minted nothing.
     fn first(bounds: Bounds, floor: Tick) -> Self {
         Self { timeline: floor.0 << 1, next: u32::from(bounds.min) }
     }
 
-    /// Highest unit seen.
+    /// Returns the highest unit seen.
     #[must_use]
     pub fn unit(self) -> Tick {
         Tick(self.timeline >> 1)
     }
 }
 
-/// What only a clock that goes back changes: never read or written in the hot path.
+/// The state that only a clock that goes back changes. The fast path neither reads nor writes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Drift {
-    /// The highest unit of the other timeline: at or below it, that timeline may be used up.
+    /// The highest unit of the other timeline. At or below it, that timeline may be used up.
     pub safe: Tick,
-    /// How often the clock went back. Its lowest bit is the timeline.
+    /// The number of times that the clock went back. Its lowest bit is the timeline.
     pub count: u32,
 }
 
 impl Drift {
-    /// The clock never went back. What lies below the floor belongs to somebody else, on both timelines.
+    /// Returns the drift of a clock that never went back. On both timelines, the units below the floor belong to other
+    /// holders.
     fn first(floor: Tick) -> Self {
         Self { safe: Tick(floor.0.saturating_sub(1)), count: 0 }
     }
@@ -329,7 +333,7 @@ impl Drift {
 /// Mints up to `want` IDs at a time at or after the highest unit seen. Pure.
 ///
 /// # Errors
-/// [`Refusal::Exhausted`], [`Refusal::Outside`]; [`Refusal::Rollback`] where [`tick_tock`] has to decide.
+/// [`Refusal::Exhausted`], [`Refusal::Outside`]; [`Refusal::Rollback`] if [`tick_tock`] must decide.
 #[inline(always)]
 pub fn step(state: State, now: Tick, want: u32, bounds: Bounds, until: Tick) -> Result<(State, Run), Refusal> {
     let unit = state.unit();
@@ -351,10 +355,10 @@ pub fn step(state: State, now: Tick, want: u32, bounds: Bounds, until: Tick) -> 
     Ok((State { timeline, next: first + count }, Run { tick: timeline, first, count }))
 }
 
-/// The tick-tock rule, for a clock below the highest unit seen. Pure.
+/// Applies the tick-tock rule, for a clock below the highest unit seen. Pure.
 ///
-/// Above the safe unit the other timeline is untouched: flip to it and go on at the earlier time without waiting. At or
-/// below it, wait until the clock has passed it.
+/// Above the safe unit the other timeline is unused: flip to it, and continue at the earlier time without waiting. At
+/// or below the safe unit, wait until the clock has passed it.
 ///
 /// # Errors
 /// As [`step`].
@@ -370,24 +374,24 @@ pub fn tick_tock(
         return Err(Refusal::Rollback { until: Tick(drift.safe.0 + 1) });
     }
     let drift = Drift { safe: state.unit(), count: drift.count.wrapping_add(1) };
-    // As if nothing had been minted yet on the other timeline at this unit.
+    // Nothing has been minted yet in this unit on the other timeline.
     let flipped = State { timeline: now.0 << 1 | u64::from(drift.count & 1), next: u32::from(bounds.min) };
     step(flipped, now, want, bounds, until).map(|(state, run)| (state, drift, run))
 }
 
-/// A generator's state between calls: one word, and the drift beside it.
+/// The state of a generator between calls: one word, and the drift beside it.
 #[derive(Debug)]
 pub struct Mint {
     cell: Cell,
     drift: Mutex<Drift>,
     fence: Fence,
     bounds: AtomicU32,
-    /// What it resumes begins here, in whatever window.
+    /// The earliest floor of any window of a resumed generator.
     resumed: Tick,
 }
 
 impl Mint {
-    /// A generator that has minted nothing.
+    /// Returns the state of a generator that has minted nothing.
     #[must_use]
     pub fn new(bounds: Bounds, window: Window) -> Self {
         Self::at(State::first(bounds, window.floor), Drift::first(window.floor), bounds, window.until)
@@ -403,7 +407,8 @@ impl Mint {
         }
     }
 
-    /// A generator that mints after a snapshot's last unit, on both timelines, in the windows that it is [`mint::Mint::reset`] to.
+    /// Returns a generator that mints after the last unit of a snapshot, on both timelines, in every window of
+    /// [`mint::Mint::reset`].
     ///
     /// # Errors
     /// As [`Mint::restore`].
@@ -413,10 +418,10 @@ impl Mint {
         Ok(Self { resumed, ..restored })
     }
 
-    /// A generator that goes on after a snapshot.
+    /// Returns a generator that continues after a snapshot.
     ///
     /// # Errors
-    /// [`Error::Snapshot`] when its units do not fit the layout.
+    /// [`Error::Snapshot`]: its units do not fit the layout, or its sequence number lies below its bounds.
     pub fn restore(snapshot: &Snapshot) -> Result<Self, Error> {
         let bounds = Bounds::new(snapshot.sequence_min, snapshot.sequence_max)?;
         for (name, unit) in [("wallHi", snapshot.wall_hi), ("wallSafe", snapshot.wall_safe)] {
@@ -428,14 +433,14 @@ impl Mint {
         if snapshot.sequence != 0 && snapshot.sequence < min {
             return Err(Error::Snapshot(format!("sequence {} is below sequenceMin {min}", snapshot.sequence)));
         }
-        // A number above the bounds is kept: in other bounds it may count again.
+        // A number above the bounds is kept: it may be valid in other bounds.
         let next = snapshot.sequence.clamp(min, State::MAX_NEXT - 1) + 1;
         let timeline = snapshot.wall_hi << 1 | u64::from(snapshot.drifts & 1);
         let drift = Drift { safe: Tick(snapshot.wall_safe), count: snapshot.drifts };
         Ok(Self::at(State { timeline, next }, drift, bounds, WINDOW.until))
     }
 
-    /// Applies [`tick_tock`]; `None` when the state has moved on since it was read.
+    /// Applies [`tick_tock`]; `None` if the state has changed since it was read.
     fn flip(&self, word: u64, now: Tick, want: u32) -> Result<Option<Run>, Refusal> {
         // The drift changes only under this lock, together with the word.
         let mut drift = lock(&self.drift);
@@ -455,7 +460,7 @@ impl Mint {
         Ok(Some(run))
     }
 
-    /// Uses other sequence numbers from the next [`mint::Mint::reset`] on.
+    /// Sets other bounds, which hold from the next [`mint::Mint::reset`] on.
     pub fn bind(&self, bounds: Bounds) {
         self.bounds.store(bounds.pack(), Ordering::Relaxed);
     }
@@ -465,21 +470,21 @@ impl Mint {
         Tick((state.unit().0 + u64::from(minted)).max(drift.safe.0 + 1))
     }
 
-    /// The sequence numbers in use.
+    /// Returns the bounds.
     #[inline(always)]
     #[must_use]
     pub fn bounds(&self) -> Bounds {
         Bounds::unpack(self.bounds.load(Ordering::Relaxed))
     }
 
-    /// State and drift as they agree with each other.
+    /// Returns a consistent pair of state and drift.
     #[must_use]
     pub fn view(&self) -> (State, Drift) {
         let drift = lock(&self.drift);
         (State::unpack(self.cell.load()), *drift)
     }
 
-    /// Everything that a generator needs to go on elsewhere or later.
+    /// Returns the data from which another generator, or a later one, continues.
     #[must_use]
     pub fn snapshot(&self, partition: u16, now: Tick) -> Snapshot {
         let (state, drift) = self.view();
@@ -556,26 +561,26 @@ impl mint::Mint for Mint {
     }
 }
 
-/// A generator's state as the Go library writes it.
+/// The state of a generator as the Go library writes it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Snapshot {
-    /// Where.
+    /// The partition.
     pub partition: u16,
-    /// Lower sequence bound.
+    /// The lower sequence bound.
     pub sequence_min: u16,
-    /// Upper sequence bound; 0 stands for 65535.
+    /// The upper sequence bound; 0 means 65535.
     pub sequence_max: u16,
-    /// Last sequence number handed out in `wall_hi`; one above the bounds means that the unit is used up.
+    /// The last sequence number of `wall_hi`. A number above the bounds means that the unit is used up.
     pub sequence: u32,
     /// The unit in which the snapshot was taken; informative.
     pub now: u64,
-    /// Highest unit seen.
+    /// Returns the highest unit seen.
     pub wall_hi: u64,
     /// The safe unit.
     pub wall_safe: u64,
-    /// How often the clock went back.
+    /// The number of times that the clock went back.
     pub drifts: u32,
-    /// What the partition was leased from; the Go library knows of none.
+    /// The pool from which the partition was leased; the Go library has none.
     pub leased: Option<Leased>,
 }
 
@@ -584,12 +589,12 @@ pub struct Snapshot {
 pub struct Leased {
     /// Its name.
     pub pool: String,
-    /// Into how many parts it divides a partition's sequence numbers.
+    /// The number of parts into which it divides the sequence numbers of a partition.
     pub shards: u32,
 }
 
 impl Snapshot {
-    /// Which node number of a pool its generator mints with.
+    /// Returns the node number of its generator in a pool.
     ///
     /// # Errors
     /// [`Error::Snapshot`]: its bounds are not those of one of its pool's shards.
@@ -606,12 +611,12 @@ impl Snapshot {
     }
 }
 
-/// The counter of `new_at`: it rolls over silently within the bounds, outside the tick-tock rule.
+/// The counter of `new_at`. It rolls over within the bounds, outside the tick-tock rule.
 #[derive(Debug)]
 pub struct PortingCounter(Cell);
 
 impl PortingCounter {
-    /// A counter whose first number is the lower bound. Snapshots do not hold it.
+    /// Returns a counter that starts at the lower bound. Snapshots do not contain it.
     #[must_use]
     pub fn new(bounds: Bounds) -> Self {
         Self(Cell::new(bounds.min.into()))
@@ -621,7 +626,7 @@ impl PortingCounter {
         if sequence >= bounds.max { bounds.min } else { sequence + 1 }
     }
 
-    /// The ID of a given time, on timeline 0.
+    /// Returns an ID of a given time, on timeline 0.
     ///
     /// # Errors
     /// [`Error::Time`] outside the layout.
@@ -635,7 +640,7 @@ impl PortingCounter {
     }
 }
 
-/// The smallest ID of a time's unit: the lower bound of a range query.
+/// Returns the smallest ID of a time's unit: the lower bound of a range query.
 ///
 /// # Errors
 /// [`Error::Time`] outside the layout.
@@ -643,7 +648,7 @@ pub fn min_at(time: UnixNs) -> Result<Id, Error> {
     Ok(Id::new(unit(time.floor_ms())?.0 << 1, 0, 0, 0))
 }
 
-/// The largest ID of a time's unit: the upper bound of a range query.
+/// Returns the largest ID of a time's unit: the upper bound of a range query.
 ///
 /// # Errors
 /// [`Error::Time`] outside the layout.

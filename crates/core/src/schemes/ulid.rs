@@ -8,10 +8,12 @@
 //! ```
 //!
 //! - **time**: milliseconds since 1970; the last one is in the year 10889.
-//! - **random**: drawn for the first ID of a millisecond, 1 more than the ID before it for the others. A millisecond that
-//!   runs over is an error there; here its first random bit is 0 at the start, so that none does.
-//! - **text**: 26 characters of Crockford's base 32, `0123456789ABCDEFGHJKMNPQRSTVWXYZ`, of which the first is 7 at most as
-//!   the upper 2 of its 130 bits are 0. Written in upper case; read in either, and `i` and `l` as 1, `o` as 0.
+//! - **random**: drawn for the first ID of a millisecond, and 1 more than that of the ID before it for the others. The
+//!   specification makes an overflow within a millisecond an error. Here the first random bit is 0 at the start, so
+//!   none occurs.
+//! - **text**: 26 characters of Crockford's base 32, `0123456789ABCDEFGHJKMNPQRSTVWXYZ`. The first is at most 7, as the
+//!   upper 2 of the 130 bits are 0. It is written in upper case and read in either; `i` and `l` are read as 1, `o` as
+//!   0.
 //!
 //! Format after <https://github.com/ulid/spec>.
 
@@ -47,8 +49,8 @@ bytes_id!("ulid", 16, 26, DIGITS, "one of 0123456789ABCDEFGHJKMNPQRSTVWXYZ, the 
 
 const TIME: Field = FORMAT.field("time");
 
-/// Leased, the node number takes the upper bits of the random ones. The highest of those that count is 0 in the first ID of a
-/// millisecond, so no millisecond runs over.
+/// A leased node number takes the upper bits of the random ones. The highest of the bits that count is 0 in the first
+/// ID of a millisecond, so the count never overflows.
 impl Ticked for Id {
     const TERM: &'static str = "node";
     const NODE_BITS: u32 = 24;

@@ -1,8 +1,10 @@
-//! **opaque**: IDs of 64, 80 or 128 bits as others of as many bits, which tell nothing to who has no key: a permutation.
+//! **opaque**: a permutation of IDs of 64, 80 or 128 bits under a key. Without the key, its output reveals nothing of
+//! an ID.
 //!
-//! 128 bits are a block of AES-128 (FIPS 197). 64 and 80 are binary numerals of FF1 (NIST SP 800-38G), the most significant bit
-//! first, without a tweak. Each width has a key of its own, the first half of SHA3-256 (FIPS 202) of a name, the number of bits
-//! and the key: a user of one width learns nothing of the others, for which AES works as another function.
+//! 128 bits are a block of AES-128 (FIPS 197). 64 and 80 bits are binary numerals of FF1 (NIST SP 800-38G), the most
+//! significant bit first, without a tweak. Each width has a key of its own: the first half of SHA3-256 (FIPS 202) of a
+//! name, the number of bits and the key. AES is thus another function for each width, and an attacker of one width
+//! learns nothing of the others.
 
 use aes::Aes128;
 use aes::cipher::{Array, BlockCipherDecrypt, BlockCipherEncrypt, KeyInit};
@@ -10,9 +12,9 @@ use fpe::ff1::{BinaryNumeralString, FF1};
 use sha3::{Digest, Sha3_256};
 use std::fmt;
 
-/// The sizes that it has, in bytes.
+/// The sizes of IDs, in bytes.
 pub const SIZES: [usize; 3] = [8, 10, 16];
-/// Bytes of a key.
+/// The bytes of a key.
 pub const KEY: usize = 16;
 
 /// The permutations of a key.
@@ -22,22 +24,22 @@ pub struct Opaque {
 }
 
 impl Opaque {
-    /// Those of a key, of which nothing can be read back.
+    /// Returns the permutations of a key. The key cannot be read back.
     #[must_use]
     pub fn new(key: &[u8; KEY]) -> Self {
         let [eight, ten, block] = SIZES.map(|size| subkey(key, size));
-        // A radix of 2 is one that FF1 has.
+        // FF1 accepts the radix 2.
         let numerals = [eight, ten].map(|key| FF1::new(&key, 2).unwrap_or_else(|_| unreachable!()));
         Self { block: Aes128::new(&Array::from(block)), numerals }
     }
 
-    /// Hides an ID of one of the [`SIZES`], in place; whether it is of one.
+    /// Hides an ID in place; returns false if its size is none of the [`SIZES`].
     #[must_use]
     pub fn hide(&self, id: &mut [u8]) -> bool {
         self.apply(id, |block| self.block.encrypt_block(block), |numerals, bits| numerals.encrypt(&[], bits).ok())
     }
 
-    /// What was hidden, in place.
+    /// Reveals a hidden ID in place; returns false if its size is none of the [`SIZES`].
     #[must_use]
     pub fn reveal(&self, id: &mut [u8]) -> bool {
         self.apply(id, |block| self.block.decrypt_block(block), |numerals, bits| numerals.decrypt(&[], bits).ok())
@@ -53,10 +55,10 @@ impl Opaque {
             8 => numerals(&self.numerals[0], &bits(id)),
             10 => numerals(&self.numerals[1], &bits(id)),
             16 => {
-                let mut whole = Array::default();
-                whole.copy_from_slice(id);
-                block(&mut whole);
-                id.copy_from_slice(&whole);
+                let mut cipher_block = Array::default();
+                cipher_block.copy_from_slice(id);
+                block(&mut cipher_block);
+                id.copy_from_slice(&cipher_block);
                 return true;
             }
             _ => None,
@@ -69,7 +71,7 @@ impl Opaque {
     }
 }
 
-/// Keys are shown to nobody.
+/// The output has no key in it.
 impl fmt::Debug for Opaque {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Opaque(..)")
@@ -82,7 +84,7 @@ fn subkey(key: &[u8; KEY], size: usize) -> [u8; KEY] {
     std::array::from_fn(|i| digest[i])
 }
 
-/// The bits of an ID, the most significant first; the crate takes each byte from its other end.
+/// Returns the bits of an ID, the most significant first. The crate reads each byte from the other end.
 fn bits(id: &[u8]) -> BinaryNumeralString {
     let reversed: Vec<u8> = id.iter().map(|byte| byte.reverse_bits()).collect();
     BinaryNumeralString::from_bytes_le(&reversed)
@@ -94,7 +96,7 @@ mod tests {
     use fpe::ff1::FlexibleNumeralString;
     use proptest::prelude::*;
 
-    /// NIST's samples of FF1 with AES-128: radix, tweak, plain and cipher numerals.
+    /// The samples of NIST for FF1 with AES-128: radix, tweak, plain and cipher numerals.
     const SAMPLES: [(u32, &str, &str, &str); 3] = [
         (10, "", "0123456789", "2433477484"),
         (10, "39383736353433323130", "0123456789", "6124200773"),
@@ -138,7 +140,7 @@ mod tests {
                 prop_assert_ne!(&hidden, &id[..size]);
                 prop_assert!(opaque.reveal(&mut hidden));
                 prop_assert_eq!(&hidden, &id[..size]);
-                // It is a permutation: every ID is also what another is hidden as.
+                // It is a permutation: every ID is also the hidden form of another.
                 prop_assert!(opaque.reveal(&mut hidden) && opaque.hide(&mut hidden));
                 prop_assert_eq!(&hidden, &id[..size]);
             }
@@ -171,7 +173,7 @@ mod tests {
                 let one = shown(&key, id[..size].to_vec());
                 for two in [shown(&key, other), shown(&other_key, id[..size].to_vec())] {
                     let differing: u32 = one.iter().zip(&two).map(|(a, b)| (a ^ b).count_ones()).sum();
-                    // Half of the bits, give or take far more than chance does.
+                    // Half of the bits, with far more tolerance than chance needs.
                     prop_assert!((10..=size as u32 * 8 - 10).contains(&differing));
                 }
             }

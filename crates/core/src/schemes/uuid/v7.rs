@@ -7,9 +7,9 @@
 //! └─────────┴─────────┴────────┴─────────┴────────┘
 //! ```
 //!
-//! Without a node number, a generator draws 74 random bits, of which the highest is 0, and adds 1 in each later ID of a
-//! millisecond. With a node number, it writes a counter of 22 bits (rand_a and the top of rand_b), the node number in 24 bits,
-//! and 28 random bits.
+//! Without a node number, a generator draws 74 random bits, sets the highest to 0, and adds 1 in each later ID of a
+//! millisecond. With a node number, it writes a counter of 22 bits (rand_a and the top of rand_b), the node number in
+//! 24 bits, and 28 random bits.
 
 use super::id::Id;
 use super::parts::{VARIANT, layout, version};

@@ -25,7 +25,7 @@ pub enum Version {
 }
 
 impl Version {
-    /// All of them.
+    /// Every version that generators mint.
     pub const ALL: [Self; 4] = [Self::V1, Self::V4, Self::V6, Self::V7];
 
     /// Returns its number.
