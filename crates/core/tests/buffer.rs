@@ -1,4 +1,4 @@
-//! The buffer of a sequence hands out what it was offered: all of it, in order, once.
+//! The buffer of a sequence hands out every integer that it was offered, in order, once.
 #![cfg(not(loom))]
 
 use mintage_core::buffer::{Buffer, Segment};
