@@ -45,9 +45,9 @@ impl Cell {
     pub fn update<T, E>(&self, mut step: impl FnMut(u64) -> Result<(u64, T), E>) -> Result<T, E> {
         let mut word = self.load();
         loop {
-            let (next, made) = step(word)?;
+            let (next, result) = step(word)?;
             match self.0.compare_exchange_weak(word, next, Ordering::AcqRel, Ordering::Acquire) {
-                Ok(_) => return Ok(made),
+                Ok(_) => return Ok(result),
                 Err(seen) => word = seen,
             }
         }

@@ -18,7 +18,7 @@ impl Window {
     /// Returns whether a tick lies inside.
     #[inline(always)]
     #[must_use]
-    pub fn holds(&self, tick: Tick) -> bool {
+    pub fn contains(&self, tick: Tick) -> bool {
         // One comparison serves both ends.
         tick.0.wrapping_sub(self.floor.0) < self.until.0 - self.floor.0
     }

@@ -38,7 +38,7 @@ fn every_format_is_well_declared() {
         assert_eq!(names.len(), format.parts.len(), "{name}");
         for part in format.parts {
             assert!(!matches!(part.description, Description::Text("")), "{name} {}", part.name);
-            assert!(format.describe(part).is_none_or(|says| !says.is_empty()), "{name} {}", part.name);
+            assert!(format.describe(part).is_none_or(|text| !text.is_empty()), "{name} {}", part.name);
         }
         for counted in format.clock.iter().flat_map(|clock| clock.parts) {
             assert!(format.parts.iter().any(|part| part.name == *counted && part.role == Role::Time), "{name}");
@@ -58,7 +58,7 @@ fn a_missing_or_too_wide_part_has_no_field() {
 
 #[test]
 fn a_clock_is_described_with_no_needless_digits() {
-    for (epoch_ns, tick_ns, says) in [
+    for (epoch_ns, tick_ns, description) in [
         (0, SECOND, "seconds since 1970-01-01"),
         (1_400_000_000 * SECOND as i128, SECOND, "seconds since 2014-05-13T16:53:20Z"),
         (1_288_834_974_657_000_000, 1_000_000, "milliseconds since 2010-11-04T01:42:54.657Z"),
@@ -67,7 +67,7 @@ fn a_clock_is_described_with_no_needless_digits() {
         (1_000, 1_000_000, "milliseconds since 1970-01-01T00:00:00.000001Z"),
         (i128::from(i64::MIN) * 1_000_000, 1_000_000, "milliseconds since -9223372036854775808000000 ns from 1970"),
     ] {
-        assert_eq!(Clock::new(epoch_ns, tick_ns).to_string(), says);
+        assert_eq!(Clock::new(epoch_ns, tick_ns).to_string(), description);
     }
 }
 
@@ -156,8 +156,8 @@ fn a_pool_layout_is_read_as_it_is_written() {
 fn generators_end_when_their_format_declares() {
     for format in all().filter(|format| format.layout.is_none()) {
         if let Some(pool) = read_pool_layout(format.scheme).unwrap() {
-            let said = format.ends.map(|ends| ends.start_ns().0).or_else(|| format.expires_ns());
-            assert_eq!(said, Some(pool.ends.start_ns().0), "{}", format.name());
+            let declared = format.ends.map(|ends| ends.start_ns().0).or_else(|| format.expires_ns());
+            assert_eq!(declared, Some(pool.ends.start_ns().0), "{}", format.name());
         }
     }
 }

@@ -32,7 +32,7 @@ fn wandering_clock() -> impl Strategy<Value = Vec<u64>> {
     })
 }
 
-fn slowly<T>(run: Result<Result<T, Refusal>, Infallible>) -> Result<T, Refusal> {
+fn infallible<T>(run: Result<Result<T, Refusal>, Infallible>) -> Result<T, Refusal> {
     let Ok(result) = run;
     result
 }

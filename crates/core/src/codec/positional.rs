@@ -43,22 +43,22 @@ impl Alphabet {
         let given = characters.as_bytes();
         assert!(given.len() >= 2 && given.len() <= 64, "an alphabet has 2 to 64 characters");
         let (characters, values, base) = ([0; 64], [NONE; 256], given.len() as u32);
-        let mut made = Self { characters, values, base, runs: [(0, 0); MAX_RUNS], run_count: 0 };
+        let mut result = Self { characters, values, base, runs: [(0, 0); MAX_RUNS], run_count: 0 };
         let mut i = 0;
         while i < given.len() {
-            made.characters[i] = given[i];
-            made = made.read(given[i], i as u8);
+            result.characters[i] = given[i];
+            result = result.read(given[i], i as u8);
             if i > 0 && given[i] != given[i - 1] + 1 {
-                if given[i] < given[i - 1] || made.run_count >= MAX_RUNS {
-                    made.run_count = usize::MAX;
+                if given[i] < given[i - 1] || result.run_count >= MAX_RUNS {
+                    result.run_count = usize::MAX;
                 } else {
-                    made.runs[made.run_count] = (i as u8, given[i] - given[i - 1] - 1);
-                    made.run_count += 1;
+                    result.runs[result.run_count] = (i as u8, given[i] - given[i - 1] - 1);
+                    result.run_count += 1;
                 }
             }
             i += 1;
         }
-        made
+        result
     }
 
     /// Makes readers accept letters of either case.
@@ -199,32 +199,32 @@ impl Digits {
     #[must_use]
     pub const fn new(alphabet: Alphabet, count: usize) -> Self {
         assert!(count <= MAX_TEXT, "a text is too long");
-        let mut made = Self { alphabet, places: [0; MAX_TEXT], count, frame: [0; MAX_TEXT], length: count, pad: 0 };
+        let mut result = Self { alphabet, places: [0; MAX_TEXT], count, frame: [0; MAX_TEXT], length: count, pad: 0 };
         let mut i = 0;
         while i < count {
-            made.places[i] = i as u8;
+            result.places[i] = i as u8;
             i += 1;
         }
-        made
+        result
     }
 
     /// Declares digits at each `x` of a template; every other character stands for itself.
     #[must_use]
     pub const fn template(alphabet: Alphabet, template: &str) -> Self {
         let template = template.as_bytes();
-        let mut made = Self::new(alphabet, template.len());
-        made.count = 0;
+        let mut result = Self::new(alphabet, template.len());
+        result.count = 0;
         let mut i = 0;
         while i < template.len() {
             if template[i] == b'x' {
-                made.places[made.count] = i as u8;
-                made.count += 1;
+                result.places[result.count] = i as u8;
+                result.count += 1;
             } else {
-                made.frame[i] = template[i];
+                result.frame[i] = template[i];
             }
             i += 1;
         }
-        made
+        result
     }
 
     /// Shifts the number up by zero bits: fewer than those of a digit. The base is a power of two.

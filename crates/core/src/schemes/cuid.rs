@@ -169,8 +169,8 @@ mod tests {
         let [js, python] = [cases(&vectors, "js", "fingerprint"), cases(&vectors, "python", "vectors")];
         assert!(js.len() > 10 && python.len() > 5);
         for case in js.iter().chain(python) {
-            let made = fingerprint(number(case, "pid") as u32, text(case, "hostname"));
-            assert_eq!(made, text(case, "fingerprint").as_bytes(), "{case}");
+            let actual = fingerprint(number(case, "pid") as u32, text(case, "hostname"));
+            assert_eq!(actual, text(case, "fingerprint").as_bytes(), "{case}");
         }
     }
 

@@ -120,8 +120,8 @@ mod tests {
             let letter = b'a' + (value(0) * 26.0) as u8;
             let salt: Vec<u8> = (1..=length).map(|i| BASE36.characters()[(value(i) * 36.0) as usize]).collect();
             let print = text(case, "fingerprint").as_bytes();
-            let made = hashed(letter, number(case, "now_ms"), &salt, number(case, "counter"), print, length);
-            assert_eq!(std::str::from_utf8(&made[..length]), Ok(text(case, "id")));
+            let actual = hashed(letter, number(case, "now_ms"), &salt, number(case, "counter"), print, length);
+            assert_eq!(std::str::from_utf8(&actual[..length]), Ok(text(case, "id")));
         }
     }
 

@@ -114,8 +114,8 @@ mod tests {
             let tweak: Vec<u8> =
                 (0..tweak.len()).step_by(2).map(|i| u8::from_str_radix(&tweak[i..i + 2], 16).unwrap()).collect();
             let ff1 = FF1::<Aes128>::new(&key, radix).unwrap();
-            let made: Vec<u16> = ff1.encrypt(&tweak, &numerals(plain)).unwrap().into();
-            assert_eq!(made, Vec::<u16>::from(numerals(hidden)));
+            let actual: Vec<u16> = ff1.encrypt(&tweak, &numerals(plain)).unwrap().into();
+            assert_eq!(actual, Vec::<u16>::from(numerals(hidden)));
             let back: Vec<u16> = ff1.decrypt(&tweak, &numerals(hidden)).unwrap().into();
             assert_eq!(back, Vec::<u16>::from(numerals(plain)));
         }
@@ -155,8 +155,8 @@ mod tests {
                     bytes.iter().flat_map(|byte| (0..8).rev().map(move |bit| u16::from(byte >> bit & 1))).collect()
                 };
                 let ff1 = FF1::<Aes128>::new(&subkey(&key, size), 2).unwrap();
-                let made = ff1.encrypt(&[], &FlexibleNumeralString::from(each(&id[..size]))).unwrap();
-                prop_assert_eq!(Vec::<u16>::from(made), each(&hidden));
+                let actual = ff1.encrypt(&[], &FlexibleNumeralString::from(each(&id[..size]))).unwrap();
+                prop_assert_eq!(Vec::<u16>::from(actual), each(&hidden));
             }
         }
 
