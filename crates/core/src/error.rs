@@ -91,14 +91,14 @@ pub enum Error {
         reason: String,
     },
     /// Sequence bounds that leave too few numbers.
-    #[error("sequence bounds {min}..{max} hold {pool} numbers, need at least {needed}")]
+    #[error("sequence bounds {min}..{max} hold {count} numbers, need at least {needed}")]
     Bounds {
         /// Lower bound.
         min: u16,
         /// Upper bound.
         max: u16,
         /// The number of numbers within them.
-        pool: u32,
+        count: u32,
         /// The number of numbers that are needed.
         needed: u32,
     },

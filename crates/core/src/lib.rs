@@ -1,8 +1,8 @@
 //! The pure core of mintage: layouts, codecs and the minting step.
 //!
 //! The core reads no clock, does not sleep, does no I/O and knows nothing of Python. A scheme is one file in
-//! [`schemes`]: its [`format`], its ID and its `step`, a pure function of state and time. [`cell`] keeps a state in one
-//! atomic word, [`fence`] the end of a generator's window, [`buffer`] the segments of a sequence.
+//! [`schemes`]: its [`format`](mod@format), its ID and its `step`, a pure function of state and time. [`cell`] keeps a
+//! state in one atomic word, [`fence`] the end of a generator's window, [`buffer`] the segments of a sequence.
 //!
 //! Dependencies point one way: `units` → `layout`, `codec` → `format` → `schemes`; `step` → `cell`, `fence` →
 //! `schemes`. `checks/crates.py` refuses a cycle.

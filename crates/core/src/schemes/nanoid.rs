@@ -57,7 +57,7 @@ impl Characters {
         let mut sorted = all.clone();
         sorted.sort_unstable();
         if sorted.windows(2).any(|pair| pair[0] == pair[1]) {
-            return Err(wrong("characters that each occur once"));
+            return Err(wrong("made of distinct characters"));
         }
         let mut ascii = [0; 256];
         for (place, &character) in ascii.iter_mut().zip(all.iter().cycle()) {

@@ -244,7 +244,7 @@ impl Bounds {
         let (min, max) = (min.min(max), min.max(max));
         let bounds = Self { min, max };
         if bounds.capacity() < Self::NEEDED {
-            return Err(Error::Bounds { min, max, pool: bounds.capacity(), needed: Self::NEEDED });
+            return Err(Error::Bounds { min, max, count: bounds.capacity(), needed: Self::NEEDED });
         }
         Ok(bounds)
     }

@@ -18,7 +18,7 @@ fn address(node: u64) -> String {
     let [_, _, bytes @ ..] = node.to_be_bytes();
     let address = bytes.map(|byte| format!("{byte:02x}")).join(":");
     if bytes[0] & 1 == 1 {
-        format!("{address}, random as its multicast bit tells")
+        format!("{address}, random: its multicast bit is set")
     } else {
         format!("MAC address {address}")
     }

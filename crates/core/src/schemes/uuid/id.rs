@@ -67,7 +67,7 @@ impl Id {
             Err(at) => {
                 let position = text.char_indices().position(|(from, c)| from + c.len_utf8() > at).unwrap_or(0);
                 let found = text.chars().nth(position).unwrap_or('\0');
-                let expected = "what stands there in the text of a UUID";
+                let expected = "the character that belongs there in the text of a UUID";
                 Err(Error::Character { what: WHAT, found, position, expected })
             }
         }
