@@ -90,9 +90,10 @@ pub trait Id: Copy + Ord + Hash + Debug + Display + Send + Sync + 'static {
 
 /// Declares the `Id` of a format, or implements [`Id`] and `Display` for one.
 ///
-/// `bytes_id!(what, size, text, digits, expected)` declares an ID that is its bytes, written in the digits of its format's
-/// first text. `bytes_id!(impl Id(format, what, text_what, size, text) by Codec, from bytes => …, to id => …; …)` takes an
-/// `Id` of any representation, whose text a [`Codec`](crate::codec::Codec) writes, and further methods of the trait.
+/// `bytes_id!(what, size, text, digits, expected)` declares an ID that is its bytes, written in the digits of its
+/// format's first text. `bytes_id!(impl Id(format, what, text_what, size, text) by Codec, from bytes => …, to id => …;
+/// …)` takes an `Id` of any representation, whose text a [`Codec`](crate::codec::Codec) writes, and further methods of
+/// the trait.
 macro_rules! bytes_id {
     ($what:literal, $size:literal, $text:literal, $digits:expr, $expected:literal) => {
         #[doc = concat!("The bytes of a ", $what, " ID.")]

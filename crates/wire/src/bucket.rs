@@ -1,7 +1,7 @@
 //! A token bucket in one atomic word: the generic cell rate algorithm (ITU-T I.371).
 //!
-//! The word is the theoretical arrival time: the time at which the bucket is full again. A request moves it one interval on.
-//! The bucket refuses a request that would move it further ahead of now than the burst allows.
+//! The word is the theoretical arrival time: the time at which the bucket is full again. A request moves it one
+//! interval on. The bucket refuses a request that would move it further ahead of now than the burst allows.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -15,7 +15,8 @@ pub struct Bucket {
 }
 
 impl Bucket {
-    /// Returns a full bucket, which admits `rate` requests a second in the long run and `burst` at once. Both are above 0.
+    /// Returns a full bucket, which admits `rate` requests a second in the long run and `burst` at once. Both are above
+    /// 0.
     #[must_use]
     pub fn new(rate: f64, burst: u32) -> Self {
         let interval_ns = (1e9 / rate.max(1e-6)) as u64;

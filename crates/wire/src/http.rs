@@ -1,6 +1,7 @@
 //! The two hot routes of HTTP/1.1: `POST /alloc` and `POST /v1/sequences/{namespace}:next`.
 //!
-//! A request is hot only if nothing about it is unusual. All others, wrong ones too, go to the HTTP server behind this parser.
+//! A request is hot only if nothing about it is unusual. All others, wrong ones too, go to the HTTP server behind this
+//! parser.
 
 use serde::Deserialize;
 
@@ -50,7 +51,8 @@ pub const MAX_ALLOC_COUNT: u32 = 100;
 pub const MAX_ALLOC_NAME: usize = 64;
 const MAX_HEADERS: usize = 32;
 
-/// Parses the first request. A request has at most `limit` bytes. `trace_header` is the name of the header with the trace id.
+/// Parses the first request. A request has at most `limit` bytes. `trace_header` is the name of the header with the
+/// trace id.
 #[must_use]
 pub fn parse<'a>(bytes: &'a [u8], trace_header: &str, limit: usize) -> Parsed<'a> {
     let is_beginning = |prefix: &&[u8]| bytes.iter().zip(*prefix).all(|(ours, theirs)| ours == theirs);
@@ -65,7 +67,8 @@ pub fn parse<'a>(bytes: &'a [u8], trace_header: &str, limit: usize) -> Parsed<'a
         Ok(httparse::Status::Partial) => return incomplete(),
         Err(_) => return Parsed::Other,
     };
-    // httparse accepts a bare LF as the end of a line. If two servers disagree about that, a client can smuggle requests.
+    // httparse accepts a bare LF as the end of a line. If two servers disagree about that, a client can smuggle
+    // requests.
     if memchr::memchr_iter(b'\n', &bytes[..head]).any(|at| bytes[..at].last() != Some(&b'\r')) {
         return Parsed::Other;
     }
@@ -136,14 +139,16 @@ impl<'a> Headers<'a> {
     }
 }
 
-/// Returns whether a client's trace id is valid: 1 to 128 letters, digits and `. _ : / + = -`. Responses repeat a valid one.
+/// Returns whether a client's trace id is valid: 1 to 128 letters, digits and `. _ : / + = -`. Responses repeat a valid
+/// one.
 #[must_use]
 pub fn is_trace_id(value: &[u8]) -> bool {
     let is_valid = |byte: &u8| byte.is_ascii_alphanumeric() || b"._:/+=-".contains(byte);
     (1..=128).contains(&value.len()) && value.iter().all(is_valid)
 }
 
-/// The body of idalloc's request. idalloc also reads its members in another case; such bodies are left to the server behind.
+/// The body of idalloc's request. idalloc also reads its members in another case; such bodies are left to the server
+/// behind.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Alloc<'a> {

@@ -1,7 +1,8 @@
 //! The text of sno: 80 bits as 16 characters of 5 bits, most significant first.
 //!
-//! [muyo/sno](https://github.com/muyo/sno) documents this format, with the alphabet `23456789abcdefghijklmnopqrstuvwx`. The
-//! original decodes any text of the right length; here a character outside the alphabet is an error, and so is upper case.
+//! [muyo/sno](https://github.com/muyo/sno) documents this format, with the alphabet `23456789abcdefghijklmnopqrstuvwx`.
+//! The original decodes any text of the right length; here a character outside the alphabet is an error, and so is
+//! upper case.
 
 #![forbid(unsafe_code)]
 

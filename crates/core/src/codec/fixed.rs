@@ -21,8 +21,8 @@ pub trait Codec<const ID: usize, const TEXT: usize> {
     /// The position of the first wrong character.
     fn read(text: &[u8; TEXT]) -> Result<Self::Numbers, usize>;
 
-    /// Puts the numbers of [`Self::read`] into an ID: a function of its own, as a `Result` of bytes takes a detour through
-    /// memory.
+    /// Puts the numbers of [`Self::read`] into an ID: a function of its own, as a `Result` of bytes takes a detour
+    /// through memory.
     fn join(numbers: Self::Numbers, id: &mut [u8; ID]);
 
     /// Returns in words what must stand at a position of the text.
@@ -95,8 +95,8 @@ pub trait Codec<const ID: usize, const TEXT: usize> {
     }
 }
 
-/// Converts all items: first `blocks`, which returns how many it converted, then `one` at a time. An error comes with the
-/// index of its item.
+/// Converts all items: first `blocks`, which returns how many it converted, then `one` at a time. An error comes with
+/// the index of its item.
 fn convert<const A: usize, const B: usize, E>(
     from: &[u8],
     to: &mut [u8],

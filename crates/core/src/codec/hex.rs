@@ -1,8 +1,8 @@
 //! The text of a UUID, and so of locality: 128 bits as 32 hexadecimal digits, with hyphens after the first 8, 12, 16
 //! and 20 of them.
 //!
-//! [RFC 9562, section 4](https://www.rfc-editor.org/rfc/rfc9562#section-4) defines this format. Digits are written in lower
-//! case and read in either. Braces, a `urn:uuid:` prefix and missing hyphens are errors.
+//! [RFC 9562, section 4](https://www.rfc-editor.org/rfc/rfc9562#section-4) defines this format. Digits are written in
+//! lower case and read in either. Braces, a `urn:uuid:` prefix and missing hyphens are errors.
 
 #![forbid(unsafe_code)]
 

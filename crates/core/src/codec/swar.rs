@@ -81,9 +81,9 @@ impl Alphabet {
     }
 }
 
-/// Returns the steps from a number of 8 × `bits` bits to one value in each byte, the first lowest. Each step moves the upper
-/// half of every lane into a lower lane of its own and the lower half into an upper one: (mask of halves, their width, the
-/// lanes' width).
+/// Returns the steps from a number of 8 × `bits` bits to one value in each byte, the first lowest. Each step moves the
+/// upper half of every lane into a lower lane of its own and the lower half into an upper one: (mask of halves, their
+/// width, the lanes' width).
 #[inline(always)]
 pub(super) const fn halvings(bits: u32) -> [(u64, u32, u32); 3] {
     const fn halving(bits: u32, bytes: u32) -> (u64, u32, u32) {

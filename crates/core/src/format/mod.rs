@@ -2,8 +2,8 @@
 //!
 //! The core takes its [`Field`]s from it, `inspect` its readings, and the documentation its diagrams.
 //!
-//! An ID is an unsigned number of fixed width, kept as big-endian bytes: some IDs are wider than any integer of the machine.
-//! The IDs of formats without a binary form (cuid, cuid2, nanoid) are the bytes of their ASCII text.
+//! An ID is an unsigned number of fixed width, kept as big-endian bytes: some IDs are wider than any integer of the
+//! machine. The IDs of formats without a binary form (cuid, cuid2, nanoid) are the bytes of their ASCII text.
 
 mod bits;
 mod clock;
@@ -49,8 +49,8 @@ pub struct Format<'a> {
     pub integer: bool,
     /// The end of its generators' time, if that is before the end of its clock.
     pub ends: Option<UnixMs>,
-    /// Its prior weight in a reading, from 0 to 1, before the time is considered: how common it is, and how many of its bits an
-    /// arbitrary value would have to match by chance.
+    /// Its prior weight in a reading, from 0 to 1, before the time is considered: how common it is, and how many of its
+    /// bits an arbitrary value would have to match by chance.
     pub weight: f64,
     /// The source of its specification.
     pub source: &'a str,

@@ -5,9 +5,9 @@ use super::{Constraint, Format, Part};
 use crate::codec::positional::{Alphabet, BASE10, Digits, MAX_BYTES, class, repeated};
 
 impl Format<'_> {
-    /// Returns a regular expression of exactly the texts that the class's parser takes, without anchors: the canonical text
-    /// and its variants, whatever the bits. A format whose IDs are text only has no such class; its expression matches what
-    /// [`Self::read`] takes.
+    /// Returns a regular expression of exactly the texts that the class's parser takes, without anchors: the canonical
+    /// text and its variants, whatever the bits. A format whose IDs are text only has no such class; its expression
+    /// matches what [`Self::read`] takes.
     #[must_use]
     pub fn pattern(&self) -> String {
         match self.texts.first().map(|text| text.encoding) {

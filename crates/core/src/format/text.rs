@@ -9,8 +9,8 @@ pub enum Spelling {
     Canonical,
     /// Another text that the format's parser reads.
     Variant,
-    /// The text of another format, whose bytes are the characters of this format's text: for databases that have a UUID type
-    /// and no other bytes of fixed length.
+    /// The text of another format, whose bytes are the characters of this format's text: for databases that have a UUID
+    /// type and no other bytes of fixed length.
     Held,
     /// The text of another format that has as many bits.
     Borrowed,

@@ -8,7 +8,8 @@
 //! └─────────┴─────┴─────────┴─────┴──────┘
 //! ```
 //!
-//! - **text**: a UUID's; **version** b, **pid** modulo 65,536, **mac** the last 28 bits of a MAC address, **time** Unix ms.
+//! - **text**: a UUID's; **version** b, **pid** modulo 65,536, **mac** the last 28 bits of a MAC address, **time** Unix
+//!   ms.
 //!
 //! - **variable** mode: the counter grows by 198491317 modulo 2^32 and is written with its nibbles reversed, so that
 //!   consecutive IDs differ in their first characters and scatter over shards;

@@ -83,7 +83,8 @@ pub fn fallback_formats() -> impl Iterator<Item = &'static Format<'static>> {
     SCHEMES.iter().flat_map(|scheme| scheme.fallbacks)
 }
 
-/// Reads the text or the short name of a pool's layout: that of a scheme, or of a snowflake layout. `None` if it is neither.
+/// Reads the text or the short name of a pool's layout: that of a scheme, or of a snowflake layout. `None` if it is
+/// neither.
 ///
 /// # Errors
 /// [`Error::Layout`]: it declares fields that do not fit.

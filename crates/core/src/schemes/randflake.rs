@@ -8,7 +8,8 @@
 //! └─────────┘
 //! ```
 //!
-//! - **cipher**: SPARX-64/128 of 30 bits of seconds since 2024-10-27T03:33:20Z, 17 of a node and 17 of a sequence number.
+//! - **cipher**: SPARX-64/128 of 30 bits of seconds since 2024-10-27T03:33:20Z, 17 of a node and 17 of a sequence
+//!   number.
 //! - **text**: digits of base 32, `0-9a-v`, without leading zeros. 15 of 16 IDs have 13 digits; only these are
 //!   recognised. An integer of it looks like any other.
 //!

@@ -13,7 +13,8 @@
 //! - **tick**: the tick-tock bit, which selects one of two timelines. When the clock goes back, a generator flips it
 //!   and continues at once.
 //! - **sequence**: a counter that restarts at the generator's lower bound in every unit.
-//! - **text**: 16 characters of base 32, alphabet `23456789abcdefghijklmnopqrstuvwx`; characters 8 and 9 carry the metabyte.
+//! - **text**: 16 characters of base 32, alphabet `23456789abcdefghijklmnopqrstuvwx`; characters 8 and 9 carry the
+//!   metabyte.
 //!
 //! Format and behaviour after the Go library `muyo/sno` 1.1; comments note every difference.
 

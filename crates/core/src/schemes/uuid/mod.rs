@@ -2,8 +2,8 @@
 //!
 //! All versions have the version and the variant in the same places.
 //!
-//! - **text**: hexadecimal, `xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx`, written in lower case and read in either. [`Id::parse_any`]
-//!   also reads it without hyphens, in braces, or after `urn:uuid:`.
+//! - **text**: hexadecimal, `xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx`, written in lower case and read in either.
+//!   [`Id::parse_any`] also reads it without hyphens, in braces, or after `urn:uuid:`.
 
 mod formats;
 mod gregorian;

@@ -7,8 +7,9 @@
 //! └──────────┴──────────┴─────────┴───────────┴─────────┴───────────┴──────┘
 //! ```
 //!
-//! Generators choose a random clock sequence for each generator and process. If no address and no number is given, the node is
-//! random too, with its multicast bit set. The time of the first ID of a millisecond is the millisecond; later IDs count on.
+//! Generators choose a random clock sequence for each generator and process. If no address and no number is given, the
+//! node is random too, with its multicast bit set. The time of the first ID of a millisecond is the millisecond; later
+//! IDs count on.
 
 use super::gregorian::{CLOCK_SEQ, GREGORIAN, NODE};
 use super::id::Id;

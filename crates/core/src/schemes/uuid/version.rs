@@ -60,8 +60,8 @@ impl Version {
         }
     }
 
-    /// Returns how many numbers distinguish the IDs of one millisecond: those of [`Ticked::mint`], or for v1 and v6 the clock
-    /// sequence above the count within the millisecond.
+    /// Returns how many numbers distinguish the IDs of one millisecond: those of [`Ticked::mint`], or for v1 and v6 the
+    /// clock sequence above the count within the millisecond.
     #[must_use]
     pub const fn numbers(self) -> u64 {
         match self {
