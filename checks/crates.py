@@ -201,10 +201,10 @@ def use_tree(tree: str) -> Iterator[tuple[Path_, str | None]]:
     tree = tree.strip()
     head, brace, inner = tree.partition("{")
     if not brace:
-        path, _, alias = tree.partition(" as ")
-        yield tuple(name.strip() for name in path.split("::")), alias.strip() or None
+        written, _, name = tree.partition(" as ")
+        yield tuple(part.strip() for part in written.split("::")), name.strip() or None
         return
-    prefix = tuple(name for name in re.split(r"\s*::\s*", head.strip()) if name)
+    prefix = tuple(part for part in re.split(r"\s*::\s*", head.strip()) if part)
     for branch in _branches(inner[: inner.rindex("}")]):
         for path, alias in use_tree(branch):
             yield prefix + path, alias

@@ -5,7 +5,7 @@ use std::hint::black_box;
 use std::iter::zip;
 use std::time::Instant;
 
-use mintage_core::codec::{Base32, Codec as _, Hex, Path};
+use mintage_core::codec::{Base32, Hex, Path};
 use mintage_core::schemes;
 
 const IDS: usize = 2_000;

@@ -92,7 +92,7 @@ pub trait Id: Copy + Ord + Hash + Debug + Display + Send + Sync + 'static {
 ///
 /// `bytes_id!(what, size, text, digits, expected)` declares an ID that is its bytes, written in the digits of its
 /// format's first text. `bytes_id!(impl Id(format, what, text_what, size, text) by Codec, from bytes => …, to id => …;
-/// …)` takes an `Id` of any representation, whose text a [`Codec`](crate::codec::Codec) writes, and further methods of
+/// …)` takes an `Id` of any representation, whose text a codec writes, and further methods of
 /// the trait.
 macro_rules! bytes_id {
     ($what:literal, $size:literal, $text:literal, $digits:expr, $expected:literal) => {
@@ -132,25 +132,25 @@ macro_rules! bytes_id {
 
             #[inline(always)]
             fn to_text(self) -> Self::Text {
-                <$codec as $crate::codec::Codec<{ $size }, { $text }>>::encode($crate::id::Id::to_array(self))
+                <$codec>::encode($crate::id::Id::to_array(self))
             }
 
             #[inline(always)]
             fn decode(text: &[u8]) -> Result<Self, usize> {
                 let text: &[u8; $text] = text.try_into().map_err(|_| text.len())?;
-                <$codec as $crate::codec::Codec<{ $size }, { $text }>>::decode(text).map(|$bytes| $from)
+                <$codec>::decode(text).map(|$bytes| $from)
             }
 
             fn expected(at: usize) -> &'static str {
-                <$codec as $crate::codec::Codec<{ $size }, { $text }>>::expected(at)
+                <$codec>::expected(at)
             }
 
             fn encode_many(ids: &[u8], text: &mut [u8]) {
-                <$codec as $crate::codec::Codec<{ $size }, { $text }>>::encode_many(ids, text);
+                <$codec>::encode_many(ids, text);
             }
 
             fn decode_many(text: &[u8], ids: &mut [u8]) -> Result<(), usize> {
-                <$codec as $crate::codec::Codec<{ $size }, { $text }>>::decode_many(text, ids)
+                <$codec>::decode_many(text, ids)
             }
 
             $($method)*

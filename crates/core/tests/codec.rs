@@ -2,7 +2,7 @@
 
 use std::panic::catch_unwind;
 
-use mintage_core::codec::{Base32, Codec as _, Hex, Path};
+use mintage_core::codec::{Base32, Hex, Path};
 use proptest::prelude::*;
 use serde_json::Value;
 

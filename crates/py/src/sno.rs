@@ -6,7 +6,7 @@ use crate::id::{self, id};
 use crate::leases::{self, Subject, Terms};
 use crate::values::Defaulted;
 use crate::{errors, hot, values};
-use mintage_core::codec::{Base32, Codec as _};
+use mintage_core::codec::Base32;
 use mintage_core::error::Error;
 use mintage_core::schemes::sno::{self as scheme, Bounds, Mint, PortingCounter};
 use mintage_core::step::{Refusal, Run};

@@ -6,8 +6,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::fixed::Codec;
-use super::simd::Path;
+use super::fixed::codec;
 use super::swar::BASE32;
 
 /// The codec of sno's text.
@@ -17,9 +16,10 @@ pub struct Base32;
 /// The bits of half an ID, which is eight characters.
 const HALF: u64 = (1 << 40) - 1;
 
-impl Codec<10, 16> for Base32 {
-    type Numbers = [u64; 2];
+codec!(Base32, 10, 16, base32_encode, base32_decode);
 
+impl Base32 {
+    /// Writes one ID.
     #[inline(always)]
     fn write(id: &[u8; 10], text: &mut [u8; 16]) {
         let [first @ .., y, z] = *id;
@@ -30,28 +30,24 @@ impl Codec<10, 16> for Base32 {
         text[8..].copy_from_slice(&last);
     }
 
+    /// Reads the numbers of one text; an error is the position of the first wrong character.
     #[inline(always)]
     fn read(text: &[u8; 16]) -> Result<[u64; 2], usize> {
         let both = u128::from_le_bytes(*text);
         BASE32.read([both as u64, (both >> 64) as u64]).ok_or_else(|| first_wrong(text))
     }
 
+    /// Puts the numbers of a text into an ID.
     #[inline(always)]
     fn join([first, last]: [u64; 2], id: &mut [u8; 10]) {
         id[..8].copy_from_slice(&(first << 24 | last >> 16).to_be_bytes());
         id[8..].copy_from_slice(&(last as u16).to_be_bytes());
     }
 
-    fn expected(_: usize) -> &'static str {
+    /// Returns in words what must stand at a position of the text.
+    #[must_use]
+    pub fn expected(_: usize) -> &'static str {
         "one of 23456789abcdefghijklmnopqrstuvwx"
-    }
-
-    fn encode_blocks(path: Path, ids: &[[u8; 10]], text: &mut [[u8; 16]]) -> usize {
-        path.base32_encode(ids, text)
-    }
-
-    fn decode_blocks(path: Path, text: &[[u8; 16]], ids: &mut [[u8; 10]]) -> usize {
-        path.base32_decode(text, ids)
     }
 }
 

@@ -2,102 +2,84 @@
 
 #![forbid(unsafe_code)]
 
-use std::convert::Infallible;
 use std::iter::zip;
 
-use super::simd::Path;
+/// Implements a codec of `$text` characters for IDs of `$id` bytes, over its functions for one ID and its kernels.
+///
+/// The codec has `write` for one ID, `read` for the numbers that one text stands for, and `join` for the ID of these
+/// numbers. `join` is a function of its own, as a `Result` of bytes takes a detour through memory. A macro writes
+/// concrete functions: compilers vectorise them better than default methods of a trait.
+macro_rules! codec {
+    ($codec:ident, $id:literal, $text:literal, $encode_blocks:ident, $decode_blocks:ident) => {
+        impl $codec {
+            /// Returns the text of one ID.
+            #[inline]
+            #[must_use]
+            pub fn encode(id: [u8; $id]) -> [u8; $text] {
+                let mut text = [0; $text];
+                Self::write(&id, &mut text);
+                text
+            }
 
-/// A text of `TEXT` characters for IDs of `ID` bytes.
-pub trait Codec<const ID: usize, const TEXT: usize> {
-    /// The numbers that a text stands for, before they are joined to the bytes of an ID.
-    type Numbers;
+            /// Returns the ID of one text.
+            ///
+            /// # Errors
+            /// The position of the first wrong character.
+            #[inline]
+            pub fn decode(text: &[u8; $text]) -> Result<[u8; $id], usize> {
+                let numbers = Self::read(text)?;
+                let mut id = [0; $id];
+                Self::join(numbers, &mut id);
+                Ok(id)
+            }
 
-    /// Writes one ID.
-    fn write(id: &[u8; ID], text: &mut [u8; TEXT]);
+            #[doc = concat!("Writes the IDs in `ids`, ", $id, " bytes each, to `text`, ", $text, " bytes each.")]
+            ///
+            /// # Panics
+            ///
+            /// Unless both lengths are those of the same number of IDs.
+            pub fn encode_many(ids: &[u8], text: &mut [u8]) {
+                Self::encode_many_by(super::Path::best(), ids, text);
+            }
 
-    /// Reads one text.
-    ///
-    /// # Errors
-    /// The position of the first wrong character.
-    fn read(text: &[u8; TEXT]) -> Result<Self::Numbers, usize>;
+            #[doc = concat!("Reads the IDs in `text`, ", $text, " bytes each, into `ids`, ", $id, " bytes each.")]
+            ///
+            /// # Errors
+            /// The position in `text` of the first wrong character; the contents of `ids` are unspecified then.
+            ///
+            /// # Panics
+            ///
+            /// Unless both lengths are those of the same number of IDs.
+            pub fn decode_many(text: &[u8], ids: &mut [u8]) -> Result<(), usize> {
+                Self::decode_many_by(super::Path::best(), text, ids)
+            }
 
-    /// Puts the numbers of [`Self::read`] into an ID: a function of its own, as a `Result` of bytes takes a detour
-    /// through memory.
-    fn join(numbers: Self::Numbers, id: &mut [u8; ID]);
+            /// [`Self::encode_many`] on a given path, for tests and measurements.
+            pub fn encode_many_by(path: super::Path, ids: &[u8], text: &mut [u8]) {
+                let one = |id: &_, text: &mut _| {
+                    Self::write(id, text);
+                    Ok::<(), std::convert::Infallible>(())
+                };
+                let Ok(()) = super::fixed::convert(ids, text, |ids, text| path.$encode_blocks(ids, text), one);
+            }
 
-    /// Returns in words what must stand at a position of the text.
-    fn expected(at: usize) -> &'static str;
-
-    /// Encodes whole blocks, and returns the number of IDs that they hold.
-    fn encode_blocks(path: Path, ids: &[[u8; ID]], text: &mut [[u8; TEXT]]) -> usize;
-
-    /// Decodes whole blocks up to the first with an error, and returns the number of IDs that they hold.
-    fn decode_blocks(path: Path, text: &[[u8; TEXT]], ids: &mut [[u8; ID]]) -> usize;
-
-    /// Returns the text of one ID.
-    #[inline]
-    #[must_use]
-    fn encode(id: [u8; ID]) -> [u8; TEXT] {
-        let mut text = [0; TEXT];
-        Self::write(&id, &mut text);
-        text
-    }
-
-    /// Returns the ID of one text.
-    ///
-    /// # Errors
-    /// The position of the first wrong character.
-    #[inline]
-    fn decode(text: &[u8; TEXT]) -> Result<[u8; ID], usize> {
-        let numbers = Self::read(text)?;
-        let mut id = [0; ID];
-        Self::join(numbers, &mut id);
-        Ok(id)
-    }
-
-    /// Writes the IDs in `ids`, `ID` bytes each, to `text`, `TEXT` bytes each.
-    ///
-    /// # Panics
-    ///
-    /// Unless both lengths are those of the same number of IDs.
-    fn encode_many(ids: &[u8], text: &mut [u8]) {
-        Self::encode_many_by(Path::best(), ids, text);
-    }
-
-    /// Reads the IDs in `text`, `TEXT` bytes each, into `ids`, `ID` bytes each.
-    ///
-    /// # Errors
-    /// The position in `text` of the first wrong character; the contents of `ids` are unspecified then.
-    ///
-    /// # Panics
-    ///
-    /// Unless both lengths are those of the same number of IDs.
-    fn decode_many(text: &[u8], ids: &mut [u8]) -> Result<(), usize> {
-        Self::decode_many_by(Path::best(), text, ids)
-    }
-
-    /// [`Self::encode_many`] on a given path, for tests and measurements.
-    fn encode_many_by(path: Path, ids: &[u8], text: &mut [u8]) {
-        let one = |id: &_, text: &mut _| {
-            Self::write(id, text);
-            Ok::<(), Infallible>(())
-        };
-        let Ok(()) = convert(ids, text, |ids, text| Self::encode_blocks(path, ids, text), one);
-    }
-
-    /// [`Self::decode_many`] on a given path, for tests and measurements.
-    ///
-    /// # Errors
-    /// As [`Self::decode_many`].
-    fn decode_many_by(path: Path, text: &[u8], ids: &mut [u8]) -> Result<(), usize> {
-        let one = |text: &_, id: &mut _| Self::read(text).map(|numbers| Self::join(numbers, id));
-        convert(text, ids, |text, ids| Self::decode_blocks(path, text, ids), one).map_err(|(i, at)| TEXT * i + at)
-    }
+            /// [`Self::decode_many`] on a given path, for tests and measurements.
+            ///
+            /// # Errors
+            /// As [`Self::decode_many`].
+            pub fn decode_many_by(path: super::Path, text: &[u8], ids: &mut [u8]) -> Result<(), usize> {
+                let one = |text: &_, id: &mut _| Self::read(text).map(|numbers| Self::join(numbers, id));
+                super::fixed::convert(text, ids, |text, ids| path.$decode_blocks(text, ids), one)
+                    .map_err(|(i, at)| $text * i + at)
+            }
+        }
+    };
 }
+pub(super) use codec;
 
 /// Converts all items: first `blocks`, which returns how many it converted, then `one` at a time. An error comes with
 /// the index of its item.
-fn convert<const A: usize, const B: usize, E>(
+pub(super) fn convert<const A: usize, const B: usize, E>(
     from: &[u8],
     to: &mut [u8],
     blocks: impl FnOnce(&[[u8; A]], &mut [[u8; B]]) -> usize,

@@ -8,8 +8,7 @@
 
 use std::iter::zip;
 
-use super::fixed::Codec;
-use super::simd::Path;
+use super::fixed::codec;
 use super::swar::{HEX, HYPHENS};
 
 /// The codec of a UUID's text.
@@ -19,9 +18,10 @@ pub struct Hex;
 /// Positions of the two halves of each eight digits; hyphens may part them.
 const QUARTERS: [[usize; 2]; 4] = [[0, 4], [9, 14], [19, 24], [28, 32]];
 
-impl Codec<16, 36> for Hex {
-    type Numbers = [u64; 4];
+codec!(Hex, 16, 36, hex_encode, hex_decode);
 
+impl Hex {
+    /// Writes one ID.
     #[inline(always)]
     fn write(id: &[u8; 16], text: &mut [u8; 36]) {
         let id = u128::from_be_bytes(*id);
@@ -35,6 +35,7 @@ impl Codec<16, 36> for Hex {
         }
     }
 
+    /// Reads the numbers of one text; an error is the position of the first wrong character.
     #[inline(always)]
     fn read(text: &[u8; 36]) -> Result<[u64; 4], usize> {
         let four = |at| u64::from(u32::from_le_bytes([text[at], text[at + 1], text[at + 2], text[at + 3]]));
@@ -43,22 +44,17 @@ impl Codec<16, 36> for Hex {
         HEX.read(quarters).filter(|_| has_hyphens).ok_or_else(|| first_wrong(text))
     }
 
+    /// Puts the numbers of a text into an ID.
     #[inline(always)]
     fn join([a, b, c, d]: [u64; 4], id: &mut [u8; 16]) {
         id[..8].copy_from_slice(&(a << 32 | b).to_be_bytes());
         id[8..].copy_from_slice(&(c << 32 | d).to_be_bytes());
     }
 
-    fn expected(at: usize) -> &'static str {
+    /// Returns in words what must stand at a position of the text.
+    #[must_use]
+    pub fn expected(at: usize) -> &'static str {
         if HYPHENS.contains(&at) { "a hyphen" } else { "a hex digit" }
-    }
-
-    fn encode_blocks(path: Path, ids: &[[u8; 16]], text: &mut [[u8; 36]]) -> usize {
-        path.hex_encode(ids, text)
-    }
-
-    fn decode_blocks(path: Path, text: &[[u8; 36]], ids: &mut [[u8; 16]]) -> usize {
-        path.hex_decode(text, ids)
     }
 }
 

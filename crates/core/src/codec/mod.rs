@@ -15,6 +15,5 @@ mod simd;
 mod swar;
 
 pub use base32::Base32;
-pub use fixed::Codec;
 pub use hex::Hex;
 pub use simd::Path;

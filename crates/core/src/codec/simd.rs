@@ -597,7 +597,7 @@ mod neon {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Base32, Codec as _, Hex};
+    use super::super::{Base32, Hex};
     use super::Path;
 
     /// A path that leaves a block is right but slow, so the tests of results do not notice it.

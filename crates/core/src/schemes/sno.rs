@@ -20,8 +20,8 @@
 
 use super::uuid;
 use crate::cell::Cell;
+use crate::codec::Base32;
 use crate::codec::positional::{BASE32_SNO, Digits};
-use crate::codec::{Base32, Codec as _};
 use crate::error::Error;
 use crate::fence::Fence;
 use crate::format::{Clock, Description, Format, Part, Role, Text};
