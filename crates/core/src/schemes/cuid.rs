@@ -52,11 +52,11 @@ pub const FORMATS: [Format; 2] = [
 ];
 
 /// The number of values of the counter.
-pub const COUNTS: u32 = 36_u32.pow(4);
+pub const COUNTER_VALUES: u32 = 36_u32.pow(4);
 /// The number of values of the random part.
 pub(super) const RANDOM_VALUES: u64 = 36_u64.pow(8);
 /// The first times of 8, 9 and 10 digits, in Unix milliseconds.
-pub const TIMES: [u64; 3] = [36_u64.pow(7), 36_u64.pow(8), 36_u64.pow(9)];
+pub const TIMES_MS: [u64; 3] = [36_u64.pow(7), 36_u64.pow(8), 36_u64.pow(9)];
 
 /// Returns the lowest `N` base-36 digits of a number, padded with zeros.
 pub(super) fn base36_digits<const N: usize>(mut number: u64) -> [u8; N] {
@@ -87,7 +87,7 @@ impl Counter {
     /// Returns a counter that has counted nothing. `random` chooses its start.
     #[must_use]
     pub const fn new(random: u64) -> Self {
-        Self { ms: 0, next: (random % COUNTS as u64) as u32, left: 0 }
+        Self { ms: 0, next: (random % COUNTER_VALUES as u64) as u32, left: 0 }
     }
 
     /// Returns the next state, and the time and the counter of the next ID. The time never goes back. If the clock
@@ -97,11 +97,11 @@ impl Counter {
     pub const fn step(self, now_ms: u64) -> (Self, u64, u32) {
         let Self { ms, next, left } = self;
         let (ms, left) = match left {
-            _ if now_ms > ms => (now_ms, COUNTS),
-            0 => (ms + 1, COUNTS),
+            _ if now_ms > ms => (now_ms, COUNTER_VALUES),
+            0 => (ms + 1, COUNTER_VALUES),
             left => (ms, left),
         };
-        (Self { ms, next: (next + 1) % COUNTS, left: left - 1 }, ms, next)
+        (Self { ms, next: (next + 1) % COUNTER_VALUES, left: left - 1 }, ms, next)
     }
 }
 
@@ -122,7 +122,7 @@ pub fn fingerprint(pid: u32, host: &str) -> [u8; 4] {
 pub fn write(ms: u64, counter: u32, fingerprint: [u8; 4], random: u64) -> Option<([u8; 26], usize)> {
     let random: [u8; 8] = base36_digits(uniform_below(random, RANDOM_VALUES)?);
     let (counter, time): ([u8; 4], [u8; 9]) = (base36_digits(counter.into()), base36_digits(ms));
-    let time = if ms < TIMES[1] { &time[1..] } else { &time[..] };
+    let time = if ms < TIMES_MS[1] { &time[1..] } else { &time[..] };
     let mut text = [b'c'; 26];
     let mut end = 1;
     for part in [time, &counter, &fingerprint, &random] {
@@ -192,7 +192,7 @@ mod tests {
             let ms = (case["time_s"].as_f64().unwrap() * 1000.0).round() as u64;
             for (i, id) in case["ids"].as_array().unwrap().iter().enumerate() {
                 // The Python package counts one ahead of its attribute, and draws blocks up to 36^4, inclusive.
-                let counter = (number(case, "counter_attr_before") + 1 + i as u64) % u64::from(COUNTS);
+                let counter = (number(case, "counter_attr_before") + 1 + i as u64) % u64::from(COUNTER_VALUES);
                 let blocks = [blocks[2 * i] % 36_u64.pow(4), blocks[2 * i + 1] % 36_u64.pow(4)];
                 assert_eq!(cuid(ms, counter, text(case, "fingerprint"), blocks), id.as_str().unwrap());
             }
@@ -210,13 +210,13 @@ mod tests {
         let vectors = vectors();
         let blocks = cases(&vectors, "js", "random_block_range").iter().map(|case| text(case, "block"));
         assert_eq!(blocks.max(), Some("i000"), "whatever the 32 bits are");
-        let last = write(TIMES[0], 0, *b"0000", RANDOM_VALUES - 1).unwrap().0;
+        let last = write(TIMES_MS[0], 0, *b"0000", RANDOM_VALUES - 1).unwrap().0;
         assert!(last[..25].ends_with(b"zzzzzzzz"));
     }
 
     #[test]
     fn times_have_8_digits_from_1972_and_9_from_2059() {
-        for (ms, length) in [(TIMES[0], 25), (TIMES[1] - 1, 25), (TIMES[1], 26), (TIMES[2] - 1, 26)] {
+        for (ms, length) in [(TIMES_MS[0], 25), (TIMES_MS[1] - 1, 25), (TIMES_MS[1], 26), (TIMES_MS[2] - 1, 26)] {
             let id = cuid(ms, 0, "0000", [0, 0]);
             assert_eq!(id.len(), length);
             assert_eq!(
@@ -232,7 +232,7 @@ mod tests {
             let (mut state, mut seen) = (Counter { left: 3, ..Counter::new(start) }, HashSet::new());
             for now in clock {
                 let (next, ms, counter) = state.step(now);
-                prop_assert!(ms >= now && counter < COUNTS);
+                prop_assert!(ms >= now && counter < COUNTER_VALUES);
                 prop_assert!(seen.insert((ms, counter)));
                 state = next;
             }
@@ -242,16 +242,19 @@ mod tests {
     #[test]
     fn a_used_up_counter_moves_to_the_next_millisecond() {
         let (mut state, mut times) = (Counter::new(7), Vec::new());
-        for _ in 0..=COUNTS {
+        for _ in 0..=COUNTER_VALUES {
             let (next, ms, counter) = state.step(1000);
             times.push((ms, counter));
             state = next;
         }
-        assert_eq!((times[0], times[COUNTS as usize - 1], times[COUNTS as usize]), ((1000, 7), (1000, 6), (1001, 7)));
+        assert_eq!(
+            (times[0], times[COUNTER_VALUES as usize - 1], times[COUNTER_VALUES as usize]),
+            ((1000, 7), (1000, 6), (1001, 7))
+        );
     }
 
     #[test]
     fn a_biased_random_word_is_refused() {
-        assert_eq!(write(TIMES[0], 0, *b"0000", u64::MAX), None);
+        assert_eq!(write(TIMES_MS[0], 0, *b"0000", u64::MAX), None);
     }
 }

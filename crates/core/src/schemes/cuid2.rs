@@ -42,7 +42,7 @@ pub const WORDS: usize = 5;
 
 /// Returns the letter and the salt of random words; `None` if one of them would bias the result.
 #[must_use]
-pub fn draw(random: [u64; WORDS]) -> Option<(u8, [u8; 32])> {
+pub fn random_parts(random: [u64; WORDS]) -> Option<(u8, [u8; 32])> {
     let mut salt = [0; 32];
     for (digits_8, &word) in salt.chunks_exact_mut(8).zip(&random[1..]) {
         digits_8.copy_from_slice(&base36_digits::<8>(uniform_below(word, RANDOM_VALUES)?));
@@ -53,7 +53,7 @@ pub fn draw(random: [u64; WORDS]) -> Option<(u8, [u8; 32])> {
 /// Returns a cuid2 of 2 to 32 characters: the letter, and the digits after the first one of the SHA3-512 (FIPS 202) of
 /// time, salt, count and fingerprint, as a number in base 36.
 #[must_use]
-pub fn hashed(letter: u8, ms: u64, salt: &[u8], count: u64, fingerprint: &[u8], length: usize) -> [u8; 32] {
+pub fn write(letter: u8, ms: u64, salt: &[u8], count: u64, fingerprint: &[u8], length: usize) -> [u8; 32] {
     let [time, count] = [ms, count].map(base36_digits::<13>);
     let significant = |text: &[u8; 13]| text.iter().position(|&c| c != b'0').unwrap_or(12);
     let digest = Sha3_512::new()
@@ -120,16 +120,16 @@ mod tests {
             let letter = b'a' + (value(0) * 26.0) as u8;
             let salt: Vec<u8> = (1..=length).map(|i| BASE36.characters()[(value(i) * 36.0) as usize]).collect();
             let print = text(case, "fingerprint").as_bytes();
-            let actual = hashed(letter, number(case, "now_ms"), &salt, number(case, "counter"), print, length);
+            let actual = write(letter, number(case, "now_ms"), &salt, number(case, "counter"), print, length);
             assert_eq!(std::str::from_utf8(&actual[..length]), Ok(text(case, "id")));
         }
     }
 
     #[test]
     fn a_biased_random_word_is_refused() {
-        assert_eq!(draw([u64::MAX, 0, 0, 0, 0]), None);
-        assert_eq!(draw([0, 0, 0, u64::MAX, 0]), None);
-        assert_eq!(draw([25, 35, 0, 0, 36]), Some((b'z', *b"0000000z000000000000000000000010")));
+        assert_eq!(random_parts([u64::MAX, 0, 0, 0, 0]), None);
+        assert_eq!(random_parts([0, 0, 0, u64::MAX, 0]), None);
+        assert_eq!(random_parts([25, 35, 0, 0, 36]), Some((b'z', *b"0000000z000000000000000000000010")));
     }
 
     #[test]

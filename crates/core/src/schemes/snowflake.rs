@@ -148,7 +148,7 @@ pub const JS_SAFE: Format = named(
 const SEQUENCE_TERMS: [&str; 2] = ["sequence", "increment"];
 
 /// The largest distance of an epoch from 1970, a million years, so that no sum overflows.
-pub const FAR_MS: i64 = 1 << 55;
+pub const MAX_EPOCH_MS: i64 = 1 << 55;
 /// The most characters of a layout's fields in a text.
 const MAX_DECLARATION: usize = 1000;
 
@@ -176,8 +176,8 @@ impl Layout {
     pub fn declare(text: &str, epoch_ms: i64, unit_ms: u32) -> Result<Self, Error> {
         let shown = |text: &str| format!("{:?}", text.chars().take(40).collect::<String>());
         let wrong = |reason: String| Error::Layout { layout: text.chars().take(100).collect(), reason };
-        if epoch_ms.unsigned_abs() > FAR_MS.unsigned_abs() {
-            return Err(wrong(format!("epoch_ms {epoch_ms} is outside -{FAR_MS}..{FAR_MS}")));
+        if epoch_ms.unsigned_abs() > MAX_EPOCH_MS.unsigned_abs() {
+            return Err(wrong(format!("epoch_ms {epoch_ms} is outside -{MAX_EPOCH_MS}..{MAX_EPOCH_MS}")));
         }
         if unit_ms == 0 {
             return Err(wrong("unit_ms 0 is outside 1..4294967295".into()));

@@ -64,7 +64,7 @@ texts! {
 /// Random words of a letter and a salt.
 fn words(random: [u8; 8 * WORDS]) -> Option<(u8, [u8; 32])> {
     let (words, _) = random.as_chunks::<8>();
-    cuid2::draw(std::array::from_fn(|i| u64::from_ne_bytes(words[i])))
+    cuid2::random_parts(std::array::from_fn(|i| u64::from_ne_bytes(words[i])))
 }
 
 impl Generator {
@@ -75,7 +75,7 @@ impl Generator {
         }
         seat.count += 1;
         let ms = now.0.max(0) as u64;
-        Some(cuid2::hashed(letter, ms, &salt[..self.length], seat.count - 1, &seat.fingerprint, self.length))
+        Some(cuid2::write(letter, ms, &salt[..self.length], seat.count - 1, &seat.fingerprint, self.length))
     }
 }
 
