@@ -149,7 +149,7 @@ fn ids() -> impl Strategy<Value = Vec<u8>> {
     (0..=70_usize).prop_flat_map(|ids| prop::collection::vec(any::<u8>(), 16 * ids))
 }
 
-fn whole<'a>(codec: &Subject, ids: &'a [u8]) -> &'a [u8] {
+fn truncated<'a>(codec: &Subject, ids: &'a [u8]) -> &'a [u8] {
     &ids[..ids.len() / 16 * codec.id_len]
 }
 
@@ -159,7 +159,7 @@ proptest! {
     #[test]
     fn every_path_agrees_with_the_oracle(ids in ids()) {
         for codec in CODECS {
-            let ids = whole(codec, &ids);
+            let ids = truncated(codec, &ids);
             let text = codec.naive_encode(ids);
             prop_assert_eq!(codec.naive_decode(&text), Ok(ids.to_vec()));
             for way in ways() {
@@ -186,7 +186,7 @@ proptest! {
         corruptions in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..5),
     ) {
         for codec in CODECS {
-            let mut text = codec.naive_encode(whole(codec, &ids));
+            let mut text = codec.naive_encode(truncated(codec, &ids));
             if !text.is_empty() {
                 for (at, byte) in &corruptions {
                     let at = at.index(text.len());
