@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Checks the lease protocol, and that the check would notice if any of its rules were gone. Needs cargo alone.
+# Checks the lease protocol, and checks that the search finds a duplicate without any one of its rules. Needs only cargo.
 set -euo pipefail
 cd "$(dirname "$0")"
 exec cargo run --locked --quiet --release --target-dir ../../target/model

@@ -479,7 +479,7 @@ def test_the_node_of_a_version_1_uuid_says_whether_it_is_a_mac_address() -> None
     card = reading("c232ab00-9414-11ec-b3c8-0242ac110002", "uuid v1").fields[-1]
     chance = reading("c232ab00-9414-11ec-b3c8-9f6bdeced846", "uuid v1").fields[-1]
     assert card.meaning == "MAC address 02:42:ac:11:00:02"
-    assert chance.meaning == "9f:6b:de:ce:d8:46, random as its multicast bit tells"
+    assert chance.meaning == "9f:6b:de:ce:d8:46, random: its multicast bit is set"
 
 
 # --- ranking ----------------------------------------------------------------------------------------------------------

@@ -1,17 +1,17 @@
-//! What the codecs cost in ns an ID, on every path of this machine, beside a copy of the same bytes: the best of many
+//! Measures the codecs in ns an ID, on every path of this machine, beside a copy of the same bytes: the best of many
 //! rounds over IDs that stay in cache. Run with `cargo run --release --example codec_speed`.
 
 use std::hint::black_box;
 use std::iter::zip;
 use std::time::Instant;
 
-use mintage_core::codec::{Path, base32, hex};
+use mintage_core::codec::{Base32, Hex, Path};
 use mintage_core::schemes;
 
 const IDS: usize = 2_000;
 const ROUNDS: usize = 5_000;
 
-/// ns an ID of the best round.
+/// Returns the ns an ID of the best round.
 fn best(mut round: impl FnMut()) -> f64 {
     let time = |_| {
         let start = Instant::now();
@@ -75,8 +75,8 @@ macro_rules! report_digits {
 
 fn main() {
     println!("{:25} encode decode", "ns an ID");
-    report!(base32, 10, 16);
-    report!(hex, 16, 36);
+    report!(Base32, 10, 16);
+    report!(Hex, 16, 36);
     report_digits!(ulid, 16, 26);
     report_digits!(ksuid, 20, 27);
     report_digits!(xid, 12, 20);

@@ -1,21 +1,21 @@
-//! Which snowflake layout is enough for a need, and what each of its widths buys.
+//! Advice on the widths of a snowflake layout.
 
 use crate::error::Error;
 use crate::schemes::snowflake::Layout;
 use crate::units::UnixMs;
 
-/// What a layout has to be enough for.
+/// The requirements on a layout.
 #[derive(Clone, Copy, Debug)]
 pub struct Need {
-    /// IDs that one node mints in a second, at most.
+    /// The most IDs that one node mints in a second.
     pub ids_per_second: u64,
-    /// Nodes that mint at the same time, at most.
+    /// The most nodes that mint at the same time.
     pub nodes: u64,
-    /// Years from the epoch on.
+    /// Years from the epoch.
     pub years: u32,
-    /// Bits of an ID: 63 stay positive in a signed integer, 53 are exact in JavaScript.
+    /// Bits of an ID. 63 stay positive in a signed integer, 53 are exact in JavaScript.
     pub bits: u32,
-    /// When time begins.
+    /// The start of tick 0.
     pub epoch_ms: i64,
 }
 
@@ -26,11 +26,11 @@ pub struct Width {
     pub field: &'static str,
     /// Its bits.
     pub bits: u32,
-    /// What they buy, in words.
+    /// Their effect, in words.
     pub buys: String,
 }
 
-/// A layout that is enough, and what its widths buy.
+/// A layout that meets a need, and the effect of its widths.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Advice {
     /// The layout.
@@ -39,21 +39,22 @@ pub struct Advice {
     pub widths: Vec<Width>,
 }
 
-/// The ticks that are tried, the finest first, in milliseconds.
+/// The ticks to try in milliseconds, the finest first.
 const TICKS_MS: [u32; 10] = [1, 2, 4, 10, 20, 50, 100, 200, 500, 1000];
 const YEAR_MS: u64 = 31_556_952_000;
-/// The most that a layout's sequence number may have.
-const MOST_SEQUENCE: u32 = 31;
+/// The most bits of a layout's sequence number.
+const MAX_SEQUENCE_BITS: u32 = 31;
 
-/// Bits of as many values.
+/// Returns the bits that as many values need.
 const fn bits_for(values: u64) -> u32 {
     u64::BITS - values.saturating_sub(1).leading_zeros()
 }
 
-/// The layout with the finest tick that is enough. What is left of its bits goes to the sequence number, as IDs come in bursts.
+/// Returns the layout with the finest tick that meets a need. The remaining bits go to the sequence number, as IDs come
+/// in bursts.
 ///
 /// # Errors
-/// [`Error::Layout`]: none of so many bits is enough.
+/// [`Error::Layout`]: no layout of so many bits meets the need.
 pub fn advise(need: &Need) -> Result<Advice, Error> {
     let node = bits_for(need.nodes);
     let span_ms = u64::from(need.years) * YEAR_MS;
@@ -64,7 +65,7 @@ pub fn advise(need: &Need) -> Result<Advice, Error> {
     };
     let fits = |&unit_ms: &u32| {
         let (time, sequence) = widths(unit_ms);
-        time + node + sequence <= need.bits && sequence <= MOST_SEQUENCE
+        time + node + sequence <= need.bits && sequence <= MAX_SEQUENCE_BITS
     };
     let Some(unit_ms) = TICKS_MS.into_iter().find(fits) else {
         let (time, sequence) = widths(TICKS_MS[TICKS_MS.len() - 1]);
@@ -76,7 +77,7 @@ pub fn advise(need: &Need) -> Result<Advice, Error> {
         return Err(Error::Layout { layout, reason });
     };
     let (time, sequence) = widths(unit_ms);
-    let sequence = (need.bits - time - node).min(MOST_SEQUENCE).max(sequence);
+    let sequence = (need.bits - time - node).min(MAX_SEQUENCE_BITS).max(sequence);
     let declared: Vec<_> = [("time", time), ("node", node), ("sequence", sequence)]
         .into_iter()
         .filter(|&(_, bits)| bits > 0)
@@ -84,24 +85,24 @@ pub fn advise(need: &Need) -> Result<Advice, Error> {
         .collect();
     let layout = Layout::declare(&declared.join(" "), need.epoch_ms, unit_ms)?;
     let widths = vec![
-        Width { field: "time", bits: time, buys: lasts(&layout, time, unit_ms) },
+        Width { field: "time", bits: time, buys: describe_time(&layout, time, unit_ms) },
         Width {
             field: "node",
             bits: node,
             buys: format!("{} nodes, {} asked for; a bit more doubles them", 1_u64 << node, need.nodes),
         },
-        Width { field: "sequence", bits: sequence, buys: flows(&layout, unit_ms, need.ids_per_second) },
+        Width { field: "sequence", bits: sequence, buys: describe_sequence(&layout, unit_ms, need.ids_per_second) },
     ];
     Ok(Advice { layout, widths: widths.into_iter().filter(|width| width.bits > 0).collect() })
 }
 
-fn lasts(layout: &Layout, bits: u32, unit_ms: u32) -> String {
+fn describe_time(layout: &Layout, bits: u32, unit_ms: u32) -> String {
     let years = (1_u128 << bits) * u128::from(unit_ms) / u128::from(YEAR_MS);
     let end = UnixMs(layout.expires().0);
     format!("ticks of {unit_ms} ms until {end}, {years} years; a bit less halves them")
 }
 
-fn flows(layout: &Layout, unit_ms: u32, asked: u64) -> String {
+fn describe_sequence(layout: &Layout, unit_ms: u32, asked: u64) -> String {
     let a_tick = layout.ids_per_tick();
     let a_second = u64::from(a_tick) * 1000 / u64::from(unit_ms);
     format!("{a_tick} IDs a tick, {a_second} a second and node, {asked} asked for; a bit less halves them")
@@ -114,14 +115,14 @@ mod tests {
     const NEED: Need = Need { ids_per_second: 10_000, nodes: 1000, years: 60, bits: 63, epoch_ms: 1_735_689_600_000 };
 
     #[test]
-    fn the_finest_tick_that_is_enough_is_taken_and_the_sequence_has_the_rest() {
+    fn the_finest_sufficient_tick_is_chosen() {
         let advice = advise(&NEED).unwrap();
         assert_eq!(advice.layout.declaration(), "time:41 node:10 sequence:12");
         assert_eq!(advice.layout.timescale.unit_ms, 1);
     }
 
     #[test]
-    fn a_coarser_tick_makes_fewer_bits_enough() {
+    fn fewer_bits_suffice_with_a_coarser_tick() {
         let advice = advise(&Need { ids_per_second: 100, nodes: 2000, bits: 53, ..NEED }).unwrap();
         assert_eq!(advice.layout.declaration(), "time:41 node:11 sequence:1");
         let slow = advise(&Need { ids_per_second: 2, nodes: 1 << 20, bits: 53, years: 100, ..NEED }).unwrap();
@@ -137,14 +138,14 @@ mod tests {
     }
 
     #[test]
-    fn what_no_layout_is_enough_for_is_refused_with_the_bits_that_it_would_take() {
+    fn an_impossible_need_is_refused_with_its_bits() {
         let error = advise(&Need { nodes: 1 << 40, bits: 53, ..NEED }).unwrap_err();
         assert_eq!(error.code(), "config.layout");
         assert!(error.to_string().contains("an ID has 53"), "{error}");
     }
 
     #[test]
-    fn what_is_advised_is_enough_and_no_bit_is_left() {
+    fn an_advised_layout_meets_the_need_within_its_bits() {
         for ids_per_second in [1, 999, 1000, 1001, 4_096_000, 100_000_000] {
             for nodes in [1, 2, 3, 1024, 1025] {
                 for years in [1, 17, 100] {

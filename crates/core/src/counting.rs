@@ -1,4 +1,4 @@
-//! Ticks, and numbers counted in each: the state of all schemes that go on in their last tick when a clock goes back.
+//! A tick and a counter within it: the state of every scheme that continues in its last tick when the clock goes back.
 
 use crate::cell::Cell;
 use crate::fence::Fence;
@@ -7,59 +7,59 @@ use crate::step::{Refusal, Run, Window};
 use crate::sync::{AtomicU64, Ordering};
 use crate::units::{Tick, Timescale};
 
-/// What to do when the clock goes back.
+/// The policy for a clock that goes back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnRollback {
-    /// Stay at the last tick and go on from there until the clock has caught up: order is kept, and a used-up tick blocks
-    /// no longer than it would have without (or twice that, where the clock went back by one tick).
+    /// Stay at the last tick and continue from there until the clock has caught up. IDs stay in order. A used-up tick
+    /// blocks no longer than it would on a steady clock, or twice as long if the clock went back by one tick.
     Advance,
     /// Wait until the clock reads the last tick again.
     Wait,
-    /// Refuse.
+    /// Refuse to mint.
     Raise,
 }
 
-/// What to do when a tick's sequence numbers are used up.
+/// The policy for a tick whose sequence numbers are used up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnExhausted {
     /// Wait for the next tick.
     Wait,
-    /// Go on in the next tick, ahead of the clock.
+    /// Continue in the next tick, ahead of the clock.
     Advance,
-    /// Refuse.
+    /// Refuse to mint.
     Raise,
 }
 
-/// A generator's rules.
+/// The rules of a generator.
 #[derive(Clone, Debug)]
 pub struct Rules {
-    /// What its ticks are.
+    /// Epoch and length of its ticks.
     pub scale: Timescale,
-    /// The ticks that its layout has.
-    pub whole: Window,
+    /// The ticks of its layout.
+    pub full_window: Window,
     /// Bits of the sequence number.
     pub sequence_bits: u32,
-    /// When the clock goes back.
+    /// The policy for a clock that goes back.
     pub on_rollback: OnRollback,
-    /// When a tick is used up.
+    /// The policy for a used-up tick.
     pub on_exhausted: OnExhausted,
 }
 
-/// What the hot path needs to agree on: `tick | next`, `next` one bit wider than a sequence number.
+/// The state that threads must agree on: `tick | next`. `next` is one bit wider than a sequence number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct State {
-    /// Highest tick minted in.
+    /// The highest tick minted in.
     pub tick: Tick,
-    /// Sequence number to hand out next.
+    /// The next sequence number.
     pub next: u32,
 }
 
 /// Mints up to `want` IDs. Pure.
 ///
-/// `lead` says by how many ticks the state was ahead of the clock when it was last read, after a rollback or an advance. It
-/// tells a clock that goes back from one that has not caught up yet, and sets the pace: while the clock is behind, a tick
-/// that is used up is followed by the next one as soon as the clock moves on. Uniqueness does not rest on it: the tick
-/// never goes back. Returns the lead as it is now and, if it minted, the next state and the run.
+/// `lead` is the number of ticks by which the state was ahead of the clock at the last reading, after a rollback or an
+/// advance. It distinguishes a clock that goes back from one that has not caught up yet, and it sets the pace: while
+/// the clock is behind, a new tick begins whenever the clock moves on. Uniqueness does not depend on it, as the tick
+/// never goes back. Returns the new lead and, if it minted, the next state and the run.
 #[inline(always)]
 pub fn step(
     state: State,
@@ -78,7 +78,7 @@ pub fn step(
     if at.next >= capacity {
         let catching_up = 0 < ahead && ahead < lead;
         if rules.on_exhausted != OnExhausted::Advance && !catching_up {
-            // One tick on, a clock that was one behind reads the very tick that is used up.
+            // A clock that is one tick behind reads the used-up tick itself when it moves on.
             let until = if ahead == 1 { now.0 + 2 } else { now.0 + 1 };
             return (ahead, Err(Refusal::Exhausted { until: Tick(until) }));
         }
@@ -93,7 +93,7 @@ pub fn step(
     (ahead, Ok((State { tick: at.tick, next: at.next + count }, run)))
 }
 
-/// A generator's state between calls.
+/// The state of a generator between calls.
 #[derive(Debug)]
 pub struct Counting {
     cell: Cell,
@@ -103,7 +103,7 @@ pub struct Counting {
 }
 
 impl Counting {
-    /// A generator that has minted nothing.
+    /// Returns the state of a generator that has minted nothing.
     #[must_use]
     pub fn new(rules: Rules, window: Window) -> Self {
         let mint = Self { cell: Cell::new(0), lead: AtomicU64::new(0), fence: Fence::new(window.until), rules };
@@ -111,7 +111,7 @@ impl Counting {
         mint
     }
 
-    /// The rules.
+    /// Returns the rules.
     #[must_use]
     pub fn rules(&self) -> &Rules {
         &self.rules
@@ -139,8 +139,8 @@ impl Mint for Counting {
         self.rules.scale
     }
 
-    fn whole(&self) -> Window {
-        self.rules.whole
+    fn full_window(&self) -> Window {
+        self.rules.full_window
     }
 
     #[inline(always)]
@@ -170,13 +170,13 @@ impl Mint for Counting {
         })
     }
 
-    fn take_slowly<E>(&self, want: u32, mut clock: impl FnMut() -> Result<Tick, E>) -> Result<Result<Run, Refusal>, E> {
+    fn take_slow<E>(&self, want: u32, mut clock: impl FnMut() -> Result<Tick, E>) -> Result<Result<Run, Refusal>, E> {
         loop {
             let word = self.cell.load();
             let lead = self.lead.load(Ordering::Acquire);
             let now = clock()?;
             let (next_lead, minted) = step(self.unpack(word), lead, now, want, &self.rules, self.fence.until());
-            // A larger lead is published before the tick that needs it, a smaller one after.
+            // Publish a larger lead before the tick that needs it, and a smaller one after.
             if next_lead > lead {
                 self.lead.fetch_max(next_lead, Ordering::AcqRel);
             }

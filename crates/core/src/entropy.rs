@@ -1,51 +1,51 @@
-//! Random bytes that nobody can guess, cheap enough for one ID: ChaCha20 with fast key erasure.
+//! Unpredictable random bytes, cheap enough for one ID: ChaCha20 with fast key erasure.
 //!
-//! Each stretch of key stream begins with the key of the next one, which overwrites the present key at once; bytes are wiped
-//! as they are handed out. So this memory tells nothing of what was drawn before (Bernstein, *Fast-key-erasure
-//! random-number generators*, 2017). Seeds come from the kernel: when is the shell's to decide.
+//! Each block of key stream begins with the key of the next block, which overwrites the present key at once. Bytes are
+//! wiped when they are handed out. An attacker who reads this memory thus learns no earlier bytes (Bernstein,
+//! *Fast-key-erasure random-number generators*, 2017). Seeds come from the kernel; the caller decides when.
 
 use chacha20::ChaCha20;
 use chacha20::cipher::{Array, KeyIvInit, StreamCipher};
 use std::fmt;
 
-const KEY: usize = 32;
-const STRETCH: usize = 1024;
+const KEY_BYTES: usize = 32;
+const BLOCK_BYTES: usize = 1024;
 
 /// A generator of random bytes.
 pub struct Entropy {
-    key: [u8; KEY],
-    ready: [u8; STRETCH],
+    key: [u8; KEY_BYTES],
+    ready: [u8; BLOCK_BYTES],
     at: usize,
-    left: u64,
+    bytes_left: u64,
 }
 
 impl Entropy {
-    /// How many bytes one seed is good for.
+    /// The most bytes from one seed.
     pub const BYTES_PER_SEED: u64 = 1 << 20;
 
-    /// A generator that has to be seeded before it gives anything.
+    /// Returns a generator without a seed, which fills no bytes.
     #[must_use]
     pub const fn new() -> Self {
-        Self { key: [0; KEY], ready: [0; STRETCH], at: STRETCH, left: 0 }
+        Self { key: [0; KEY_BYTES], ready: [0; BLOCK_BYTES], at: BLOCK_BYTES, bytes_left: 0 }
     }
 
-    /// Begins anew: nothing that was drawn, or known, before matters to what comes.
-    pub fn seed(&mut self, seed: [u8; KEY]) {
-        *self = Self { key: seed, left: Self::BYTES_PER_SEED, ..Self::new() };
+    /// Replaces the state by a seed. Later bytes do not depend on anything drawn or known before.
+    pub fn seed(&mut self, seed: [u8; KEY_BYTES]) {
+        *self = Self { key: seed, bytes_left: Self::BYTES_PER_SEED, ..Self::new() };
     }
 
-    /// Has the next draw refused until there is a new seed.
-    pub fn forget(&mut self) {
+    /// Discards the seed: the generator fills no bytes until it has a new one.
+    pub fn unseed(&mut self) {
         *self = Self::new();
     }
 
-    /// Fills `bytes`; `false`, with nothing drawn, where it needs a new seed first.
+    /// Fills `bytes`; returns false, with nothing drawn, if it needs a new seed first.
     #[inline(always)]
     #[must_use]
     pub fn fill(&mut self, bytes: &mut [u8]) -> bool {
         let end = self.at + bytes.len();
-        if end > STRETCH {
-            return self.fill_slowly(bytes);
+        if end > BLOCK_BYTES {
+            return self.fill_slow(bytes);
         }
         let drawn = &mut self.ready[self.at..end];
         bytes.copy_from_slice(drawn);
@@ -56,12 +56,12 @@ impl Entropy {
 
     #[cold]
     #[inline(never)]
-    fn fill_slowly(&mut self, bytes: &mut [u8]) -> bool {
-        let Some(left) = self.left.checked_sub(bytes.len() as u64 + STRETCH as u64) else { return false };
-        self.left = left;
-        if bytes.len() > STRETCH / 2 {
-            // A key of its own for all of it, which nobody has afterwards.
-            let mut key = [0; KEY];
+    fn fill_slow(&mut self, bytes: &mut [u8]) -> bool {
+        let Some(left) = self.bytes_left.checked_sub(bytes.len() as u64 + BLOCK_BYTES as u64) else { return false };
+        self.bytes_left = left;
+        if bytes.len() > BLOCK_BYTES / 2 {
+            // A long draw has a key of its own, which is gone afterwards.
+            let mut key = [0; KEY_BYTES];
             if !self.fill(&mut key) {
                 return false;
             }
@@ -69,17 +69,17 @@ impl Entropy {
             cipher(&key).apply_keystream(bytes);
             return true;
         }
-        self.stretch();
+        self.refill();
         self.fill(bytes)
     }
 
-    /// Key stream behind the next key, of whole blocks in one go.
-    fn stretch(&mut self) {
+    /// Replaces key and bytes by the next block of key stream.
+    fn refill(&mut self) {
         self.ready.fill(0);
         cipher(&self.key).apply_keystream(&mut self.ready);
-        self.key.copy_from_slice(&self.ready[..KEY]);
-        self.ready[..KEY].fill(0);
-        self.at = KEY;
+        self.key.copy_from_slice(&self.ready[..KEY_BYTES]);
+        self.ready[..KEY_BYTES].fill(0);
+        self.at = KEY_BYTES;
     }
 }
 
@@ -95,8 +95,8 @@ impl fmt::Debug for Entropy {
     }
 }
 
-fn cipher(key: &[u8; KEY]) -> ChaCha20 {
-    // A key is used once, so its nonce does not matter.
+fn cipher(key: &[u8; KEY_BYTES]) -> ChaCha20 {
+    // Each key is used once, so the nonce does not matter.
     ChaCha20::new(&Array::from(*key), &Array::from([0; 12]))
 }
 
@@ -112,25 +112,25 @@ mod tests {
 
     fn seeded(byte: u8) -> Entropy {
         let mut entropy = Entropy::new();
-        entropy.seed([byte; KEY]);
+        entropy.seed([byte; KEY_BYTES]);
         entropy
     }
 
-    /// RFC 8439, appendix A.1, test vector 1: the first 32 bytes are the next key, the rest is handed out.
+    /// RFC 8439, appendix A.1, test vector 1. The first 32 bytes are the next key, the rest is handed out.
     #[test]
-    fn what_is_drawn_is_the_key_stream_behind_the_next_key() {
+    fn random_bytes_are_the_key_stream_behind_the_next_key() {
         let block = "da41597c5157488d7724e03fb8d84a376a43b8f41518a11cc387b669b2ee6586";
         let hex: String = drawn(&mut seeded(0), 32).iter().map(|byte| format!("{byte:02x}")).collect();
         assert_eq!(hex, block);
     }
 
     #[test]
-    fn of_another_seed_other_bytes_are_drawn() {
+    fn another_seed_gives_other_bytes() {
         assert_ne!(drawn(&mut seeded(1), 32), drawn(&mut seeded(2), 32));
     }
 
     #[test]
-    fn nothing_is_drawn_without_a_seed_nor_beyond_what_one_is_good_for() {
+    fn no_bytes_are_drawn_without_a_seed_or_beyond_its_limit() {
         let mut bytes = [7; 16];
         assert!(!Entropy::new().fill(&mut bytes));
         assert_eq!(bytes, [7; 16]);
@@ -141,14 +141,14 @@ mod tests {
             total += chunk.len() as u64;
         }
         assert!(total <= Entropy::BYTES_PER_SEED && total > Entropy::BYTES_PER_SEED / 2);
-        entropy.seed([2; KEY]);
+        entropy.seed([2; KEY_BYTES]);
         assert!(entropy.fill(&mut chunk));
-        entropy.forget();
+        entropy.unseed();
         assert!(!entropy.fill(&mut chunk));
     }
 
     #[test]
-    fn no_bytes_are_drawn_twice_however_much_is_drawn_at_once() {
+    fn no_bytes_repeat_whatever_the_lengths_of_draws() {
         let mut entropy = seeded(3);
         let mut seen = std::collections::HashSet::new();
         for length in [16, 17, 500, 1008, 1024, 1025, 4096, 16, 16].repeat(20) {
@@ -159,10 +159,10 @@ mod tests {
     }
 
     #[test]
-    fn what_was_drawn_is_no_longer_in_memory() {
+    fn bytes_that_were_drawn_are_wiped_from_memory() {
         let mut entropy = seeded(4);
         let first = drawn(&mut entropy, 64);
         assert!(!entropy.ready.windows(16).any(|window| window == &first[..16]));
-        assert_ne!(entropy.key, [4; KEY]);
+        assert_ne!(entropy.key, [4; KEY_BYTES]);
     }
 }

@@ -1,4 +1,4 @@
-//! What can be wrong with a value: each error names the value and the limit.
+//! The errors of values. Each names the value and the limit.
 
 use crate::units::UnixMs;
 use thiserror::Error;
@@ -9,11 +9,11 @@ pub enum Error {
     /// Text or bytes of a wrong length.
     #[error("{what} has {actual} {unit}, needs {expected}")]
     Length {
-        /// What was parsed.
+        /// The kind of text or bytes.
         what: &'static str,
-        /// Length given.
+        /// The length given.
         actual: usize,
-        /// Length required.
+        /// The length required.
         expected: usize,
         /// "characters" or "bytes".
         unit: &'static str,
@@ -21,13 +21,13 @@ pub enum Error {
     /// A character outside the alphabet.
     #[error("{what}: {found:?} at position {position} is not {expected}")]
     Character {
-        /// What was parsed.
+        /// The kind of text or bytes.
         what: &'static str,
-        /// The character found.
+        /// The character.
         found: char,
         /// Its 0-based position.
         position: usize,
-        /// What may stand there.
+        /// The characters that are allowed there.
         expected: &'static str,
     },
     /// A field's value outside its range.
@@ -37,29 +37,29 @@ pub enum Error {
         field: String,
         /// The value, in decimal.
         value: String,
-        /// Smallest value allowed.
+        /// The smallest value allowed.
         min: i128,
-        /// Largest value allowed.
+        /// The largest value allowed.
         max: u128,
     },
-    /// A whole number of more bits than fit.
+    /// An integer of more bits than fit.
     #[error("{field} {value} is outside 0..2^{bits} - 1")]
     Wide {
         /// The field.
         field: String,
         /// The value, in decimal.
         value: String,
-        /// How many bits fit.
+        /// The number of bits that fit.
         bits: u32,
     },
-    /// A field's text is malformed.
+    /// A malformed text of a field.
     #[error("{field} {value:?} is not {expected}")]
     Format {
         /// The field.
         field: &'static str,
         /// The text given, shortened.
         value: String,
-        /// The form required.
+        /// The syntax required.
         expected: &'static str,
     },
     /// A time that the layout cannot hold.
@@ -67,9 +67,9 @@ pub enum Error {
     Time {
         /// The time given.
         time: UnixMs,
-        /// First millisecond that fits.
+        /// The first millisecond that fits.
         first: UnixMs,
-        /// Last millisecond that fits.
+        /// The last millisecond that fits.
         last: UnixMs,
     },
     /// A UUID without locality's fields.
@@ -82,42 +82,42 @@ pub enum Error {
         /// The field asked for.
         field: &'static str,
     },
-    /// A layout that cannot be.
+    /// An invalid layout.
     #[error("layout {layout:?}: {reason}")]
     Layout {
         /// The declaration.
         layout: String,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
     /// Sequence bounds that leave too few numbers.
-    #[error("sequence bounds {min}..{max} hold {pool} numbers, need at least {needed}")]
+    #[error("sequence bounds {min}..{max} hold {count} numbers, need at least {needed}")]
     Bounds {
         /// Lower bound.
         min: u16,
         /// Upper bound.
         max: u16,
-        /// How many numbers lie in them.
-        pool: u32,
-        /// How many are needed.
+        /// The number of numbers within them.
+        count: u32,
+        /// The number of numbers that are needed.
         needed: u32,
     },
     /// A node number outside its layout.
     #[error("{term} {value} is outside 0..{max}")]
     Node {
-        /// The scheme's word for it.
+        /// The scheme's term for a node number.
         term: &'static str,
         /// The value, in decimal.
         value: String,
-        /// Largest value allowed.
+        /// The largest value allowed.
         max: u64,
     },
-    /// A wait that cannot be.
+    /// An invalid maximum wait.
     #[error("max_wait_ms {value} is outside 0..{max}")]
     Wait {
         /// The value, in decimal.
         value: String,
-        /// Largest value allowed.
+        /// The largest value allowed.
         max: u32,
     },
     /// A snapshot that no generator could have written.
@@ -126,7 +126,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// The stable code of the error catalogue.
+    /// Returns the stable code of the error catalogue.
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {

@@ -1,34 +1,34 @@
-//! The end of a generator's window, which its lease moves forward.
+//! The end of a generator's window. Its lease moves it forward.
 
 use crate::sync::{AtomicU64, Ordering};
 
 use crate::units::Tick;
 
-/// The first tick that a generator may no longer mint in. Every mint compares its tick with it: no timer and no heartbeat
-/// is needed for a generator to stop in time, however long it slept.
+/// The first tick in which a generator may no longer mint. Every mint compares its tick with the fence, so a generator
+/// stops in time without a timer or a heartbeat, however long its process slept.
 #[derive(Debug)]
 pub struct Fence(AtomicU64);
 
 impl Fence {
-    /// A fence at `until`.
+    /// Returns a fence at `until`.
     #[must_use]
     pub fn new(until: Tick) -> Self {
         Self(AtomicU64::new(until.0))
     }
 
-    /// Where it stands. An older reading is an earlier end, so no order is needed.
+    /// Returns its tick. An older reading is an earlier end, so no memory order is needed.
     #[inline(always)]
     #[must_use]
     pub fn until(&self) -> Tick {
         Tick(self.0.load(Ordering::Relaxed))
     }
 
-    /// Moves it forward, never back; says whether it moved.
+    /// Moves it forward, never back; returns whether it moved.
     pub fn extend(&self, until: Tick) -> bool {
         self.0.fetch_max(until.0, Ordering::Relaxed) < until.0
     }
 
-    /// Puts it anywhere. Only for a generator that nobody mints from.
+    /// Moves it anywhere. No thread may mint meanwhile.
     pub fn reset(&self, until: Tick) {
         self.0.store(until.0, Ordering::Relaxed);
     }

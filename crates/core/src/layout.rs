@@ -1,33 +1,46 @@
-//! A bit field: its width and its place; [`crate::format::Format::field`] declares them.
+//! The place of a field in an ID, and the layout of a pool's node numbers.
 
-/// One field's place in a word.
+use crate::units::UnixMs;
+
+/// The place of a field in a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Field {
-    /// Width in bits, 1 to 64.
+    /// Its width in bits, 1 to 64.
     pub bits: u32,
-    /// How many bits lie below it.
+    /// The number of bits below it.
     pub shift: u32,
 }
 
 impl Field {
-    /// The largest value that fits.
+    /// Returns the largest value that fits.
     #[must_use]
     pub const fn max(self) -> u64 {
         u64::MAX >> (64 - self.bits)
     }
 
-    /// This field's value in a word.
+    /// Returns the field's value in a word.
     #[inline(always)]
     #[must_use]
     pub const fn get(self, word: u128) -> u64 {
         (word >> self.shift) as u64 & self.max()
     }
 
-    /// A value that fits, moved to its place.
+    /// Returns a value that fits, moved to its place.
     #[inline(always)]
     #[must_use]
     pub const fn put(self, value: u64) -> u128 {
         debug_assert!(value <= self.max());
         (value as u128) << self.shift
     }
+}
+
+/// The meaning of a pool's node numbers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PoolLayout {
+    /// The text that generators write and stores keep.
+    pub text: String,
+    /// The number of node numbers.
+    pub nodes: u64,
+    /// The end of its generators' time: they mint nothing from this instant on.
+    pub ends: UnixMs,
 }

@@ -1,27 +1,28 @@
-//! mintage's pure core: layouts, codecs and the minting step.
+//! The pure core of mintage: layouts, codecs and the minting step.
 //!
-//! Nothing here reads a clock, sleeps, does I/O or knows of Python. A scheme is one file in [`schemes`]: its [`format`],
-//! its ID and its `step`, a pure function of state and now. [`cell`] keeps a state in one atomic word, [`fence`] the end of a
-//! generator's window, [`pool`] the segments of a sequence.
+//! The core reads no clock, does not sleep, does no I/O and knows nothing of Python. A scheme is one file in
+//! [`schemes`]: its [`format`](mod@format), its ID and its `step`, a pure function of state and time. [`cell`] keeps a
+//! state in one atomic word, [`fence`] the end of a generator's window, [`buffer`] the segments of a sequence.
 //!
-//! Dependencies point one way: `units` → `layout`, `codec` → `format` → `schemes`; `step` → `cell`, `fence` → `schemes`.
+//! Dependencies point one way: `units` → `layout`, `codec` → `format` → `schemes`; `step` → `cell`, `fence` →
+//! `schemes`. `checks/crates.py` refuses a cycle.
 
 #![deny(unsafe_code)]
 
 pub mod advice;
+pub mod buffer;
 pub mod cell;
 pub mod codec;
 pub mod counting;
-pub mod dated;
 pub mod entropy;
 pub mod error;
 pub mod fence;
 pub mod format;
+pub mod given_time;
 pub mod id;
-pub mod keyed;
 pub mod layout;
 pub mod mint;
-pub mod pool;
+pub mod prf;
 pub mod schemes;
 pub mod step;
 mod sync;

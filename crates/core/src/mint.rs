@@ -1,38 +1,39 @@
-//! What a generator is made of, whatever its scheme: state that mints runs of IDs inside a window of ticks.
+//! The state of a generator of any scheme, which mints runs of IDs inside a window of ticks.
 
 use crate::step::{Refusal, Run, Window};
 use crate::units::{Tick, Timescale};
 
-/// A generator's state between calls. No two of its runs have an ID in common, and none lies outside its window.
+/// The state of a generator between calls. No two of its runs share an ID, and no run lies outside its window.
 pub trait Mint: Send + Sync {
-    /// What its ticks are.
+    /// Returns epoch and length of its ticks.
     fn scale(&self) -> Timescale;
 
-    /// The ticks that the layout has: the window of a generator that no lease narrows.
-    fn whole(&self) -> Window;
+    /// Returns all ticks of the layout: the window of a generator without a lease.
+    fn full_window(&self) -> Window;
 
-    /// Mints up to `want` IDs of one tick, in the cases that make up nearly all calls.
+    /// Mints up to `want` IDs of one tick on the fast path, which serves nearly all calls.
     ///
     /// # Errors
-    /// [`Refusal`]: ask [`Mint::take_slowly`].
+    /// [`Refusal`]: call [`Mint::take_slow`].
     fn take(&self, now: Tick, want: u32) -> Result<Run, Refusal>;
 
-    /// Mints up to `want` IDs of one tick. `clock` is read after the state is: only so is a reading below it a clock that went
-    /// back, and not a caller that was slow.
+    /// Mints up to `want` IDs of one tick on the slow path. It reads `clock` after the state: only then does a reading
+    /// below the state mean a clock that went back, and not a slow caller.
     ///
     /// # Errors
-    /// [`Refusal`], or what the clock fails with.
-    fn take_slowly<E>(&self, want: u32, clock: impl FnMut() -> Result<Tick, E>) -> Result<Result<Run, Refusal>, E>;
+    /// [`Refusal`], or the error of the clock.
+    fn take_slow<E>(&self, want: u32, clock: impl FnMut() -> Result<Tick, E>) -> Result<Result<Run, Refusal>, E>;
 
-    /// Starts over in another rectangle of node × time: another number, or a later window. Nobody may mint meanwhile.
+    /// Starts over in another rectangle of node × time: another node number, or a later window. No thread may mint
+    /// meanwhile.
     fn reset(&self, window: Window);
 
-    /// Moves the end of the window forward; says whether it moved.
+    /// Moves the end of the window forward; returns whether it moved.
     fn extend(&self, until: Tick) -> bool;
 
-    /// Ends minting for good, and returns the first tick that was not minted in, and none after it was.
+    /// Ends minting for good, and returns the end of the used ticks: no ID has this tick or a later one.
     fn close(&self) -> Tick;
 
-    /// What [`Mint::close`] would return.
+    /// Returns the tick that [`Mint::close`] would return.
     fn used_until(&self) -> Tick;
 }

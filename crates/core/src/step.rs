@@ -1,30 +1,29 @@
-//! The words that every scheme's pure step speaks: what it was asked, and why it may refuse.
+//! The types that the pure steps of all schemes share: window, run and refusal.
 
 use crate::units::{Tick, Timescale, UnixMs};
 
-/// The half-open window of ticks `[floor, until)` that a generator may mint in.
+/// The half-open window of ticks `[floor, until)` in which a generator may mint.
 ///
-/// Without a lease it is the whole layout. Whatever the clock says, no tick outside is ever minted: a generator's state
-/// begins at the floor and never goes below, and each step compares with `until`.
+/// Without a lease it is all of the layout. No clock makes a generator mint outside: its state begins at the floor and
+/// never goes below, and each step compares with `until`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// First tick allowed.
+    /// The first tick allowed.
     pub floor: Tick,
-    /// First tick no longer allowed.
+    /// The first tick no longer allowed.
     pub until: Tick,
 }
 
 impl Window {
-    /// Whether a tick lies inside.
+    /// Returns whether a tick lies inside.
     #[inline(always)]
     #[must_use]
-    pub fn holds(&self, tick: Tick) -> bool {
-        // One compare for both ends.
+    pub fn contains(&self, tick: Tick) -> bool {
+        // One comparison serves both ends.
         tick.0.wrapping_sub(self.floor.0) < self.until.0 - self.floor.0
     }
 
-    /// The ticks of this window that lie wholly between two times. Windows of times that do not overlap have no tick in
-    /// common.
+    /// Returns the ticks of this window that begin and end between two times. Windows of disjoint times share no tick.
     #[must_use]
     pub fn between(&self, scale: Timescale, floor: UnixMs, until: UnixMs) -> Self {
         let first = scale.tick(UnixMs(floor.0.saturating_add(i64::from(scale.unit_ms) - 1))).unwrap_or(Tick(0));
@@ -34,33 +33,33 @@ impl Window {
     }
 }
 
-/// A run of consecutive sequence numbers within one tick: what one successful step hands out.
+/// A run of consecutive sequence numbers within one tick: the result of one successful step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
-    /// The tick, in the form that the scheme's ID stores it.
+    /// The tick, as the scheme's ID stores it.
     pub tick: u64,
-    /// First sequence number.
+    /// The first sequence number.
     pub first: u32,
-    /// How many, at least 1.
+    /// The number of sequence numbers, at least 1.
     pub count: u32,
 }
 
-/// Why a step minted nothing. The state is unchanged.
+/// The reason why a step minted nothing. The state is unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// Every sequence number of the tick is used: nothing can be minted before the clock reads `until`.
+    /// Every sequence number of the tick is used. Minting can continue when the clock reads `until`.
     Exhausted {
-        /// First tick at which minting can go on.
+        /// The first tick at which minting can continue.
         until: Tick,
     },
-    /// The clock went back: nothing can be minted before it reads `until` again.
+    /// The clock went back. Minting can continue when it reads `until` again.
     Rollback {
-        /// First tick at which minting can go on.
+        /// The first tick at which minting can continue.
         until: Tick,
     },
-    /// The tick to mint lies outside the window.
+    /// The tick lies outside the window.
     Outside {
-        /// That tick.
+        /// The tick.
         tick: Tick,
     },
 }

@@ -1,4 +1,4 @@
-//! What is shared between threads: the standard library's, or the model checker's that stands in for it.
+//! Types that threads share: those of the standard library, or those of the model checker loom in tests.
 
 #[cfg(loom)]
 pub use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
@@ -9,7 +9,7 @@ pub use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 #[cfg(not(loom))]
 pub use std::sync::{Mutex, MutexGuard};
 
-/// Locks, also after a panic of a thread that held it: what is behind the lock is whole between statements.
+/// Locks a mutex, also after a panic of a thread that held it: the data is consistent between statements.
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }

@@ -1,12 +1,12 @@
-//! Units are types: a millisecond is never mistaken for a tick.
+//! Units as types, so that no millisecond is mistaken for a tick.
 
 use std::fmt;
 
-/// Milliseconds since the Unix epoch, floored. The clock of every scheme reads in these.
+/// Milliseconds since the Unix epoch, floored: the unit of clock readings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UnixMs(pub i64);
 
-/// Nanoseconds since the Unix epoch. 128 bits hold every year that a Python `datetime` can.
+/// Nanoseconds since the Unix epoch. 128 bits hold every year of a Python `datetime`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UnixNs(pub i128);
 
@@ -18,7 +18,7 @@ impl UnixNs {
     /// Nanoseconds in a millisecond.
     pub const PER_MS: i128 = 1_000_000;
 
-    /// The millisecond that this instant lies in, rounded towards the past also before 1970.
+    /// Returns the millisecond of this instant, rounded towards the past also before 1970.
     #[must_use]
     pub fn floor_ms(self) -> UnixMs {
         let ms = self.0.div_euclid(Self::PER_MS);
@@ -27,24 +27,24 @@ impl UnixNs {
 }
 
 impl UnixMs {
-    /// The first nanosecond of this millisecond.
+    /// Returns the first nanosecond of this millisecond.
     #[must_use]
     pub fn start_ns(self) -> UnixNs {
         UnixNs(i128::from(self.0) * UnixNs::PER_MS)
     }
 }
 
-/// When a scheme's tick 0 begins and how long a tick is.
+/// The start of a scheme's tick 0, and the length of a tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Timescale {
-    /// Start of tick 0, in milliseconds since the Unix epoch.
+    /// The start of tick 0, in milliseconds since the Unix epoch.
     pub epoch_ms: i64,
-    /// Length of a tick in milliseconds, at least 1.
+    /// The length of a tick in milliseconds, at least 1.
     pub unit_ms: u32,
 }
 
 impl Timescale {
-    /// The tick that a time lies in; `None` before the epoch.
+    /// Returns the tick of a time; `None` before the epoch.
     #[inline(always)]
     #[must_use]
     pub fn tick(self, time: UnixMs) -> Option<Tick> {
@@ -54,7 +54,7 @@ impl Timescale {
         Some(Tick(if self.unit_ms == 1 { ms } else { ms / u64::from(self.unit_ms) }))
     }
 
-    /// The first millisecond of a tick, saturating at the far end of time.
+    /// Returns the first millisecond of a tick, saturating at the largest that fits.
     #[must_use]
     pub fn start(self, tick: Tick) -> UnixMs {
         let ms = i128::from(tick.0) * i128::from(self.unit_ms) + i128::from(self.epoch_ms);

@@ -1,13 +1,13 @@
-//! Both codecs, every way to run them, against an oracle that knows one bit at a time.
+//! Both codecs agree, on every path, with an oracle that handles one bit at a time.
 
 use std::panic::catch_unwind;
 
-use mintage_core::codec::{Path, base32, hex};
+use mintage_core::codec::{Base32, Hex, Path};
 use proptest::prelude::*;
 use serde_json::Value;
 
-/// A codec under test, and its format as the oracle needs it.
-struct Codec {
+/// A codec under test, and the facts of its format that the oracle needs.
+struct Subject {
     id_len: usize,
     text_len: usize,
     bits: usize,
@@ -25,40 +25,40 @@ struct Codec {
 /// The error is the position of the first wrong character.
 type Decoded<T = ()> = Result<T, usize>;
 
-const CODECS: [&Codec; 2] = [&BASE32, &HEX];
+const CODECS: [&Subject; 2] = [&BASE32, &HEX];
 
-const BASE32: Codec = Codec {
+const BASE32: Subject = Subject {
     id_len: 10,
     text_len: 16,
     bits: 5,
     alphabet: b"23456789abcdefghijklmnopqrstuvwx",
     hyphens: &[],
     any_case: false,
-    encode: |id| base32::encode(id.try_into().unwrap()).to_vec(),
-    decode: |text| base32::decode(text.try_into().unwrap()).map(Vec::from),
-    encode_many: base32::encode_many,
-    decode_many: base32::decode_many,
-    encode_many_by: base32::encode_many_by,
-    decode_many_by: base32::decode_many_by,
+    encode: |id| Base32::encode(id.try_into().unwrap()).to_vec(),
+    decode: |text| Base32::decode(text.try_into().unwrap()).map(Vec::from),
+    encode_many: Base32::encode_many,
+    decode_many: Base32::decode_many,
+    encode_many_by: Base32::encode_many_by,
+    decode_many_by: Base32::decode_many_by,
 };
 
-const HEX: Codec = Codec {
+const HEX: Subject = Subject {
     id_len: 16,
     text_len: 36,
     bits: 4,
     alphabet: b"0123456789abcdef",
     hyphens: &[8, 13, 18, 23],
     any_case: true,
-    encode: |id| hex::encode(id.try_into().unwrap()).to_vec(),
-    decode: |text| hex::decode(text.try_into().unwrap()).map(Vec::from),
-    encode_many: hex::encode_many,
-    decode_many: hex::decode_many,
-    encode_many_by: hex::encode_many_by,
-    decode_many_by: hex::decode_many_by,
+    encode: |id| Hex::encode(id.try_into().unwrap()).to_vec(),
+    decode: |text| Hex::decode(text.try_into().unwrap()).map(Vec::from),
+    encode_many: Hex::encode_many,
+    decode_many: Hex::decode_many,
+    encode_many_by: Hex::encode_many_by,
+    decode_many_by: Hex::decode_many_by,
 };
 
 /// The oracle.
-impl Codec {
+impl Subject {
     fn naive_encode(&self, ids: &[u8]) -> Vec<u8> {
         let mut text = Vec::new();
         for id in ids.chunks(self.id_len) {
@@ -90,7 +90,7 @@ impl Codec {
     }
 }
 
-/// How a codec is run.
+/// A way to run a codec.
 #[derive(Clone, Copy, Debug)]
 enum Way {
     OneByOne,
@@ -103,7 +103,7 @@ fn ways() -> impl Iterator<Item = Way> {
 }
 
 impl Way {
-    fn encode(self, codec: &Codec, ids: &[u8]) -> Vec<u8> {
+    fn encode(self, codec: &Subject, ids: &[u8]) -> Vec<u8> {
         let len = ids.len() / codec.id_len * codec.text_len;
         match self {
             Way::OneByOne => ids.chunks(codec.id_len).flat_map(codec.encode).collect(),
@@ -112,7 +112,7 @@ impl Way {
         }
     }
 
-    fn decode(self, codec: &Codec, text: &[u8]) -> Decoded<Vec<u8>> {
+    fn decode(self, codec: &Subject, text: &[u8]) -> Decoded<Vec<u8>> {
         let len = text.len() / codec.text_len * codec.id_len;
         let (ids, result) = match self {
             Way::OneByOne => {
@@ -129,7 +129,7 @@ impl Way {
     }
 }
 
-/// Room of `len` bytes, filled by `fill`, which must not touch the bytes around it.
+/// Returns `len` bytes that `fill` fills; asserts that it does not touch the bytes around them.
 fn guarded<R>(len: usize, fill: impl FnOnce(&mut [u8]) -> R) -> (Vec<u8>, R) {
     const GUARD: [u8; 65] = [0xa5; 65];
     let mut room = [&GUARD[..], &vec![0; len], &GUARD].concat();
@@ -139,17 +139,17 @@ fn guarded<R>(len: usize, fill: impl FnOnce(&mut [u8]) -> R) -> (Vec<u8>, R) {
     (room[GUARD.len()..GUARD.len() + len].to_vec(), result)
 }
 
-/// Bytes without a pattern that an error could hide in.
+/// Returns bytes without a pattern in which an error could hide.
 fn bytes(len: usize) -> Vec<u8> {
     (1..=len as u32).map(|i| (i.wrapping_mul(0x9e37_79b9) >> 23) as u8).collect()
 }
 
-/// 0 to 70 IDs' bytes, from which the codecs take whole IDs: every block and every tail.
+/// Generates the bytes of 0 to 70 IDs, which cover every block and every tail.
 fn ids() -> impl Strategy<Value = Vec<u8>> {
     (0..=70_usize).prop_flat_map(|ids| prop::collection::vec(any::<u8>(), 16 * ids))
 }
 
-fn whole<'a>(codec: &Codec, ids: &'a [u8]) -> &'a [u8] {
+fn truncated<'a>(codec: &Subject, ids: &'a [u8]) -> &'a [u8] {
     &ids[..ids.len() / 16 * codec.id_len]
 }
 
@@ -157,9 +157,9 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_way_agrees_with_the_oracle_and_takes_ids_there_and_back(ids in ids()) {
+    fn every_path_agrees_with_the_oracle(ids in ids()) {
         for codec in CODECS {
-            let ids = whole(codec, &ids);
+            let ids = truncated(codec, &ids);
             let text = codec.naive_encode(ids);
             prop_assert_eq!(codec.naive_decode(&text), Ok(ids.to_vec()));
             for way in ways() {
@@ -170,7 +170,7 @@ proptest! {
     }
 
     #[test]
-    fn texts_sort_as_their_ids_do(one: [u8; 16], mut other: [u8; 16], common in 0..16_usize) {
+    fn texts_sort_as_their_ids(one: [u8; 16], mut other: [u8; 16], common in 0..16_usize) {
         other[..common].copy_from_slice(&one[..common]);
         for codec in CODECS {
             let (one, other) = (&one[..codec.id_len], &other[..codec.id_len]);
@@ -181,12 +181,12 @@ proptest! {
     }
 
     #[test]
-    fn of_several_wrong_characters_the_first_is_reported(
+    fn the_first_of_several_wrong_characters_is_reported(
         ids in ids(),
         corruptions in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..5),
     ) {
         for codec in CODECS {
-            let mut text = codec.naive_encode(whole(codec, &ids));
+            let mut text = codec.naive_encode(truncated(codec, &ids));
             if !text.is_empty() {
                 for (at, byte) in &corruptions {
                     let at = at.index(text.len());
@@ -201,8 +201,8 @@ proptest! {
     }
 
     #[test]
-    fn hexadecimal_digits_are_read_in_any_mix_of_cases(id: [u8; 16], upper: [bool; 36]) {
-        let mut text = hex::encode(id);
+    fn hexadecimal_digits_are_read_in_any_case(id: [u8; 16], upper: [bool; 36]) {
+        let mut text = Hex::encode(id);
         for (character, upper) in text.iter_mut().zip(upper) {
             if upper {
                 character.make_ascii_uppercase();
@@ -214,9 +214,9 @@ proptest! {
     }
 }
 
-/// Enough IDs for a block of each path and one that is left over.
+/// The IDs fill a block of each path, and one remains.
 #[test]
-fn every_byte_at_every_position_is_read_or_rejected_there() {
+fn every_byte_at_every_position_is_read_or_rejected() {
     const IDS: usize = 5;
     for codec in CODECS {
         let mut text = codec.naive_encode(&bytes(IDS * codec.id_len));
@@ -236,7 +236,7 @@ fn every_byte_at_every_position_is_read_or_rejected_there() {
 }
 
 #[test]
-fn every_byte_in_every_place_of_an_id_is_written_as_the_oracle_writes_it() {
+fn every_byte_of_an_id_is_written_as_by_the_oracle() {
     for codec in CODECS {
         for at in 0..5 * codec.id_len {
             for byte in 0..=255 {
@@ -252,7 +252,7 @@ fn every_byte_in_every_place_of_an_id_is_written_as_the_oracle_writes_it() {
 }
 
 #[test]
-fn an_error_in_the_last_character_is_found_after_any_number_of_ids() {
+fn an_error_in_the_last_character_is_found() {
     for codec in CODECS {
         for ids in 1..=70 {
             let mut text = codec.naive_encode(&bytes(ids * codec.id_len));
@@ -266,7 +266,7 @@ fn an_error_in_the_last_character_is_found_after_any_number_of_ids() {
 }
 
 #[test]
-fn lengths_that_are_not_those_of_the_same_number_of_ids_panic() {
+fn lengths_of_different_numbers_of_ids_panic() {
     for codec in CODECS {
         let (id, text) = (codec.id_len, codec.text_len);
         for (ids, texts) in
@@ -283,7 +283,7 @@ fn lengths_that_are_not_those_of_the_same_number_of_ids_panic() {
 }
 
 #[test]
-fn the_best_path_is_the_first_and_the_portable_one_is_always_there_and_last() {
+fn the_portable_path_is_always_available_and_last() {
     let names: Vec<_> = Path::available().map(Path::name).collect();
     assert_eq!(names.first(), Some(&Path::best().name()));
     assert_eq!(names.last(), Some(&"portable"));
@@ -302,7 +302,7 @@ fn from_hex(text: &Value) -> Vec<u8> {
 }
 
 #[test]
-fn texts_are_those_that_sno_itself_writes_and_reads() {
+fn sno_texts_agree_with_the_original() {
     let vectors = vectors!("sno.json");
     for list in ["encode_decode", "raw_decode"] {
         let cases = vectors[list].as_array().unwrap();
@@ -316,15 +316,15 @@ fn texts_are_those_that_sno_itself_writes_and_reads() {
     }
 }
 
-/// Sno's three decoders read these, and disagree on what they say.
+/// The three decoders of sno read these, and disagree on the result.
 #[test]
-fn texts_that_sno_reads_though_they_are_not_in_its_alphabet_are_rejected() {
+fn texts_outside_the_alphabet_of_sno_are_rejected() {
     let vectors = vectors!("sno.json");
     let mut rejected = 0;
     for (decoder, cases) in vectors["invalid_decode"].as_object().unwrap() {
         for case in cases.as_array().unwrap() {
             let text = from_hex(&case["input_hex"]);
-            // Another length is not for this parser: its argument's type has the length.
+            // The type of the parser's argument excludes other lengths.
             if text.len() != 16 {
                 continue;
             }
@@ -351,7 +351,7 @@ fn texts_that_sno_reads_though_they_are_not_in_its_alphabet_are_rejected() {
 }
 
 #[test]
-fn uuid_texts_are_those_that_locality_reads() {
+fn uuid_texts_agree_with_locality() {
     let vectors = vectors!("locality_uuid.json");
     for case in vectors["parse"].as_array().unwrap() {
         let (text, id) = (case["input"].as_str().unwrap(), from_hex(&case["java"]["hex"]));

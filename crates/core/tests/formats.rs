@@ -1,25 +1,27 @@
-//! What formats declare of themselves, and that what is written beside it is the same.
+//! Formats are well declared, and agree with the documentation and the code beside them.
 #![cfg(not(loom))]
 
-use mintage_core::format::{Clock, Form, Format, Only, Part, Role, SECOND, Says, Show, Value};
+use mintage_core::format::{Clock, Constraint, Description, Format, Part, Rendering, Role, SECOND, Spelling, Value};
 use mintage_core::layout::Field;
-use mintage_core::schemes::{FORMATS, LAST_RESORTS, PoolLayout, locality, sno, snowflake, ulid, uuid, xid};
+use mintage_core::schemes::{fallback_formats, formats, locality, read_pool_layout, sno, snowflake, ulid, uuid, xid};
 use mintage_core::units::UnixMs;
 use proptest::prelude::*;
 use std::collections::HashSet;
 use std::panic::catch_unwind;
 
 fn all() -> impl Iterator<Item = &'static Format<'static>> {
-    FORMATS.iter().chain(&LAST_RESORTS).copied().flatten()
+    formats().chain(fallback_formats())
 }
 
+/// Returns the text of a scheme's file, or of all files in its folder.
 fn source(format: &Format<'_>) -> String {
-    let file = format.scheme.trim_end_matches('2');
-    std::fs::read_to_string(format!("{}/src/schemes/{file}.rs", env!("CARGO_MANIFEST_DIR"))).unwrap()
+    let place = format!("{}/src/schemes/{}", env!("CARGO_MANIFEST_DIR"), format.scheme);
+    let Ok(files) = std::fs::read_dir(&place) else { return std::fs::read_to_string(format!("{place}.rs")).unwrap() };
+    files.map(|file| std::fs::read_to_string(file.unwrap().path()).unwrap()).collect()
 }
 
 #[test]
-fn the_head_of_each_file_draws_the_bits_of_its_formats() {
+fn the_head_of_each_file_draws_its_formats() {
     for format in all() {
         let drawn: String = format.diagram().lines().map(|line| format!("//! {line}\n")).collect();
         assert!(source(format).contains(&drawn), "{} should have\n{drawn}", format.name());
@@ -35,8 +37,8 @@ fn every_format_is_well_declared() {
         let names: HashSet<_> = format.parts.iter().map(|part| part.name).collect();
         assert_eq!(names.len(), format.parts.len(), "{name}");
         for part in format.parts {
-            assert!(!matches!(part.says, Says::Text("")), "{name} {}", part.name);
-            assert!(format.says(part).is_none_or(|says| !says.is_empty()), "{name} {}", part.name);
+            assert!(!matches!(part.description, Description::Text("")), "{name} {}", part.name);
+            assert!(format.describe(part).is_none_or(|text| !text.is_empty()), "{name} {}", part.name);
         }
         for counted in format.clock.iter().flat_map(|clock| clock.parts) {
             assert!(format.parts.iter().any(|part| part.name == *counted && part.role == Role::Time), "{name}");
@@ -47,7 +49,7 @@ fn every_format_is_well_declared() {
 }
 
 #[test]
-fn a_part_that_is_not_there_or_too_wide_has_no_field() {
+fn a_missing_or_too_wide_part_has_no_field() {
     assert_eq!(sno::FORMAT.field("meta"), Field { bits: 8, shift: 32 });
     assert!(catch_unwind(|| sno::FORMAT.field("metabyte")).is_err());
     assert!(catch_unwind(|| sno::FORMAT.field("met")).is_err());
@@ -55,8 +57,8 @@ fn a_part_that_is_not_there_or_too_wide_has_no_field() {
 }
 
 #[test]
-fn a_clock_says_what_it_counts_with_no_more_digits_than_needed() {
-    for (epoch_ns, tick_ns, says) in [
+fn a_clock_is_described_with_no_needless_digits() {
+    for (epoch_ns, tick_ns, description) in [
         (0, SECOND, "seconds since 1970-01-01"),
         (1_400_000_000 * SECOND as i128, SECOND, "seconds since 2014-05-13T16:53:20Z"),
         (1_288_834_974_657_000_000, 1_000_000, "milliseconds since 2010-11-04T01:42:54.657Z"),
@@ -65,20 +67,20 @@ fn a_clock_says_what_it_counts_with_no_more_digits_than_needed() {
         (1_000, 1_000_000, "milliseconds since 1970-01-01T00:00:00.000001Z"),
         (i128::from(i64::MIN) * 1_000_000, 1_000_000, "milliseconds since -9223372036854775808000000 ns from 1970"),
     ] {
-        assert_eq!(Clock::new(epoch_ns, tick_ns).to_string(), says);
+        assert_eq!(Clock::new(epoch_ns, tick_ns).to_string(), description);
     }
 }
 
 #[test]
-fn a_part_is_shown_as_it_is_declared_and_holds_only_what_is_allowed() {
+fn a_part_is_rendered_and_constrained_as_declared() {
     let parts = [
-        Part::time("time", 16).shown(Show::Base36).only(Only::Within(36, 36 * 36)),
-        Part::new(Role::Sequence, "counter", 32, "c").shown(Show::Reversed),
+        Part::time("time", 16).rendered_as(Rendering::Base36).constrained_to(Constraint::Within(36, 36 * 36)),
+        Part::new(Role::Sequence, "counter", 32, "c").rendered_as(Rendering::Reversed),
         Part::random("random", 12, "r"),
         Part::fixed("fixed", 4, 0xb, "f"),
-        Part::random("letters", 16, "l").shown(Show::Letters),
+        Part::random("letters", 16, "l").rendered_as(Rendering::Letters),
     ];
-    let format = Format::new("mine", &parts, 1.0, "here").timed(Clock::UNIX_S);
+    let format = Format::new("mine", &parts, 1.0, "here").with_clock(Clock::UNIX_S);
     let id = *b"z1\x12\x34\x56\x78\xab\xcbok";
     assert!(format.fits(&id));
     let values: Vec<_> = format.placed().map(|(part, low)| format.explain(part, low, &id).0).collect();
@@ -95,11 +97,14 @@ fn a_part_is_shown_as_it_is_declared_and_holds_only_what_is_allowed() {
 }
 
 #[test]
-fn a_part_of_a_time_counts_no_further_than_what_is_allowed_in_it() {
-    let parts =
-        [Part::time("time", 8), Part::time("rest", 8).only(Only::Within(0, 10)), Part::random("random", 8, "r")];
+fn a_time_part_counts_no_further_than_its_constraint() {
+    let parts = [
+        Part::time("time", 8),
+        Part::time("rest", 8).constrained_to(Constraint::Within(0, 10)),
+        Part::random("random", 8, "r"),
+    ];
     let clock = Clock::new(7, SECOND / 10).counted_by(&["time", "rest"]);
-    let format = Format::new("mine", &parts, 1.0, "here").timed(clock);
+    let format = Format::new("mine", &parts, 1.0, "here").with_clock(clock);
     assert_eq!(format.ticks(), 2_560);
     assert_eq!(format.expires_ns(), Some(256 * SECOND as i128 + 7));
     assert_eq!(format.time_ns(&[3, 9, 0]), Some(39 * SECOND as i128 / 10 + 7));
@@ -108,22 +113,22 @@ fn a_part_of_a_time_counts_no_further_than_what_is_allowed_in_it() {
 }
 
 #[test]
-fn a_text_is_read_in_every_form_and_the_form_is_told() {
+fn a_text_is_read_with_its_spelling() {
     let id = [0xab; 16];
     let text = ulid::FORMAT.write(&id);
-    assert_eq!(ulid::FORMAT.read(&text), Some((id.to_vec(), Form::Text)));
-    assert_eq!(ulid::FORMAT.read(&text.to_lowercase()), Some((id.to_vec(), Form::Variant)));
-    assert_eq!(ulid::FORMAT.read(&uuid::V1.write(&id)), Some((id.to_vec(), Form::Borrowed)));
-    let held = uuid::V1.write(b"brpk4q72xwf2m63l");
+    assert_eq!(ulid::FORMAT.read(&text), Some((id.to_vec(), Spelling::Canonical)));
+    assert_eq!(ulid::FORMAT.read(&text.to_lowercase()), Some((id.to_vec(), Spelling::Variant)));
+    assert_eq!(ulid::FORMAT.read(&uuid::v1::FORMAT.write(&id)), Some((id.to_vec(), Spelling::Borrowed)));
+    let held = uuid::v1::FORMAT.write(b"brpk4q72xwf2m63l");
     assert_eq!(
         sno::FORMAT.read(&held).map(|(id, form)| (sno::FORMAT.write(&id), form)),
-        Some(("brpk4q72xwf2m63l".into(), Form::Held))
+        Some(("brpk4q72xwf2m63l".into(), Spelling::Held))
     );
     assert_eq!(xid::FORMAT.read(&text), None);
 }
 
 #[test]
-fn a_pools_layout_is_read_as_it_is_written() {
+fn a_pool_layout_is_read_as_it_is_written() {
     for (text, written, nodes) in [
         ("sno", "sno/1", 65_536),
         ("sno/8192", "sno/8192", 65_536 << 13),
@@ -141,43 +146,43 @@ fn a_pools_layout_is_read_as_it_is_written() {
         ("twitter", "snowflake time:41 datacenter:5 worker:5 sequence:12 @1288834974657 1ms", 1_024),
         ("snowflake time:40 Rack_1:3 @-5 20ms", "snowflake time:40 Rack_1:3 @-5 20ms", 8),
     ] {
-        let layout = PoolLayout::read(text).unwrap().unwrap();
+        let layout = read_pool_layout(text).unwrap().unwrap();
         assert_eq!((layout.text.as_str(), layout.nodes), (written, nodes));
-        assert_eq!(PoolLayout::read(written), Ok(Some(layout)));
+        assert_eq!(read_pool_layout(written), Ok(Some(layout)));
     }
 }
 
 #[test]
-fn generators_end_when_their_format_says() {
+fn generators_end_when_their_format_declares() {
     for format in all().filter(|format| format.layout.is_none()) {
-        if let Some(pool) = PoolLayout::read(format.scheme).unwrap() {
-            let said = format.ends.map(|ends| ends.start_ns().0).or_else(|| format.expires_ns());
-            assert_eq!(said, Some(pool.ends.start_ns().0), "{}", format.name());
+        if let Some(pool) = read_pool_layout(format.scheme).unwrap() {
+            let declared = format.ends.map(|ends| ends.start_ns().0).or_else(|| format.expires_ns());
+            assert_eq!(declared, Some(pool.ends.start_ns().0), "{}", format.name());
         }
     }
 }
 
 #[test]
-fn what_is_no_layout_of_a_pool_is_none() {
+fn a_text_that_is_no_pool_layout_is_not_read() {
     for text in
         ["", "sno/0", "sno/3", "sno/08", "sno/+8", "sno/16384", "sno/", "snow", "LOCALITY", "locality ", "nanoid"]
     {
-        assert_eq!(PoolLayout::read(text), Ok(None), "{text:?}");
+        assert_eq!(read_pool_layout(text), Ok(None), "{text:?}");
     }
     for text in
         ["time:41 @0 1ms", "snowflake ", "snowflake time:41", "snowflake time:41 @0", "snowflake time:41 @+1 1ms"]
     {
-        assert_eq!(PoolLayout::read(text), Ok(None), "{text:?}");
+        assert_eq!(read_pool_layout(text), Ok(None), "{text:?}");
     }
     for text in
         ["time:41 node:40 @0 1ms", "time:41 @0 0ms", "time:41 @0 4294967296ms", "time:41 @99999999999999999 1ms"]
     {
-        assert_eq!(PoolLayout::read(&format!("snowflake {text}")).unwrap_err().code(), "config.layout", "{text:?}");
+        assert_eq!(read_pool_layout(&format!("snowflake {text}")).unwrap_err().code(), "config.layout", "{text:?}");
     }
 }
 
 #[test]
-fn generators_of_locality_end_where_their_format_says() {
+fn generators_of_locality_end_before_their_clock() {
     assert_eq!(locality::FORMAT.ends, Some(UnixMs(1 << 43)));
     assert_eq!(locality::FORMAT.expires_ns(), Some((1 << 48) * 1_000_000));
 }
@@ -202,21 +207,21 @@ proptest! {
     }
 
     #[test]
-    fn bits_beyond_a_layout_are_not_of_its_format(id: u64) {
+    fn bits_beyond_a_layout_do_not_fit_its_format(id: u64) {
         let format = snowflake::FORMATS[0];
         prop_assert_eq!(format.fits(&id.to_be_bytes()), id >> 63 == 0);
     }
 }
 
 #[test]
-fn a_pattern_is_as_people_would_write_it() {
+fn a_pattern_is_concise() {
     let digits = "[0-9A-Fa-f]";
     for (format, pattern) in [
         (sno::FORMAT, "[2-9a-x]{16}"),
         (xid::FORMAT, "[0-9a-v]{19}[0g]"),
         (ulid::FORMAT, "[0-7ILOilo][0-9A-TV-Za-tv-z]{25}"),
-        (uuid::V7, &format!("{digits}{{8}}-{digits}{{4}}-{digits}{{4}}-{digits}{{4}}-{digits}{{12}}")),
-        (locality::FORMAT, &uuid::V4.pattern()),
+        (uuid::v7::FORMAT, &format!("{digits}{{8}}-{digits}{{4}}-{digits}{{4}}-{digits}{{4}}-{digits}{{12}}")),
+        (locality::FORMAT, &uuid::v4::FORMAT.pattern()),
         (snowflake::FORMATS[0], &snowflake::FORMATS[1].pattern()),
     ] {
         assert_eq!(format.pattern(), pattern, "{}", format.name());

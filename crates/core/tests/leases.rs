@@ -1,4 +1,5 @@
-//! Whatever the clock does, and however a lease grows or ends: no time outside its windows, and what it gives back was not used.
+//! No clock and no change of a lease makes a generator mint outside its windows, and the ticks that it gives back are
+//! unused.
 #![cfg(not(loom))]
 
 use mintage_core::counting::{Counting, OnExhausted, OnRollback, Rules};
@@ -9,14 +10,14 @@ use mintage_core::units::{Tick, Timescale, UnixMs};
 use proptest::prelude::*;
 use std::convert::Infallible;
 
-/// What a lease's holder lives through.
+/// An event in the life of a lease.
 #[derive(Clone, Copy, Debug)]
 enum Event {
-    /// The clock moves, and up to so many IDs are wanted.
+    /// The clock moves, and the holder asks for IDs.
     Mint { by: i64, want: u32 },
     /// The lease grows.
     Extend { by: u64 },
-    /// Another lease, later than all that was.
+    /// The holder gets another lease, later than all before.
     Move { gap: u64, length: u64 },
 }
 
@@ -29,7 +30,8 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
     prop::collection::vec(event, 1..150)
 }
 
-/// A scheme's generator: mints, and says which ticks it minted in; grows; moves; is closed, and tells what it used.
+/// A generator of a scheme, as functions: mint a tick, extend the window, reset it, and close with the end of the used
+/// ticks.
 struct Holder<'a> {
     mint: &'a dyn Fn(Tick, u32) -> Option<u64>,
     extend: &'a dyn Fn(Tick) -> bool,
@@ -45,7 +47,7 @@ fn live(events: &[Event], mut window: Window, holder: &Holder<'_>) -> Result<(),
             Event::Mint { by, want } => {
                 now = (now + by).max(0);
                 if let Some(tick) = (holder.mint)(Tick(now as u64), want) {
-                    prop_assert!(window.holds(Tick(tick)), "{tick} is outside {window:?}");
+                    prop_assert!(window.contains(Tick(tick)), "{tick} is outside {window:?}");
                     highest = highest.max(Some(tick));
                 }
             }
@@ -66,7 +68,7 @@ fn live(events: &[Event], mut window: Window, holder: &Holder<'_>) -> Result<(),
     let used = (holder.close)();
     prop_assert!(highest.is_none_or(|tick| used.0 > tick), "{used:?} was used: {highest:?}");
     prop_assert!(highest.is_some() || used <= window.floor, "nothing was used");
-    // Closed is closed, whatever comes late.
+    // A closed generator stays closed, also if a late request extends or resets it.
     let later = Window { floor: window.until, until: Tick(window.until.0 + 1000) };
     for reset in [false, true] {
         if reset {
@@ -88,14 +90,14 @@ fn run<T>(taken: Result<Result<T, Refusal>, Infallible>) -> Option<T> {
 
 proptest! {
     #[test]
-    fn a_lease_of_sno_is_never_overstepped(events in events(), floor in 1_u64..2000, length in 1_u64..60) {
+    fn sno_mints_nothing_outside_its_lease(events in events(), floor in 1_u64..2000, length in 1_u64..60) {
         let window = Window { floor: Tick(floor), until: Tick(floor + length) };
         let bounds = sno::Bounds::new(0, 9).unwrap();
         let mint = sno::Mint::new(bounds, window);
         live(&events, window, &Holder {
             mint: &|now, want| {
-                let quick = mint.take(now, want).ok();
-                quick.or_else(|| run(mint.take_slowly(want, || Ok(now)))).map(|run| run.tick >> 1)
+                let fast = mint.take(now, want).ok();
+                fast.or_else(|| run(mint.take_slow(want, || Ok(now)))).map(|run| run.tick >> 1)
             },
             extend: &|until| mint.extend(until),
             reset: &|window| mint.reset(window),
@@ -104,11 +106,11 @@ proptest! {
     }
 
     #[test]
-    fn a_lease_of_snowflake_is_never_overstepped(events in events(), floor in 0_u64..2000, length in 1_u64..60) {
+    fn snowflake_mints_nothing_outside_its_lease(events in events(), floor in 0_u64..2000, length in 1_u64..60) {
         let window = Window { floor: Tick(floor), until: Tick(floor + length) };
         let rules = Rules {
             scale: locality::SCALE,
-            whole: Window { floor: Tick(0), until: Tick(1 << 41) },
+            full_window: Window { floor: Tick(0), until: Tick(1 << 41) },
             sequence_bits: 2,
             on_rollback: OnRollback::Advance,
             on_exhausted: OnExhausted::Advance,
@@ -116,8 +118,8 @@ proptest! {
         let mint = Counting::new(rules, window);
         live(&events, window, &Holder {
             mint: &|now, want| {
-                let quick = mint.take(now, want).ok();
-                quick.or_else(|| run(mint.take_slowly(want, || Ok(now)))).map(|run| run.tick)
+                let fast = mint.take(now, want).ok();
+                fast.or_else(|| run(mint.take_slow(want, || Ok(now)))).map(|run| run.tick)
             },
             extend: &|until| mint.extend(until),
             reset: &|window| mint.reset(window),
@@ -126,7 +128,7 @@ proptest! {
     }
 
     #[test]
-    fn a_lease_of_locality_is_never_overstepped(events in events(), floor in 0_u64..9000, length in 1_u64..60) {
+    fn locality_mints_nothing_outside_its_lease(events in events(), floor in 0_u64..9000, length in 1_u64..60) {
         let window = Window { floor: Tick(floor), until: Tick(floor + length) };
         let mint = locality::Mint::new(window);
         live(&events, window, &Holder {
@@ -138,19 +140,19 @@ proptest! {
     }
 
     #[test]
-    fn windows_of_times_that_do_not_overlap_have_no_tick_in_common(
+    fn windows_of_disjoint_times_share_no_tick(
         epoch_ms in -5_000_i64..5_000,
         unit_ms in 1_u32..300,
         begin in -10_000_i64..10_000,
         lengths in prop::collection::vec(0_i64..3_000, 2..6),
     ) {
         let scale = Timescale { epoch_ms, unit_ms };
-        let whole = Window { floor: Tick(0), until: Tick(1 << 20) };
+        let full_window = Window { floor: Tick(0), until: Tick(1 << 20) };
         let mut last_end = Tick(0);
         let mut at = begin;
         for length in lengths {
             let (floor, until) = (UnixMs(at), UnixMs(at + length));
-            let ticks = whole.between(scale, floor, until);
+            let ticks = full_window.between(scale, floor, until);
             prop_assert!(ticks.floor <= ticks.until);
             if ticks.floor < ticks.until {
                 prop_assert!(last_end <= ticks.floor, "{ticks:?} begins before {last_end:?}");
@@ -163,7 +165,7 @@ proptest! {
     }
 
     #[test]
-    fn shards_divide_the_sequence_numbers_without_gap_or_overlap(power in 0_u32..14) {
+    fn shards_partition_the_sequence_numbers(power in 0_u32..14) {
         let shards = 1_u32 << power;
         let mut next = 0_u32;
         for shard in 0..shards {
@@ -175,7 +177,7 @@ proptest! {
     }
 
     #[test]
-    fn a_node_number_of_locality_stands_for_a_pid_and_a_mac(pid in any::<u16>(), mac in 0_u32..(1 << 28)) {
+    fn a_node_number_of_locality_encodes_pid_and_mac(pid in any::<u16>(), mac in 0_u32..(1 << 28)) {
         let node = locality::node_of(pid, mac);
         prop_assert!(node < locality::NODES);
         prop_assert_eq!(locality::origin_of(node), (pid, mac));
@@ -183,13 +185,13 @@ proptest! {
 }
 
 #[test]
-fn a_lease_has_every_tick_that_lies_wholly_between_its_times() {
+fn a_lease_has_every_tick_within_its_times() {
     let scale = Timescale { epoch_ms: 1_000, unit_ms: 10 };
-    let whole = Window { floor: Tick(0), until: Tick(1 << 20) };
+    let full_window = Window { floor: Tick(0), until: Tick(1 << 20) };
     for (floor, until, ticks) in
         [(1_010, 1_030, 1..3), (1_011, 1_039, 2..3), (1_019, 1_040, 2..4), (1_011, 1_029, 2..2)]
     {
         let window = Window { floor: Tick(ticks.start), until: Tick(ticks.end) };
-        assert_eq!(whole.between(scale, UnixMs(floor), UnixMs(until)), window);
+        assert_eq!(full_window.between(scale, UnixMs(floor), UnixMs(until)), window);
     }
 }

@@ -1,4 +1,4 @@
-//! Every interleaving of two or three threads on one generator: no ID twice, order per thread.
+//! No interleaving of two or three threads on one generator mints an ID twice or breaks the order of a thread.
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test --release -p mintage-core --test loom`
 #![cfg(loom)]
@@ -6,9 +6,9 @@
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU64, Ordering};
 use loom::thread;
+use mintage_core::buffer::{Buffer, Segment};
 use mintage_core::counting::{Counting, OnExhausted, OnRollback, Rules};
 use mintage_core::mint::Mint as _;
-use mintage_core::pool::{Pool, Segment};
 use mintage_core::schemes::{locality, sno};
 use mintage_core::step::{Refusal, Window};
 use mintage_core::units::Tick;
@@ -41,12 +41,13 @@ const WINDOW: Window = Window { floor: Tick(0), until: Tick(1 << 41) };
 const BOUNDS: sno::Bounds = sno::Bounds { min: 0, max: 5 };
 type SnoId = (u64, u32);
 
-/// As the binding mints: the quick way, and the slow one where that refuses. A refusal is an answer, too.
+/// Mints as the binding does: on the fast path, and on the slow path if that refuses. A refusal of both is a valid
+/// result.
 fn mint_sno(mint: &sno::Mint, clock: &Clock) -> Option<SnoId> {
     let run = match mint.take(clock.now(), 1) {
         Ok(run) => run,
         Err(_) => {
-            let Ok(slow) = mint.take_slowly(1, || clock.read());
+            let Ok(slow) = mint.take_slow(1, || clock.read());
             slow.ok()?
         }
     };
@@ -57,7 +58,7 @@ fn mint_snowflake(mint: &Counting, clock: &Clock) -> Option<(u64, u32)> {
     let run = match mint.take(clock.now(), 1) {
         Ok(run) => run,
         Err(_) => {
-            let Ok(slow) = mint.take_slowly(1, || clock.read());
+            let Ok(slow) = mint.take_slow(1, || clock.read());
             slow.ok()?
         }
     };
@@ -71,7 +72,7 @@ fn assert_no_id_twice<T: Eq + std::hash::Hash + Copy + std::fmt::Debug>(minted: 
     }
 }
 
-/// Two minting threads of `each` IDs, while the clock walks over `steps`.
+/// Runs two threads that mint `each` IDs, while the clock takes `steps`.
 fn race<M, T>(each: usize, mint: M, start: u64, steps: &'static [u64], one: fn(&M, &Clock) -> Option<T>) -> Vec<Vec<T>>
 where
     M: Send + Sync + 'static,
@@ -88,7 +89,8 @@ where
     minting.into_iter().map(|thread| thread.join().unwrap()).collect()
 }
 
-/// Runs every interleaving of threads that mint one ID each, and those with up to three preemptions where they mint two.
+/// Runs every interleaving of threads that mint one ID each, and those with up to three preemptions of threads that
+/// mint two.
 fn model(run: impl Fn(usize) + Send + Sync + Copy + 'static) {
     loom::model(move || run(1));
     let mut bounded = loom::model::Builder::new();
@@ -105,7 +107,7 @@ fn sno_mints_no_id_twice_while_the_unit_rolls() {
         for ids in &minted {
             assert!(ids.is_sorted(), "a thread sees its own IDs in order: {ids:?}");
         }
-        // A slow caller is not a clock that went back: the original flips its timeline here.
+        // A slow caller is not a clock that went back. The original flips its timeline here.
         assert!(minted.iter().flatten().all(|(timeline, _)| timeline & 1 == 0), "no timeline flipped: {minted:?}");
     });
 }
@@ -130,11 +132,11 @@ fn sno_mints_no_id_twice_when_a_unit_is_used_up() {
 }
 
 fn rules(on_rollback: OnRollback, on_exhausted: OnExhausted) -> Rules {
-    Rules { scale: locality::SCALE, whole: WINDOW, sequence_bits: 1, on_rollback, on_exhausted }
+    Rules { scale: locality::SCALE, full_window: WINDOW, sequence_bits: 1, on_rollback, on_exhausted }
 }
 
 #[test]
-fn snowflake_mints_no_id_twice_and_never_goes_back_under_any_policy() {
+fn snowflake_mints_increasing_ids_under_every_policy() {
     for on_rollback in [OnRollback::Advance, OnRollback::Wait] {
         for on_exhausted in [OnExhausted::Wait, OnExhausted::Advance] {
             model(move |each| {
@@ -150,9 +152,9 @@ fn snowflake_mints_no_id_twice_and_never_goes_back_under_any_policy() {
 }
 
 #[test]
-fn locality_mints_no_counter_and_time_twice_while_its_counter_laps() {
+fn locality_repeats_no_counter_and_time_while_its_counter_laps() {
     model(|each| {
-        // Three IDs before the end of a lap, at a clock that stands still.
+        // The lap ends after three IDs; the clock stands still.
         let mint = locality::Mint::at(locality::State { span: 0, count: u32::MAX - 2 }, locality::WINDOW);
         let minted =
             race(each, mint, 5, &[], |mint, clock| mint.take(clock.now(), 1).ok().map(|run| (run.tick, run.first)));
@@ -161,7 +163,7 @@ fn locality_mints_no_counter_and_time_twice_while_its_counter_laps() {
     });
 }
 
-/// sno as the Go library has it: unit and sequence in two words. The checks above must be able to fail.
+/// The state of sno in the Go library: unit and sequence in two words. It proves that the checks above can fail.
 struct TwoWords {
     unit: AtomicU64,
     sequence: AtomicU64,
@@ -169,7 +171,7 @@ struct TwoWords {
 
 #[test]
 #[should_panic(expected = "was minted twice")]
-fn the_originals_two_words_mint_duplicates() {
+fn two_words_as_in_the_original_mint_duplicates() {
     model(|each| {
         let original = TwoWords { unit: AtomicU64::new(10), sequence: AtomicU64::new(0) };
         let minted = race(each, original, 10, &[11], |original, clock| {
@@ -197,31 +199,31 @@ fn a_refusal_changes_nothing() {
     });
 }
 
-/// Two callers take while the keeper offers one segment after another: no integer twice, none outside the segments.
+/// Two callers take while the keeper offers one segment after another.
 #[test]
-fn no_interleaving_takes_an_integer_of_a_pool_twice() {
+fn no_interleaving_takes_an_integer_of_a_buffer_twice() {
     loom::model(|| {
-        let pool = Arc::new(Pool::new());
+        let buffer = Arc::new(Buffer::new());
         let segment = |first| Segment { first, count: 1, stride: 1 };
-        pool.offer(segment(10)).unwrap();
-        assert!(pool.advance(1));
-        pool.offer(segment(20)).unwrap();
+        buffer.offer(segment(10)).unwrap();
+        assert!(buffer.advance(1));
+        buffer.offer(segment(20)).unwrap();
         let callers: Vec<_> = (0..2)
             .map(|_| {
-                let pool = Arc::clone(&pool);
-                loom::thread::spawn(move || pool.take(1).map(|taken| taken.first))
+                let buffer = Arc::clone(&buffer);
+                loom::thread::spawn(move || buffer.take(1).map(|taken| taken.first))
             })
             .collect();
-        // The keeper: it moves on as soon as the segment is used up, and offers another in the slot that was freed.
-        let moved = pool.advance(1);
+        // The keeper advances as soon as the segment is used up, and offers another for the free slot.
+        let moved = buffer.advance(1);
         if moved {
-            pool.offer(segment(30)).unwrap();
-            if pool.advance(1) {
-                pool.offer(segment(40)).unwrap();
+            buffer.offer(segment(30)).unwrap();
+            if buffer.advance(1) {
+                buffer.offer(segment(40)).unwrap();
             }
         }
         let mut taken: Vec<u64> = callers.into_iter().filter_map(|caller| caller.join().unwrap()).collect();
-        while let Some(rest) = pool.take(1) {
+        while let Some(rest) = buffer.take(1) {
             taken.push(rest.first);
         }
         let count = taken.len();
@@ -232,35 +234,35 @@ fn no_interleaving_takes_an_integer_of_a_pool_twice() {
     });
 }
 
-/// Drains a pool of one or two segments of two integers, while a caller takes `want` twice: no integer twice, none left.
+/// Drains a buffer of one or two segments of two integers, while a caller takes `want` twice.
 fn drain_beside_a_caller(firsts: &'static [u64], want: u32) {
     loom::model(move || {
-        let pool = Arc::new(Pool::new());
+        let buffer = Arc::new(Buffer::new());
         for &first in firsts {
-            pool.offer(Segment { first, count: 2, stride: 1 }).unwrap();
-            assert_eq!(pool.advance(1), first == firsts[0]);
+            buffer.offer(Segment { first, count: 2, stride: 1 }).unwrap();
+            assert_eq!(buffer.advance(1), first == firsts[0]);
         }
         let taking = {
-            let pool = Arc::clone(&pool);
-            thread::spawn(move || [pool.take(want), pool.take(want)])
+            let buffer = Arc::clone(&buffer);
+            thread::spawn(move || [buffer.take(want), buffer.take(want)])
         };
-        let left = pool.drain();
+        let left = buffer.drain();
         let taken = taking.join().unwrap();
         let ids = left.iter().chain(&taken).flatten().flat_map(|part| part.first..part.first + u64::from(part.count));
         let ids: Vec<_> = ids.collect();
         assert_eq!(ids.iter().collect::<HashSet<_>>().len(), ids.len(), "{ids:?}");
-        assert_eq!(pool.take(1), None);
+        assert_eq!(buffer.take(1), None);
     });
 }
 
 #[test]
-fn what_a_drain_returns_nobody_takes() {
+fn no_caller_takes_an_integer_that_drain_returns() {
     drain_beside_a_caller(&[0], 1);
 }
 
-/// A caller that looked before the drain counts after it. That must not carry into the generation: the next would
-/// be taken too.
+/// A caller that read the word before the drain counts after it. Its count must not carry into the index, or it would
+/// take the next segment too.
 #[test]
-fn callers_that_count_after_a_drain_reach_nothing_of_the_next_segment() {
+fn callers_after_a_drain_take_nothing_of_the_next_segment() {
     drain_beside_a_caller(&[10, 20], 2);
 }

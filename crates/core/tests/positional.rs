@@ -1,4 +1,4 @@
-//! Positional digits against an oracle that knows long division only, and against what the originals write.
+//! Positional digits agree with an oracle of long division, and with the texts of the originals.
 #![cfg(not(loom))]
 
 use mintage_core::codec::positional::{
@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use serde_json::Value;
 use std::panic::catch_unwind;
 
-/// A format under test, and what the oracle needs to know of it.
+/// A format under test, and the facts that the oracle needs.
 struct Case {
     digits: Digits,
     alphabet: Alphabet,
@@ -49,7 +49,7 @@ impl Case {
             number.pop();
             for digit in number.iter_mut().rev() {
                 let value = *digit * 2 + carry;
-                // The first byte keeps what overflows.
+                // The first byte keeps the overflow.
                 (*digit, carry) = (value, 0);
                 if value > 255 {
                     (*digit, carry) = (value - 256, 1);
@@ -80,7 +80,7 @@ impl Case {
         self.digits.read(text.as_bytes(), &mut id).map(|()| id)
     }
 
-    /// How much of a text is the beginning of one that is written: by the largest that begins so.
+    /// Returns whether a text of the format has this prefix.
     fn is_beginning(&self, text: &[u8]) -> bool {
         let (first, last) = (self.write(&vec![0; self.size]), self.write(&vec![255; self.size]));
         let value = |character: u8, at: usize| match self.template.as_bytes()[at] {
@@ -113,7 +113,7 @@ fn a_case() -> impl Strategy<Value = (usize, Vec<u8>)> {
 
 proptest! {
     #[test]
-    fn every_number_is_written_as_long_division_says_and_read_back((index, id) in a_case()) {
+    fn every_number_is_written_as_by_long_division_and_read_back((index, id) in a_case()) {
         let case = &CASES[index];
         let text = case.write(&id);
         prop_assert_eq!(&text, &case.oracle(&id));
@@ -121,7 +121,7 @@ proptest! {
     }
 
     #[test]
-    fn texts_sort_as_their_numbers_do((index, id) in a_case(), other in proptest::collection::vec(any::<u8>(), 20)) {
+    fn texts_sort_as_their_numbers((index, id) in a_case(), other in proptest::collection::vec(any::<u8>(), 20)) {
         let case = &CASES[index];
         let other = &other[..case.size];
         if case.alphabet.characters().is_sorted() {
@@ -130,7 +130,7 @@ proptest! {
     }
 
     #[test]
-    fn the_error_is_the_first_character_with_which_no_text_begins(
+    fn an_error_is_the_first_character_that_no_text_has_there(
         (index, id) in a_case(), at: prop::sample::Index, other in any::<u8>(), again: prop::sample::Index, third in any::<u8>(),
     ) {
         let case = &CASES[index];
@@ -148,7 +148,7 @@ proptest! {
 }
 
 #[test]
-fn what_overflows_or_has_bits_to_spare_is_wrong_where_it_shows() {
+fn overflow_and_spare_bits_are_errors_at_their_character() {
     let read = |case: &Case, text: &str| case.read(text).map(|_| ());
     let [_, ulid, sandflake, xid, ..] = &CASES;
     assert_eq!(read(ulid, "7ZZZZZZZZZZZZZZZZZZZZZZZZZ"), Ok(()));
@@ -169,7 +169,7 @@ fn what_overflows_or_has_bits_to_spare_is_wrong_where_it_shows() {
 }
 
 #[test]
-fn lengths_that_are_known_when_it_is_built_read_and_write_the_same() {
+fn const_lengths_read_and_write_the_same() {
     let id: [u8; 16] = std::array::from_fn(|i| (i * 37) as u8);
     let text: [u8; 26] = CASES[1].digits.encode(id);
     assert_eq!(std::str::from_utf8(&text), Ok(CASES[1].write(&id).as_str()));
@@ -189,7 +189,7 @@ fn an_alias_is_read_and_never_written() {
 }
 
 #[test]
-fn what_is_no_alphabet_does_not_compile() {
+fn an_invalid_alphabet_panics() {
     assert!(catch_unwind(|| Alphabet::new("aa")).is_err());
     assert!(catch_unwind(|| Alphabet::new("a")).is_err());
     assert!(catch_unwind(|| BASE62.any_case()).is_err());

@@ -1,4 +1,4 @@
-//! What every step promises, whatever the clock does.
+//! Properties of every step, under any clock.
 #![cfg(not(loom))]
 
 use mintage_core::counting::{Counting, OnExhausted, OnRollback, Rules};
@@ -15,9 +15,9 @@ use std::collections::HashSet;
 use std::convert::Infallible;
 
 const MS: Timescale = Timescale { epoch_ms: 0, unit_ms: 1 };
-const WHOLE: Window = Window { floor: Tick(0), until: Tick(1 << 41) };
+const FULL_WINDOW: Window = Window { floor: Tick(0), until: Tick(1 << 41) };
 
-/// A clock that wanders: small steps both ways, now and then a leap.
+/// Generates a clock that wanders: small steps both ways, and rare leaps.
 fn wandering_clock() -> impl Strategy<Value = Vec<u64>> {
     let step = prop_oneof![8 => -2_i64..4, 1 => -40_i64..40];
     prop::collection::vec(step, 1..200).prop_map(|steps| {
@@ -32,14 +32,14 @@ fn wandering_clock() -> impl Strategy<Value = Vec<u64>> {
     })
 }
 
-fn slowly<T>(run: Result<Result<T, Refusal>, Infallible>) -> Result<T, Refusal> {
+fn infallible<T>(run: Result<Result<T, Refusal>, Infallible>) -> Result<T, Refusal> {
     let Ok(result) = run;
     result
 }
 
 proptest! {
     #[test]
-    fn sno_never_mints_an_id_twice_nor_outside_its_bounds(
+    fn sno_mints_no_id_twice_or_outside_its_bounds(
         clock in wandering_clock(),
         wants in prop::collection::vec(1_u32..9, 200),
         min in 0_u16..65_500,
@@ -49,8 +49,8 @@ proptest! {
         let mint = sno::Mint::new(bounds, sno::WINDOW);
         let mut seen = HashSet::new();
         for (&now, &want) in clock.iter().zip(&wants) {
-            let quick = mint.take(Tick(now), want);
-            let Ok(run) = quick.or_else(|_| slowly(mint.take_slowly(want, || Ok(Tick(now))))) else { continue };
+            let fast = mint.take(Tick(now), want);
+            let Ok(run) = fast.or_else(|_| infallible(mint.take_slow(want, || Ok(Tick(now))))) else { continue };
             prop_assert_eq!(run.tick >> 1, now, "sno stamps the time that it is");
             prop_assert!(run.count >= 1 && run.count <= want);
             for sequence in run.first..run.first + run.count {
@@ -63,21 +63,21 @@ proptest! {
     }
 
     #[test]
-    fn sno_goes_on_after_a_snapshot_as_if_nothing_had_happened(clock in wandering_clock(), cut in 0_usize..200) {
+    fn a_restored_sno_continues_as_an_uninterrupted_one(clock in wandering_clock(), cut in 0_usize..200) {
         let bounds = sno::Bounds::new(0, 9).unwrap();
-        let whole = sno::Mint::new(bounds, sno::WINDOW);
+        let uninterrupted = sno::Mint::new(bounds, sno::WINDOW);
         let mut resumed = sno::Mint::new(bounds, sno::WINDOW);
         for (index, &now) in clock.iter().enumerate() {
             if index == cut {
                 resumed = sno::Mint::restore(&resumed.snapshot(7, Tick(now))).unwrap();
             }
-            let one = slowly(whole.take_slowly(1, || Ok(Tick(now))));
-            prop_assert_eq!(one, slowly(resumed.take_slowly(1, || Ok(Tick(now)))));
+            let one = infallible(uninterrupted.take_slow(1, || Ok(Tick(now))));
+            prop_assert_eq!(one, infallible(resumed.take_slow(1, || Ok(Tick(now)))));
         }
     }
 
     #[test]
-    fn snowflake_only_ever_goes_up_under_every_policy(
+    fn snowflake_ids_only_increase_under_every_policy(
         clock in wandering_clock(),
         wants in prop::collection::vec(1_u32..9, 200),
         rollback in 0_usize..3,
@@ -86,11 +86,11 @@ proptest! {
         let on_rollback = [OnRollback::Advance, OnRollback::Wait, OnRollback::Raise][rollback];
         let on_exhausted = [OnExhausted::Wait, OnExhausted::Advance, OnExhausted::Raise][exhausted];
         let window = Window { floor: Tick(0), until: Tick(1 << 41) };
-        let mint = Counting::new(Rules { scale: MS, whole: WHOLE, sequence_bits: 2, on_rollback, on_exhausted }, window);
+        let mint = Counting::new(Rules { scale: MS, full_window: FULL_WINDOW, sequence_bits: 2, on_rollback, on_exhausted }, window);
         let mut last = None;
         for (&now, &want) in clock.iter().zip(&wants) {
-            let quick = mint.take(Tick(now), want);
-            match quick.or_else(|_| slowly(mint.take_slowly(want, || Ok(Tick(now))))) {
+            let fast = mint.take(Tick(now), want);
+            match fast.or_else(|_| infallible(mint.take_slow(want, || Ok(Tick(now))))) {
                 Ok(run) => {
                     prop_assert!(Some((run.tick, run.first)) > last, "{run:?} after {last:?}");
                     prop_assert!(run.first + run.count <= 4);
@@ -102,7 +102,7 @@ proptest! {
                 Err(Refusal::Exhausted { until }) => {
                     prop_assert!(on_exhausted != OnExhausted::Advance);
                     prop_assert!(now < until.0 && until.0 <= now + 2, "the pace is the clock's: the wait is for its next tick");
-                    let run = slowly(mint.take_slowly(1, || Ok(until)));
+                    let run = infallible(mint.take_slow(1, || Ok(until)));
                     prop_assert!(run.is_ok(), "{run:?} after the wait that was asked for");
                     last = run.ok().map(|run| (run.tick, run.first));
                 }
@@ -112,7 +112,7 @@ proptest! {
     }
 
     #[test]
-    fn the_quick_way_of_snowflake_mints_what_the_whole_step_would(
+    fn the_fast_path_of_snowflake_agrees_with_the_slow_path(
         clock in wandering_clock(),
         wants in prop::collection::vec(1_u32..9, 200),
         rollback in 0_usize..3,
@@ -121,33 +121,33 @@ proptest! {
         let on_rollback = [OnRollback::Advance, OnRollback::Wait, OnRollback::Raise][rollback];
         let on_exhausted = [OnExhausted::Wait, OnExhausted::Advance, OnExhausted::Raise][exhausted];
         let window = Window { floor: Tick(0), until: Tick(1 << 41) };
-        let rules = Rules { scale: MS, whole: WHOLE, sequence_bits: 2, on_rollback, on_exhausted };
-        let (quick, whole) = (Counting::new(rules.clone(), window), Counting::new(rules, window));
+        let rules = Rules { scale: MS, full_window: FULL_WINDOW, sequence_bits: 2, on_rollback, on_exhausted };
+        let (fast, slow) = (Counting::new(rules.clone(), window), Counting::new(rules, window));
         for (&now, &want) in clock.iter().zip(&wants) {
-            let either = quick.take(Tick(now), want).or_else(|_| slowly(quick.take_slowly(want, || Ok(Tick(now)))));
-            prop_assert_eq!(either, slowly(whole.take_slowly(want, || Ok(Tick(now)))));
+            let either = fast.take(Tick(now), want).or_else(|_| infallible(fast.take_slow(want, || Ok(Tick(now)))));
+            prop_assert_eq!(either, infallible(slow.take_slow(want, || Ok(Tick(now)))));
         }
     }
 
     #[test]
-    fn a_lease_that_runs_out_is_never_overstepped(clock in wandering_clock(), floor in 990_u64..1010, length in 1_u64..40) {
+    fn no_id_is_minted_outside_a_lease(clock in wandering_clock(), floor in 990_u64..1010, length in 1_u64..40) {
         let window = Window { floor: Tick(floor), until: Tick(floor + length) };
         let (on_rollback, on_exhausted) = (OnRollback::Advance, OnExhausted::Advance);
-        let mint = Counting::new(Rules { scale: MS, whole: WHOLE, sequence_bits: 1, on_rollback, on_exhausted }, window);
+        let mint = Counting::new(Rules { scale: MS, full_window: FULL_WINDOW, sequence_bits: 1, on_rollback, on_exhausted }, window);
         for &now in &clock {
-            if let Ok(run) = slowly(mint.take_slowly(3, || Ok(Tick(now)))) {
+            if let Ok(run) = infallible(mint.take_slow(3, || Ok(Tick(now)))) {
                 prop_assert!((floor..floor + length).contains(&run.tick));
             }
         }
     }
 
     #[test]
-    fn locality_never_repeats_counter_and_time_across_laps(
+    fn locality_repeats_no_pair_of_counter_and_time(
         clock in wandering_clock(),
         wants in prop::collection::vec(1_u32..9, 200),
         before_lap in 0_u32..50,
         start in any::<u32>(),
-        // A clock of milliseconds stays in one span of time, one of seconds leaves it.
+        // A clock of milliseconds stays in one span of time; a clock of seconds leaves it.
         scale in prop_oneof![Just(1_u64), Just(700), Just(1_700_000_000)],
     ) {
         for mode in [Mode::Variable, Mode::Sequential] {
@@ -168,16 +168,16 @@ proptest! {
     }
 
     #[test]
-    fn a_window_holds_what_lies_between_its_ends(floor in any::<u32>(), length in any::<u32>(), tick in any::<u64>()) {
+    fn a_window_contains_the_ticks_between_its_ends(floor in any::<u32>(), length in any::<u32>(), tick in any::<u64>()) {
         let (floor, until) = (u64::from(floor), u64::from(floor) + u64::from(length));
         let window = Window { floor: Tick(floor), until: Tick(until) };
         for tick in [tick, floor.wrapping_sub(1), floor, until.wrapping_sub(1), until] {
-            prop_assert_eq!(window.holds(Tick(tick)), floor <= tick && tick < until, "{}", tick);
+            prop_assert_eq!(window.contains(Tick(tick)), floor <= tick && tick < until, "{}", tick);
         }
     }
 
     #[test]
-    fn a_snowflake_reads_back_as_it_was_composed(
+    fn a_snowflake_is_parsed_as_it_was_composed(
         widths in prop::collection::vec(1_u32..21, 3),
         order in 0_usize..6,
         unit_ms in 1_u32..1000,
@@ -198,7 +198,7 @@ proptest! {
     }
 
     #[test]
-    fn a_tick_holds_the_time_it_starts_at(epoch_ms in -1_000_000_i64..1_000_000, unit_ms in 1_u32..100, ms in 0_i64..1_000_000) {
+    fn a_tick_contains_its_start(epoch_ms in -1_000_000_i64..1_000_000, unit_ms in 1_u32..100, ms in 0_i64..1_000_000) {
         let scale = Timescale { epoch_ms, unit_ms };
         let time = UnixMs(epoch_ms + ms);
         let tick = scale.tick(time).unwrap();
@@ -224,7 +224,7 @@ proptest! {
 }
 
 #[test]
-fn a_run_becomes_the_ids_that_the_layout_composes() {
+fn a_stamped_run_agrees_with_the_layout() {
     let layout = Layout::of(&snowflake::FORMATS[4]);
     let (stamp, run) = (snowflake::Stamp::new(&layout), Run { tick: 1_000, first: 7, count: 3 });
     for index in 0..3 {
@@ -234,11 +234,14 @@ fn a_run_becomes_the_ids_that_the_layout_composes() {
 }
 
 #[test]
-fn a_rollback_is_told_from_a_clock_that_has_not_caught_up_yet() {
+fn a_rollback_differs_from_a_clock_that_has_not_caught_up() {
     let window = Window { floor: Tick(0), until: Tick(1 << 41) };
     let (on_rollback, on_exhausted) = (OnRollback::Raise, OnExhausted::Advance);
-    let mint = Counting::new(Rules { scale: MS, whole: WHOLE, sequence_bits: 1, on_rollback, on_exhausted }, window);
-    let at = |now| slowly(mint.take_slowly(2, || Ok(Tick(now)))).map(|run| run.tick);
+    let mint = Counting::new(
+        Rules { scale: MS, full_window: FULL_WINDOW, sequence_bits: 1, on_rollback, on_exhausted },
+        window,
+    );
+    let at = |now| infallible(mint.take_slow(2, || Ok(Tick(now)))).map(|run| run.tick);
     assert_eq!([at(100), at(100), at(100)], [Ok(100), Ok(101), Ok(102)], "ahead of the clock by choice");
     assert_eq!(at(101), Ok(103), "the clock goes on, the ticks go on");
     assert_eq!(at(100), Err(Refusal::Rollback { until: Tick(101) }), "the clock went back");
@@ -248,11 +251,14 @@ fn a_rollback_is_told_from_a_clock_that_has_not_caught_up_yet() {
 }
 
 #[test]
-fn while_the_clock_is_behind_a_tick_that_is_used_up_is_followed_by_the_next_only_when_the_clock_moves_on() {
+fn behind_the_clock_a_new_tick_begins_only_when_it_moves() {
     for on_exhausted in [OnExhausted::Wait, OnExhausted::Raise] {
         let on_rollback = OnRollback::Advance;
-        let mint = Counting::new(Rules { scale: MS, whole: WHOLE, sequence_bits: 0, on_rollback, on_exhausted }, WHOLE);
-        let at = |now| slowly(mint.take_slowly(1, || Ok(Tick(now)))).map(|run| run.tick);
+        let mint = Counting::new(
+            Rules { scale: MS, full_window: FULL_WINDOW, sequence_bits: 0, on_rollback, on_exhausted },
+            FULL_WINDOW,
+        );
+        let at = |now| infallible(mint.take_slow(1, || Ok(Tick(now)))).map(|run| run.tick);
         let exhausted = |until| Err(Refusal::Exhausted { until: Tick(until) });
         assert_eq!([at(100), at(98), at(98)], [Ok(100), exhausted(99), exhausted(99)], "the clock stands");
         assert_eq!([at(99), at(99)], [Ok(101), exhausted(100)], "it moved on once");
@@ -272,7 +278,7 @@ fn a_tick_holds_as_many_ids_as_its_sequence_numbers() {
 }
 
 #[test]
-fn ids_after_a_change_of_mode_are_of_later_times() {
+fn ids_after_a_change_of_mode_have_later_times() {
     let mint = locality::Mint::new(locality::WINDOW);
     mint.restart();
     assert_eq!(mint.take(Tick(0), 1).unwrap().tick, 0, "nothing was minted: nothing is later");
@@ -284,7 +290,7 @@ fn ids_after_a_change_of_mode_are_of_later_times() {
 #[test]
 fn the_porting_counter_rolls_over_within_its_bounds() {
     let bounds = sno::Bounds::new(65_530, 0).unwrap();
-    let porter = sno::Porter::new(bounds);
+    let porter = sno::PortingCounter::new(bounds);
     let time = UnixMs(1_600_000_000_000);
     let ids: Vec<_> = (0..7).map(|_| porter.mint(time, 9, 3, bounds).unwrap()).collect();
     assert_eq!(
@@ -297,18 +303,18 @@ fn the_porting_counter_rolls_over_within_its_bounds() {
 }
 
 #[test]
-fn what_resumes_begins_after_its_snapshot_on_both_timelines_in_any_window() {
+fn a_resumed_sno_begins_after_its_snapshot_in_any_window() {
     let bounds = sno::Bounds { min: 0, max: 65_535 };
     let before = sno::Mint::new(bounds, sno::WINDOW);
     for now in [100, 103, 101] {
-        slowly(before.take_slowly(1, || Ok(Tick(now)))).unwrap();
+        infallible(before.take_slow(1, || Ok(Tick(now)))).unwrap();
     }
     let snapshot = before.snapshot(7, Tick(101));
     assert_eq!((snapshot.wall_safe, snapshot.wall_hi, before.used_until()), (103, 101, Tick(104)));
     for (window, floor) in [((90, 200), 104), ((150, 200), 150), ((50, 100), 104)] {
         let mint = sno::Mint::resume(&snapshot).unwrap();
         mint.reset(Window { floor: Tick(window.0), until: Tick(window.1) });
-        let at = |now: u64| slowly(mint.take_slowly(1, || Ok(Tick(now))));
+        let at = |now: u64| infallible(mint.take_slow(1, || Ok(Tick(now))));
         for now in [49, floor.min(window.1) - 1] {
             assert_eq!(at(now), Err(Refusal::Rollback { until: Tick(floor) }));
         }
@@ -323,7 +329,7 @@ fn what_resumes_begins_after_its_snapshot_on_both_timelines_in_any_window() {
 }
 
 #[test]
-fn the_node_number_of_a_snapshot_is_its_pools() {
+fn the_node_number_of_a_snapshot_is_that_of_its_pool() {
     let of = |sequence_min, sequence_max, shards: Option<u32>| {
         let leased = shards.map(|shards| sno::Leased { pool: "sno".into(), shards });
         let (sequence, now, wall_hi, wall_safe, drifts) = (0, 0, 0, 0, 0);
@@ -339,25 +345,28 @@ fn the_node_number_of_a_snapshot_is_its_pools() {
 
 #[test]
 fn a_stalled_caller_takes_no_number_of_another_unit() {
-    // The original's race, replayed: a caller reads unit T, stalls, the unit rolls, and the caller goes on.
+    // The race of the original: a caller reads unit T and stalls, the unit rolls, and the caller continues.
     let mint = sno::Mint::new(sno::Bounds { min: 0, max: 65_535 }, sno::WINDOW);
     let stalled = Tick(100);
     mint.take(stalled, 3).unwrap();
     mint.take(Tick(101), 2).unwrap();
     assert_eq!(mint.take(stalled, 1), Err(Refusal::Rollback { until: Tick(101) }));
-    // It reads the clock again, and takes its number from the unit that it is now.
-    let run = slowly(mint.take_slowly(1, || Ok(Tick(101)))).unwrap();
+    // It reads the clock again, and takes its number from the current unit.
+    let run = infallible(mint.take_slow(1, || Ok(Tick(101)))).unwrap();
     assert_eq!((run.tick >> 1, run.first), (101, 2));
 }
 
 #[test]
-fn java_s_equal_test_would_repeat_ids_where_the_clock_steps_back_during_exhaustion() {
+fn a_clock_that_steps_back_during_exhaustion_is_refused() {
     let window = Window { floor: Tick(0), until: Tick(1 << 41) };
     let (on_rollback, on_exhausted) = (OnRollback::Wait, OnExhausted::Wait);
-    let mint = Counting::new(Rules { scale: MS, whole: WHOLE, sequence_bits: 12, on_rollback, on_exhausted }, window);
+    let mint = Counting::new(
+        Rules { scale: MS, full_window: FULL_WINDOW, sequence_bits: 12, on_rollback, on_exhausted },
+        window,
+    );
     mint.take(Tick(98), 4096).unwrap();
     mint.take(Tick(100), 4096).unwrap();
-    let refused = slowly(mint.take_slowly(1, || Ok(Tick(98))));
+    let refused = infallible(mint.take_slow(1, || Ok(Tick(98))));
     assert_eq!(refused, Err(Refusal::Rollback { until: Tick(100) }));
 }
 
@@ -365,8 +374,8 @@ fn java_s_equal_test_would_repeat_ids_where_the_clock_steps_back_during_exhausti
 fn a_slow_reader_of_the_clock_flips_no_timeline() {
     let mint = sno::Mint::new(sno::Bounds { min: 0, max: 65_535 }, sno::WINDOW);
     let mut stalled = true;
-    let run = slowly(mint.take_slowly(1, || {
-        // The clock was read at 100; meanwhile others minted at 101.
+    let run = infallible(mint.take_slow(1, || {
+        // The clock was read at 100; meanwhile other threads minted at 101.
         let read = if stalled { 100 } else { 101 };
         if stalled {
             mint.take(Tick(101), 5).unwrap();
@@ -379,13 +388,13 @@ fn a_slow_reader_of_the_clock_flips_no_timeline() {
 }
 
 #[test]
-fn a_generator_that_is_closed_while_a_call_reads_the_clock_mints_nothing() {
+fn a_generator_closed_during_a_clock_reading_mints_nothing() {
     let window = Window { floor: Tick(90), until: Tick(1 << 38) };
     let bounds = sno::Bounds { min: 0, max: 9 };
     for now in [99, 100, 101] {
         let mint = sno::Mint::new(bounds, window);
         mint.take(Tick(100), 1).unwrap();
-        let run = slowly(mint.take_slowly(1, || {
+        let run = infallible(mint.take_slow(1, || {
             mint.close();
             Ok(Tick(now))
         }));
@@ -393,15 +402,17 @@ fn a_generator_that_is_closed_while_a_call_reads_the_clock_mints_nothing() {
     }
     for on_rollback in [OnRollback::Advance, OnRollback::Wait, OnRollback::Raise] {
         for on_exhausted in [OnExhausted::Advance, OnExhausted::Wait, OnExhausted::Raise] {
-            // A time and a sequence number of 63 bits together: the last tick is the word's.
+            // Time and sequence number have 63 bits together, so the last tick is that of the word.
             for (sequence_bits, until) in [(2, 1 << 38), (31, 1 << 32), (0, 1 << 63)] {
                 let window = Window { floor: Tick(90), until: Tick(until) };
-                let mint =
-                    Counting::new(Rules { scale: MS, whole: WHOLE, sequence_bits, on_rollback, on_exhausted }, window);
+                let mint = Counting::new(
+                    Rules { scale: MS, full_window: FULL_WINDOW, sequence_bits, on_rollback, on_exhausted },
+                    window,
+                );
                 mint.take(Tick(100), 1).unwrap();
                 for now in [99, 100, 101, until - 1] {
                     for _ in 0..3 {
-                        let run = slowly(mint.take_slowly(1, || {
+                        let run = infallible(mint.take_slow(1, || {
                             mint.close();
                             Ok(Tick(now))
                         }));
@@ -414,7 +425,7 @@ fn a_generator_that_is_closed_while_a_call_reads_the_clock_mints_nothing() {
 }
 
 #[test]
-fn what_a_generator_used_is_told_to_whoever_closes_it() {
+fn close_returns_the_first_unused_tick() {
     let window = Window { floor: Tick(90), until: Tick(1 << 38) };
     let unused = sno::Mint::new(sno::Bounds { min: 3, max: 9 }, window);
     assert_eq!(unused.close(), Tick(90));
@@ -423,11 +434,11 @@ fn what_a_generator_used_is_told_to_whoever_closes_it() {
     assert_eq!(used.close(), Tick(101));
     let flipped = sno::Mint::new(sno::Bounds { min: 3, max: 9 }, window);
     flipped.take(Tick(100), 1).unwrap();
-    slowly(flipped.take_slowly(1, || Ok(Tick(95)))).unwrap();
+    infallible(flipped.take_slow(1, || Ok(Tick(95)))).unwrap();
     assert_eq!(flipped.close(), Tick(101), "the other timeline counts");
     let rules = Rules {
         scale: MS,
-        whole: WHOLE,
+        full_window: FULL_WINDOW,
         sequence_bits: 2,
         on_rollback: OnRollback::Wait,
         on_exhausted: OnExhausted::Wait,
@@ -445,24 +456,24 @@ fn what_a_generator_used_is_told_to_whoever_closes_it() {
 }
 
 #[test]
-fn a_generator_that_starts_over_is_not_ahead_of_its_clock() {
+fn a_reset_generator_is_not_ahead_of_its_clock() {
     let rules = Rules {
         scale: MS,
-        whole: WHOLE,
+        full_window: FULL_WINDOW,
         sequence_bits: 0,
         on_rollback: OnRollback::Wait,
         on_exhausted: OnExhausted::Advance,
     };
     let mint = Counting::new(rules, Window { floor: Tick(0), until: Tick(1 << 41) });
     for ahead in 0..3 {
-        assert_eq!(slowly(mint.take_slowly(1, || Ok(Tick(100)))).map(|run| run.tick), Ok(100 + ahead));
+        assert_eq!(infallible(mint.take_slow(1, || Ok(Tick(100)))).map(|run| run.tick), Ok(100 + ahead));
     }
     mint.reset(Window { floor: Tick(200), until: Tick(1 << 41) });
-    assert_eq!(slowly(mint.take_slowly(1, || Ok(Tick(199)))), Err(Refusal::Rollback { until: Tick(200) }));
+    assert_eq!(infallible(mint.take_slow(1, || Ok(Tick(199)))), Err(Refusal::Rollback { until: Tick(200) }));
 }
 
 #[test]
-fn a_run_of_locality_ends_where_the_lap_of_its_counter_does() {
+fn a_run_of_locality_ends_with_the_lap_of_its_counter() {
     let mint = locality::Mint::at(locality::State { span: 5, count: u32::MAX - 2 }, locality::WINDOW);
     let runs = [10, 10].map(|want| mint.take(Tick(5 << 11), want).unwrap());
     assert_eq!(runs.map(|run| (run.first, run.count)), [(u32::MAX - 1, 2), (0, 1)]);

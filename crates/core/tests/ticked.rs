@@ -1,15 +1,15 @@
-//! What formats promise whose IDs hold a tick and bits that count, whatever the tick, its random bits and the node are.
+//! Properties of formats whose IDs hold a tick and bits that count, for any tick, random bits and node.
 #![cfg(not(loom))]
 
-use mintage_core::dated::Dated;
 use mintage_core::error::Error;
-use mintage_core::keyed::Keyed;
+use mintage_core::given_time::GivenTimeCounter;
+use mintage_core::prf::Prf;
 use mintage_core::schemes::{ksuid, ksuid_ms, objectid, sandflake, ulid, uuid, xid};
-use mintage_core::ticked::{Drawn, Ticked, low};
+use mintage_core::ticked::{CachedPrf, Ticked, low_bits};
 use mintage_core::units::{Tick, UnixMs, UnixNs};
 use proptest::prelude::*;
 
-/// What a generator mints of: a tick, its random bits, a node number, and the counts of two IDs.
+/// The inputs of a mint: a tick, its random bits, a node number, and the counts of two IDs.
 #[derive(Clone, Copy, Debug)]
 struct Minted {
     tick: u64,
@@ -25,7 +25,7 @@ prop_compose! {
 }
 
 fn ids_of_a_tick_differ<T: Ticked>(minted: Minted) -> Result<(), TestCaseError> {
-    let tick = Tick(1 + minted.tick % (T::WHOLE.until.0 - 2));
+    let tick = Tick(1 + minted.tick % (T::FULL_WINDOW.until.0 - 2));
     let units = T::units(tick);
     let node = minted.node % (1 << T::NODE_BITS);
     let (n, other) =
@@ -46,7 +46,7 @@ fn ids_of_a_tick_differ<T: Ticked>(minted: Minted) -> Result<(), TestCaseError> 
 
 proptest! {
     #[test]
-    fn ids_of_a_tick_differ_in_their_counts_and_nodes_and_lie_within_its_bounds(minted in minted()) {
+    fn ids_of_a_tick_are_distinct_and_within_its_bounds(minted in minted()) {
         ids_of_a_tick_differ::<ulid::Id>(minted)?;
         ids_of_a_tick_differ::<uuid::Id>(minted)?;
         ids_of_a_tick_differ::<ksuid::Id>(minted)?;
@@ -71,7 +71,7 @@ fn times_end_with_the_format<T: Ticked>() {
 }
 
 #[test]
-fn a_time_that_a_format_cannot_hold_is_refused_with_the_first_and_the_last_that_it_can() {
+fn a_time_beyond_the_format_is_refused_with_the_range() {
     times_end_with_the_format::<ulid::Id>();
     times_end_with_the_format::<uuid::Id>();
     times_end_with_the_format::<ksuid::Id>();
@@ -82,36 +82,36 @@ fn a_time_that_a_format_cannot_hold_is_refused_with_the_first_and_the_last_that_
 }
 
 #[test]
-fn the_random_bits_of_a_tick_are_its_own_whatever_was_asked_before() {
-    let (mut drawn, keyed) = (Drawn::new([7; 16]), Keyed::new([7; 16]));
+fn the_random_bits_of_a_tick_do_not_depend_on_earlier_calls() {
+    let (mut drawn, keyed) = (CachedPrf::new([7; 16]), Prf::new([7; 16]));
     for tick in [0, 5, 5, 6, 5, 0] {
-        assert_eq!(drawn.of(Tick(tick)), keyed.bits(tick));
+        assert_eq!(drawn.bits(Tick(tick)), keyed.bits(tick));
     }
 }
 
-fn numbers_of_a_tick_are_of_now_by_place_or_of_given_times<T: Ticked>(shared: bool) {
+fn numbers_are_disjoint<T: Ticked>(shared: bool) {
     let (numbers, capacity) = (T::NUMBERS, 1_u64 << T::SEQUENCE_BITS);
-    let (places, given) = (u64::from(T::nth(0)), u64::from(Dated::default().next(numbers)));
+    let (places, given) = (u64::from(T::nth(0)), u64::from(GivenTimeCounter::default().next(numbers)));
     assert!(capacity <= numbers && given == numbers / 2, "{}", T::WHAT);
     assert_eq!(places, if shared { 0 } else { numbers / 4 }, "{}", T::WHAT);
     assert!(shared || (capacity <= places && places + capacity <= given), "{}", T::WHAT);
 }
 
 #[test]
-fn numbers_of_now_by_place_and_of_given_times_are_apart() {
-    numbers_of_a_tick_are_of_now_by_place_or_of_given_times::<ulid::Id>(false);
-    numbers_of_a_tick_are_of_now_by_place_or_of_given_times::<uuid::Id>(false);
-    numbers_of_a_tick_are_of_now_by_place_or_of_given_times::<ksuid::Id>(false);
-    numbers_of_a_tick_are_of_now_by_place_or_of_given_times::<ksuid_ms::Id>(false);
-    numbers_of_a_tick_are_of_now_by_place_or_of_given_times::<xid::Id>(true);
-    numbers_of_a_tick_are_of_now_by_place_or_of_given_times::<objectid::Id>(true);
-    numbers_of_a_tick_are_of_now_by_place_or_of_given_times::<sandflake::Id>(false);
+fn numbers_of_now_by_place_and_of_given_times_are_disjoint() {
+    numbers_are_disjoint::<ulid::Id>(false);
+    numbers_are_disjoint::<uuid::Id>(false);
+    numbers_are_disjoint::<ksuid::Id>(false);
+    numbers_are_disjoint::<ksuid_ms::Id>(false);
+    numbers_are_disjoint::<xid::Id>(true);
+    numbers_are_disjoint::<objectid::Id>(true);
+    numbers_are_disjoint::<sandflake::Id>(false);
 }
 
 #[test]
-fn numbers_of_given_times_come_round_after_all_of_them() {
+fn numbers_of_given_times_repeat_after_all_of_them() {
     for numbers in [1, 2, 6, 8, 65_535] {
-        let dated = Dated::default();
+        let dated = GivenTimeCounter::default();
         let lap: Vec<_> = (0..numbers).map(|_| u64::from(dated.next(numbers))).collect();
         assert_eq!(lap, (0..numbers).map(|n| (numbers / 2 + n) % numbers).collect::<Vec<_>>());
         assert_eq!(u64::from(dated.next(numbers)), lap[0]);
@@ -119,6 +119,9 @@ fn numbers_of_given_times_come_round_after_all_of_them() {
 }
 
 #[test]
-fn the_lower_bits_of_a_number_are_what_is_left_of_it() {
-    assert_eq!([low(0b10_1101, 3), low(0b10_1101, 6), low(u128::MAX, 127)], [0b101, 0b10_1101, u128::MAX >> 1]);
+fn low_bits_keeps_the_lower_bits() {
+    assert_eq!(
+        [low_bits(0b10_1101, 3), low_bits(0b10_1101, 6), low_bits(u128::MAX, 127)],
+        [0b101, 0b10_1101, u128::MAX >> 1]
+    );
 }

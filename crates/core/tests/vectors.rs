@@ -1,4 +1,4 @@
-//! The core against what the original implementations do, as recorded in `spec/vectors`.
+//! The core agrees with the original implementations, as recorded in `spec/vectors`.
 #![cfg(not(loom))]
 
 use mintage_core::id::Id as _;
@@ -24,7 +24,7 @@ fn int(value: &Value) -> i64 {
 }
 
 #[test]
-fn sno_ids_have_the_fields_that_go_wrote_and_reads() {
+fn sno_ids_have_the_fields_of_the_go_library() {
     let recorded = vectors("sno");
     let mut compared = 0;
     for case in list(&recorded["encode_decode"]).iter().chain(list(&recorded["raw_decode"])) {
@@ -43,7 +43,7 @@ fn sno_ids_have_the_fields_that_go_wrote_and_reads() {
 }
 
 #[test]
-fn sno_steps_as_go_does_under_the_recorded_clocks() {
+fn sno_steps_agree_with_go_under_recorded_clocks() {
     let recorded = vectors("sno");
     for scenario in list(&recorded["clock_traces"]) {
         let start = &scenario["snapshot"];
@@ -60,11 +60,11 @@ fn sno_steps_as_go_does_under_the_recorded_clocks() {
         })
         .unwrap();
         for step in list(&scenario["trace"]) {
-            // Where Go sleeps and reads the clock again, a step refuses; the last reading is the one that mints.
+            // When Go sleeps and reads the clock again, a step refuses. The last reading mints.
             let mut minted = None;
             for reading in list(&step["clock_readings_consumed"]) {
                 assert_eq!(minted, None, "Go read the clock once more");
-                let Ok::<_, Infallible>(run) = mint.take_slowly(1, || Ok(Tick(int(reading) as u64)));
+                let Ok::<_, Infallible>(run) = mint.take_slow(1, || Ok(Tick(int(reading) as u64)));
                 if let Err(refusal) = run {
                     assert!(matches!(refusal, Refusal::Rollback { .. }), "{refusal:?}");
                 }
@@ -85,7 +85,7 @@ fn sno_accepts_the_bounds_that_go_accepts() {
     for case in list(&vectors("sno")["bounds"]) {
         let bounds = sno::Bounds::new(int(&case["min"]) as u16, int(&case["max"]) as u16);
         let go = &case["accepted"];
-        // What Go refuses for its sequence alone is the business of a snapshot.
+        // A snapshot makes the refusals that Go makes for the sequence alone.
         if go.is_object() {
             let bounds = bounds.unwrap();
             assert_eq!(i64::from(bounds.capacity()), int(&go["cap"]));
@@ -100,7 +100,7 @@ fn sno_accepts_the_bounds_that_go_accepts() {
 }
 
 #[test]
-fn snowflakes_are_composed_and_read_as_the_java_class_does() {
+fn snowflakes_agree_with_the_java_class() {
     let recorded = vectors("callicoder_snowflake");
     for case in list(&recorded["generate"]) {
         let fields = snowflake::Layout::of(&snowflake::FORMATS[0]).declaration();
@@ -117,7 +117,7 @@ fn snowflakes_are_composed_and_read_as_the_java_class_does() {
 }
 
 #[test]
-fn node_numbers_come_from_macs_as_in_the_java_class() {
+fn node_numbers_from_macs_agree_with_the_java_class() {
     for case in list(&vectors("callicoder_snowflake")["node_id_from_mac_lists"]["vectors"]) {
         let macs: Vec<_> = list(&case["macs"]).iter().map(|mac| mac.as_str().unwrap()).collect();
         assert_eq!(snowflake::node_from_macs(&macs).map(i64::from), Ok(int(&case["node_id"])), "{macs:?}");
@@ -128,7 +128,7 @@ fn node_numbers_come_from_macs_as_in_the_java_class() {
 }
 
 #[test]
-fn locality_ids_are_those_of_the_original_that_is_right() {
+fn locality_ids_agree_with_the_original_that_is_right() {
     for case in list(&vectors("locality_uuid")["generate"]) {
         let mode = if case["mode"] == "var" { Mode::Variable } else { Mode::Sequential };
         let before = int(&case["counter_before"]) as u32;

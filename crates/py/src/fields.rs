@@ -3,7 +3,7 @@
 use crate::id::Class;
 use crate::{errors, hot, values};
 use mintage_core::error::Error;
-use mintage_core::format::{self, Format, MS, Part, Role, Show, Value};
+use mintage_core::format::{self, Format, MS, Part, Rendering, Role, Value};
 use mintage_core::id::Id;
 use mintage_core::units::{UnixMs, UnixNs};
 use pyo3::exceptions::PyTypeError;
@@ -39,8 +39,8 @@ pub fn of(format: &Format<'static>) -> Vec<(&'static str, Field, String)> {
     }
     let is_named = |part: &&Part<'_>| part.role != Role::Fixed && !(format.clock.is_some() && part.name == "time");
     for part in format.parts.iter().filter(is_named) {
-        let says = format.says(part).unwrap_or_default();
-        let unit = if part.show == Show::Hex { "as hexadecimal digits" } else { "as a number" };
+        let says = format.describe(part).unwrap_or_default();
+        let unit = if part.rendering == Rendering::Hex { "as hexadecimal digits" } else { "as a number" };
         fields.push((part.name, Field::Part(part.name), format!("{} bits, {unit}: {says}.", part.bits)));
     }
     fields
@@ -93,7 +93,7 @@ pub fn from_parts<C: Class>(
 ) -> PyResult<C> {
     let mut bytes = vec![0; format.size()];
     for (part, low) in format.placed() {
-        if let format::Only::Is(value) = part.only {
+        if let format::Constraint::Equals(value) = part.constraint {
             format::put_bits(&mut bytes, low, value);
         }
     }
@@ -172,7 +172,7 @@ fn put_time(format: &Format<'static>, bytes: &mut [u8], ns: i128) -> PyResult<()
 /// A part's bits: a number, or hexadecimal digits for what is shown as such.
 fn number(py: Python<'_>, part: &Part<'_>, value: &Bound<'_, PyAny>) -> PyResult<u128> {
     let max = u128::MAX >> (128 - part.bits);
-    if part.show != Show::Hex || value.cast::<PyString>().is_err() {
+    if part.rendering != Rendering::Hex || value.cast::<PyString>().is_err() {
         return match value.extract::<u128>() {
             Ok(number) if number <= max => Ok(number),
             _ => values::field(value, part.name, max),

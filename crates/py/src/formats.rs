@@ -2,8 +2,8 @@
 
 use crate::snowflake::Layout;
 use crate::{errors, values};
-use mintage_core::format::{self, Only, Value};
-use mintage_core::schemes::{self, PoolLayout, locality, sno, snowflake};
+use mintage_core::format::{self, Constraint, Value};
+use mintage_core::schemes::{self, locality, sno, snowflake};
 use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDateTime, PyInt, PyTuple, PyTzInfo};
@@ -79,9 +79,9 @@ impl Format {
             let part = |part: &format::Part<'_>| Part {
                 name: part.name.into(),
                 bits: part.bits,
-                role: part.role.word(),
-                is_checked: part.only != Only::Any,
-                says: format.says(part),
+                role: part.role.as_str(),
+                is_checked: part.constraint != Constraint::Any,
+                says: format.describe(part),
             };
             PyTuple::new(py, format.parts.iter().map(part).collect::<Vec<_>>())
         })
@@ -168,7 +168,7 @@ impl Format {
     fn read<'py>(&self, py: Python<'py>, text: &str) -> PyResult<Option<(Bound<'py, PyAny>, &'static str)>> {
         let Some((id, form)) = self.with(|format| format.read(text)) else { return Ok(None) };
         let number = py.get_type::<PyInt>().call_method1("from_bytes", (PyBytes::new(py, &id), "big"))?;
-        Ok(Some((number, form.word())))
+        Ok(Some((number, form.as_str())))
     }
 
     /// A regular expression of exactly the canonical texts, in any way of writing that its class's parser takes, whatever the
@@ -208,15 +208,15 @@ impl Format {
                     Value::Number(number) => number.into_pyobject(py)?.into_any(),
                     Value::Text(text) => text.into_pyobject(py)?.into_any(),
                 };
-                (part.name, part.role.word(), (low + part.bits - 1, low), value, says).into_pyobject(py)
+                (part.name, part.role.as_str(), (low + part.bits - 1, low), value, says).into_pyobject(py)
             };
             format.placed().map(field).collect()
         })
     }
 }
 
-fn here(py: Python<'_>, lists: &[&'static [format::Format<'static>]]) -> PyResult<Py<PyTuple>> {
-    let formats = lists.iter().copied().flatten().map(|format| Format(Declared::Here(format)));
+fn here(py: Python<'_>, formats: impl Iterator<Item = &'static format::Format<'static>>) -> PyResult<Py<PyTuple>> {
+    let formats = formats.map(|format| Format(Declared::Here(format)));
     Ok(PyTuple::new(py, formats.collect::<Vec<_>>())?.unbind())
 }
 
@@ -229,10 +229,10 @@ pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(read_layout, module)?)?;
     module.add_function(wrap_pyfunction!(read_pool_layout, module)?)?;
     module.add_function(wrap_pyfunction!(write_layout, module)?)?;
-    module.add("FORMATS", here(module.py(), &schemes::FORMATS)?)?;
+    module.add("FORMATS", here(module.py(), schemes::formats())?)?;
     module.add("MAX_SHARDS", sno::MAX_SHARDS)?;
     module.add("MAC_FRAGMENTS", locality::MAC.max() + 1)?;
-    module.add("LAST_RESORTS", here(module.py(), &schemes::LAST_RESORTS)?)
+    module.add("LAST_RESORTS", here(module.py(), schemes::fallback_formats())?)
 }
 
 /// A snowflake layout as a format of 64 bits, under a name.
@@ -264,7 +264,7 @@ type PoolFacts<'py> = (String, u64, Option<Bound<'py, PyDateTime>>);
 /// :raises ConfigError: ``config.layout``: it declares fields that do not fit.
 #[pyfunction]
 pub fn read_pool_layout<'py>(py: Python<'py>, text: &str) -> PyResult<Option<PoolFacts<'py>>> {
-    let read = PoolLayout::read(text).map_err(errors::value)?;
+    let read = schemes::read_pool_layout(text).map_err(errors::value)?;
     Ok(read.map(|layout| (layout.text, layout.nodes, datetime(py, Some(layout.ends.start_ns().0)))))
 }
 

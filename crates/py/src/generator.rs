@@ -64,7 +64,7 @@ impl<M: Mint> Seat<M> {
 
     /// A generator's state that no lease stands behind.
     pub fn free(mint: M, clock: Clock, max_wait_ms: u64) -> Self {
-        let history = Mutex::new(mint.whole());
+        let history = Mutex::new(mint.full_window());
         let (nodes, travels) = (u64::MAX, AtomicU64::new(0));
         Self { mint, gate: Gate::new(), clock, leases: None, given: None, max_wait_ms, history, nodes, travels }
     }
@@ -180,7 +180,7 @@ pub trait Seated: PyClass<Frozen = True> + PyTypeInfo + Sync {
 
     /// Has the state start over in a forked child without a lease.
     fn forked(&self) {
-        self.seat().mint.reset(self.seat().mint.whole());
+        self.seat().mint.reset(self.seat().mint.full_window());
     }
 
     /// The ID for a hot call; `None` sends it the slow way.
@@ -273,7 +273,7 @@ fn travel<G: Seated>(this: &G, py: Python<'_>, travels: u64) -> PyResult<()> {
         let (node, origin) = (this.own_node(py)?, this.origin(py)?);
         let next = if node < seat.nodes { (node + travels) % seat.nodes } else { node };
         this.occupy(py, next, Some(origin));
-        seat.mint.reset(seat.mint.whole());
+        seat.mint.reset(seat.mint.full_window());
     }
     seat.travels.store(travels, Ordering::Relaxed);
     Ok(())
@@ -299,7 +299,7 @@ fn settle<G: Seated>(
     origin: Option<G::Origin>,
 ) -> bool {
     let seat = this.seat();
-    let mut window = grant.window(seat.mint.scale(), seat.mint.whole());
+    let mut window = grant.window(seat.mint.scale(), seat.mint.full_window());
     match leases.settle(grant) {
         Standing::New => {}
         Standing::Same => return seat.mint.extend(window.until),
@@ -323,15 +323,15 @@ pub fn take<G: Seated>(slf: &Bound<'_, G>, want: u32) -> PyResult<Run> {
     let mut patience = Patience::new(seat.max_wait_ms);
     loop {
         self::seat(slf)?;
-        let minted = seat.mint.take_slowly(want, || seat.now(py))?;
+        let minted = seat.mint.take_slow(want, || seat.now(py))?;
         if !seat.gate.is_seated() {
             // The user's clock forked this process, or closed the generator.
             continue;
         }
         match minted {
             Ok(run) => return Ok(run),
-            Err(Refusal::Outside { tick }) if !seat.mint.whole().holds(tick) => {
-                let (at, end) = (seat.start(tick), seat.start(seat.mint.whole().until));
+            Err(Refusal::Outside { tick }) if !seat.mint.full_window().contains(tick) => {
+                let (at, end) = (seat.start(tick), seat.start(seat.mint.full_window().until));
                 let message = format!("the next ID would be of {at}, the layout ends at {end}");
                 return Err(errors::generation(py, "clock.range", &message, None));
             }
@@ -386,7 +386,7 @@ pub fn seat_at<G: Seated>(slf: &Bound<'_, G>, time: UnixNs, tick: Tick) -> PyRes
     }
     self::seat(slf)?;
     let history = *seat.history();
-    if history.holds(tick) {
+    if history.contains(tick) {
         return Ok(());
     }
     let (time, floor, until) = (time.floor_ms(), seat.start(history.floor), seat.start(history.until));

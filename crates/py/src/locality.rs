@@ -6,7 +6,7 @@ use crate::id::id;
 use crate::leases::{Subject, Terms};
 use crate::values::Defaulted;
 use crate::{errors, hot, values};
-use mintage_core::dated::Dated;
+use mintage_core::given_time::GivenTimeCounter;
 use mintage_core::schemes::locality::{self as scheme, Mint, Mode, Origin};
 use mintage_core::step::{Refusal, Run};
 use mintage_core::units::UnixMs;
@@ -239,7 +239,7 @@ generator! {
         /// pid and MAC fragment together.
         origin: AtomicU64,
         /// How many IDs of given times it minted.
-        dated: Dated,
+        dated: GivenTimeCounter,
         given_pid: Option<u16>,
         given_mac: Option<u32>,
         given_counter: Option<u32>,
@@ -272,7 +272,7 @@ generator! {
             sequential: AtomicBool::new(mode == Mode::Sequential),
             start: AtomicU32::new(0),
             origin: AtomicU64::new(0),
-            dated: Dated::default(),
+            dated: GivenTimeCounter::default(),
             given_pid: pid.map(|pid| pid as u16),
             given_mac: mac,
             given_counter: counter.map(|counter| counter as u32),

@@ -3,7 +3,7 @@
 use crate::fork::{Entry, Gate};
 use crate::values::Defaulted;
 use crate::{errors, fork, hot, leases, values};
-use mintage_core::pool::{Pool as Core, Segment};
+use mintage_core::buffer::{Buffer as Core, Segment};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyRange};
 

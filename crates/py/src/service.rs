@@ -4,9 +4,9 @@
 use crate::hot::{self, Mints};
 use crate::sequence::Sequence;
 use crate::values;
-use mintage_core::pool::Segment;
+use mintage_core::buffer::Segment;
 use mintage_wire::bucket::Bucket as Rate;
-use mintage_wire::http::{self, Answer, Route};
+use mintage_wire::http::{self, ResponseContext, Route};
 use mintage_wire::resp::{self, Fault, Hot};
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
@@ -166,8 +166,14 @@ impl Lane {
         if date.0 != now_ms / 1000 {
             *date = (now_ms / 1000, http_date(now_ms / 1000));
         }
-        let answer = Answer { date: &date.1, trace_header: &self.trace_header, trace, now_ms };
-        http::say(reply, request.route, request.namespace, parts.iter().flat_map(|&part| integers(part)), &answer);
+        let answer = ResponseContext { date: &date.1, trace_header: &self.trace_header, trace, now_ms };
+        http::write_response(
+            reply,
+            request.route,
+            request.namespace,
+            parts.iter().flat_map(|&part| integers(part)),
+            &answer,
+        );
         Ok(true)
     }
 }
@@ -191,7 +197,7 @@ fn http_date(seconds: i64) -> String {
 /// Whether a client's trace id is one that is echoed: 1 to 128 letters, digits and ``. _ : / + = -``.
 #[pyfunction]
 pub fn is_trace(value: &[u8]) -> bool {
-    http::is_trace(value)
+    http::is_trace_id(value)
 }
 
 #[pymethods]
@@ -370,10 +376,10 @@ impl RespSession {
             if at - start + reply.len() >= SHARE && at < bytes.len() {
                 break Some(py.None().into_bound(py));
             }
-            let (words, used) = match resp::hear(&bytes[at..], lane.limit) {
-                resp::Heard::Command(words, used) => (words, used),
-                resp::Heard::More => break None,
-                resp::Heard::Invalid(fault) => {
+            let (words, used) = match resp::parse(&bytes[at..], lane.limit) {
+                resp::Parsed::Command(words, used) => (words, used),
+                resp::Parsed::Incomplete => break None,
+                resp::Parsed::Invalid(fault) => {
                     at = bytes.len();
                     break Some(explain(fault).into_pyobject(py)?.into_any());
                 }
@@ -417,7 +423,7 @@ fn command(py: Python<'_>, lane: &Lane, access: &mut Access, words: &[&[u8]], re
             };
             line.count(Operation::Incr, 1);
             line.note(taken);
-            resp::say_integer(reply, taken);
+            resp::write_integer(reply, taken);
             Ok(true)
         }
         Some(Hot::IncrBy(namespace, count)) if count <= lane.most => {
@@ -428,7 +434,7 @@ fn command(py: Python<'_>, lane: &Lane, access: &mut Access, words: &[&[u8]], re
             };
             line.count(Operation::IncrBy, count.into());
             line.note(last(row));
-            resp::say_integer(reply, last(row));
+            resp::write_integer(reply, last(row));
             Ok(true)
         }
         Some(Hot::Ping) => {
@@ -546,9 +552,9 @@ impl HttpSession {
             if lane.draining.load(Ordering::Acquire) {
                 break true;
             }
-            let request = match http::hear(&bytes[at..], &lane.trace_header, lane.limit) {
-                http::Heard::Hot(request) if request.count <= lane.most => request,
-                http::Heard::More => break false,
+            let request = match http::parse(&bytes[at..], &lane.trace_header, lane.limit) {
+                http::Parsed::Hot(request) if request.count <= lane.most => request,
+                http::Parsed::Incomplete => break false,
                 _ => break true,
             };
             // Before the answer, as one may be longer than a share; the first is given in any case.
@@ -617,8 +623,8 @@ pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Lane>()?;
     module.add_class::<RespSession>()?;
     module.add_function(wrap_pyfunction!(is_trace, module)?)?;
-    module.add("MOST_ALLOC", mintage_wire::http::MOST_ALLOC)?;
-    module.add("MOST_ALLOC_NAME", mintage_wire::http::MOST_ALLOC_NAME)?;
-    module.add("MOST_WORDS", mintage_wire::resp::MOST_WORDS)?;
+    module.add("MOST_ALLOC", mintage_wire::http::MAX_ALLOC_COUNT)?;
+    module.add("MOST_ALLOC_NAME", mintage_wire::http::MAX_ALLOC_NAME)?;
+    module.add("MOST_WORDS", mintage_wire::resp::MAX_WORDS)?;
     module.add("SHARE", SHARE)
 }

@@ -6,9 +6,9 @@ use crate::id::{self, id};
 use crate::leases::{self, Subject, Terms};
 use crate::values::Defaulted;
 use crate::{errors, hot, values};
-use mintage_core::codec::base32;
+use mintage_core::codec::Base32;
 use mintage_core::error::Error;
-use mintage_core::schemes::sno::{self as scheme, Bounds, Mint, Porter};
+use mintage_core::schemes::sno::{self as scheme, Bounds, Mint, PortingCounter};
 use mintage_core::step::{Refusal, Run};
 use mintage_core::units::{Tick, UnixMs, UnixNs};
 use pyo3::basic::CompareOp;
@@ -42,7 +42,7 @@ id! {
         #[pyo3(signature = (value, /))]
         fn from_uuid(value: &Bound<'_, PyAny>) -> PyResult<Self> {
             let text = values::uuid_bytes(value)?;
-            base32::decode(&text)
+            Base32::decode(&text)
                 .map(|bytes| Self(scheme::Id::from_bytes(bytes)))
                 .map_err(|position| id::wrong_byte::<Self>(&text, position))
         }
@@ -303,7 +303,7 @@ impl Generator {
             return Err(errors::argument("on_overflow", "a callable", callback));
         }
         Ok(Self {
-            porter: Porter::new(seat.mint.bounds()),
+            porter: PortingCounter::new(seat.mint.bounds()),
             seat,
             shards,
             partition: AtomicU16::new(partition.unwrap_or(0)),
@@ -360,7 +360,7 @@ generator! {
         seat: Seat<Mint>,
         shards: u32,
         partition: AtomicU16,
-        porter: Porter,
+        porter: PortingCounter,
         on_overflow: Option<Py<PyAny>>,
         waiting: Mutex<Waiting>,
     }
@@ -856,7 +856,7 @@ pub fn encode_into(ids: &Bound<'_, PyAny>, text: &Bound<'_, PyAny>) -> PyResult<
     values::whole(source.len(), scheme::SIZE, "ids", "bytes")?;
     let count = source.len() / scheme::SIZE;
     let target = hot::Writable::exactly(text, hot::Items::Texts(scheme::TEXT), count * scheme::TEXT)?;
-    hot::transform(ids.py(), &source, &target, base32::encode_many);
+    hot::transform(ids.py(), &source, &target, Base32::encode_many);
     Ok(count)
 }
 
@@ -875,7 +875,7 @@ pub fn parse_into(text: &Bound<'_, PyAny>, ids: &Bound<'_, PyAny>) -> PyResult<u
     values::whole(source.len(), scheme::TEXT, "text", "characters")?;
     let count = source.len() / scheme::TEXT;
     let target = hot::Writable::exactly(ids, hot::Items::Ids(scheme::SIZE), count * scheme::SIZE)?;
-    hot::transform(ids.py(), &source, &target, base32::decode_many)
+    hot::transform(ids.py(), &source, &target, Base32::decode_many)
         .map_err(|position| id::wrong_byte::<SnoId>(&source.to_vec(ids.py()), position))?;
     Ok(count)
 }

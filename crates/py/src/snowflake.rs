@@ -7,8 +7,8 @@ use crate::values::Defaulted;
 use crate::{arrow, errors, hot, id, values};
 use mintage_core::advice;
 use mintage_core::counting::{Counting, OnExhausted, OnRollback, Rules};
-use mintage_core::dated::Dated;
 use mintage_core::error::Error;
+use mintage_core::given_time::GivenTimeCounter;
 use mintage_core::schemes::snowflake::{self as scheme, Stamp};
 use mintage_core::step::{Refusal, Run};
 use pyo3::prelude::*;
@@ -358,7 +358,7 @@ generator! {
         node: AtomicU64,
         placed: AtomicU64,
         /// How many IDs of given times it minted.
-        dated: Dated,
+        dated: GivenTimeCounter,
     }
 
     #[new]
@@ -378,7 +378,7 @@ generator! {
             [("wait", OnExhausted::Wait), ("advance", OnExhausted::Advance), ("raise", OnExhausted::Raise)];
         let rules = Rules {
             scale: layout.0.timescale,
-            whole: layout.0.window(),
+            full_window: layout.0.window(),
             sequence_bits: layout.0.ids_per_tick().ilog2(),
             on_rollback: values::policy(on_rollback.given(), "on_rollback", &rollbacks)?,
             on_exhausted: values::policy(on_exhausted.given(), "on_exhausted", &exhaustions)?,
@@ -398,7 +398,7 @@ generator! {
             layout,
             node: AtomicU64::new(given.unwrap_or(0)),
             placed: AtomicU64::new(0),
-            dated: Dated::default(),
+            dated: GivenTimeCounter::default(),
         };
         generator::draw(&made, py)?;
         Ok(made)

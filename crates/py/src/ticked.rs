@@ -5,10 +5,10 @@ use crate::generator::{self, Seat, Seated};
 use crate::leases::{Subject, Terms};
 use crate::{errors, hot, id, values};
 use mintage_core::counting::Counting;
-use mintage_core::dated::Dated;
+use mintage_core::given_time::GivenTimeCounter;
 use mintage_core::id::Id as _;
 use mintage_core::step::{Refusal, Run};
-use mintage_core::ticked::{Drawn, Ticked};
+use mintage_core::ticked::{CachedPrf, Ticked};
 use mintage_core::units::Tick;
 use pyo3::prelude::*;
 use pyo3::pyclass::boolean_struct::True;
@@ -25,8 +25,8 @@ pub struct Ticking<T: Ticked> {
     pub seat: Seat<Counting>,
     node: AtomicU64,
     /// Anew for each seat: so no two processes count on from the same bits.
-    drawn: hot::Held<Drawn>,
-    dated: Dated,
+    drawn: hot::Held<CachedPrf>,
+    dated: GivenTimeCounter,
     of: PhantomData<fn() -> T>,
 }
 
@@ -42,8 +42,14 @@ impl<T: Ticked> Ticking<T> {
         let given = node.map(|node| values::node(node, T::TERM, size - 1)).transpose()?;
         let subject = Subject { scheme: T::POOL, layout, size, node: given, choices: 1, own_mac: None };
         let seat = Seat::on_request(py, T::counting(), Terms::read(py, keywords)?, &subject, given)?;
-        let drawn = hot::Held::new(Drawn::new([0; 16]));
-        Ok(Self { seat, node: AtomicU64::new(given.unwrap_or(NONE)), drawn, dated: Dated::default(), of: PhantomData })
+        let drawn = hot::Held::new(CachedPrf::new([0; 16]));
+        Ok(Self {
+            seat,
+            node: AtomicU64::new(given.unwrap_or(NONE)),
+            drawn,
+            dated: GivenTimeCounter::default(),
+            of: PhantomData,
+        })
     }
 
     /// The node number, where it has one.
@@ -96,7 +102,7 @@ where
         let ticking = self.ticking();
         ticking.node.store(node, Ordering::Relaxed);
         if let Some(key) = key {
-            ticking.drawn.with(py, |drawn| *drawn = Drawn::new(key));
+            ticking.drawn.with(py, |drawn| *drawn = CachedPrf::new(key));
         }
     }
 
@@ -107,7 +113,7 @@ where
     #[inline(always)]
     fn first(&self, py: Python<'_>, run: Run, _: u8) -> Self::Minted {
         let ticking = self.ticking();
-        let random = ticking.drawn.with(py, |drawn| drawn.of(Tick(run.tick)));
+        let random = ticking.drawn.with(py, |drawn| drawn.bits(Tick(run.tick)));
         Self::Minted::mint(Self::Minted::units(Tick(run.tick)), random, ticking.node(), run.first)
     }
 
@@ -118,7 +124,7 @@ where
 
     fn write(&self, py: Python<'_>, run: Run, _: u8, ids: &mut [u8]) {
         let ticking = self.ticking();
-        let random = ticking.drawn.with(py, |drawn| drawn.of(Tick(run.tick)));
+        let random = ticking.drawn.with(py, |drawn| drawn.bits(Tick(run.tick)));
         let (units, node) = (Self::Minted::units(Tick(run.tick)), ticking.node());
         for (n, id) in (run.first..).zip(ids.chunks_exact_mut(Self::SIZE)) {
             id.copy_from_slice(Self::Minted::mint(units, random, node, n).to_array().as_ref());
@@ -129,7 +135,7 @@ where
 impl<T: Ticked> Ticking<T> {
     /// The `n`-th ID of a given time.
     fn at(&self, py: Python<'_>, units: u64, n: u32) -> T {
-        T::mint(units, self.drawn.with(py, |drawn| drawn.of(T::source(units))), self.node(), n)
+        T::mint(units, self.drawn.with(py, |drawn| drawn.bits(T::source(units))), self.node(), n)
     }
 }
 

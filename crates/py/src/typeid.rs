@@ -48,7 +48,7 @@ impl TypeId {
         let prefix = prefix.map(|prefix| values::text(prefix, "prefix")).transpose()?;
         let (found, bytes) = typeid::read(&words).map_err(errors::value)?;
         if let Some(wanted) = prefix.filter(|wanted| *wanted != found) {
-            let wanted: String = wanted.chars().take(typeid::LONGEST_PREFIX + 1).collect();
+            let wanted: String = wanted.chars().take(typeid::MAX_PREFIX + 1).collect();
             let message = format!("typeid text has the prefix {found:?}, needs {wanted:?}");
             return Err(errors::parse(text.py(), "parse.unknown", &message));
         }
@@ -259,7 +259,7 @@ fn check_prefix(prefix: &Bound<'_, PyAny>) -> PyResult<()> {
 #[pyo3(signature = (prefix = None, /))]
 fn pattern(prefix: Option<&str>) -> (String, usize, usize) {
     let length = |prefix: usize| typeid::SUFFIX + prefix + usize::from(prefix > 0);
-    let (least, most) = prefix.map_or((0, typeid::LONGEST_PREFIX), |prefix| (prefix.len(), prefix.len()));
+    let (least, most) = prefix.map_or((0, typeid::MAX_PREFIX), |prefix| (prefix.len(), prefix.len()));
     (typeid::pattern(prefix), length(least), length(most))
 }
 

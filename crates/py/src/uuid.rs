@@ -8,12 +8,12 @@ use crate::leases::{Subject, Terms};
 use crate::values::Defaulted;
 use crate::{entropy, errors, fields, hot, kernel, ticked, values};
 use mintage_core::counting::Counting;
-use mintage_core::dated::Dated;
 use mintage_core::error::Error;
+use mintage_core::given_time::GivenTimeCounter;
 use mintage_core::id::Id as _;
 use mintage_core::schemes::uuid::{self as scheme, Version};
 use mintage_core::step::{Refusal, Run};
-use mintage_core::ticked::{Drawn, Ticked};
+use mintage_core::ticked::{CachedPrf, Ticked};
 use mintage_core::units::Tick;
 use pyo3::basic::CompareOp;
 use pyo3::prelude::*;
@@ -124,9 +124,9 @@ generator! {
         node: AtomicU64,
         mac: Option<u64>,
         /// Anew for each seat: so no two processes count on from the same bits.
-        drawn: hot::Held<Drawn>,
+        drawn: hot::Held<CachedPrf>,
         clock_seq: AtomicU64,
-        dated: Dated,
+        dated: GivenTimeCounter,
         /// The time of the last ID that a test's clock stamped.
         stamped: AtomicU64,
     }
@@ -160,9 +160,9 @@ generator! {
             version,
             node: AtomicU64::new(given.unwrap_or(ticked::NONE)),
             mac,
-            drawn: hot::Held::new(Drawn::new([0; 16])),
+            drawn: hot::Held::new(CachedPrf::new([0; 16])),
             clock_seq: AtomicU64::new(0),
-            dated: Dated::default(),
+            dated: GivenTimeCounter::default(),
             stamped: AtomicU64::new(0),
         };
         generator::draw(&made, py)?;
@@ -313,7 +313,7 @@ impl Generator {
     fn at(&self, py: Python<'_>, unix_ms: u64, n: u32) -> scheme::Id {
         let clock_seq = self.clock_seq.load(Ordering::Relaxed);
         if self.version == Version::V7 {
-            let random = self.drawn.with(py, |drawn| drawn.of(scheme::Id::source(unix_ms)));
+            let random = self.drawn.with(py, |drawn| drawn.bits(scheme::Id::source(unix_ms)));
             return self.id(unix_ms, random, clock_seq, n);
         }
         let (above, below) = (n >> scheme::GREGORIAN_SEQUENCE_BITS, n & ((1 << scheme::GREGORIAN_SEQUENCE_BITS) - 1));
@@ -371,7 +371,7 @@ impl Seated for Generator {
         if let Some(key) = key {
             // Of v1 and v6 the key has no other use.
             self.clock_seq.store(u64::from(u16::from_ne_bytes([key[0], key[1]])), Ordering::Relaxed);
-            self.drawn.with(py, |drawn| *drawn = Drawn::new(key));
+            self.drawn.with(py, |drawn| *drawn = CachedPrf::new(key));
             // A test has travelled.
             self.stamped.store(0, Ordering::Relaxed);
         }
@@ -406,7 +406,7 @@ impl Seated for Generator {
     #[inline(always)]
     fn first(&self, py: Python<'_>, run: Run, _: u8) -> scheme::Id {
         let random =
-            if self.version == Version::V7 { self.drawn.with(py, |drawn| drawn.of(Tick(run.tick))) } else { 0 };
+            if self.version == Version::V7 { self.drawn.with(py, |drawn| drawn.bits(Tick(run.tick))) } else { 0 };
         let unix_ms = scheme::Id::units(Tick(run.tick));
         self.id(unix_ms, random, self.clock_seq.load(Ordering::Relaxed), run.first)
     }
@@ -418,7 +418,7 @@ impl Seated for Generator {
 
     fn write(&self, py: Python<'_>, run: Run, _: u8, ids: &mut [u8]) {
         let random =
-            if self.version == Version::V7 { self.drawn.with(py, |drawn| drawn.of(Tick(run.tick))) } else { 0 };
+            if self.version == Version::V7 { self.drawn.with(py, |drawn| drawn.bits(Tick(run.tick))) } else { 0 };
         let (unix_ms, clock_seq) = (scheme::Id::units(Tick(run.tick)), self.clock_seq.load(Ordering::Relaxed));
         for (n, id) in (run.first..).zip(ids.as_chunks_mut().0) {
             *id = self.id(unix_ms, random, clock_seq, n).0;

@@ -3,7 +3,7 @@
 use crate::{errors, hot, values};
 use mintage_core::error::Error;
 use mintage_core::views::opaque::{self, Opaque};
-use mintage_core::views::text::{BASES, Base, MOST_BYTES};
+use mintage_core::views::text::{BASES, Base, MAX_BYTES};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
@@ -18,9 +18,9 @@ fn base(name: &Bound<'_, PyAny>) -> PyResult<&'static Base> {
 }
 
 fn size(size: usize) -> PyResult<usize> {
-    let (value, max) = (size.to_string(), MOST_BYTES as u128);
+    let (value, max) = (size.to_string(), MAX_BYTES as u128);
     let wrong = || errors::value(Error::Range { field: "size".into(), value, min: 1, max });
-    (1..=MOST_BYTES).contains(&size).then_some(size).ok_or_else(wrong)
+    (1..=MAX_BYTES).contains(&size).then_some(size).ok_or_else(wrong)
 }
 
 /// The text of 1 to 24 bytes in a base.

@@ -1,21 +1,22 @@
 //! A token bucket in one atomic word: the generic cell rate algorithm (ITU-T I.371).
 //!
-//! The word is the theoretical arrival time: when the bucket will be full again. A request moves it one interval on, and is
-//! refused where that would be further ahead of now than the burst allows.
+//! The word is the theoretical arrival time: the time at which the bucket is full again. A request moves it one
+//! interval on. The bucket refuses a request that would move it further ahead of now than the burst allows.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A rate, and the state of the caller that is held to it.
+/// A rate, and the state of the caller that it limits.
 #[derive(Debug)]
 pub struct Bucket {
     interval_ns: u64,
-    /// How far the word may be ahead of now.
+    /// The most that the word may be ahead of now.
     tolerance_ns: u64,
     full_at_ns: AtomicU64,
 }
 
 impl Bucket {
-    /// A full bucket: `rate` requests a second in the long run, `burst` at once; both at least a little above 0.
+    /// Returns a full bucket, which admits `rate` requests a second in the long run and `burst` at once. Both are above
+    /// 0.
     #[must_use]
     pub fn new(rate: f64, burst: u32) -> Self {
         let interval_ns = (1e9 / rate.max(1e-6)) as u64;
@@ -24,10 +25,10 @@ impl Bucket {
         Self { interval_ns, tolerance_ns, full_at_ns: AtomicU64::new(0) }
     }
 
-    /// Lets one request through, at a time of any clock that does not go back.
+    /// Admits one request at `now_ns`, a reading of any clock that does not go back.
     ///
     /// # Errors
-    /// In how many nanoseconds the next one can pass.
+    /// The nanoseconds until the next request can pass.
     #[inline]
     pub fn take(&self, now_ns: u64) -> Result<(), u64> {
         let mut seen = self.full_at_ns.load(Ordering::Relaxed);
@@ -45,7 +46,7 @@ impl Bucket {
         }
     }
 
-    /// Takes back that a request was let through: it was not served.
+    /// Returns the token of a request that was admitted and not served.
     pub fn put_back(&self) {
         self.full_at_ns.fetch_sub(self.interval_ns, Ordering::Relaxed);
     }

@@ -1,6 +1,6 @@
-//! What the service hears and says on its hot paths: bytes in, values out. Pure: no clock, no I/O, no Python.
+//! Parsers and writers of the service's hot paths: bytes in, values out. Pure: no clock, no I/O, no Python.
 //!
-//! Only the common case is known here. Whatever is not, however malformed, is left to the slow path.
+//! This crate knows the common case only. It leaves every other request, malformed ones too, to the slow path.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! A bucket lets through what its rate and burst allow, and no more.
+//! A bucket admits what its rate and burst allow, and no more.
 
 use mintage_wire::bucket::Bucket;
 use proptest::prelude::*;
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 const SECOND: u64 = 1_000_000_000;
 
 #[test]
-fn a_full_bucket_lets_a_burst_through_and_then_one_at_each_interval() {
+fn a_full_bucket_admits_a_burst_and_then_one_request_an_interval() {
     let bucket = Bucket::new(10.0, 3);
     let now = 5 * SECOND;
     assert!((0..3).all(|_| bucket.take(now).is_ok()));
@@ -16,14 +16,14 @@ fn a_full_bucket_lets_a_burst_through_and_then_one_at_each_interval() {
 }
 
 #[test]
-fn a_bucket_that_rested_is_full_and_no_fuller() {
+fn an_idle_bucket_holds_no_more_than_the_burst() {
     let bucket = Bucket::new(1000.0, 5);
     assert_eq!((0..100).filter(|_| bucket.take(3600 * SECOND).is_ok()).count(), 5);
     assert_eq!((0..100).filter(|_| bucket.take(7200 * SECOND).is_ok()).count(), 5);
 }
 
 #[test]
-fn a_refusal_does_not_count() {
+fn a_refusal_costs_no_token() {
     let bucket = Bucket::new(1.0, 1);
     bucket.take(SECOND).unwrap();
     let refused = (0..1000).all(|_| bucket.take(SECOND) == Err(SECOND));
@@ -31,7 +31,7 @@ fn a_refusal_does_not_count() {
 }
 
 #[test]
-fn what_was_put_back_can_be_taken_again() {
+fn a_returned_token_can_be_taken_again() {
     let bucket = Bucket::new(10.0, 3);
     for _ in 0..100 {
         bucket.take(SECOND).unwrap();
@@ -42,7 +42,7 @@ fn what_was_put_back_can_be_taken_again() {
 
 proptest! {
     #[test]
-    fn nobody_gets_more_than_the_burst_and_the_rate_over_any_time(
+    fn no_caller_exceeds_burst_and_rate_over_any_time(
         rate in 1.0..100_000.0_f64,
         burst in 1..1000_u32,
         pauses in prop::collection::vec(0..50_000_000_u64, 1..400),
@@ -58,7 +58,7 @@ proptest! {
     }
 
     #[test]
-    fn whoever_waits_as_long_as_told_gets_through(rate in 0.01..1e12_f64, burst in 0..u32::MAX, now in 0..u64::MAX / 4) {
+    fn a_caller_that_waits_as_long_as_asked_is_admitted(rate in 0.01..1e12_f64, burst in 0..u32::MAX, now in 0..u64::MAX / 4) {
         let bucket = Bucket::new(rate, burst);
         for _ in 0..3 {
             if let Err(wait) = bucket.take(now) {

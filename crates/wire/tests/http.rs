@@ -1,6 +1,6 @@
-//! A hot request is answered only where nothing about it is unusual.
+//! The parser of HTTP takes a hot request only if nothing about it is unusual.
 
-use mintage_wire::http::{Answer, Heard, Request, Route, hear, say};
+use mintage_wire::http::{Parsed, Request, ResponseContext, Route, parse, write_response};
 use proptest::prelude::*;
 
 const LIMIT: usize = 65_536;
@@ -10,13 +10,13 @@ fn post(path: &str, headers: &str, body: &str) -> String {
     format!("POST {path} HTTP/1.1\r\nHost: ids\r\nContent-Length: {}\r\n{headers}\r\n{body}", body.len())
 }
 
-fn heard(text: &str) -> Heard<'_> {
-    hear(text.as_bytes(), "x-trace-id", LIMIT)
+fn parsed(text: &str) -> Parsed<'_> {
+    parse(text.as_bytes(), "x-trace-id", LIMIT)
 }
 
 fn hot(text: &str) -> Option<Request<'_>> {
-    match heard(text) {
-        Heard::Hot(request) => Some(request),
+    match parsed(text) {
+        Parsed::Hot(request) => Some(request),
         _ => None,
     }
 }
@@ -40,14 +40,14 @@ fn both_routes_are_hot() {
 }
 
 #[test]
-fn requests_in_a_row_are_heard_one_by_one() {
+fn pipelined_requests_are_parsed_one_by_one() {
     let one = post("/alloc", "", ALLOC);
     let two = one.repeat(2);
     assert_eq!(hot(&two).unwrap().used, one.len());
 }
 
 #[test]
-fn whatever_is_unusual_is_left_to_the_server_behind() {
+fn an_unusual_request_is_left_to_the_server_behind() {
     let unusual = [
         post("/alloc", "", "").replace("POST", "GET"),
         post("/alloc", "", ALLOC).replace("1.1", "1.0"),
@@ -90,24 +90,24 @@ fn whatever_is_unusual_is_left_to_the_server_behind() {
         "GET / HTTP/1.1\r\n".to_owned(),
     ];
     for text in unusual {
-        assert_eq!(heard(&text), Heard::Other, "{text}");
+        assert_eq!(parsed(&text), Parsed::Other, "{text}");
     }
 }
 
 #[test]
-fn an_endless_request_is_not_waited_for() {
+fn a_request_beyond_the_limit_is_left_to_the_server_behind() {
     let endless = format!("POST /alloc HTTP/1.1\r\nHost: ids\r\nX: {}", "x".repeat(LIMIT));
-    assert_eq!(heard(&endless), Heard::Other);
+    assert_eq!(parsed(&endless), Parsed::Other);
     let large = "POST /alloc HTTP/1.1\r\nHost: ids\r\nContent-Length: 999999999\r\n\r\n";
-    assert_eq!(heard(large), Heard::Other);
+    assert_eq!(parsed(large), Parsed::Other);
 }
 
 #[test]
-fn an_answer_is_idallocs_or_ours() {
-    let answer = Answer { date: "D", trace_header: "x-trace-id", trace: b"t", now_ms: 7 };
-    let said = |route| {
+fn each_route_has_its_own_envelope() {
+    let context = ResponseContext { date: "D", trace_header: "x-trace-id", trace: b"t", now_ms: 7 };
+    let written = |route| {
         let mut reply = Vec::new();
-        say(&mut reply, route, "orders", [1, u64::MAX].into_iter(), &answer);
+        write_response(&mut reply, route, "orders", [1, u64::MAX].into_iter(), &context);
         String::from_utf8(reply).unwrap()
     };
     let body = r#"{"code":0,"msg":"OK","data":{"ids":[1,18446744073709551615]},"traceId":"t","ts":7}"#;
@@ -115,23 +115,25 @@ fn an_answer_is_idallocs_or_ours() {
         "HTTP/1.1 200 OK\r\ndate: D\r\ncontent-type: application/json; charset=utf-8\r\ncontent-length: {}\r\nx-trace-id: t\r\n\r\n",
         body.len()
     );
-    assert_eq!(said(Route::Alloc), head + body);
-    assert!(said(Route::Next).ends_with("\r\n\r\n{\"namespace\":\"orders\",\"ids\":[\"1\",\"18446744073709551615\"]}"));
+    assert_eq!(written(Route::Alloc), head + body);
+    assert!(
+        written(Route::Next).ends_with("\r\n\r\n{\"namespace\":\"orders\",\"ids\":[\"1\",\"18446744073709551615\"]}")
+    );
 }
 
 proptest! {
     #[test]
-    fn a_part_of_a_hot_request_is_waited_for(cut: prop::sample::Index) {
+    fn a_prefix_of_a_hot_request_is_incomplete(cut: prop::sample::Index) {
         let text = post("/alloc", "X-Trace-Id: t-1\r\n", ALLOC);
-        prop_assert_eq!(heard(&text[..cut.index(text.len())]), Heard::More);
+        prop_assert_eq!(parsed(&text[..cut.index(text.len())]), Parsed::Incomplete);
     }
 
     #[test]
-    fn any_bytes_are_borne(tail: Vec<u8>, limit in 0..400_usize) {
-        let _ = hear(&tail, "x-trace-id", limit);
+    fn no_bytes_make_the_parser_panic_or_read_past_the_limit(tail: Vec<u8>, limit in 0..400_usize) {
+        let _ = parse(&tail, "x-trace-id", limit);
         for head in ["POST /alloc HTTP/1.1\r\n", "POST /v1/sequences/", "POST /alloc HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n"] {
             let bytes = [head.as_bytes(), &tail].concat();
-            if let Heard::Hot(request) = hear(&bytes, "x-trace-id", limit) {
+            if let Parsed::Hot(request) = parse(&bytes, "x-trace-id", limit) {
                 prop_assert!(request.used <= bytes.len().min(limit));
             }
         }

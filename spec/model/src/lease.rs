@@ -1,18 +1,18 @@
-//! The lease protocol of mintage: one node number of one pool, as a model whose every state can be visited.
+//! A model of mintage's lease protocol, for one node number of one pool. A program can visit all of its states.
 //!
 //! It describes `src/mintage/rules.py`; `docs/explanation/lease-model.md` explains it.
 //!
 //! | here                         | in the code                                                                     |
 //! |------------------------------|---------------------------------------------------------------------------------|
 //! | [`Pool`], [`Node`]           | `PoolRecord`, `NodeRecord`                                                      |
-//! | [`Holder`]                   | the `Lease` that a process knows, and the generator that mints within it        |
-//! | [`Request`]                  | what `extend` sends: the lease, and `next_token`                                |
+//! | [`Holder`]                   | the `Lease` of a process, and the generator that mints within it                |
+//! | [`Request`]                  | the message of `extend`: the lease, and `next_token`                            |
 //! | [`SPAN`], [`CLOCK_LIMIT`]    | `span_ms` of the pool, `CLOCK_LIMIT_MS`                                         |
 //! | `note_server`                | `note_server`                                                                   |
 //! | `acquire`                    | `check_clock`, `check_quarantine`, `choose`, `grant`                            |
 //! | `extend`, `release`          | `check_clock` and `extend`; `release`                                           |
 //!
-//! What happens around it, and what must be true of it, is in `world.rs`.
+//! `world.rs` has the events around the protocol and its properties.
 
 use std::cmp::Reverse;
 use std::ops::{Range, RangeInclusive};
@@ -23,10 +23,10 @@ pub type Time = i8;
 
 pub const SPAN: Time = 2;
 pub const CLOCK_LIMIT: Time = 1;
-/// How many writes a failover loses at most.
+/// The most writes that a failover loses.
 pub const LOST: usize = 2;
 
-/// Only whether two are equal counts: a token of each grant, and another for each of its extensions.
+/// A token: each grant has one, and each of its extensions another. Only the equality of tokens counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Token {
     pub grant: u8,
@@ -36,7 +36,7 @@ pub struct Token {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Pool {
     pub identity: u8,
-    /// How often the server was found to be another.
+    /// The number of changes of the server that the pool noted.
     pub changes: u8,
     pub span: Time,
     pub floor: Time,
@@ -48,25 +48,25 @@ pub struct Node {
     pub until: Time,
     pub token: Option<Token>,
     pub identity: u8,
-    /// The pool's, when the window was granted or extended.
+    /// The number of the pool's changes when the window was granted or extended.
     pub changes: u8,
 }
 
-/// A process that was told of its grant, or a copy of it.
+/// A process that received its grant, or a copy of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Holder {
     pub floor: Time,
     pub until: Time,
     pub token: Token,
-    /// The token before: all that a server knows which forgot the last extension.
+    /// The token before. A server that forgot the last extension knows this one only.
     pub previous: Option<Token>,
-    /// The next token, once it is proposed and as long as the answer is not known.
+    /// The proposed next token, while its answer is unknown.
     pub asked: Option<Token>,
-    /// Set once it mints no more: it minted nothing from here on, and its release says so.
+    /// The end of the used times, once the holder mints no more. Its release reports it.
     pub used_until: Option<Time>,
-    /// Where the window ends that it had, or had asked for, when it became two. Nothing in the protocol knows of it.
+    /// The end of the window that it had, or had requested, when it was copied. The protocol does not know it.
     pub shared_until: Time,
-    /// Whether the answer that it waits for was asked for before it became two.
+    /// True if the pending request was sent before the holder was copied.
     pub asked_together: bool,
 }
 
@@ -87,9 +87,9 @@ pub struct State {
     pub grants: u8,
     pub pool: Pool,
     pub node: Node,
-    /// What the store kept before each of its last writes, newest last.
+    /// The records before each of the store's last writes, newest last.
     pub past: Vec<(Pool, Node)>,
-    /// Those that were told of their grant.
+    /// The processes that received their grant.
     pub holders: Vec<Holder>,
 }
 
@@ -102,7 +102,7 @@ impl State {
         }
     }
 
-    /// All that equals some token, in an order of their own.
+    /// Iterates over all tokens of the state, in a fixed order.
     fn tokens(&mut self) -> impl Iterator<Item = &mut Token> {
         let holders = self.holders.iter_mut();
         let held = holders.flat_map(|one| [Some(&mut one.token), one.previous.as_mut(), one.asked.as_mut()]);
@@ -110,18 +110,18 @@ impl State {
         held.chain([self.node.token.as_mut()]).chain(kept).flatten()
     }
 
-    /// Whether a record has the token, or had it before the last writes.
+    /// Returns whether a record has the token, or had it before the last writes.
     pub fn is_recorded(&self, token: Token) -> bool {
         self.past.iter().map(|(_, node)| node).chain([&self.node]).any(|node| node.token == Some(token))
     }
 
-    /// A token that nobody knows.
+    /// Returns a token that occurs nowhere.
     pub fn fresh_token(&mut self, grant: u8) -> Token {
         let last = self.tokens().filter(|token| token.grant == grant).map(|token| token.serial).max();
         Token { grant, serial: last.map_or(0, |serial| serial + 1) }
     }
 
-    /// Forgets what no record can answer to, and numbers the tokens anew: states that differ in nothing else are one.
+    /// Drops tokens that no record can match, and renumbers the others, so that equivalent states are equal.
     pub fn simplify(&mut self) {
         let all: Vec<Token> = self.tokens().map(|token| *token).collect();
         let is_elsewhere = |token: &Token| all.iter().filter(|&one| one == token).count() > 1;
@@ -151,7 +151,7 @@ impl State {
     }
 }
 
-/// The protocol, without one of its rules or with all, and the bounds of the search.
+/// The protocol, with all rules or without one, and the bounds of the search.
 #[derive(Clone, Copy)]
 pub struct Protocol {
     pub without: Option<Rule>,
@@ -170,14 +170,14 @@ impl Protocol {
         if self.keeps(Rule::FixedSpan) { SPAN..=SPAN } else { 1..=SPAN }
     }
 
-    /// The times that a holder may have minted or may yet mint.
+    /// Returns the times that a holder may have minted or may still mint.
     pub fn may_mint(&self, holder: &Holder) -> Range<Time> {
         let start = if self.keeps(Rule::Floor) { holder.floor } else { 0 };
         let until = if self.keeps(Rule::Fence) { holder.until } else { Time::MAX };
         start..holder.used_until.unwrap_or(until)
     }
 
-    /// The pool as it stands on this server.
+    /// Returns the pool's record after noting this server.
     fn note_server(&self, state: &State) -> Pool {
         let mut pool = state.pool;
         if pool.identity != state.identity {
@@ -194,7 +194,7 @@ impl Protocol {
         let mut pool = self.note_server(state);
         let node = state.node;
         if state.store_now < pool.quarantine_until || now < node.until {
-            // Refused. That the server changed is recorded all the same, or the quarantine would never end.
+            // Refused. Record the change of the server all the same, or the quarantine would never end.
             return state.write(pool, node);
         }
         let floor = node.until.max(pool.floor);
@@ -220,7 +220,7 @@ impl Protocol {
         }
     }
 
-    /// What the store does with a request: the end of the window that it answers with, if it does not refuse.
+    /// Applies a request to the store; returns the end of the window, or `None` if the store refuses.
     pub fn extend(&self, state: &mut State, request: Request, now: Time, kept: bool) -> Option<Time> {
         let pool = if self.keeps(Rule::NoteInExtend) { self.note_server(state) } else { state.pool };
         let mut node = state.node;
@@ -236,7 +236,8 @@ impl Protocol {
         if self.keeps(Rule::Token) && !is_known && !is_again {
             return None;
         }
-        // If the number had been granted to another, some clock near the store's had reached the end of this window.
+        // If the store had granted the number to another holder, a clock near its own had reached the end of this
+        // window.
         let unbroken = request.until > state.store_now + CLOCK_LIMIT;
         if self.keeps(Rule::Continuity) && is_elsewhere && !unbroken {
             return None;

@@ -1,4 +1,4 @@
-//! Visits every state of the lease protocol, then shows that it fails without any one of its rules.
+//! Visits every state of the lease protocol, then shows that the protocol fails without any one of its rules.
 
 mod lease;
 mod rules;
@@ -13,7 +13,7 @@ use rules::{RULES, Rule};
 use stateright::{Checker, Expectation, HasDiscoveries, Model};
 use world::{Action, Fate, UNIQUE};
 
-/// Bounds within which every state is visited.
+/// The bounds of the searches that visit every state.
 const SEARCHES: [Protocol; 5] = [
     Protocol { without: None, grants: 2, failovers: 2, copies: 0, end: 5 },
     Protocol { without: None, grants: 3, failovers: 1, copies: 0, end: 4 },
@@ -28,7 +28,7 @@ fn main() -> ExitCode {
     if holds && caught { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Visits every state within the bounds: all that must be so always is, and all that must be possible is.
+/// Visits every state within the bounds; returns whether every property holds.
 fn holds(protocol: Protocol) -> bool {
     let started = Instant::now();
     let checker = protocol.checker().threads(2).finish_when(HasDiscoveries::AnyFailures).spawn_bfs().join();
@@ -54,7 +54,7 @@ fn holds(protocol: Protocol) -> bool {
     held
 }
 
-/// Looks for the shortest way to a duplicate without the rule.
+/// Searches for the shortest path to a duplicate without the rule.
 fn is_needed(rule: Rule, says: &str, bounds: Protocol) -> bool {
     let protocol = Protocol { without: Some(rule), ..bounds };
     println!("without {rule:?} ({says})");
@@ -86,7 +86,7 @@ fn print_timeline(protocol: &Protocol, path: Vec<(State, Option<Action>)>) {
     println!("  => {}", windows.join(", "));
 }
 
-/// An action, its caller's clock, and what became of it.
+/// Describes an action, its caller's clock, and its outcome.
 fn describe(action: Action, before: &State, after: &State) -> String {
     let outcome = |fate| match fate {
         Fate::Told => "",
@@ -120,7 +120,7 @@ fn describe(action: Action, before: &State, after: &State) -> String {
     }
 }
 
-/// A grant's letter, with a prime for each copy.
+/// Returns the letter of a holder's grant, with a prime for each copy.
 fn name(state: &State, at: usize) -> String {
     let grant = state.holders[at].token.grant;
     let copies = state.holders[..at].iter().filter(|other| other.token.grant == grant).count();

@@ -1,4 +1,4 @@
-//! What the protocol demands, and what it assumes. Without any one of these it fails.
+//! The rules and the assumptions of the protocol. It fails without any one of them.
 
 use crate::lease::Protocol;
 
@@ -31,7 +31,7 @@ const FAILOVERS: Protocol = Protocol { without: None, grants: 2, failovers: 2, c
 const CLONES: Protocol = Protocol { without: None, grants: 2, failovers: 0, copies: 1, end: 7 };
 const CLONES_AND_FAILOVERS: Protocol = Protocol { without: None, grants: 1, failovers: 1, copies: 1, end: 5 };
 
-/// Each rule, what it says, and the bounds within which its absence shows.
+/// Each rule, its text, and the bounds within which its absence shows.
 pub const RULES: [(Rule, &str, Protocol); 21] = [
     (Rule::Fence, "a holder mints no time at or after the end of its window", FAILOVERS),
     (Rule::Floor, "a holder mints no time before its floor", FAILOVERS),

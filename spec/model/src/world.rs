@@ -1,9 +1,9 @@
-//! What may happen around the protocol, and what must be true of it all the same.
+//! The events around the protocol, and the properties that must hold under all of them.
 //!
-//! No process has a clock here: when one is read, it may say anything. That covers steps, jumps, freezes and pauses, and
-//! it is why minting is no action: a holder may mint any time of its window, in any order, so two holders can mint the
-//! same time just when the times that they may mint overlap. No process dies: a dead one does nothing more, which every
-//! process may do; and one that starts again remembers nothing, so it is a new one.
+//! A process has no clock in the model: every reading may have any value. That covers steps, jumps, freezes and pauses.
+//! It is also the reason why minting is no action: a holder may mint any time of its window, in any order, so two
+//! holders can mint the same time exactly if the times that they may mint overlap. No process dies: a dead process does
+//! nothing more, as any process may do, and a restarted one remembers nothing, so it is a new one.
 
 use stateright::{Model, Property};
 
@@ -14,7 +14,7 @@ pub const UNIQUE: &str =
     "no time can be minted twice, but by copies of a holder what they had or had asked for in common";
 const BOUNDED: &str = "no window ends later than a span and the clock limit from now";
 
-/// What becomes of a request: it is lost; it takes effect and the reply is lost; the reply arrives as well; or the reply
+/// The fate of a request: it is lost; it takes effect and the reply is lost; the reply arrives as well; or the reply
 /// arrives, but the write vanishes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
@@ -24,10 +24,10 @@ pub enum Fate {
     Vanished,
 }
 
-/// `now` is what the caller's clock says. `at` is a place among the holders. With `Again` an extension that was answered
-/// reaches the store once more, sent when the window ended at `until`. With `Stop` a generator closes and sends its
-/// release, which reaches the store at any later time, more than once, or never. With `Clone` a process becomes two.
-/// With `Failover` the store is another server, which never saw the last writes; `back` is how far its clock is behind.
+/// An event. `now` is the reading of the caller's clock, `at` an index of the holders. `Again`: an answered extension,
+/// sent when the window ended at `until`, reaches the store once more. `Stop`: a generator closes and sends its
+/// release, which reaches the store at any later time, more than once, or never. `Clone`: a process is copied.
+/// `Failover`: another server, which never saw the last writes, takes over; its clock is `back` behind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     Tick,
@@ -89,7 +89,7 @@ impl Model for Protocol {
             }
             let what = |fate| clocks.clone().map(move |now| Action::Extend { at, now, fate });
             actions.extend(fates().flat_map(what));
-            // Without its token in a record nobody hears of it, and others may rely on no less.
+            // A release without its token in a record has no effect, so it does not matter where it stops.
             if state.is_recorded(holder.token) {
                 actions.extend((holder.floor..=holder.until).map(|used_until| Action::Stop { at, used_until }));
             }
@@ -144,7 +144,7 @@ impl Model for Protocol {
             }
         }
         if state.failovers == self.failovers {
-            state.past.clear(); // nothing is lost any more
+            state.past.clear(); // no later failover loses a write
         }
         if self.keeps(Rule::FreshToken) {
             state.simplify();
@@ -198,14 +198,14 @@ impl Model for Protocol {
 }
 
 impl Holder {
-    /// Whether it mints what is its own, after what it shares with its copies.
+    /// Returns whether it mints times of its own, after those that it shares with its copies.
     fn went_on(&self) -> bool {
         self.shared_until > self.floor && self.used_until.unwrap_or(self.until) > self.shared_until
     }
 }
 
 impl Protocol {
-    /// A holder sends a request, or sends once more the one whose answer it does not know.
+    /// Sends a request of a holder, or repeats the one whose answer it does not know.
     fn ask(&self, state: &mut State, at: usize, now: Time, fate: Fate) {
         let holder = state.holders[at];
         let mut fresh = state.fresh_token(holder.token.grant);
@@ -239,8 +239,9 @@ impl Protocol {
         }
     }
 
-    /// Whether one may mint a time that another has for itself. Copies have for themselves what they were granted after
-    /// they became two. Others have all of their windows; only once a copy gave back what it shares may it be granted.
+    /// Returns whether one holder may mint a time that belongs to another alone. The windows granted to a copy after
+    /// the copying are its own; those of other holders are theirs entirely. Times that copies share may be granted
+    /// again once a copy has released them.
     fn collide(&self, state: &State, one: &Holder, other: &Holder) -> bool {
         let [mut its, mut others] = [self.may_mint(one), self.may_mint(other)];
         if one.token.grant == other.token.grant {
@@ -256,7 +257,7 @@ impl Protocol {
         its.start.max(others.start) < its.end.min(others.end)
     }
 
-    /// The identities of servers that may take over and forget so many writes.
+    /// Returns the identities of the servers that may take over and forget this number of writes.
     fn may_take_over(&self, state: &State, lost: usize) -> impl Iterator<Item = u8> + use<> {
         let next = state.failovers + 1;
         let kept = state.past.len() - lost;
@@ -270,7 +271,7 @@ impl Protocol {
     }
 }
 
-/// Whether a failover to what was kept forgets what a copy of a holder did, unless all copies know of it.
+/// Returns whether a failover to the kept records forgets an action of a copy of a holder that not all copies know.
 fn forgets_a_copy(state: &State, kept: usize) -> bool {
     let mut tokens = state.past.iter().map(|(_, node)| node.token).chain([state.node.token]).skip(kept);
     let Some(last) = tokens.next().flatten() else { return false };

@@ -1,68 +1,70 @@
-//! Numbers as digits of any alphabet, most significant first and of fixed width, so that texts sort as their bytes do
-//! wherever the alphabet is in ASCII's order.
+//! Numbers as digits of any alphabet, most significant first and of fixed width. Texts sort as their bytes do if the
+//! alphabet is in ASCII order.
 //!
-//! [`Digits`] says how one format is written; the same two functions serve all of them, and, inlined with a constant of it,
-//! become code for that format alone. Bases that are powers of two take shifts, others divisions of 32-bit limbs. Digits of
-//! an alphabet that is a few runs of ASCII are written eight at a time, by comparing with where a run begins.
+//! [`Digits`] describes the text of one format. The same two functions serve all formats; inlined with a constant
+//! `Digits`, they become code for that format alone. Bases that are powers of two take shifts, others divisions of
+//! 32-bit limbs. The digits of an alphabet of a few ASCII runs are written eight at a time, by comparison with the
+//! starts of the runs.
 //!
-//! Reading is strict, and every error is the position of the first wrong character: the first with which no text begins
-//! that this format writes. That is a character outside the alphabet, one with which the number would be too large, or one
-//! with bits beyond the number's last.
+//! Reading is strict. Every error is the position of the first wrong character: the end of the shortest prefix that no
+//! text of the format has. The character is outside the alphabet, or makes the number too large, or has bits beyond the
+//! number's last.
 
 #![forbid(unsafe_code)]
 
-use super::{each, halvings, masks};
+use super::swar::{each, halvings, masks};
 use std::iter::zip;
 
-/// The digits of a base, zero first.
+/// An alphabet: the digits of a base, zero first.
 #[derive(Clone, Copy, Debug)]
 pub struct Alphabet {
     characters: [u8; 64],
     values: [u8; 256],
     base: u32,
-    /// Where runs of characters begin after the first: the value there, and how many characters are left out before.
-    runs: [(u8, u8); MOST_RUNS],
-    /// How many of these there are; more than the array holds where only a table will do.
+    /// The starts of the runs of characters after the first: the value there, and the number of characters skipped
+    /// before it.
+    runs: [(u8, u8); MAX_RUNS],
+    /// The number of these runs; more than the array holds if only a table will do.
     run_count: usize,
 }
 
-/// What stands for a character that is no digit: no base has a digit of this bit.
+/// The value of a character that is no digit. No digit has this bit.
 const NONE: u8 = 0x80;
-/// With more runs than that, a table is quicker.
-const MOST_RUNS: usize = 6;
+/// The most runs for which comparisons are faster than a table.
+const MAX_RUNS: usize = 6;
 
 impl Alphabet {
-    /// The alphabet of these characters: 2 to 64, ASCII, each once.
+    /// Returns the alphabet of 2 to 64 distinct ASCII characters.
     ///
     /// # Panics
-    /// When they are not; used for constants, so at compile time.
+    /// If they are not; constants use it, so at compile time.
     #[must_use]
     pub const fn new(characters: &str) -> Self {
         let given = characters.as_bytes();
         assert!(given.len() >= 2 && given.len() <= 64, "an alphabet has 2 to 64 characters");
         let (characters, values, base) = ([0; 64], [NONE; 256], given.len() as u32);
-        let mut made = Self { characters, values, base, runs: [(0, 0); MOST_RUNS], run_count: 0 };
+        let mut result = Self { characters, values, base, runs: [(0, 0); MAX_RUNS], run_count: 0 };
         let mut i = 0;
         while i < given.len() {
-            made.characters[i] = given[i];
-            made = made.read(given[i], i as u8);
+            result.characters[i] = given[i];
+            result = result.read(given[i], i as u8);
             if i > 0 && given[i] != given[i - 1] + 1 {
-                if given[i] < given[i - 1] || made.run_count >= MOST_RUNS {
-                    made.run_count = usize::MAX;
+                if given[i] < given[i - 1] || result.run_count >= MAX_RUNS {
+                    result.run_count = usize::MAX;
                 } else {
-                    made.runs[made.run_count] = (i as u8, given[i] - given[i - 1] - 1);
-                    made.run_count += 1;
+                    result.runs[result.run_count] = (i as u8, given[i] - given[i - 1] - 1);
+                    result.run_count += 1;
                 }
             }
             i += 1;
         }
-        made
+        result
     }
 
-    /// The same, where readers take letters of either case.
+    /// Makes readers accept letters of either case.
     ///
     /// # Panics
-    /// When a letter occurs in both.
+    /// If a letter occurs in both cases.
     #[must_use]
     pub const fn any_case(mut self) -> Self {
         let mut i = 0;
@@ -76,10 +78,10 @@ impl Alphabet {
         self
     }
 
-    /// The same, where readers take each of `others` for `character`: Crockford's `i` and `l` for 1.
+    /// Makes readers accept each of `others` for `character`, as Crockford's `i` and `l` for 1.
     ///
     /// # Panics
-    /// When `character` is no digit, or one of the others is.
+    /// If `character` is no digit, or one of the others is.
     #[must_use]
     pub const fn alias(mut self, others: &str, character: char) -> Self {
         let value = self.values[character as usize];
@@ -98,13 +100,13 @@ impl Alphabet {
         self
     }
 
-    /// How many digits there are.
+    /// Returns the number of digits.
     #[must_use]
     pub const fn base(&self) -> u32 {
         self.base
     }
 
-    /// The value of a character, if it is a digit.
+    /// Returns the value of a character; `None` if it is no digit.
     #[must_use]
     pub const fn value(&self, character: u8) -> Option<u8> {
         match self.values[character as usize] {
@@ -113,16 +115,16 @@ impl Alphabet {
         }
     }
 
-    /// The characters, zero first.
+    /// Returns the characters, zero first.
     #[must_use]
     pub fn characters(&self) -> &[u8] {
         &self.characters[..self.base as usize]
     }
 
-    /// The characters of the eight values in each word, the first lowest.
+    /// Returns the characters of the eight values in each word, the first lowest.
     #[inline(always)]
     fn write<const N: usize>(&self, values: [u64; N]) -> [[u8; 8]; N] {
-        if self.run_count > MOST_RUNS {
+        if self.run_count > MAX_RUNS {
             return values.map(|values| values.to_le_bytes().map(|value| self.characters[value as usize & 63]));
         }
         let mut characters = values.map(|values| values + each(self.characters[0]));
@@ -134,13 +136,12 @@ impl Alphabet {
         characters.map(u64::to_le_bytes)
     }
 
-    /// How many bits a digit has, if the base is a power of two.
+    /// Returns the bits of a digit; `None` if the base is no power of two.
     const fn bits(&self) -> Option<u32> {
         if self.base.is_power_of_two() { Some(self.base.ilog2()) } else { None }
     }
 
-    /// How many digits are read or written in one step, and how many values these have: at most 64 bits of a power of
-    /// two, 32 of any other.
+    /// Returns the number of digits in one step of a division, and the number of their values, at most 2^32.
     const fn step(&self) -> (usize, u64) {
         let (mut digits, mut values) = (1, self.base as u64);
         while values * (self.base as u64) <= 1 << 32 {
@@ -151,82 +152,82 @@ impl Alphabet {
     }
 }
 
-/// Decimal.
+/// Decimal digits.
 pub const BASE10: Alphabet = Alphabet::new("0123456789");
-/// Hexadecimal, lower case; readers take either.
+/// Hexadecimal digits in lower case; readers accept either.
 pub const BASE16: Alphabet = Alphabet::new("0123456789abcdef").any_case();
-/// sno's.
+/// The alphabet of sno.
 pub const BASE32_SNO: Alphabet = Alphabet::new("23456789abcdefghijklmnopqrstuvwx");
 /// The extended hexadecimal alphabet of RFC 4648, lower case.
 pub const BASE32_HEX: Alphabet = Alphabet::new("0123456789abcdefghijklmnopqrstuv");
-/// Crockford's, upper case.
+/// Crockford's alphabet, upper case.
 pub const BASE32_CROCKFORD: Alphabet = Alphabet::new("0123456789ABCDEFGHJKMNPQRSTVWXYZ");
 /// Digits and lower-case letters.
 pub const BASE36: Alphabet = Alphabet::new("0123456789abcdefghijklmnopqrstuvwxyz");
-/// Bitcoin's: without 0, O, I and l.
+/// Bitcoin's alphabet, without 0, O, I and l.
 pub const BASE58: Alphabet = Alphabet::new("123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz");
 /// Digits, upper-case letters, lower-case letters.
 pub const BASE62: Alphabet = Alphabet::new("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz");
 /// The URL-safe alphabet of RFC 4648, with its values.
 pub const BASE64_URL: Alphabet = Alphabet::new("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_");
 
-/// The longest text that [`Digits`] describe.
-pub const LONGEST: usize = 48;
+/// The most characters of a text.
+pub const MAX_TEXT: usize = 48;
 /// The most bytes of a number.
-pub const MOST_BYTES: usize = 32;
-/// Limbs for them, and for what overflows.
-const LIMBS: usize = MOST_BYTES / 4 + 1;
+pub const MAX_BYTES: usize = 32;
+/// The limbs of such a number, and one for overflow.
+const LIMBS: usize = MAX_BYTES / 4 + 1;
 
-/// How a number of fixed width is written.
+/// The text of a number of fixed width.
 #[derive(Clone, Copy, Debug)]
 pub struct Digits {
     alphabet: Alphabet,
-    /// Where the digits stand.
-    places: [u8; LONGEST],
-    /// How many digits there are.
+    /// The positions of the digits.
+    places: [u8; MAX_TEXT],
+    /// The number of digits.
     count: usize,
-    /// The characters that are no digits, where they stand; 0 elsewhere.
-    frame: [u8; LONGEST],
-    /// Characters in all.
+    /// The characters that are no digits, at their positions; 0 elsewhere.
+    frame: [u8; MAX_TEXT],
+    /// The number of all characters.
     length: usize,
-    /// How many zero bits follow the number in its last digit.
+    /// The number of zero bits after the number in its last digit.
     pad: u32,
 }
 
 impl Digits {
-    /// Digits alone.
+    /// Declares a text of digits alone.
     #[must_use]
     pub const fn new(alphabet: Alphabet, count: usize) -> Self {
-        assert!(count <= LONGEST, "a text is too long");
-        let mut made = Self { alphabet, places: [0; LONGEST], count, frame: [0; LONGEST], length: count, pad: 0 };
+        assert!(count <= MAX_TEXT, "a text is too long");
+        let mut result = Self { alphabet, places: [0; MAX_TEXT], count, frame: [0; MAX_TEXT], length: count, pad: 0 };
         let mut i = 0;
         while i < count {
-            made.places[i] = i as u8;
+            result.places[i] = i as u8;
             i += 1;
         }
-        made
+        result
     }
 
-    /// Digits where the template has `x`; each other character stands for itself.
+    /// Declares digits at each `x` of a template; every other character stands for itself.
     #[must_use]
     pub const fn template(alphabet: Alphabet, template: &str) -> Self {
         let template = template.as_bytes();
-        let mut made = Self::new(alphabet, template.len());
-        made.count = 0;
+        let mut result = Self::new(alphabet, template.len());
+        result.count = 0;
         let mut i = 0;
         while i < template.len() {
             if template[i] == b'x' {
-                made.places[made.count] = i as u8;
-                made.count += 1;
+                result.places[result.count] = i as u8;
+                result.count += 1;
             } else {
-                made.frame[i] = template[i];
+                result.frame[i] = template[i];
             }
             i += 1;
         }
-        made
+        result
     }
 
-    /// The same, with the number moved up by so many zero bits: fewer than a digit's, of a base that is a power of two.
+    /// Shifts the number up by zero bits: fewer than those of a digit. The base is a power of two.
     #[must_use]
     pub const fn padded(mut self, bits: u32) -> Self {
         assert!(matches!(self.alphabet.bits(), Some(width) if bits < width), "padding is less than a digit");
@@ -234,13 +235,13 @@ impl Digits {
         self
     }
 
-    /// How many characters a text has.
+    /// Returns the number of characters.
     #[must_use]
     pub const fn length(&self) -> usize {
         self.length
     }
 
-    /// Writes a number of `N` bytes, which `T` characters must be enough for.
+    /// Writes a number of `N` bytes as `T` characters.
     #[inline(always)]
     #[must_use]
     pub fn encode<const N: usize, const T: usize>(&self, number: [u8; N]) -> [u8; T] {
@@ -260,10 +261,10 @@ impl Digits {
         Ok(number)
     }
 
-    /// [`Self::encode`] of lengths that are known only when it runs.
+    /// [`Self::encode`] of lengths that are known at run time only.
     ///
     /// # Panics
-    /// Unless `text` is as long as [`Self::length`] says.
+    /// Unless `text` has [`Self::length`] characters.
     #[inline(always)]
     pub fn write(&self, number: &[u8], text: &mut [u8]) {
         assert!(text.len() == self.length, "a text of {} characters, not {}", self.length, text.len());
@@ -276,26 +277,28 @@ impl Digits {
         }
     }
 
-    /// [`Self::decode`] of lengths that are known only when it runs; after an error, what `number` holds is unspecified.
+    /// [`Self::decode`] of lengths that are known at run time only. After an error, the contents of `number` are
+    /// unspecified.
     ///
     /// # Errors
-    /// The position of the first wrong character; that of the end where the text is not as long as it must be.
+    /// The position of the first wrong character, or of the end if the text has a wrong length.
     #[inline(always)]
     pub fn read(&self, text: &[u8], number: &mut [u8]) -> Result<(), usize> {
         if text.len() != self.length {
             return Err(text.len().min(self.length));
         }
-        let framed =
+        let is_framed =
             self.count == self.length || (0..self.length).all(|i| self.frame[i] == 0 || self.frame[i] == text[i]);
-        let good = framed
+        let is_valid = is_framed
             & match self.alphabet.bits() {
                 Some(width) if number.len() <= 16 => self.read_shifted(width, text, number),
                 _ => self.read_divided(text, number),
             };
-        if good { Ok(()) } else { Err(self.first_bad(text, number.len())) }
+        if is_valid { Ok(()) } else { Err(self.first_wrong(text, number.len())) }
     }
 
-    /// Digits in groups that a word holds, so that no group waits for another: (first digit, digits) of each.
+    /// Iterates over groups of digits that fit a word, so that no group waits for another: (first digit, number of
+    /// digits).
     #[inline(always)]
     fn groups(&self, width: u32) -> impl Iterator<Item = (usize, usize)> {
         let most = (64 / width) as usize;
@@ -303,20 +306,21 @@ impl Digits {
         (0..count.div_ceil(most)).map(move |group| (group * most, most.min(count - group * most)))
     }
 
-    /// How many bits of the number lie below the last digit of a group; negative by the padding in the last one.
+    /// Returns the number of bits below the last digit of a group; in the last group it is negative by the padding.
     #[inline(always)]
     fn below(&self, width: u32, first: usize, digits: usize) -> i32 {
         ((self.count - first - digits) as u32 * width) as i32 - self.pad as i32
     }
 
-    /// Spreads eight digits at a time over the bytes of a word, from the text's end on; what is too much lies before the text.
+    /// Spreads eight digits at a time over the bytes of a word, from the end of the text on. Surplus digits lie before
+    /// the text.
     #[inline(always)]
     fn write_shifted(&self, width: u32, number: &[u8], text: &mut [u8]) {
         match self.count {
             ..=16 => self.write_words::<2>(width, number, text),
             17..=24 => self.write_words::<3>(width, number, text),
             25..=32 => self.write_words::<4>(width, number, text),
-            _ => self.write_words::<{ LONGEST / 8 }>(width, number, text),
+            _ => self.write_words::<{ MAX_TEXT / 8 }>(width, number, text),
         }
     }
 
@@ -360,7 +364,7 @@ impl Digits {
             }
             match self.below(width, first, digits) {
                 up @ 0.. => {
-                    // What lies above the number must be nothing.
+                    // Bits above the number must be 0.
                     over |= if up as u32 >= bits { group } else { group.checked_shr(bits - up as u32).unwrap_or(0) };
                     word |= u128::from(group).checked_shl(up as u32).unwrap_or(0);
                 }
@@ -376,7 +380,7 @@ impl Digits {
         wrong & NONE == 0 && over == 0
     }
 
-    /// The number as limbs of 32 bits, the least significant first.
+    /// Returns the number as limbs of 32 bits, the least significant first.
     #[inline(always)]
     fn limbs(number: &[u8]) -> [u32; LIMBS] {
         let mut limbs = [0; LIMBS];
@@ -422,7 +426,7 @@ impl Digits {
         let (mut wrong, mut over) = (0, 0);
         let mut at = 0;
         while at < self.count {
-            // The first step has what is left over, so that all others are whole.
+            // The first step takes the remainder, so that all others are complete.
             let digits = if at == 0 && !self.count.is_multiple_of(most) { self.count % most } else { most };
             let (mut rest, mut factor) = (0_u64, 1);
             for _ in 0..digits {
@@ -451,16 +455,16 @@ impl Digits {
         for (i, byte) in number.iter_mut().rev().enumerate() {
             *byte = (limbs[i / 4] >> (8 * (i % 4))) as u8;
         }
-        // Above the number's bytes there is as yet room for 1 to 4 more.
+        // The limbs have room for 1 to 4 bytes above the number, which must be 0.
         let above = limbs[bytes / 4] >> (8 * (bytes % 4));
         wrong & NONE == 0 && over == 0 && above == 0
     }
 
-    /// A regular expression of exactly the texts of numbers up to this one, in any way that [`Self::read`] takes, without
-    /// anchors: in what the dialects of JSON Schema, Python and Rust have in common.
+    /// Returns a regular expression of exactly the texts of numbers up to this one that [`Self::read`] accepts, without
+    /// anchors. It uses the common syntax of JSON Schema, Python and Rust.
     #[must_use]
     pub fn pattern(&self, largest: &[u8]) -> String {
-        let mut text = [0; LONGEST];
+        let mut text = [0; MAX_TEXT];
         self.write(largest, &mut text[..self.length]);
         let limits = text.map(|character| self.alphabet.value(character).unwrap_or_default());
         let digit = |at: usize, to: u8| {
@@ -468,7 +472,8 @@ impl Digits {
             let takes = |c: &u8| self.alphabet.value(*c).is_some_and(|value| value <= to && value.is_multiple_of(step));
             class(&(0..0x80).filter(takes).collect::<Vec<_>>())
         };
-        // From the last character on: what may stand below the largest text, and what after a beginning that is below it.
+        // From the last character on: the expression of texts up to the largest, and that of all texts, which follows a
+        // smaller prefix.
         let (mut bounded, mut any) = (Vec::new(), Vec::new());
         for at in (0..self.length).rev() {
             if self.frame[at] != 0 {
@@ -478,9 +483,9 @@ impl Digits {
                 continue;
             }
             let (all, limit) = (digit(at, NONE), limits[at]);
-            let is_loose = bounded == any;
+            let is_unbounded = bounded == any;
             any.insert(0, all);
-            if is_loose {
+            if is_unbounded {
                 bounded.insert(0, digit(at, limit));
                 continue;
             }
@@ -494,12 +499,13 @@ impl Digits {
         repeated(&bounded)
     }
 
-    /// Where a text that cannot be read is wrong: how far it is the beginning of a text that is written.
+    /// Returns the position of the first wrong character: the length of the longest prefix that a text of the format
+    /// has.
     #[cold]
-    fn first_bad(&self, text: &[u8], bytes: usize) -> usize {
-        let mut largest = [0; LONGEST];
+    fn first_wrong(&self, text: &[u8], bytes: usize) -> usize {
+        let mut largest = [0; MAX_TEXT];
         let largest = &mut largest[..self.length];
-        self.write(&[0xff; MOST_BYTES][..bytes], largest);
+        self.write(&[0xff; MAX_BYTES][..bytes], largest);
         let mut is_largest = true;
         for (at, &character) in text.iter().enumerate() {
             if self.frame[at] != 0 {
@@ -519,7 +525,7 @@ impl Digits {
     }
 }
 
-/// A regular expression of one of these characters, which are in ASCII's order.
+/// Returns a regular expression of one of these characters, which are in ASCII order.
 pub(crate) fn class(characters: &[u8]) -> String {
     let escaped = |c: u8| if c.is_ascii_alphanumeric() || b"-_:".contains(&c) { String::new() } else { "\\".into() };
     let one = |c: u8| escaped(c) + &String::from(char::from(c));
@@ -541,7 +547,7 @@ pub(crate) fn class(characters: &[u8]) -> String {
     format!("[{}]", runs.into_iter().map(run).collect::<String>())
 }
 
-/// A regular expression of these, one behind the other.
+/// Returns a regular expression of these parts in a row.
 pub(crate) fn repeated(parts: &[String]) -> String {
     let mut written = String::new();
     for same in parts.chunk_by(PartialEq::eq) {

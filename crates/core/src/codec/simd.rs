@@ -1,9 +1,9 @@
-//! The same conversions on whole registers of IDs, chosen while running.
+//! Conversions of full registers of IDs, chosen at run time.
 //!
-//! A kernel converts whole blocks from the front and returns how many IDs it did; it stops in front of a block with
-//! anything wrong in it. This file is where the crate's unsafe code is, of two kinds: loads and stores through pointers
-//! that come from arrays at least as long, and calls of kernels whose instructions the machine has, which having a
-//! [`Path`] proves.
+//! A kernel converts whole blocks from the front and returns the number of IDs that it converted. It stops before the
+//! first block with an error. All unsafe code of the crate is in this file. There are two kinds: loads and stores
+//! through pointers into arrays that are at least as long, and calls of kernels whose instructions the machine has. A
+//! [`Path`] is the proof that it has them.
 
 #![allow(unsafe_code, reason = "loads, stores and calls of detected instruction sets; each block says why it is sound")]
 #![cfg_attr(
@@ -14,16 +14,16 @@
 use std::fmt;
 use std::iter::zip;
 
-use super::hex;
+use super::swar::HYPHENS;
 
-/// A way to convert many IDs that this machine has.
+/// A set of kernels that this machine can run.
 #[derive(Clone, Copy)]
 pub struct Path(&'static Kernels);
 
-/// From items to items; returns how many it did.
+/// A conversion of items to items, which returns the number converted.
 type Kernel<A, B> = unsafe fn(&[A], &mut [B]) -> usize;
 
-/// A kernel may need instructions that not every machine has.
+/// The kernels of one instruction set.
 struct Kernels {
     name: &'static str,
     base32_encode: Kernel<[u8; 10], [u8; 16]>,
@@ -32,7 +32,7 @@ struct Kernels {
     hex_decode: Kernel<[u8; 36], [u8; 16]>,
 }
 
-/// Leaves everything to the code for a single ID.
+/// The kernels that convert nothing, and leave all items to the code for a single ID.
 static PORTABLE: Kernels = Kernels {
     name: "portable",
     base32_encode: |_, _| 0,
@@ -42,7 +42,7 @@ static PORTABLE: Kernels = Kernels {
 };
 
 impl Path {
-    /// The paths of this machine, the fastest first, the portable one last.
+    /// Iterates over the paths of this machine, the fastest first, the portable one last.
     pub fn available() -> impl Iterator<Item = Path> {
         #[cfg(target_arch = "x86_64")]
         let simd = [
@@ -57,18 +57,18 @@ impl Path {
         simd.into_iter().flatten().chain([&PORTABLE]).map(Path)
     }
 
-    /// The fastest path of this machine.
+    /// Returns the fastest path of this machine.
     pub fn best() -> Path {
         Self::available().next().unwrap_or(Path(&PORTABLE))
     }
 
-    /// What the path is called.
+    /// Returns the name of the path.
     pub fn name(self) -> &'static str {
         self.0.name
     }
 
     pub(super) fn base32_encode(self, ids: &[[u8; 10]], text: &mut [[u8; 16]]) -> usize {
-        // SAFETY: paths are made by `available` only, of kernels whose instructions it has detected.
+        // SAFETY: only `available` makes paths, from kernels whose instructions it has detected.
         unsafe { (self.0.base32_encode)(ids, text) }
     }
 
@@ -94,7 +94,7 @@ impl fmt::Debug for Path {
     }
 }
 
-/// Gives `step` the blocks of `N` items until it refuses one; returns how many items it took.
+/// Calls `step` with each block of `N` items until it refuses one; returns the number of items converted.
 #[inline(always)]
 fn blocks<const N: usize, A, B>(from: &[A], to: &mut [B], step: impl Fn(&[A; N], &mut [B; N]) -> bool) -> usize {
     let (from, to) = (from.as_chunks().0, to.as_chunks_mut().0);
@@ -106,7 +106,7 @@ fn blocks<const N: usize, A, B>(from: &[A], to: &mut [B], step: impl Fn(&[A; N],
     N * from.len()
 }
 
-/// An array from a formula for the byte at an index, in constants.
+/// Computes an array in a constant, from a formula for the byte at an index.
 macro_rules! table {
     ($len:literal, |$i:ident| $byte:expr) => {{
         let mut table = [0; $len];
@@ -119,13 +119,13 @@ macro_rules! table {
     }};
 }
 
-/// Whether a hyphen is at a place in the text of a UUID.
+/// Returns whether a hyphen is at a position of the text of a UUID.
 const fn is_hyphen(place: usize) -> bool {
-    let [a, b, c, d] = hex::HYPHENS;
+    let [a, b, c, d] = HYPHENS;
     place == a || place == b || place == c || place == d
 }
 
-/// Where a digit of a UUID is in its text.
+/// Returns the position of a digit in the text of a UUID.
 const fn place(digit: usize) -> usize {
     match digit {
         0..8 => digit,
@@ -136,7 +136,7 @@ const fn place(digit: usize) -> usize {
     }
 }
 
-/// Which digit of a UUID is at a place in its text; at a hyphen, any.
+/// Returns the digit at a position of the text of a UUID; at a hyphen, any digit.
 const fn digit(place: usize) -> usize {
     match place {
         0..9 => place,
@@ -151,15 +151,16 @@ const fn digit(place: usize) -> usize {
 mod avx512 {
     use std::arch::x86_64::*;
 
-    use super::super::{Alphabet, base32, hex};
+    use super::super::swar::{self, Alphabet};
     use super::{Kernels, blocks, digit, place};
 
     pub static KERNELS: Kernels = Kernels { name: "avx512", base32_encode, base32_decode, hex_encode, hex_decode };
 
     #[target_feature(enable = "avx512bw,avx512vbmi")]
     fn base32_encode(ids: &[[u8; 10]], text: &mut [[u8; 16]]) -> usize {
-        // Five bytes become a little-endian number in a quad word, and each of its bytes then takes eight bits of that,
-        // the lowest five being its own. The others do no harm: the table repeats, and looking up ignores the top two.
+        // Five bytes become a little-endian number in a quad word. Each byte of the quad word then takes eight bits of
+        // the number; the lowest five are its own. The other three do no harm: the table repeats, and the lookup
+        // ignores the top two.
         let take = load(const { &table!(64, |i| i / 8 * 5 + 4_usize.saturating_sub(i % 8)) });
         let shifts = load(const { &table!(64, |i| 35 - i % 8 * 5) });
         let characters = load(&BASE32.characters);
@@ -179,8 +180,8 @@ mod avx512 {
             let (values, bad) = BASE32.read(load(text.as_flattened()));
             let tens = _mm512_maddubs_epi16(values, _mm512_set1_epi16(0x01_20));
             let twenties = _mm512_madd_epi16(tens, _mm512_set1_epi32(0x0001_0400));
-            // With the second twenty bits at the top of a quad word and the first at its bottom, they are one number
-            // of forty that goes round the end, as a multishift does.
+            // With the second twenty bits at the top of a quad word and the first at its bottom, they are one number of
+            // forty bits that wraps around the end, as a multishift does.
             let forties = _mm512_sllv_epi32(twenties, _mm512_set1_epi64(12 << 32));
             let bytes = _mm512_multishift_epi64_epi8(shifts, forties);
             store(ids.as_flattened_mut(), _mm512_permutexvar_epi8(take, bytes));
@@ -216,17 +217,17 @@ mod avx512 {
         })
     }
 
-    /// Where the hyphens of a UUID are.
+    /// The positions of the hyphens of a UUID.
     const HYPHENS: u64 = 1 << 8 | 1 << 13 | 1 << 18 | 1 << 23;
 
-    static BASE32: Tables = Tables::new(base32::ALPHABET);
-    static HEX: Tables = Tables::new(hex::ALPHABET);
+    static BASE32: Tables = Tables::new(swar::BASE32);
+    static HEX: Tables = Tables::new(swar::HEX);
 
-    /// An alphabet, to look up in either direction.
+    /// The tables of an alphabet, for lookups in both directions.
     struct Tables {
-        /// By value, repeated.
+        /// The characters by value, repeated.
         characters: [u8; 64],
-        /// By ASCII character, with the top bit for those that are not in the alphabet.
+        /// The values by ASCII character, with the top bit set for characters outside the alphabet.
         values: [u8; 128],
     }
 
@@ -246,7 +247,7 @@ mod avx512 {
             tables
         }
 
-        /// The values of characters, and which of them are not in the alphabet.
+        /// Returns the values of characters, and a mask of those outside the alphabet.
         #[inline]
         #[target_feature(enable = "avx512bw,avx512vbmi")]
         fn read(&self, text: __m512i) -> (__m512i, u64) {
@@ -256,14 +257,14 @@ mod avx512 {
         }
     }
 
-    /// The first `len` of 64 bytes.
+    /// Returns a mask of the first `len` of 64 bytes.
     #[inline]
     const fn mask(len: usize) -> u64 {
         assert!(len >= 1 && len <= 64);
         u64::MAX >> (64 - len)
     }
 
-    /// 1 to 64 bytes, with zeros after them.
+    /// Loads 1 to 64 bytes, with zeros after them.
     #[inline]
     #[target_feature(enable = "avx512bw")]
     fn load(bytes: &[u8]) -> __m512i {
@@ -271,7 +272,7 @@ mod avx512 {
         unsafe { _mm512_maskz_loadu_epi8(mask(bytes.len()), bytes.as_ptr().cast()) }
     }
 
-    /// Fills 1 to 64 bytes.
+    /// Stores 1 to 64 bytes.
     #[inline]
     #[target_feature(enable = "avx512bw")]
     fn store(room: &mut [u8], bytes: __m512i) {
@@ -280,34 +281,34 @@ mod avx512 {
     }
 }
 
-/// What the paths with 16 bytes in a register, or in each half of one, share.
+/// Tables for the paths with 16 bytes in a register, or in each half of one.
 mod sixteen {
     use super::{digit, is_hyphen, place};
 
-    /// For a shuffle: zero, instead of a byte.
+    /// The index that makes a shuffle write zero.
     const ZERO: usize = 0x80;
 
-    /// For two sno IDs, the first loaded at its start and the second so that it ends with the register: their bytes as
-    /// eight little-endian words each, of which every one has the ten bits of two characters in it.
+    /// The shuffles of two sno IDs, the first loaded from its start and the second so that it ends with the register:
+    /// their bytes as eight little-endian words each. Each word has the ten bits of two characters in it.
     pub static WORDS: [[u8; 16]; 2] =
         [table!(16, |i| i / 2 + i / 8 + (i + 1) % 2), table!(16, |i| i / 2 + i / 8 + (i + 1) % 2 + 6)];
 
-    /// For two quad words that end in the forty bits of half a sno ID: its ten bytes.
+    /// The shuffle of two quad words, each with forty bits of a sno ID at its end, to the ID's ten bytes.
     pub static FORTIES: [u8; 16] = table!(16, |i| if i < 10 { i / 5 * 8 + 4 - i % 5 } else { ZERO });
 
-    /// The text of a UUID in three pieces, of which the last overlaps the second.
+    /// The text of a UUID in three pieces; the last overlaps the second.
     pub static PIECES: [Piece; 3] = [Piece::new(0), Piece::new(16), Piece::new(20)];
 
     pub struct Piece {
-        /// Where in the text it starts.
+        /// Its start in the text.
         pub start: usize,
-        /// For each character, the byte of the ID that it shows half of.
+        /// For each character, the byte of the ID that it is half of.
         pub bytes: [u8; 16],
-        /// For each character, whether (0xff) it is the upper half.
+        /// For each character, 0xff if it is the upper half of its byte.
         pub upper: [u8; 16],
-        /// For each character, whether (0xff) it is a hyphen.
+        /// For each character, 0xff if it is a hyphen.
         pub hyphens: [u8; 16],
-        /// For each byte of the ID, where its two characters start, if both are in the piece.
+        /// For each byte of the ID, the position of its two characters, if both are in the piece.
         pub pairs: [u8; 16],
     }
 
@@ -326,13 +327,13 @@ mod sixteen {
         }
     }
 
-    /// The 16 bytes from `start` on.
+    /// Returns the 16 bytes from `start` on.
     #[inline]
     pub fn at(bytes: &[u8], start: usize) -> &[u8; 16] {
         bytes[start..].first_chunk().expect("16 bytes more")
     }
 
-    /// Room for 16 bytes from `start` on.
+    /// Returns room for 16 bytes from `start` on.
     #[inline]
     pub fn room_at(bytes: &mut [u8], start: usize) -> &mut [u8; 16] {
         bytes[start..].first_chunk_mut().expect("16 bytes more")
@@ -343,7 +344,7 @@ mod sixteen {
 mod avx2 {
     use std::arch::x86_64::*;
 
-    use super::super::{Alphabet, base32, hex};
+    use super::super::swar::{self, Alphabet};
     use super::sixteen::{FORTIES, PIECES, WORDS, at, room_at};
     use super::{Kernels, blocks};
 
@@ -352,7 +353,8 @@ mod avx2 {
     #[target_feature(enable = "avx2")]
     fn base32_encode(ids: &[[u8; 10]], text: &mut [[u8; 16]]) -> usize {
         let take = load(&WORDS[0], &WORDS[1]);
-        // A multiplication shifts each word on its own: the upper half of its product right, the lower half left.
+        // A multiplication shifts each word by its own distance: the upper half of the product to the right, the lower
+        // half to the left.
         let firsts = _mm256_set1_epi64x(1 << 59 | 1 << 41 | 1 << 23 | 1 << 5);
         let seconds = _mm256_set1_epi64x(1 << 56 | 1 << 38 | 1 << 20 | 1 << 2);
         blocks::<2, _, _>(ids, text, |ids, [text0, text1]| {
@@ -362,7 +364,7 @@ mod avx2 {
                 _mm256_and_si256(_mm256_mulhi_epu16(words, firsts), _mm256_set1_epi16(0x001f)),
                 _mm256_and_si256(_mm256_mullo_epi16(words, seconds), _mm256_set1_epi16(0x1f00)),
             );
-            store(text0, text1, write(values, base32::ALPHABET));
+            store(text0, text1, write(values, swar::BASE32));
             true
         })
     }
@@ -371,7 +373,7 @@ mod avx2 {
     fn base32_decode(text: &[[u8; 16]], ids: &mut [[u8; 10]]) -> usize {
         let take = load(&FORTIES, &FORTIES);
         blocks::<2, _, _>(text, ids, |[text0, text1], [id0, id1]| {
-            let (values, bad) = read(load(text0, text1), base32::ALPHABET);
+            let (values, bad) = read(load(text0, text1), swar::BASE32);
             let tens = _mm256_maddubs_epi16(values, _mm256_set1_epi16(0x01_20));
             let twenties = _mm256_madd_epi16(tens, _mm256_set1_epi32(0x0001_0400));
             let forties = _mm256_or_si256(_mm256_slli_epi64(twenties, 20), _mm256_srli_epi64(twenties, 32));
@@ -391,7 +393,7 @@ mod avx2 {
             for piece in &PIECES {
                 let bytes = _mm256_shuffle_epi8(ids, twice(&piece.bytes));
                 let halves = _mm256_blendv_epi8(bytes, _mm256_srli_epi16(bytes, 4), twice(&piece.upper));
-                let digits = write(_mm256_and_si256(halves, all(0x0f)), hex::ALPHABET);
+                let digits = write(_mm256_and_si256(halves, all(0x0f)), swar::HEX);
                 let characters = _mm256_blendv_epi8(digits, all(b'-'), twice(&piece.hyphens));
                 store(room_at(text0, piece.start), room_at(text1, piece.start), characters);
             }
@@ -405,10 +407,10 @@ mod avx2 {
             let (mut ids, mut wrong) = (all(0), all(0));
             for piece in &PIECES {
                 let characters = load(at(text0, piece.start), at(text1, piece.start));
-                let (values, bad) = read(characters, hex::ALPHABET);
+                let (values, bad) = read(characters, swar::HEX);
                 let no_hyphen = _mm256_xor_si256(characters, all(b'-'));
                 wrong = _mm256_or_si256(wrong, _mm256_blendv_epi8(bad, no_hyphen, twice(&piece.hyphens)));
-                // A shift is of words, and carries bits of a hyphen's senseless value into the next byte.
+                // The shift works on words, and carries bits of a hyphen's meaningless value into the next byte.
                 let firsts = _mm256_and_si256(_mm256_slli_epi16(values, 4), all(0xf0));
                 let pairs = _mm256_or_si256(firsts, _mm256_bsrli_epi128(values, 1));
                 ids = _mm256_or_si256(ids, _mm256_shuffle_epi8(pairs, twice(&piece.pairs)));
@@ -418,7 +420,7 @@ mod avx2 {
         })
     }
 
-    /// The characters of values.
+    /// Returns the characters of values.
     #[inline]
     #[target_feature(enable = "avx2")]
     fn write(values: __m256i, alphabet: Alphabet) -> __m256i {
@@ -427,12 +429,12 @@ mod avx2 {
         _mm256_add_epi8(_mm256_add_epi8(values, all(alphabet.zero)), gaps)
     }
 
-    /// The values of characters, and other than zero for those that are not in the alphabet.
+    /// Returns the values of characters, and nonzero bytes for those outside the alphabet.
     #[inline]
     #[target_feature(enable = "avx2")]
     fn read(text: __m256i, alphabet: Alphabet) -> (__m256i, __m256i) {
         let folded = _mm256_or_si256(text, all(alphabet.fold));
-        // The comparison is of signed bytes: what is not ASCII counts as a digit, and is too large for one.
+        // The comparison is of signed bytes: a byte beyond ASCII counts as a digit, and is too large for one.
         let letters = _mm256_cmpgt_epi8(folded, all(b'a' - 1));
         let pick = |digits, letter| _mm256_blendv_epi8(digits, letter, letters);
         let values = _mm256_sub_epi8(pick(text, folded), pick(all(alphabet.zero), all(alphabet.zero + alphabet.gap())));
@@ -471,7 +473,7 @@ mod avx2 {
 mod neon {
     use std::arch::aarch64::*;
 
-    use super::super::{Alphabet, base32, hex};
+    use super::super::swar::{self, Alphabet};
     use super::sixteen::{FORTIES, PIECES, WORDS, at, room_at};
     use super::{Kernels, blocks};
 
@@ -479,7 +481,7 @@ mod neon {
 
     #[target_feature(enable = "neon")]
     fn base32_encode(ids: &[[u8; 10]], text: &mut [[u8; 16]]) -> usize {
-        // Four words' shifts to the left, so that the first ones are to the right: 11, 9, 7 and 5.
+        // The shifts of four words to the left. Negative ones go to the right: 11, 9, 7 and 5.
         let firsts = vreinterpretq_s16_u64(vdupq_n_u64(0xfffb_fff9_fff7_fff5));
         let seconds = vreinterpretq_s16_u64(vdupq_n_u64(0x0008_0006_0004_0002));
         blocks::<2, _, _>(ids, text, |ids, text| {
@@ -491,7 +493,7 @@ mod neon {
                     vandq_u16(vshlq_u16(words, firsts), vdupq_n_u16(0x001f)),
                     vandq_u16(vshlq_u16(words, seconds), vdupq_n_u16(0x1f00)),
                 );
-                store(text, write(vreinterpretq_u8_u16(values), base32::ALPHABET));
+                store(text, write(vreinterpretq_u8_u16(values), swar::BASE32));
             }
             true
         })
@@ -501,9 +503,9 @@ mod neon {
     fn base32_decode(text: &[[u8; 16]], ids: &mut [[u8; 10]]) -> usize {
         let take = load(&FORTIES);
         blocks::<1, _, _>(text, ids, |[text], [id]| {
-            let (values, bad) = read(load(text), base32::ALPHABET);
-            // Each step shifts what is first to the left, above the bits it keeps of what is second. What else there is
-            // ends up further left, where no step and no byte takes it from.
+            let (values, bad) = read(load(text), swar::BASE32);
+            // Each step shifts the first half of a lane to the left, above the bits that it keeps of the second. All
+            // other bits end up further left, where no step and no byte reads them.
             let fives = vreinterpretq_u16_u8(values);
             let tens = vreinterpretq_u32_u16(vsliq_n_u16::<5>(vshrq_n_u16::<8>(fives), fives));
             let twenties = vreinterpretq_u64_u32(vsliq_n_u32::<10>(vshrq_n_u32::<16>(tens), tens));
@@ -524,7 +526,7 @@ mod neon {
                 let bytes = vqtbl1q_u8(id, load(&piece.bytes));
                 let lower = vandq_u8(bytes, all(0x0f));
                 let halves = vbslq_u8(load(&piece.upper), vshrq_n_u8::<4>(bytes), lower);
-                let digits = write(halves, hex::ALPHABET);
+                let digits = write(halves, swar::HEX);
                 let characters = vbslq_u8(load(&piece.hyphens), all(b'-'), digits);
                 store(room_at(text, piece.start), characters);
             }
@@ -538,7 +540,7 @@ mod neon {
             let (mut bytes, mut wrong) = (all(0), all(0));
             for piece in &PIECES {
                 let characters = load(at(text, piece.start));
-                let (values, bad) = read(characters, hex::ALPHABET);
+                let (values, bad) = read(characters, swar::HEX);
                 let no_hyphen = veorq_u8(characters, all(b'-'));
                 wrong = vorrq_u8(wrong, vbslq_u8(load(&piece.hyphens), no_hyphen, bad));
                 let next = vextq_u8::<1>(values, values);
@@ -550,7 +552,7 @@ mod neon {
         })
     }
 
-    /// The characters of values.
+    /// Returns the characters of values.
     #[inline]
     #[target_feature(enable = "neon")]
     fn write(values: uint8x16_t, alphabet: Alphabet) -> uint8x16_t {
@@ -559,7 +561,7 @@ mod neon {
         vaddq_u8(vaddq_u8(values, all(alphabet.zero)), gaps)
     }
 
-    /// The values of characters, and other than zero for those that are not in the alphabet.
+    /// Returns the values of characters, and nonzero bytes for those outside the alphabet.
     #[inline]
     #[target_feature(enable = "neon")]
     fn read(text: uint8x16_t, alphabet: Alphabet) -> (uint8x16_t, uint8x16_t) {
@@ -595,20 +597,20 @@ mod neon {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{base32, hex};
+    use super::super::{Base32, Hex};
     use super::Path;
 
-    /// Results would be right without that, but slow. What the results are is tested from outside.
+    /// A path that leaves a block is right but slow, so the tests of results do not notice it.
     #[test]
-    fn no_right_text_makes_a_path_leave_a_block_to_the_code_for_a_single_id() {
+    fn every_path_converts_every_block_of_valid_text() {
         for path in Path::available().filter(|path| path.name() != "portable") {
             let ids: [[u8; 10]; 256] = std::array::from_fn(|i| [(i as u8).wrapping_mul(77); 10]);
-            let mut text = ids.map(base32::encode);
+            let mut text = ids.map(Base32::encode);
             assert_eq!(path.base32_decode(&text, &mut ids.clone()), 256, "{path:?}");
             assert_eq!(path.base32_encode(&ids, &mut text), 256, "{path:?}");
 
             let ids: [[u8; 16]; 256] = std::array::from_fn(|i| [i as u8; 16]);
-            let mut text = ids.map(hex::encode);
+            let mut text = ids.map(Hex::encode);
             text[128..].as_flattened_mut().make_ascii_uppercase();
             assert_eq!(path.hex_decode(&text, &mut ids.clone()), 256, "{path:?}");
             assert_eq!(path.hex_encode(&ids, &mut text), 256, "{path:?}");

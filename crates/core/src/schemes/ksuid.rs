@@ -8,14 +8,14 @@
 //! ```
 //!
 //! - **time**: seconds since 2014-05-13T16:53:20Z, until 2150.
-//! - **text**: 27 digits of base 62, `0-9A-Za-z`, padded with zeros; above `aWgEPTl1tmebfsQzFP4bxwgy80V` is no ID.
+//! - **text**: 27 digits of base 62, `0-9A-Za-z`, padded with zeros. No ID is above `aWgEPTl1tmebfsQzFP4bxwgy80V`.
 //!
 //! Format after <https://github.com/segmentio/ksuid>.
 
 use crate::codec::positional::{BASE62, Digits};
 use crate::format::{Clock, Format, Part, SECOND, Text};
 use crate::id::bytes_id;
-use crate::ticked::{Ticked, low};
+use crate::ticked::{Ticked, low_bits};
 
 /// The text.
 pub const DIGITS: &Digits = &Digits::new(BASE62, 27);
@@ -27,8 +27,8 @@ pub const FORMAT: Format = Format::new(
     0.9,
     "https://github.com/segmentio/ksuid",
 )
-.timed(Clock::new(1_400_000_000 * SECOND as i128, SECOND))
-.written(&[Text::Digits(DIGITS)]);
+.with_clock(Clock::new(1_400_000_000 * SECOND as i128, SECOND))
+.with_texts(&[Text::digits(DIGITS)]);
 
 bytes_id!("ksuid", 20, 27, DIGITS, "one of 0-9A-Za-z, and no more than aWgEPTl1tmebfsQzFP4bxwgy80V in all");
 
@@ -44,8 +44,8 @@ impl Id {
     }
 }
 
-/// Leased, the node number takes the upper bits of the payload. The highest of those that count is 0 in the first ID of a
-/// second, so none runs over.
+/// A leased node number takes the upper bits of the payload. The highest of the bits that count is 0 in the first ID of
+/// a second, so the count never overflows.
 impl Ticked for Id {
     const TERM: &'static str = "node";
     const NODE_BITS: u32 = 32;
@@ -56,8 +56,8 @@ impl Ticked for Id {
     #[inline(always)]
     fn mint(units: u64, random: u128, node: Option<u64>, n: u32) -> Self {
         let payload = match node {
-            None => low(random, 127) + u128::from(n),
-            Some(node) => (u128::from(node) << 96) | (low(random, 95) + u128::from(n)),
+            None => low_bits(random, 127) + u128::from(n),
+            Some(node) => (u128::from(node) << 96) | (low_bits(random, 95) + u128::from(n)),
         };
         Self::new(units as u32, payload)
     }

@@ -8,32 +8,33 @@
 //! └─────────┴─────┴─────────┴─────┴──────┘
 //! ```
 //!
-//! - **text**: a UUID's; **version** b, **pid** modulo 65,536, **mac** the last 28 bits of a MAC address, **time** Unix ms.
+//! - **text**: a UUID's; **version** b, **pid** modulo 65,536, **mac** the last 28 bits of a MAC address, **time** Unix
+//!   ms.
 //!
 //! - **variable** mode: the counter grows by 198491317 modulo 2^32 and is written with its nibbles reversed, so that
-//!   neighbouring IDs differ in their first characters and scatter over shards;
-//! - **sequential** mode: the counter grows by 1 and is written as it is, started from the present ten minutes, so that IDs cluster.
+//!   consecutive IDs differ in their first characters and scatter over shards;
+//! - **sequential** mode: the counter grows by 1 and is written as it is. It starts from a hash of the current ten
+//!   minutes, so that IDs cluster.
 //!
-//! The bits where RFC 9562 keeps its variant belong to the MAC fragment: these are not RFC 9562 UUIDs.
+//! The MAC fragment takes the bits of RFC 9562's variant, so these are no UUIDs of that RFC.
 //!
-//! Format after groupon/locality-uuid.java 1.1.1 and bakks/locality-uuid.rb 1.2.0. Right here and wrong there: Java's signed
-//! shift makes the seventh digit `f` for every counter from 2^31 on; Ruby wraps at 2^32 − 1; both fix pid and counter when
-//! they are loaded, so that forked children repeat each other.
+//! Format after groupon/locality-uuid.java 1.1.1 and bakks/locality-uuid.rb 1.2.0. Both have defects that this module
+//! does not: the signed shift in Java makes the seventh digit `f` for every counter from 2^31 on; Ruby wraps at 2^32 −
+//! 1; both fix pid and counter when they are loaded, so that forked children repeat each other.
 
-use super::{PoolLayout, uuid};
+use super::uuid;
 use crate::cell::Cell;
-use crate::codec::hex;
+use crate::codec::Hex;
 use crate::error::Error;
 use crate::fence::Fence;
-use crate::format::{Clock, Format, Part, Role, Says, Show};
-use crate::id;
-use crate::layout::Field;
+use crate::format::{Clock, Description, Format, Part, Rendering, Role};
+use crate::id::bytes_id;
+use crate::layout::{Field, PoolLayout};
 use crate::mint;
 use crate::step::{Refusal, Run, Window};
 use crate::sync::{AtomicU64, Ordering};
 use crate::units::{Tick, Timescale, UnixMs};
 use md5::{Digest, Md5};
-use std::fmt;
 
 /// The version digit of this scheme.
 pub const VERSION_B: u64 = 0xb;
@@ -42,19 +43,21 @@ pub const VERSION_B: u64 = 0xb;
 pub const FORMAT: Format = Format::new(
     "locality",
     &[
-        Part::new(Role::Sequence, "counter", 32, "").shown(Show::Reversed).says(Says::By(in_sequential_mode)),
+        Part::new(Role::Sequence, "counter", 32, "")
+            .rendered_as(Rendering::Reversed)
+            .described_by(Description::Computed(in_sequential_mode)),
         Part::new(Role::Node, "pid", 16, "process id modulo 65,536"),
-        Part::fixed("version", 4, VERSION_B as u128, "version b").shown(Show::Hex),
-        Part::new(Role::Node, "mac", 28, "the end of a MAC address").shown(Show::Hex),
+        Part::fixed("version", 4, VERSION_B as u128, "version b").rendered_as(Rendering::Hex),
+        Part::new(Role::Node, "mac", 28, "the end of a MAC address").rendered_as(Rendering::Hex),
         Part::time("time", 48),
     ],
     1.0,
     "https://github.com/groupon/locality-uuid.java",
 )
-.timed(Clock::UNIX_MS)
-.written(uuid::TEXTS)
+.with_clock(Clock::UNIX_MS)
+.with_texts(uuid::TEXTS)
 .integer()
-.ending(UnixMs(WINDOW.until.0 as i64));
+.ending_at(UnixMs(WINDOW.until.0 as i64));
 
 fn in_sequential_mode(counter: u64) -> String {
     format!("in variable mode; {counter} in sequential mode")
@@ -62,23 +65,23 @@ fn in_sequential_mode(counter: u64) -> String {
 
 /// The counter, as its mode writes it.
 pub const COUNTER: Field = FORMAT.field("counter");
-/// Process id modulo 65536.
+/// The process id modulo 65,536.
 pub const PID: Field = FORMAT.field("pid");
-/// The version digit.
+/// Returns the version digit.
 pub const VERSION: Field = FORMAT.field("version");
 /// The last 28 bits of a MAC address.
 pub const MAC: Field = FORMAT.field("mac");
 /// Milliseconds since the Unix epoch.
 pub const TIME: Field = FORMAT.field("time");
 
-/// Bytes of an ID.
+/// The bytes of an ID.
 pub const SIZE: usize = FORMAT.size();
-/// Characters of an ID's text.
+/// The characters of an ID's text.
 pub const TEXT: usize = FORMAT.length();
-/// What variable mode adds to the counter: odd, so that it visits all 2^32.
+/// The increment of the counter in variable mode. It is odd, so that the counter visits all 2^32 values.
 pub const STRIDE: u32 = 198_491_317;
 
-/// Whether the first digits scatter or cluster.
+/// The distribution of the first digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// Scatter.
@@ -88,7 +91,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// The counter that follows.
+    /// Returns the counter `by` IDs later.
     #[inline(always)]
     #[must_use]
     pub fn advance(self, counter: u32, by: u32) -> u32 {
@@ -98,7 +101,7 @@ impl Mode {
         })
     }
 
-    /// The counter as it is written; its own inverse.
+    /// Returns the counter as the mode writes it. The function is its own inverse.
     #[inline(always)]
     #[must_use]
     pub fn written(self, counter: u32) -> u32 {
@@ -115,8 +118,8 @@ fn reverse_nibbles(n: u32) -> u32 {
     (n & 0x0f0f_0f0f) << 4 | (n & 0xf0f0_f0f0) >> 4
 }
 
-/// Where sequential mode starts in the ten minutes of a time: the first 4 bytes, little-endian, of the MD5 of the UTC time as
-/// `yyyymmddhhmm` cut to 11 characters, so that processes on many machines start close together.
+/// Returns the start of sequential mode in the ten minutes of a time: the first 4 bytes, little-endian, of the MD5 of
+/// the UTC time as `yyyymmddhhmm` cut to 11 characters. Processes on many machines thus start close together.
 #[must_use]
 pub fn sequential_seed(time: UnixMs) -> u32 {
     let text: String = time.to_string().chars().filter(char::is_ascii_digit).take(11).collect();
@@ -124,7 +127,7 @@ pub fn sequential_seed(time: UnixMs) -> u32 {
     u32::from_le_bytes([digest[0], digest[1], digest[2], digest[3]])
 }
 
-/// An ID: any UUID, whose fields other than the version mean something only in version b.
+/// An ID: any UUID. Its fields except the version have a meaning in version b only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Id(pub u128);
 
@@ -135,19 +138,13 @@ impl Id {
         Self(COUNTER.put(counter_written.into()) | origin.0 | TIME.put(time_ms))
     }
 
-    /// The canonical text, lower case.
-    #[must_use]
-    pub fn encode(self) -> [u8; TEXT] {
-        hex::encode(self.0.to_be_bytes())
-    }
-
-    /// The version digit.
+    /// Returns the version digit.
     #[must_use]
     pub fn version(self) -> char {
         char::from_digit(VERSION.get(self.0) as u32, 16).unwrap_or('0')
     }
 
-    /// A field's value.
+    /// Returns the value of a field.
     ///
     /// # Errors
     /// [`Error::Version`] unless the version is b.
@@ -159,106 +156,60 @@ impl Id {
     }
 }
 
-impl fmt::Display for Id {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.encode().iter().try_for_each(|&c| fmt::Write::write_char(f, char::from(c)))
-    }
+bytes_id! {
+    impl Id(FORMAT, "locality ID", "UUID text", SIZE, TEXT) by Hex,
+    from bytes => Self(u128::from_be_bytes(bytes)), to id => id.0.to_be_bytes();
 }
 
-impl id::Id for Id {
-    const FORMAT: Format<'static> = FORMAT;
-    const WHAT: &'static str = "locality ID";
-    const TEXT_WHAT: &'static str = "UUID text";
-    const SIZE: usize = SIZE;
-    const TEXT: usize = TEXT;
-    type Bytes = [u8; SIZE];
-    type Text = [u8; TEXT];
-
-    #[inline(always)]
-    fn from_slice(bytes: &[u8]) -> Self {
-        let mut id = [0; SIZE];
-        id.copy_from_slice(bytes);
-        Self(u128::from_be_bytes(id))
-    }
-
-    #[inline(always)]
-    fn to_array(self) -> Self::Bytes {
-        self.0.to_be_bytes()
-    }
-
-    #[inline(always)]
-    fn to_text(self) -> Self::Text {
-        self.encode()
-    }
-
-    /// Hex digits of either case, hyphens where they belong.
-    #[inline(always)]
-    fn decode(text: &[u8]) -> Result<Self, usize> {
-        hex::decode(text.try_into().map_err(|_| text.len())?).map(|bytes| Self(u128::from_be_bytes(bytes)))
-    }
-
-    fn expected(at: usize) -> &'static str {
-        hex::expected(at)
-    }
-
-    fn encode_many(ids: &[u8], text: &mut [u8]) {
-        hex::encode_many(ids, text);
-    }
-
-    fn decode_many(text: &[u8], ids: &mut [u8]) -> Result<(), usize> {
-        hex::decode_many(text, ids)
-    }
-}
-
-/// pid, version and MAC fragment, in their places.
+/// The pid, the version and the MAC fragment, in their places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Origin(u128);
 
 impl Origin {
-    /// The origin of a process and a MAC fragment, of which 28 bits count.
+    /// Returns the origin of a process and the lower 28 bits of a MAC fragment.
     #[must_use]
     pub fn new(pid: u16, mac: u32) -> Self {
         Self(PID.put(pid.into()) | VERSION.put(VERSION_B) | MAC.put(u64::from(mac) & MAC.max()))
     }
 
-    /// The 44 bits that tell one generator from another: pid above MAC fragment.
+    /// Returns the process id modulo 65,536.
     #[must_use]
     pub fn pid(self) -> u16 {
         PID.get(self.0) as u16
     }
 
-    /// The 28-bit MAC fragment.
+    /// Returns the MAC fragment of 28 bits.
     #[must_use]
     pub fn mac(self) -> u32 {
         MAC.get(self.0) as u32
     }
 }
 
-/// How many node numbers there are: pid and MAC fragment together.
+/// The number of node numbers: pid and MAC fragment together.
 pub const NODES: u64 = 1 << (PID.bits + MAC.bits);
 
-/// What a pool of them is called, and its layout.
+/// The name of a pool of them, and of its layout.
 pub const POOL: &str = FORMAT.scheme;
 
-/// The layout of a pool whose node numbers are those of [`node_of`].
+/// Returns the layout of a pool whose node numbers are those of [`node_of`].
 #[must_use]
 pub fn pool_layout() -> PoolLayout {
     PoolLayout { text: POOL.into(), nodes: NODES, ends: UnixMs(WINDOW.until.0 as i64) }
 }
 
-/// The node number of a process and a MAC fragment.
+/// Returns the node number of a process and a MAC fragment.
 #[must_use]
 pub fn node_of(pid: u16, mac: u32) -> u64 {
     u64::from(pid) << MAC.bits | u64::from(mac) & MAC.max()
 }
 
-/// The process and the MAC fragment that a node number stands for.
+/// Returns the process and the MAC fragment of a node number.
 #[must_use]
 pub fn origin_of(node: u64) -> (u16, u32) {
     ((node >> MAC.bits) as u16, (node & MAC.max()) as u32)
 }
 
-/// The last 28 bits of a MAC address, given whole or as its last 7 hex digits.
+/// Returns the last 28 bits of a MAC address, from all of it or from its last 7 hex digits.
 ///
 /// # Errors
 /// [`Error::Format`].
@@ -275,33 +226,34 @@ pub fn mac_fragment(mac: &str) -> Result<u32, Error> {
     Ok(u32::from_str_radix(&digits[digits.len() - 7..], 16).unwrap_or_default())
 }
 
-/// A span of time that a lap of the counter is compared by: 2048 ms, so that 32 bits of them last until 2248.
+/// The bits of a span, the unit of time in which laps of the counter are compared: 2048 ms, so that 32 bits of spans
+/// last until 2248.
 const SPAN_BITS: u32 = 11;
 
-/// Ticks are Unix ms.
+/// The scale of ticks: Unix milliseconds.
 pub const SCALE: Timescale = Timescale { epoch_ms: 0, unit_ms: 1 };
-/// The ticks that a generator can mint in.
+/// The ticks in which a generator can mint.
 pub const WINDOW: Window = Window { floor: Tick(0), until: Tick(1 << (32 + SPAN_BITS)) };
 
-/// What the hot path needs to agree on, packed as `span 32 | count 32`.
+/// The state that threads must agree on, packed as `span 32 | count 32`.
 ///
-/// An ID is told from the generator's others by (counter, time). Counters repeat after a lap of 2^32; so each lap must lie
-/// in later spans than the one before. Adding 1 to the packed word does just that: a count that overflows carries into
-/// the span.
+/// The pair (counter, time) distinguishes the IDs of a generator. Counters repeat after a lap of 2^32, so each lap must
+/// lie in later spans than the one before. Adding 1 to the packed word ensures that: a count that overflows carries
+/// into the span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct State {
-    /// Highest span minted in.
+    /// The highest span minted in.
     pub span: u32,
-    /// IDs minted, modulo 2^32.
+    /// The number of IDs minted, modulo 2^32.
     pub count: u32,
 }
 
-/// The tick of a time at which a generator can mint.
+/// Returns the tick of a time, if a generator can mint in it.
 ///
 /// # Errors
 /// [`Error::Time`].
 pub fn tick(time: UnixMs) -> Result<Tick, Error> {
-    SCALE.tick(time).filter(|&tick| WINDOW.holds(tick)).ok_or_else(|| Error::Time {
+    SCALE.tick(time).filter(|&tick| WINDOW.contains(tick)).ok_or_else(|| Error::Time {
         time,
         first: SCALE.start(WINDOW.floor),
         last: UnixMs(SCALE.start(WINDOW.until).0 - 1),
@@ -320,17 +272,17 @@ impl State {
     }
 }
 
-/// Mints up to `want` IDs. Pure. A clock that went back out of the highest span is held at that span's start, and one that
-/// went back below the window at its floor.
+/// Mints up to `want` IDs. Pure. A clock below the highest span counts as that span's start, and a clock below the
+/// window as its floor.
 ///
-/// A run's first number says which ID of the generator it is, counted from 1 and modulo 2^32; its tick is in Unix ms.
+/// The first number of a run counts the IDs of the generator, from 1 and modulo 2^32. Its tick is in Unix milliseconds.
 ///
 /// # Errors
 /// [`Refusal::Outside`].
 #[inline(always)]
 pub fn step(state: State, now: Tick, want: u32, window: Window) -> Result<(State, Run), Refusal> {
     let now = now.max(window.floor);
-    // A run ends where the lap does: what follows must lie in a later span.
+    // A run ends with the lap: the next ID must lie in a later span.
     let count = want.min(u32::MAX - state.count).max(1);
     let Some(word) = state.pack().checked_add(u64::from(count)) else {
         return Err(Refusal::Outside { tick: WINDOW.until });
@@ -344,7 +296,7 @@ pub fn step(state: State, now: Tick, want: u32, window: Window) -> Result<(State
     Ok((next, Run { tick: time_ms, first: state.count.wrapping_add(1), count }))
 }
 
-/// A generator's state between calls.
+/// The state of a generator between calls.
 #[derive(Debug)]
 pub struct Mint {
     cell: Cell,
@@ -353,19 +305,19 @@ pub struct Mint {
 }
 
 impl Mint {
-    /// A generator that has minted nothing.
+    /// Returns the state of a generator that has minted nothing.
     #[must_use]
     pub fn new(window: Window) -> Self {
         Self::at(State { span: 0, count: 0 }, window)
     }
 
-    /// A generator that has come so far: tests start near a lap's end with it.
+    /// Returns a generator in a given state. Tests start near the end of a lap with it.
     #[must_use]
     pub fn at(state: State, window: Window) -> Self {
         Self { cell: Cell::new(state.pack()), floor: AtomicU64::new(window.floor.0), fence: Fence::new(window.until) }
     }
 
-    /// Starts the count anew, in a later span than any ID so far.
+    /// Restarts the count, in a later span than any ID so far.
     pub fn restart(&self) {
         self.cell.reset(|word| {
             let span = if word == 0 { 0 } else { State::unpack(word).span.saturating_add(1) };
@@ -385,7 +337,7 @@ impl mint::Mint for Mint {
         SCALE
     }
 
-    fn whole(&self) -> Window {
+    fn full_window(&self) -> Window {
         WINDOW
     }
 
@@ -395,7 +347,7 @@ impl mint::Mint for Mint {
         self.cell.update(|word| step(State::unpack(word), now, want, window).map(|(state, run)| (state.pack(), run)))
     }
 
-    fn take_slowly<E>(&self, want: u32, mut clock: impl FnMut() -> Result<Tick, E>) -> Result<Result<Run, Refusal>, E> {
+    fn take_slow<E>(&self, want: u32, mut clock: impl FnMut() -> Result<Tick, E>) -> Result<Result<Run, Refusal>, E> {
         Ok(self.take(clock()?, want))
     }
 
@@ -409,7 +361,7 @@ impl mint::Mint for Mint {
         self.fence.extend(until)
     }
 
-    /// The state knows spans only, so it can be as much as one too late.
+    /// The state knows spans only, so the tick can be up to a span too late.
     fn close(&self) -> Tick {
         self.used(self.cell.close())
     }

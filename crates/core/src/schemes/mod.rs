@@ -1,6 +1,7 @@
-//! One file a scheme; each reads as its specification.
+//! The schemes, one file each, which reads as its specification; and the list of all.
 
 pub mod cuid;
+pub mod cuid2;
 pub mod ksuid;
 pub mod ksuid_ms;
 pub mod locality;
@@ -17,66 +18,86 @@ pub mod xid;
 
 use crate::error::Error;
 use crate::format::Format;
+use crate::layout::PoolLayout;
 use crate::ticked::Ticked as _;
-use crate::units::UnixMs;
 
-/// Every format with a structure of its own; equally likely readings keep this order.
-pub static FORMATS: [&[Format<'static>]; 13] = [
-    &[sno::FORMAT],
-    &snowflake::FORMATS,
-    &[locality::FORMAT],
-    &uuid::FORMATS,
-    &[ulid::FORMAT],
-    &[ksuid::FORMAT],
-    &[ksuid_ms::FORMAT],
-    &[objectid::FORMAT],
-    &[xid::FORMAT],
-    &cuid::FORMATS,
-    &[sandflake::FORMAT],
-    &[tsid::FORMAT],
-    &[randflake::FORMAT],
-];
-
-/// Formats that nearly any text of their length would fit: considered only where no other format fits.
-pub static LAST_RESORTS: [&[Format<'static>]; 1] = [&[uuid::OTHER, cuid::CUID2, nanoid::FORMAT]];
-
-/// The layouts of pools that have one each, under its name.
-static POOLS: [fn() -> PoolLayout; 10] = [
-    locality::pool_layout,
-    || uuid::Version::V1.pool_layout(),
-    || uuid::Version::V6.pool_layout(),
-    || uuid::Version::V7.pool_layout(),
-    ulid::Id::pool_layout,
-    ksuid::Id::pool_layout,
-    ksuid_ms::Id::pool_layout,
-    xid::Id::pool_layout,
-    objectid::Id::pool_layout,
-    sandflake::Id::pool_layout,
-];
-
-/// What a pool's node numbers mean.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PoolLayout {
-    /// As generators write it, and stores keep it.
-    pub text: String,
-    /// How many node numbers it has.
-    pub nodes: u64,
-    /// When its generators can mint no more.
-    pub ends: UnixMs,
+/// The declarations of one scheme.
+#[derive(Debug)]
+pub struct Scheme {
+    /// Its formats with a structure of their own.
+    pub formats: &'static [Format<'static>],
+    /// Its formats that nearly any text of their length fits.
+    pub fallbacks: &'static [Format<'static>],
+    /// The layouts of its pools.
+    pub pools: Pools,
 }
 
-impl PoolLayout {
-    /// Reads a layout's text or its short name: that of a scheme, or of a snowflake layout. `None` if it is neither.
-    ///
-    /// # Errors
-    /// [`Error::Layout`]: it declares fields that do not fit.
-    pub fn read(text: &str) -> Result<Option<Self>, Error> {
-        if let Some(found) = POOLS.iter().map(|layout| layout()).find(|layout| layout.text == text) {
-            return Ok(Some(found));
+/// The layouts that the pools of a scheme can have.
+#[derive(Clone, Copy, Debug)]
+pub enum Pools {
+    /// No layouts: its IDs have no leased node number.
+    None,
+    /// The layouts of these functions, each under a name of its own.
+    Named(&'static [fn() -> PoolLayout]),
+    /// The layouts that this parser reads.
+    Parsed(fn(&str) -> Result<Option<PoolLayout>, Error>),
+}
+
+const fn scheme(formats: &'static [Format<'static>], pools: Pools) -> Scheme {
+    Scheme { formats, fallbacks: &[], pools }
+}
+
+const fn with_fallbacks(scheme: Scheme, fallbacks: &'static [Format<'static>]) -> Scheme {
+    Scheme { fallbacks, ..scheme }
+}
+
+/// Every scheme. Readings of equal weight keep this order.
+pub static SCHEMES: [Scheme; 15] = [
+    scheme(&[sno::FORMAT], Pools::Parsed(|text| Ok(sno::read_shards(text).map(sno::pool_layout)))),
+    scheme(
+        &snowflake::FORMATS,
+        Pools::Parsed(|text| Ok(snowflake::Layout::of_pool(text)?.map(|layout| layout.pool_layout()))),
+    ),
+    scheme(&[locality::FORMAT], Pools::Named(&[locality::pool_layout])),
+    with_fallbacks(scheme(&uuid::FORMATS, Pools::Named(&uuid::POOL_LAYOUTS)), &[uuid::OTHER]),
+    scheme(&[ulid::FORMAT], Pools::Named(&[ulid::Id::pool_layout])),
+    scheme(&[ksuid::FORMAT], Pools::Named(&[ksuid::Id::pool_layout])),
+    scheme(&[ksuid_ms::FORMAT], Pools::Named(&[ksuid_ms::Id::pool_layout])),
+    scheme(&[objectid::FORMAT], Pools::Named(&[objectid::Id::pool_layout])),
+    scheme(&[xid::FORMAT], Pools::Named(&[xid::Id::pool_layout])),
+    scheme(&cuid::FORMATS, Pools::None),
+    scheme(&[sandflake::FORMAT], Pools::Named(&[sandflake::Id::pool_layout])),
+    scheme(&[tsid::FORMAT], Pools::None),
+    scheme(&[randflake::FORMAT], Pools::None),
+    with_fallbacks(scheme(&[], Pools::None), &[cuid2::FORMAT]),
+    with_fallbacks(scheme(&[], Pools::None), &[nanoid::FORMAT]),
+];
+
+/// Returns every format with a structure of its own.
+pub fn formats() -> impl Iterator<Item = &'static Format<'static>> {
+    SCHEMES.iter().flat_map(|scheme| scheme.formats)
+}
+
+/// Returns the formats that are considered only where no other format fits.
+pub fn fallback_formats() -> impl Iterator<Item = &'static Format<'static>> {
+    SCHEMES.iter().flat_map(|scheme| scheme.fallbacks)
+}
+
+/// Reads the text or the short name of a pool's layout: that of a scheme, or of a snowflake layout. `None` if it is
+/// neither.
+///
+/// # Errors
+/// [`Error::Layout`]: it declares fields that do not fit.
+pub fn read_pool_layout(text: &str) -> Result<Option<PoolLayout>, Error> {
+    for scheme in &SCHEMES {
+        let found = match scheme.pools {
+            Pools::None => None,
+            Pools::Named(layouts) => layouts.iter().map(|layout| layout()).find(|layout| layout.text == text),
+            Pools::Parsed(read) => read(text)?,
+        };
+        if found.is_some() {
+            return Ok(found);
         }
-        Ok(match text.split([' ', '/']).next() {
-            Some("sno") => sno::read_shards(text).map(sno::pool_layout),
-            _ => snowflake::Layout::of_pool(text)?.map(|layout| layout.pool_layout()),
-        })
     }
+    Ok(None)
 }

@@ -7,46 +7,46 @@
 //! └──────────┘
 //! ```
 //!
-//! - **text**: 21 characters of `A-Za-z0-9_-`, 8 bits each. Users choose other alphabets and sizes, which nothing tells.
-//! - **random**: a byte chooses the character of its remainder; the highest bytes, which would make some remainders likelier,
-//!   are passed over. So every character is equally likely, whatever the alphabet.
+//! - **text**: 21 characters of `A-Za-z0-9_-`, 8 bits each. Users choose other alphabets and sizes; no ID says which.
+//! - **random**: the remainder of a byte chooses a character. The highest bytes are skipped, as they would make some
+//!   remainders likelier. So every character is equally likely, whatever the alphabet.
 //!
 //! Format after <https://github.com/ai/nanoid>.
 
 use crate::codec::positional::BASE64_URL;
 use crate::error::Error;
-use crate::format::{Format, Part, Show, Text};
+use crate::format::{Format, Part, Rendering, Text};
 
-/// The format, of the usual alphabet and size.
+/// The format, with the usual alphabet and size.
 pub const FORMAT: Format = Format::new(
     "nanoid",
-    &[Part::random("random", 168, "random, in any order of the alphabet").shown(Show::Letters)],
+    &[Part::random("random", 168, "random, in any order of the alphabet").rendered_as(Rendering::Letters)],
     0.1,
     "https://github.com/ai/nanoid",
 )
-.written(&[Text::Characters(21, &BASE64_URL)])
+.with_texts(&[Text::characters(21, &BASE64_URL)])
 .text_only();
 
-/// The size that everybody uses.
+/// The usual size.
 pub const SIZE: usize = 21;
 /// The most characters of an ID.
-pub const LONGEST: usize = 1024;
+pub const MAX_SIZE: usize = 1024;
 
-/// The characters that IDs are made of.
+/// The alphabet of IDs.
 #[derive(Clone, Debug)]
 pub struct Characters {
     all: Vec<char>,
-    /// How many bytes choose one.
+    /// The number of byte values that choose a character.
     choosing: usize,
-    /// What each byte chooses, where all characters are ASCII.
+    /// The choice of each byte, if all characters are ASCII.
     ascii: Option<[u8; 256]>,
 }
 
 impl Characters {
-    /// An alphabet of 2 to 256 characters, each once.
+    /// Returns an alphabet of 2 to 256 distinct characters.
     ///
     /// # Errors
-    /// [`Error::Format`]: it is none.
+    /// [`Error::Format`]: there are fewer or more, or one occurs twice.
     pub fn new(alphabet: &str) -> Result<Self, Error> {
         let wrong =
             |expected| Error::Format { field: "alphabet", value: alphabet.chars().take(40).collect(), expected };
@@ -57,7 +57,7 @@ impl Characters {
         let mut sorted = all.clone();
         sorted.sort_unstable();
         if sorted.windows(2).any(|pair| pair[0] == pair[1]) {
-            return Err(wrong("characters that each occur once"));
+            return Err(wrong("made of distinct characters"));
         }
         let mut ascii = [0; 256];
         for (place, &character) in ascii.iter_mut().zip(all.iter().cycle()) {
@@ -67,19 +67,19 @@ impl Characters {
         Ok(Self { choosing: 256 - 256 % all.len(), all, ascii })
     }
 
-    /// Whether all of them are ASCII.
+    /// Returns whether all characters are ASCII.
     #[must_use]
     pub const fn is_ascii(&self) -> bool {
         self.ascii.is_some()
     }
 
-    /// The characters.
+    /// Iterates over the characters.
     pub fn iter(&self) -> impl Iterator<Item = char> {
         self.all.iter().copied()
     }
 
-    /// Replaces random bytes by the ASCII characters that they choose, closing up where one chose none; says how many there
-    /// are. None where the alphabet is of others.
+    /// Replaces random bytes by the ASCII characters that they choose, without a gap for bytes that choose none;
+    /// returns the number of characters. It is 0 if the alphabet is not ASCII.
     #[inline(always)]
     #[must_use]
     pub fn choose_ascii(&self, random: &mut [u8]) -> usize {
@@ -93,7 +93,7 @@ impl Characters {
         chosen
     }
 
-    /// The characters that random bytes choose.
+    /// Iterates over the characters that random bytes choose.
     pub fn choose(&self, random: &[u8]) -> impl Iterator<Item = char> {
         let choosing = random.iter().map(|&byte| usize::from(byte)).filter(|&byte| byte < self.choosing);
         choosing.map(|byte| self.all[byte % self.all.len()])
@@ -114,7 +114,7 @@ mod tests {
         value[name].as_str().unwrap()
     }
 
-    /// Both ways of choosing agree, where both can choose.
+    /// Returns the characters that bytes choose; both methods agree if the alphabet is ASCII.
     fn chosen(characters: &Characters, random: &[u8]) -> String {
         let id: String = characters.choose(random).collect();
         if characters.is_ascii() {
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bytes_of_an_original_choose_its_id() {
+    fn recorded_random_bytes_choose_the_recorded_id() {
         let vectors = vectors();
         let read = |hex: &Value| -> Vec<u8> {
             let hex = hex.as_str().unwrap().as_bytes();
@@ -143,10 +143,10 @@ mod tests {
                 for request in case["random_bytes_hex"].as_array().unwrap() {
                     let mut bytes = read(request);
                     if is_js {
-                        // customRandom goes through each buffer from its end.
+                        // customRandom reads each buffer from its end.
                         bytes.reverse();
                     } else {
-                        // The remainder is that of a mask, and what lies beyond the alphabet is passed over.
+                        // The Python package masks each byte, and skips values beyond the alphabet.
                         let count = text(case, "alphabet").chars().count();
                         let mask = (count.next_power_of_two() - 1) as u8;
                         bytes =
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn each_character_is_chosen_by_as_many_bytes_as_any_other() {
+    fn every_character_is_equally_likely() {
         let all: String = ('\u{100}'..).take(256).collect();
         for count in 2..=256 {
             let alphabet: String = all.chars().take(count).collect();
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn the_originals_have_the_same_characters_in_orders_of_their_own() {
+    fn the_originals_share_a_set_of_characters() {
         let vectors = vectors();
         let sorted = |text: &str| {
             let mut characters: Vec<char> = text.chars().collect();
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn an_alphabet_has_2_to_256_characters_each_once() {
+    fn an_alphabet_has_2_to_256_distinct_characters() {
         let many: String = ('\u{100}'..).take(257).collect();
         for wrong in ["", "a", "aa", "abca", &many] {
             assert_eq!(Characters::new(wrong).unwrap_err().code(), "field.format");

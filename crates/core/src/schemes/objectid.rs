@@ -15,7 +15,7 @@
 //! Format after the specification of BSON, <https://www.mongodb.com/docs/manual/reference/bson-types/#objectid>.
 
 use crate::codec::positional::{BASE16, Digits};
-use crate::format::{Clock, Format, Part, Role, Show, Text};
+use crate::format::{Clock, Format, Part, Rendering, Role, Text};
 use crate::id::bytes_id;
 use crate::ticked::twelve_bytes;
 
@@ -27,16 +27,16 @@ pub const FORMAT: Format = Format::new(
     "objectid",
     &[
         Part::time("time", 32),
-        Part::new(Role::Node, "process", 40, "random, once for each process").shown(Show::Hex),
+        Part::new(Role::Node, "process", 40, "random, once for each process").rendered_as(Rendering::Hex),
         Part::new(Role::Sequence, "counter", 24, "counts on from a random start"),
     ],
     0.9,
     "https://www.mongodb.com/docs/manual/reference/bson-types/#objectid",
 )
-.timed(Clock::UNIX_S)
-.written(&[Text::Digits(DIGITS)]);
+.with_clock(Clock::UNIX_S)
+.with_texts(&[Text::digits(DIGITS)]);
 
 bytes_id!("objectid", 12, 24, DIGITS, "a hex digit");
 
-// The node number is what the format draws once for each process.
+// The node number takes the place of the process part.
 twelve_bytes!("process");

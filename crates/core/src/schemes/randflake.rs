@@ -1,4 +1,5 @@
-//! **randflake**: enciphered integers of 64 bits and up to 13 characters. Read only: without its key it tells nothing.
+//! **randflake**: encrypted integers of 64 bits and up to 13 characters. Read only; without the key an ID reveals
+//! nothing.
 //!
 //! ```text
 //!   64 bits
@@ -7,9 +8,10 @@
 //! └─────────┘
 //! ```
 //!
-//! - **cipher**: SPARX-64/128 of 30 bits of seconds since 2024-10-27T03:33:20Z, 17 of a node and 17 of a sequence number.
-//! - **text**: digits of base 32, `0-9a-v`, without zeros in front: 13 of 15 in 16 IDs, which are those that are known here.
-//!   An integer of it is like any other.
+//! - **cipher**: SPARX-64/128 of 30 bits of seconds since 2024-10-27T03:33:20Z, 17 of a node and 17 of a sequence
+//!   number.
+//! - **text**: digits of base 32, `0-9a-v`, without leading zeros. 15 of 16 IDs have 13 digits; only these are
+//!   recognised. An integer of it looks like any other.
 //!
 //! Format after <https://github.com/gosuda/randflake>.
 
@@ -26,5 +28,5 @@ pub const FORMAT: Format = Format::new(
     0.4,
     "https://github.com/gosuda/randflake",
 )
-.written(&[Text::Digits(DIGITS)])
+.with_texts(&[Text::digits(DIGITS)])
 .text_only();

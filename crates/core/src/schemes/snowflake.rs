@@ -7,8 +7,8 @@
 //! └────────┴──────┴──────┴──────────┘
 //! ```
 //!
-//! This is the default layout, of milliseconds since 2015. The others that have a name are Twitter's, Discord's, Instagram's
-//! and Sonyflake's:
+//! This is the default layout, of milliseconds since 2015. The other named layouts are those of Twitter, Discord,
+//! Instagram and Sonyflake:
 //! ```text
 //!   1 bits   41     5            5        12
 //! ┌────────┬──────┬────────────┬────────┬──────────┐
@@ -28,22 +28,21 @@
 //! └────────┴──────┴──────────┴─────────┘
 //! ```
 //!
-//! Every width, the order, the epoch and the length of a tick are the user's: a [`Layout`] is declared as
-//! `"time:41 node:10 sequence:12"`, high to low. Fields that are neither `time` nor `sequence` make up the node number
-//! together, the first being its high bits (Twitter's datacenter and worker).
+//! Users choose widths, order, epoch and the length of a tick. A [`Layout`] is declared as `"time:41 node:10
+//! sequence:12"`, high to low. Fields other than `time` and `sequence` make up the node number; the first one is its
+//! high bits (datacenter and worker in Twitter's).
 //!
-//! Layouts after Twitter's service, Discord's documentation, Instagram's article, sony/sonyflake v1, and the Java class of
-//! the callicoder article (the default; its `waitNextMillis` waits while the clock is *equal*, so that a clock which steps
-//! back meanwhile repeats IDs: here a step compares order, never equality).
+//! The layouts follow Twitter's service, Discord's documentation, Instagram's article, sony/sonyflake v1, and the Java
+//! class of the callicoder article (the default). That class waits in `waitNextMillis` while the clock is *equal*, so
+//! it repeats IDs if the clock steps back meanwhile. Here a step compares order, never equality.
 
-use super::PoolLayout;
 use crate::error::Error;
-use crate::format::{Clock, Format, Part, Role, same};
-use crate::layout::Field;
+use crate::format::{Clock, Format, Part, Role, str_eq};
+use crate::layout::{Field, PoolLayout};
 use crate::step::{Run, Window};
 use crate::units::{Tick, Timescale, UnixMs};
 
-/// What the fields of a layout are called, and mean; any other name is part of the node number.
+/// The known names of fields, with role and meaning. A field of any other name is part of the node number.
 const TERMS: [(&str, Role, &str); 8] = [
     ("sequence", Role::Sequence, "counts within a tick"),
     ("increment", Role::Sequence, "counts within a tick"),
@@ -55,23 +54,23 @@ const TERMS: [(&str, Role, &str); 8] = [
     ("machine", Role::Node, "which machine"),
 ];
 
-/// A field as a part of a format.
+/// Declares a field as a part of a format.
 const fn part(name: &str, bits: u32) -> Part<'_> {
     let mut i = 0;
     while i < TERMS.len() {
-        if same(TERMS[i].0, name) {
+        if str_eq(TERMS[i].0, name) {
             return Part::new(TERMS[i].1, name, bits, TERMS[i].2);
         }
         i += 1;
     }
-    if same(name, "time") {
+    if str_eq(name, "time") {
         Part::time(name, bits)
     } else {
         Part::new(Role::Node, name, bits, "part of the node number")
     }
 }
 
-/// What lies above the fields.
+/// Declares the bits above the fields.
 const fn unused<'a>(bits: u32) -> Part<'a> {
     Part::fixed("unused", bits, 0, "always 0, so that signed integers hold it")
 }
@@ -84,10 +83,13 @@ const fn named(
     weight: f64,
     source: &'static str,
 ) -> Format<'static> {
-    Format::new("snowflake", parts, weight, source).of_layout(name).timed(Clock::of_ms(epoch_ms, unit_ms)).integer()
+    Format::new("snowflake", parts, weight, source)
+        .with_layout(name)
+        .with_clock(Clock::of_ms(epoch_ms, unit_ms))
+        .integer()
 }
 
-/// The layouts that have a name, the default one first.
+/// The named layouts, the default one first.
 pub const FORMATS: [Format; 5] = [
     named(
         "default",
@@ -131,8 +133,8 @@ pub const FORMATS: [Format; 5] = [
     ),
 ];
 
-/// 53 bits, which JavaScript's numbers hold exactly: 64 nodes, and 64,000 IDs a second on each, until 2094. Any small number
-/// would be one, so nothing is taken for such an ID that is not said to be.
+/// The layout of 53 bits, which a number of JavaScript holds exactly: 64 nodes, and 64,000 IDs a second on each, until
+/// 2094. Any small number would fit, so no reading proposes this layout unless the caller names it.
 pub const JS_SAFE: Format = named(
     "js_safe",
     &[unused(11), part("time", 41), part("node", 6), part("sequence", 6)],
@@ -142,13 +144,13 @@ pub const JS_SAFE: Format = named(
     "https://developer.mozilla.org/docs/Web/JavaScript/Reference/Global_Objects/Number/MAX_SAFE_INTEGER",
 );
 
-/// Names that a layout may call its sequence number.
+/// The names of a sequence number.
 const SEQUENCE_TERMS: [&str; 2] = ["sequence", "increment"];
 
-/// A million years: no epoch is farther from 1970, so that no sum overflows.
-pub const FAR_MS: i64 = 1 << 55;
-/// The longest text of a layout's fields that is read back.
-const LONGEST: usize = 1000;
+/// The largest distance of an epoch from 1970, a million years, so that no sum overflows.
+pub const MAX_EPOCH_MS: i64 = 1 << 55;
+/// The most characters of a layout's fields in a text.
+const MAX_DECLARATION: usize = 1000;
 
 fn is_of_name(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_'
@@ -157,7 +159,7 @@ fn is_of_name(c: char) -> bool {
 /// A layout of bit fields in at most 64 bits.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Layout {
-    /// Every field, high to low.
+    /// The fields, high to low.
     pub fields: Vec<(String, Field)>,
     /// Epoch and tick.
     pub timescale: Timescale,
@@ -169,13 +171,13 @@ impl Layout {
     /// Reads a declaration such as `"time:41 node:10 sequence:12"`.
     ///
     /// # Errors
-    /// [`Error::Layout`] unless there is exactly one `time`, at most one sequence number, no name twice, 64 bits at most in
-    /// all and 63 at most in time and sequence together.
+    /// [`Error::Layout`] unless there is exactly one `time`, at most one sequence number, no name twice, at most 64
+    /// bits in all, and at most 63 in time and sequence together.
     pub fn declare(text: &str, epoch_ms: i64, unit_ms: u32) -> Result<Self, Error> {
         let shown = |text: &str| format!("{:?}", text.chars().take(40).collect::<String>());
         let wrong = |reason: String| Error::Layout { layout: text.chars().take(100).collect(), reason };
-        if epoch_ms.unsigned_abs() > FAR_MS.unsigned_abs() {
-            return Err(wrong(format!("epoch_ms {epoch_ms} is outside -{FAR_MS}..{FAR_MS}")));
+        if epoch_ms.unsigned_abs() > MAX_EPOCH_MS.unsigned_abs() {
+            return Err(wrong(format!("epoch_ms {epoch_ms} is outside -{MAX_EPOCH_MS}..{MAX_EPOCH_MS}")));
         }
         if unit_ms == 0 {
             return Err(wrong("unit_ms 0 is outside 1..4294967295".into()));
@@ -225,7 +227,7 @@ impl Layout {
         Ok(Self { fields, timescale: Timescale { epoch_ms, unit_ms }, time, sequence })
     }
 
-    /// The layout of a format of [`FORMATS`].
+    /// Returns the layout of a format of [`FORMATS`].
     #[must_use]
     pub fn of(format: &Format<'_>) -> Self {
         let parts = format.placed().filter(|(part, _)| part.role != Role::Fixed);
@@ -235,36 +237,36 @@ impl Layout {
         Self { fields, timescale: format.timescale(), time: format.field("time"), sequence }
     }
 
-    /// The layout of a name.
+    /// Returns the layout of a name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         FORMATS.iter().chain([&JS_SAFE]).find(|format| format.layout == Some(name)).map(Self::of)
     }
 
-    /// The layout as a format of 64 bits, of which those above the layout's are 0.
+    /// Calls a function with the layout as a format of 64 bits; the bits above the layout are 0.
     pub fn with_format<R>(&self, name: &str, then: impl FnOnce(&Format<'_>) -> R) -> R {
         let unused = [64 - self.bits()].into_iter().filter(|&bits| bits > 0).map(unused);
         let fields = self.fields.iter().map(|(name, field)| part(name, field.bits));
         let parts: Vec<_> = unused.chain(fields).collect();
         let Timescale { epoch_ms, unit_ms } = self.timescale;
-        let format = Format::new("snowflake", &parts, 1.0, "").of_layout(name).integer();
-        then(&format.timed(Clock::of_ms(epoch_ms, unit_ms)))
+        let format = Format::new("snowflake", &parts, 1.0, "").with_layout(name).integer();
+        then(&format.with_clock(Clock::of_ms(epoch_ms, unit_ms)))
     }
 
-    /// The fields as they are declared: `time:41 node:10 sequence:12`.
+    /// Returns the declaration of the fields: `time:41 node:10 sequence:12`.
     #[must_use]
     pub fn declaration(&self) -> String {
         self.fields.iter().map(|(name, field)| format!("{name}:{}", field.bits)).collect::<Vec<_>>().join(" ")
     }
 
-    /// All of the layout as text, which stores keep: `time:41 node:10 sequence:12 @1420070400000 1ms`.
+    /// Returns the layout as stores keep it: `time:41 node:10 sequence:12 @1420070400000 1ms`.
     #[must_use]
     pub fn text(&self) -> String {
         let Timescale { epoch_ms, unit_ms } = self.timescale;
         format!("{} @{epoch_ms} {unit_ms}ms", self.declaration())
     }
 
-    /// Reads a layout's [`Self::text`] or its name; `None` if it is neither.
+    /// Reads the [`Self::text`] or the name of a layout; `None` if it is neither.
     ///
     /// # Errors
     /// [`Error::Layout`]: it declares fields that do not fit.
@@ -276,7 +278,8 @@ impl Layout {
             let (epoch, unit) = rest.strip_suffix("ms")?.split_once(' ')?;
             let is_whole = |text: &str| (1..=18).contains(&text.len()) && text.bytes().all(|c| c.is_ascii_digit());
             let is_text = is_whole(epoch.strip_prefix('-').unwrap_or(epoch)) && is_whole(unit);
-            let is_short = fields.len() <= LONGEST && fields.chars().all(|c| c == ' ' || c == ':' || is_of_name(c));
+            let is_short =
+                fields.len() <= MAX_DECLARATION && fields.chars().all(|c| c == ' ' || c == ':' || is_of_name(c));
             (is_text && is_short && !fields.is_empty()).then_some((fields, epoch.parse().ok()?, unit.parse().ok()?))
         });
         let Some((fields, epoch_ms, unit_ms)) = parts else { return Ok(None) };
@@ -287,13 +290,14 @@ impl Layout {
         Self::declare(fields, epoch_ms, unit_ms).map(Some)
     }
 
-    /// The layout of a pool of its node numbers.
+    /// Returns the layout of a pool of its node numbers.
     #[must_use]
     pub fn pool_layout(&self) -> PoolLayout {
         PoolLayout { text: format!("snowflake {}", self.text()), nodes: self.max_node() + 1, ends: self.expires() }
     }
 
-    /// Reads a pool's layout as [`Self::pool_layout`] writes it, or the name of a layout; `snowflake` alone is the default.
+    /// Reads the layout of a pool as [`Self::pool_layout`] writes it, or the name of a layout; `snowflake` alone means
+    /// the default.
     ///
     /// # Errors
     /// [`Error::Layout`]: it declares fields that do not fit.
@@ -305,25 +309,25 @@ impl Layout {
         }
     }
 
-    /// All bits of the layout.
+    /// Returns the number of all bits.
     #[must_use]
     pub fn bits(&self) -> u32 {
         self.fields.iter().map(|(_, f)| f.bits).sum()
     }
 
-    /// How many ticks fit.
+    /// Returns the ticks that fit.
     #[must_use]
     pub fn window(&self) -> Window {
         Window { floor: Tick(0), until: Tick(self.time.max() + 1) }
     }
 
-    /// The first instant that does not fit any more.
+    /// Returns the first instant that does not fit.
     #[must_use]
     pub fn expires(&self) -> UnixMs {
         self.timescale.start(self.window().until)
     }
 
-    /// How many IDs a tick holds for one node.
+    /// Returns the number of IDs of one node in a tick.
     #[must_use]
     pub fn ids_per_tick(&self) -> u32 {
         1 << self.sequence.map_or(0, |f| f.bits)
@@ -334,19 +338,19 @@ impl Layout {
         self.fields.iter().map(|(_, f)| *f).filter(move |f| !known.contains(&Some(*f)))
     }
 
-    /// Bits of the node number.
+    /// Returns the bits of the node number.
     #[must_use]
     pub fn node_bits(&self) -> u32 {
         self.node_fields().map(|f| f.bits).sum()
     }
 
-    /// The largest node number.
+    /// Returns the largest node number.
     #[must_use]
     pub fn max_node(&self) -> u64 {
         (1 << self.node_bits()) - 1
     }
 
-    /// A node number's bits where they belong in an ID.
+    /// Returns the bits of a node number in their places.
     #[must_use]
     pub fn place_node(&self, mut node: u64) -> u64 {
         let mut placed = 0;
@@ -377,19 +381,19 @@ impl Layout {
         Ok(tick.0 << self.time.shift | self.place_node(node) | sequence)
     }
 
-    /// The tick that a time lies in.
+    /// Returns the tick of a time.
     ///
     /// # Errors
     /// [`Error::Time`] outside the layout.
     pub fn tick(&self, time: UnixMs) -> Result<Tick, Error> {
-        self.timescale.tick(time).filter(|&tick| self.window().holds(tick)).ok_or_else(|| Error::Time {
+        self.timescale.tick(time).filter(|&tick| self.window().contains(tick)).ok_or_else(|| Error::Time {
             time,
             first: self.timescale.start(Tick(0)),
             last: UnixMs(self.expires().0.saturating_sub(1)),
         })
     }
 
-    /// Takes an ID apart. Bits above the layout's are an error.
+    /// Parses an ID into its fields. Bits above the layout are an error.
     ///
     /// # Errors
     /// [`Error::Range`].
@@ -408,16 +412,16 @@ impl Layout {
         })
     }
 
-    /// The smallest ID of a time's tick.
+    /// Returns the smallest ID of a time's tick.
     ///
     /// # Errors
     /// [`Error::Time`].
     pub fn min_at(&self, time: UnixMs) -> Result<u64, Error> {
-        // Fields above the time, if any, are left at 0: such a layout does not sort by time across them.
+        // Fields above the time are 0: such a layout does not sort by time across them.
         Ok(self.tick(time)?.0 << self.time.shift)
     }
 
-    /// The largest ID of a time's tick.
+    /// Returns the largest ID of a time's tick.
     ///
     /// # Errors
     /// [`Error::Time`].
@@ -427,22 +431,22 @@ impl Layout {
     }
 }
 
-/// An ID taken apart.
+/// The fields of an ID.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Parts {
-    /// When the tick begins.
+    /// The start of the tick.
     pub time: UnixMs,
-    /// Ticks since the layout's epoch.
+    /// The number of ticks since the layout's epoch.
     pub tick: Tick,
     /// The node number.
     pub node: u64,
     /// The sequence number.
     pub sequence: u64,
-    /// Every field, high to low.
+    /// The fields, high to low.
     pub fields: Vec<(String, u64)>,
 }
 
-/// Where a run's tick and sequence numbers go in an ID.
+/// The places of tick and sequence number in an ID.
 #[derive(Clone, Copy, Debug)]
 pub struct Stamp {
     time_shift: u32,
@@ -450,20 +454,20 @@ pub struct Stamp {
 }
 
 impl Stamp {
-    /// The stamp of a layout.
+    /// Returns the stamp of a layout.
     #[must_use]
     pub fn new(layout: &Layout) -> Self {
         Self { time_shift: layout.time.shift, sequence_shift: layout.sequence.map_or(0, |f| f.shift) }
     }
 
-    /// The first ID of a run, with a node number that [`Layout::place_node`] has placed.
+    /// Returns the first ID of a run, with a node number from [`Layout::place_node`].
     #[inline(always)]
     #[must_use]
     pub fn first(self, run: Run, node: u64) -> u64 {
         run.tick << self.time_shift | node | u64::from(run.first) << self.sequence_shift
     }
 
-    /// How far the IDs of a run lie apart.
+    /// Returns the distance between two IDs of a run.
     #[inline(always)]
     #[must_use]
     pub fn stride(self) -> u64 {
@@ -471,7 +475,8 @@ impl Stamp {
     }
 }
 
-/// The Java class's node number: every interface's MAC as upper-case hex, joined, `String.hashCode`, the low 10 bits.
+/// Returns the node number as the Java class computes it: the low 10 bits of `String.hashCode` over the MAC addresses
+/// of all interfaces in upper-case hex, joined.
 ///
 /// # Errors
 /// [`Error::Format`] unless each is 12 hex digits, optionally in pairs joined by `:` or `-`.
@@ -485,7 +490,7 @@ pub fn node_from_macs<S: AsRef<str>>(macs: &[S]) -> Result<u16, Error> {
     Ok((hash & 0x3ff) as u16)
 }
 
-/// The 12 lower-case hex digits of a MAC address.
+/// Returns the 12 lower-case hex digits of a MAC address.
 ///
 /// # Errors
 /// [`Error::Format`].

@@ -1,5 +1,5 @@
-//! **tsid**: integers of 64 bits and 13 characters, which sort by time. Read only: what a snowflake layout of the same
-//! fields mints is one.
+//! **tsid**: integers of 64 bits and 13 characters, which sort by time. Read only: a snowflake layout of the same
+//! fields mints them.
 //!
 //! ```text
 //!   42 bits   22
@@ -10,8 +10,8 @@
 //!
 //! - **time**: milliseconds since 2020, unless an application chose another epoch.
 //! - **random**: in the usual configurations a node number, as many bits as the application chose, and a counter below.
-//! - **text**: 13 characters of Crockford's base 32, of which the first is F at most. Read in either case, and `i` and `l`
-//!   as 1, `o` as 0.
+//! - **text**: 13 characters of Crockford's base 32. The first is at most F. It is read in either case; `i` and `l` are
+//!   read as 1, `o` as 0.
 //!
 //! Format after <https://github.com/f4b6a3/tsid-creator>.
 
@@ -28,5 +28,5 @@ pub const FORMAT: Format = Format::new(
     0.6,
     "https://github.com/f4b6a3/tsid-creator",
 )
-.timed(Clock::of_ms(1_577_836_800_000, 1))
-.written(&[Text::Digits(DIGITS)]);
+.with_clock(Clock::of_ms(1_577_836_800_000, 1))
+.with_texts(&[Text::digits(DIGITS)]);

@@ -16,7 +16,7 @@
 //! Format after <https://github.com/rs/xid>.
 
 use crate::codec::positional::{BASE32_HEX, Digits};
-use crate::format::{Clock, Format, Part, Role, Show, Text};
+use crate::format::{Clock, Format, Part, Rendering, Role, Text};
 use crate::id::bytes_id;
 use crate::ticked::twelve_bytes;
 
@@ -28,15 +28,15 @@ pub const FORMAT: Format = Format::new(
     "xid",
     &[
         Part::time("time", 32),
-        Part::new(Role::Node, "machine", 24, "the start of a hash of the machine's id").shown(Show::Hex),
+        Part::new(Role::Node, "machine", 24, "the start of a hash of the machine's id").rendered_as(Rendering::Hex),
         Part::new(Role::Node, "pid", 16, "process id modulo 65,536"),
         Part::new(Role::Sequence, "counter", 24, "counts on from a random start"),
     ],
     0.8,
     "https://github.com/rs/xid",
 )
-.timed(Clock::UNIX_S)
-.written(&[Text::Digits(DIGITS)]);
+.with_clock(Clock::UNIX_S)
+.with_texts(&[Text::digits(DIGITS)]);
 
 bytes_id!("xid", 12, 20, DIGITS, "one of 0123456789abcdefghijklmnopqrstuv, the last 0 or g");
 

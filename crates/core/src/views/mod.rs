@@ -1,4 +1,4 @@
-//! How any ID is written otherwise. A view has no layout of its own, so it is no scheme.
+//! Views: other ways to write any ID. A view has no layout of its own, so it is no scheme.
 
 pub mod opaque;
 pub mod text;

@@ -1,21 +1,21 @@
-//! Numbers and IDs as digits of a base. Those of bytes have a fixed width, so that they sort as the bytes do where the alphabet is
-//! in ASCII's order: that of every base but 64.
+//! Numbers and IDs as digits of a base. Texts of bytes have a fixed width, so that they sort as the bytes do in every
+//! base whose alphabet is in ASCII order: all but base 64.
 
 use crate::codec::positional::{
-    Alphabet, BASE16, BASE32_CROCKFORD, BASE32_SNO, BASE36, BASE58, BASE62, BASE64_URL, Digits, LONGEST,
+    Alphabet, BASE16, BASE32_CROCKFORD, BASE32_SNO, BASE36, BASE58, BASE62, BASE64_URL, Digits, MAX_TEXT,
 };
 use crate::error::Error;
 
-/// A base by name.
+/// A base.
 #[derive(Debug)]
 pub struct Base {
-    /// As users write it.
+    /// The name, as users write it.
     pub name: &'static str,
     /// Its digits.
     pub alphabet: Alphabet,
-    /// What a character must be, in words.
+    /// The allowed characters, in words.
     expected: &'static str,
-    /// Whether the text of bytes begins with their first bits, as RFC 4648 has it, and not with zeros.
+    /// True if the text of bytes begins with their first bits, as in RFC 4648, and not with zeros.
     is_left: bool,
 }
 
@@ -40,19 +40,19 @@ pub static BASES: [Base; 7] = [
 ];
 
 /// The most bytes that have a text in every base.
-pub const MOST_BYTES: usize = LONGEST / 2;
+pub const MAX_BYTES: usize = MAX_TEXT / 2;
 
 impl Base {
-    /// The base of a name.
+    /// Returns the base of a name.
     #[must_use]
     pub fn named(name: &str) -> Option<&'static Self> {
         BASES.iter().find(|base| base.name == name)
     }
 
-    /// Characters of so many bytes.
+    /// Returns the number of characters for a number of bytes.
     #[must_use]
     pub fn width(&self, bytes: usize) -> usize {
-        // No power of any of these bases is close enough to one of 256 for the rounding to matter.
+        // No power of these bases is close enough to a power of 256 for rounding to matter.
         (8.0 * bytes as f64 / f64::from(self.alphabet.base()).log2()).ceil() as usize
     }
 
@@ -61,7 +61,7 @@ impl Base {
         if self.is_left { digits.padded((6 * width - 8 * bytes) as u32) } else { digits }
     }
 
-    /// The text of up to [`MOST_BYTES`] bytes.
+    /// Returns the text of up to [`MAX_BYTES`] bytes.
     #[must_use]
     pub fn write(&self, bytes: &[u8]) -> String {
         let digits = self.digits(bytes.len());
@@ -70,10 +70,10 @@ impl Base {
         text.into_iter().map(char::from).collect()
     }
 
-    /// The bytes of a text; `what` names it in errors.
+    /// Reads the bytes of a text. `what` names it in errors.
     ///
     /// # Errors
-    /// [`Error::Length`]; [`Error::Character`] with the position of the first character that cannot be.
+    /// [`Error::Length`]; [`Error::Character`] with the position of the first wrong character.
     pub fn read(&self, what: &'static str, text: &str, bytes: &mut [u8]) -> Result<(), Error> {
         let digits = self.digits(bytes.len());
         let (actual, expected) = (text.chars().count(), digits.length());
@@ -97,10 +97,10 @@ mod tests {
     #[test]
     fn a_width_is_the_least_that_holds_all_bytes() {
         for base in &BASES {
-            for bytes in 1..=MOST_BYTES {
+            for bytes in 1..=MAX_BYTES {
                 let width = base.width(bytes);
-                assert!(width <= LONGEST);
-                // The largest number begins with no zero: one digit fewer would lose it.
+                assert!(width <= MAX_TEXT);
+                // The largest number does not begin with a zero, so one digit fewer would be too few.
                 let (largest, zero) = (base.write(&vec![0xff; bytes]), base.write(&vec![0; bytes]));
                 assert!(largest.len() == width && largest.as_bytes()[0] != zero.as_bytes()[0]);
             }
@@ -110,7 +110,7 @@ mod tests {
     proptest! {
         #[test]
         fn bytes_are_read_back_from_their_text(
-            bytes in prop::collection::vec(any::<u8>(), 1..=MOST_BYTES),
+            bytes in prop::collection::vec(any::<u8>(), 1..=MAX_BYTES),
             base in 0..BASES.len(),
         ) {
             let mut read = vec![0; bytes.len()];
@@ -120,7 +120,7 @@ mod tests {
         }
 
         #[test]
-        fn texts_sort_as_their_bytes_do_in_every_base_but_64(a: [u8; 10], b: [u8; 10]) {
+        fn texts_sort_as_their_bytes_in_every_base_but_64(a: [u8; 10], b: [u8; 10]) {
             for base in BASES.iter().filter(|base| base.name != "base64url") {
                 prop_assert_eq!(base.write(&a).cmp(&base.write(&b)), a.cmp(&b));
             }

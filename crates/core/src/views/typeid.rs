@@ -1,7 +1,7 @@
-//! **typeid**: a prefix that says what an ID is of, and 26 characters of any 128 bits.
+//! **typeid**: a prefix for the type of an object, and 26 characters of any 128 bits.
 //!
 //! - **prefix**: up to 63 characters of `a-z`, with `_` inside; it may be empty.
-//! - **separator**: `_`, where there is a prefix. The last one of the text is it.
+//! - **separator**: the last `_` of the text, if there is a prefix.
 //! - **suffix**: 26 characters of Crockford's base 32 in lower case, the first at most 7. No look-alikes, no hyphens.
 //!
 //! Format after version 0.3 of <https://github.com/jetify-com/typeid>.
@@ -11,34 +11,34 @@ use crate::error::Error;
 
 /// The suffix.
 const DIGITS: &Digits = &Digits::new(Alphabet::new("0123456789abcdefghjkmnpqrstvwxyz"), SUFFIX);
-/// Characters of the suffix.
+/// The characters of the suffix.
 pub const SUFFIX: usize = 26;
 /// The most characters of a prefix.
-pub const LONGEST_PREFIX: usize = 63;
+pub const MAX_PREFIX: usize = 63;
 const TEXT: &str = "typeid text";
 
-/// Where a prefix stops being one, and what must be there.
-fn wrong(prefix: &str) -> Option<(usize, &'static str)> {
+/// Returns the position at which a prefix is invalid, and what must stand there.
+fn invalid_at(prefix: &str) -> Option<(usize, &'static str)> {
     let last = prefix.chars().count().saturating_sub(1);
     prefix.chars().enumerate().find_map(|(at, character)| match character {
-        _ if at >= LONGEST_PREFIX => Some((at, "the _ after a prefix of at most 63 characters")),
+        _ if at >= MAX_PREFIX => Some((at, "the _ after a prefix of at most 63 characters")),
         'a'..='z' => None,
         '_' if at > 0 && at < last => None,
         _ => Some((at, "one of a-z, or a _ inside a prefix")),
     })
 }
 
-/// Whether a text is a prefix.
+/// Checks a prefix.
 ///
 /// # Errors
-/// [`Error::Format`]: it is none.
+/// [`Error::Format`]: it is invalid.
 pub fn check(prefix: &str) -> Result<(), Error> {
     let expected = "up to 63 characters of a-z, with _ inside";
-    let shown = || prefix.chars().take(LONGEST_PREFIX + 1).collect();
-    wrong(prefix).map_or(Ok(()), |_| Err(Error::Format { field: "prefix", value: shown(), expected }))
+    let shown = || prefix.chars().take(MAX_PREFIX + 1).collect();
+    invalid_at(prefix).map_or(Ok(()), |_| Err(Error::Format { field: "prefix", value: shown(), expected }))
 }
 
-/// The text of an ID under a prefix that is one.
+/// Returns the text of an ID under a valid prefix.
 #[must_use]
 pub fn write(prefix: &str, id: [u8; 16]) -> String {
     let suffix: [u8; SUFFIX] = DIGITS.encode(id);
@@ -49,21 +49,21 @@ pub fn write(prefix: &str, id: [u8; 16]) -> String {
     text
 }
 
-/// A regular expression of exactly the texts under a prefix that is one, or under any, without anchors.
+/// Returns a regular expression of exactly the texts under a valid prefix, or under any, without anchors.
 #[must_use]
 pub fn pattern(prefix: Option<&str>) -> String {
     let suffix = DIGITS.pattern(&[0xff; 16]);
     match prefix {
-        None => format!("(?:[a-z](?:[_a-z]{{0,{}}}[a-z])?_)?{suffix}", LONGEST_PREFIX - 2),
+        None => format!("(?:[a-z](?:[_a-z]{{0,{}}}[a-z])?_)?{suffix}", MAX_PREFIX - 2),
         Some("") => suffix,
         Some(prefix) => format!("{prefix}_{suffix}"),
     }
 }
 
-/// Prefix and ID of a text.
+/// Reads prefix and ID of a text.
 ///
 /// # Errors
-/// [`Error::Length`]: of the suffix; [`Error::Character`] with the position of the first character that cannot be.
+/// [`Error::Length`] of the suffix; [`Error::Character`] with the position of the first wrong character.
 pub fn read(text: &str) -> Result<(&str, [u8; 16]), Error> {
     let (prefix, suffix) = text.rsplit_once('_').map_or((None, text), |(prefix, suffix)| (Some(prefix), suffix));
     let error = |position, expected| {
@@ -73,7 +73,7 @@ pub fn read(text: &str) -> Result<(&str, [u8; 16]), Error> {
     let first = match prefix {
         None => 0,
         Some("") => return Err(error(0, "a prefix before its _, or no _")),
-        Some(prefix) => match wrong(prefix) {
+        Some(prefix) => match invalid_at(prefix) {
             Some((position, expected)) => return Err(error(position, expected)),
             None => prefix.len() + 1,
         },
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_specification_calls_valid_is_read_and_written() {
+    fn valid_vectors_are_read_and_written() {
         for case in cases("valid") {
             let hex: String = case["uuid"].as_str().unwrap().chars().filter(|&c| c != '-').collect();
             let id = u128::from_str_radix(&hex, 16).unwrap().to_be_bytes();
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_specification_calls_invalid_is_refused() {
+    fn invalid_vectors_are_refused() {
         for case in cases("invalid") {
             let error = read(case["typeid"].as_str().unwrap()).unwrap_err();
             assert!(error.code().starts_with("parse."), "{case}");
@@ -131,7 +131,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_read_is_written_so(text in "[a-z_]{0,3}_?[0-7][0-9a-z]{25}") {
+        fn a_text_that_is_read_is_canonical(text in "[a-z_]{0,3}_?[0-7][0-9a-z]{25}") {
             if let Ok((prefix, id)) = read(&text) {
                 prop_assert_eq!(write(prefix, id), text);
             }

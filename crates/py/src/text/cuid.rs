@@ -4,7 +4,7 @@ use super::{Class, QUICK, closed, texts};
 use crate::clock::Clock;
 use crate::{entropy, errors, fork, hot, values};
 use mintage_core::error::Error;
-use mintage_core::schemes::cuid::{self, COUNTS, Counted, TIMES};
+use mintage_core::schemes::cuid::{self, COUNTER_VALUES, Counter, TIMES_MS};
 use mintage_core::units::UnixMs;
 use pyo3::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,7 +15,7 @@ struct Seat {
     epoch: u64,
     /// How often the clock had gone back.
     travels: u64,
-    counted: Counted,
+    counted: Counter,
     fingerprint: [u8; 4],
 }
 
@@ -42,7 +42,7 @@ texts! {
     #[pyo3(signature = (*, fingerprint = None, clock = None))]
     fn py_new(fingerprint: Option<&Bound<'_, PyAny>>, clock: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
         let given = fingerprint.map(four_digits).transpose()?;
-        let seat = hot::Held::new(Seat { epoch: 0, travels: 0, counted: Counted::new(0), fingerprint: [0; 4] });
+        let seat = hot::Held::new(Seat { epoch: 0, travels: 0, counted: Counter::new(0), fingerprint: [0; 4] });
         Ok(Self { seat, given, clock: Clock::from_argument(clock)?, is_closed: AtomicBool::new(false) })
     }
 
@@ -53,9 +53,9 @@ texts! {
     /// :raises GenerationError: ``generator.closed``, ``system.random``.
     #[pyo3(signature = (time))]
     fn new_at(&self, py: Python<'_>, time: &Bound<'_, PyAny>) -> PyResult<String> {
-        let ms = unix_ms(time, TIMES[2])?;
+        let ms = unix_ms(time, TIMES_MS[2])?;
         self.enter(py)?;
-        let counter = (u64::from_ne_bytes(self.clock.bytes(py)?) % u64::from(COUNTS)) as u32;
+        let counter = (u64::from_ne_bytes(self.clock.bytes(py)?) % u64::from(COUNTER_VALUES)) as u32;
         let fingerprint = self.seat.with(py, |seat| seat.fingerprint);
         let mut text = String::new();
         self.append(py, &mut text, ms, counter, fingerprint)?;
@@ -90,7 +90,7 @@ impl Generator {
         self.seat.with(py, |seat| {
             // Python ran meanwhile: another thread may have been here.
             if !is_seated(seat) {
-                *seat = Seat { epoch: fork::epoch(), travels, counted: Counted::new(start), fingerprint };
+                *seat = Seat { epoch: fork::epoch(), travels, counted: Counter::new(start), fingerprint };
             }
         });
         Ok(())
@@ -119,7 +119,7 @@ fn count(seat: &mut Seat, now: UnixMs) -> Option<(u64, u32, [u8; 4])> {
 }
 
 fn is_in_range(ms: i64) -> bool {
-    u64::try_from(ms).is_ok_and(|ms| (TIMES[0]..TIMES[2]).contains(&ms))
+    u64::try_from(ms).is_ok_and(|ms| (TIMES_MS[0]..TIMES_MS[2]).contains(&ms))
 }
 
 fn four_digits(value: &Bound<'_, PyAny>) -> PyResult<[u8; 4]> {
@@ -134,8 +134,8 @@ fn four_digits(value: &Bound<'_, PyAny>) -> PyResult<[u8; 4]> {
 /// A time that texts can have, below `end`.
 fn unix_ms(time: &Bound<'_, PyAny>, end: u64) -> PyResult<u64> {
     let time = values::time(time)?.floor_ms();
-    let ms = u64::try_from(time.0).ok().filter(|ms| (TIMES[0]..end).contains(ms));
-    let [first, last] = [TIMES[0] as i64, end as i64 - 1].map(UnixMs);
+    let ms = u64::try_from(time.0).ok().filter(|ms| (TIMES_MS[0]..end).contains(ms));
+    let [first, last] = [TIMES_MS[0] as i64, end as i64 - 1].map(UnixMs);
     ms.ok_or_else(|| errors::value(Error::Time { time, first, last }))
 }
 
@@ -174,7 +174,7 @@ impl Class for Generator {
     }
 
     fn width(&self, py: Python<'_>) -> PyResult<usize> {
-        let is_longer = self.clock.now(py)?.floor_ms().0 >= TIMES[1] as i64;
+        let is_longer = self.clock.now(py)?.floor_ms().0 >= TIMES_MS[1] as i64;
         Ok(if is_longer { 26 } else { 25 })
     }
 }
@@ -202,7 +202,7 @@ fn max_at(time: &Bound<'_, PyAny>) -> PyResult<String> {
 }
 
 fn bound(time: &Bound<'_, PyAny>, digit: u8) -> PyResult<String> {
-    let ms = unix_ms(time, TIMES[1])?;
+    let ms = unix_ms(time, TIMES_MS[1])?;
     let text = cuid::write(ms, 0, [digit; 4], 0).map(|(text, _)| text).unwrap_or_default();
     Ok(text[..9].iter().map(|&c| char::from(c)).chain(std::iter::repeat_n(char::from(digit), 16)).collect())
 }

@@ -5,7 +5,7 @@ use crate::clock::Clock;
 use crate::values::Defaulted;
 use crate::{entropy, fork, hot, values};
 use mintage_core::error::Error;
-use mintage_core::schemes::cuid::{self, FIRST_COUNTS, LENGTHS, WORDS};
+use mintage_core::schemes::cuid2::{self, LENGTHS, MAX_FIRST_COUNT, WORDS};
 use mintage_core::units::UnixMs;
 use pyo3::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -64,7 +64,7 @@ texts! {
 /// Random words of a letter and a salt.
 fn words(random: [u8; 8 * WORDS]) -> Option<(u8, [u8; 32])> {
     let (words, _) = random.as_chunks::<8>();
-    cuid::draw(std::array::from_fn(|i| u64::from_ne_bytes(words[i])))
+    cuid2::random_parts(std::array::from_fn(|i| u64::from_ne_bytes(words[i])))
 }
 
 impl Generator {
@@ -75,7 +75,7 @@ impl Generator {
         }
         seat.count += 1;
         let ms = now.0.max(0) as u64;
-        Some(cuid::hashed(letter, ms, &salt[..self.length], seat.count - 1, &seat.fingerprint, self.length))
+        Some(cuid2::write(letter, ms, &salt[..self.length], seat.count - 1, &seat.fingerprint, self.length))
     }
 }
 
@@ -102,7 +102,7 @@ impl Class for Generator {
         };
         let now = self.clock.now(py)?.floor_ms();
         let (_, fingerprint) = draw()?;
-        let count = u64::from_ne_bytes(self.clock.bytes(py)?) % FIRST_COUNTS;
+        let count = u64::from_ne_bytes(self.clock.bytes(py)?) % MAX_FIRST_COUNT;
         let drawn = draw()?;
         let id = self.seat.with(py, |seat| {
             if !fork::is_in(seat.epoch) {

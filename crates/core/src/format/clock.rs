@@ -1,0 +1,71 @@
+//! The clock of a format: its epoch, its tick, and the parts that count.
+
+use std::fmt;
+
+/// The clock that the time parts count: ticks of `tick_ns` nanoseconds since `epoch_ns`, in nanoseconds since 1970.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock<'a> {
+    /// The start of tick 0.
+    pub epoch_ns: i128,
+    /// The length of a tick.
+    pub tick_ns: u64,
+    /// The names of the parts that hold the count, the most significant first.
+    pub parts: &'a [&'a str],
+}
+
+/// Nanoseconds in a millisecond.
+pub const MS: u64 = 1_000_000;
+/// Nanoseconds in a second.
+pub const SECOND: u64 = 1_000 * MS;
+
+impl<'a> Clock<'a> {
+    /// Milliseconds since 1970.
+    pub const UNIX_MS: Self = Self::new(0, MS);
+    /// Seconds since 1970.
+    pub const UNIX_S: Self = Self::new(0, SECOND);
+
+    /// Declares ticks that a part called `time` counts.
+    #[must_use]
+    pub const fn new(epoch_ns: i128, tick_ns: u64) -> Self {
+        Self { epoch_ns, tick_ns, parts: &["time"] }
+    }
+
+    /// Declares ticks of `unit_ms` milliseconds since an epoch in milliseconds since 1970.
+    #[must_use]
+    pub const fn of_ms(epoch_ms: i64, unit_ms: u32) -> Self {
+        Self::new(epoch_ms as i128 * MS as i128, unit_ms as u64 * MS)
+    }
+
+    /// Sets the parts that count, the most significant first.
+    #[must_use]
+    pub const fn counted_by(self, parts: &'a [&'a str]) -> Self {
+        Self { parts, ..self }
+    }
+}
+
+impl fmt::Display for Clock<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.tick_ns {
+            SECOND => f.write_str("seconds")?,
+            MS => f.write_str("milliseconds")?,
+            tick if tick.is_multiple_of(MS) => write!(f, "ticks of {} ms", tick / MS)?,
+            tick => write!(f, "ticks of {tick} ns")?,
+        }
+        match time::OffsetDateTime::from_unix_timestamp_nanos(self.epoch_ns) {
+            Ok(t) if t.year() >= 1 => {
+                write!(f, " since {:04}-{:02}-{:02}", t.year(), u8::from(t.month()), t.day())?;
+                let (hour, minute, second, micros) = (t.hour(), t.minute(), t.second(), t.microsecond());
+                match (hour, minute, second, micros) {
+                    (0, 0, 0, 0) => return Ok(()),
+                    _ => write!(f, "T{hour:02}:{minute:02}:{second:02}")?,
+                }
+                match (micros, micros % 1_000) {
+                    (0, _) => f.write_str("Z"),
+                    (_, 0) => write!(f, ".{:03}Z", micros / 1_000),
+                    _ => write!(f, ".{micros:06}Z"),
+                }
+            }
+            _ => write!(f, " since {} ns from 1970", self.epoch_ns),
+        }
+    }
+}
