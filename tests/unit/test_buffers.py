@@ -134,7 +134,7 @@ def outcome(call: Callable[[Any], object], buffer: object) -> str:
 
 @pytest.mark.parametrize("buffer", BUFFERS)
 @pytest.mark.parametrize("name", CALLS)
-def test_a_buffer_is_used_where_its_items_are_what_is_written_or_read_and_no_other(name: str, buffer: str) -> None:
+def test_only_buffers_with_matching_items_are_used(name: str, buffer: str) -> None:
     call, takes, ends = CALLS[name]
     lent = BUFFERS[buffer]()
     before = b"" if buffer in takes or not size_of(lent) else memoryview(lent).tobytes()
@@ -143,7 +143,7 @@ def test_a_buffer_is_used_where_its_items_are_what_is_written_or_read_and_no_oth
         assert memoryview(lent).tobytes() == before
 
 
-def test_what_a_buffer_was_and_what_it_must_be_is_said() -> None:
+def test_error_names_the_actual_and_the_required_buffer() -> None:
     said = {
         wide: "buffer has items of format 'd', 8 bytes each, must have unsigned 64-bit integers in native byte"
         " order, or bytes",
@@ -158,7 +158,7 @@ def test_what_a_buffer_was_and_what_it_must_be_is_said() -> None:
 
 
 @pytest.mark.parametrize("kind", ["u8", "i8", "V8"])
-def test_memory_that_cannot_be_written_in_one_go_is_refused_by_every_way_to_fill(kind: str) -> None:
+def test_non_contiguous_memory_is_refused_by_every_fill(kind: str) -> None:
     gaps, rows = np.zeros(160, kind)[::2], np.zeros((80, 80), kind, order="F")
     sealed, alone = np.zeros(80, kind), np.zeros((), kind)
     sealed.flags.writeable = False
@@ -167,7 +167,7 @@ def test_memory_that_cannot_be_written_in_one_go_is_refused_by_every_way_to_fill
             assert outcome(call, lent) == "config.buffer"
 
 
-def test_what_is_written_into_numbers_is_what_a_batch_holds() -> None:
+def test_filled_numbers_equal_those_of_a_batch() -> None:
     for kind in ("u8", "i8"):
         ids = np.zeros(5000, kind)
         assert narrow(ids) == 5000

@@ -145,7 +145,7 @@ def snowflake_node() -> int:
 
 
 @pytest.mark.parametrize("node", [sno_node, snowflake_node])
-def test_children_of_a_default_generator_draw_numbers_of_their_own(node: Callable[[], int]) -> None:
+def test_children_of_a_default_generator_choose_their_own_numbers(node: Callable[[], int]) -> None:
     parent = node()
     children = [Child(node) for _ in range(16)]
     numbers = {parent, *(child.result() for child in children)}
@@ -154,7 +154,7 @@ def test_children_of_a_default_generator_draw_numbers_of_their_own(node: Callabl
     assert node() == parent
 
 
-def test_children_of_the_default_locality_generator_write_their_own_pid_and_count_anew() -> None:
+def test_children_of_default_locality_use_their_pid_and_counter() -> None:
     def mint() -> list[str]:
         return [str(locality.new()) for _ in range(100)]
 
@@ -169,7 +169,7 @@ def test_children_of_the_default_locality_generator_write_their_own_pid_and_coun
 
 
 @pytest.mark.parametrize("used", [True, False])
-def test_sonyflake_py_8_children_and_grandchildren_never_mint_the_same_snowflake(used: bool) -> None:
+def test_sonyflake_py_8_descendants_never_mint_the_same_snowflake(used: bool) -> None:
     generator = snowflake.Generator(layout=WIDE, clock=ManualClock(NOW), max_wait_ms=10**6)
 
     def mint() -> list[int]:
@@ -202,7 +202,7 @@ def test_children_and_grandchildren_never_mint_the_same_uuid(mode: Any) -> None:
     assert len(set(minted)) == len(minted) == 20 + 6 * 40
 
 
-def test_a_random_partition_is_drawn_anew_and_starts_afresh() -> None:
+def test_child_draws_a_new_partition_and_starts_afresh() -> None:
     clock = ManualClock(NOW)
     generator = sno.Generator(clock=clock)
     generator.batch(10)
@@ -218,7 +218,7 @@ def test_a_random_partition_is_drawn_anew_and_starts_afresh() -> None:
     assert generator.drifts == 1
 
 
-def test_processes_of_multiprocessing_are_forks_too() -> None:
+def test_multiprocessing_children_are_forks_too() -> None:
     context = multiprocessing.get_context("fork")
     generator = snowflake.Generator(layout=WIDE, clock=ManualClock(NOW), max_wait_ms=10**6)
     generator.new()
@@ -241,7 +241,7 @@ def test_processes_of_multiprocessing_are_forks_too() -> None:
 
 
 @each_fork
-def test_every_fork_moves_the_child_to_an_epoch_that_no_ancestor_had(fork: Callable[[], int]) -> None:
+def test_every_fork_gives_the_child_a_new_generation(fork: Callable[[], int]) -> None:
     def epochs() -> list[int]:
         return [_core.epoch(), *Child(lambda: [_core.epoch(), _core.epoch()], fork).result()]
 
@@ -252,7 +252,7 @@ def test_every_fork_moves_the_child_to_an_epoch_that_no_ancestor_had(fork: Calla
 
 
 @each_fork
-def test_no_fork_lets_a_child_mint_what_its_parent_does(fork: Callable[[], int]) -> None:
+def test_child_mints_no_id_of_its_parent(fork: Callable[[], int]) -> None:
     drawn = snowflake.Generator(layout=WIDE, clock=ManualClock(NOW), max_wait_ms=10**6)
     given = snowflake.Generator(7)
     given.new()
@@ -273,7 +273,7 @@ def test_no_fork_lets_a_child_mint_what_its_parent_does(fork: Callable[[], int])
 
 
 @each_fork
-def test_threads_that_come_together_in_a_child_are_of_one_epoch(fork: Callable[[], int]) -> None:
+def test_threads_first_seen_in_a_child_share_its_generation(fork: Callable[[], int]) -> None:
     def look() -> list[int]:
         start, seen = threading.Barrier(8), []
 
@@ -296,7 +296,7 @@ def test_threads_that_come_together_in_a_child_are_of_one_epoch(fork: Callable[[
 
 
 @each_fork
-def test_a_process_began_at_its_fork_whatever_epochs_it_has_been_through(fork: Callable[[], int]) -> None:
+def test_fork_generation_stays_the_same_in_later_generations(fork: Callable[[], int]) -> None:
     def look() -> list[int]:
         return [_core.birth(), _core.start_epoch(), _core.birth()]
 
@@ -304,7 +304,7 @@ def test_a_process_began_at_its_fork_whatever_epochs_it_has_been_through(fork: C
     assert _core.birth() < first == same < later
 
 
-def test_a_new_epoch_is_as_a_fork_to_every_generator() -> None:
+def test_new_generation_is_like_a_fork_to_every_generator() -> None:
     def start_over() -> list[object]:
         before = _core.epoch()
         drawn, given = snowflake.Generator(layout=WIDE, clock=ManualClock(NOW)), snowflake.Generator(7)
@@ -318,7 +318,7 @@ def test_a_new_epoch_is_as_a_fork_to_every_generator() -> None:
 
 
 @pytest.mark.parametrize("fork", [c_fork, raw_clone])
-def test_a_child_forked_in_c_finds_no_lock_of_its_parents_threads(fork: Callable[[], int]) -> None:
+def test_child_forked_in_c_finds_no_lock_of_its_parent(fork: Callable[[], int]) -> None:
     def work() -> str:
         with forks.quiet():
             return forks.load("json").__name__
@@ -343,7 +343,7 @@ def test_a_child_forked_in_c_finds_no_lock_of_its_parents_threads(fork: Callable
     assert Child(fork_meanwhile).result() == "json"
 
 
-def test_a_thread_may_fork_in_the_middle_of_a_verb_of_its_own() -> None:
+def test_thread_may_fork_during_its_own_verb() -> None:
     def work() -> str:
         with forks.quiet():
             return "ok"
@@ -354,7 +354,7 @@ def test_a_thread_may_fork_in_the_middle_of_a_verb_of_its_own() -> None:
             assert child.result() == "ok"
 
 
-def test_the_kernels_randomness_is_bytes_of_the_length_asked_for() -> None:
+def test_kernel_randomness_has_the_requested_length() -> None:
     assert _core.kernel_random(0) == b""
     assert len(_core.kernel_random(65_536)) == 65_536
     assert len({_core.kernel_random(16) for _ in range(1000)}) == 1000
@@ -386,7 +386,7 @@ def make_locality() -> Generator:
 
 @pytest.mark.parametrize("used", [True, False])
 @pytest.mark.parametrize("make", [make_sno, make_restored_sno, make_snowflake, make_locality])
-def test_a_given_number_stays_with_the_parent(make: Callable[[], Generator], used: bool) -> None:
+def test_explicit_number_stays_with_the_parent(make: Callable[[], Generator], used: bool) -> None:
     generator = make()
     if used:
         generator.new()
@@ -405,20 +405,20 @@ def test_a_given_number_stays_with_the_parent(make: Callable[[], Generator], use
 
 
 @pytest.mark.parametrize("make", [make_sno, make_restored_sno, make_snowflake, make_locality])
-def test_a_generator_made_in_the_child_works(make: Callable[[], Generator]) -> None:
+def test_generator_created_in_the_child_works(make: Callable[[], Generator]) -> None:
     make().new()
     assert set(Child(lambda: [outcome(way) for way in ways_to_mint(make())]).result()) == {"ok"}
 
 
 @pytest.mark.parametrize("make", [sno.Generator, snowflake.Generator, locality.Generator])
-def test_a_closed_generator_stays_closed_in_the_child(make: Callable[[], Generator]) -> None:
+def test_closed_generator_stays_closed_in_the_child(make: Callable[[], Generator]) -> None:
     generator = make()
     generator.new()
     generator.close()
     assert Child(lambda: outcome(generator.new)).result() == "generator.closed"
 
 
-def test_a_fork_while_a_call_waits_does_not_smuggle_the_number_into_the_child() -> None:
+def test_fork_during_a_call_gives_the_child_no_number() -> None:
     reading, writing = os.pipe()
     children: list[int] = []
     generator = sno.Generator(
@@ -479,7 +479,7 @@ def test_forks_while_threads_mint_do_not_deadlock() -> None:
     assert not any(thread.is_alive() for thread in threads)
 
 
-def test_a_child_may_use_the_clock_that_its_parents_threads_wait_on() -> None:
+def test_child_can_use_a_clock_on_which_parent_threads_wait() -> None:
     clock = ManualClock(NOW, auto_advance=False)
     generator = snowflake.Generator(layout=WIDE, on_rollback="wait", clock=clock, max_wait_ms=10**9)
     generator.new()
@@ -506,7 +506,7 @@ def test_a_child_may_use_the_clock_that_its_parents_threads_wait_on() -> None:
 # ------------------------------------------------------------------------------------------------ wrong in the original
 
 
-def test_wrong_in_the_ruby_original_parent_and_child_count_on_alike_under_one_pid() -> None:
+def test_wrong_in_ruby_parent_and_child_share_pid_and_counter() -> None:
     ruby = vectors("locality_uuid")["misc"]["ruby"]["fork"]
     assert ruby["first8_parent"] == ruby["first8_child"]
     assert ruby["child"]["embedded_pid"] == ruby["parent_pid"] != ruby["child"]["child_pid"]
@@ -524,7 +524,7 @@ def test_wrong_in_the_ruby_original_parent_and_child_count_on_alike_under_one_pi
     assert {locality.ID.parse(text).pid for text in childs_ids} == {child.pid % 65536}
 
 
-def test_a_fork_by_no_python_code_is_noticed_as_well() -> None:
+def test_fork_outside_python_is_noticed() -> None:
     """uWSGI and other programs that embed Python fork in C, and may run none of Python's fork hooks."""
     script = """if True:
         import ctypes, os, sys

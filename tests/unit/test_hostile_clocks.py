@@ -73,9 +73,7 @@ WAYS: dict[str, Callable[[Any], Any]] = {
 @pytest.mark.parametrize("reading", range(1, 8))
 @pytest.mark.parametrize("way", WAYS)
 @each_scheme
-def test_what_is_minted_after_a_close_lies_in_no_time_that_was_given_back(
-    make: Any, way: str, reading: int, used: bool
-) -> None:
+def test_no_id_after_a_close_lies_in_a_released_time(make: Any, way: str, reading: int, used: bool) -> None:
     clock = Clock()
     store = MemoryStore(clock=lambda: clock.now_ms)
     generator = make(store=store, clock=clock)
@@ -95,7 +93,7 @@ def test_what_is_minted_after_a_close_lies_in_no_time_that_was_given_back(
 
 
 @each_scheme
-def test_a_generator_that_is_closed_while_it_waits_for_its_first_lease_keeps_none(make: Any) -> None:
+def test_generator_closed_while_it_waits_for_a_lease_keeps_none(make: Any) -> None:
     class Closing(MemoryStore):
         def acquire(self, *args: Any, **kwargs: Any) -> Any:
             lease = super().acquire(*args, **kwargs)
@@ -111,7 +109,7 @@ def test_a_generator_that_is_closed_while_it_waits_for_its_first_lease_keeps_non
     assert [record.token for record in store.list_leases()] == [None]
 
 
-def test_a_snapshot_is_of_a_generator_that_is_open() -> None:
+def test_snapshot_belongs_to_an_open_generator() -> None:
     clock = Clock()
     for look in (sno.Generator.snapshot, lambda g: g.used, lambda g: g.sequence):
         generator = sno.Generator(1, clock=clock)
@@ -126,9 +124,7 @@ def test_a_snapshot_is_of_a_generator_that_is_open() -> None:
 
 @pytest.mark.parametrize("reading", range(1, 9))
 @each_scheme
-def test_a_clock_that_forks_at_any_of_its_readings_lends_the_child_nothing(
-    make: Any, reading: int, tmp_path: Path
-) -> None:
+def test_clock_that_forks_gives_the_child_no_id_of_its_parent(make: Any, reading: int, tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/store.db"
 
     def mint_on_both_sides() -> list[str]:

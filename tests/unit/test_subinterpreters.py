@@ -57,14 +57,14 @@ both_kinds = pytest.mark.parametrize("has_own_gil", [False, True], ids=["with th
 
 
 @both_kinds
-def test_a_sub_interpreter_is_refused_in_one_sentence(has_own_gil: bool) -> None:
+def test_subinterpreter_is_refused_in_one_sentence(has_own_gil: bool) -> None:
     (line,) = answers(f"run, end = interpreter({has_own_gil}); run(IMPORT); end()")
     assert line.startswith("refused: mintage runs in the main interpreter of a process")
     assert REMEDY in line
 
 
 @both_kinds
-def test_the_main_interpreter_mints_after_others_were_refused(has_own_gil: bool) -> None:
+def test_main_interpreter_mints_after_others_were_refused(has_own_gil: bool) -> None:
     program = f"""
 for _ in range(3):
     run, end = interpreter({has_own_gil})
@@ -77,7 +77,7 @@ exec(IMPORT)
 
 
 @both_kinds
-def test_a_sub_interpreter_is_refused_beside_a_main_one_that_mints(has_own_gil: bool) -> None:
+def test_subinterpreter_is_refused_beside_a_minting_main_one(has_own_gil: bool) -> None:
     program = f"""
 exec(IMPORT)
 run, end = interpreter({has_own_gil})

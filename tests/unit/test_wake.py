@@ -41,7 +41,7 @@ def loop(monkeypatch: pytest.MonkeyPatch) -> Loop:
     return loop
 
 
-def test_two_readings_in_quick_succession_keep_it_awake_for_a_moment(clock: list[float], loop: Loop) -> None:
+def test_quick_readings_keep_the_clock_thread_awake_briefly(clock: list[float], loop: Loop) -> None:
     wake = Wake()
     wake.heard()
     clock[0] += MOMENT_S / 2
@@ -56,7 +56,7 @@ def test_two_readings_in_quick_succession_keep_it_awake_for_a_moment(clock: list
     assert loop.soon == [], "and then it sleeps"
 
 
-def test_readings_far_apart_leave_it_asleep(clock: list[float], loop: Loop) -> None:
+def test_distant_readings_leave_the_clock_thread_asleep(clock: list[float], loop: Loop) -> None:
     wake = Wake()
     for _ in range(10):
         wake.heard()

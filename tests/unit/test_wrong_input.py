@@ -128,33 +128,33 @@ def check_packed(name: str, text: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "text"), [case for case in MALFORMED if str(case.values[1]).isascii()])
-def test_an_array_refuses_malformed_text_with_the_position_in_the_whole(name: str, text: str) -> None:
+def test_array_error_has_the_position_in_the_whole_text(name: str, text: str) -> None:
     check_packed(name, text)
 
 
 @pytest.mark.parametrize("odd", ["é", "２", "😀", "\ud800"], ids=ascii)
 @pytest.mark.parametrize("name", SCHEMES)
-def test_an_array_counts_characters_of_text_and_not_the_bytes_of_some_encoding(name: str, odd: str) -> None:
+def test_array_positions_count_characters_not_bytes(name: str, odd: str) -> None:
     good = SCHEMES[name].good
     for text in (odd + good[1:], good[:-1] + odd, odd + good, good[:-2] + odd, good[:-4] + odd):
         check_packed(name, text)
 
 
 @pytest.mark.parametrize("name", SCHEMES)
-def test_the_message_of_a_wrong_length_holds_both_lengths(name: str) -> None:
+def test_wrong_length_error_has_both_lengths(name: str) -> None:
     scheme = SCHEMES[name]
     assert re.search(rf"7 characters, needs {len(scheme.good)}", str(refused(scheme.parse, "x" * 7)))
 
 
 @pytest.mark.parametrize("name", SCHEMES)
-def test_the_message_of_a_wrong_character_holds_it_and_its_position(name: str) -> None:
+def test_wrong_character_error_has_character_and_position(name: str) -> None:
     scheme = SCHEMES[name]
     assert "'!' at position 5" in str(refused(scheme.parse, scheme.good[:5] + "!" + scheme.good[6:]))
 
 
 @pytest.mark.parametrize("value", [None, 5, 1.5, b"brpk4q72xwf2m63l", bytearray(16), ["brpk4q72xwf2m63l"], object()])
 @pytest.mark.parametrize("name", SCHEMES)
-def test_what_is_not_str_is_no_text(name: str, value: Any) -> None:
+def test_non_str_is_no_text(name: str, value: Any) -> None:
     error = refused(SCHEMES[name].parse, value)
     assert (error.code, str(error)) == ("argument.type", f"text must be str, not {type(value).__name__}")
 
@@ -180,7 +180,7 @@ def test_bytes_of_a_wrong_length_are_no_id(name: str, size: int) -> None:
 
 @pytest.mark.parametrize("size", range(65))
 @pytest.mark.parametrize("name", SIZES)
-def test_bytes_that_are_no_whole_number_of_ids_are_no_array(name: str, size: int) -> None:
+def test_partial_id_in_bytes_is_refused_by_an_array(name: str, size: int) -> None:
     module, right = SIZES[name]
     if size % right:
         assert refused(module.Array, bytes(size)).code == "parse.length"
@@ -190,12 +190,12 @@ def test_bytes_that_are_no_whole_number_of_ids_are_no_array(name: str, size: int
 
 @pytest.mark.parametrize("read", [sno.ID, sno.Array, locality.ID, locality.Array, snowflake.to_lines])
 @pytest.mark.parametrize("value", [None, 5, 1.5, "0123456789", [0] * 10, object()], ids=type)
-def test_what_has_no_buffer_is_no_bytes(read: Any, value: Any) -> None:
+def test_object_without_a_buffer_is_refused(read: Any, value: Any) -> None:
     assert refused(read, value).code == "argument.type"
 
 
 @pytest.mark.parametrize("read", [sno.ID, sno.Array, locality.ID, locality.Array, snowflake.to_lines])
-def test_a_buffer_with_gaps_is_no_bytes(read: Any) -> None:
+def test_non_contiguous_buffer_is_refused(read: Any) -> None:
     with_gaps = memoryview(bytes(160))[:: 160 // 16 if "locality" in repr(read) else 16]
     assert not with_gaps.contiguous
     assert refused(read, with_gaps).code in {"argument.type", "config.buffer"}
@@ -203,11 +203,11 @@ def test_a_buffer_with_gaps_is_no_bytes(read: Any) -> None:
 
 @pytest.mark.parametrize("read", [sno.ID.from_uuid, locality.ID.from_uuid])
 @pytest.mark.parametrize("value", [None, 5, "20be0ffc-314a-bd53-7a50-013a65ca76d2", bytes(16), UUID], ids=str)
-def test_what_is_not_a_uuid_is_refused(read: Any, value: Any) -> None:
+def test_non_uuid_is_refused(read: Any, value: Any) -> None:
     assert refused(read, value).code == "argument.type"
 
 
-def test_a_uuid_that_holds_no_sno_text_is_refused_with_the_position() -> None:
+def test_uuid_without_sno_text_is_refused_with_the_position() -> None:
     error = refused(sno.ID.from_uuid, UUID(bytes=b"brpk4Q72xwf2m63l"))
     assert isinstance(error, errors.ParseError)
     assert (error.code, error.position) == ("parse.character", 5)
@@ -253,7 +253,7 @@ COUNTED = {
 
 
 @pytest.mark.parametrize("name", TIMES)
-def test_a_time_outside_the_layout_is_refused_with_both_limits(name: str) -> None:
+def test_time_outside_the_layout_is_refused_with_both_limits(name: str) -> None:
     call, first, last = TIMES[name]
     before = datetime.fromisoformat(first).replace(tzinfo=UTC) - timedelta(seconds=1)
     after = datetime.fromisoformat(last).replace(tzinfo=UTC) + timedelta(seconds=1)
@@ -264,7 +264,7 @@ def test_a_time_outside_the_layout_is_refused_with_both_limits(name: str) -> Non
 
 
 @pytest.mark.parametrize("name", [*TIMES, *COUNTED])
-def test_a_count_outside_the_layout_is_refused_however_large(name: str) -> None:
+def test_count_outside_the_layout_is_refused_at_any_size(name: str) -> None:
     call = TIMES[name][0] if name in TIMES else COUNTED[name]
     for bits in (0, 1, 63, 64, 127, 128, 200, 16_610):
         for count in (2**bits, -(2**bits), 2**bits - 1):
@@ -276,14 +276,14 @@ def test_a_count_outside_the_layout_is_refused_however_large(name: str) -> None:
     "time", [NAIVE, NAIVE.replace(year=1), NAIVE.replace(year=9999), NAIVE.replace(tzinfo=Zoneless())], ids=repr
 )
 @pytest.mark.parametrize("name", TIMES)
-def test_a_datetime_without_a_time_zone_is_refused(name: str, time: datetime) -> None:
+def test_datetime_without_a_time_zone_is_refused(name: str, time: datetime) -> None:
     error = refused(TIMES[name][0], time)
     assert (error.code, "no time zone" in str(error)) == ("time.naive", True)
 
 
 @pytest.mark.parametrize("time", [1.5, "2020-01-01T00:00:00Z", None, date(2020, 1, 1), timedelta(1)], ids=repr)
 @pytest.mark.parametrize("name", [*TIMES, *COUNTED])
-def test_what_is_no_time_is_refused(name: str, time: Any) -> None:
+def test_invalid_time_is_refused(name: str, time: Any) -> None:
     assert refused(TIMES[name][0] if name in TIMES else COUNTED[name], time).code == "argument.type"
 
 
@@ -368,7 +368,7 @@ NONE_HAS_A_MEANING = re.compile(r"replace|Generator (partition|node|pid|counter)
 
 
 @pytest.mark.parametrize("name", NUMBERS)
-def test_a_number_out_of_range_is_refused_with_the_limit(name: str) -> None:
+def test_number_out_of_range_is_refused_with_the_limit(name: str) -> None:
     call, code, largest = NUMBERS[name]
     for number in (-1, largest + 1, -(2**63), 2**130, HUGE, -HUGE):
         error = refused(call, number)
@@ -377,14 +377,14 @@ def test_a_number_out_of_range_is_refused_with_the_limit(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NUMBERS)
-def test_a_small_number_out_of_range_is_in_the_message(name: str) -> None:
+def test_small_number_out_of_range_is_shown_in_the_message(name: str) -> None:
     call, _, largest = NUMBERS[name]
     for number in (-1, largest + 1):
         assert re.search(rf"(?<!\d){number} is outside", str(refused(call, number)))
 
 
 @pytest.mark.parametrize("name", NUMBERS)
-def test_what_is_no_int_is_no_number(name: str) -> None:
+def test_non_int_is_no_number(name: str) -> None:
     call, _, _ = NUMBERS[name]
     for value in NOT_INTS:
         if value is not None:
@@ -393,7 +393,7 @@ def test_what_is_no_int_is_no_number(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in NUMBERS if not NONE_HAS_A_MEANING.search(name)])
-def test_none_is_no_number(name: str) -> None:
+def test_none_is_refused_as_a_number(name: str) -> None:
     assert refused(NUMBERS[name][0], None).code == "argument.type"
 
 
@@ -404,12 +404,12 @@ class Index:
 
 @pytest.mark.parametrize("value", [True, Index()], ids=["bool", "__index__"])
 @pytest.mark.parametrize("name", NUMBERS)
-def test_bools_and_whatever_has_an_index_are_numbers(name: str, value: Any) -> None:
+def test_bools_and_objects_with_index_are_numbers(name: str, value: Any) -> None:
     NUMBERS[name][0](value)
 
 
 @pytest.mark.parametrize("name", NUMBERS)
-def test_what_an_index_raises_reaches_the_caller(name: str) -> None:
+def test_exception_of_an_index_method_reaches_the_caller(name: str) -> None:
     class Broken:
         def __index__(self) -> int:
             raise ZeroDivisionError
@@ -419,17 +419,17 @@ def test_what_an_index_raises_reaches_the_caller(name: str) -> None:
 
 
 @pytest.mark.parametrize("number", [2**55 + 1, -(2**55) - 1, HUGE, -HUGE], ids=int.bit_length)
-def test_an_epoch_beyond_a_million_years_is_refused(number: int) -> None:
+def test_epoch_beyond_a_million_years_is_refused(number: int) -> None:
     error = refused(lambda: snowflake.Layout("time:41", epoch_ms=number))
     assert (error.code, fits_on_a_screen(error)) == ("config.layout", True)
 
 
-def test_a_tick_of_no_length_is_refused() -> None:
+def test_tick_of_length_0_is_refused() -> None:
     assert refused(lambda: snowflake.Layout("time:41", epoch_ms=0, unit_ms=0)).code == "config.layout"
 
 
 @pytest.mark.parametrize("fields", [None, 5, b"time:41", ["time:41"]], ids=repr)
-def test_a_declaration_that_is_no_text_is_refused(fields: Any) -> None:
+def test_declaration_that_is_not_text_is_refused(fields: Any) -> None:
     assert refused(lambda: snowflake.Layout(fields, epoch_ms=0)).code == "argument.type"
 
 
@@ -448,7 +448,7 @@ MALFORMED_MACS = [
 
 
 @pytest.mark.parametrize("mac", MALFORMED_MACS, ids=lambda mac: ascii(mac)[:30])
-def test_a_malformed_mac_is_refused(mac: str) -> None:
+def test_malformed_mac_is_refused(mac: str) -> None:
     for call in (
         lambda: snowflake.node_from_macs([mac]),
         lambda: locality_parts(mac=mac),
@@ -459,7 +459,7 @@ def test_a_malformed_mac_is_refused(mac: str) -> None:
 
 
 @pytest.mark.parametrize("mac", [5, b"0000000", None], ids=repr)
-def test_a_mac_that_is_no_text_is_refused(mac: Any) -> None:
+def test_mac_that_is_not_text_is_refused(mac: Any) -> None:
     assert refused(lambda: locality_parts(mac=mac)).code == "argument.type"
 
 
@@ -479,7 +479,7 @@ POLICIES = {
     "word", ["", "Wait", "wait ", "WAIT", "ignore", "wait\0", "\ud800", "😀", "x" * 10**6], ids=lambda w: w[:9]
 )
 @pytest.mark.parametrize("name", POLICIES)
-def test_an_unknown_policy_is_refused_with_the_known_ones(name: str, word: str) -> None:
+def test_unknown_policy_is_refused_with_the_known_ones(name: str, word: str) -> None:
     call, known = POLICIES[name]
     error = refused(call, word)
     assert (error.code, [policy for policy in known if f"'{policy}'" in str(error)]) == ("config.policy", known)
@@ -488,24 +488,24 @@ def test_an_unknown_policy_is_refused_with_the_known_ones(name: str, word: str) 
 
 @pytest.mark.parametrize("word", [1, True, b"wait", ["wait"]], ids=repr)
 @pytest.mark.parametrize("name", POLICIES)
-def test_a_policy_that_is_no_text_is_refused(name: str, word: Any) -> None:
+def test_policy_that_is_not_text_is_refused(name: str, word: Any) -> None:
     assert refused(POLICIES[name][0], word).code == "argument.type"
 
 
 @pytest.mark.parametrize("store", ["", "?", "nowhere://host", "redis", "memory:?x=1", "sqlite:", "memory:#"], ids=repr)
 @pytest.mark.parametrize("make", GENERATORS)
-def test_a_url_that_names_no_store_is_refused(make: Any, store: str) -> None:
+def test_url_of_no_known_store_is_refused(make: Any, store: str) -> None:
     assert refused(lambda: make(store=store)).code == "config.store"
 
 
 @pytest.mark.parametrize("store", [0, False, object(), b"memory:"], ids=["0", "False", "object", "bytes"])
 @pytest.mark.parametrize("make", GENERATORS)
-def test_a_store_is_a_url_or_a_store(make: Any, store: Any) -> None:
+def test_store_argument_is_a_url_or_a_store(make: Any, store: Any) -> None:
     assert refused(lambda: make(store=store)).code == "argument.type"
 
 
 @pytest.mark.parametrize("make", GENERATORS)
-def test_the_password_in_a_stores_url_is_never_repeated(make: Any) -> None:
+def test_password_of_a_store_url_is_never_repeated(make: Any) -> None:
     for url in ["nowhere://root:hunter2@host/ids", "sqlite://root:hunter2@host/ids", "redis://:hunter2@host:port/"]:
         error = refused(lambda url=url: make(store=url))
         assert error.code == "config.store"
@@ -533,34 +533,32 @@ def test_the_password_in_a_stores_url_is_never_repeated(make: Any) -> None:
     ],
     ids=repr,
 )
-def test_terms_of_a_lease_that_cannot_be_are_refused_before_any_store_is_asked(
-    make: Any, argument: Any, code: str
-) -> None:
+def test_invalid_lease_arguments_are_refused_before_any_store_is_asked(make: Any, argument: Any, code: str) -> None:
     assert refused(lambda: make(store="memory:", **argument)).code == code
 
 
 @pytest.mark.parametrize("clock", [5, "now", 1.5, object()], ids=type)
 @pytest.mark.parametrize("make", GENERATORS)
-def test_a_clock_that_cannot_be_called_is_refused(make: Any, clock: Any) -> None:
+def test_uncallable_clock_is_refused(make: Any, clock: Any) -> None:
     assert refused(lambda: make(clock=clock)).code == "argument.type"
 
 
 @pytest.mark.parametrize("reading", [None, 1.5e18, "now", datetime.now(UTC)], ids=type)
 @pytest.mark.parametrize("make", GENERATORS)
-def test_a_clock_that_returns_no_int_is_refused(make: Any, reading: Any) -> None:
+def test_clock_that_returns_no_int_is_refused(make: Any, reading: Any) -> None:
     error = refused(lambda: make(clock=lambda: reading).new())
     assert (error.code, type(reading).__name__ in str(error)) == ("config.clock", True)
 
 
 @pytest.mark.parametrize("make", GENERATORS)
-def test_a_clock_that_is_out_of_its_mind_is_refused(make: Any) -> None:
+def test_clock_with_absurd_readings_is_refused(make: Any) -> None:
     for reading in (-1, 2**126, 2**127, 2**200, HUGE, -HUGE):
         error = refused(lambda: make(clock=lambda: reading).new())  # noqa: B023
         assert error.code in {"clock.range", "config.clock"}
 
 
 @pytest.mark.parametrize("make", GENERATORS)
-def test_what_a_clock_raises_reaches_the_caller(make: Any) -> None:
+def test_exception_of_a_clock_reaches_the_caller(make: Any) -> None:
     def broken() -> int:
         raise ZeroDivisionError
 
@@ -569,12 +567,12 @@ def test_what_a_clock_raises_reaches_the_caller(make: Any) -> None:
 
 
 @pytest.mark.parametrize("value", ["1", 1.5, None, b"1"], ids=type)
-def test_a_manual_clock_counts_in_ints(value: Any) -> None:
+def test_manual_clock_accepts_only_ints(value: Any) -> None:
     clock = ManualClock(0)
     assert [refused(call, value).code for call in (ManualClock, clock.set, clock.advance)] == ["argument.type"] * 3
 
 
-def test_a_manual_clock_has_127_bits() -> None:
+def test_manual_clock_is_limited_to_127_bits() -> None:
     assert refused(ManualClock, HUGE).code == "field.range"
 
 
@@ -582,17 +580,17 @@ def test_on_overflow_must_be_callable() -> None:
     assert refused(lambda: sno.Generator(1, on_overflow=5)).code == "argument.type"
 
 
-def test_a_layout_must_be_a_layout() -> None:
+def test_layout_must_be_a_layout() -> None:
     assert refused(lambda: snowflake.Generator(1, layout="time:41 node:10")).code == "argument.type"
 
 
 @pytest.mark.parametrize("snapshot", [None, 5, "{}", {}], ids=repr)
-def test_a_generator_is_restored_from_a_snapshot_alone(snapshot: Any) -> None:
+def test_generator_is_restored_only_from_a_snapshot(snapshot: Any) -> None:
     assert refused(sno.Generator.restore, snapshot).code == "argument.type"
 
 
 @pytest.mark.parametrize("text", [None, 5, b"{}", {}], ids=repr)
-def test_a_snapshots_json_is_text(text: Any) -> None:
+def test_json_of_a_snapshot_must_be_text(text: Any) -> None:
     assert refused(sno.Snapshot.from_json, text).code == "argument.type"
 
 
@@ -602,7 +600,7 @@ FILLS = {"sno": (SNO.fill, 10), "snowflake": (SNOWFLAKE.fill, 8), "locality": (L
 
 
 @pytest.mark.parametrize("name", FILLS)
-def test_a_read_only_buffer_is_not_filled(name: str) -> None:
+def test_read_only_buffer_is_not_filled(name: str) -> None:
     fill, size = FILLS[name]
     for buffer in (bytes(size), memoryview(bytearray(size)).toreadonly()):
         error = refused(fill, buffer)
@@ -610,14 +608,14 @@ def test_a_read_only_buffer_is_not_filled(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", FILLS)
-def test_a_buffer_with_gaps_is_not_filled(name: str) -> None:
+def test_non_contiguous_buffer_is_not_filled(name: str) -> None:
     fill, size = FILLS[name]
     error = refused(fill, memoryview(bytearray(4 * size))[::2])
     assert (error.code, "contiguous" in str(error)) == ("config.buffer", True)
 
 
 @pytest.mark.parametrize("name", FILLS)
-def test_a_buffer_that_ends_within_an_id_is_not_filled(name: str) -> None:
+def test_buffer_with_a_partial_id_is_not_filled(name: str) -> None:
     fill, size = FILLS[name]
     for short in range(1, size):
         error = refused(fill, bytearray(3 * size + short))
@@ -627,12 +625,12 @@ def test_a_buffer_that_ends_within_an_id_is_not_filled(name: str) -> None:
 
 @pytest.mark.parametrize("value", [None, 5, "x" * 80, [0] * 80], ids=type)
 @pytest.mark.parametrize("name", FILLS)
-def test_what_has_no_buffer_is_not_filled(name: str, value: Any) -> None:
+def test_object_without_a_buffer_is_not_filled(name: str, value: Any) -> None:
     assert refused(FILLS[name][0], value).code == "argument.type"
 
 
 @pytest.mark.parametrize("name", FILLS)
-def test_an_empty_buffer_holds_no_ids(name: str) -> None:
+def test_empty_buffer_holds_no_ids(name: str) -> None:
     assert FILLS[name][0](bytearray()) == 0
 
 
@@ -648,22 +646,22 @@ def test_text_is_parsed_into_a_buffer_of_exactly_its_size(size: int) -> None:
     assert (error.code, f"{size} bytes, needs 20" in str(error)) == ("config.buffer", True)
 
 
-def test_bytes_that_are_no_whole_number_of_ids_are_not_encoded() -> None:
+def test_partial_id_in_bytes_is_not_encoded() -> None:
     assert refused(sno.encode_into, bytes(11), bytearray(16)).code == "parse.length"
 
 
-def test_text_that_is_no_whole_number_of_ids_is_not_parsed() -> None:
+def test_partial_id_in_text_is_not_parsed() -> None:
     assert refused(sno.parse_into, b"2" * 17, bytearray(10)).code == "parse.length"
 
 
-def test_the_position_in_a_bulk_parse_counts_from_its_beginning() -> None:
+def test_bulk_parse_positions_count_from_the_beginning() -> None:
     error = refused(sno.parse_into, b"2" * 16 * 100 + b"2222222222222y22", bytearray(10 * 101))
     assert isinstance(error, errors.ParseError)
     assert (error.code, error.position) == ("parse.character", 16 * 100 + 13)
 
 
 @pytest.mark.parametrize("value", [None, 5, "2" * 16], ids=type)
-def test_bulk_codecs_take_buffers_alone(value: Any) -> None:
+def test_bulk_codecs_accept_only_buffers(value: Any) -> None:
     calls = (
         lambda: sno.encode_into(value, bytearray(16)),
         lambda: sno.encode_into(bytes(10), value),
@@ -686,7 +684,7 @@ def test_bulk_codecs_refuse_read_only_targets_and_gaps() -> None:
 # --------------------------------------------------------------------------------------------------- closed, misspelled
 
 
-def test_a_closed_generator_refuses_everything_that_mints() -> None:
+def test_closed_generator_refuses_to_mint() -> None:
     sno_closed, snowflake_closed, locality_closed = sno.Generator(1), snowflake.Generator(1), locality.Generator()
     for closed in (sno_closed, snowflake_closed, locality_closed):
         closed.close()
@@ -721,7 +719,7 @@ def test_a_closed_generator_refuses_everything_that_mints() -> None:
         lambda: locality.Generator("variable", 5),
     ],
 )
-def test_a_call_with_the_wrong_arguments_is_a_plain_type_error(call: Any) -> None:
+def test_wrong_call_signature_is_a_plain_type_error(call: Any) -> None:
     with pytest.raises(TypeError) as caught:
         call()
     assert type(caught.value) is TypeError
