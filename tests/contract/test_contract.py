@@ -183,7 +183,7 @@ def forked(run: Callable[[], Any]) -> Any:
 # --- leases: what is granted --------------------------------------------------------------------------------------
 
 
-def test_a_lease_is_a_node_number_until_a_span_from_now(store: Store) -> None:
+def test_lease_grants_a_node_number_for_a_span_from_now(store: Store) -> None:
     new_pool(store)
     now = store.now_ms()
     lease = acquire(store, now, nodes=range(5, 9))
@@ -192,7 +192,7 @@ def test_a_lease_is_a_node_number_until_a_span_from_now(store: Store) -> None:
     assert lease.token
 
 
-def test_holders_at_the_same_time_have_different_node_numbers(store: Store) -> None:
+def test_concurrent_holders_have_different_node_numbers(store: Store) -> None:
     new_pool(store)
     now = store.now_ms()
     leases = [acquire(store, now, nodes=range(4)) for _ in range(4)]
@@ -200,7 +200,7 @@ def test_holders_at_the_same_time_have_different_node_numbers(store: Store) -> N
     assert len({lease.token for lease in leases}) == 4
 
 
-def test_the_last_node_number_of_the_largest_pool_can_be_leased(store: Store) -> None:
+def test_last_node_number_of_the_largest_pool_can_be_leased(store: Store) -> None:
     new_pool(store)
     now = store.now_ms()
     assert acquire(store, now, nodes=range(2**44 - 1, 2**44)).node == 2**44 - 1
@@ -209,7 +209,7 @@ def test_the_last_node_number_of_the_largest_pool_can_be_leased(store: Store) ->
     assert [record.node for record in store.list_leases("p")] == [0, 1, 2**44 - 1]
 
 
-def test_ranges_of_node_numbers_keep_data_centres_apart(store: Store) -> None:
+def test_node_ranges_keep_data_centres_apart(store: Store) -> None:
     new_pool(store)
     now = store.now_ms()
     nodes = [acquire(store, now, nodes=nodes).node for nodes in (range(2, 4), range(2), range(2, 4), range(2))]
@@ -217,7 +217,7 @@ def test_ranges_of_node_numbers_keep_data_centres_apart(store: Store) -> None:
     assert code_of(lambda: acquire(store, now, nodes=range(2, 4))) == "lease.none_free"
 
 
-def test_pools_have_nothing_to_do_with_each_other(store: Store) -> None:
+def test_pools_are_independent(store: Store) -> None:
     now = store.now_ms()
     names = ["p", "P", "p.", "p_", "q"]
     for name in names:
@@ -229,7 +229,7 @@ def test_pools_have_nothing_to_do_with_each_other(store: Store) -> None:
     assert len(others) == len(names) - 1
 
 
-def test_a_pool_that_is_used_up_says_when_the_first_node_number_comes_free(store: Store) -> None:
+def test_exhausted_pool_tells_when_a_node_number_comes_free(store: Store) -> None:
     new_pool(store)
     now = store.now_ms()
     for span in (9_000, 6_000, 8_000):
@@ -239,7 +239,7 @@ def test_a_pool_that_is_used_up_says_when_the_first_node_number_comes_free(store
     assert (caught.value.code, caught.value.retry_after_ms) == ("lease.none_free", 5_000)
 
 
-def test_a_node_number_whose_holder_crashed_is_granted_from_the_end_of_its_window_on(store: Store) -> None:
+def test_node_number_of_a_crashed_holder_is_granted_after_its_window(store: Store) -> None:
     new_pool(store)
     now = store.now_ms()
     crashed = acquire(store, now - PAST_MS, span_ms=MIN_SPAN_MS)
@@ -248,7 +248,7 @@ def test_a_node_number_whose_holder_crashed_is_granted_from_the_end_of_its_windo
     assert lease.until_ms == now + SPAN_MS
 
 
-def test_a_free_node_number_is_granted_from_its_floor_on_even_to_a_clock_that_is_behind_it(store: Store) -> None:
+def test_free_node_number_is_granted_from_its_floor_to_a_slow_clock(store: Store) -> None:
     new_pool(store)
     now = store.now_ms()
     ahead = acquire(store, now + PAST_MS, span_ms=MIN_SPAN_MS)
@@ -259,7 +259,7 @@ def test_a_free_node_number_is_granted_from_its_floor_on_even_to_a_clock_that_is
     assert behind.until_ms == now + SPAN_MS
 
 
-def test_the_node_number_that_came_free_first_is_granted_first(store: Store) -> None:
+def test_node_number_that_came_free_first_is_granted_first(store: Store) -> None:
     new_pool(store)
     now = store.now_ms()
     leases = [acquire(store, now, nodes=range(3)) for _ in range(3)]
@@ -268,7 +268,7 @@ def test_the_node_number_that_came_free_first_is_granted_first(store: Store) -> 
     assert [acquire(store, now, nodes=range(3)).node for _ in range(3)] == [1, 0, 2]
 
 
-def test_of_node_numbers_that_came_free_together_the_lowest_is_granted(store: Store) -> None:
+def test_lowest_node_number_is_granted_among_equally_old_ones(store: Store) -> None:
     new_pool(store)
     now = store.now_ms()
     for lease in [acquire(store, now, nodes=range(12)) for _ in range(12)]:
@@ -276,7 +276,7 @@ def test_of_node_numbers_that_came_free_together_the_lowest_is_granted(store: St
     assert [acquire(store, now, nodes=range(12)).node for _ in range(12)] == list(range(12))
 
 
-def test_a_node_number_that_has_rested_comes_before_one_never_used_and_that_before_one_just_freed(store: Store) -> None:
+def test_cooled_down_nodes_come_before_unused_and_just_freed_ones(store: Store) -> None:
     new_pool(store)
     now = store.now_ms()
     rested, fresh = (acquire(store, now, nodes=range(4)) for _ in range(2))
@@ -285,14 +285,14 @@ def test_a_node_number_that_has_rested_comes_before_one_never_used_and_that_befo
     assert [acquire(store, now, nodes=range(4)).node for _ in range(4)] == [rested.node, 2, 3, fresh.node]
 
 
-def test_the_clock_of_who_asks_says_whether_a_node_number_has_rested(store: Store) -> None:
+def test_cool_down_is_measured_by_the_clock_of_the_client(store: Store) -> None:
     new_pool(store)
     now = store.now_ms()
     store.release(acquire(store, now, nodes=range(3)), used_until_ms=now - REST_MS)
     assert [acquire(store, asked, nodes=range(3)).node for asked in (now - 1, now)] == [1, 0]
 
 
-def test_a_gap_among_the_used_node_numbers_is_found(store: Store) -> None:
+def test_gap_among_the_used_node_numbers_is_found(store: Store) -> None:
     new_pool(store)
     now = store.now_ms()
     used = [0, 1, 2, 4, 5, 7]
@@ -302,7 +302,7 @@ def test_a_gap_among_the_used_node_numbers_is_found(store: Store) -> None:
     assert code_of(lambda: acquire(store, now, nodes=range(9))) == "lease.none_free"
 
 
-def test_a_node_number_that_never_minted_can_be_asked_for(store: Store) -> None:
+def test_never_used_node_number_can_be_requested(store: Store) -> None:
     new_pool(store)
     now = store.now_ms()
     store.release(acquire(store, now, nodes=range(2)), used_until_ms=0)
@@ -314,7 +314,7 @@ def test_a_node_number_that_never_minted_can_be_asked_for(store: Store) -> None:
 
 
 @pytest.mark.parametrize("by", [-FAR_MS, FAR_MS])
-def test_a_clock_far_from_the_stores_is_refused(store: Store, by: int) -> None:
+def test_clock_far_from_that_of_the_store_is_refused(store: Store, by: int) -> None:
     new_pool(store)
     assert code_of(lambda: acquire(store, store.now_ms() + by)) == "lease.clock"
     assert not store.list_leases()
@@ -324,7 +324,7 @@ def test_a_clock_far_from_the_stores_is_refused(store: Store, by: int) -> None:
 
 
 @pytest.mark.parametrize("by", [-PAST_MS, PAST_MS])
-def test_a_clock_a_little_off_the_stores_is_accepted(store: Store, by: int) -> None:
+def test_clock_slightly_off_that_of_the_store_is_accepted(store: Store, by: int) -> None:
     new_pool(store)
     now = store.now_ms() + by
     assert store.extend(acquire(store, now), now_ms=now + 1, next_token=new_token()).until_ms == now + 1 + SPAN_MS
@@ -337,13 +337,13 @@ def test_node_numbers_of_another_layout_are_refused(store: Store) -> None:
     assert [pool.layout for pool in store.list_pools()] == ["sno"]
 
 
-def test_a_span_outside_its_limits_is_refused(store: Store, subtests: pytest.Subtests) -> None:
+def test_span_outside_its_limits_is_refused(store: Store, subtests: pytest.Subtests) -> None:
     for span_ms in (-1, 0, MIN_SPAN_MS - 1, MAX_SPAN_MS + 1, 2**70):
         with subtests.test(span_ms=span_ms), refused("config.span"):
             acquire(store, store.now_ms(), span_ms=span_ms)
 
 
-def test_node_numbers_that_are_none_are_refused(store: Store, subtests: pytest.Subtests) -> None:
+def test_invalid_node_numbers_are_refused(store: Store, subtests: pytest.Subtests) -> None:
     for nodes in (range(0), range(-1, 5), range(5, 1), range(0, 8, 2), range(2**44 + 1), range(2**70)):
         with subtests.test(nodes=nodes), refused("config.node"):
             acquire(store, store.now_ms(), nodes=nodes)
@@ -352,7 +352,7 @@ def test_node_numbers_that_are_none_are_refused(store: Store, subtests: pytest.S
 # --- leases: what becomes of them -----------------------------------------------------------------------------------
 
 
-def test_an_extended_window_ends_a_span_from_now_and_begins_where_it_began(store: Store) -> None:
+def test_extension_moves_the_end_and_keeps_the_start_of_a_window(store: Store) -> None:
     new_pool(store)
     now = store.now_ms()
     lease = acquire(store, now - PAST_MS)
@@ -362,7 +362,7 @@ def test_an_extended_window_ends_a_span_from_now_and_begins_where_it_began(store
     assert [record.until_ms for record in store.list_leases("p")] == [now + SPAN_MS]
 
 
-def test_a_window_never_gets_shorter(store: Store) -> None:
+def test_window_never_gets_shorter(store: Store) -> None:
     new_pool(store)
     now = store.now_ms()
     lease = acquire(store, now)
@@ -372,14 +372,14 @@ def test_a_window_never_gets_shorter(store: Store) -> None:
     assert extend(store, replace(extended, until_ms=now), now_ms=now - PAST_MS).until_ms == lease.until_ms
 
 
-def test_a_window_that_ended_grows_again_if_nobody_else_got_the_node_number(store: Store) -> None:
+def test_ended_window_can_be_extended_if_its_node_is_still_free(store: Store) -> None:
     new_pool(store)
     now = store.now_ms()
     lease = acquire(store, now - PAST_MS, span_ms=MIN_SPAN_MS)
     assert extend(store, lease, now_ms=now).until_ms == now + MIN_SPAN_MS
 
 
-def test_a_lease_extends_as_often_as_its_holder_likes(store: Store) -> None:
+def test_lease_can_be_extended_any_number_of_times(store: Store) -> None:
     new_pool(store)
     now = store.now_ms()
     lease = acquire(store, now)
@@ -389,7 +389,7 @@ def test_a_lease_extends_as_often_as_its_holder_likes(store: Store) -> None:
 
 
 @pytest.mark.parametrize("turn", [[0, 1], [1, 0]])
-def test_of_two_copies_of_a_holder_exactly_one_goes_on(store: Store, turn: list[int]) -> None:
+def test_one_of_two_copies_of_a_holder_goes_on(store: Store, turn: list[int]) -> None:
     new_pool(store)
     now = store.now_ms()
     copies = [acquire(store, now)] * 2
@@ -406,7 +406,7 @@ def test_of_two_copies_of_a_holder_exactly_one_goes_on(store: Store, turn: list[
     store.release(copies[first], used_until_ms=now)
 
 
-def test_copies_of_a_holder_that_come_together_are_one_winner_and_losers(store: Store) -> None:
+def test_one_of_many_concurrent_copies_of_a_holder_goes_on(store: Store) -> None:
     new_pool(store)
     now = store.now_ms()
     lease, won, lost = acquire(store, now), [], []
@@ -428,7 +428,7 @@ def test_copies_of_a_holder_that_come_together_are_one_winner_and_losers(store: 
     extend(store, won[0], now_ms=now + 2)
 
 
-def test_a_record_tells_that_a_copy_of_its_holder_came(store: Store) -> None:
+def test_record_tells_that_a_copy_of_its_holder_came(store: Store) -> None:
     new_pool(store)
     now = store.now_ms()
     lease = acquire(store, now)
@@ -443,7 +443,7 @@ def test_a_record_tells_that_a_copy_of_its_holder_came(store: Store) -> None:
     assert [each.cloned_ms for each in store.list_leases()] == [record.cloned_ms]
 
 
-def test_whoever_held_the_node_number_before_is_no_copy_of_its_holder(store: Store) -> None:
+def test_former_holder_is_not_taken_for_a_copy(store: Store) -> None:
     new_pool(store)
     now = store.now_ms()
     old = acquire(store, now - PAST_MS, span_ms=MIN_SPAN_MS, holder="old")
@@ -453,7 +453,7 @@ def test_whoever_held_the_node_number_before_is_no_copy_of_its_holder(store: Sto
     assert [record.cloned_ms for record in store.list_leases()] == [0]
 
 
-def test_an_extension_whose_answer_was_lost_is_answered_again_and_done_once(store: Store) -> None:
+def test_retried_extension_is_answered_again_and_applied_once(store: Store) -> None:
     new_pool(store)
     now = store.now_ms()
     lease, token = acquire(store, now), new_token()
@@ -464,7 +464,7 @@ def test_an_extension_whose_answer_was_lost_is_answered_again_and_done_once(stor
     assert code_of(lambda: store.extend(lease, now_ms=now + 40, next_token=token)) == "lease.lost"
 
 
-def test_no_older_token_ever_works_again(store: Store) -> None:
+def test_older_tokens_never_work_again(store: Store) -> None:
     new_pool(store)
     now = store.now_ms()
     leases = [acquire(store, now)]
@@ -476,7 +476,7 @@ def test_no_older_token_ever_works_again(store: Store) -> None:
     assert [record.until_ms for record in store.list_leases()] == [now + 4 + SPAN_MS]
 
 
-def test_a_next_token_that_is_none_is_refused_and_changes_nothing(store: Store, subtests: pytest.Subtests) -> None:
+def test_invalid_next_token_is_refused_and_changes_nothing(store: Store, subtests: pytest.Subtests) -> None:
     new_pool(store)
     now = store.now_ms()
     lease = acquire(store, now)
@@ -489,7 +489,7 @@ def test_a_next_token_that_is_none_is_refused_and_changes_nothing(store: Store, 
             assert lease.until_ms == now + 2 + SPAN_MS
 
 
-def test_only_the_holder_of_the_last_grant_may_extend_or_release(store: Store) -> None:
+def test_only_the_last_holder_may_extend_or_release(store: Store) -> None:
     new_pool(store)
     now = store.now_ms()
     old = acquire(store, now - PAST_MS, span_ms=MIN_SPAN_MS, holder="old")
@@ -509,7 +509,7 @@ def test_only_the_holder_of_the_last_grant_may_extend_or_release(store: Store) -
     assert extend(store, held, now_ms=now + 1).until_ms == now + 1 + SPAN_MS
 
 
-def test_a_released_node_number_starts_where_its_holder_stopped(store: Store) -> None:
+def test_released_node_number_starts_where_its_holder_stopped(store: Store) -> None:
     new_pool(store)
     now = store.now_ms()
     lease = acquire(store, now)
@@ -517,7 +517,7 @@ def test_a_released_node_number_starts_where_its_holder_stopped(store: Store) ->
     assert acquire(store, now).floor_ms == now - 7
 
 
-def test_a_release_moves_the_end_neither_beyond_the_window_nor_below_its_floor(store: Store) -> None:
+def test_release_keeps_the_end_between_floor_and_window(store: Store) -> None:
     new_pool(store)
     now = store.now_ms()
     first = acquire(store, now - PAST_MS, span_ms=MIN_SPAN_MS)
@@ -528,7 +528,7 @@ def test_a_release_moves_the_end_neither_beyond_the_window_nor_below_its_floor(s
     assert acquire(store, now).floor_ms == first.until_ms
 
 
-def test_a_released_lease_is_over(store: Store) -> None:
+def test_released_lease_cannot_be_used(store: Store) -> None:
     new_pool(store)
     now = store.now_ms()
     lease = acquire(store, now)
@@ -537,7 +537,7 @@ def test_a_released_lease_is_over(store: Store) -> None:
     assert code_of(lambda: extend(store, lease, now_ms=now)) == "lease.lost"
 
 
-def test_a_revoked_lease_ends_with_its_window(store: Store) -> None:
+def test_revoked_lease_ends_with_its_window(store: Store) -> None:
     new_pool(store)
     now = store.now_ms()
     lease = acquire(store, now)
@@ -549,7 +549,7 @@ def test_a_revoked_lease_ends_with_its_window(store: Store) -> None:
     assert code_of(lambda: acquire(store, now)) == "lease.none_free"
 
 
-def test_a_node_number_revoked_after_its_window_is_granted_from_its_end_on(store: Store) -> None:
+def test_node_revoked_after_its_window_is_granted_from_its_end(store: Store) -> None:
     new_pool(store)
     now = store.now_ms()
     lease = acquire(store, now - PAST_MS, span_ms=MIN_SPAN_MS)
@@ -557,7 +557,7 @@ def test_a_node_number_revoked_after_its_window_is_granted_from_its_end_on(store
     assert acquire(store, now).floor_ms == lease.until_ms
 
 
-def test_what_was_never_leased_cannot_be_revoked(store: Store, subtests: pytest.Subtests) -> None:
+def test_never_leased_node_number_cannot_be_revoked(store: Store, subtests: pytest.Subtests) -> None:
     new_pool(store)
     acquire(store, store.now_ms())
     for node in (-1, 1, 2**31, 2**44, 2**63 - 1, 2**64, 2**200):
@@ -570,7 +570,7 @@ def test_what_was_never_leased_cannot_be_revoked(store: Store, subtests: pytest.
 # --- pools and lists ------------------------------------------------------------------------------------------------
 
 
-def test_a_pool_is_made_once_and_kept(store: Store) -> None:
+def test_pool_is_created_once_and_kept(store: Store) -> None:
     made = store.create_pool("p", layout=LAYOUT)
     assert (made.name, made.layout, made.quarantine_until_ms) == ("p", LAYOUT, 0)
     now = store.now_ms()
@@ -583,7 +583,7 @@ def test_a_pool_is_made_once_and_kept(store: Store) -> None:
     assert extend(store, lease, now_ms=now + 1).until_ms == now + 1 + SPAN_MS
 
 
-def test_a_pool_grants_no_longer_spans_than_it_was_made_for(store: Store) -> None:
+def test_pool_grants_at_most_its_own_span(store: Store) -> None:
     new_pool(store)
     assert code_of(lambda: acquire(store, store.now_ms(), span_ms=SPAN_MS + 1)) == "config.span"
     assert not store.list_leases()
@@ -596,7 +596,7 @@ def test_a_pool_grants_no_longer_spans_than_it_was_made_for(store: Store) -> Non
     assert [pool.span_ms for pool in store.list_pools()] == [3 * SPAN_MS, SPAN_MS]
 
 
-def test_leases_are_listed_with_what_is_known_of_them(store: Store) -> None:
+def test_leases_are_listed_with_all_fields(store: Store) -> None:
     now = store.now_ms()
     for pool in ("q", "p"):
         new_pool(store, pool)
@@ -613,7 +613,7 @@ def test_leases_are_listed_with_what_is_known_of_them(store: Store) -> None:
     assert not store.list_leases("nobody")
 
 
-def test_pools_and_namespaces_are_listed_by_name_as_bytes(store: Store) -> None:
+def test_pools_and_namespaces_are_sorted_by_the_bytes_of_their_names(store: Store) -> None:
     names = ["B", "a", "A", "a.b", "a-b", "a1", "a10", "a2", "a:b", "a@b", "a_b", "a" * 128]
     for name in names:
         new_pool(store, name)
@@ -624,17 +624,17 @@ def test_pools_and_namespaces_are_listed_by_name_as_bytes(store: Store) -> None:
     assert [namespace.name for namespace in store.list_namespaces()] == sorted(names)
 
 
-def test_an_empty_store_lists_nothing(store: Store) -> None:
+def test_empty_store_lists_nothing(store: Store) -> None:
     assert [*store.list_pools(), *store.list_leases(), *store.list_leases("p"), *store.list_namespaces()] == []
 
 
-def test_a_token_is_never_shown(store: Store) -> None:
+def test_token_is_never_shown(store: Store) -> None:
     new_pool(store)
     lease = acquire(store, store.now_ms())
     assert lease.token not in f"{lease} {store.list_leases()}"
 
 
-def test_a_holders_name_comes_back_as_it_was(store: Store) -> None:
+def test_name_of_a_holder_is_returned_unchanged(store: Store) -> None:
     holders = ['it\'s "me"; DROP TABLE x --', "{0} %s :name $1 ?", "größe 🐙 中", "a\nb\t", ""]
     new_pool(store)
     for holder in holders:
@@ -642,7 +642,7 @@ def test_a_holders_name_comes_back_as_it_was(store: Store) -> None:
     assert {record.holder for record in store.list_leases()} == set(holders)
 
 
-def test_a_malformed_name_is_refused_and_leaves_nothing(store: Store, subtests: pytest.Subtests) -> None:
+def test_malformed_name_is_refused_and_leaves_nothing(store: Store, subtests: pytest.Subtests) -> None:
     verbs: list[Callable[[str], object]] = [
         lambda name: acquire(store, store.now_ms(), name),
         lambda name: store.create_pool(name, layout=LAYOUT),
@@ -659,7 +659,7 @@ def test_a_malformed_name_is_refused_and_leaves_nothing(store: Store, subtests: 
             assert [*store.list_pools(), *store.list_leases(), *store.list_namespaces()] == []
 
 
-def test_a_name_of_letters_digits_and_a_few_signs_is_good(store: Store, subtests: pytest.Subtests) -> None:
+def test_name_of_letters_digits_and_punctuation_is_accepted(store: Store, subtests: pytest.Subtests) -> None:
     for name in ("a", "7", "n" * 128, "a.b_c:d@e-f", "A" * 64):
         with subtests.test(name=name):
             new_pool(store, name)
@@ -671,32 +671,32 @@ def test_a_name_of_letters_digits_and_a_few_signs_is_good(store: Store, subtests
 # --- segments -------------------------------------------------------------------------------------------------------
 
 
-def test_segments_follow_each_other_from_one_on(store: Store) -> None:
+def test_segments_follow_each_other_from_one(store: Store) -> None:
     segments = [store.reserve("n", n) for n in (1, 5, 10)]
     assert segments == [Segment("n", 1, 1), Segment("n", 2, 6), Segment("n", 7, 16)]
     assert store.reserve("other", 1).first == 1
 
 
-def test_a_count_outside_its_limits_is_refused(store: Store, subtests: pytest.Subtests) -> None:
+def test_count_outside_its_limits_is_refused(store: Store, subtests: pytest.Subtests) -> None:
     for n in (-1, 0, MAX_COUNT + 1, 2**70):
         with subtests.test(n=n), refused("field.range"):
             store.reserve("n", n)
     assert not store.list_namespaces()
 
 
-def test_the_largest_count_is_reserved_whole(store: Store) -> None:
+def test_largest_count_is_reserved_as_one_segment(store: Store) -> None:
     segment = store.reserve("n", MAX_COUNT)
     assert (segment.first, segment.last, len(segment)) == (1, MAX_COUNT, MAX_COUNT)
     assert store.reserve("n", 1).first == MAX_COUNT + 1
 
 
-def test_a_namespace_starts_where_it_was_made_to(store: Store) -> None:
+def test_namespace_starts_at_its_given_start(store: Store) -> None:
     made = store.create_namespace("n", start=1_000)
     assert (made.name, made.maximum, made.stride) == ("n", MAX_INTEGER, 1)
     assert store.reserve("n", 10) == Segment("n", 1_000, 1_009)
 
 
-def test_a_namespace_may_start_at_zero(store: Store) -> None:
+def test_namespace_may_start_at_zero(store: Store) -> None:
     store.create_namespace("n", start=0)
     assert store.reserve("n", 3) == Segment("n", 0, 2)
 
@@ -710,7 +710,7 @@ def test_two_stores_can_hand_out_odd_and_even_numbers(store: Store) -> None:
     assert list(store.reserve("n0", 2).as_range()) == [8, 10]
 
 
-def test_the_widest_stride_keeps_its_offset(store: Store, subtests: pytest.Subtests) -> None:
+def test_widest_stride_keeps_its_offset(store: Store, subtests: pytest.Subtests) -> None:
     for start in (0, 1, 5, 2**31):
         with subtests.test(start=start):
             name = f"from{start}"
@@ -721,7 +721,7 @@ def test_the_widest_stride_keeps_its_offset(store: Store, subtests: pytest.Subte
             assert {after - before for before, after in pairwise(numbers)} == {MAX_STRIDE}
 
 
-def test_a_namespace_gives_what_is_left_and_then_is_used_up(store: Store) -> None:
+def test_namespace_gives_its_remaining_integers_and_is_then_exhausted(store: Store) -> None:
     store.create_namespace("n", start=5, maximum=12)
     assert store.reserve("n", 5) == Segment("n", 5, 9)
     assert store.reserve("n", 5) == Segment("n", 10, 12)
@@ -731,7 +731,7 @@ def test_a_namespace_gives_what_is_left_and_then_is_used_up(store: Store) -> Non
         assert (caught.value.code, caught.value.retry_after_ms) == ("sequence.exhausted", None)
 
 
-def test_a_namespace_with_a_stride_ends_at_its_last_number_within_the_maximum(store: Store) -> None:
+def test_namespace_with_a_stride_ends_at_the_last_number_that_fits(store: Store) -> None:
     store.create_namespace("n", start=1, maximum=20, stride=7, offset=2)
     assert list(store.reserve("n", 100).as_range()) == [2, 9, 16]
     assert code_of(lambda: store.reserve("n", 1)) == "sequence.exhausted"
@@ -748,19 +748,19 @@ def test_large_integers_are_exact(store: Store, subtests: pytest.Subtests) -> No
                 assert segments == [Segment(name, first + i, first + i) for i in range(3)]
 
 
-def test_the_largest_integer_is_the_last(store: Store) -> None:
+def test_largest_integer_is_the_last(store: Store) -> None:
     store.create_namespace("n", start=MAX_INTEGER - 2)
     assert store.reserve("n", MAX_COUNT) == Segment("n", MAX_INTEGER - 2, MAX_INTEGER)
     assert code_of(lambda: store.reserve("n", 1)) == "sequence.exhausted"
 
 
-def test_the_largest_integer_can_be_reached_with_the_widest_stride(store: Store) -> None:
+def test_largest_integer_can_be_reached_with_the_widest_stride(store: Store) -> None:
     store.create_namespace("n", start=MAX_INTEGER, stride=MAX_STRIDE, offset=MAX_INTEGER % MAX_STRIDE)
     assert list(store.reserve("n", MAX_COUNT).as_range()) == [MAX_INTEGER]
     assert code_of(lambda: store.reserve("n", MAX_COUNT)) == "sequence.exhausted"
 
 
-def test_a_namespace_without_integers_is_refused(store: Store, subtests: pytest.Subtests) -> None:
+def test_namespace_without_integers_is_refused(store: Store, subtests: pytest.Subtests) -> None:
     everything: list[dict[str, int]] = [
         {"start": -1},
         {"start": MAX_INTEGER + 1},
@@ -778,7 +778,7 @@ def test_a_namespace_without_integers_is_refused(store: Store, subtests: pytest.
     assert not store.list_namespaces()
 
 
-def test_a_namespace_is_made_once(store: Store) -> None:
+def test_namespace_is_created_once(store: Store) -> None:
     store.create_namespace("n", start=100)
     assert code_of(lambda: store.create_namespace("n", start=1)) == "config.namespace"
     assert store.reserve("n", 1).first == 100
@@ -787,46 +787,46 @@ def test_a_namespace_is_made_once(store: Store) -> None:
     assert store.reserve("used", 1).first == 2
 
 
-def test_a_raised_floor_is_never_reserved_below(store: Store) -> None:
+def test_integers_below_a_raised_floor_are_never_reserved(store: Store) -> None:
     store.reserve("n", 10)
     store.raise_floor("n", 1_000)
     assert store.reserve("n", 2) == Segment("n", 1_000, 1_001)
 
 
-def test_a_floor_never_moves_back(store: Store) -> None:
+def test_floor_never_moves_back(store: Store) -> None:
     last = store.reserve("n", 10).last
     for value in (0, 1, last, last + 1):
         store.raise_floor("n", value)
     assert store.reserve("n", 1).first == last + 1
 
 
-def test_a_floor_makes_a_missing_namespace(store: Store) -> None:
+def test_floor_creates_a_missing_namespace(store: Store) -> None:
     store.raise_floor("n", 500)
     assert [namespace.name for namespace in store.list_namespaces()] == ["n"]
     assert store.reserve("n", 1).first == 500
 
 
-def test_a_floor_keeps_a_namespaces_offset(store: Store) -> None:
+def test_floor_keeps_the_offset_of_a_namespace(store: Store) -> None:
     store.create_namespace("n", stride=10, offset=3)
     for value, first in ((20, 23), (33, 33), (44, 53)):
         store.raise_floor("n", value)
         assert store.reserve("n", 1).first == first
 
 
-def test_a_floor_above_the_maximum_uses_a_namespace_up(store: Store) -> None:
+def test_floor_above_the_maximum_exhausts_a_namespace(store: Store) -> None:
     store.create_namespace("n", maximum=100, stride=3)
     store.raise_floor("n", MAX_INTEGER)
     assert code_of(lambda: store.reserve("n", 1)) == "sequence.exhausted"
 
 
-def test_a_floor_outside_its_limits_is_refused(store: Store, subtests: pytest.Subtests) -> None:
+def test_floor_outside_its_limits_is_refused(store: Store, subtests: pytest.Subtests) -> None:
     for value in (-1, MAX_INTEGER + 1, 2**70):
         with subtests.test(value=value), refused("field.range"):
             store.raise_floor("n", value)
     assert not store.list_namespaces()
 
 
-def test_the_unused_tail_of_the_last_segment_is_taken_back(store: Store) -> None:
+def test_unused_tail_of_the_last_segment_is_taken_back(store: Store) -> None:
     segment = store.reserve("n", 10)
     assert store.give_back(segment, 4)
     assert store.reserve("n", 1).first == 4
@@ -835,14 +835,14 @@ def test_the_unused_tail_of_the_last_segment_is_taken_back(store: Store) -> None
     assert store.reserve("n", 1).first == again.first
 
 
-def test_a_tail_with_a_stride_is_taken_back(store: Store) -> None:
+def test_tail_with_a_stride_is_taken_back(store: Store) -> None:
     store.create_namespace("n", stride=5, offset=2)
     segment = store.reserve("n", 4)
     assert store.give_back(segment, 12)
     assert list(store.reserve("n", 2).as_range()) == [12, 17]
 
 
-def test_what_lies_between_the_integers_of_a_namespace_is_no_tail(store: Store, subtests: pytest.Subtests) -> None:
+def test_integers_between_those_of_a_namespace_are_no_tail(store: Store, subtests: pytest.Subtests) -> None:
     store.create_namespace("n", stride=5, offset=2)
     segment = store.reserve("n", 4)
     for first_unused in (8, 11, 14, 16):
@@ -859,7 +859,7 @@ def test_tidb_46444_a_tail_is_not_taken_back_after_another_reserved(store: Store
     assert store.reserve("n", 1).first == other.last + 1
 
 
-def test_a_tail_is_taken_back_once(store: Store) -> None:
+def test_tail_is_taken_back_once(store: Store) -> None:
     segment = store.reserve("n", 10)
     assert store.give_back(segment, 4)
     assert not store.give_back(segment, 4)
@@ -867,7 +867,7 @@ def test_a_tail_is_taken_back_once(store: Store) -> None:
     assert store.reserve("n", 1).first == 4
 
 
-def test_a_give_back_that_is_delivered_twice_is_accepted_once(store: Store) -> None:
+def test_retried_give_back_is_accepted_once(store: Store) -> None:
     mine = store.reserve("n", 10)
     assert store.give_back(mine, 4)
     theirs = store.reserve("n", 7)
@@ -882,7 +882,7 @@ def test_a_give_back_that_is_delivered_twice_is_accepted_once(store: Store) -> N
     assert store.reserve("n", 1).first == 11
 
 
-def test_a_give_back_that_comes_after_another_reserved_and_gave_back_is_refused(store: Store) -> None:
+def test_give_back_after_another_reservation_is_refused(store: Store) -> None:
     mine = store.reserve("n", 10)
     assert store.give_back(mine, 4)
     theirs = store.reserve("n", 20)
@@ -892,7 +892,7 @@ def test_a_give_back_that_comes_after_another_reserved_and_gave_back_is_refused(
     assert store.reserve("n", 1).first == 11
 
 
-def test_the_next_segment_is_taken_back_and_then_the_tail_of_the_one_before_it_each_once(store: Store) -> None:
+def test_last_two_segments_are_taken_back_in_reverse_order_once(store: Store) -> None:
     current, following = store.reserve("n", 10), store.reserve("n", 10)
     assert not store.give_back(current, 4)
     assert store.give_back(following, 11)
@@ -906,14 +906,14 @@ def test_the_next_segment_is_taken_back_and_then_the_tail_of_the_one_before_it_e
     assert store.reserve("n", 1).first == 21
 
 
-def test_a_segment_before_one_that_was_used_in_part_is_not_taken_back(store: Store) -> None:
+def test_segment_before_a_partly_used_one_is_not_taken_back(store: Store) -> None:
     current, following = store.reserve("n", 10), store.reserve("n", 10)
     assert store.give_back(following, 15)
     assert not store.give_back(current, 4)
     assert store.reserve("n", 1).first == 15
 
 
-def test_what_is_not_of_the_segment_is_not_taken_back(store: Store, subtests: pytest.Subtests) -> None:
+def test_integers_outside_the_segment_are_not_taken_back(store: Store, subtests: pytest.Subtests) -> None:
     store.reserve("n", 10)
     segment = store.reserve("n", 10)
     for first_unused in (-5, 0, 10, 21, 2**70):
@@ -922,14 +922,14 @@ def test_what_is_not_of_the_segment_is_not_taken_back(store: Store, subtests: py
     assert store.reserve("n", 1).first == 21
 
 
-def test_a_tail_below_a_raised_floor_is_not_taken_back(store: Store) -> None:
+def test_tail_below_a_raised_floor_is_not_taken_back(store: Store) -> None:
     segment = store.reserve("n", 10)
     store.raise_floor("n", 50)
     assert not store.give_back(segment, 4)
     assert store.reserve("n", 1).first == 50
 
 
-def test_of_a_tail_nothing_below_a_floor_is_taken_back(store: Store, subtests: pytest.Subtests) -> None:
+def test_tail_across_a_floor_is_taken_back_only_above_it(store: Store, subtests: pytest.Subtests) -> None:
     for floor, following in ((3, 4), (4, 4), (7, 7), (10, 10), (11, 11)):
         with subtests.test(floor=floor):
             name = f"floor{floor}"
@@ -940,7 +940,7 @@ def test_of_a_tail_nothing_below_a_floor_is_taken_back(store: Store, subtests: p
             assert store.reserve(name, 1).first == following
 
 
-def test_a_floor_raised_by_another_holds_for_a_segment_that_is_held(url: str) -> None:
+def test_raised_floor_applies_to_a_segment_that_another_holds(url: str) -> None:
     with open_store(url) as store, open_store(url) as migrating:
         held = store.reserve("n", 10)
         assert held.floor == 0
@@ -954,7 +954,7 @@ def test_a_floor_raised_by_another_holds_for_a_segment_that_is_held(url: str) ->
         assert [record.floor for record in store.list_namespaces()] == [5_000]
 
 
-def test_a_floor_keeps_the_offset_of_a_tail(store: Store) -> None:
+def test_floor_keeps_the_offset_of_a_tail(store: Store) -> None:
     store.create_namespace("n", stride=10, offset=3)
     segment = store.reserve("n", 10)
     store.raise_floor("n", 44)
@@ -962,31 +962,31 @@ def test_a_floor_keeps_the_offset_of_a_tail(store: Store) -> None:
     assert store.reserve("n", 1).first == 53
 
 
-def test_the_largest_floor_is_kept_whole(store: Store) -> None:
+def test_largest_floor_is_stored_exactly(store: Store) -> None:
     store.raise_floor("n", MAX_INTEGER)
     assert store.reserve("n", 2) == Segment("n", MAX_INTEGER, MAX_INTEGER)
     assert [record.floor for record in store.list_namespaces()] == [MAX_INTEGER]
 
 
-def test_a_segment_that_tells_of_no_reservation_is_not_taken_back(store: Store) -> None:
+def test_segment_without_a_serial_is_not_taken_back(store: Store) -> None:
     segment = store.reserve("n", 10)
     assert not store.give_back(replace(segment, serial=0), 4)
     assert store.reserve("n", 1).first == 11
 
 
-def test_a_tail_of_a_namespace_that_is_not_there_is_not_taken_back(store: Store) -> None:
+def test_tail_of_a_missing_namespace_is_not_taken_back(store: Store) -> None:
     assert not store.give_back(Segment("n", 1, 10), 4)
     assert not store.list_namespaces()
 
 
-def test_a_namespace_that_was_used_up_takes_a_tail_back(store: Store) -> None:
+def test_exhausted_namespace_takes_a_tail_back(store: Store) -> None:
     store.create_namespace("n", start=MAX_INTEGER - 9)
     segment = store.reserve("n", 10)
     assert store.give_back(segment, MAX_INTEGER)
     assert store.reserve("n", 10) == Segment("n", MAX_INTEGER, MAX_INTEGER)
 
 
-def test_a_retired_namespace_never_starts_again(store: Store) -> None:
+def test_retired_namespace_never_starts_again(store: Store) -> None:
     held = store.reserve("n", 10)
     assert store.retire("n").retired
     for call in (
@@ -1002,19 +1002,19 @@ def test_a_retired_namespace_never_starts_again(store: Store) -> None:
     assert record.high_water >= held.last
 
 
-def test_to_retire_a_namespace_again_changes_nothing(store: Store) -> None:
+def test_second_retirement_changes_nothing(store: Store) -> None:
     store.create_namespace("n", start=7, stride=3)
     assert store.retire("n") == store.retire("n") == store.list_namespaces()[0]
 
 
-def test_a_name_that_was_never_used_can_be_retired(store: Store) -> None:
+def test_never_used_name_can_be_retired(store: Store) -> None:
     assert store.retire("n").retired
     assert code_of(lambda: store.reserve("n", 1)) == "namespace.retired"
     assert code_of(lambda: store.create_namespace("n")) == "namespace.retired"
     assert [record.name for record in store.list_namespaces()] == ["n"]
 
 
-def test_other_namespaces_and_pools_of_the_name_of_a_retired_one_go_on(store: Store) -> None:
+def test_retirement_affects_no_other_namespace_or_pool_of_the_name(store: Store) -> None:
     new_pool(store, "n")
     store.reserve("n", 1)
     store.reserve("m", 1)
@@ -1024,7 +1024,7 @@ def test_other_namespaces_and_pools_of_the_name_of_a_retired_one_go_on(store: St
     assert [(record.name, record.retired) for record in store.list_namespaces()] == [("m", False), ("n", True)]
 
 
-def test_a_sequence_of_a_retired_namespace_hands_out_what_it_holds_and_then_says_so(url: str) -> None:
+def test_sequence_of_a_retired_namespace_uses_up_its_buffer(url: str) -> None:
     with open_store(url) as store, open_store(url) as operating:
         sequence = Sequence("n", store, step=5)
         taken = [sequence.next()]
@@ -1038,7 +1038,7 @@ def test_a_sequence_of_a_retired_namespace_hands_out_what_it_holds_and_then_says
         sequence.close()
 
 
-def test_a_retired_namespace_stays_so_for_whoever_opens_the_store_later(url: str) -> None:
+def test_namespace_stays_retired_after_the_store_reopens(url: str) -> None:
     with open_store(url) as store:
         store.retire("n")
     with open_store(url) as store:
@@ -1106,7 +1106,7 @@ def wrong_arguments() -> Iterator[tuple[str, tuple[Any, ...], dict[str, Any]]]:
                 yield verb, positional, {**named, name: bad}
 
 
-def test_no_verb_takes_what_it_cannot_mean_and_each_says_so_before_the_store_is_asked(store: Store) -> None:
+def test_invalid_arguments_are_refused_before_the_store_is_asked(store: Store) -> None:
     codes = set()
     for verb, positional, named in wrong_arguments():
         with pytest.raises(MintError) as caught:
@@ -1119,7 +1119,7 @@ def test_no_verb_takes_what_it_cannot_mean_and_each_says_so_before_the_store_is_
     assert not store.list_namespaces()
 
 
-def test_times_beyond_all_clocks_are_refused(store: Store, subtests: pytest.Subtests) -> None:
+def test_times_beyond_the_limit_of_all_clocks_are_refused(store: Store, subtests: pytest.Subtests) -> None:
     new_pool(store)
     lease = acquire(store, store.now_ms())
     for value in (-1, 2**53, 2**63, 2**70, -(10**5_000), 10**5_000):
@@ -1131,7 +1131,7 @@ def test_times_beyond_all_clocks_are_refused(store: Store, subtests: pytest.Subt
 
 
 @pytest.mark.parametrize("value", [10**5_000, -(10**5_000), 2**64], ids=int.bit_length)
-def test_numbers_of_any_length_are_refused_in_a_short_line(store: Store, value: int) -> None:
+def test_refusal_of_a_number_of_any_length_is_one_short_line(store: Store, value: int) -> None:
     for call in (
         lambda: store.reserve("n", value),
         lambda: store.raise_floor("n", value),
@@ -1164,7 +1164,7 @@ class Switched(MemoryStore):
             self._records.tables = tables
 
 
-def test_whatever_is_asked_first_notes_another_server_and_a_refusal_undoes_none_of_it() -> None:
+def test_first_verb_after_a_failover_records_it_even_if_refused() -> None:
     now = 1_700_000_000_000
     store = Switched(now)
     store.clock_limit_ms = 60_000
@@ -1189,7 +1189,7 @@ def test_whatever_is_asked_first_notes_another_server_and_a_refusal_undoes_none_
     assert [(record.largest, record.identity) for record in store.list_namespaces()] == [(7, "C")]
 
 
-def test_a_stores_own_limit_for_clocks_counts_in_every_verb() -> None:
+def test_clock_limit_of_a_store_applies_to_every_verb() -> None:
     now, limit = 1_700_000_000_000, 60_000
     store = Switched(now)
     store.clock_limit_ms = limit
@@ -1208,7 +1208,7 @@ def test_a_stores_own_limit_for_clocks_counts_in_every_verb() -> None:
     assert freed.floor_ms == pool.floor_ms + SPAN_MS + limit + CLOCK_MARGIN_MS
 
 
-def test_a_copy_of_a_holder_is_noted_on_a_server_that_took_over_too() -> None:
+def test_copy_of_a_holder_is_recorded_after_a_failover_too() -> None:
     now = 1_700_000_000_000
     store = Switched(now)
     new_pool(store)
@@ -1220,7 +1220,7 @@ def test_a_copy_of_a_holder_is_noted_on_a_server_that_took_over_too() -> None:
     assert [record.cloned_ms for record in store.list_leases()] == [now]
 
 
-def test_a_verb_that_collides_again_and_again_pauses_longer_each_time_and_then_says_so(
+def test_colliding_verb_backs_off_and_then_reports_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     class Colliding(MemoryStore):
@@ -1238,7 +1238,7 @@ def test_a_verb_that_collides_again_and_again_pauses_longer_each_time_and_then_s
     assert bounds == [0.002, 0.004, 0.008, 0.016, 0.032, 0.064, *[0.128] * (ledger.ATTEMPTS - 6)]
 
 
-def test_a_server_that_comes_back_without_the_others_last_writes_grants_nothing_that_was_granted_there() -> None:
+def test_failover_that_loses_writes_grants_no_node_again_too_early() -> None:
     now = 1_700_000_000_000
     store = Switched(now)
     store.switch("A")
@@ -1258,7 +1258,7 @@ def test_a_server_that_comes_back_without_the_others_last_writes_grants_nothing_
     assert extend(store, held, now_ms=store.time_ms).until_ms == store.time_ms + SPAN_MS
 
 
-def test_a_holder_that_slept_while_another_server_granted_its_node_number_has_lost_it_where_it_began() -> None:
+def test_holder_that_slept_through_a_failover_has_lost_its_lease() -> None:
     now = 1_700_000_000_000
     store = Switched(now)
     store.switch("A")
@@ -1279,7 +1279,7 @@ def test_a_holder_that_slept_while_another_server_granted_its_node_number_has_lo
 # --- the store itself -----------------------------------------------------------------------------------------------
 
 
-def test_a_store_says_what_it_is(store: Store) -> None:
+def test_description_of_a_store_is_complete_and_without_password(store: Store) -> None:
     description = store.describe()
     assert description.promise in {"process", "host", "shared"}
     assert description.promise == store.promise
@@ -1292,7 +1292,7 @@ def test_a_store_says_what_it_is(store: Store) -> None:
         assert store.url.password not in repr((store, store.url, description))
 
 
-def test_a_closed_store_opens_again_and_has_forgotten_nothing(store: Store) -> None:
+def test_closed_store_opens_again_with_its_records(store: Store) -> None:
     def closed() -> Store:
         store.close()
         store.close()
@@ -1353,7 +1353,7 @@ def test_threads_may_share_a_store(store: Store) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="forks beside threads are Linux's")
-def test_a_forked_child_and_its_parent_both_go_on(store: Store) -> None:
+def test_forked_child_and_its_parent_both_go_on(store: Store) -> None:
     new_pool(store)
     now = store.now_ms()
     lease = acquire(store, now, nodes=range(2))
@@ -1380,7 +1380,7 @@ def test_a_forked_child_and_its_parent_both_go_on(store: Store) -> None:
 
 
 @pytest.mark.parametrize("name", SERVERS)
-def test_what_a_verb_returned_outlives_a_kill_of_its_server(
+def test_result_of_a_verb_survives_a_kill_of_the_server(
     request: pytest.FixtureRequest, tmp_path: Path, name: str
 ) -> None:
     fails = server(request, name)
@@ -1402,7 +1402,7 @@ def test_what_a_verb_returned_outlives_a_kill_of_its_server(
 
 
 @pytest.mark.parametrize("name", SERVERS)
-def test_a_server_that_does_not_answer_is_unavailable_for_as_long(
+def test_server_that_does_not_answer_is_unavailable_after_the_timeout(
     request: pytest.FixtureRequest, tmp_path: Path, name: str
 ) -> None:
     fails = server(request, name)
@@ -1418,7 +1418,7 @@ def test_a_server_that_does_not_answer_is_unavailable_for_as_long(
 
 
 @pytest.mark.parametrize("kind", ["mysql", "mariadb", "postgresql", "redis", "redis+cluster", "valkey", "etcd", "http"])
-def test_an_error_never_shows_the_password(kind: str) -> None:
+def test_error_never_shows_the_password(kind: str) -> None:
     database = "/ids" if kind in {"mysql", "mariadb", "postgresql"} else ""
     # Port 1 is reserved: nobody listens.
     with open_store(f"{kind}://user:s3cr3t-w0rd@127.0.0.1:1{database}") as store:
@@ -1430,7 +1430,7 @@ def test_an_error_never_shows_the_password(kind: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["mariadb", "postgresql"])
-def test_a_wrong_password_is_refused_and_not_shown(request: pytest.FixtureRequest, tmp_path: Path, name: str) -> None:
+def test_wrong_password_is_refused_and_not_shown(request: pytest.FixtureRequest, tmp_path: Path, name: str) -> None:
     before, _, after = url_of(request, tmp_path, name).rpartition("@")
     with open_store(f"{before}s3cr3t-w0rd@{after}") as store:
         with pytest.raises(StoreError) as caught:
@@ -1445,7 +1445,7 @@ def test_a_wrong_password_is_refused_and_not_shown(request: pytest.FixtureReques
 @pytest.mark.parametrize(
     ("scheme", "layout"), [(name, found[0]) for name in NAMES if (found := read_pool_layout(name))]
 )
-def test_generators_of_every_scheme_mint_with_numbers_of_their_own(url: str, scheme: str, layout: str) -> None:
+def test_generators_of_every_scheme_have_different_node_numbers(url: str, scheme: str, layout: str) -> None:
     pool = f"every.{scheme}"
     with ExitStack() as stack:
         store = stack.enter_context(open_store(url))
@@ -1457,7 +1457,7 @@ def test_generators_of_every_scheme_mint_with_numbers_of_their_own(url: str, sch
         assert len({lease.node for lease in store.list_leases(pool)}) == 4
 
 
-def test_no_two_of_a_crowd_of_clients_are_given_the_same(url: str) -> None:
+def test_crowd_of_clients_gets_no_value_twice(url: str) -> None:
     with open_store(url) as store, ExitStack() as stack:
         new_pool(store, POOL)
         store.reserve(NAMESPACE, 1)
@@ -1477,7 +1477,7 @@ def test_no_two_of_a_crowd_of_clients_are_given_the_same(url: str) -> None:
     assert len(history) >= 32 * TURNS
 
 
-def test_a_crowd_that_is_given_the_same_is_found_out() -> None:
+def test_duplicate_in_a_crowd_is_found() -> None:
     assert overlaps([("0", 0, 10), ("0", 10, 20), ("1", 5, 15), ("0", 5, 5)]) == []
     assert overlaps([("0", 0, 10), ("0", 9, 20)])
     assert overlaps([("0", 0, 100), ("0", 20, 30), ("0", 50, 60)])
@@ -1570,7 +1570,7 @@ def outcome(call: Callable[..., object], *arguments: object) -> object:
 
 @settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.filter_too_much])
 @given(verbs=st.lists(lease_verbs, min_size=5, max_size=25))
-def test_every_store_grants_what_the_simplest_does(store: Store, verbs: list[tuple[Any, ...]]) -> None:
+def test_every_store_grants_as_the_reference_store_does(store: Store, verbs: list[tuple[Any, ...]]) -> None:
     name = f"d{next(names)}"
     now = store.now_ms()
     pair = Differential(store, name, now), Differential(MemoryStore(clock=lambda: now), name, now)
@@ -1596,7 +1596,7 @@ def test_every_store_grants_what_the_simplest_does(store: Store, verbs: list[tup
     ),
     end=st.lists(st.one_of(st.just(("retire",)), segment_verbs), max_size=3),
 )
-def test_every_store_reserves_what_the_simplest_does(
+def test_every_store_reserves_as_the_reference_store_does(
     store: Store,
     start: int,
     size: int,

@@ -80,7 +80,7 @@ def waits(store: Store, pool: str = "p") -> int:
 # --- all of them ------------------------------------------------------------------------------------------------------
 
 
-def test_a_namespace_of_dropped_tables_does_not_begin_again(server: Server, store: Database) -> None:
+def test_namespace_of_dropped_tables_does_not_begin_again(server: Server, store: Database) -> None:
     assert store.reserve("invoice", 100).last == 100
     drop(server)
     for _ in range(2):
@@ -96,7 +96,7 @@ def test_a_namespace_of_dropped_tables_does_not_begin_again(server: Server, stor
     refusal(lambda: store.reserve("fourth", 1))
 
 
-def test_a_pool_of_dropped_tables_begins_in_quarantine(server: Server, store: Database) -> None:
+def test_pool_of_dropped_tables_begins_in_quarantine(server: Server, store: Database) -> None:
     held = acquire(store, nodes=range(9))
     drop(server)
     with pytest.raises(LeaseError) as caught:
@@ -110,7 +110,7 @@ def test_a_pool_of_dropped_tables_begins_in_quarantine(server: Server, store: Da
     assert acquire(store, nodes=range(9)).floor_ms >= held.until_ms
 
 
-def test_lost_history_is_told_until_it_is_accepted(server: Server, store: Database) -> None:
+def test_lost_history_is_reported_until_it_is_accepted(server: Server, store: Database) -> None:
     store.reserve("invoice", 100)
     acquire(store)
     assert store.describe().warnings == ()
@@ -125,7 +125,7 @@ def test_lost_history_is_told_until_it_is_accepted(server: Server, store: Databa
     assert acquire(store, "q").node == 0
 
 
-def test_the_doctor_says_that_history_was_lost(server: Server, store: Database) -> None:
+def test_doctor_reports_lost_history(server: Server, store: Database) -> None:
     def doctor() -> list[dict[str, str]]:
         command = [sys.executable, "-m", "mintage", "doctor", "--json"]
         environment = {**os.environ, "MINTAGE_STORE": server.url}
@@ -167,7 +167,7 @@ def test_nothing_repeats_however_often_tables_are_dropped(server: Server, store:
 # --- some of them -----------------------------------------------------------------------------------------------------
 
 
-def test_a_table_that_is_missing_is_refused(server: Server, store: Database) -> None:
+def test_table_that_is_missing_is_refused(server: Server, store: Database) -> None:
     for kind in RECORDS:
         store.reserve("n", 1)
         kept = server.dump(f"mintage_{kind}")
@@ -180,7 +180,7 @@ def test_a_table_that_is_missing_is_refused(server: Server, store: Database) -> 
     assert store.reserve("n", 1).first > len(RECORDS)
 
 
-def test_the_table_of_the_version_alone_can_be_missed(server: Server, store: Database) -> None:
+def test_loss_of_the_version_table_alone_is_handled(server: Server, store: Database) -> None:
     store.reserve("n", 10)
     administer(server, "DROP TABLE mintage_schema")
     if isinstance(server, MariaDB):
@@ -191,7 +191,7 @@ def test_the_table_of_the_version_alone_can_be_missed(server: Server, store: Dat
 
 
 @pytest.mark.parametrize("how", ["TRUNCATE TABLE", "DELETE FROM"])
-def test_an_emptied_table_of_namespaces_is_missed(server: Server, store: Database, how: str) -> None:
+def test_emptied_table_of_namespaces_is_noticed(server: Server, store: Database, how: str) -> None:
     store.reserve("n", 10)
     administer(server, f"{how} mintage_namespace")
     assert "has lost namespaces" in refusal(lambda: store.reserve("n", 1))
@@ -199,14 +199,14 @@ def test_an_emptied_table_of_namespaces_is_missed(server: Server, store: Databas
 
 
 @pytest.mark.parametrize("how", ["TRUNCATE TABLE", "DELETE FROM"])
-def test_an_emptied_table_of_pools_is_missed(server: Server, store: Database, how: str) -> None:
+def test_emptied_table_of_pools_is_noticed(server: Server, store: Database, how: str) -> None:
     acquire(store, nodes=range(9))
     administer(server, f"{how} mintage_pool")
     assert 0 < waits(store) <= QUARANTINE_MS
     assert "records of pools are gone" in warnings(store)
 
 
-def test_all_tables_emptied_at_once_are_missed(server: Server, store: Database) -> None:
+def test_all_tables_emptied_at_once_are_noticed(server: Server, store: Database) -> None:
     store.reserve("n", 10)
     acquire(store)
     administer(server, "".join(f"TRUNCATE TABLE {table};" for table in tables(server)))
@@ -221,7 +221,7 @@ def test_all_tables_emptied_at_once_are_missed(server: Server, store: Database) 
 
 
 @pytest.mark.parametrize("kind", RECORDS)
-def test_a_table_restored_from_a_dump_is_a_server_that_took_over(
+def test_table_restored_from_a_dump_is_a_server_that_took_over(
     server: Server,
     store: Database,
     kind: str,
@@ -243,7 +243,7 @@ def test_a_table_restored_from_a_dump_is_a_server_that_took_over(
         store.extend(other, now_ms=store.now_ms(), next_token=new_token())
 
 
-def test_all_tables_restored_from_a_dump_are_a_server_that_took_over(
+def test_tables_restored_from_a_dump_are_a_server_that_took_over(
     server: Server,
     store: Database,
 ) -> None:
@@ -261,7 +261,7 @@ def test_all_tables_restored_from_a_dump_are_a_server_that_took_over(
     assert store.extend(held, now_ms=store.now_ms(), next_token=new_token()).node == held.node
 
 
-def test_a_namespace_that_a_dump_does_not_have_is_refused(server: Server, store: Database) -> None:
+def test_namespace_missing_from_a_dump_is_refused(server: Server, store: Database) -> None:
     store.reserve("old", 10)
     kept = server.dump("mintage_namespace")
     store.reserve("young", 10)
@@ -271,7 +271,7 @@ def test_a_namespace_that_a_dump_does_not_have_is_refused(server: Server, store:
     assert store.reserve("old", 1).first > 10
 
 
-def test_a_pool_that_a_dump_does_not_have_is_in_quarantine(server: Server, store: Database) -> None:
+def test_pool_missing_from_a_dump_is_quarantined(server: Server, store: Database) -> None:
     acquire(store, "old")
     kept = server.dump("mintage_pool")
     acquire(store, "young")
@@ -280,7 +280,7 @@ def test_a_pool_that_a_dump_does_not_have_is_in_quarantine(server: Server, store
     assert 0 < waits(store, "young") <= QUARANTINE_MS
 
 
-def test_rows_put_back_into_an_emptied_table_are_noticed(postgresql: PostgreSQL) -> None:
+def test_rows_restored_into_an_emptied_table_are_noticed(postgresql: PostgreSQL) -> None:
     # Only PostgreSQL tells that a table was emptied.
     with open_store(postgresql.url) as store:
         store.reserve("n", 100)
@@ -290,7 +290,7 @@ def test_rows_put_back_into_an_emptied_table_are_noticed(postgresql: PostgreSQL)
         assert store.reserve("n", 1).first == 101 + 100 * GAP
 
 
-def test_a_table_written_anew_counts_as_restored(server: Server, store: Database) -> None:
+def test_rewritten_table_counts_as_restored(server: Server, store: Database) -> None:
     # It looks the same. Holders go on, and nothing is refused.
     held = acquire(store, nodes=range(9))
     store.reserve("n", 1)
@@ -302,7 +302,7 @@ def test_a_table_written_anew_counts_as_restored(server: Server, store: Database
     assert store.reserve("new", 1).first == 1
 
 
-def test_care_for_tables_changes_no_identity(server: Server, store: Database) -> None:
+def test_table_maintenance_changes_no_server_id(server: Server, store: Database) -> None:
     before = store.describe().identity
     waited(server)
     for verb in (
@@ -313,7 +313,7 @@ def test_care_for_tables_changes_no_identity(server: Server, store: Database) ->
     assert store.describe().identity == before
 
 
-def test_a_copy_of_a_database_in_its_place_is_noticed(postgresql: PostgreSQL) -> None:
+def test_copy_of_a_database_in_its_place_is_noticed(postgresql: PostgreSQL) -> None:
     with open_store(postgresql.url) as store:
         store.reserve("n", 100)
         acquire(store)
@@ -335,7 +335,7 @@ def test_a_copy_of_a_database_in_its_place_is_noticed(postgresql: PostgreSQL) ->
             postgresql.sql("DROP DATABASE backup", database="postgres")
 
 
-def test_tables_are_not_exchanged_within_a_transaction(postgresql: PostgreSQL) -> None:
+def test_tables_cannot_be_exchanged_within_a_transaction(postgresql: PostgreSQL) -> None:
     with open_store(postgresql.url) as store:
         assert isinstance(store, Database)
         store.reserve("n", 1)
@@ -357,7 +357,7 @@ def make_first_version(server: Server) -> None:
     administer(server, f"{owner} {'; '.join(steps)}; {made} {records}")
 
 
-def test_tables_of_before_are_brought_up_to_date(server: Server, store: Database) -> None:
+def test_tables_of_an_older_version_are_upgraded(server: Server, store: Database) -> None:
     make_first_version(server)
     assert store.reserve("n", 1).first == 11 + 10 * GAP
     assert store.reserve("new", 1).first == 1
@@ -366,7 +366,7 @@ def test_tables_of_before_are_brought_up_to_date(server: Server, store: Database
     refusal(lambda: store.reserve("new", 1))
 
 
-def test_an_account_that_only_writes_waits_for_the_new_schema(server: Server, store: Database) -> None:
+def test_write_only_account_waits_for_the_new_schema(server: Server, store: Database) -> None:
     make_first_version(server)
     with account(server) as url, open_store(url) as clerk:
         assert "bring them up to date" in refusal(lambda: clerk.reserve("n", 1))
@@ -377,7 +377,7 @@ def test_an_account_that_only_writes_waits_for_the_new_schema(server: Server, st
         assert clerk.describe().warnings == ()
 
 
-def test_a_schema_that_was_left_half_way_is_completed(mariadb: MariaDB) -> None:
+def test_half_upgraded_schema_is_completed(mariadb: MariaDB) -> None:
     make_first_version(mariadb)
     administer(mariadb, migrations("mysql")[1][1][0])
     with open_store(mariadb.url) as store:
@@ -386,7 +386,7 @@ def test_a_schema_that_was_left_half_way_is_completed(mariadb: MariaDB) -> None:
 
 
 @pytest.mark.parametrize("name", ["mariadb", "mysql"])
-def test_an_account_that_may_make_no_view_is_told_how_to(request: pytest.FixtureRequest, name: str) -> None:
+def test_account_that_cannot_create_a_view_gets_the_remedy(request: pytest.FixtureRequest, name: str) -> None:
     maker: MariaDB = request.getfixturevalue(name)
     maker.sql("REVOKE CREATE VIEW ON mintage.* FROM mintage")
     try:
@@ -402,7 +402,7 @@ def test_an_account_that_may_make_no_view_is_told_how_to(request: pytest.Fixture
         maker.sql("GRANT CREATE VIEW ON mintage.* TO mintage")
 
 
-def test_the_times_of_tables_are_those_of_every_zone(mariadb: MariaDB) -> None:
+def test_creation_times_of_tables_do_not_depend_on_the_time_zone(mariadb: MariaDB) -> None:
     with open_store(mariadb.url) as store:
         before = store.describe().identity
         mariadb.sql("SET GLOBAL time_zone = '+05:00'")

@@ -68,13 +68,13 @@ def python(program: str, *arguments: object) -> subprocess.Popen[str]:
 # --- the file -------------------------------------------------------------------------------------------------------
 
 
-def test_nothing_is_opened_before_the_first_verb(path: Path) -> None:
+def test_store_opens_no_file_before_the_first_verb(path: Path) -> None:
     with opened(path) as store:
         assert str(store.path) == str(path)
     assert not path.exists()
 
 
-def test_a_relative_path_stays_where_it_was_meant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_relative_path_is_resolved_when_the_store_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with open_store("sqlite:///ids.db") as store:
         monkeypatch.chdir("/")
@@ -83,13 +83,13 @@ def test_a_relative_path_stays_where_it_was_meant(tmp_path: Path, monkeypatch: p
 
 
 @pytest.mark.parametrize("name", ["with space.db", "größe.db", "100%25.db", "what%3F.db", "a%23b.db", "it's.db"])
-def test_a_file_may_have_any_name(tmp_path: Path, name: str) -> None:
+def test_file_may_have_any_name(tmp_path: Path, name: str) -> None:
     with open_store(f"sqlite:///{tmp_path}/{name}") as store:
         store.reserve("n", 1)
         assert [str(file.name) for file in tmp_path.glob("*.db")] == [Path(str(store.url)).name]
 
 
-def test_what_was_committed_survives_a_power_failure(store: SqliteStore) -> None:
+def test_committed_records_survive_a_power_failure(store: SqliteStore) -> None:
     store.reserve("n", 1)
     with closing(store._connect()) as connection:
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
@@ -97,7 +97,7 @@ def test_what_was_committed_survives_a_power_failure(store: SqliteStore) -> None
         assert synchronous >= 2
 
 
-def test_a_verb_is_on_the_disk_when_it_returns(store: SqliteStore, path: Path) -> None:
+def test_verb_is_on_the_disk_when_it_returns(store: SqliteStore, path: Path) -> None:
     # Who reads on keeps the log of what was written beside the file.
     with closing(sqlite3.connect(path, isolation_level=None)) as reader:
         store.reserve("n", 1)
@@ -112,15 +112,13 @@ def test_a_verb_is_on_the_disk_when_it_returns(store: SqliteStore, path: Path) -
     assert namespace.high_water == segment.last
 
 
-def test_a_closed_store_leaves_its_file_and_the_guard(store: SqliteStore, path: Path) -> None:
+def test_closed_store_leaves_its_file_and_the_guard(store: SqliteStore, path: Path) -> None:
     store.reserve("n", 1)
     store.close()
     assert sorted(file.name for file in path.parent.iterdir()) == ["ids.db", "ids.db-guard"]
 
 
-def test_a_file_that_was_replaced_is_noticed_and_nothing_that_may_be_forgotten_is_given(
-    store: SqliteStore, path: Path
-) -> None:
+def test_replaced_file_is_noticed_and_forgotten_numbers_are_withheld(store: SqliteStore, path: Path) -> None:
     kept = acquire(store)
     segment = store.reserve("n", 100)
     shutil.copy(path, f"{path}.backup")
@@ -141,7 +139,7 @@ def test_a_file_that_was_replaced_is_noticed_and_nothing_that_may_be_forgotten_i
         assert code_of(lambda: acquire(other)) == "lease.none_free"
 
 
-def test_a_file_that_was_removed_is_made_again(store: SqliteStore, path: Path) -> None:
+def test_removed_file_is_created_again(store: SqliteStore, path: Path) -> None:
     store.reserve("n", 10)
     for file in path.parent.iterdir():
         file.unlink()
@@ -151,7 +149,7 @@ def test_a_file_that_was_removed_is_made_again(store: SqliteStore, path: Path) -
 
 
 @pytest.mark.parametrize("content", [b"no database, just text " * 100, b"SQLite format 3\0" + b"\xff" * 5_000])
-def test_a_file_that_is_no_database_is_refused_and_left_alone(store: SqliteStore, path: Path, content: bytes) -> None:
+def test_file_that_is_no_database_is_refused_and_left_alone(store: SqliteStore, path: Path, content: bytes) -> None:
     path.write_bytes(content)
     with pytest.raises(StoreError, match=r"ids\.db") as caught:
         store.reserve("n", 1)
@@ -159,19 +157,19 @@ def test_a_file_that_is_no_database_is_refused_and_left_alone(store: SqliteStore
     assert path.read_bytes() == content
 
 
-def test_a_directory_is_no_file(store: SqliteStore, path: Path) -> None:
+def test_directory_is_refused_as_a_file(store: SqliteStore, path: Path) -> None:
     path.mkdir()
     assert code_of(lambda: store.reserve("n", 1)) == "store.refused"
 
 
-def test_a_directory_that_is_not_there_is_not_made(tmp_path: Path) -> None:
+def test_missing_directory_is_not_created(tmp_path: Path) -> None:
     with opened(tmp_path / "missing" / "ids.db") as store:
         assert code_of(lambda: store.reserve("n", 1)) == "store.refused"
     assert not (tmp_path / "missing").exists()
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everything")
-def test_a_directory_that_cannot_be_written_is_refused(store: SqliteStore, path: Path) -> None:
+def test_directory_that_cannot_be_written_is_refused(store: SqliteStore, path: Path) -> None:
     path.parent.chmod(0o555)
     try:
         assert code_of(lambda: store.reserve("n", 1)) == "store.refused"
@@ -180,14 +178,14 @@ def test_a_directory_that_cannot_be_written_is_refused(store: SqliteStore, path:
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everything")
-def test_a_file_that_cannot_be_written_is_refused(store: SqliteStore, path: Path) -> None:
+def test_file_that_cannot_be_written_is_refused(store: SqliteStore, path: Path) -> None:
     store.reserve("n", 1)
     store.close()
     path.chmod(0o444)
     assert code_of(lambda: store.reserve("n", 1)) == "store.refused"
 
 
-def test_a_database_that_nobody_may_write_is_refused() -> None:
+def test_database_in_read_only_mode_is_refused() -> None:
     with open_store("sqlite:////proc/version") as store:
         assert code_of(lambda: store.reserve("n", 1)) == "store.refused"
     with open_store("sqlite:////proc/ids.db") as store:
@@ -206,7 +204,7 @@ def test_tables_of_a_newer_mintage_are_left_alone(store: SqliteStore, path: Path
         assert connection.execute("SELECT high_water FROM mintage_namespace").fetchall() == [(10,)]
 
 
-def test_a_database_of_an_application_can_hold_the_records_too(store: SqliteStore, path: Path) -> None:
+def test_database_of_an_application_can_hold_the_records(store: SqliteStore, path: Path) -> None:
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("CREATE TABLE orders (id INTEGER PRIMARY KEY)")
     assert store.reserve("n", 1).first == 1
@@ -215,7 +213,7 @@ def test_a_database_of_an_application_can_hold_the_records_too(store: SqliteStor
     assert tables == {"orders", "mintage_pool", "mintage_node", "mintage_namespace", "mintage_life"}
 
 
-def test_a_file_that_another_holds_is_unavailable_for_as_long(path: Path) -> None:
+def test_file_locked_by_another_is_unavailable_after_the_timeout(path: Path) -> None:
     with opened(path, "?timeout_ms=1") as store, closing(sqlite3.connect(path, isolation_level=None)) as other:
         store.reserve("n", 10)
         other.execute("BEGIN IMMEDIATE")
@@ -230,7 +228,7 @@ def test_a_file_that_another_holds_is_unavailable_for_as_long(path: Path) -> Non
     "url",
     ["sqlite:", "sqlite://", "sqlite:///", "sqlite://ids.db", "sqlite:///a?mode=ro", "sqlite:///a?timeout_ms=0"],
 )
-def test_a_url_without_a_file_or_with_unknown_options_is_refused(url: str) -> None:
+def test_url_without_a_file_or_with_unknown_options_is_refused(url: str) -> None:
     with pytest.raises(ConfigError) as caught:
         open_store(url)
     assert caught.value.code == "config.store"
@@ -239,7 +237,7 @@ def test_a_url_without_a_file_or_with_unknown_options_is_refused(url: str) -> No
 # --- processes ------------------------------------------------------------------------------------------------------
 
 
-def test_eight_processes_make_the_file_and_reserve_at_once(path: Path) -> None:
+def test_eight_processes_create_the_file_and_reserve_at_once(path: Path) -> None:
     command = [sys.executable, "-m", "tests.contract.clients", f"sqlite:///{path}", "2", "1"]
     processes = [
         subprocess.Popen([*command, str(seed)], cwd=ROOT, stdout=subprocess.PIPE, text=True) for seed in range(8)
@@ -255,7 +253,7 @@ def test_eight_processes_make_the_file_and_reserve_at_once(path: Path) -> None:
         assert [pool.name for pool in store.list_pools()] == [POOL]
 
 
-def test_a_process_killed_between_reserving_and_using_takes_its_segment_along(store: SqliteStore, path: Path) -> None:
+def test_process_killed_after_reserving_loses_only_its_segment(store: SqliteStore, path: Path) -> None:
     process = python(
         "import sys, time; from mintage.store import open_store; store = open_store(sys.argv[1]);"
         "segment = store.reserve('n', 10);"
@@ -271,7 +269,7 @@ def test_a_process_killed_between_reserving_and_using_takes_its_segment_along(st
     assert code_of(lambda: acquire(store, nodes=range(1))) == "lease.none_free"
 
 
-def test_a_process_killed_in_the_middle_has_written_nothing(store: SqliteStore, path: Path) -> None:
+def test_process_killed_during_a_verb_has_written_nothing(store: SqliteStore, path: Path) -> None:
     store.reserve("n", 10)
     process = python(
         "import sys, time; from mintage.store import open_store; store = open_store(sys.argv[1]);\n"
@@ -290,7 +288,7 @@ def test_a_process_killed_in_the_middle_has_written_nothing(store: SqliteStore, 
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="forks beside threads are Linux's")
-def test_a_forked_child_that_ends_leaves_its_parents_store_whole(store: SqliteStore, path: Path) -> None:
+def test_exit_of_a_forked_child_leaves_the_store_of_its_parent_intact(store: SqliteStore, path: Path) -> None:
     process = python(
         "import os, sys; from mintage.store import open_store; store = open_store(sys.argv[1]);\n"
         "first = store.reserve('n', 10).first\n"
@@ -306,7 +304,7 @@ def test_a_forked_child_that_ends_leaves_its_parents_store_whole(store: SqliteSt
     assert store.reserve("n", 10).first == 31
 
 
-def test_a_table_of_another_program_is_not_taken_for_a_full_disk(path: Path, store: SqliteStore) -> None:
+def test_table_of_another_program_is_not_reported_as_a_full_disk(path: Path, store: SqliteStore) -> None:
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("CREATE TABLE mintage_namespace (name TEXT)")
     with pytest.raises(StoreError, match="its tables are not those that this mintage makes") as caught:
@@ -314,13 +312,13 @@ def test_a_table_of_another_program_is_not_taken_for_a_full_disk(path: Path, sto
     assert caught.value.code == "store.refused"
 
 
-def test_a_file_that_is_no_database_is_told_from_one_that_cannot_be_written(path: Path, store: SqliteStore) -> None:
+def test_corrupt_file_and_unwritable_file_give_different_errors(path: Path, store: SqliteStore) -> None:
     path.write_bytes(b"no database" * 1000)
     with pytest.raises(StoreError, match="is no SQLite database or a damaged one"):
         store.reserve("n", 1)
 
 
-def test_a_verb_holds_the_file_from_its_first_look_on(store: SqliteStore, path: Path) -> None:
+def test_verb_locks_the_file_before_its_first_read(store: SqliteStore, path: Path) -> None:
     # Who looked first and then found that another wrote meanwhile would be refused without a wait.
     store.reserve("n", 1)
     with (
@@ -334,7 +332,7 @@ def test_a_verb_holds_the_file_from_its_first_look_on(store: SqliteStore, path: 
 # --- one file, one name -----------------------------------------------------------------------------------------------
 
 
-def test_a_file_with_two_names_is_refused(store: SqliteStore, path: Path, tmp_path: Path) -> None:
+def test_file_with_two_names_is_refused(store: SqliteStore, path: Path, tmp_path: Path) -> None:
     assert store.reserve("n", 10).first == 1
     other = tmp_path / "other.db"
     other.hardlink_to(path)
@@ -346,7 +344,7 @@ def test_a_file_with_two_names_is_refused(store: SqliteStore, path: Path, tmp_pa
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount")
-def test_a_file_that_is_mounted_by_itself_is_refused(store: SqliteStore, path: Path, tmp_path: Path) -> None:
+def test_bind_mounted_file_is_refused(store: SqliteStore, path: Path, tmp_path: Path) -> None:
     assert store.reserve("n", 10).first == 1
     other = tmp_path / "in a container" / "ids.db"
     other.parent.mkdir()
@@ -361,7 +359,7 @@ def test_a_file_that_is_mounted_by_itself_is_refused(store: SqliteStore, path: P
     assert store.reserve("n", 10).first == 11
 
 
-def test_a_file_that_was_made_anew_is_another_one_even_in_the_same_place(store: SqliteStore, path: Path) -> None:
+def test_recreated_file_in_the_same_place_is_another_store(store: SqliteStore, path: Path) -> None:
     def made() -> str:
         store.reserve("n", 1)
         return store.describe().identity
@@ -374,7 +372,7 @@ def test_a_file_that_was_made_anew_is_another_one_even_in_the_same_place(store: 
 
 @pytest.mark.parametrize(("times", "is_opened"), [(2, True), (3, False)])
 @pytest.mark.parametrize("code", [sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY_CANTINIT])
-def test_a_file_that_is_closed_for_a_moment_is_tried_three_times(
+def test_file_closed_for_a_moment_is_tried_three_times(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch, code: int, times: int, *, is_opened: bool
 ) -> None:
     denied = [sqlite3.OperationalError("denied") for _ in range(times)]
@@ -442,7 +440,7 @@ def forget(*, process: bool = False, guard: Path | None = None, shared: bool = F
 
 @pytest.mark.parametrize("is_another", [False, True], ids=["this process", "another"])
 @pytest.mark.parametrize("way", copies.WAYS)
-def test_a_copy_in_its_place_is_a_server_that_took_over(anywhere: Path, way: str, *, is_another: bool) -> None:
+def test_copy_in_place_of_the_file_is_a_server_that_took_over(anywhere: Path, way: str, *, is_another: bool) -> None:
     if reason := copies.lacks(way):
         pytest.skip(reason)
     path = anywhere / "ids.db"
@@ -467,7 +465,7 @@ def test_a_copy_in_its_place_is_a_server_that_took_over(anywhere: Path, way: str
 
 @pytest.mark.parametrize("is_another", [False, True], ids=["this process", "another"])
 @pytest.mark.parametrize("kind", copies.KINDS)
-def test_a_restored_volume_is_a_server_that_took_over(tmp_path: Path, kind: str, *, is_another: bool) -> None:
+def test_restored_volume_is_a_server_that_took_over(tmp_path: Path, kind: str, *, is_another: bool) -> None:
     with ExitStack() as stack:
         try:
             volume = stack.enter_context(copies.mounted(tmp_path, kind))
@@ -486,7 +484,7 @@ def test_a_restored_volume_is_a_server_that_took_over(tmp_path: Path, kind: str,
 
 
 @pytest.mark.parametrize("only", ["process", "guard", "shared"])
-def test_each_memory_notices_an_older_copy_by_itself(store: SqliteStore, path: Path, only: str) -> None:
+def test_each_process_notices_an_older_copy_by_itself(store: SqliteStore, path: Path, only: str) -> None:
     segment = store.reserve("n", 100)
     copy = copied(path)
     store.reserve("n", 100)
@@ -496,7 +494,7 @@ def test_each_memory_notices_an_older_copy_by_itself(store: SqliteStore, path: P
 
 
 @pytest.mark.parametrize("way", ["rm all, cp", "cp aside, mv", "tar -x", "rsync", "rm -r, cp -r of all"])
-def test_a_copy_at_another_inode_is_noticed_after_a_restart(anywhere: Path, way: str) -> None:
+def test_copy_at_another_inode_is_noticed_after_a_restart(anywhere: Path, way: str) -> None:
     if reason := copies.lacks(way):
         pytest.skip(reason)
     path = anywhere / "ids.db"
@@ -510,9 +508,7 @@ def test_a_copy_at_another_inode_is_noticed_after_a_restart(anywhere: Path, way:
 
 
 @pytest.mark.parametrize("way", ["rm all, cp", "cp over it", "cp aside, mv"])
-def test_a_copy_is_noticed_where_no_time_of_birth_is_shown(
-    anywhere: Path, way: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_copy_is_noticed_without_a_creation_time(anywhere: Path, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sqlite, "created_ns", lambda _: None)
     path = anywhere / "ids.db"
     with opened(path) as store:
@@ -523,7 +519,7 @@ def test_a_copy_is_noticed_where_no_time_of_birth_is_shown(
         assert store.reserve("n", 100).first == segment.last + 100 + GAP * 100 + 1
 
 
-def test_a_time_of_birth_that_only_some_see_changes_nothing(
+def test_creation_time_that_only_some_processes_see_changes_nothing(
     store: SqliteStore, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as without:
@@ -542,7 +538,7 @@ def test_a_time_of_birth_that_only_some_see_changes_nothing(
     assert store.describe().identity != before
 
 
-def test_integers_that_were_lost_are_skipped_however_many(store: SqliteStore, path: Path) -> None:
+def test_lost_integers_are_skipped_however_many(store: SqliteStore, path: Path) -> None:
     store.reserve("n", 10)
     copy = copied(path)
     found = []
@@ -559,7 +555,7 @@ def test_integers_that_were_lost_are_skipped_however_many(store: SqliteStore, pa
     assert len(set(later)) == len(later) == 3000
 
 
-def test_a_copy_that_comes_back_again_skips_what_came_since(store: SqliteStore, path: Path) -> None:
+def test_second_restore_of_a_copy_skips_later_integers(store: SqliteStore, path: Path) -> None:
     store.reserve("n", 10)
     copy = copied(path)
     found: list[int] = []
@@ -569,7 +565,7 @@ def test_a_copy_that_comes_back_again_skips_what_came_since(store: SqliteStore, 
     assert len(set(found)) == len(found)
 
 
-def test_a_pool_that_the_copy_has_not_rests_as_well(store: SqliteStore, path: Path) -> None:
+def test_pool_missing_from_the_copy_is_quarantined(store: SqliteStore, path: Path) -> None:
     store.reserve("n", 1)
     copy = copied(path)
     acquire(store)
@@ -586,7 +582,7 @@ def test_a_pool_that_the_copy_has_not_rests_as_well(store: SqliteStore, path: Pa
 
 
 @pytest.mark.parametrize("way", ["rm ids.db", "rm ids.db*", ": > ids.db"])
-def test_a_file_that_is_removed_begins_anew_in_another_process(store: SqliteStore, path: Path, way: str) -> None:
+def test_removed_file_begins_anew_in_another_process(store: SqliteStore, path: Path, way: str) -> None:
     store.reserve("n", 100)
     acquire(store)
     subprocess.run(["sh", "-c", way], cwd=path.parent, check=True)
@@ -597,7 +593,7 @@ def test_a_file_that_is_removed_begins_anew_in_another_process(store: SqliteStor
 
 
 @pytest.mark.parametrize("way", ["rm ids.db", "rm ids.db*", ": > ids.db"])
-def test_a_file_that_is_removed_from_a_live_process_has_lost_all(store: SqliteStore, path: Path, way: str) -> None:
+def test_file_removed_from_a_live_process_counts_as_lost(store: SqliteStore, path: Path, way: str) -> None:
     store.reserve("n", 100)
     copy = copied(path)
     lost = store.reserve("n", 100)
@@ -610,7 +606,7 @@ def test_a_file_that_is_removed_from_a_live_process_has_lost_all(store: SqliteSt
     assert store.reserve("n", 1).first > after.last
 
 
-def test_two_who_remember_different_moments_notice_a_copy_once(store: SqliteStore, path: Path) -> None:
+def test_processes_with_different_memories_notice_a_copy_once(store: SqliteStore, path: Path) -> None:
     store.reserve("n", 100)
     copy = copied(path)
     store.reserve("n", 100)
@@ -626,7 +622,7 @@ def test_two_who_remember_different_moments_notice_a_copy_once(store: SqliteStor
     assert store.describe().identity == now
 
 
-def test_copy_is_noticed_again_where_more_is_remembered_and_no_more(store: SqliteStore, path: Path) -> None:
+def test_copy_is_noticed_again_only_by_who_remembers_more(store: SqliteStore, path: Path) -> None:
     store.reserve("n", 100)
     copy, early = copied(path), dict(witness._remembered)
     for _ in range(3):
@@ -645,7 +641,7 @@ def test_copy_is_noticed_again_where_more_is_remembered_and_no_more(store: Sqlit
         assert store.describe().identity == after
 
 
-def test_a_file_of_another_store_in_its_place_is_noticed(store: SqliteStore, path: Path, tmp_path: Path) -> None:
+def test_file_of_another_store_in_its_place_is_noticed(store: SqliteStore, path: Path, tmp_path: Path) -> None:
     store.reserve("n", 10)
     with opened(tmp_path / "other.db") as other:
         other.reserve("n", 10)
@@ -655,7 +651,9 @@ def test_a_file_of_another_store_in_its_place_is_noticed(store: SqliteStore, pat
     assert store.describe().identity != before
 
 
-def test_what_changes_no_content_is_no_replacement(store: SqliteStore, path: Path, tmp_path: Path) -> None:
+def test_file_operations_that_keep_the_content_are_no_replacement(
+    store: SqliteStore, path: Path, tmp_path: Path
+) -> None:
     segment = store.reserve("n", 10)
     lease = acquire(store)
     before = store.describe().identity
@@ -680,7 +678,7 @@ def test_what_changes_no_content_is_no_replacement(store: SqliteStore, path: Pat
             assert other.reserve("n", 10).first == segment.last + GAP * 10 + 1
 
 
-def test_a_directory_that_is_moved_keeps_its_store(tmp_path: Path) -> None:
+def test_moved_directory_keeps_its_store(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     with opened(tmp_path / "a" / "ids.db") as store:
         store.reserve("n", 10)
@@ -691,7 +689,7 @@ def test_a_directory_that_is_moved_keeps_its_store(tmp_path: Path) -> None:
         assert store.reserve("n", 10).first == 11
 
 
-def test_a_file_elsewhere_that_gets_the_name_is_itself(tmp_path: Path) -> None:
+def test_renamed_file_is_the_same_store(tmp_path: Path) -> None:
     # As in containers that share the memory of the machine, and call two files by one name.
     names = [tmp_path / name / "ids.db" for name in ("one", "two")]
     identities = []
@@ -723,7 +721,7 @@ while True:
 
 
 @pytest.mark.parametrize(("base", "verbs"), [("/dev/shm", 1000), ("/var/tmp", 200)])
-def test_killed_processes_are_no_replacement(base: str, verbs: int) -> None:
+def test_killed_processes_do_not_count_as_a_replacement(base: str, verbs: int) -> None:
     with tempfile.TemporaryDirectory(prefix="mintage-", dir=base) as folder, opened(Path(folder) / "ids.db") as store:
         store.create_namespace("n")
         store.create_pool("p", layout="test")
@@ -746,7 +744,7 @@ def test_killed_processes_are_no_replacement(base: str, verbs: int) -> None:
         assert [pool.changes for pool in store.list_pools()] == [0]
 
 
-def test_a_file_of_version_1_goes_on(path: Path) -> None:
+def test_file_of_schema_version_1_still_works(path: Path) -> None:
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("PRAGMA journal_mode = WAL")
         [(_, steps)] = [each for each in migrations("sqlite") if each[0] == 1]
@@ -781,7 +779,7 @@ def leave_a_log(path: Path, namespace: str, count: int) -> None:
     assert path.with_name("ids.db-wal").stat().st_size
 
 
-def test_a_log_that_a_killed_process_left_is_used(store: SqliteStore, path: Path) -> None:
+def test_write_ahead_log_of_a_killed_process_is_used(store: SqliteStore, path: Path) -> None:
     store.reserve("n", 10)
     before = store.describe().identity
     leave_a_log(path, "n", 10)
@@ -791,7 +789,7 @@ def test_a_log_that_a_killed_process_left_is_used(store: SqliteStore, path: Path
 
 @pytest.mark.parametrize("is_another", [False, True], ids=["this process", "another"])
 @pytest.mark.parametrize("way", ["cp over it", "rm, cp", "cp aside, mv"])
-def test_a_copy_beside_a_log_that_was_left_is_noticed(
+def test_copy_beside_a_stale_write_ahead_log_is_noticed(
     store: SqliteStore, path: Path, way: str, *, is_another: bool
 ) -> None:
     store.reserve("n", 100)
@@ -819,7 +817,7 @@ def test_a_copy_beside_a_log_that_was_left_is_noticed(
 
 
 @pytest.mark.parametrize("way", ["cp over it", "cp aside, mv", "rm, cp", "rm all, cp"])
-def test_a_copy_that_comes_during_a_verb_is_noticed(store: SqliteStore, path: Path, way: str) -> None:
+def test_copy_that_arrives_during_a_verb_is_noticed(store: SqliteStore, path: Path, way: str) -> None:
     store.reserve("n", 100)
     copy, before = copied(path), store.describe().identity
     lost = store.reserve("n", 100)
@@ -864,7 +862,7 @@ print(json.dumps(found))
 """
 
 
-def test_who_reads_the_files_as_well_keeps_others_out(store: SqliteStore, path: Path) -> None:
+def test_process_that_reads_the_file_keeps_its_locks(store: SqliteStore, path: Path) -> None:
     store.reserve("n", 1)
     processes = [
         subprocess.Popen(
@@ -888,7 +886,7 @@ def test_who_reads_the_files_as_well_keeps_others_out(store: SqliteStore, path: 
     assert len(set(integers)) == len(integers) == 4 * 100 * 5
 
 
-def test_a_guard_that_another_holds_is_waited_for_as_long_as_the_file(path: Path) -> None:
+def test_locked_guard_is_waited_for_as_long_as_the_file(path: Path) -> None:
     with opened(path, "?timeout_ms=1") as store:
         store.reserve("n", 10)
         with witness.watched(os.path.realpath(path), 1), pytest.raises(StoreError, match="1 ms") as caught:
@@ -897,7 +895,7 @@ def test_a_guard_that_another_holds_is_waited_for_as_long_as_the_file(path: Path
         assert store.reserve("n", 10).first == 11
 
 
-def test_a_guard_that_was_removed_is_made_again(store: SqliteStore, path: Path) -> None:
+def test_removed_guard_is_created_again(store: SqliteStore, path: Path) -> None:
     before = store.describe().identity
     guard = path.with_name("ids.db-guard")
     with witness.watched(os.path.realpath(path), 1):
@@ -907,7 +905,7 @@ def test_a_guard_that_was_removed_is_made_again(store: SqliteStore, path: Path) 
     assert store.describe().identity == before
 
 
-def test_a_guard_that_is_removed_while_it_is_waited_for_keeps_nobody_out(
+def test_guard_removed_during_the_wait_keeps_nobody_out(
     store: SqliteStore, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store.reserve("n", 1)
@@ -926,14 +924,14 @@ def test_a_guard_that_is_removed_while_it_is_waited_for_keeps_nobody_out(
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o664])
-def test_a_guard_is_open_to_those_who_may_open_the_file(store: SqliteStore, path: Path, mode: int) -> None:
+def test_guard_has_the_permissions_of_the_file(store: SqliteStore, path: Path, mode: int) -> None:
     store.reserve("n", 1)
     path.chmod(mode)
     store.reserve("n", 1)
     assert path.with_name("ids.db-guard").stat().st_mode & 0o777 == mode
 
 
-def test_a_new_guard_appears_open_to_those_who_may_open_the_file(
+def test_new_guard_has_the_permissions_of_the_file(
     store: SqliteStore, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store.reserve("n", 1)
@@ -953,7 +951,7 @@ def test_a_new_guard_appears_open_to_those_who_may_open_the_file(
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
-def test_a_guard_that_root_makes_is_the_owners(store: SqliteStore, path: Path) -> None:
+def test_guard_created_by_root_belongs_to_the_owner(store: SqliteStore, path: Path) -> None:
     store.reserve("n", 1)
     os.chown(path, 54_301, 54_302)
     path.with_name("ids.db-guard").unlink()
@@ -965,7 +963,7 @@ def test_a_guard_that_root_makes_is_the_owners(store: SqliteStore, path: Path) -
 @pytest.mark.parametrize(
     "what", ["a link", "a directory", "a pipe", "a hard link", "garbage", "half of it", "two halves"]
 )
-def test_a_guard_that_is_none_is_done_without(store: SqliteStore, path: Path, tmp_path: Path, what: str) -> None:
+def test_invalid_guard_is_ignored(store: SqliteStore, path: Path, tmp_path: Path, what: str) -> None:
     other = tmp_path / "other"
     other.write_text("precious")
     guard = path.with_name("ids.db-guard")
@@ -993,7 +991,7 @@ def test_a_guard_that_is_none_is_done_without(store: SqliteStore, path: Path, tm
     assert other.read_text() == "precious"
 
 
-def test_the_memory_of_the_machine_forgets_the_oldest_stores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_of_the_machine_forgets_the_oldest_stores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(witness, "_SHARED", tmp_path)
     monkeypatch.setattr(witness, "_MOST", 4)
     for number in range(9):
@@ -1004,7 +1002,7 @@ def test_the_memory_of_the_machine_forgets_the_oldest_stores(tmp_path: Path, mon
     assert len(witness._remembered) <= 4
 
 
-def test_a_folder_in_memory_that_is_anothers_is_not_used(
+def test_memory_folder_of_another_user_is_not_used(
     store: SqliteStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "theirs").mkdir()
@@ -1045,7 +1043,7 @@ print(len(ids) - len(set(ids)), len(integers) - len(set(integers)))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="forks beside threads are Linux's")
-def test_a_relative_url_is_one_store_wherever_the_process_goes(tmp_path: Path) -> None:
+def test_relative_url_names_one_store_after_chdir(tmp_path: Path) -> None:
     (tmp_path / "first").mkdir()
     process = python(MOVES, tmp_path / "first", 2_000)
     printed, _ = process.communicate(timeout=BOUND_S)
