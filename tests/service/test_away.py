@@ -94,7 +94,7 @@ def empty(redis: Line, namespace: str = "orders") -> tuple[list[int], str]:
 
 
 @pytest.mark.parametrize("how", ["refuse", "blackhole"])
-def test_what_is_held_is_served_then_all_is_refused_until_the_store_is_back(
+def test_buffer_is_served_then_requests_refused_until_the_store_returns(
     service: Serving, proxy: Proxy, redis: Line, http: Line, how: str
 ) -> None:
     held = fill(service, redis)
@@ -135,7 +135,7 @@ def test_what_is_held_is_served_then_all_is_refused_until_the_store_is_back(
     assert "p%40ss" not in service.log.read_text(encoding="utf-8"), "no secret is logged"
 
 
-def test_under_load_no_integer_comes_twice_though_the_database_freezes(service: Serving, mariadb: MariaDB) -> None:
+def test_no_integer_repeats_under_load_with_a_frozen_database(service: Serving, mariadb: MariaDB) -> None:
     with service.load() as load:
         for _ in range(2):
             load.wait_for_more(2000)
@@ -155,9 +155,7 @@ def test_under_load_no_integer_comes_twice_though_the_database_freezes(service: 
     assert not load.fallbacks().size
 
 
-def test_ids_are_minted_as_long_as_the_lease_lasts_and_again_when_the_store_is_back(
-    proxy: Proxy, tmp_path: Path
-) -> None:
+def test_ids_are_minted_while_the_lease_lasts_and_after_the_outage(proxy: Proxy, tmp_path: Path) -> None:
     with serve(tmp_path, proxy.url, span_ms=2000) as service, service.redis() as redis:
 
         def mint() -> str:
@@ -178,7 +176,7 @@ def test_ids_are_minted_as_long_as_the_lease_lasts_and_again_when_the_store_is_b
         assert len(set(ids)) == len(ids)
 
 
-def test_no_more_than_so_many_wait_for_the_store_and_nobody_else_is_held_up(proxy: Proxy, tmp_path: Path) -> None:
+def test_requests_waiting_for_the_store_are_limited(proxy: Proxy, tmp_path: Path) -> None:
     most = 20
     with ExitStack() as stack:
         service = stack.enter_context(patched(tmp_path, proxy, f"_MOST_WAITING = {most}"))
@@ -231,7 +229,7 @@ def ids(told: Any) -> list[int]:
     return [int(each) for each in (body["ids"] if "ids" in body else body["data"]["ids"])]
 
 
-def test_the_last_resort_is_random_integers_that_are_marked_and_counted(random: Serving, proxy: Proxy) -> None:
+def test_last_resort_integers_are_random_marked_and_counted(random: Serving, proxy: Proxy) -> None:
     with random.redis() as redis, random.http() as http:
         held = fill(random, redis)
         proxy.refuse()
@@ -264,7 +262,7 @@ def test_the_last_resort_is_random_integers_that_are_marked_and_counted(random: 
         assert "x-mintage-fallback" not in told.headers
 
 
-def test_there_is_no_last_resort_while_the_store_answers(proxy: Proxy, tmp_path: Path) -> None:
+def test_last_resort_is_not_used_while_the_store_answers(proxy: Proxy, tmp_path: Path) -> None:
     with serve(tmp_path, proxy.url, wait_ms=20_000, fallback="random") as random:
         with random.load() as load:
             load.wait_for_more(5000)
@@ -273,7 +271,7 @@ def test_there_is_no_last_resort_while_the_store_answers(proxy: Proxy, tmp_path:
         assert not random.metric("mintage_fallback_integers_total")
 
 
-def test_a_namespace_that_is_used_up_has_no_last_resort(proxy: Proxy, tmp_path: Path) -> None:
+def test_exhausted_namespace_has_no_last_resort(proxy: Proxy, tmp_path: Path) -> None:
     with serve(tmp_path, proxy.url, wait_ms=20_000, fallback="random") as random, random.http() as http:
         assert http.http("/v1/sequences/few", '{"maximum":"5"}', method="PUT").status == 201
         assert ids(http.http("/v1/sequences/few:next?count=5")) == [1, 2, 3, 4, 5]
@@ -282,7 +280,7 @@ def test_a_namespace_that_is_used_up_has_no_last_resort(proxy: Proxy, tmp_path: 
         assert "x-mintage-fallback" not in told.headers
 
 
-def test_with_the_last_resort_under_load_no_counted_integer_comes_twice(random: Serving, proxy: Proxy) -> None:
+def test_no_counted_integer_repeats_under_load_with_a_last_resort(random: Serving, proxy: Proxy) -> None:
     with random.load() as load:
         load.wait_for_more(2000)
         proxy.refuse()

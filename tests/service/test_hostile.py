@@ -106,7 +106,7 @@ BEGUN = {
 }
 
 
-def test_a_request_that_is_never_whole_is_cut_however_it_drips(service: Running) -> None:
+def test_incomplete_request_is_closed_however_slowly_it_drips(service: Running) -> None:
     with ExitStack() as stack, bounded(service):
         waiting = {}
         for name, (interface, begun) in BEGUN.items():
@@ -126,7 +126,7 @@ def test_a_request_that_is_never_whole_is_cut_however_it_drips(service: Running)
         assert not waiting, set(waiting.values())
 
 
-def test_connections_that_say_nothing_hinder_nobody(service: Running) -> None:
+def test_silent_connections_do_not_block_others(service: Running) -> None:
     with ExitStack() as stack, bounded(service):
         for _ in range(200):
             stack.enter_context(connect(service.http))
@@ -138,7 +138,7 @@ def test_connections_that_say_nothing_hinder_nobody(service: Running) -> None:
 # --- fast ---------------------------------------------------------------------------------------------------------
 
 
-def test_an_endless_pipeline_is_answered_for_longer_than_one_request_may_take(service: Running) -> None:
+def test_endless_pipeline_is_answered_beyond_the_request_timeout(service: Running) -> None:
     until_s = time.monotonic() + 2.5 * TIMEOUT_S + 1
     heard = dict.fromkeys(ENDLESS, 0)
     failures = []
@@ -178,7 +178,7 @@ def test_an_endless_pipeline_is_answered_for_longer_than_one_request_may_take(se
 
 
 @pytest.mark.parametrize("name", [name for name in ENDLESS if "lane" in name or "large" in name or "Starlette" in name])
-def test_who_never_reads_is_not_listened_to_and_then_cut(service: Running, name: str) -> None:
+def test_client_that_never_reads_is_not_read_and_disconnected(service: Running, name: str) -> None:
     interface, request = ENDLESS[name]
     with socket.socket() as connection, bounded(service):
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -230,7 +230,7 @@ LARGE = {
 
 
 @pytest.mark.parametrize("name", LARGE)
-def test_what_is_too_large_is_refused_before_it_is_there_and_cut(service: Running, name: str) -> None:
+def test_oversized_request_is_refused_before_it_is_read(service: Running, name: str) -> None:
     interface, begun, expected = LARGE[name]
     with connect(getattr(service, interface)) as connection, bounded(service):
         heard = bytearray()
@@ -246,7 +246,7 @@ def test_what_is_too_large_is_refused_before_it_is_there_and_cut(service: Runnin
         others_are_served(service)
 
 
-def test_the_reason_is_heard_by_a_client_that_waits_for_it(service: Running) -> None:
+def test_waiting_client_receives_the_reason(service: Running) -> None:
     for interface, begun, expected in LARGE.values():
         if begun.endswith(b"\r\n") and b"chunked" not in begun:
             with connect(getattr(service, interface)) as connection:
@@ -257,7 +257,7 @@ def test_the_reason_is_heard_by_a_client_that_waits_for_it(service: Running) -> 
 # --- many ---------------------------------------------------------------------------------------------------------
 
 
-def test_too_many_connections_are_told_so_and_there_is_room_again_when_one_closes(tmp_path: object) -> None:
+def test_connections_above_the_limit_are_told_until_one_closes(tmp_path: object) -> None:
     refused = {"http": b"HTTP/1.1 503 ", "redis": b"-ERR max number of clients"}
     ask = {"http": head("GET /healthz", "Connection: close"), "redis": command("PING") + command("QUIT")}
     with running(tmp_path, "--max-connections", "5") as service:  # type: ignore[arg-type]

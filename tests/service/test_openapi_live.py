@@ -31,7 +31,7 @@ checks.negative_data_rejection.enabled = false
 """
 
 
-def test_no_request_that_schemathesis_makes_up_breaks_the_promises_of_the_document(tmp_path: Path) -> None:
+def test_schemathesis_finds_no_broken_promise(tmp_path: Path) -> None:
     key = new_key()
     (tmp_path / "schemathesis.toml").write_text(CONFIGURATION, encoding="utf-8")
     # Much of what is made up can never be had, however long it is waited for.

@@ -54,7 +54,7 @@ COMMANDS += ["ECHO {}", "SELECT {}", "CLIENT {}", "CLIENT SETNAME {}", "HELLO {}
 
 
 @pytest.mark.parametrize("known", [True, False])
-def test_a_key_is_in_no_line_of_the_log_wherever_it_was_sent(tmp_path: Path, known: bool) -> None:
+def test_key_appears_in_no_log_line(tmp_path: Path, known: bool) -> None:
     key, other = new_key(), new_key()
     toml = key_toml("shop", key if known else other, {"*": ["admin"]})
     with running(tmp_path / "service", "--access-log", "all", "--log-level", "debug", toml=toml) as service:

@@ -92,9 +92,7 @@ def stop(service: Serving, number: signal.Signals = signal.SIGTERM) -> None:
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_every_request_that_was_read_is_answered_and_next_to_nothing_is_skipped(
-    url: str, tmp_path: Path, workers: int
-) -> None:
+def test_every_read_request_is_answered_and_few_integers_skipped(url: str, tmp_path: Path, workers: int) -> None:
     # A request is accepted once the service has read it, which the service alone knows. So nothing that was taken for
     # one may be missing: whatever was read and not answered would have cost an integer that nobody has.
     # No INCRBY: an integer is skipped where one segment has too few for a row.
@@ -123,7 +121,7 @@ def test_every_request_that_was_read_is_answered_and_next_to_nothing_is_skipped(
         assert 0 < following - integers[-1] <= 1 + most
 
 
-def test_a_request_that_was_begun_may_be_finished(patient: Serving) -> None:
+def test_started_request_may_be_completed(patient: Serving) -> None:
     request = post("/alloc", '{"serviceName":"orders","count":3}')
     incr = command("INCR", "rows")
     with patient.http() as http, patient.redis() as redis:
@@ -142,7 +140,7 @@ def test_a_request_that_was_begun_may_be_finished(patient: Serving) -> None:
     assert patient.wait() == 0
 
 
-def test_a_request_that_waits_for_the_store_is_answered(mariadb: MariaDB, tmp_path: Path) -> None:
+def test_request_waiting_for_the_store_is_answered(mariadb: MariaDB, tmp_path: Path) -> None:
     with Proxy(mariadb) as proxy, serve(tmp_path, proxy.url, LONG_S, max_wait_ms=5000) as service:
         with service.redis() as redis, service.http() as http:
             redis.redis("INCR", "orders")
@@ -164,7 +162,7 @@ def test_a_request_that_waits_for_the_store_is_answered(mariadb: MariaDB, tmp_pa
 # --- who is silent, and who is not --------------------------------------------------------------------------------
 
 
-def test_silent_connections_do_not_hold_it_up(patient: Serving) -> None:
+def test_silent_connections_do_not_delay_the_stop(patient: Serving) -> None:
     with patient.http() as http, patient.redis() as redis, patient.http() as new:
         http.http("/healthz", method="GET")
         redis.redis("PING")
@@ -172,7 +170,7 @@ def test_silent_connections_do_not_hold_it_up(patient: Serving) -> None:
         assert all(line.has_ended() for line in (http, redis, new))
 
 
-def test_nobody_is_let_in_any_more(patient: Serving) -> None:
+def test_no_connection_is_accepted_any_more(patient: Serving) -> None:
     with patient.http() as busy:
         begin(busy, post("/alloc", "{}")[:-1])
         told_to_stop(patient)
@@ -192,9 +190,7 @@ def never_reads(service: Serving) -> bytes:
 
 
 @pytest.mark.parametrize("kind", [never_ends, never_reads])
-def test_a_connection_that_is_never_done_is_ended_with_the_grace_period(
-    service: Serving, kind: Callable[[Serving], bytes]
-) -> None:
+def test_endless_connection_ends_with_the_grace_period(service: Serving, kind: Callable[[Serving], bytes]) -> None:
     with service.http() if kind is never_ends else service.redis() as line:
         line.socket.settimeout(0.5)
         try:
@@ -212,7 +208,7 @@ def test_a_connection_that_is_never_done_is_ended_with_the_grace_period(
 # --- what is held -------------------------------------------------------------------------------------------------
 
 
-def test_leases_are_released_and_tails_given_back(service: Serving, url: str) -> None:
+def test_leases_and_tails_are_released(service: Serving, url: str) -> None:
     with service.redis() as line:
         assert line.redis("INCR", "orders") == ":1"
         assert line.redis("INCRBY", "rows", "50") == ":50"
@@ -232,7 +228,7 @@ def test_leases_are_released_and_tails_given_back(service: Serving, url: str) ->
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_a_store_that_is_away_does_not_hold_it_up(mariadb: MariaDB, tmp_path: Path, workers: int) -> None:
+def test_unavailable_store_does_not_delay_the_stop(mariadb: MariaDB, tmp_path: Path, workers: int) -> None:
     with Proxy(mariadb) as proxy:
         # It would be waited for much longer than a stop may take.
         url = f"{proxy.url}?timeout_ms=60000"
@@ -249,7 +245,7 @@ def test_a_store_that_is_away_does_not_hold_it_up(mariadb: MariaDB, tmp_path: Pa
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGQUIT])
-def test_control_c_and_quit_stop_it_as_well(service: Serving, number: signal.Signals) -> None:
+def test_sigint_and_sigquit_stop_the_service_too(service: Serving, number: signal.Signals) -> None:
     with service.redis() as line:
         line.redis("INCR", "orders")
     stop(service, number)
@@ -258,7 +254,7 @@ def test_control_c_and_quit_stop_it_as_well(service: Serving, number: signal.Sig
         assert line.redis("INCR", "orders") == ":2"
 
 
-def test_quit_lets_a_request_that_was_begun_finish(patient: Serving) -> None:
+def test_sigquit_lets_a_started_request_finish(patient: Serving) -> None:
     request = post("/alloc", '{"serviceName":"orders"}')
     with patient.http() as line:
         begin(line, request[:-1])
@@ -288,7 +284,7 @@ def test_other_signals_are_logged_and_end_no_process(patient: Serving) -> None:
     assert not patient.events("worker died")
 
 
-def test_other_signals_hurry_no_stop(patient: Serving) -> None:
+def test_other_signals_do_not_hurry_a_stop(patient: Serving) -> None:
     request = post("/alloc", '{"serviceName":"orders"}')
     with patient.http() as line:
         begin(line, request[:-1])
@@ -302,7 +298,7 @@ def test_other_signals_hurry_no_stop(patient: Serving) -> None:
 
 
 @pytest.mark.parametrize("second", [signal.SIGTERM, signal.SIGINT, signal.SIGQUIT])
-def test_whoever_asks_twice_does_not_wait(patient: Serving, second: signal.Signals) -> None:
+def test_second_signal_stops_at_once(patient: Serving, second: signal.Signals) -> None:
     with patient.http() as busy:
         begin(busy, post("/alloc", "{}")[:-1])
         told_to_stop(patient)
@@ -315,7 +311,7 @@ def test_whoever_asks_twice_does_not_wait(patient: Serving, second: signal.Signa
 
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("log", ["2>/dev/full", "2>&-"], ids=["full", "closed"])
-def test_a_log_that_cannot_be_written_hinders_no_request_and_no_stop(tmp_path: Path, log: str, workers: int) -> None:
+def test_unwritable_log_delays_neither_requests_nor_the_stop(tmp_path: Path, log: str, workers: int) -> None:
     port = free_port()
     words = ["mintage", "serve", "--http", f"{HOST}:{port}", "--redis", "off", "--workers", str(workers)]
     environment = {**os.environ, "MINTAGE_HOME": str(tmp_path)}

@@ -105,7 +105,7 @@ async def busy_connections(service: Here, busy: Busy) -> AsyncIterator[None]:
 
 
 @pytest.mark.parametrize("name", BUSY)
-def test_a_new_connection_is_answered_within_few_turns(name: str, keyed: list[str]) -> None:
+def test_new_connection_is_answered_within_few_turns(name: str, keyed: list[str]) -> None:
     busy = BUSY[name]
     options = ["--min-step", "1000000", *(keyed if busy.keyed else [])]
 
@@ -130,7 +130,7 @@ def test_a_new_connection_is_answered_within_few_turns(name: str, keyed: list[st
 
 
 @pytest.mark.parametrize("name", [name for name in BUSY if "minted" not in name])
-def test_a_turn_has_a_bounded_work_however_much_is_asked(name: str, keyed: list[str]) -> None:
+def test_turn_has_bounded_work_for_any_amount_of_requests(name: str, keyed: list[str]) -> None:
     busy = BUSY[name]
     options = ["--min-step", "1000000", *(keyed if busy.keyed else [])]
 
@@ -194,7 +194,7 @@ PIPELINED: Final = {
 
 
 @pytest.mark.parametrize("name", PIPELINED)
-def test_no_more_is_answered_than_a_client_that_does_not_read_may_hold(name: str) -> None:
+def test_answers_to_a_client_that_does_not_read_are_bounded(name: str) -> None:
     interface, request, reply = PIPELINED[name]
 
     async def test() -> None:

@@ -173,9 +173,7 @@ def nearly_good(draw: st.DrawFn) -> bytes:
 
 
 @given(request_=nearly_good(), cut=st.floats(0, 1))
-def test_whatever_is_sent_is_answered_alike_whichever_way_it_takes(
-    ways: tuple[Way, Way], request_: bytes, cut: float
-) -> None:
+def test_lane_and_python_answer_every_request_alike(ways: tuple[Way, Way], request_: bytes, cut: float) -> None:
     fast, slow = ways
     at = round(cut * len(request_))
     whole = fast.answers(request_)
@@ -184,7 +182,7 @@ def test_whatever_is_sent_is_answered_alike_whichever_way_it_takes(
 
 
 @pytest.mark.parametrize("name", GOOD)
-def test_a_good_request_is_answered_alike_cut_at_every_byte(ways: tuple[Way, Way], name: str) -> None:
+def test_lane_and_python_answer_alike_when_cut_at_every_byte(ways: tuple[Way, Way], name: str) -> None:
     fast, slow = ways
     request = GOOD[name]
     expected = fast.answers(request)
