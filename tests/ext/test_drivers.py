@@ -73,7 +73,7 @@ def mariadb_connection(mariadb: MariaDB) -> Any:
     )
 
 
-def test_the_classes_are_those_of_the_one_list() -> None:
+def test_driver_classes_equal_the_list_of_kinds() -> None:
     assert set(BY_CLASS) == {kind.python for kind in KINDS.values()} - {int, str}
 
 
@@ -103,7 +103,7 @@ def test_psycopg_sends_and_reads_every_form(binary: bool, postgresql: PostgreSQL
             connection.rollback()
 
 
-def test_psycopg_reads_a_domain_as_what_it_is_made_of(postgresql: PostgreSQL) -> None:
+def test_psycopg_reads_a_domain_as_its_base_type(postgresql: PostgreSQL) -> None:
     with psycopg.connect(postgresql.url, autocommit=True) as connection:
         connection.execute("CREATE DOMAIN sno AS bytea CHECK (octet_length(value) = 10)")
         connection.execute("CREATE TABLE t (id sno PRIMARY KEY)")
@@ -132,7 +132,7 @@ def test_psycopg_copies_ids_in(postgresql: PostgreSQL) -> None:
         assert found == [(bytes(one), key.as_uuid()) for one, key in rows] * 2
 
 
-def test_psycopg_of_asyncio_is_told_the_same(postgresql: PostgreSQL) -> None:
+def test_psycopg_asyncio_is_configured_alike(postgresql: PostgreSQL) -> None:
     async def use() -> None:
         async with await psycopg.AsyncConnection.connect(postgresql.url) as connection:
             mintage.ext.psycopg.register(connection, load={"bytea": xid.ID})
@@ -217,7 +217,7 @@ def test_asyncpg_sends_ids_in_the_form_of_their_column(postgresql: PostgreSQL) -
     asyncio.run(use())
 
 
-def test_asyncpg_sends_what_is_no_id_as_before(postgresql: PostgreSQL) -> None:
+def test_asyncpg_sends_other_values_as_before(postgresql: PostgreSQL) -> None:
     async def use() -> None:
         async with asyncpg.create_pool(postgresql.url, init=mintage.ext.asyncpg.register, min_size=1) as pool:
             key = uuid4()
@@ -231,7 +231,7 @@ def test_asyncpg_sends_what_is_no_id_as_before(postgresql: PostgreSQL) -> None:
     asyncio.run(use())
 
 
-def test_asyncpg_sends_text_only_where_it_is_text(postgresql: PostgreSQL) -> None:
+def test_asyncpg_sends_text_only_to_text_columns(postgresql: PostgreSQL) -> None:
     async def use() -> None:
         connection = await asyncpg.connect(postgresql.url)
         try:
@@ -245,7 +245,7 @@ def test_asyncpg_sends_text_only_where_it_is_text(postgresql: PostgreSQL) -> Non
     asyncio.run(use())
 
 
-def test_a_domain_is_written_through_asyncpg_and_django_ulid_61_ids_are_encoded(postgresql: PostgreSQL) -> None:
+def test_asyncpg_writes_a_domain_and_django_ulid_61_ids_are_encoded(postgresql: PostgreSQL) -> None:
     async def use() -> None:
         connection = await asyncpg.connect(postgresql.url)
         try:
@@ -284,7 +284,7 @@ def test_pymysql_sends_every_form(mariadb: MariaDB) -> None:
             cursor.execute("DROP TABLE t")
 
 
-def test_django_ulid_61_pymysql_adapts_ids_of_all_connections_to_come(mariadb: MariaDB) -> None:
+def test_django_ulid_61_pymysql_adapts_ids_of_later_connections(mariadb: MariaDB) -> None:
     one = ulid.new()
 
     def sent() -> Any:
@@ -362,7 +362,7 @@ def test_drivers_send_typeids_and_read_those_of_a_prefix(postgresql: PostgreSQL,
 
 
 @pytest.mark.parametrize("driver", ["psycopg", "psycopg2"])
-def test_a_typeid_without_its_prefix_is_not_loaded(driver: str) -> None:
+def test_typeid_is_not_loaded_without_its_prefix(driver: str) -> None:
     register: Any = getattr(mintage.ext, driver).register
     for name in ("uuid", "bytea"):
         with pytest.raises(ArgumentError, match="holds no prefix"):
@@ -373,7 +373,7 @@ def test_a_typeid_without_its_prefix_is_not_loaded(driver: str) -> None:
 
 
 @pytest.mark.parametrize("driver", ["psycopg", "psycopg2", "pymysql", "sqlite3"])
-def test_a_wrong_form_is_refused_and_nothing_is_registered(driver: str) -> None:
+def test_invalid_form_is_refused_and_registers_nothing(driver: str) -> None:
     register: Any = getattr(mintage.ext, driver).register
     before = [dict(each) for each in (extensions.adapters, sqlite3.adapters, converters.encoders)]
     for wrong in ({xid.ID: "uuid"}, {sno.ID: "hex"}, {sno.ID: 3}):
@@ -389,7 +389,7 @@ def test_a_wrong_form_is_refused_and_nothing_is_registered(driver: str) -> None:
 
 
 @pytest.mark.parametrize("driver", ["psycopg", "psycopg2"])
-def test_a_wrong_load_is_refused(driver: str) -> None:
+def test_invalid_load_option_is_refused(driver: str) -> None:
     register: Any = getattr(mintage.ext, driver).register
     for wrong in ({"int8": sno.ID}, {"bytea": int}, {"sno": sno.ID}, {"bytea": None}):
         with pytest.raises(ArgumentError) as caught:
@@ -397,7 +397,7 @@ def test_a_wrong_load_is_refused(driver: str) -> None:
         assert caught.value.code == "argument.type"
 
 
-def test_what_is_cast_is_what_is_stored() -> None:
+def test_cast_value_equals_the_stored_value() -> None:
     assert WRITERS["uuid"](ulid.ID.from_int(5)) == cast(ulid.ID.from_int(5), UUID) == UUID(int=5)
 
 
@@ -412,13 +412,13 @@ def snippet(marker: str) -> str:
 
 
 @pytest.mark.parametrize("marker", ["psycopg.connect", "psycopg2.connect", "asyncpg.create_pool"])
-def test_the_documentation_of_a_driver_runs(marker: str, postgresql: PostgreSQL) -> None:
+def test_documentation_of_a_driver_runs(marker: str, postgresql: PostgreSQL) -> None:
     source = snippet(marker).replace("postgresql://localhost/shop", postgresql.url)
     assert postgresql.url in source
     exec(source, {})
 
 
-def test_the_documentation_of_pymysql_runs(mariadb: MariaDB, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_documentation_of_pymysql_runs(mariadb: MariaDB, monkeypatch: pytest.MonkeyPatch) -> None:
     ready = mariadb_connection(mariadb)
     monkeypatch.setattr(pymysql, "connect", lambda **_: ready)
     exec(snippet("pymysql.connect"), {})

@@ -92,7 +92,7 @@ def calls(client: TestClient, text: str) -> Any:
 
 
 @each
-def test_an_id_is_read_wherever_a_request_has_one(form: forms.Form, applications: Any) -> None:
+def test_id_is_read_from_every_part_of_a_request(form: forms.Form, applications: Any) -> None:
     _, got, client = applications[form]
     one = minted(form)
     text = str(one)
@@ -107,7 +107,7 @@ def test_an_id_is_read_wherever_a_request_has_one(form: forms.Form, applications
 
 
 @each
-def test_what_is_no_id_is_422_with_the_code_of_mintage(form: forms.Form, applications: Any) -> None:
+def test_invalid_id_is_422_with_the_code_of_mintage(form: forms.Form, applications: Any) -> None:
     _, got, client = applications[form]
     got.clear()
     for wrong in WRONG:
@@ -128,7 +128,7 @@ def test_what_is_no_id_is_422_with_the_code_of_mintage(form: forms.Form, applica
 
 
 @each
-def test_the_openapi_document_has_the_parser_in_every_place(form: forms.Form, applications: Any) -> None:
+def test_openapi_document_matches_the_parser_everywhere(form: forms.Form, applications: Any) -> None:
     *_, client = applications[form]
     document = client.get("/openapi.json").json()
     assert document["openapi"].startswith("3.1")
@@ -150,7 +150,7 @@ def test_the_openapi_document_has_the_parser_in_every_place(form: forms.Form, ap
     jsonschema.validate({"id": str(minted(form)), "by": {}}, order)
 
 
-def test_fba_1014_a_response_model_writes_text_of_the_integer_that_the_orm_has() -> None:
+def test_fba_1014_response_model_writes_orm_integers_as_text() -> None:
     class Order(BaseModel):
         id: Annotated[int, snowflake.Str()]
 
@@ -196,7 +196,7 @@ class Hanging(Forwarding):
         return super().forward(verb, *args, **kwargs)
 
 
-def test_fba_1256_no_request_waits_for_the_store_that_ids_are_leased_from() -> None:
+def test_fba_1256_no_request_waits_for_the_lease_store() -> None:
     store = Hanging()
     orders, numbers = sno.Generator(store=store), Sequence("orders", store=store)
     loops: set[int] = set()
@@ -236,7 +236,7 @@ class Sale(SQLModel, table=True):
     customer: Annotated[int, snowflake.Str()] = Field(sa_type=SnowflakeType)
 
 
-def test_sqlmodel_keeps_an_object_in_its_table_and_writes_text() -> None:
+def test_sqlmodel_stores_objects_and_writes_text() -> None:
     engine = create_engine("sqlite://", poolclass=StaticPool)
     SQLModel.metadata.create_all(engine, tables=[SQLModel.metadata.tables["sale"]])
     assert isinstance(inspect(Sale).columns["id"].type, SnoType)

@@ -126,12 +126,12 @@ def plain(sql: str, vendor: str, size: int | None) -> str:
     return found
 
 
-def test_every_format_has_its_rows_and_every_row_a_format(cells: dict[tuple[str, str], Any]) -> None:
+def test_formats_and_storage_rows_match(cells: dict[tuple[str, str], Any]) -> None:
     assert list(cells) == [(name, form) for name, kind in ALL.items() for form in forms(kind)]
     assert set(CLASSES) == {kind.python for kind in ALL.values()} - {int, str}
 
 
-def test_the_default_form_is_one_for_all_adapters(cells: dict[tuple[str, str], dict[str, str]]) -> None:
+def test_default_form_is_the_same_in_all_adapters(cells: dict[tuple[str, str], dict[str, str]]) -> None:
     drivers = chosen(None)
     for name, kind in ALL.items():
         [default] = [form for (each, form), row in cells.items() if each == name and row["form"] == f"**{form}**"]
@@ -148,7 +148,7 @@ def test_the_default_form_is_one_for_all_adapters(cells: dict[tuple[str, str], d
 
 @each
 @pytest.mark.parametrize("database", SQL)
-def test_a_column_is_what_the_page_says(
+def test_column_types_equal_the_documented_ones(
     name: str, form: Form, database: str, cells: dict[tuple[str, str], dict[str, str]]
 ) -> None:
     vendor, kind = SQL[database], ALL[name]
@@ -189,7 +189,7 @@ def forms_written(stored: Any, dialect: Dialect, one: Any) -> Any:
     return writer_of(stored.kind, stored.form, dialect.name)(stored._checked(one))
 
 
-def test_the_migration_of_a_column_to_uuids_keeps_its_ids(postgresql: PostgreSQL) -> None:
+def test_migration_of_a_column_to_uuids_keeps_its_ids(postgresql: PostgreSQL) -> None:
     [statement] = re.findall(r'"(ALTER .*?)"\s+"(.*?)"', PAGE.read_text("utf-8"))
     minted = [locality.new() for _ in range(20)]
     with psycopg.connect(postgresql.url) as connection:
@@ -283,7 +283,9 @@ DRIVERS: Final = {
 @pytest.mark.usefixtures("registrations_end")
 @pytest.mark.parametrize("driver", DRIVERS)
 @pytest.mark.parametrize(("name", "form"), list(of_bytes()))
-def test_a_driver_sends_what_the_page_says(driver: str, name: str, form: Form, sent: dict[str, dict[str, str]]) -> None:
+def test_driver_values_equal_the_documented_ones(
+    driver: str, name: str, form: Form, sent: dict[str, dict[str, str]]
+) -> None:
     assert asyncpg
     assert list(sent) == list(DRIVERS)
     one = sample(name)
@@ -294,7 +296,7 @@ def test_a_driver_sends_what_the_page_says(driver: str, name: str, form: Form, s
 
 
 @pytest.mark.parametrize("name", [name for name in ALL if name != "snowflake of 64 bits"])
-def test_a_column_of_a_frame_is_what_the_page_says(name: str, cells: dict[tuple[str, str], dict[str, str]]) -> None:
+def test_frame_column_types_equal_the_documented_ones(name: str, cells: dict[tuple[str, str], dict[str, str]]) -> None:
     generator: Any = typeid.Generator("user") if name == "typeid" else name
     for form in get_args(Form):
         if (name, form) not in cells:
