@@ -163,7 +163,7 @@ class Idalloc:
         return [held.popleft() for _ in range(count)]
 
 
-def test_from_idalloc_with_its_servers_stopped_and_its_clients_as_they_are(place: Place) -> None:
+def test_from_idalloc_with_its_servers_stopped_and_clients_unchanged(place: Place) -> None:
     servers = Idalloc(place), Idalloc(place)
     old = [integer for server in servers for _ in range(300) for integer in server.alloc("orders", 100)]
     users = servers[0].alloc("users", 100)
@@ -267,7 +267,7 @@ def test_from_leaf_while_both_run_until_leaf_is_refused(place: Place) -> None:
     assert servers[0].next("a") == 1
 
 
-def test_leafs_snowflakes_are_of_twitters_layout_and_meet_those_of_the_services_own() -> None:
+def test_leaf_snowflakes_have_the_layout_of_twitter_and_may_collide() -> None:
     def leafs(timestamp_ms: int, worker: int, sequence: int) -> int:
         return (timestamp_ms - 1_288_834_974_657) << 22 | worker << 12 | sequence
 
@@ -280,7 +280,7 @@ def test_leafs_snowflakes_are_of_twitters_layout_and_meet_those_of_the_services_
     assert ours == leafs(now_ms - four_years_ms, 700, 99)
 
 
-def test_after_leafs_snowflakes_those_of_the_library_have_numbers_that_the_service_leased(place: Place) -> None:
+def test_library_snowflakes_after_leaf_have_leased_node_numbers(place: Place) -> None:
     layout, nodes = snowflake.TWITTER, range(512, 1024)
     with (
         place.serving() as service,
@@ -410,7 +410,7 @@ def test_from_redis_without_an_error_while_clients_move_one_by_one(place: Place)
 # --- the rules ----------------------------------------------------------------------------------------------------
 
 
-def test_a_namespace_that_was_forgotten_is_refused_and_does_not_begin_at_1(place: Place) -> None:
+def test_forgotten_namespace_is_refused_and_does_not_restart_at_1(place: Place) -> None:
     with place.serving() as service:
         assert place.alloc("forgotten")["code"] == 404_000
         with Line(service.http[1]) as line:
@@ -419,13 +419,13 @@ def test_a_namespace_that_was_forgotten_is_refused_and_does_not_begin_at_1(place
             assert "(request.namespace)" in line.redis("INCR", "forgotten")
 
 
-def test_a_floor_is_raised_over_http(place: Place) -> None:
+def test_floor_is_raised_over_http(place: Place) -> None:
     with place.serving():
         assert json.loads(place.run(RAISE_OVER_HTTP))["high_water"] == "4999999"
         assert place.next("orders", 3) == [5_000_000, 5_000_001, 5_000_002]
 
 
-def test_a_floor_counts_after_a_restart_where_somebody_asked_too_early(place: Place) -> None:
+def test_floor_applies_after_a_restart_despite_an_early_request(place: Place) -> None:
     with place.serving():
         place.run("mintage namespaces create orders")
         assert place.next("orders") == [1]

@@ -470,7 +470,7 @@ def folder() -> Iterator[Path]:
 
 
 @pytest.mark.parametrize(("label", "name"), CELLS, ids=[f"{name}-{label}" for label, name in CELLS])
-def test_a_cell_of_the_table_is_true(label: str, name: str, folder: Path) -> None:
+def test_each_cell_of_the_table_is_true(label: str, name: str, folder: Path) -> None:
     if reason := NOT_TRIED.get((label, name)):
         pytest.skip(reason)
     if label == "two users of one host" and os.geteuid():
@@ -490,11 +490,11 @@ def test_a_cell_of_the_table_is_true(label: str, name: str, folder: Path) -> Non
         assert equal > 0
 
 
-def test_the_table_has_the_columns_that_are_run() -> None:
+def test_table_has_the_columns_that_the_tests_run() -> None:
     assert COLUMNS == ["`store=`", "default, no store", "explicit number, no store"]
 
 
-def test_every_row_of_the_table_is_run_or_has_a_reason() -> None:
+def test_every_row_of_the_table_is_run_or_excused() -> None:
     assert [label for label, name in CELLS if label not in ROWS and (label, name) not in NOT_TRIED] == []
     assert ROWS.keys() | {label for label, _ in NOT_TRIED} == TABLE.keys()
     assert NOT_TRIED.keys() <= set(CELLS)
