@@ -26,7 +26,7 @@ with mintage.Sequence("orders", store="sqlite:///" + __import__("sys").argv[1]) 
 """
 
 
-def test_a_bundled_application_mints(tmp_path: Path) -> None:
+def test_bundled_application_mints(tmp_path: Path) -> None:
     script = tmp_path / "application.py"
     script.write_text(APPLICATION, "utf-8")
     # Not from the source tree, where PyInstaller would find the package without what it is installed with.

@@ -85,13 +85,13 @@ def a_tick_each(generator: Any, clock: ManualClock, step_ns: int = SECOND) -> by
     return bytes(made)
 
 
-def test_all_bits_of_a_uuid_of_version_4_but_version_and_variant() -> None:
+def test_all_free_bits_of_a_version_4_uuid_are_random() -> None:
     bits = bits_of(uuid.Generator(version=4).batch(IDS).tobytes(), 16)
     assert least_likely_bits(bits[:, random_columns("uuid", "v4")]) > NO_CHANCE
 
 
 @pytest.mark.parametrize("module", [ulid, ksuid, ksuid_ms], ids=["ulid", "ksuid", "ksuid_ms"])
-def test_the_first_id_of_a_tick_has_random_bits(module: Any) -> None:
+def test_first_id_of_a_tick_has_random_bits(module: Any) -> None:
     clock = ManualClock(NOW_NS)
     scheme = module.__name__.rpartition(".")[2]
     bits = bits_of(a_tick_each(module.Generator(clock=clock), clock), module.Array.SIZE)
@@ -100,7 +100,7 @@ def test_the_first_id_of_a_tick_has_random_bits(module: Any) -> None:
     assert least_likely_bits(bits[:, columns]) > NO_CHANCE
 
 
-def test_a_uuid_of_version_7_is_random_after_its_counter() -> None:
+def test_version_7_uuid_is_random_after_its_counter() -> None:
     clock = ManualClock(NOW_NS)
     bits = bits_of(a_tick_each(uuid.Generator(clock=clock), clock, 1_000_000), 16)
     # 22 bits count from 0: rand_a and the upper ten of rand_b.
@@ -110,18 +110,18 @@ def test_a_uuid_of_version_7_is_random_after_its_counter() -> None:
 @pytest.mark.parametrize(
     ("module", "part"), [(xid, slice(32, 72)), (objectid, slice(32, 72)), (sandflake, slice(48, 80))]
 )
-def test_what_stands_for_a_process_is_random(module: Any, part: slice) -> None:
+def test_process_identifiers_are_random(module: Any, part: slice) -> None:
     ids = b"".join(bytes(module.Generator(clock=ManualClock(NOW_NS)).new()) for _ in range(20_000))
     assert least_likely_bits(bits_of(ids, module.Array.SIZE)[:, part]) > NO_CHANCE
 
 
-def test_a_bit_that_leans_by_a_hundredth_is_seen() -> None:
+def test_bias_of_a_hundredth_in_a_bit_is_detected() -> None:
     bits = np.random.default_rng(1).integers(0, 2, (TICKS, 64), np.uint8)
     bits[:, 5] |= np.random.default_rng(2).random(TICKS) < 0.02
     assert least_likely_bits(bits) < NO_CHANCE
 
 
-def test_two_bits_that_follow_each_other_are_seen() -> None:
+def test_correlation_of_two_bits_is_detected() -> None:
     bits = np.random.default_rng(1).integers(0, 2, (TICKS, 64), np.uint8)
     bits[::40, 7] = bits[::40, 60]
     assert least_likely_bits(bits) < NO_CHANCE
@@ -142,25 +142,25 @@ def symbols_of(texts: list[str], alphabet: str) -> NDArray[np.int64]:
 
 
 @pytest.mark.parametrize("of", [2, 3, 5, 7, 10, 16, 26, 32, 33, 36, 57, 62, 63, 64, 65, 94])
-def test_each_character_of_a_nanoid_is_as_likely_in_any_alphabet(of: int) -> None:
+def test_characters_of_a_nanoid_are_equally_likely(of: int) -> None:
     alphabet = PRINTABLE[:of]
     texts = nanoid.Generator(size=21, alphabet=alphabet).batch(IDS // 8)
     assert least_likely_symbols(symbols_of(texts, alphabet), of) > NO_CHANCE
 
 
-def test_the_usual_nanoid() -> None:
+def test_default_nanoid_is_random() -> None:
     alphabet = "useandom-26T198340PX75pxJACKVERYMINDBUSHWOLF_GQZbfghjklqvwyzrict"
     assert least_likely_symbols(symbols_of(nanoid.Generator().batch(IDS // 4), alphabet), 64) > NO_CHANCE
 
 
-def test_a_cuid2_after_its_letter() -> None:
+def test_cuid2_is_random_after_its_letter() -> None:
     made = [cuid2.new() for _ in range(100_000)]
     digits = "0123456789abcdefghijklmnopqrstuvwxyz"
     assert least_likely_symbols(symbols_of([each[:1] for each in made], digits[10:]), 26) > NO_CHANCE
     assert least_likely_symbols(symbols_of([each[1:] for each in made], digits), 36) > NO_CHANCE
 
 
-def test_the_remainder_of_a_byte_is_seen_to_lean() -> None:
+def test_bias_from_the_remainder_of_a_byte_is_detected() -> None:
     raw = np.frombuffer(secrets.token_bytes(IDS // 8 * 21), np.uint8).reshape(-1, 21)
     assert least_likely_symbols(raw % 62, 62) < NO_CHANCE
 
@@ -178,7 +178,7 @@ def with_one_bit_changed(ids: list[Any], of: Callable[[int], Any]) -> list[Any]:
 
 
 @pytest.mark.parametrize(("module", "size"), [(sno, 10), (ulid, 16)], ids=["FF1 of 80 bits", "AES of 128 bits"])
-def test_ids_that_count_are_shown_as_random_ones_and_a_bit_changes_half_of_all(module: Any, size: int) -> None:
+def test_opaque_texts_of_counting_ids_are_random(module: Any, size: int) -> None:
     hide = opaque.Opaque(secrets.token_bytes(16))
     first = int(module.ID.from_bytes(secrets.token_bytes(size)))
     ids = [module.ID.from_int((first + n) % (1 << 8 * size)) for n in range(100_000)]
@@ -189,14 +189,14 @@ def test_ids_that_count_are_shown_as_random_ones_and_a_bit_changes_half_of_all(m
     assert least_likely_bits(seen ^ changed) > NO_CHANCE
 
 
-def test_integers_that_count_are_shown_as_random_ones() -> None:
+def test_opaque_texts_of_counting_integers_are_random() -> None:
     hide = opaque.Opaque(secrets.token_bytes(16))
     first = snowflake.new()
     ids = [(first + n).to_bytes(8, "big") for n in range(100_000)]
     assert least_likely_bits(bits_of(shown(ids, hide, 8), 8)) > NO_CHANCE
 
 
-def test_another_key_shows_another_permutation() -> None:
+def test_another_key_gives_another_permutation() -> None:
     one, other = (opaque.Opaque(secrets.token_bytes(16)) for _ in range(2))
     ids = [ulid.ID.from_int(n) for n in range(100_000)]
     differ = bits_of(shown(ids, one, 16), 16) ^ bits_of(shown(ids, other, 16), 16)

@@ -53,7 +53,7 @@ def said(process: subprocess.Popen[str]) -> str:
     return out
 
 
-def test_old_orders_get_ids_of_their_time_while_new_ones_are_taken(
+def test_old_orders_get_ids_of_their_time_during_new_inserts(
     run: Callable[..., subprocess.Popen[str]], environment: dict[str, str]
 ) -> None:
     said(run("python", "shop.py", "old", str(ORDERS)))

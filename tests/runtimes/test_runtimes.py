@@ -21,7 +21,7 @@ IDS = 3000
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the harness reads /proc")
 @pytest.mark.parametrize("name", RUNTIMES)
-def test_a_runtime_mints_nothing_twice_and_releases_its_leases(name: str, servers: Servers, tmp_path: Path) -> None:
+def test_runtime_mints_nothing_twice_and_releases_its_leases(name: str, servers: Servers, tmp_path: Path) -> None:
     runtime = RUNTIMES[name]
     if reason := runtime.lacking():
         pytest.skip(reason)

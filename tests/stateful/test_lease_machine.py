@@ -312,7 +312,7 @@ TestCopiesKeepTheirRules = CopyMachine.TestCase
 TestSegmentsKeepTheirRules = SegmentMachine.TestCase
 
 
-def test_a_tail_of_one_successor_is_not_taken_back_on_another() -> None:
+def test_tail_of_one_successor_is_not_taken_back_on_another() -> None:
     machine = SegmentMachine()
     machine.begin(stride=1)
     # Two servers take over from the same replica: each reserves the same integers first.
@@ -432,7 +432,7 @@ def reserve_what_was_reserved(namespace: NamespaceRecord, count: int) -> tuple[N
     ids=lambda value: getattr(value, "__name__", None),
 )
 @pytest.mark.timeout(900)  # the search takes what chance has it take, and machines are slow
-def test_a_broken_rule_is_found_out(
+def test_broken_rule_is_found(
     monkeypatch: pytest.MonkeyPatch,
     machine: type[RuleBasedStateMachine],
     name: str,

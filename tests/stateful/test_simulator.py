@@ -57,7 +57,7 @@ def run(seed: int, index: int = 0, events: int | None = None, **options: Any) ->
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_no_id_is_minted_twice_whatever_fails(seed: int) -> None:
+def test_no_id_is_minted_twice_under_any_faults(seed: int) -> None:
     outcome = run(seed)
     assert outcome.ids > 0
     assert sum(outcome.faults.values()) > 1_000
@@ -72,13 +72,13 @@ def test_no_id_of_any_leased_format_is_minted_twice(region: Region) -> None:
     assert not outcome.duplicates, "\n".join(map(str, outcome.duplicates))
 
 
-def test_a_seed_replays_exactly() -> None:
+def test_seed_replays_exactly() -> None:
     first, second = run(3, 1, 5_000), run(3, 1, 5_000)
     assert first == second
     assert first.digest != run(4, 1, 5_000).digest
 
 
-def test_twins_are_found_by_every_byte() -> None:
+def test_duplicates_are_found_by_every_byte() -> None:
     import numpy as np
 
     for width in (8, 10, 16):
@@ -97,7 +97,7 @@ def hunt(seed: int, **options: Any) -> Outcome:
     pytest.fail(f"no duplicate in {WORLDS} worlds")
 
 
-def test_an_integer_below_a_floor_that_was_told_of_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_integer_below_a_reported_floor_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     broken_raised_floor(monkeypatch)
     outcome = hunt(1, regions="sequence")
     assert outcome.below_floor
@@ -307,7 +307,7 @@ BROKEN = [
 
 
 @pytest.mark.parametrize(("break_it", "seed", "options"), BROKEN)
-def test_a_broken_rule_is_found(
+def test_broken_rule_is_found(
     break_it: Callable[[pytest.MonkeyPatch], None], seed: int, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     break_it(monkeypatch)

@@ -232,7 +232,7 @@ def test_two_generators_with_disjoint_bounds_share_a_partition(cut: int, moves: 
     assert len(set(minted)) == len(minted)
 
 
-def test_a_restored_generator_must_not_know_less_than_its_snapshot() -> None:
+def test_restored_generator_must_know_as_much_as_its_snapshot() -> None:
     clock = ManualClock(START)
     first = sno.Generator(PARTITION, clock=clock)
     minted = first.batch(100).tolist()
@@ -245,7 +245,7 @@ def test_a_restored_generator_must_not_know_less_than_its_snapshot() -> None:
 
 
 @pytest.mark.parametrize("ns", [EPOCH - 1, EPOCH + (1 << 39) * UNIT])
-def test_a_clock_outside_the_layout_is_refused(ns: int) -> None:
+def test_clock_outside_the_layout_is_refused(ns: int) -> None:
     generator = sno.Generator(PARTITION, clock=ManualClock(ns))
     with pytest.raises(GenerationError) as caught:
         generator.new()

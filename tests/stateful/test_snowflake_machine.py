@@ -248,7 +248,7 @@ TWO_A_MS = Layout("time:41 node:10 sequence:1", epoch_ms=0)
 NOW = 1_700_000_000_000 * MS
 
 
-def test_a_rollback_from_a_used_up_tick_blocks_no_longer_than_a_tick() -> None:
+def test_rollback_from_an_exhausted_tick_blocks_at_most_a_tick() -> None:
     clock = ManualClock(NOW)
     generator = Generator(1, layout=TWO_A_MS, on_rollback="advance", clock=clock, max_wait_ms=PATIENT)
     first = generator.batch(2)
@@ -257,7 +257,7 @@ def test_a_rollback_from_a_used_up_tick_blocks_no_longer_than_a_tick() -> None:
     assert clock.now_ns <= NOW - 3_600_000 * MS + MS
 
 
-def test_a_rollback_from_a_used_up_tick_is_not_refused_under_advance() -> None:
+def test_rollback_from_an_exhausted_tick_is_accepted_with_advance() -> None:
     clock = ManualClock(NOW)
     generator = Generator(1, layout=TWO_A_MS, on_rollback="advance", clock=clock, max_wait_ms=100)
     first = generator.batch(2)
@@ -265,7 +265,7 @@ def test_a_rollback_from_a_used_up_tick_is_not_refused_under_advance() -> None:
     assert generator.new() > first[-1]
 
 
-def test_a_clock_that_comes_back_to_the_last_tick_sets_the_pace_again() -> None:
+def test_clock_back_at_the_last_tick_sets_the_pace_again() -> None:
     """Hangs where the generator believes that it is still ahead, so it runs in a process of its own."""
     script = """if True:
         from mintage.snowflake import Generator, Layout
@@ -283,7 +283,7 @@ def test_a_clock_that_comes_back_to_the_last_tick_sets_the_pace_again() -> None:
     assert done.stdout == "1000001000000\n", done.stderr
 
 
-def test_a_refusal_names_a_time_after_which_the_next_try_succeeds() -> None:
+def test_retry_after_the_refused_time_succeeds() -> None:
     clock = ManualClock(NOW)
     generator = Generator(1, layout=TWO_A_MS, on_rollback="advance", on_exhausted="raise", clock=clock)
     generator.new()
@@ -297,7 +297,7 @@ def test_a_refusal_names_a_time_after_which_the_next_try_succeeds() -> None:
     generator.new()
 
 
-def test_the_named_time_is_enough_also_where_the_clock_catches_up_with_the_last_id() -> None:
+def test_reported_wait_suffices_when_the_clock_catches_up() -> None:
     clock = ManualClock(NOW)
     generator = Generator(1, layout=TWO_A_MS, on_rollback="advance", on_exhausted="raise", clock=clock)
     generator.batch(2)
@@ -309,7 +309,7 @@ def test_the_named_time_is_enough_also_where_the_clock_catches_up_with_the_last_
     generator.new()
 
 
-def test_a_wait_for_a_clock_that_went_back_ends_when_it_is_there_again() -> None:
+def test_wait_for_a_rolled_back_clock_ends_when_it_caught_up() -> None:
     clock = ManualClock(NOW)
     generator = Generator(
         1, layout=TWO_A_MS, on_rollback="wait", on_exhausted="advance", clock=clock, max_wait_ms=PATIENT
@@ -320,7 +320,7 @@ def test_a_wait_for_a_clock_that_went_back_ends_when_it_is_there_again() -> None
     assert clock.now_ns == NOW
 
 
-def test_raise_notices_a_clock_that_goes_back_also_while_ids_are_ahead_of_it() -> None:
+def test_raise_detects_a_rollback_while_ids_are_ahead() -> None:
     clock = ManualClock(NOW)
     generator = Generator(1, layout=TWO_A_MS, on_rollback="raise", on_exhausted="advance", clock=clock)
     generator.batch(200)
@@ -334,9 +334,7 @@ def test_raise_notices_a_clock_that_goes_back_also_while_ids_are_ahead_of_it() -
 
 @pytest.mark.parametrize("on_rollback", ROLLBACKS)
 @pytest.mark.parametrize("on_exhausted", EXHAUSTIONS)
-def test_a_layout_that_is_full_ends_with_an_error_and_never_starts_over(
-    on_rollback: OnRollback, on_exhausted: OnExhausted
-) -> None:
+def test_full_layout_ends_with_an_error_and_never_restarts(on_rollback: OnRollback, on_exhausted: OnExhausted) -> None:
     layout = Layout("time:8 node:2 sequence:2", epoch_ms=0)
     clock = ManualClock(250 * MS)
     generator = Generator(3, layout=layout, on_rollback=on_rollback, on_exhausted=on_exhausted, clock=clock)

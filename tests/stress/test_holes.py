@@ -34,7 +34,7 @@ LONG = "a server that comes back"
         if name != LONG
     ],
 )
-def test_nothing_comes_twice_where_it_once_did(name: str) -> None:
+def test_former_defects_repeat_nothing(name: str) -> None:
     hole = EVERY[name]
     if reason := holes.why_not(hole):
         (pytest.fail if any(map(must_run, hole.servers)) else pytest.skip)(reason)
