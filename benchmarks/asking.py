@@ -1,4 +1,4 @@
-"""The row of the asyncio client: many gathered callers, beside a plain HTTP client that asks the same service."""
+"""The row of the asyncio client: many gathered callers beside a plain HTTP client of the same service."""
 
 import asyncio
 import time

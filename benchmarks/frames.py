@@ -1,5 +1,8 @@
-"""The rows of frames: an engine's column of times beside the expression that one writes by hand, and a column filled by
-`with_id` beside a batch that is made a series."""
+"""The rows of frames.
+
+One compares the column of times of an engine with a hand-written expression, the other a column filled by `with_id`
+with a batch that is made a series.
+"""
 
 from collections.abc import Callable
 from functools import partial

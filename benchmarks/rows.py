@@ -1,4 +1,4 @@
-"""What is compared with what, and what has to be reached. Nothing is imported before a row is measured."""
+"""The list of comparisons and their bars. Nothing is imported before a row is measured."""
 
 import re
 from array import array
@@ -93,7 +93,7 @@ def sequence() -> Any:
 
 @contextmanager
 def sequence_of_mariadb() -> Iterator[Callable[[], int]]:
-    """A sequence that refills from MariaDB again and again while it is measured."""
+    """Return a sequence that refills from MariaDB repeatedly while it is measured."""
     servers = resolve_name("tests.servers")
     if missing := servers.missing("mariadb"):
         raise UnavailableError(missing)
@@ -449,5 +449,5 @@ ROWS: tuple[Row, ...] = (
 
 
 def selected(pattern: str) -> list[Row]:
-    """The rows whose key contains the regular expression."""
+    """Return the rows whose key matches the regular expression."""
     return [row for row in ROWS if re.search(pattern, row.key)]

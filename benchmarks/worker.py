@@ -1,4 +1,4 @@
-"""Measures one row in this process, which nothing else has used, and prints its rounds as JSON: `worker KEY ROUNDS`."""
+"""Measure one row in this fresh process and print its rounds as JSON: `worker KEY ROUNDS`."""
 
 import gc
 import json
@@ -12,7 +12,7 @@ from benchmarks.timing import UnavailableError
 
 
 def main(key: str, rounds: int) -> None:
-    """Measure the row of that key; where that cannot be done here, print why."""
+    """Measure the row with that key; print the reason if it cannot be measured here."""
     row = next(row for row in ROWS if row.key == key)
     if row.pinned and hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})

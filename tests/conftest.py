@@ -1,4 +1,4 @@
-"""What all tests share: the recorded behaviour of real implementations."""
+"""Configuration of all tests: servers, a temporary registry, Hypothesis profiles, and recorded vectors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytest_plugins = ["tests.servers.fixtures"]
 
 
 def _has_room(place: Path, room: int = 4 << 30) -> bool:
-    """Whether the data of all servers fits in many times over, and what tests write there can be run."""
+    """Return True if the place has room for the data of all servers and allows programs to run."""
     return place.is_dir() and shutil.disk_usage(place).free > room and not os.statvfs(place).f_flag & os.ST_NOEXEC
 
 
@@ -44,7 +44,7 @@ settings.load_profile("mintage")
 
 @pytest.fixture(autouse=True)
 def the_epoch_stays() -> Iterator[None]:
-    """A test moves the epoch in a child only: generators that were made before would become a fork's."""
+    """Assert that no test changes the generation of this process, which would look like a fork to generators."""
     from mintage._core import epoch
 
     before = epoch()
@@ -57,5 +57,5 @@ VECTORS = Path(__file__).parents[1] / "spec" / "vectors"
 
 @cache
 def vectors(name: str) -> Any:
-    """The content of ``spec/vectors/<name>.json``; its README says what the fields mean."""
+    """Return the content of ``spec/vectors/<name>.json``; its README explains the fields."""
     return json.loads((VECTORS / f"{name}.json").read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""What became of a call, for tests of what is refused and of what fails for a while."""
+"""Outcomes of calls, for tests of refusals and of temporary failures."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def code_of(call: Callable[[], object]) -> str:
 
 
 def eventually(call: Callable[[], T]) -> T:
-    """What it returns once its store answers in time."""
+    """Repeat a call until its store answers in time; return the result."""
     for _ in range(TRIES):
         try:
             return call()

@@ -1,4 +1,4 @@
-"""Many clients of one store at once, each with a wrong clock, and what they were given: no two of them the same.
+"""Concurrent clients of one store, each with a wrong clock, which record the values that they were given.
 
 ``python -m tests.contract.clients URL CLIENTS TURNS SEED`` runs some in their own process and prints their history.
 """
@@ -31,7 +31,7 @@ History = list[tuple[str, int, int]]
 
 
 class Client:
-    """Leases and reserves until it was given something so many times, a lease among it, as untidily as it may."""
+    """A client that leases and reserves untidily until it has a number of values, at least one lease among them."""
 
     def __init__(self, store: Store, seed: int) -> None:
         self.history: History = []
@@ -97,9 +97,9 @@ class Client:
 
 
 def crowd(store: Store, clients: int, turns: int, seed: int) -> History:
-    """What so many clients were given, on a thread each, ``turns`` times each or more.
+    """Run clients on a thread each, for at least ``turns`` turns each, and return the values that they were given.
 
-    :raises MintError: what none of them should have seen.
+    :raises MintError: an error that no client should see.
     """
     stop = threading.Event()
     all_clients = [Client(store, seed * 1_000 + number) for number in range(clients)]
@@ -115,7 +115,7 @@ def crowd(store: Store, clients: int, turns: int, seed: int) -> History:
 
 
 def overlaps(history: History) -> list[tuple[tuple[str, int, int], tuple[str, int, int]]]:
-    """Pairs that share something."""
+    """Return the pairs that share a value."""
     found = []
     by_whom = defaultdict(list)
     for entry in history:

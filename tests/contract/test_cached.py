@@ -1,4 +1,4 @@
-"""What is special about Redis in front of a database: whatever becomes of either, no integer is reserved twice."""
+"""Tests of Redis in front of a database: no integer is reserved twice, whatever happens to either of them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def store(database: str, redis: Redis, monkeypatch: pytest.MonkeyPatch) -> Itera
 
 @pytest.fixture
 def other(tmp_path: Path) -> Iterator[Redis]:
-    """A second server."""
+    """Return a second server."""
     server = Redis(tmp_path / "other")
     server.start()
     yield server
@@ -47,13 +47,13 @@ def other(tmp_path: Path) -> Iterator[Redis]:
 
 
 class Reserved:
-    """All that was reserved so far, by whomever."""
+    """All integers that any client reserved so far."""
 
     def __init__(self) -> None:
         self.integers: set[int] = set()
 
     def take(self, store: Store, count: int = 10, times: int = 1) -> Segment:
-        """Reserves, and fails if it holds an integer that was reserved before."""
+        """Reserve a segment, and fail if it contains an integer that was reserved before."""
         for _ in range(times):
             segment = store.reserve("n", count)
             integers = set(segment.as_range())

@@ -1,4 +1,4 @@
-"""What every store promises, whatever it is made with."""
+"""Tests of the contract of every store."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def refused(code: str, kind: type[MintError] = MintError) -> Iterator[None]:
 
 
 def new_pool(store: Store, pool: str = "p", *, layout: str = LAYOUT) -> None:
-    """A pool that grants at once: a store that cannot tell a new one from a lost one wants to be told."""
+    """Create a pool that grants at once, even in a store that quarantines pools it does not know."""
     store.create_pool(pool, layout=layout)
 
 
@@ -149,12 +149,12 @@ def acquire(
 
 
 def shown(store: Store, lease: Lease) -> str:
-    """Its token as lists have it: a service keeps it to itself."""
+    """Return the token as lists show it; a service keeps it to itself."""
     return "" if store.url.scheme == "http" else lease.token
 
 
 def forked(run: Callable[[], Any]) -> Any:
-    """What a function returns in a forked child, or the code of the error that it raises there."""
+    """Return the result of a function in a forked child, or the code of its error."""
     context = multiprocessing.get_context("fork")
     receiving, sending = context.Pipe(duplex=False)
 
@@ -1070,7 +1070,7 @@ BAD_TEXT: tuple[Any, ...] = (None, 7, True, b"x", ["x"], "a\0b", "x" * 10_000, "
 
 
 def wrong_arguments() -> Iterator[tuple[str, tuple[Any, ...], dict[str, Any]]]:
-    """Every verb with each of its arguments wrong in each way, the others being right."""
+    """Yield calls of every verb with each argument wrong in each way and the others right."""
 
     def wrong(value: Any) -> tuple[Any, ...]:
         match value:
@@ -1149,7 +1149,7 @@ def test_refusal_of_a_number_of_any_length_is_one_short_line(store: Store, value
 
 
 class Switched(MemoryStore):
-    """A store on one of two servers; the one that it comes from may lose its last writes."""
+    """A store on one of two servers; the previous one may have lost its last writes."""
 
     def __init__(self, now_ms: int) -> None:
         self.time_ms = now_ms
@@ -1502,7 +1502,7 @@ names = count()
 
 
 class Differential:
-    """One store and what it was asked, with the outcomes in a form that two stores can share."""
+    """A store and its history of calls, with outcomes that can be compared between two stores."""
 
     def __init__(self, store: Store, name: str, base_ms: int) -> None:
         self.store = store

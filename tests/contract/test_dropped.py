@@ -1,7 +1,7 @@
-"""Tables that are dropped, emptied, or restored from a dump: nothing is handed out again.
+"""Tests of tables that are dropped, emptied, or restored from a dump: nothing is handed out again.
 
-A database that the application's own tools look after loses tables: migrations drop what no model declares, test suites
-truncate all that they find, and administrators restore single tables.
+A database that is managed by the tools of an application loses tables: migrations drop tables that no model declares,
+test suites truncate every table, and administrators restore single tables.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def store(server: Server) -> Iterator[Database]:
 
 
 def tables(server: Server) -> list[str]:
-    """Those that mintage made."""
+    """Return the tables that mintage created."""
     named = (
         "SELECT table_name FROM information_schema.tables WHERE table_schema = 'mintage' AND table_type = 'BASE TABLE'"
         if isinstance(server, MariaDB)
@@ -55,12 +55,12 @@ def tables(server: Server) -> list[str]:
 
 
 def drop(server: Server) -> None:
-    """What a migration does that was made without ``include_name``."""
+    """Drop the tables, as a migration does that was generated without ``include_name``."""
     administer(server, "".join(f"DROP TABLE {table};" for table in tables(server)))
 
 
 def waited(server: Server) -> None:
-    """Until what is made now is known from what was made."""
+    """Wait until new tables have another creation time than the existing ones."""
     if isinstance(server, MariaDB):
         server.await_new_second()
 
@@ -70,7 +70,7 @@ def warnings(store: Store) -> str:
 
 
 def waits(store: Store, pool: str = "p") -> int:
-    """For how long a pool grants nothing."""
+    """Return for how long a pool grants nothing."""
     with pytest.raises(LeaseError) as caught:
         acquire(store, pool, nodes=range(9))
     assert caught.value.code == "lease.none_free"
@@ -347,7 +347,7 @@ def test_tables_cannot_be_exchanged_within_a_transaction(postgresql: PostgreSQL)
 
 
 def make_first_version(server: Server) -> None:
-    """The tables of the first version, with a namespace and a pool."""
+    """Create the tables of the first version, with a namespace and a pool."""
     [_, steps] = migrations("mysql" if isinstance(server, MariaDB) else "postgresql")[0]
     made = "CREATE TABLE mintage_schema (version INTEGER NOT NULL PRIMARY KEY); INSERT INTO mintage_schema VALUES (1);"
     owner = "" if isinstance(server, MariaDB) else "SET ROLE mintage;"

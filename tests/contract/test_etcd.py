@@ -1,4 +1,4 @@
-"""What is special about etcd: clusters that are replaced, passwords, members, TLS, a clock that HTTP tells."""
+"""Tests of etcd: replaced clusters, passwords, members, TLS, and the clock in HTTP headers."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def keys(etcd: Etcd) -> dict[str, str]:
 
 @contextmanager
 def gateway(answer: Callable[[str, dict[str, Any]], Answer], tls: ssl.SSLContext | None = None) -> Iterator[str]:
-    """The URL of somebody who answers as etcd's gateway would, or would not."""
+    """Yield the URL of a fake gateway of etcd with given answers."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -56,7 +56,7 @@ def gateway(answer: Callable[[str, dict[str, Any]], Answer], tls: ssl.SSLContext
             self.wfile.write(text)
 
         def log_message(self, format: str, *args: object) -> None:
-            """Silent."""
+            """Log nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         if tls is not None:
@@ -239,7 +239,7 @@ def test_member_that_does_not_answer_is_skipped_next_time(etcd: Etcd) -> None:
 
 @pytest.fixture
 def guarded(etcd: Etcd) -> Iterator[Etcd]:
-    """etcd with a user whose password has signs in it, and nobody let in without one."""
+    """Yield an etcd that requires a user whose password contains special characters."""
     etcd.call("/v3/auth/user/add", {"name": "root", "password": "p@ss:w/rd"})
     etcd.call("/v3/auth/role/add", {"name": "root"})
     etcd.call("/v3/auth/user/grant", {"user": "root", "role": "root"})

@@ -1,4 +1,4 @@
-"""What is special about the service as a store: restarts, several services, keys, TLS; and the clients beside it."""
+"""Tests of the service as a store, and of its clients: restarts, several services, keys and TLS."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def serving(directory: Path, store: str, toml: str = "", **settings: object) -> 
 
 
 def patient(service: Serving) -> str:
-    """For those who ask once: a machine under load is no reason to fail."""
+    """Return a URL with a long timeout, for tests that try only once on a busy machine."""
     return f"{service.url}?timeout_ms={PATIENCE_MS}"
 
 
@@ -62,7 +62,7 @@ def acquire(store: Store) -> Lease:
 
 
 def window_ms(store: Store) -> int:
-    """The end of the only window that was granted."""
+    """Return the end of the only window that was granted."""
     (record,) = store.list_leases()
     return record.until_ms
 
@@ -212,7 +212,7 @@ RIGHTS = {
 
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
-    """A service with a key for each kind of right."""
+    """Yield a service with a key for each kind of right."""
     directory = tmp_path_factory.mktemp("guarded")
     toml = "auto_create = true\n" + "\n".join(key_toml(name, f"mint_{name}-s3cr3t", RIGHTS[name]) for name in RIGHTS)
     with serving(directory / "service", f"sqlite:///{directory}/ids.db", toml) as service:

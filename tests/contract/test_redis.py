@@ -1,4 +1,4 @@
-"""What is special about Redis: it may forget, change, follow another; and its numbers are exact to 2^53 only."""
+"""Tests of Redis: lost writes, replaced servers, replicas, and integers that are exact only up to 2^53."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def store(redis: Redis) -> Iterator[Store]:
 
 @pytest.fixture
 def other(tmp_path: Path) -> Iterator[Redis]:
-    """A second server."""
+    """Return a second server."""
     server = Redis(tmp_path / "other")
     server.start()
     yield server
@@ -78,14 +78,14 @@ def acquire(
 
 
 def hold(store: Store) -> Lease:
-    """A lease of a pool for spans that outlast a failover."""
+    """Return a lease of a pool for spans that outlast a failover."""
     assert refusal(lambda: acquire(store, span_ms=LONG_MS)).code == "lease.none_free"
     store.create_pool("p", layout="test")
     return acquire(store, span_ms=LONG_MS)
 
 
 def follow(server: Redis, master: Redis) -> None:
-    """Makes it the replica of another, with all of its data."""
+    """Make a server the replica of another, with all of its data."""
     master.ask("CONFIG", "SET", "repl-diskless-sync-delay", "0")
     server.ask("REPLICAOF", "127.0.0.1", str(master.port))
     until(lambda: server.info("replication").get("master_link_status") == "up", "it follows")
@@ -93,7 +93,7 @@ def follow(server: Redis, master: Redis) -> None:
 
 @contextmanager
 def forgetting(server: Redis, replica: Redis) -> Iterator[None]:
-    """What happens inside, a server forgets without ever stopping: it follows its replica, which did not hear of it."""
+    """Undo the writes of the block on a server that never stops: it becomes a replica of one without them."""
     until(lambda: offset(server, "master_repl_offset") == offset(replica, "slave_repl_offset"), "it has heard all")
     replica.ask("REPLICAOF", "NO", "ONE")
     yield
@@ -623,13 +623,13 @@ SPANS = st.sampled_from([rules.MIN_SPAN_MS, SPAN_MS, SPAN_MS, SPAN_MS + 1, LONG_
 
 @dataclass(frozen=True)
 class Kept:
-    """A pool and its node numbers, with times from the store's now on."""
+    """A pool and its node numbers, with times relative to the current time of the store."""
 
     pool: PoolRecord | None
     nodes: tuple[NodeRecord, ...]
 
     def at(self, now_ms: int, identity: str) -> tuple[PoolRecord | None, list[NodeRecord]]:
-        """As they are kept at that time; what was written on the server ``here`` was on the one of that identity."""
+        """Return the records as stored at that time; ``here`` becomes the id of that server."""
 
         def settled(record: Any) -> Any:
             here = identity if record.identity == "here" else record.identity
@@ -665,7 +665,7 @@ def kept(draw: st.DrawFn) -> Kept:
 
 @st.composite
 def verbs(draw: st.DrawFn) -> Callable[[Store, int, list[NodeRecord]], object]:
-    """A verb of a store, at a time of the store's, on what it keeps."""
+    """Draw a verb of a store, at a time of the store, on its records."""
     node, used, clock, span_ms = draw(st.sampled_from(NODES)), draw(ABOUT), draw(CLOCKS), draw(SPANS)
     nodes = draw(st.sampled_from([NODES, range(2), range(2, 4), range(1)]))
     layout, never_used = draw(st.sampled_from(["test"] * 19 + ["other"])), draw(st.sampled_from([False] * 3 + [True]))
@@ -699,7 +699,7 @@ def verbs(draw: st.DrawFn) -> Callable[[Store, int, list[NodeRecord]], object]:
 
 
 class Telling(RedisStore):
-    """Tells by what time of its own the server decided."""
+    """A store that reports the time by which the server decided."""
 
     decided_ms = 0
 
@@ -720,7 +720,7 @@ def telling(redis: Redis) -> Iterator[Telling]:
 
 
 class ByTheRules(MemoryStore):
-    """The same records, by the rules of lease.py; like Redis it cannot tell a new pool from one that it lost."""
+    """The same records under the rules of lease.py; like Redis it cannot tell a new pool from a lost one."""
 
     def __init__(
         self, clock: Callable[[], int], identity: str, pool: PoolRecord | None, nodes: list[NodeRecord]
@@ -738,7 +738,7 @@ class ByTheRules(MemoryStore):
 
 
 def outcome(store: Store, verb: Callable[[], object]) -> object:
-    """What came of it, and what is kept then; drawn tokens aside."""
+    """Return the result of a verb and the records after it, without random tokens."""
 
     def shown(value: Any) -> Any:
         is_drawn = isinstance(value, (Lease, NodeRecord)) and value.token not in {*TOKENS, "of-nobody", None}

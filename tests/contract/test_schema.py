@@ -1,4 +1,4 @@
-"""``postgresql://…?schema=mintage``: the tables in a schema of their own."""
+"""Tests of ``postgresql://…?schema=mintage``: the tables in a schema of their own."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def url(postgresql: PostgreSQL) -> Iterator[str]:
-    """Of a store in the schema ``ids``, which is not there yet."""
+    """Return the URL of a store in the schema ``ids``, which does not exist yet."""
     yield f"{postgresql.url}?schema=ids"
     postgresql.sql("DROP SCHEMA IF EXISTS ids, other CASCADE")
 
 
 @contextmanager
 def role(postgresql: PostgreSQL, name: str, rights: str = "") -> Iterator[str]:
-    """The URL of an account with these rights."""
+    """Create an account with these rights and return its URL."""
     postgresql.sql(f"CREATE ROLE {name} LOGIN PASSWORD 'x'; {rights}")
     try:
         yield f"postgresql://{name}:x@{postgresql.url.rpartition('@')[2]}?schema=ids"

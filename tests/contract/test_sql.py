@@ -1,4 +1,4 @@
-"""What is special to stores in a database: first writers, locks, rights, settings, schemas; a counter taken over."""
+"""Tests of stores in a database: concurrent first writers, locks, rights, settings, schemas, and idalloc."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def refusal(call: Callable[[], object], code: str = "store.refused") -> str:
 
 
 def at_once(calls: list[Callable[[], object]]) -> list[Any]:
-    """What they return, or raise, when all start together."""
+    """Start all functions together; return what they return or raise."""
     barrier = threading.Barrier(len(calls))
     outcomes: list[Any] = [None] * len(calls)
 
@@ -100,7 +100,7 @@ def at_once(calls: list[Callable[[], object]]) -> list[Any]:
 
 @contextmanager
 def stores(url: str, count: int) -> Iterator[list[Store]]:
-    """Many, which wait for each other as long as it takes."""
+    """Return several stores, which wait for each other without a limit."""
     with ExitStack() as stack:
         yield [stack.enter_context(open_store(f"{url}?timeout_ms=60000")) for _ in range(count)]
 
@@ -124,7 +124,7 @@ def test_second_creator_of_a_record_retries(store: Database, what: str) -> None:
     both_looked = threading.Barrier(2)
 
     def write() -> list[str]:
-        """What it found, in each of its attempts."""
+        """Return the rows that were found in each attempt."""
         found: list[str] = []
 
         def verb(t: Transaction) -> None:
@@ -348,7 +348,7 @@ def test_repmgr_475_failover_quarantines_nodes_and_skips_integers(server: Server
 
 @contextmanager
 def account(server: Server) -> Iterator[str]:
-    """The URL of an account that may read and write what there is, and nothing else."""
+    """Create an account that may read and write existing tables and nothing else; return its URL."""
     if isinstance(server, MariaDB):
         make = "CREATE USER clerk IDENTIFIED BY 'x'; GRANT SELECT, INSERT, UPDATE ON mintage.* TO clerk"
         drop = "DROP USER clerk"

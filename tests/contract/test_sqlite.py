@@ -1,4 +1,4 @@
-"""What is special about SQLite: a file, which others open, replace, fill with other things, or forbid to write."""
+"""Tests of SQLite: a file that others open, replace, fill with other data or make read-only."""
 
 from __future__ import annotations
 
@@ -428,7 +428,7 @@ def copied(path: Path) -> Path:
 
 
 def forget(*, process: bool = False, guard: Path | None = None, shared: bool = False) -> None:
-    """Takes memory away: the process's, as in another process, and the machine's, as when it was restarted."""
+    """Erase the memory of the process, as in another process, and of the machine, as after a restart."""
     if process:
         witness._remembered.clear()
     if guard is not None:

@@ -1,4 +1,4 @@
-"""Connections that are encrypted, to servers that a private authority vouches for."""
+"""Tests of TLS connections to database servers with a private certificate authority."""
 
 from __future__ import annotations
 

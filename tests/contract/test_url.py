@@ -1,4 +1,4 @@
-"""Store URLs are read strictly, and never shown with what is secret in them."""
+"""Tests of store URLs: strict parsing, and no secret shown."""
 
 from __future__ import annotations
 

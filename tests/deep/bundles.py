@@ -1,4 +1,4 @@
-"""PyInstaller bundles an application that mints, and it mints where no Python is. Part of ``make deep``.
+"""Tests of PyInstaller: a bundled application mints on a machine without Python. Part of ``make deep``.
 
 python -m pytest tests/deep/bundles.py
 """

@@ -1,10 +1,10 @@
-"""What is random in IDs is random: bits, characters, and what an opaque view shows. Part of ``make deep``.
+"""Tests of randomness: bits and characters of IDs, and the texts of an opaque view. Part of ``make deep``.
 
     python -m pytest tests/deep/randomness.py
 
-Each test makes up to millions of IDs and asks whether chance explains what it counted: a p-value below 10⁻⁹ is no
+Each test makes up to millions of IDs and computes whether chance explains their counts: a p-value below 10⁻⁹ is no
 chance. There are some thousands of p-values in all, so a sound generator fails once in a hundred thousand runs. Each
-test is shown a generator with a small fault, too, and has to see it.
+test also has to detect a generator with a small fault.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ SECOND = 1_000_000_000
 
 
 def bits_of(ids: bytes, size: int) -> NDArray[np.uint8]:
-    """A row an ID, a column a bit, the most significant first."""
+    """Return a row for each ID and a column for each bit, the most significant first."""
     return np.unpackbits(np.frombuffer(ids, np.uint8).reshape(-1, size), axis=1)
 
 
 def least_likely_bits(bits: NDArray[np.uint8]) -> float:
-    """The smallest p-value of: each bit is 1 in half of the IDs, and like any other bit, and the next ID's, in half."""
+    """Return the smallest p-value of: each bit is 1 in half of the IDs, and equals any other bit in half."""
     rows, _ = bits.shape
     signs = bits.astype(np.float32) * 2 - 1
     sums = np.abs(signs.sum(axis=0, dtype=np.float64))
@@ -54,7 +54,7 @@ def least_likely_bits(bits: NDArray[np.uint8]) -> float:
 
 
 def least_likely_symbols(symbols: NDArray[Any], of: int) -> float:
-    """The smallest p-value of: each position has each symbol equally often, and any two neighbours each pair."""
+    """Return the smallest p-value of: symbols are uniform at each position, and so are neighbouring pairs."""
     columns = list(symbols.T.astype(np.int64))
     found = [stats.chisquare(np.bincount(column, minlength=of)).pvalue for column in columns]
     if of <= 64:
@@ -66,7 +66,7 @@ def least_likely_symbols(symbols: NDArray[Any], of: int) -> float:
 
 
 def random_columns(scheme: str, layout: str | None = None) -> list[int]:
-    """The bits, from the most significant, that the format declares as random."""
+    """Return the bits, from the most significant, that the format declares as random."""
     fmt = next(each for each in FORMATS if each.scheme == scheme and each.layout == layout)
     at, found = 0, []
     for part in fmt.parts:
@@ -77,7 +77,7 @@ def random_columns(scheme: str, layout: str | None = None) -> list[int]:
 
 
 def a_tick_each(generator: Any, clock: ManualClock, step_ns: int = SECOND) -> bytes:
-    """The first IDs of many ticks: their random bits are drawn anew, while within a tick they count."""
+    """Return the first IDs of many ticks: their random bits are drawn anew, while within a tick they count."""
     made = bytearray()
     for _ in range(TICKS):
         made += bytes(generator.new())
@@ -133,7 +133,7 @@ PRINTABLE = "".join(map(chr, range(33, 127)))
 
 
 def symbols_of(texts: list[str], alphabet: str) -> NDArray[np.int64]:
-    """A row a text, a column a character, as its place in the alphabet."""
+    """Return a row for each text and a column for each character, as its index in the alphabet."""
     places = np.full(128, -1)
     places[[ord(each) for each in alphabet]] = range(len(alphabet))
     rows = places[np.frombuffer("".join(texts).encode("ascii"), np.uint8)].reshape(len(texts), -1)
@@ -169,7 +169,7 @@ def test_bias_from_the_remainder_of_a_byte_is_detected() -> None:
 
 
 def shown(ids: list[Any], hide: opaque.Opaque, size: int) -> bytes:
-    """What the view shows of them, as the bytes below its text."""
+    """Return the opaque texts of IDs, as the bytes that they encode."""
     return b"".join(views.decode("base58", hide.hide(each)[1:], size) for each in ids)
 
 

@@ -1,4 +1,4 @@
-"""The example of backfill: a shop's old table gets IDs while the shop goes on selling, on real databases."""
+"""Tests of the example of backfill: an old table gets IDs while its shop stays open, on real databases."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def environment(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, str
 
 @pytest.fixture
 def run(environment: dict[str, str], tmp_path: Path) -> Callable[..., subprocess.Popen[str]]:
-    """Starts a command in a copy of the example."""
+    """Start a command in a copy of the example."""
     folder = tmp_path / "example"
     shutil.copytree(EXAMPLE, folder, ignore=shutil.ignore_patterns("__pycache__"))
 

@@ -1,4 +1,4 @@
-"""The example of Django, by the lines of its README: PostgreSQL, two workers of gunicorn, ten thousand rows at once."""
+"""Tests of the example of Django by its README: PostgreSQL, two gunicorn workers, ten thousand rows at once."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ print(json.dumps(found))
 
 
 class Shop(Example):
-    """The example on a PostgreSQL of its own, and the port that gunicorn listens to."""
+    """The example on a PostgreSQL of its own, and the port of gunicorn."""
 
     def __init__(self, folder: Path, database: str) -> None:
         self.port = free_port()
@@ -60,7 +60,7 @@ class Shop(Example):
         return self.run(f"python manage.py {words}")
 
     def python(self, program: str) -> str:
-        """Return what a program in Django's shell prints."""
+        """Return the output of a program in the shell of Django."""
         return self.manage(f"shell --no-imports --command {shlex.quote(program)}")
 
 
@@ -86,7 +86,7 @@ def service(shop: Shop) -> Iterator[httpx.Client]:
 
 
 def post(client: httpx.Client, path: str, body: object) -> httpx.Response:
-    """Return the answer to a body; ask again where the service cannot mint now, as on a machine that stalls."""
+    """Return the answer to a body; repeat the request if the service cannot mint now, as on a machine that stalls."""
     for _ in range(30):
         answer = client.post(path, json=body)
         if answer.status_code != 503:

@@ -1,4 +1,4 @@
-"""The example of FastAPI, as it is deployed: gunicorn, two workers of uvicorn, a real PostgreSQL."""
+"""Tests of the example of FastAPI as deployed: gunicorn, two uvicorn workers, a real PostgreSQL."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CONNECTIONS: Final = 64
 
 
 class Shop(Example):
-    """The example on a PostgreSQL, and the port that gunicorn listens to."""
+    """The example on a PostgreSQL, and the port of gunicorn."""
 
     def __init__(self, folder: Path, database: str) -> None:
         self.url = f"http://{HOST}:{free_port()}"
@@ -53,7 +53,7 @@ def url(shop: Shop) -> str:
 
 
 async def post(url: str, path: str, body: bytes, count: int) -> list[dict[str, Any]]:
-    """The answers to ``count`` requests over one connection, one after the other."""
+    """Return the answers to ``count`` requests over one connection, one after the other."""
     reader, writer = await asyncio.open_connection(*url.removeprefix("http://").split(":"))
     head = (
         f"POST {path} HTTP/1.1\r\nHost: {HOST}\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"

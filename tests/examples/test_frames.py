@@ -1,4 +1,4 @@
-"""The example of frames, by the lines of its README: every order has an ID, and keeps it in every file."""
+"""Tests of the example of frames by its README: every order has an ID and keeps it in every file."""
 
 from __future__ import annotations
 

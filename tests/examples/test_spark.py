@@ -1,4 +1,4 @@
-"""The example of Spark, by the lines of its README, twice; and what its job must not leave out."""
+"""Tests of the example of Spark by its README, run twice, and of the steps that its job must not omit."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def example(tmp_path: Path) -> Example:
 
 
 def rows(example: Example, name: str) -> dict[tuple[Any, ...], tuple[Any, ...]]:
-    """Return the IDs and references of a job's output, by order."""
+    """Return the IDs and references in the output of a job, by order."""
     table = pq.read_table(example.folder / name).to_pylist()
     assert len(table) == 100
     return {(row["shop"], row["number"]): (row["id"], row["ref"]) for row in table}

@@ -1,4 +1,4 @@
-"""The example of SQLAlchemy, by the lines of its README: migrated twice, its store in the database of the shop."""
+"""Tests of the example of SQLAlchemy by its README: migrated twice, its store in the database of the shop."""
 
 from __future__ import annotations
 

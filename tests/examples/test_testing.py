@@ -1,4 +1,4 @@
-"""The tests of examples/testing pass, and would not without what they show."""
+"""Tests of examples/testing: its tests pass, and fail without the techniques that it shows."""
 
 from __future__ import annotations
 

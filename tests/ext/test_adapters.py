@@ -1,4 +1,4 @@
-"""What all adapters promise: none is imported by ``import mintage``, and each says what installs its framework."""
+"""Tests of all adapters: ``import mintage`` imports none, and each says what installs its framework."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Alembic writes migrations of these columns that run as they are, and finds nothing to do after."""
+"""Tests of Alembic: generated migrations run unchanged, and no difference remains."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ TEMPLATE = Path(alembic.__file__).parent / "templates" / "generic" / "script.py.
 
 
 class Migrations:
-    """A folder of migrations, and the database that they are run on."""
+    """A folder of migrations, and the database on which they run."""
 
     def __init__(self, folder: Path, engine: Engine) -> None:
         (folder / "versions").mkdir(parents=True)
@@ -70,13 +70,13 @@ class Migrations:
             connection.commit()
 
     def found(self, metadata: MetaData) -> list[Any]:
-        """How the database differs."""
+        """Return the differences of the database."""
         with self.engine.connect() as connection:
             differences: list[Any] = compare_metadata(MigrationContext.configure(connection), metadata)
             return differences
 
     def migrate(self, metadata: MetaData, name: str) -> str:
-        """Writes what is missing, and runs it."""
+        """Generate the missing migration and run it."""
         self.do(command.revision, metadata, message=name, autogenerate=True)
         self.do(command.upgrade, metadata, "head")
         return next(self.versions.glob(f"*_{name}.py")).read_text(encoding="utf-8")
@@ -89,7 +89,7 @@ def migrations(driver: str, request: pytest.FixtureRequest, tmp_path: Path) -> I
 
 
 def store_url(driver: str, migrations: Migrations) -> str:
-    """The store in the application's own database."""
+    """Return the URL of a store in the database of the application."""
     return migrations.engine.url.set(drivername=driver.partition("+")[0]).render_as_string(hide_password=False)
 
 

@@ -1,4 +1,4 @@
-"""Every Array is a column of Arrow: what pyarrow, Polars, pandas, NumPy and DuckDB read is what it holds."""
+"""Tests of Arrow: pyarrow, Polars, pandas, NumPy and DuckDB read every Array as a column."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def batch(kind: Kind, count: int) -> Any:
 
 
 def checked(made: Any) -> Any:
-    """What pyarrow made, after it looked at every value."""
+    """Return the array of pyarrow after a check of every value."""
     made.validate(full=True)
     assert made.null_count == 0
     return made
@@ -84,7 +84,7 @@ def test_slices_are_independent_columns(kind: Kind) -> None:
 
 
 class OnlyStream:
-    """Has nothing but the stream, which is all that some consumers know."""
+    """An object with only the stream interface, the only one that some consumers use."""
 
     def __init__(self, ids: Any) -> None:
         self.__arrow_c_stream__ = ids.__arrow_c_stream__
@@ -220,7 +220,7 @@ def test_numpy_drops_zero_bytes_of_strings_but_not_of_void() -> None:
 
 
 class Wanted(pa.ExtensionType):  # type: ignore[misc]
-    """An extension of somebody's, by any name."""
+    """An extension type with any name."""
 
     def __init__(self, name: str, storage: pa.DataType) -> None:
         super().__init__(storage, name)
@@ -234,7 +234,7 @@ class Wanted(pa.ExtensionType):  # type: ignore[misc]
 
 
 def named(ids: Any, wanted: pa.DataType) -> tuple[pa.DataType, dict[bytes, bytes] | None]:
-    """The type and the metadata with which an Array answers."""
+    """Return the type and the metadata that an Array exports."""
     schema, data = ids.__arrow_c_array__(wanted.__arrow_c_schema__())
     storage = Schema.of(schema)
     imported = pa.Field._import_from_c_capsule(schema)
@@ -322,7 +322,7 @@ def test_column_accepts_exports_of_others() -> None:
 
 
 class Once:
-    """Exports the same capsules each time."""
+    """An object that exports the same capsules each time."""
 
     def __init__(self, exported: Any) -> None:
         self.exported = exported
@@ -345,13 +345,13 @@ def test_column_refuses_released_arrays() -> None:
 
 
 class Schema(ctypes.Structure):
-    """The beginning of the structure of that name."""
+    """The beginning of the structure ArrowSchema."""
 
     _fields_ = (("format", ctypes.c_char_p), ("name", ctypes.c_char_p))
 
     @staticmethod
     def of(capsule: object) -> str:
-        """The letters of a type."""
+        """Return the format string of a type."""
         code: bytes = Schema.from_address(address(capsule, b"arrow_schema")).format
         return code.decode()
 
@@ -375,7 +375,7 @@ def address(capsule: object, name: bytes) -> int:
 
 @contextmanager
 def all_given_back(ids: Any) -> Iterator[None]:
-    """Asserts that nobody holds the bytes of an array any more who did not before."""
+    """Assert that the block leaves no new reference to the bytes of an array."""
     before = sys.getrefcount(ids.tobytes())
     yield
     gc.collect()

@@ -1,4 +1,4 @@
-"""``mintage.ext.django`` on three databases: a project of ``django_project`` each, in a process of its own.
+"""Tests of ``mintage.ext.django`` on three databases: a copy of ``django_project`` for each, in its own process.
 
 Django is configured once a process, and migrations are files, so the project is copied and its promises run there.
 """

@@ -1,4 +1,4 @@
-"""Database drivers take IDs as parameters and, on request, return them."""
+"""Tests of database drivers: they take IDs as parameters and, on request, return them."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def some(python: type[Any], count: int = 20) -> list[Any]:
 
 @pytest.fixture(autouse=True)
 def registrations_end() -> Iterator[None]:
-    """What drivers keep for the whole process is as before."""
+    """Restore the process-wide registrations of drivers."""
     kept: list[Any] = [extensions.adapters, sqlite3.adapters, sqlite3.converters]
     kept += [converters.encoders, converters.conversions]
     before = [dict(each) for each in kept]
@@ -405,7 +405,7 @@ def test_cast_value_equals_the_stored_value() -> None:
 
 
 def snippet(marker: str) -> str:
-    """The block of the documentation that has these words."""
+    """Return the block of the documentation that contains these words."""
     page = (Path(__file__).parents[2] / "docs" / "how-to" / "databases.md").read_text(encoding="utf-8")
     [found] = [block for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if marker in block]
     return str(found)

@@ -1,4 +1,4 @@
-"""IDs in FastAPI and SQLModel: wherever a request has a value, in responses, in the OpenAPI document, in a table."""
+"""Tests of FastAPI and SQLModel: IDs in requests, responses, the OpenAPI document and tables."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def annotation(form: forms.Form) -> Any:
 
 
 def application(form: forms.Form) -> tuple[FastAPI, list[Any]]:
-    """An ID in each place of a request, and what the functions got."""
+    """Return an application with an ID in each part of a request, and the values that its functions got."""
     of, app = annotation(form), FastAPI()
     got: list[Any] = []
     fields: dict[str, Any] = {"id": (of, ...), "by": (dict.__class_getitem__((of, int)), {})}
@@ -84,7 +84,7 @@ def applications() -> dict[forms.Form, tuple[FastAPI, list[Any], TestClient]]:
 
 
 def calls(client: TestClient, text: str) -> Any:
-    """The places where a request has a value, except the path, which cannot have all texts."""
+    """Return requests with a value in every part except the path, which cannot contain every text."""
     yield client.get("/query", params={"id": text})
     if text.isascii():
         yield client.get("/header", headers={"id": text})
@@ -155,7 +155,7 @@ def test_fba_1014_response_model_writes_orm_integers_as_text() -> None:
         id: Annotated[int, snowflake.Str()]
 
     class Row:
-        """As an ORM gives it: attributes, and an int."""
+        """A row as an ORM returns it: attributes, and an int."""
 
         id = 454947766275222906
 
@@ -181,7 +181,7 @@ def test_fba_1014_response_model_writes_orm_integers_as_text() -> None:
 
 
 class Hanging(Forwarding):
-    """A store that answers no more from some time on, and knows which threads asked it."""
+    """A store that stops answering, and records which threads called it."""
 
     def __init__(self) -> None:
         super().__init__(MemoryStore())
@@ -230,7 +230,7 @@ def test_fba_1256_no_request_waits_for_the_lease_store() -> None:
 
 
 class Sale(SQLModel, table=True):
-    """A table and a model at once."""
+    """A class that is a table and a model."""
 
     id: sno.ID = Field(default_factory=sno.new, sa_type=SnoType, primary_key=True)
     customer: Annotated[int, snowflake.Str()] = Field(sa_type=SnowflakeType)

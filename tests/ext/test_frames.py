@@ -1,4 +1,4 @@
-"""Columns of IDs: filled at once, decoded as the IDs themselves are, and found by time, in every engine and format."""
+"""Tests of columns of IDs in every engine and format: filling, decoding, and search by time."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ each_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=list(KINDS))
 
 
 class Engine:
-    """What tests ask of an engine: frames of plain values, and columns as lists of them."""
+    """Operations of an engine for tests: frames of plain values, and columns as lists."""
 
     name: str
     module: Any
@@ -73,15 +73,15 @@ class Engine:
         raise NotImplementedError
 
     def of(self, function: str, frame: Any, *arguments: Any, **options: Any) -> list[Any]:
-        """What one of the four functions of columns makes of the column ``id``."""
+        """Return the result of one of the four column functions on the column ``id``."""
         return self.plain(getattr(self.module, function)(frame["id"], *arguments, **options))
 
     def select(self, frame: Any, expression: Any) -> list[Any]:
-        """What an expression gives."""
+        """Return the values of an expression."""
         raise NotImplementedError
 
     def filter(self, frame: Any, condition: Any) -> list[Any]:
-        """The IDs for which a condition holds."""
+        """Return the IDs that satisfy a condition."""
         raise NotImplementedError
 
 
@@ -201,14 +201,14 @@ def engine(request: pytest.FixtureRequest) -> Engine:
 
 
 def of(kind: Kind, **options: Any) -> Any:
-    """A generator that needs no store."""
+    """Return a generator that needs no store."""
     if kind.name == "sno":
         options = {"partition": 7, **options}
     return kind.scheme.generator({} if kind.name in ("sno", "snowflake") else {"store": "memory:"}, **options)
 
 
 def of_the_past(kind: Kind) -> Any:
-    """One that mints IDs of any time."""
+    """Return a generator that mints IDs of any time."""
     if kind.name in ("sno", "snowflake"):
         return of(kind, **({"node": 3} if kind.layout else {}))
     return kind.scheme.generator({"store": "memory:", "never_used": True})
@@ -224,12 +224,12 @@ def generator(kind: Kind) -> Iterator[Any]:
 
 
 def plain(kind: Kind, id: Any) -> Any:
-    """An ID as columns hold it."""
+    """Return an ID as columns store it."""
     return id if kind.layout or kind.scheme.is_text else bytes(id)
 
 
 def number(kind: Kind, id: Any) -> int:
-    """The number that the core takes fields from."""
+    """Return the number from which the core takes fields."""
     return int.from_bytes(id.encode(), "big") if isinstance(id, str) else int(id)
 
 
@@ -333,7 +333,7 @@ def test_name_of_no_scheme_is_refused(engine: Engine, wrong: str) -> None:
 
 
 class Liar:
-    """Exports an array of two IDs that says something else of itself, a field of Arrow's structure changed."""
+    """An exporter of an array of two IDs with one field of the Arrow structure changed."""
 
     def __init__(self, place: int, value: int) -> None:
         self.place, self.value = place, value
@@ -396,7 +396,7 @@ def test_many_rows_are_one_batch_of_different_ids() -> None:
 
 
 def some(kind: Kind) -> list[Any]:
-    """IDs of several times, where they can be made; and the smallest and the largest."""
+    """Return IDs of several times, if possible, and the smallest and the largest."""
     with_at = of_the_past(kind)
     ids = [kind.mint() for _ in range(20)]
     if hasattr(with_at, "new_at"):
@@ -645,7 +645,7 @@ def test_expressions_accept_only_integer_schemes(engine: Engine) -> None:
 
 
 def hours(kind: Kind) -> list[Any]:
-    """The first ID of each of 24 hours, and the last before it."""
+    """Return the first ID of each of 24 hours, and the last before it."""
     step = 3_600_000 * MS
     start = NOON - NOON % step
     return [
@@ -675,7 +675,7 @@ TIMED = [*(KINDS[name] for name in SORTED), *(Kind(KINDS["snowflake"].scheme, ea
 
 
 def near(kind: Kind, time_ns: int) -> list[Any]:
-    """The first and the last ID of ticks around an instant."""
+    """Return the first and the last ID of ticks around an instant."""
     times = [time_ns + at * step for step in (MS, 10 * MS, 1000 * MS) for at in range(-3, 4)]
     return sorted({bound(time) for time in times for bound in (kind.min_at, kind.max_at)})
 
@@ -734,7 +734,7 @@ BETWEEN = (NOON + 250_000 * MS, NOON + 350_000 * MS)
 
 
 def write_seconds(name: str, directory: Path) -> Path:
-    """A Parquet file with an ID of each of 1,000 seconds, in ten row groups."""
+    """Write a Parquet file with one ID for each of 1,000 seconds, in ten row groups."""
     kind, path = KINDS[name], directory / f"{name}.parquet"
     ids = [plain(kind, kind.min_at(NOON + at * 1_000 * MS)) for at in range(GROUPS * GROUP)]
     column = pa.array(ids, in_pyarrow.minted(name, 0).type)
@@ -809,7 +809,7 @@ def some_integers(layout: snowflake.Layout) -> list[int]:
 
 
 def told(layout: snowflake.Layout, ids: list[int]) -> list[tuple[int, int]]:
-    """Milliseconds and node of each."""
+    """Return the milliseconds and node of each ID."""
     parts = [layout.parse(each % (1 << 64)) for each in ids]
     return [(each.timestamp_ms, each.node) for each in parts]
 
@@ -1112,7 +1112,7 @@ def test_spark_computes_time_and_node_of_each_layout() -> None:
 
 
 def filled(name: str) -> pd.DataFrame:
-    """A frame with a column of a scheme's IDs, and another with one that is missing."""
+    """Return a frame with a column of IDs of a scheme, and another with one ID missing."""
     frame = in_pandas.with_id(pd.DataFrame({"item": range(40)}), name)
     texts = frame["id"] if SCHEMES[name].is_text else in_pandas.text(frame["id"], name)
     other = in_pandas.parse(texts.mask(frame["item"] == 7), name, errors="null")
@@ -1147,7 +1147,7 @@ def test_pandas_reads_back_the_texts_of_a_csv_file(name: str, tmp_path: Path) ->
 
 
 def test_text_of_only_digits_stays_text_in_csv(tmp_path: Path) -> None:
-    """Without its dtype a column of such texts is read as numbers: why the page names it."""
+    """Without its dtype such a column is read as numbers, so the page sets it."""
     zero = str(sno.ID.ZERO)
     pd.DataFrame({"id": [zero]}).to_csv(tmp_path / "file.csv", index=False)
     assert pd.read_csv(tmp_path / "file.csv")["id"].dtype == "int64"

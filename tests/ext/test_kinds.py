@@ -1,4 +1,4 @@
-"""What adapters are told of the schemes is what the schemes do."""
+"""Tests of kinds: the description of schemes for adapters matches the schemes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What users' own tests are given: all of mintage under one clock, bridges to those who travel in time, strategies."""
+"""Tests of the test kit: freezing all of mintage, bridges to time travel libraries, and strategies."""
 
 from __future__ import annotations
 
@@ -336,7 +336,7 @@ def test_node_numbers_recur_after_enough_journeys_back() -> None:
 
 @each_traveller
 def test_leases_ignore_travelled_time(travel: Any, tmp_path: Path) -> None:
-    """What a store keeps of a test in the future would make all that lease from it later wait, or jump."""
+    """Leases of the future in a store would make later holders wait, or jump ahead."""
     url, before, now = f"sqlite:{tmp_path / 'store.db'}", epoch(), datetime.now(UTC)
     with travel(FUTURE), snowflake.Generator(store=url) as generator:
         assert abs(snowflake.DEFAULT.parse(generator.new()).time - now) < timedelta(seconds=60)
@@ -369,7 +369,7 @@ def test_seed_works_without_frozen_time() -> None:
 
 @pytest.fixture
 def run(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Callable[..., pytest.RunResult]:
-    """Runs the suite with this plugin, and none of the many others that are installed here: they take seconds."""
+    """Run the suite with only this plugin, as the others that are installed here take seconds."""
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     return lambda *options: pytester.runpytest_subprocess("-p", "mintage.ext.pytest", "-p", "xdist", *options)
 
@@ -440,7 +440,7 @@ def test_suite_under_the_plugin(pytester: pytest.Pytester, run: Callable[..., py
 def test_curie_2235_node_ids_are_the_same_in_each_worker(
     pytester: pytest.Pytester, run: Callable[..., pytest.RunResult]
 ) -> None:
-    """Under xdist each worker collects by itself: an ID in the name of a test would be another in each."""
+    """Each worker of xdist collects by itself: an ID in a test name would differ in each."""
     pytester.makepyfile(
         SUITE
         + """
@@ -597,7 +597,7 @@ def test_times_are_within_their_bounds(kind: Kind) -> None:
 
 @pytest.mark.parametrize("first", ["hypothesis", "mintage.ext.hypothesis"])
 def test_either_module_can_be_imported_first(first: str) -> None:
-    """Hypothesis loads packages with strategies while it is imported itself."""
+    """Hypothesis loads packages with strategies while it is being imported."""
     program = f"import {first}, hypothesis.strategies as st, mintage.sno; st.from_type(mintage.sno.ID).validate()"
     subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)
 

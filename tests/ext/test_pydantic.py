@@ -1,4 +1,4 @@
-"""IDs in Pydantic's models: any form in, objects in Python, text in JSON, and a schema that is exactly the parser."""
+"""Tests of Pydantic models: any form in, objects in Python, text in JSON, and a schema that equals the parser."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NAMED = {"nanoid": NanoID, "cuid": CUID, "cuid2": CUID2, "snowflake": Snowflake}
 
 
 def annotation(form: Form) -> Any:
-    """What a user writes as the type of a field."""
+    """Return the annotation of a field."""
     if isinstance(form, TypeIDs):
         return typeid.ID if form.prefix is None else Annotated[typeid.ID, TypeID(form.prefix)]
     if form.layout is not None:
@@ -38,7 +38,7 @@ def annotation(form: Form) -> Any:
 
 
 def model(form: Form) -> type[BaseModel]:
-    """A model with an ID, an optional one, a list, and a dict with IDs as keys."""
+    """Return a model with an ID, an optional one, a list, and a dict with IDs as keys."""
     of = annotation(form)
     return create_model(
         "Order",
@@ -149,7 +149,7 @@ SIXTEEN = [kind for kind in KINDS.values() if kind.size == 16]
 
 @pytest.mark.parametrize("kind", SIXTEEN, ids=lambda kind: kind.name)
 def test_typeid_is_read_from_an_object_of_its_suffix(kind: Kind) -> None:
-    """As FastAPI reads a row of the ORM, of a column of another class."""
+    """FastAPI reads a row of the ORM in this way, with a column of another class."""
 
     class User(BaseModel):
         model_config = ConfigDict(from_attributes=True)
@@ -232,7 +232,7 @@ def takes(form: Form, text: str) -> bool:
 
 @cache
 def expression(form: Form) -> re.Pattern[str]:
-    """As a validator of JSON Schema reads it: ``$`` is the end, which in Python is ``\\Z``."""
+    """Return a pattern as JSON Schema reads it: ``$`` is the end, which in Python is ``\\Z``."""
     return re.compile(form.pattern.removesuffix("$") + r"\Z")
 
 

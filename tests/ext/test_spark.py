@@ -1,4 +1,4 @@
-"""Rows of Spark's frames have the same IDs whatever is computed again. A real JVM: tasks fail, shuffles are lost."""
+"""Tests of Spark: rows keep their IDs in every recomputation. A real JVM: tasks fail, shuffles are lost."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ BRIEF = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 @pytest.fixture(scope="module")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """A session in a JVM of its own: two tasks at a time, each tried four times."""
+    """Yield a session in a JVM of its own: two tasks at a time, each tried four times."""
     import warnings
 
     home = tmp_path_factory.mktemp("spark")
@@ -76,13 +76,13 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 @pytest.fixture
 def adaptive(spark: Any) -> Iterator[Callable[[bool], None]]:
-    """Turns adaptive execution on or off, until the end of the test."""
+    """Return a function that switches adaptive execution until the end of the test."""
     yield lambda on: spark.conf.set("spark.sql.adaptive.enabled", str(on).lower())
     spark.conf.unset("spark.sql.adaptive.enabled")
 
 
 class Counting(Forwarding):
-    """A store that counts what it is asked."""
+    """A store that counts its calls."""
 
     def __init__(self, inner: Store) -> None:
         super().__init__(inner)
@@ -99,7 +99,7 @@ def store() -> Counting:
 
 
 def rows_of(frame: Any, *columns: str) -> list[Any]:
-    """The rows, in an order that is theirs."""
+    """Return the rows in a canonical order."""
     return sorted(tuple(row) for row in frame.select(*columns).collect())
 
 
@@ -108,7 +108,7 @@ def numbers(spark: Any, count: int = 1000, parts: int = 4) -> Any:
 
 
 def grouped(spark: Any) -> Any:
-    """The same rows, out of a shuffle whose partitions are chosen with the plan: a range itself needs none for that."""
+    """Return the same rows after a shuffle whose partitions depend on the plan; a range itself needs no shuffle."""
     return numbers(spark).selectExpr("999 - v as v").groupBy("v").count()
 
 
@@ -204,7 +204,7 @@ def test_exhausted_namespace_is_reported(spark: Any, store: Counting) -> None:
 
 
 def recording(to: Path, fails: bool) -> Any:
-    """What notes each attempt's rows in a file of its own; the first attempts then fail."""
+    """Record the rows of each attempt in a file of its own; the first attempts then fail."""
     directory = str(to)
 
     def record(batches: Any) -> Any:
@@ -423,7 +423,7 @@ def test_rows_after_a_count_of_zero_are_an_error(spark: Any, store: Counting, tm
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """What spark_cluster.py found."""
+    """Return the output of spark_cluster.py."""
     # make deep has more of both.
     rows = os.environ.get("MINTAGE_SPARK_ROWS", "")
     names = list(SHAPES) if rows else spark_shapes.BRIEF
@@ -440,7 +440,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 def attempts_at(fault: str, cluster: Any) -> tuple[Any, list[Any]]:
-    """What Spark's events say of the attempt that met the fault, and of the others at its partition.
+    """Return what the events of Spark report of the attempt at the fault, and of the others at its partition.
 
     All of them saw the same rows, and so does a reader of the frame.
     """
@@ -665,7 +665,7 @@ def test_wrong_arguments_are_reported(spark: Any, store: Counting) -> None:
 
 
 def keyed(millis: int, message: bytes, secret: bytes | None = None) -> str:
-    """The ID, after the words of the documentation."""
+    """Return the ID, computed as the documentation describes."""
     hashed = b"mintage.keyed\0" + message
     made = hashlib.sha256(hashed).digest() if secret is None else hmac.digest(secret, hashed, "sha256")
     number = int.from_bytes(made[:16], "big") & ~(0xF << 76 | 0x3 << 62) | 0x8 << 76 | 0x2 << 62

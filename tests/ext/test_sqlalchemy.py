@@ -1,4 +1,4 @@
-"""Columns of IDs in SQLAlchemy: what goes in comes out, in the order of the IDs, on each database."""
+"""Tests of SQLAlchemy columns: IDs are read back as written, in the order of the IDs, on each database."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ NODE_FIRST = snowflake.Layout("node:10 time:41 sequence:12", epoch_ms=0)
 
 
 def forms(name: str) -> Iterator[IDType[Any]]:
-    """Each way to store the IDs of a scheme."""
+    """Return each storage form of the IDs of a scheme."""
     if name == "snowflake":
         for layout in (snowflake.DEFAULT, snowflake.JS_SAFE, snowflake.DISCORD):
             yield SnowflakeType(layout)
@@ -85,7 +85,7 @@ each = pytest.mark.parametrize("stored", EVERY.values(), ids=list(EVERY))
 
 
 def some(stored: IDType[Any], count: int) -> list[Any]:
-    """IDs from all over their space, with the smallest and the largest."""
+    """Return IDs from the whole space, with the smallest and the largest."""
     kind, seeded = stored.kind, random.Random(13)
     if isinstance(kind, TypeIDs):
         return [typeid.ID("user", bytes(one)) for one in some(UUIDType(), count)]

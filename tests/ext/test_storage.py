@@ -1,5 +1,7 @@
-"""The tables of docs/reference/storage.md, cell by cell: each is compared with what every adapter writes: columns of
-SQLAlchemy and Django, parameters of drivers, columns of frames.
+"""Tests of the tables of docs/reference/storage.md, cell by cell.
+
+Each cell is compared with what every adapter writes: columns of SQLAlchemy and Django, parameters of drivers, columns
+of frames.
 """
 
 from __future__ import annotations
@@ -66,7 +68,7 @@ assert registrations_end  # the fixture that drivers need
 
 
 def read_tables() -> list[tuple[list[str], list[list[str]]]]:
-    """Head and rows of each table of the page, without the marks of code."""
+    """Return head and rows of each table of the page, without the marks of code."""
     tables = []
     for block in re.findall(r"(?:^\|.*\n)+", PAGE.read_text("utf-8").replace("`", ""), re.MULTILINE):
         head, _, *rows = ([cell.strip() for cell in line.strip("|").split("|")] for line in block.splitlines())
@@ -76,7 +78,7 @@ def read_tables() -> list[tuple[list[str], list[list[str]]]]:
 
 @pytest.fixture(scope="module")
 def cells() -> dict[tuple[str, str], dict[str, str]]:
-    """The table of columns, by format and form; a default form is bold."""
+    """Return the table of columns, by format and form; a default form is bold."""
     (head, rows), *_ = read_tables()
     return {(row[0], row[1].strip("*")): dict(zip(head, row, strict=True)) for row in rows}
 
@@ -114,7 +116,7 @@ def sample(name: str) -> Any:
 
 
 def plain(sql: str, vendor: str, size: int | None) -> str:
-    """A column in the words of the table, if it has the collation and the check that the page promises of all."""
+    """Return a column in the words of the table, if it has the collation and the check that the page promises."""
     text = sql.lower().replace("character varying", "varchar").replace("character(", "char(").replace(", 0)", ")")
     found = text.split(" check ")[0]
     if found.startswith(("char", "varchar")):
@@ -183,7 +185,7 @@ def test_two_adapters_give_a_driver_one_value(name: str, form: Form, vendor: str
 
 
 def forms_written(stored: Any, dialect: Dialect, one: Any) -> Any:
-    """What a type hands on before SQLAlchemy's own processing, which wraps bytes for some drivers."""
+    """Return the value before the processing of SQLAlchemy, which wraps bytes for some drivers."""
     from mintage.ext.forms import writer_of
 
     return writer_of(stored.kind, stored.form, dialect.name)(stored._checked(one))
@@ -207,7 +209,7 @@ def test_migration_of_a_column_to_uuids_keeps_its_ids(postgresql: PostgreSQL) ->
 
 @pytest.fixture(scope="module")
 def sent() -> dict[str, dict[str, str]]:
-    """The table of parameters, by adapter."""
+    """Return the table of parameters, by adapter."""
     _, (head, rows), *_ = read_tables()
     return {row[0]: dict(zip(head, row, strict=True)) for row in rows}
 
@@ -220,7 +222,7 @@ def of_bytes() -> Iterator[Any]:
 
 
 def binary(form: Form, one: Any) -> bytes:
-    """The bytes of a form that has some."""
+    """Return the bytes of a form, if it has some."""
     written = WRITERS[form](one)
     return written.bytes if isinstance(written, UUID) else bytes(written)
 

@@ -1,4 +1,4 @@
-"""IDs on wires without Pydantic: json, orjson, msgspec, cattrs; and as arguments of Click and Typer."""
+"""Tests of serializers other than Pydantic (json, orjson, msgspec, cattrs) and of Click and Typer."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ WRONG = ["", "no id", "\0" * 16, "ü" * 16, "9" * 5000]
 
 
 class Odd:
-    """What no hook of ours knows."""
+    """A type that no hook of ours knows."""
 
 
 def annotation(form: Form) -> Any:
@@ -69,7 +69,7 @@ def test_converter_accepts_a_typeid_for_its_suffix(kind: Kind) -> None:
 
 
 def test_msgspec_does_not_pass_the_prefix_to_hooks() -> None:
-    """It strips what it does not know of an ``Annotated``, so the prefix is to be checked in ``__post_init__``."""
+    """It strips unknown parts of an ``Annotated``, so the prefix must be checked in ``__post_init__``."""
     of = struct_of(Annotated[typeid.ID, TypeID("user")])
     other = typeid.new("order")
     assert msgspec.convert({"id": str(other)}, of, dec_hook=wire.dec_hook).id == other
@@ -139,7 +139,7 @@ def test_msgspec_reports_where_and_why_a_text_is_invalid(form: Form, wrong: Any)
 
 
 class Safe(wire.Snowflake):
-    """An integer that JavaScript holds."""
+    """A snowflake that JavaScript represents exactly."""
 
     layout = snowflake.JS_SAFE
 
@@ -246,7 +246,7 @@ def test_click_accepts_an_id_or_gives_the_reason(form: Form) -> None:
 
 
 def asked(of: Any) -> tuple[typer.Typer, list[Any]]:
-    """A command line of Typer with one argument, and what it was given."""
+    """Return a command line of Typer with one argument, and the values that it received."""
     app = typer.Typer()
     got: list[Any] = []
 

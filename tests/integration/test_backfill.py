@@ -1,4 +1,4 @@
-"""``mintage backfill`` on real databases: killed at any moment, it leaves nothing half done, and no ID comes twice."""
+"""Tests of ``mintage backfill`` on real databases: killed at any moment, it completes rows with unique IDs."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[sa.Engine
 
 @pytest.fixture
 def url(engine: sa.Engine) -> str:
-    """As its users write it, without a driver."""
+    """Return the URL as users write it, without a driver."""
     return engine.url.set(drivername=engine.url.get_backend_name()).render_as_string(hide_password=False)
 
 
@@ -90,7 +90,7 @@ def rows_of(engine: sa.Engine, table: sa.Table) -> list[Any]:
 def finish_however_often_it_is_killed(
     url: str, chance: random.Random, *options: str, between: Callable[[], None]
 ) -> int:
-    """Kills it at moments that are drawn, among lines and within batches, until it is done; how often that was."""
+    """Kill it at random lines and moments until it completes; return how often it was killed."""
     kills = 0
     while True:
         with started(url, *options, "--batch", "97") as process:

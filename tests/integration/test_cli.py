@@ -1,4 +1,4 @@
-"""The command ``mintage``, run as people and scripts run it."""
+"""Tests of the command ``mintage``, run as people and scripts run it."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ needs_terminals = pytest.mark.skipif(os.name != "posix", reason="opens a termina
 
 @pytest.fixture(autouse=True, scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Commands lease from a registry of their own, not from the user's."""
+    """Use a temporary registry for commands, instead of that of the user."""
     CLEAN["MINTAGE_HOME"] = str(tmp_path_factory.mktemp("home"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MINTAGE_HOME", CLEAN["MINTAGE_HOME"])
@@ -77,14 +77,14 @@ def run(
 
 
 def output(*args: str, stdin: bytes = b"", env: dict[str, str] | None = None) -> str:
-    """What a command that succeeds prints."""
+    """Return the output of a successful command."""
     done = run(*args, stdin=stdin, env=env)
     assert (done.returncode, done.stderr) == (0, b"")
     return done.stdout.decode()
 
 
 def on_terminal(*args: str, env: dict[str, str] | None = None, python: list[str] | None = None) -> str:
-    """What a command prints when standard output is a terminal."""
+    """Return the output of a command whose standard output is a terminal."""
     import pty
 
     ours, theirs = pty.openpty()
@@ -98,7 +98,7 @@ def on_terminal(*args: str, env: dict[str, str] | None = None, python: list[str]
 
 
 def _read_terminal(ours: int) -> str:
-    """All that a terminal shows until nobody writes to it."""
+    """Return everything that a terminal shows until its writers close it."""
     shown = b""
     try:
         while chunk := os.read(ours, 65536):
@@ -198,7 +198,7 @@ def test_new_waits_for_ticks_of_any_length() -> None:
 
 
 class Outlet(io.TextIOWrapper):
-    """A standard output that takes ``most`` bytes at a time, and remembers each time."""
+    """A standard output that accepts ``most`` bytes at a time, and records each write."""
 
     def __init__(self, most: int | None = None) -> None:
         self.taken: list[bytes] = []
@@ -488,7 +488,7 @@ TWO_SECONDS = ["new", "snowflake", "--layout", "sonyflake", "-n", "51200"]  # at
 
 
 def progress_of(*args: str, python: list[str] | None = None) -> str:
-    """What standard error shows as a terminal, while standard output goes elsewhere."""
+    """Return what standard error shows as a terminal, while standard output goes elsewhere."""
     import pty
 
     ours, theirs = pty.openpty()

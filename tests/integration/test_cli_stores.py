@@ -1,4 +1,4 @@
-"""The commands that look after a store, run as people and scripts run them, on an SQLite file."""
+"""Tests of the commands that administer a store, on an SQLite file."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ needs_rich = pytest.mark.skipif(find_spec("rich") is None, reason="colours need 
 
 
 class Shell:
-    """Runs commands with a store and a home of their own."""
+    """A runner of commands with a store and a home of their own."""
 
     def __init__(self, home: Path) -> None:
         self.home = home
@@ -58,7 +58,7 @@ class Shell:
         )
 
     def output(self, *args: str, **env: str) -> str:
-        """What a command that succeeds prints."""
+        """Return the output of a successful command."""
         done = self.run(*args, **env)
         assert (done.returncode, done.stderr) == (0, "")
         return done.stdout
@@ -67,7 +67,7 @@ class Shell:
         return [json.loads(line) for line in self.output(*args, "--json", **env).splitlines()]
 
     def findings(self, *args: str, status: int = 0, **env: str) -> dict[tuple[str, str], dict[str, Any]]:
-        """What the doctor finds, by topic and what it is about."""
+        """Return the findings of the doctor, by topic and subject."""
         done = self.run("doctor", "--json", *args, **env)
         assert done.returncode == status, done.stderr
         found = [json.loads(line) for line in done.stdout.splitlines()]
@@ -747,7 +747,7 @@ def test_colours_change_only_escapes_and_marks(shell: Shell) -> None:
 
 
 def timeless(printed: str) -> list[str]:
-    """The lines without how far two clocks were apart just then, and how exactly that could be told."""
+    """Return the lines without the measured difference of two clocks and its accuracy."""
 
     def near(offset: re.Match[str]) -> str:
         # Where the sentence breaks depends on how long its numbers are.

@@ -1,7 +1,7 @@
-"""What is in ``deploy/`` can be deployed, as far as that shows without a cluster, a daemon of Docker or systemd.
+"""Tests of ``deploy/``: as far as possible without a cluster, Docker or systemd, its files can be deployed.
 
-Each file is read by the tool or checked by its reader's schema; what mintage is told in them is read by
-its settings; and what they say about one another agrees.
+Each file is read by its tool or checked by a schema; the settings in it are read by mintage; and files that refer to
+each other agree.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ FAREWELL_S = 5
 
 
 def run(*command: str | Path, cwd: Path | None = None, given: str | None = None) -> str:
-    """What a program prints, which must not complain."""
+    """Return the output of a program, which must not complain."""
     done = subprocess.run(command, check=False, cwd=cwd, input=given, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout + done.stderr
@@ -69,7 +69,7 @@ def promtool() -> str:
 
 @pytest.fixture
 def told(monkeypatch: pytest.MonkeyPatch) -> Callable[[Mapping[str, str]], Any]:
-    """The settings of a service that is told these variables and nothing else."""
+    """Return the settings of a service with only these variables."""
     for name in os.environ:
         if name.startswith("MINTAGE_"):
             monkeypatch.delenv(name)
@@ -88,19 +88,19 @@ DOCKERFILE = DEPLOY / "docker" / "Dockerfile"
 
 
 def instructions() -> list[tuple[str, str]]:
-    """Of the Dockerfile, each with what it is given."""
+    """Return the instructions of the Dockerfile, each with its arguments."""
     text = re.sub(r"(?m)^#.*\n", "", DOCKERFILE.read_text(encoding="utf-8")).replace("\\\n", "")
     return [(word, rest.strip()) for word, _, rest in (line.partition(" ") for line in text.splitlines() if line)]
 
 
 def image() -> list[tuple[str, str]]:
-    """The instructions of the last stage."""
+    """Return the instructions of the last stage."""
     every = instructions()
     return every[max(at for at, (word, _) in enumerate(every) if word == "FROM") :]
 
 
 def of_image(word: str) -> str:
-    """What the last stage gives that instruction, which it has once."""
+    """Return the arguments of an instruction that occurs once in the last stage."""
     (rest,) = [rest for name, rest in image() if name == word]
     return rest
 
@@ -399,25 +399,25 @@ def alerts() -> list[Any]:
 
 
 def panels() -> list[Any]:
-    """Of the dashboard, without the headings of rows."""
+    """Return the panels of the dashboard, without the headings of rows."""
     return [each for each in json.loads(DASHBOARD.read_text(encoding="utf-8"))["panels"] if each["type"] != "row"]
 
 
 def queries() -> list[tuple[str, str]]:
-    """The dashboard's, with the legend of each, and with values in place of variables."""
+    """Return the queries of the dashboard, with their legends, and with values in place of variables."""
     pairs = [(target["expr"], target["legendFormat"]) for panel in panels() for target in panel["targets"]]
     return [(re.sub(r"\$\w+", "5m", expression), legend) for expression, legend in pairs]
 
 
 def series() -> dict[str, set[str]]:
-    """What ``GET /metrics`` can have, and the labels."""
+    """Return the metrics of ``GET /metrics``, with their labels."""
     suffixes = {"counter": ["_total"], "histogram": ["_bucket", "_count", "_sum"], "gauge": [""]}
     collectors: Any = Metrics().registry._collector_to_names
     return {each._name + suffix: set(each._labelnames) for each in collectors for suffix in suffixes[each._type]}
 
 
 def assert_is_known(expression: str, further: Sequence[str] = ()) -> None:
-    """It reads metrics that there are, and by labels that these have."""
+    """Assert that a query uses existing metrics and labels."""
     known = series()
     read = set(re.findall(r"\bmintage_\w+", expression))
     assert read <= known.keys()

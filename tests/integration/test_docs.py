@@ -1,9 +1,9 @@
-"""What the documentation shows is what happens: every snippet of README.md, docs/ and the docstrings runs here.
+"""Tests of the documentation: every snippet of README.md, docs/ and the docstrings runs here.
 
 - ``python`` blocks run from top to bottom of a page, in one namespace; blocks of ``>>>`` are doctests.
-- ``console`` blocks run where every command in them is ``mintage``; IDs and times may differ, the shape may not. A
-  command that shows no output only has to succeed.
-- A block below ``% skip: next`` is only to be read; below ``% skip: next if(not installed("numpy"))`` it needs numpy.
+- ``console`` blocks run if every command in them is ``mintage``; IDs and times may differ, the shape may not. A
+  command without shown output only has to succeed.
+- A block below ``% skip: next`` is not run; below ``% skip: next if(not installed("numpy"))`` it needs numpy.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def snippets_leave_nothing_to_collect() -> Iterator[None]:
 
 
 def shape(output: str) -> str:
-    """Output with everything replaced that differs from run to run, and with the space that pads columns left out."""
+    """Return output with every variable part replaced, and without the padding of columns."""
     for pattern, kind in (
         (r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", "<uuid>"),
         (r"\b[0-9]{15,20}\b", "<integer>"),

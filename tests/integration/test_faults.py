@@ -1,4 +1,4 @@
-"""Real faults under real load: what was minted is unique, whatever happened meanwhile."""
+"""Tests of real faults under real load: IDs are unique whatever happened meanwhile."""
 
 from __future__ import annotations
 

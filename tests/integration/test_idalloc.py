@@ -1,4 +1,4 @@
-"""A client of idalloc does not notice that mintage answers: both servers are run, and asked the same."""
+"""Tests of compatibility with idalloc: both servers run, and answer the same requests alike."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class Answer:
 
     @property
     def shape(self) -> dict[str, Any]:
-        """All that a client could depend on; which integers, which trace id and what time differ by nature."""
+        """Return everything on which a client could depend; integers, trace ids and times differ by nature."""
         data = self.envelope["data"]
         return {
             "status": self.status,
@@ -120,7 +120,7 @@ class Answer:
         }
 
     def check(self, trace: str | None) -> None:
-        """What holds of every answer by itself."""
+        """Check the invariants of a single answer."""
         assert self.envelope["traceId"] == self.headers[TRACE.lower()]
         if trace:
             assert self.envelope["traceId"] == trace
@@ -248,7 +248,7 @@ def test_both_services_refuse_too_many_requests(place: Place) -> None:
 
 
 def given_again(server: Measured) -> list[int]:
-    """Integers that come more than once, when Redis is flushed between several fetches and several more."""
+    """Return the integers that are repeated when Redis is flushed between several fetches and several more."""
     given: Counter[int] = Counter()
     for number in range(1_000):
         if number == 350:

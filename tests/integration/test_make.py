@@ -1,4 +1,4 @@
-"""``make``: what was interrupted is made anew, and what is missing is one sentence. Covers the Makefile."""
+"""Tests of ``make``: interrupted steps are repeated, and a missing tool is one sentence. Covers the Makefile."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def run(*command: str | Path, at: Path, **environment: str) -> subprocess.Comple
 
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A checkout whose only requirement is a package of its own, with its environment made."""
+    """Return a checkout whose only requirement is a package of its own, with its environment made."""
     pytest.importorskip("ensurepip")
     place = tmp_path_factory.mktemp("checkout")
     shutil.copy(ROOT / "Makefile", place)
@@ -58,7 +58,7 @@ def made(place: Path, target: Path) -> None:
 
 
 def missing(place: Path, names: Iterable[str]) -> None:
-    """Takes files away, as where the run that made them did not come that far."""
+    """Remove files, as if the run that makes them had been interrupted before."""
     for name in names:
         [found] = (place / ".venv").glob(name)
         found.unlink()

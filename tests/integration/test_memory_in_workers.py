@@ -1,4 +1,4 @@
-"""``memory:`` warns in the workers of a server, each of which would have a store of its own, and nowhere else."""
+"""Tests of the warning of ``memory:`` in worker processes, each of which would have a store of its own."""
 
 from __future__ import annotations
 

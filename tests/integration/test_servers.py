@@ -1,4 +1,4 @@
-"""The servers that other tests rely on: what they keep, what they lose, and what comes between."""
+"""Tests of the test servers: which data they keep and lose, and the proxy in front of them."""
 
 from __future__ import annotations
 
@@ -226,7 +226,7 @@ time.sleep(600)
 
 @pytest.fixture
 def spare(tmp_path: Path) -> Iterator[Redis]:
-    """A server that has not started yet."""
+    """Return a server that has not started yet."""
     if reason := missing("redis"):
         pytest.skip(reason)
     server = Redis(tmp_path / "redis")
@@ -270,7 +270,7 @@ def test_missing_server_fails_the_tests_where_servers_are_required(monkeypatch: 
 
 
 class Client:
-    """Speaks to Redis over one connection, word by word."""
+    """A connection to Redis that sends single words."""
 
     def __init__(self, port: int) -> None:
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=BOUND_S)
@@ -279,7 +279,7 @@ class Client:
         self.socket.sendall(f"{line}\r\n".encode())
 
     def hear(self) -> str:
-        """A line, or nothing when the connection has ended."""
+        """Return a line, or nothing if the connection has ended."""
         try:
             return self.socket.recv(1000).decode().strip()
         except ConnectionError:

@@ -1,4 +1,4 @@
-"""``mintage verify``: what is wrong with a column is found exactly, wherever the column is and however large it is."""
+"""Tests of ``mintage verify``: errors in a column of any size and source are found exactly."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ Verified = tuple[int, dict[str, Any]]
 
 @pytest.fixture
 def found(capsys: pytest.CaptureFixture[str]) -> Callable[..., Verified]:
-    """The exit code of a command line, and what it found."""
+    """Return the exit code of a command line, and its findings."""
 
     def run(*words: object) -> Verified:
         code = main(["verify", *map(str, words), "--json"])
@@ -53,7 +53,7 @@ def found(capsys: pytest.CaptureFixture[str]) -> Callable[..., Verified]:
 
 
 def texts(kind: Kind, count: int) -> list[str]:
-    """IDs that all differ and, of schemes that sort by time, rise."""
+    """Return different IDs; those of schemes that sort by time increase."""
     if kind.scheme.is_text:
         made = [str(kind.mint()) for _ in range(count)]
     else:
@@ -310,7 +310,7 @@ def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[sa.Engine
 
 
 def _forms(dialect: str) -> list[tuple[str, Any, list[Any]]]:
-    """IDs of many schemes, and columns that they are stored in."""
+    """Return IDs of many schemes, and columns in which they are stored."""
     with sno.Generator() as of_sno, snowflake.Generator(node=3) as of_snowflake:
         snos, numbers = of_sno.batch(3_000).tolist(), of_snowflake.batch(3_000).tolist()
     with ulid.Generator() as of_ulid, uuid.Generator() as of_uuid:
@@ -449,7 +449,7 @@ def test_standard_input_is_a_source(monkeypatch: pytest.MonkeyPatch, found: Call
 
 @pytest.fixture
 def terminal() -> Iterator[tuple[int, Callable[[], str]]]:
-    """A terminal, and what it shows so far."""
+    """Return a terminal, and its current content."""
     ours, theirs = pty.openpty()
     shown = bytearray()
 

@@ -1,4 +1,4 @@
-"""Each runtime for a moment, at every run of the tests: `make deep` has it mint a hundred thousand IDs."""
+"""Tests of each runtime, briefly; `make deep` mints a hundred thousand IDs in each."""
 
 from __future__ import annotations
 

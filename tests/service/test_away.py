@@ -1,6 +1,6 @@
-"""The store is away: what is held is served, all else is refused with a time to try again.
+"""Tests of an unavailable store: the buffer is served, everything else is refused with a retry delay.
 
-Nobody has to do anything when it comes back.
+The service recovers by itself when the store comes back.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def proxy(mariadb: MariaDB) -> Iterator[Proxy]:
 
 @pytest.fixture
 def service(proxy: Proxy, tmp_path: Path) -> Iterator[Serving]:
-    """A service that waits neither long for its store nor for a segment."""
+    """Return a service that waits neither long for its store nor for a segment."""
     with serve(tmp_path, proxy.url) as service:
         yield service
 
@@ -67,7 +67,7 @@ def http(service: Serving) -> Iterator[Line]:
 
 
 def ready(service: Serving) -> dict[str, Any]:
-    """What it says of itself."""
+    """Return the answer of readyz."""
     status, _, body = service.get("/readyz")
     said: dict[str, Any] = json.loads(body)
     assert said["ready"] is (status == 200)
@@ -75,7 +75,7 @@ def ready(service: Serving) -> dict[str, Any]:
 
 
 def fill(service: Serving, redis: Line, namespace: str = "orders") -> int:
-    """Takes the first integer and waits until as many are held as may be. Returns how many."""
+    """Take the first integer and wait until the buffer is full; return its size."""
     until(lambda: redis.redis("INCR", namespace) == ":1", "the store is up")
     most = 2 * STEP - 1
     until(lambda: bool(ready(service)["sequences"][namespace]["held"] == most), "two segments are held")
@@ -83,7 +83,7 @@ def fill(service: Serving, redis: Line, namespace: str = "orders") -> int:
 
 
 def empty(redis: Line, namespace: str = "orders") -> tuple[list[int], str]:
-    """Takes integers until there is another answer. Returns both."""
+    """Take integers until there is another answer; return both."""
     integers = []
     while (said := redis.redis("INCR", namespace)).startswith(":") and int(said[1:]) < FALLBACK_FLOOR:
         integers.append(int(said[1:]))
@@ -203,7 +203,7 @@ def test_requests_waiting_for_the_store_are_limited(proxy: Proxy, tmp_path: Path
 
 @contextmanager
 def patched(directory: Path, proxy: Proxy, code: str) -> Iterator[Serving]:
-    """A service with another limit inside, and a store that is waited for longer than the test takes."""
+    """Return a service with another internal limit and a very long store timeout."""
     service = Serving(directory / "service", f"{proxy.url}?timeout_ms=30000", min_step=STEP, max_step=STEP)
     service.patch(f"import mintage.server.threads as threads; threads.{code}")
     service.start()
@@ -218,13 +218,13 @@ def patched(directory: Path, proxy: Proxy, code: str) -> Iterator[Serving]:
 
 @pytest.fixture
 def random(proxy: Proxy, tmp_path: Path) -> Iterator[Serving]:
-    """A service that has it."""
+    """Return a service with the last resort."""
     with serve(tmp_path, proxy.url, fallback="random") as service:
         yield service
 
 
 def ids(told: Any) -> list[int]:
-    """Those of an answer of either kind."""
+    """Return the integers of an answer of either kind."""
     body = json.loads(told.body)
     return [int(each) for each in (body["ids"] if "ids" in body else body["data"]["ids"])]
 

@@ -1,4 +1,4 @@
-"""Whatever dies at whatever moment, the service or what it keeps its integers in: no integer is given out twice."""
+"""Tests of crashes: no integer repeats when the service or its store dies at any moment."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def service(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Serving]
 
 @pytest.fixture
 def cached(mariadb: MariaDB, redis_without_aof: RedisWithoutAOF, tmp_path: Path) -> Iterator[Serving]:
-    """On the pair of which the cache keeps nothing by itself."""
+    """Return a service on the pair of a database and a cache without persistence."""
     yield from serve(tmp_path, f"{mariadb.url}?cache={redis_without_aof.url}")
 
 

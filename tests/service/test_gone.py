@@ -1,4 +1,4 @@
-"""Clients that have gone leave nothing behind, however they went: counted in the process itself."""
+"""Tests of disconnected clients: they leave nothing in the process, however they disconnect."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ BEGUN: Final = {
 
 
 def hello(cert: str) -> tuple[bytes, ssl.SSLContext]:
-    """What a client says first, whole."""
+    """Return the complete first bytes of a client."""
     context = ssl.create_default_context(cafile=cert)
     said = ssl.MemoryBIO()
     with suppress(ssl.SSLWantReadError):

@@ -1,4 +1,4 @@
-"""Clients that mean no good: memory stays bounded, their connections are closed, and others are served meanwhile."""
+"""Tests of hostile clients: memory stays bounded, they are disconnected, and others are served meanwhile."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def others_are_served(service: Running) -> None:
 
 @contextmanager
 def bounded(service: Running) -> Iterator[None]:
-    """Demands, again and again, that memory stays bounded and others are served."""
+    """Assert repeatedly that memory stays bounded and others are served."""
     limit = service.memory() + ROOM
     done = threading.Event()
 
@@ -77,7 +77,7 @@ def bounded(service: Running) -> Iterator[None]:
 
 
 def is_closed(connection: socket.socket) -> bool:
-    """Whether the service has closed it; what came before is thrown away."""
+    """Return True if the service has closed the connection; earlier bytes are discarded."""
     connection.setblocking(False)
     try:
         while connection.recv(65536):
@@ -188,7 +188,7 @@ def test_client_that_never_reads_is_not_read_and_disconnected(service: Running, 
 
 
 def send_for_ever(connection: socket.socket, block: bytes) -> None:
-    """Sends whenever there is room, until the connection is cut."""
+    """Send whenever there is room, until the connection is closed."""
     connection.setblocking(False)
     rest, deadline = b"", time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline:

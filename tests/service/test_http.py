@@ -1,4 +1,4 @@
-"""HTTP as real clients speak it: what the lane answers and what Starlette answers are one interface."""
+"""Tests of HTTP with real clients: lane and Starlette together are one interface."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 @pytest.fixture(scope="module")
 def slow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    """A service without a lane: the log of all requests turns it off."""
+    """Return a service without a lane, which logging all requests turns off."""
     with running(tmp_path_factory.mktemp("slow"), "--access-log", "all") as service:
         yield service
 
@@ -109,7 +109,7 @@ class Answer(NamedTuple):
 
 
 def read(connection: socket.socket) -> Answer:
-    """The next answer on a connection, byte by byte, so that none of the next is taken."""
+    """Return the next answer on a connection, byte by byte, so that no byte of the next is consumed."""
     text = b""
     while not text.endswith(b"\r\n\r\n"):
         byte = exactly(connection, 1)
@@ -131,7 +131,7 @@ def get(path: str, *headers: str) -> bytes:
 
 
 def ask(service: Running, *parts: bytes) -> Answer:
-    """The answer to one request, in as many segments."""
+    """Return the answer to one request, sent in a number of segments."""
     with connect(service.http) as connection:
         for each in parts:
             connection.sendall(each)
@@ -139,7 +139,7 @@ def ask(service: Running, *parts: bytes) -> Answer:
 
 
 def curl(*arguments: str) -> Answer:
-    """What curl is answered."""
+    """Return the answer to curl."""
     if shutil.which("curl") is None:
         pytest.skip("curl is not installed")
     command = ["curl", "--silent", "--show-error", "--include", "--max-time", "60", *arguments]
@@ -153,7 +153,7 @@ def curl(*arguments: str) -> Answer:
 
 
 def timed(service: Running, operation: str) -> float:
-    """How many requests were answered beyond the lane, which times none."""
+    """Return the number of requests answered outside the lane, which records no times."""
     text = httpx.get(f"{service.url}/metrics").text
     name = f'mintage_request_seconds_count{{interface="http",operation="{operation}"}}'
     return sum(float(line.rpartition(" ")[2]) for line in text.splitlines() if line.startswith(name))

@@ -1,4 +1,4 @@
-"""Sequences for identity columns: a service as a process, and a writer that speaks the draft's wire form to it."""
+"""Tests of identity columns: a service process, and a writer that uses the protocol of the draft."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TABLE = "/delta/v1/catalogs/main/schemas/sales/tables/orders"
 
 
 class RefusedError(Exception):
-    """What the catalog said: a status, the draft's name of the error, and a message."""
+    """A refusal of the catalog: a status, the error name of the draft, and a message."""
 
 
 class Writer:

@@ -1,4 +1,4 @@
-"""`Client` and `AsyncClient` with many callers at a time, asking a real service."""
+"""Tests of `Client` and `AsyncClient` with many concurrent callers on a real service."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Redis protocol: what each command answers, in which order, to whom; and that real clients need nothing else."""
+"""Tests of the Redis protocol: replies, their order, rights, and unchanged real clients."""
 
 from __future__ import annotations
 
@@ -361,7 +361,7 @@ def test_large_pipelines_are_answered_completely(service: Running) -> None:
 
 @contextmanager
 def busy(home: Path) -> Iterator[None]:
-    """Another process writes to the store, and takes its time."""
+    """Keep another process writing to the store."""
     other = sqlite3.connect(home / "ids.db", isolation_level=None)
     try:
         other.execute("BEGIN EXCLUSIVE")
@@ -430,7 +430,7 @@ def test_client_that_disconnects_while_waiting_is_no_error(tmp_path: Path) -> No
 
 @pytest.fixture(scope="module")
 def narrow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    """A service with small limits."""
+    """Return a service with small limits."""
     limits = {"max-count": 50, "max-connections": 3, "max-request-bytes": 4096, "max-namespaces": 2}
     times = {"request-timeout-ms": 500, "idle-timeout-ms": 2000}
     options = [word for name, value in (limits | times).items() for word in (f"--{name}", str(value))]
@@ -501,7 +501,7 @@ def test_client_that_does_not_read_is_not_read_and_disconnected(narrow: Running)
 
 
 class Transport(asyncio.Transport):
-    """What a connection writes, and whether that is too much at once."""
+    """A transport that records writes, and reports a full buffer as a test says."""
 
     def __init__(self, room: int) -> None:
         super().__init__()
@@ -525,11 +525,11 @@ class Transport(asyncio.Transport):
         pass
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
-        """What is written has room as the test says."""
+        """Ignore the limits: the test decides about room."""
 
 
 def heard_by(service: Service, said: bytes, room: int = 10_000) -> Transport:
-    """A connection that has just heard this at once."""
+    """Return a connection that has just received these bytes at once."""
     transport = Transport(room)
     transport.protocol = RespProtocol(service)
     transport.protocol.connection_made(transport)
@@ -538,7 +538,7 @@ def heard_by(service: Service, said: bytes, room: int = 10_000) -> Transport:
 
 
 async def turns(room: int) -> AsyncIterator[Transport]:
-    """The turns of the others while a connection answers 1000 commands; at most 200 of them."""
+    """Count the turns of other tasks while a connection answers 1000 commands; at most 200 of them."""
     service = Service(Settings(max_wait_ms=60_000), MemoryStore())
     transport = heard_by(service, b"SELECT 0\n" * 1000, room)
     for _ in range(200):
@@ -571,7 +571,7 @@ def test_client_that_does_not_read_is_answered_once_it_does() -> None:
 
 
 class Faulty(MemoryStore):
-    """A store with a fault."""
+    """A store that fails unexpectedly."""
 
     def list_namespaces(self) -> list[NamespaceRecord]:
         raise KeyError("inner secrets")
@@ -624,7 +624,7 @@ SHOP, TELLER, ADMIN, SLOW = (new_key() for _ in range(4))
 
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    """A service with keys, and rates."""
+    """Return a service with keys, and rates."""
     toml = "".join(
         [
             "auto_create = true\nburst = 2\nrates = { paced = 1 }\n",
@@ -714,7 +714,7 @@ def test_info_shows_only_what_the_key_allows(kept: Running) -> None:
 
 
 def tries_again(replies: list[bytes]) -> bool:
-    """Whether these are refusals for the rate that say when to try again."""
+    """Return True if these are refusals for the rate with a retry delay."""
     pattern = rb"-TRYAGAIN .* more often than its rate allows.* \[retry_after_ms=(\d+)\] \(request\.rate\)"
     found = [re.fullmatch(pattern, reply) for reply in replies]
     return bool(replies) and all(each and 0 < int(each[1]) <= 1000 for each in found)
@@ -745,7 +745,7 @@ ONCE = Retry(NoBackoff(), 0)
 
 
 def run(*words: str | Path, said: str | bytes = b"", **environment: str) -> str:
-    """What a program prints, which must not fail."""
+    """Return the output of a program, which must not fail."""
     done = subprocess.run(
         words,
         input=said.encode() if isinstance(said, str) else said,
@@ -856,7 +856,7 @@ def test_redis_py_asyncio_works_unchanged(service: Running, protocol: int) -> No
 
 @cache
 def made(name: str, *install: str) -> Path | str:
-    """A copy of a client's files in which it was installed; or why it could not be, as without a network."""
+    """Return an installed copy of the files of a client, or the reason of its failure, such as no network."""
     files = sorted(path for path in (CLIENTS / name).iterdir() if path.is_file())
     fingerprint = hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:16]
     place = CACHE / f"{name}-{fingerprint}"
@@ -888,7 +888,7 @@ def client(name: str, *install: str) -> Path:
 
 
 def check_client(told: str, first: int) -> None:
-    """What both programs in other languages do, and what they must have got."""
+    """Check the output that both programs in other languages must produce."""
     got = json.loads(told)
     assert (got["first"], got["row"]) == (first, first + 10)
     assert sorted(got["many"]) == list(range(first + 11, first + 1011))
@@ -921,7 +921,7 @@ def test_page_lists_exactly_the_commands() -> None:
 
 
 def shape(replies: str) -> str:
-    """Replies without IDs, which differ, and their lengths."""
+    """Return replies without IDs and their lengths, which differ."""
     return re.sub(r"\$\d+\n(\d{15,19}|[2-9a-x]{16})\n", "<ID>", replies)
 
 

@@ -1,4 +1,4 @@
-"""SIGTERM: what was asked is answered, what is held is given back, and the service ends in time."""
+"""Tests of SIGTERM: requests are answered, integers and leases are released, and the service ends in time."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def service(url: str, tmp_path: Path) -> Iterator[Serving]:
 
 @pytest.fixture(params=[1, 2])
 def patient(url: str, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Serving]:
-    """A service, of one process or of several, whose grace is never used up."""
+    """Return a service, of one process or of several, with a practically endless grace period."""
     with serve(tmp_path, url, LONG_S, workers=request.param) as service:
         yield service
 
@@ -65,20 +65,20 @@ def serve(directory: Path, url: str, grace_s: float, **settings: object) -> Iter
 
 
 def begin(line: Line, request: bytes) -> None:
-    """Sends what is not a whole request, on a connection that the service has accepted."""
+    """Send an incomplete request, on a connection that the service has accepted."""
     assert line.http("/healthz", method="GET").status == 200
     line.send(request)
 
 
 def told_to_stop(service: Serving) -> None:
-    """Asks the service to stop, and waits until all its processes do."""
+    """Stop the service, and wait until all its processes have begun to stop."""
     service.signal(signal.SIGTERM)
     workers = service.settings.get("workers", 1)
     until(lambda: len(service.events("stopping")) == workers, "it stops")
 
 
 def stop(service: Serving, number: signal.Signals = signal.SIGTERM) -> None:
-    """Has it end, as it should."""
+    """Stop it, and check that it ends cleanly."""
     service.signal(number)
     code = service.wait()
     assert code == 0, service.logged()
@@ -266,7 +266,7 @@ def test_sigquit_lets_a_started_request_finish(patient: Serving) -> None:
 
 
 def ignored(service: Serving) -> None:
-    """Sends each process of it what other servers take for other things, and waits until all of that is logged."""
+    """Send each of its processes the signals that other servers use otherwise, and wait until all are logged."""
     pids = [service.pid or 0, *service.workers()]
     sent = {(pid, number.name) for pid in pids for number in IGNORED}
     for pid, name in sent:

@@ -1,4 +1,4 @@
-"""A new connection beside many busy ones: counted in turns of the event loop, as these are what clients share."""
+"""Tests of fairness: a new connection beside many busy ones, counted in turns of the event loop."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ WARM: Final = head("POST /v1/sequences/busy:next", length=0)
 
 
 class Busy(NamedTuple):
-    """What every busy connection asks for at once, and the work of one request at least."""
+    """The requests that every busy connection sends at once, and the work of one request at least."""
 
     interface: str
     said: bytes
@@ -58,7 +58,7 @@ ANSWERED: Final = {"http": b"HTTP/1.1 200 ", "redis": b"+PONG\r\n"}
 
 @pytest.fixture
 def keyed(tmp_path: Path) -> list[str]:
-    """Options of a service that has a key."""
+    """Return options of a service with a key."""
     config = tmp_path / "mintage.toml"
     config.write_text(f'[keys.shop]\nhash = "{digest("secret")}"\nrights = {{ "*" = ["next"] }}\n', encoding="utf-8")
     return ["--config", str(config)]
@@ -72,7 +72,7 @@ async def turns() -> AsyncIterator[int]:
 
 
 def answered(service: Here) -> float:
-    """How many requests were answered, by the lane or by Python."""
+    """Return the number of requests answered, by the lane or by Python."""
     metrics = service.service.metrics
     metrics.gather(service.service)
     samples = (each for metric in metrics.registry.collect() for each in metric.samples)
@@ -80,7 +80,7 @@ def answered(service: Here) -> float:
 
 
 async def warm(service: Here) -> None:
-    """Have the namespace opened, so that the lane has its integers."""
+    """Open the namespace, so that the lane has integers."""
     reader, writer = await asyncio.open_connection("127.0.0.1", service.ports["http"])
     writer.write(WARM)
     await asyncio.wait_for(reader.readuntil(b"]}"), PATIENCE_S)
@@ -90,7 +90,7 @@ async def warm(service: Here) -> None:
 
 @asynccontextmanager
 async def busy_connections(service: Here, busy: Busy) -> AsyncIterator[None]:
-    """Connect all and have each ask for all, before the loop has another turn; reset them in the end."""
+    """Connect all and send all requests before the loop has another turn; reset them at the end."""
     connections: list[socket.socket] = []
     try:
         for _ in range(MANY):

@@ -1,4 +1,4 @@
-"""A store that answers, and refuses whatever writes: a service on it says so before it is asked."""
+"""Tests of stores that answer but refuse writes: the service reports them before the first request."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def next_of(service: Running) -> tuple[int, Any]:
-    """The answer to a request for an integer: its status and its code."""
+    """Return the status and the code of the answer to a request for an integer."""
     with service.serving.http() as line:
         answer = line.http("/v1/sequences/orders:next", method="POST")
         return answer.status, json.loads(answer.body).get("code")
@@ -36,7 +36,7 @@ def is_unfit(service: Running, status: int, code: str) -> None:
 
 
 def ends(home: Path, store: str, *options: str, **environment: str) -> tuple[int, str]:
-    """The exit code of a service that does not start, and what it said."""
+    """Return the exit code of a service that does not start, and its output."""
     words = ["serve", "--http", "127.0.0.1:0", "--redis", "off", "--log-format", "json", "--store", store, *options]
     command = [sys.executable, "-m", "mintage", *words]
     variables = {**os.environ, "MINTAGE_HOME": str(home / "home"), **environment}

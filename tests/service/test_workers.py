@@ -1,4 +1,4 @@
-"""``--workers``: several processes that look like one, and no two of which hold the same integer."""
+"""Tests of ``--workers``: several processes that look like one and share no integer."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def serving(service: Serving) -> Serving:
 
 
 def is_gone(pid: int) -> bool:
-    """Whether a process has ended; who adopted it may not have looked yet."""
+    """Return True if a process has ended, even if its parent has not waited for it."""
     try:
         return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] == "Z"
     except OSError:
@@ -50,7 +50,7 @@ def is_gone(pid: int) -> bool:
 
 @contextmanager
 def frozen(pids: list[int]) -> Iterator[None]:
-    """Processes that do not run meanwhile."""
+    """Freeze processes during the block."""
     for pid in pids:
         os.kill(pid, signal.SIGSTOP)
     try:

@@ -1,7 +1,7 @@
 """A simulator of hundreds of processes that share one store, in virtual time, from a seed.
 
-Generators, sequences, keepers and the rules of leases are the real ones. Clocks and the store's failures are not: every
-one is drawn from the seed, so what is found once is found again. The one invariant is that no ID is minted twice.
+Generators, sequences, keepers and the rules of leases are the real ones. Clocks and the failures of the store are
+simulated: all are drawn from the seed, so a failure can be replayed. The one invariant is that no ID is minted twice.
 """
 
 from tests.simulator.simulator import Duplicate, Outcome, World, simulate

@@ -1,4 +1,4 @@
-"""``python -m tests.simulator --seed 1 --ids 1_000_000 --faults 10_000``: prints what was minted under which faults."""
+"""Run the simulator: ``python -m tests.simulator --seed 1 --ids 1_000_000 --faults 10_000`` prints its counts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def show(outcome: Outcome, seconds: float) -> None:
-    """The counts, one line a kind."""
+    """Print the counts, one line a kind."""
 
     def line(name: str, counts: Counter[str]) -> str:
         kinds = ", ".join(f"{kind} {count:,}" for kind, count in counts.most_common())

@@ -101,7 +101,7 @@ IN_A_CLOCK: Final = ("clock fails", "clock closes", "clock forks")
 
 
 class Ledgerbook(Records):
-    """Records that can be taken back to what they were some transactions ago."""
+    """Records that can be rolled back by some transactions."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -117,7 +117,7 @@ class Ledgerbook(Records):
         super().put(record)
 
     def committed(self) -> None:
-        """A transaction ends here."""
+        """Record the end of a transaction."""
         if self._past and self._past[-1] is not None:
             self._past.append(None)
             self.transactions += 1
@@ -128,10 +128,10 @@ class Ledgerbook(Records):
         may_return_to: Callable[[NamespaceRecord | None], bool],
         copied: set[tuple[str, int]],
     ) -> int:
-        """Takes the last transactions back, as many as may be; returns how many.
+        """Roll back the last transactions, as many as allowed; return how many.
 
         ``may_return_to`` says whether a namespace may fall back to a record. A pool is never forgotten altogether, nor
-        what happened to the node numbers of holders that were ``copied``.
+        are changes of the node numbers of holders that were ``copied``.
         """
         for done in range(transactions):
             changes = []
@@ -158,14 +158,14 @@ class Ledgerbook(Records):
         return transactions
 
     def flush(self) -> None:
-        """Loses all pools and node numbers."""
+        """Lose all pools and node numbers."""
         self.tables[PoolRecord].clear()
         self.tables[NodeRecord].clear()
         self._past.clear()
 
 
 class VirtualStore(MemoryStore):
-    """A store on the other side of a bad network.
+    """A store behind an unreliable network.
 
     ``forgets_pools`` makes it one that cannot tell a new pool from a lost one.
     """
@@ -250,7 +250,7 @@ class VirtualStore(MemoryStore):
         return self._garbled(extended)
 
     def _garbled(self, answer: T) -> T:
-        """What a broken service makes of an answer, where the request was meant to meet one."""
+        """Return the invalid answer of a broken service, where the request was meant to meet one."""
         is_garbled, self._world.is_garbled = self._world.is_garbled, False
         if not is_garbled:
             return answer
@@ -290,7 +290,7 @@ class VirtualStore(MemoryStore):
         return is_taken
 
     def fail_over(self, transactions: int, to: str = "") -> None:
-        """Another server, or the one that is named, takes over and has not heard of the last transactions."""
+        """Switch to another server, or a given one, that has not received the last transactions."""
         for record in self.book.all(NamespaceRecord):
             self.highest[record.name] = max(self.highest.get(record.name, 0), record.high_water)
         copied = {(share.region, share.node) for share in self._world.shares if share.node is not None}
@@ -310,13 +310,13 @@ class VirtualStore(MemoryStore):
         self._world.note("fails over", self.book.identity, f"and forgets {forgotten} transactions")
 
     def _has_seen_all(self) -> bool:
-        """Whether the last server's writes left a trace in all records: then one that was before may come back."""
+        """Return True if all records show writes of the last server: then an earlier one may come back."""
         identity = self.book.identity
         pools = all(self.has_seen(pool.name) for pool in self.book.all(PoolRecord))
         return pools and all(namespace.identity == identity for namespace in self.book.all(NamespaceRecord))
 
     def has_seen(self, pool: str) -> bool:
-        """Whether this server wrote anything of a pool, whether or not the rules took note of the server."""
+        """Return True if this server wrote anything of a pool, whether or not the rules noted the server."""
         records: list[Any] = [*self.book.all(PoolRecord), *self.book.all(NodeRecord)]
         return any(
             record.identity == self.book.identity
@@ -325,7 +325,7 @@ class VirtualStore(MemoryStore):
         )
 
     def _may_return_to(self, record: NamespaceRecord | None) -> bool:
-        """Whether the gap is large enough for a record: all that stores promise of namespaces."""
+        """Return True if the gap covers the loss of a record: the promise of stores for namespaces."""
         if record is None:
             return False
         gap = rules.GAP * max(1, record.largest) * record.stride
@@ -339,11 +339,11 @@ def _away(why: str) -> StoreError:
 
 
 class _CirclesError(BaseException):
-    """A call goes round in circles. No Exception: a keeper on the way would take it for its store's."""
+    """A call loops for ever. It is no Exception, as a keeper would take that for an error of its store."""
 
 
 class VirtualKeeper(Keeper):
-    """An inline keeper: who waits does its work, and the time that this takes is virtual."""
+    """An inline keeper: a waiting caller does its work, in virtual time."""
 
     def __init__(self, world: World) -> None:
         super().__init__(inline=True)
@@ -385,11 +385,11 @@ class Region:
 
 
 class _ClockError(Exception):
-    """A clock of the user's own fails."""
+    """The clock of a user fails."""
 
 
 class UserClock:
-    """A clock of the user's own, that does strange things while it is read."""
+    """The clock of a user, with side effects when it is read."""
 
     def __init__(self, world: World, process: Process) -> None:
         self._world = world
@@ -434,21 +434,21 @@ class Process:
         self.user_clock: UserClock | None = None
 
     def set_clock(self, world: World) -> None:
-        """Has its clock show what it does at the world's present moment."""
+        """Set its clock to the reading for the current time of the world."""
         if self.frozen_until_ms <= world.now_ms:
             passed_ms = world.now_ms - self.since_ms
             shown_ms = self.since_ms + int(passed_ms * self.rate) + self.offset_ms
             self.clock.set((shown_ms - shown_ms % world.grid_ms + world.phase_ms) * MS)
 
     def let_reseat(self) -> None:
-        """Has its generator begin again where it is, with all that it holds: the next epoch is another's."""
+        """Make its generator attach again where it is, with its state; the next generation belongs to another."""
         task = self.task and self.task()
         if isinstance(task, Tenancy) and (used_until_ms := task._unseat()) is not None:
             self.least_ms = max(self.least_ms, used_until_ms)
             task._serial += 1
 
     def crash(self, world: World) -> None:
-        """Ends at once: nobody releases anything."""
+        """End at once, without a release."""
         self.keeper = VirtualKeeper(world)
         keeper.use(self.keeper)
         self.generator = None
@@ -467,7 +467,7 @@ class Batch:
 
 @dataclass(frozen=True)
 class Duplicate:
-    """An ID minted twice, and how that came about."""
+    """An ID minted twice, and its history."""
 
     world: int
     region: str
@@ -481,7 +481,7 @@ class Duplicate:
 
 @dataclass
 class Outcome:
-    """What became of one world or several."""
+    """The result of one world or several."""
 
     ids: int = 0
     processes: int = 0
@@ -508,10 +508,10 @@ class Outcome:
 
 
 class World:
-    """One store and the processes that share it, from a seed.
+    """A store and the processes that share it, from a seed.
 
     ``promise`` says how much a server that takes over may have forgotten of a namespace: with ``"all"`` as much as the
-    gap in all since the record it has, with ``"each"`` as much as the gap at each failover.
+    gap in total since its record, with ``"each"`` as much as the gap at each failover.
     """
 
     def __init__(self, seed: int, index: int = 0, *, batch: int = 100, promise: str = "all", regions: str = "") -> None:
@@ -570,7 +570,7 @@ class World:
         self.trouble = usual
 
     def replay(self) -> str:
-        """The command that does all of this again."""
+        """Return the command that repeats this run."""
         usual = {"batch": 100, "promise": "all", "regions": ""}
         options = "".join(f" --{name} {getattr(self, name)}" for name in usual if getattr(self, name) != usual[name])
         return f"python -m tests.simulator --seed {self.seed} --world {self.index}{options}"
@@ -578,11 +578,11 @@ class World:
     # --- what the store and the keepers ask ---
 
     def plan(self, delay_ms: int, what: Callable[[], object]) -> None:
-        """Has something happen later."""
+        """Schedule an event."""
         self.agenda.append((self.now_ms + delay_ms, what))
 
     def pass_time(self, ms: int) -> None:
-        """Moves the world's time, and has happen what was planned for it."""
+        """Advance the time of the world, and run the scheduled events."""
         self.now_ms += ms
         due = [plan for plan in self.agenda if plan[0] <= self.now_ms]
         if due:
@@ -608,7 +608,7 @@ class World:
         return None if self.depth >= DEEPEST and fault.endswith(" late") else fault
 
     def meanwhile(self) -> None:
-        """The present process stops where it is, while others go on."""
+        """Suspend the current process while others go on."""
         process, self.depth = self.current, self.depth + 1
         process.is_stopped = True
         for _ in range(min(self.random.choice((1, 3, 10, 30)), self.events - self.event)):
@@ -622,13 +622,13 @@ class World:
         self.enter(process)
 
     def gives_back(self) -> None:
-        """The present process gives back what copies of it may still use."""
+        """Record that the current process returned resources that its copies may still use."""
         for share in self.shares:
             if self.current.serial in share.members and share.given_back is None:
                 share.given_back = self.event
 
     def clone(self, process: Process) -> Process | None:
-        """Makes a process two, if it holds anything. The copy, returned, takes the place of one that has nothing."""
+        """Clone a process, if it holds anything, in place of one that holds nothing; return the copy."""
         task, heir = process.task() if process.task else None, self.heir_of(process.region)
         if process.generator is None or task is None or task.closed or task.epoch != process.epoch or heir is None:
             return None
@@ -653,14 +653,14 @@ class World:
         return heir
 
     def mint_together(self, processes: list[Process]) -> None:
-        """Has processes mint at one moment, where they can."""
+        """Make processes mint at one moment, if they can."""
         for each in processes:
             if each.generator is not None and not each.is_stopped and each.awake_at_ms <= self.now_ms:
                 with self.refusing(each):
                     self.mint(each)
 
     def begin_epoch(self) -> int:
-        """Moves the present process to a later epoch. The real one is that of all: others go on with what they hold."""
+        """Start a new generation for the current process. The real one is global: others go on with their state."""
         process = self.current
         for each in self.processes:
             if each is not process and each.generator is not None:
@@ -675,7 +675,7 @@ class World:
         return process.epoch
 
     def disturb(self, process: Process) -> None:
-        """A clock of the user's own does something while it is read."""
+        """Cause a side effect in the clock of a user while it is read."""
         what = self.random.choice(IN_A_CLOCK)
         self.faults[what] += 1
         match what:
@@ -700,7 +700,7 @@ class World:
     # --- what happens ---
 
     def run(self, events: int = EVENTS) -> Outcome:
-        """Lets so much happen, then looks for an ID that was minted twice."""
+        """Run a number of events, then look for an ID that was minted twice."""
         self.events = events
         with self._virtual_time():
             while self.event < events:
@@ -746,7 +746,7 @@ class World:
             yield
 
     def happen(self) -> None:
-        """One event."""
+        """Run one event."""
         draw = self.random
         self.event += 1
         self.asked = 0
@@ -785,7 +785,7 @@ class World:
             self.hand_over(process)
 
     def hand_over(self, process: Process) -> None:
-        """Has another process start right after one that closed, to take what it gave back."""
+        """Start another process right after one that closed, to take what it released."""
         heir = self.heir_of(process.region)
         if heir and self.random.random() < 0.5:
             self.pass_time(self.grid_ms)
@@ -795,7 +795,7 @@ class World:
                 self.look(heir)
 
     def heir_of(self, region: Region) -> Process | None:
-        """Somebody who may want a node number."""
+        """Return a process that may want a node number."""
         others = [
             other
             for other in self.processes
@@ -804,7 +804,7 @@ class World:
         return self.random.choice(others) if others else None
 
     def look(self, process: Process) -> None:
-        """Gets a lease without minting, where there is one; the clock may step back before the first ID."""
+        """Get a lease without minting, if there is one; the clock may step back before the first ID."""
         # No variable is the generator: an error that is kept keeps this frame, and the generator must end when dropped.
         for name in ("partition", "node", "mac", "process", "worker"):
             getattr(process.generator, name, None)
@@ -830,14 +830,14 @@ class World:
         process.generator.fill(ids)
 
     def keep(self, process: Process, ranges: list[range], floor: int) -> None:
-        """Takes note of integers that a sequence gave out, since it knew of that floor."""
+        """Record integers from a sequence, and the floor that it knew before."""
         ids = np.concatenate([np.arange(r.start, r.stop, r.step, dtype=np.uint64) for r in ranges])
         kept = self.batches.setdefault(process.region.name, [])
         kept.append(Batch(self.event, process.serial, process.clock.now_ns // MS, ids))
         self.below_floor += int(np.count_nonzero(ids < floor))
 
     def deliver_twice(self, process: Process) -> None:
-        """A sequence closes, another takes just what it gave back, and then that is delivered once more."""
+        """Close a sequence, let another take what it returned, and then deliver the return once more."""
         self.store.taken_back.clear()
         process.generator.close()
         process.generator = None
@@ -950,7 +950,7 @@ class World:
                     self.note("revokes", taken.pool, taken.as_lease())
 
     def restore_backup(self, process: Process, delay_ms: int) -> None:
-        """Pauses a process past its window. When it wakes, another has its number, and the store has forgotten that."""
+        """Pause a process past its window. When it wakes, another has its number, and the store has forgotten that."""
         known = self.store.book.transactions
         process.awake_at_ms = self.now_ms + delay_ms
 
@@ -969,7 +969,7 @@ class World:
         self.plan(delay_ms, wake)
 
     def extend_elsewhere(self, region: Region) -> None:
-        """A server extends windows, the one before it comes back, and has not heard of the last extensions."""
+        """Extend windows on a server, then bring back the one before, without the last extensions."""
         holders, heirs = self._gather(region)
         with self._switching(region, self.span_ms * 4 // 5, holders):
             self.step_all(holders)
@@ -977,19 +977,19 @@ class World:
         self.mint_together([*heirs, *holders])
 
     def grant_elsewhere(self, region: Region) -> None:
-        """A server grants numbers of holders that sleep, the one before it comes back, and has not heard of that."""
+        """Grant numbers of paused holders on a server, then bring back the one before, without these grants."""
         holders, heirs = self._gather(region)
         with self._switching(region, self._rest_ms(), heirs[:1]):
             self.mint_together(heirs)
         self.mint_together([*holders, *heirs])
 
     def _rest_ms(self) -> int:
-        """How long node numbers rest after a failover."""
+        """Return how long node numbers are in quarantine after a failover."""
         rest_ms = max(self.span_ms, rules.SPAN_MS) + self.limit_ms + rules.CLOCK_MARGIN_MS
         return rest_ms - rest_ms % self.grid_ms + 2 * self.grid_ms
 
     def _gather(self, region: Region) -> tuple[list[Process], list[Process]]:
-        """Starts all of a region anew on a store that answers, their clocks right: those that mint, and the others."""
+        """Restart all processes of a region with right clocks; return those that mint and the others."""
         all_there = [each for each in self.processes if each.region is region and not each.is_stopped]
         self.store.away_until_ms = self.store.busy_until_ms = self.store.newer_until_ms = 0
         self.now_ms += self._rest_ms()
@@ -1005,9 +1005,9 @@ class World:
 
     @contextmanager
     def _switching(self, region: Region, ms: int, witnesses: list[Process]) -> Iterator[None]:
-        """Another server takes over, as ``witnesses`` see; so much later the one before it is back, without the block.
+        """Switch to another server, as ``witnesses`` see, and later back, without the writes of the block.
 
-        It is not, if the other wrote nothing of the pool before the block: nobody would know of it.
+        There is no switch back if the other wrote nothing of the pool before the block, as nobody would know of it.
         """
         book, before, usual = self.store.book, self.store.book.identity, self.trouble
         # Only this pool is written.
@@ -1032,7 +1032,7 @@ class World:
 
     @contextmanager
     def refusing(self, process: Process) -> Iterator[None]:
-        """A process at its turn; what it is refused is counted."""
+        """Run a process at its turn, and count its errors."""
         self.enter(process)
         try:
             yield
@@ -1046,7 +1046,7 @@ class World:
     # --- the invariant ---
 
     def check(self) -> Outcome:
-        """Counts what was minted; all of a region are compared with each other, byte for byte."""
+        """Count the minted IDs, and compare all IDs of a region byte for byte."""
         outcome = Outcome(0, self.serial() - 1, self.verbs, self.faults, self.refusals, below_floor=self.below_floor)
         for region in (*REGIONS, *LEASED):
             batches = self.batches.get(region.name, [])
@@ -1092,14 +1092,14 @@ def _sentence(entry: tuple[int, int, tuple[Any, ...]]) -> str:
 
 
 def _join(batches: list[Batch], width: int) -> tuple[Any, list[int]]:
-    """All IDs as rows of bytes, and where each batch begins."""
+    """Return all IDs as rows of bytes, and the start of each batch."""
     rows = [batch.ids.view(np.uint8).reshape(-1, width) for batch in batches]
     starts = list(itertools.accumulate((len(part) for part in rows), initial=0))[:-1]
     return np.concatenate(rows), starts
 
 
 def _cut(ids: Any, starts: list[int], batches: list[Batch], place: tuple[tuple[int, int], ...]) -> None:
-    """Leaves of each ID its time and its node number, once for each process; other rows become zeros."""
+    """Reduce each ID to its time and its node number, once for each process; other rows become zeros."""
     bits = np.zeros(8 * ids.shape[1], dtype=np.uint8)
     for first, end in place:
         bits[first:end] = 1
@@ -1118,7 +1118,7 @@ def _cut(ids: Any, starts: list[int], batches: list[Batch], place: tuple[tuple[i
 def _all_twins(
     ids: Any, starts: list[int], batches: list[Batch], place: tuple[tuple[int, int], ...]
 ) -> Iterator[tuple[int, int]]:
-    """All pairs of equal IDs, then those of equal places of two processes, to which ``ids`` are cut meanwhile."""
+    """Return pairs of equal IDs, then pairs of equal positions of two processes, for which ``ids`` are cut."""
     yield from twins_of(ids)
     if place:
         _cut(ids, starts, batches, place)
@@ -1126,7 +1126,7 @@ def _all_twins(
 
 
 def twins_of(ids: Any) -> Iterator[tuple[int, int]]:
-    """All pairs of equal rows of bytes; rows of zeros are none. Exact: what only looks equal is compared in full."""
+    """Return all pairs of equal rows of bytes, except zeros. Exact: candidates are compared completely."""
     width = ids.shape[1]
     padded = np.zeros((len(ids), -(-width // 8) * 8), dtype=np.uint8)
     padded[:, :width] = ids
@@ -1149,7 +1149,7 @@ def twins_of(ids: Any) -> Iterator[tuple[int, int]]:
 
 
 def _terms(world: World, process: Process, size: int) -> dict[str, Any]:
-    """The arguments that all leased generators share. Most processes want the same few numbers."""
+    """Return the arguments that all leased generators share. Most processes want the same few numbers."""
     draw = world.random
     size = min(size, world.numbers)
     first = draw.randrange(size) if draw.random() < 0.2 else 0
@@ -1260,9 +1260,9 @@ def _run_world(terms: tuple[int, int, dict[str, Any]]) -> Outcome:
 
 
 def simulate(seed: int, *, ids: int, faults: int, jobs: int = 1, **options: Any) -> Iterator[Outcome]:
-    """Runs world after world until so many IDs were minted under so many faults; yields the total after each.
+    """Run world after world until a number of IDs were minted under a number of faults; yield the total after each.
 
-    Stops at a duplicate.
+    Stop at a duplicate.
     """
     total = Outcome()
     worlds = ((seed, index, options) for index in itertools.count())

@@ -1,4 +1,4 @@
-"""locality's generator: both modes, changed on the way, with a clock that goes as it likes."""
+"""Tests of the generator of locality as a state machine: both modes, changes between them, and any clock."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MODES: list[Mode] = ["variable", "sequential"]
 
 
 def seed(ns: int) -> int:
-    """Where sequential mode starts: the first 4 bytes of the md5 of the UTC minute, less its last digit."""
+    """Return the start of sequential mode: the first 4 bytes of the md5 of the UTC minute, less its last digit."""
     minute = datetime.fromtimestamp(ns // 10**9, UTC).strftime("%Y%m%d%H%M")[:11]
     return int.from_bytes(hashlib.md5(minute.encode()).digest()[:4], "little")
 
@@ -45,7 +45,7 @@ class LocalityMachine(RuleBasedStateMachine):
         self.started = False
 
     def start(self) -> None:
-        """What the first ID counts on from; ``None`` where that is random."""
+        """Return the value from which the first ID counts; ``None`` if it is random."""
         self.started = True
         self.last = self.given
         if self.given is None and self.mode == "sequential":

@@ -1,4 +1,4 @@
-"""sno's generator against the rules of its scheme, written down again as naively as possible."""
+"""Tests of the generator of sno as a state machine, against a naive implementation of its rules."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ large_step_back = st.integers(1_000 * MS, 86_400_000 * MS)
 
 @st.composite
 def bounds(draw: st.DrawFn) -> tuple[int, int]:
-    """At least 6 numbers, in either order; but an upper bound of 0 would stand for 65535."""
+    """Draw bounds of at least 6 numbers, in either order; but an upper bound of 0 would mean 65535."""
     low = draw(st.one_of(st.integers(0, 20), st.integers(0, 65530)))
     high = draw(st.one_of(st.integers(low + 5, min(low + 20, 65535)), st.integers(low + 5, 65535)))
     return (high, low) if low and draw(st.booleans()) else (low, high)
@@ -45,7 +45,7 @@ Fields = tuple[int, int, int]
 
 
 def outcome(call: Callable[[], list[Fields]]) -> list[Fields] | tuple[str, int | None]:
-    """What a call returns, or how it was refused."""
+    """Return the result of a call, or its error."""
     try:
         return call()
     except GenerationError as error:
@@ -54,7 +54,7 @@ def outcome(call: Callable[[], list[Fields]]) -> list[Fields] | tuple[str, int |
 
 @dataclass
 class Model:
-    """The rules of sno, one ID at a time and without a thought for speed."""
+    """The rules of sno, one ID at a time and without optimisation."""
 
     low: int
     high: int
@@ -101,7 +101,7 @@ class Model:
 
 
 class SnoMachine(RuleBasedStateMachine):
-    """One generator after the other on one partition, each going on where the one before was retired."""
+    """One generator after the other on one partition, each continuing where the last one was closed."""
 
     @initialize(limits=bounds(), max_wait_ms=st.sampled_from([0, 3, 20, PATIENT]), offset=st.integers(0, UNIT - 1))
     def begin(self, limits: tuple[int, int], max_wait_ms: int, offset: int) -> None:

@@ -1,4 +1,4 @@
-"""snowflake's generator in any layout, under every policy, whatever the clock does."""
+"""Tests of the generator of snowflake as a state machine, in any layout, under every policy, with any clock."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ EXHAUSTIONS: list[OnExhausted] = ["wait", "advance", "raise"]
 
 @st.composite
 def layouts(draw: st.DrawFn) -> Layout:
-    """Small sequence numbers, so that they are soon used up, and fields in any order."""
+    """Draw layouts with short sequence fields, which are soon exhausted, and fields in any order."""
     fields = [f"time:{draw(st.integers(34, 44))}"]
     if draw(st.booleans()):
         fields.append(f"{draw(st.sampled_from(['sequence', 'increment']))}:{draw(st.integers(1, 4))}")
@@ -47,7 +47,7 @@ Refusal: TypeAlias = "tuple[str, int | None]"
 
 
 def outcome(call: Callable[[], list[T]]) -> list[T] | Refusal:
-    """What a call returns, or how it was refused."""
+    """Return the result of a call, or its error."""
     try:
         return call()
     except GenerationError as error:
@@ -69,7 +69,7 @@ class Model:
     next: int = 0
 
     def new(self) -> tuple[int, int]:
-        """The tick and the sequence number of the next ID."""
+        """Return the tick and the sequence number of the next ID."""
         began = self.clock
         while True:
             now = (self.clock - self.epoch) // self.unit
@@ -144,7 +144,7 @@ class SnowflakeMachine(RuleBasedStateMachine):
         return self.epoch + tick * self.unit
 
     def mint(self, n: int, how: str) -> list[tuple[int, int]]:
-        """Ticks and sequence numbers of IDs minted one way or the other."""
+        """Return ticks and sequence numbers of IDs minted by any method."""
         ids = array("Q", bytes(8 * n))
         if how == "fill":
             assert self.generator.fill(ids) == n
@@ -194,7 +194,7 @@ class SnowflakeMachine(RuleBasedStateMachine):
         self.last_call = self.epoch
 
     def check_bounds(self, before: int, n: int, last: tuple[int, int]) -> None:
-        """What the policies with "advance" promise: hardly any waiting, and no running away from the clock."""
+        """Check the promise of the policies with "advance": hardly any waiting, and no drift from the clock."""
         after = self.clock.now_ns
         ticks = -(-n // self.capacity)
         if self.on_rollback == "advance":
@@ -266,7 +266,7 @@ def test_rollback_from_an_exhausted_tick_is_accepted_with_advance() -> None:
 
 
 def test_clock_back_at_the_last_tick_sets_the_pace_again() -> None:
-    """Hangs where the generator believes that it is still ahead, so it runs in a process of its own."""
+    """A generator that believes itself ahead would hang, so it runs in another process."""
     script = """if True:
         from mintage.snowflake import Generator, Layout
         from mintage.testing import ManualClock

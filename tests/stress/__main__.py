@@ -1,4 +1,4 @@
-"""``python -m tests.stress --scale 10``: all of it, at ten times the size at which each hole was first seen."""
+"""Run all stress programs at ten times their first size: ``python -m tests.stress --scale 10``."""
 
 from __future__ import annotations
 

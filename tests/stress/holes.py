@@ -1,7 +1,7 @@
-"""Holes through which IDs once came twice, on the stores and servers that they were found with.
+"""Former defects that repeated IDs, on the stores and servers on which they were found.
 
 ``python -m tests.stress.holes --scale 10`` tries each at ten times the size at which it first showed equal IDs. Names
-of holes try these only.
+of cases select them.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ AT_A_TICK: Final = 4096
 
 @dataclass
 class Tally:
-    """What was minted, and what went wrong."""
+    """The counts of minted IDs and of errors."""
 
     ids: int = 0
     equal: int = 0
@@ -78,25 +78,25 @@ class Tally:
     failed: int = 0
 
     def count(self, minted: Iterable[object]) -> None:
-        """All that one store's, one scheme's holders minted."""
+        """Count the IDs of all holders of one scheme in one store."""
         every = list(minted)
         self.ids += len(every)
         self.equal += len(every) - len(set(every))
 
     def is_clean(self) -> bool:
-        """Whether nothing repeated, and nobody was stuck."""
+        """Return True if nothing repeated, and no process hung."""
         return not (self.equal or self.failed)
 
     @contextmanager
     def refusals(self) -> Iterator[None]:
-        """A block that an error of ours ends, which is counted."""
+        """Count an error of mintage that ends the block."""
         try:
             yield
         except MintError as error:
             self.note({error.code: 1})
 
     def note(self, refused: dict[str, int]) -> None:
-        """Counts refusals elsewhere as well."""
+        """Count refusals in another tally as well."""
         self.refused = dict(Counter(self.refused) + Counter(refused))
 
     def __str__(self) -> str:
@@ -105,7 +105,7 @@ class Tally:
 
 
 def integers_of(tally: Tally, children: list[tuple[int, int]]) -> list[array[int]]:
-    """What processes minted that answer with integers of 64 bits, and before those with a line of their refusals."""
+    """Return the 64-bit integers that processes answer with, and before them the lines of their refusals."""
     found = []
     for answer in answers(children):
         refused, _, integers = answer.partition(b"\n")
@@ -118,7 +118,7 @@ def integers_of(tally: Tally, children: list[tuple[int, int]]) -> list[array[int
 
 
 def answering(work: Callable[[Tally], array[int]]) -> bytes:
-    """In a process: what :func:`integers_of` reads."""
+    """Write, in a process, the output that :func:`integers_of` reads."""
     tally = Tally()
     integers = work(tally)
     return json.dumps(tally.refused).encode() + b"\n" + integers.tobytes()
@@ -131,7 +131,7 @@ GRANTED_S: Final = 4
 
 
 def switched_and_back(folder: Path, size: int) -> Tally:
-    """A pool on A; its holder goes on at B; what B grants after that is lost when A is in charge again."""
+    """Extend a lease on server B, lose the later grants of B, and switch back to A."""
     tally, each = Tally(), size // 2
     span_ms = 24_000 + each // AT_A_TICK
     begin = [os.pipe() for _ in range(3)]
@@ -207,7 +207,7 @@ ORDER: Final = (0, 0, 1, 1, 1, 1)
 
 
 def schemas_with_one_cache(folder: Path, size: int) -> Tally:
-    """Two roles of one database, each with a schema of its own, and one Redis before both."""
+    """Share one Redis between two roles of one database, each with a schema of its own."""
     tally = Tally()
     with ExitStack() as stack:
         postgresql, redis = PostgreSQL(folder / "postgresql"), Redis(folder / "redis")
@@ -236,7 +236,7 @@ BEFORE_A_DROP: Final = 800
 
 
 def dropped_tables(folder: Path, size: int) -> Tally:
-    """Tables that are dropped to begin anew, while Redis before them keeps a block of the old ones."""
+    """Drop the tables to start anew, while Redis in front of them keeps a block of the old ones."""
     tally = Tally()
     with ExitStack() as stack:
         postgresql, redis = PostgreSQL(folder / "postgresql"), Redis(folder / "redis")
@@ -259,7 +259,7 @@ AT_A_TURN: Final = 3
 
 
 def dropped_by_migrations(folder: Path, size: int) -> Tally:
-    """Migrations that nobody looked at drop the tables of a store in the application's own database, time and again."""
+    """Drop the tables of a store in the database of the application by migrations, repeatedly."""
     tally = Tally()
     with ExitStack() as stack:
         postgresql, mariadb = PostgreSQL(folder / "postgresql"), MariaDB(folder / "mariadb")
@@ -286,7 +286,7 @@ def dropped_by_migrations(folder: Path, size: int) -> Tally:
 
 
 def restored_from_dumps(folder: Path, size: int) -> Tally:
-    """The table of namespaces is restored from a dump of before, while integers are reserved."""
+    """Restore the table of namespaces from an older dump, while integers are reserved."""
     tally = Tally()
     with ExitStack() as stack:
         for server in (PostgreSQL(folder / "postgresql"), MariaDB(folder / "mariadb")):
@@ -315,7 +315,7 @@ def restored_from_dumps(folder: Path, size: int) -> Tally:
 
 
 def two_names(folder: Path, size: int, *, mounted: bool) -> Tally:
-    """One SQLite file, which two processes know by a name each."""
+    """Use one SQLite file under two names in two processes."""
     tally = Tally()
     names = [folder / "here" / "ids.db", folder / "there" / "ids.db"]
     for name in names:
@@ -351,7 +351,7 @@ OF_A_COPY: Final = 100
 
 
 def copies_of_a_store(folder: Path, size: int) -> Tally:
-    """A file that goes back to an older copy, in all ways, while a sequence lives. Each copy comes back twice."""
+    """Restore older copies of a file in all ways, twice each, while a sequence is in use."""
     tally, place, copy = Tally(), folder / "store", folder / "copy"
     place.mkdir()
     url = f"sqlite:///{place}/{copies.NAME}?timeout_ms=60000"
@@ -395,7 +395,7 @@ def copies_of_a_store(folder: Path, size: int) -> Tally:
 
 
 def copies_of_the_registry(folder: Path, size: int) -> Tally:
-    """The registry goes back to a copy that does not know who holds a number, and others come."""
+    """Restore a copy of the registry that does not know a holder, while other processes start."""
     tally, place, copy = Tally(), folder / "home", folder / "copy"
     os.environ["MINTAGE_HOME"] = str(place)
     done_reading, done = os.pipe()
@@ -457,7 +457,7 @@ REGISTRY_WAYS: Final = (
 
 
 def read_as_well(folder: Path, size: int) -> Tally:
-    """Processes that reserve from a file, and open, read and close it and what is beside it all the time."""
+    """Reserve from a file in processes that also open, read and close it and its companions all the time."""
     tally, path = Tally(), folder / "ids.db"
     with open_store(f"sqlite:///{path}") as store:
         store.create_namespace("n")
@@ -494,7 +494,7 @@ def read_as_well(folder: Path, size: int) -> Tally:
 
 
 def changed_directory(folder: Path, size: int) -> Tally:
-    """A relative URL, and a program that changes its directory between two generators."""
+    """Change the directory between two generators with a relative URL."""
     tally = Tally()
     generators = []
     for name in ("one", "two"):
@@ -511,7 +511,7 @@ def changed_directory(folder: Path, size: int) -> Tally:
 
 
 class Careless(MariaDB):
-    """Its log is flushed once a second, whatever was committed."""
+    """A server that flushes its log once a second."""
 
     name = "mariadb_careless"
     options: ClassVar = (*MariaDB.options, "--innodb-flush-log-at-trx-commit=0")
@@ -522,7 +522,7 @@ BEFORE_A_KILL: Final = 300
 
 
 def flushed_once_a_second(folder: Path, size: int) -> Tally:
-    """A server that answers before its log is written, and is killed."""
+    """Kill a server that answers before its log is written."""
     tally, server, reserved = Tally(), Careless(folder), list[int]()
     with ExitStack() as stack:
         stack.callback(server.kill)
@@ -540,7 +540,7 @@ def flushed_once_a_second(folder: Path, size: int) -> Tally:
 
 
 def earlier_holders_times(folder: Path, size: int) -> Tally:
-    """``new_at`` where the environment names the store: an earlier holder minted at that time."""
+    """Call ``new_at`` with the store of the environment, at a time at which an earlier holder minted."""
     tally = Tally()
     os.environ["MINTAGE_STORE"] = f"sqlite:///{folder}/ids.db"
 
@@ -571,7 +571,7 @@ AT_A_TIME: Final = 100
 
 
 def ported_and_given_back(folder: Path, size: int) -> Tally:
-    """IDs are ported to times before and after now; the number is given back; its next holder mints in all of them."""
+    """Port IDs to times around now, release the number, and let the next holder mint in all of them."""
     tally = Tally()
 
     def port(url: str, start_ms: int) -> bytes:
@@ -609,7 +609,7 @@ def ported_and_given_back(folder: Path, size: int) -> Tally:
 
 
 def closed_in_a_clock(folder: Path, size: int) -> Tally:
-    """A thread mints and is in the user's clock, another closes; the number's next holder mints in the same time."""
+    """Close a generator while another thread is in its clock; the next holder mints in the same time."""
     tally = Tally()
     schemes: list[Any] = [sno.Generator, snowflake.Generator]
 
@@ -664,13 +664,13 @@ def closed_in_a_clock(folder: Path, size: int) -> Tally:
 
 
 def fork_without_handlers() -> int:
-    """The C library's own, since its version 2.34."""
+    """Fork with ``_Fork`` of the C library, available since its version 2.34."""
     pid: int = ctypes.PyDLL(None)._Fork()
     return pid
 
 
 def unseen_fork(folder: Path, size: int, *, fork: Callable[[], int], of_a_namespace: bool) -> Tally:
-    """A fork of which no handler learns, of a process that holds a lease and a segment; both go on."""
+    """Fork without handlers in a process that holds a lease and a segment; both processes go on."""
     tally, integers = Tally(), size // 400
     url = f"sqlite:///{folder}/ids.db"
 
@@ -709,7 +709,7 @@ def unseen_fork(folder: Path, size: int, *, fork: Callable[[], int], of_a_namesp
 
 
 def forked_in_a_clock(folder: Path, size: int) -> Tally:
-    """A user's clock that forks at one of its readings; both sides mint on."""
+    """Fork inside a reading of a clock; both processes mint on."""
     tally = Tally()
     schemes: list[Any] = [sno.Generator, snowflake.Generator, locality.Generator]
 
@@ -762,7 +762,7 @@ CROWDED: Final = ("xid", "objectid")
 
 
 def refilled(folder: Path, size: int) -> Tally:
-    """A table of one second is given IDs and emptied, again and again: with one node number, and with leased ones."""
+    """Fill and empty a table of one second repeatedly: with one node number, and with leased ones."""
     tally, url = Tally(), f"sqlite:///{folder}/shop.db"
     rows = size // (RUNS * len(CROWDED))
     for scheme, node in product(CROWDED, (["--node", "9"], ["--store", f"sqlite:{folder}/ids.db"])):
@@ -808,7 +808,7 @@ NUMBERS: Final[dict[str, tuple[Callable[..., Any], int]]] = {
 
 
 def given_times(folder: Path, size: int) -> Tally:
-    """IDs of one leased generator and one tick, by ``new_at`` and by ``nth_at``, in every format."""
+    """Mint IDs of one leased generator and one tick by ``new_at`` and by ``nth_at``, in every format."""
     tally = Tally()
     for make, numbers in NUMBERS.values():
         store = MemoryStore()
@@ -829,7 +829,7 @@ PROCESSES: Final = 300
 
 
 def processes_of_one_node(folder: Path, size: int) -> Tally:
-    """UUIDs of this machine's address: of many forked workers, and of four that share the clock sequence too."""
+    """Mint UUIDs of one MAC address in many forked workers, and in four that share the clock sequence."""
     tally = Tally()
 
     def mint(count: int, *arguments: int) -> bytes:
@@ -845,7 +845,7 @@ def processes_of_one_node(folder: Path, size: int) -> Tally:
 
 
 def snapshots_of_leases(folder: Path, size: int) -> Tally:
-    """A leased partition's snapshot goes on beside its generator, after it, and after that of another holder."""
+    """Restore a snapshot of a leased partition beside its generator, after it, and after another holder."""
     tally, each = Tally(), size // 8
     os.environ["MINTAGE_HOME"] = str(folder)
     for url in (f"sqlite:///{folder}/ids.db", registry_url()):
@@ -876,7 +876,7 @@ def snapshots_of_leases(folder: Path, size: int) -> Tally:
 
 @dataclass(frozen=True)
 class Hole:
-    """What is tried."""
+    """A case to try."""
 
     size: int
     """How much was minted, or how often it was tried, when it first showed equal IDs."""
@@ -921,7 +921,7 @@ HOLES: Final = {
 
 
 def why_not(hole: Hole) -> str | None:
-    """Why it cannot be tried here, if it cannot."""
+    """Return the reason why it cannot be tried here, or None."""
     lacking = [reason for server in hole.servers if (reason := missing(server))]
     if hole.for_root and os.geteuid():
         lacking.append("only root can")
@@ -929,7 +929,7 @@ def why_not(hole: Hole) -> str | None:
 
 
 def run(hole: Hole, size: int) -> Tally:
-    """Tries one, in a process of its own."""
+    """Run one case in a process of its own."""
     with tempfile.TemporaryDirectory(prefix="mintage-") as folder:
         # Servers' accounts enter it.
         Path(folder).chmod(0o755)
@@ -943,7 +943,7 @@ def run(hole: Hole, size: int) -> Tally:
 
 
 def measure(found: dict[str, Hole], scale: int) -> bool:
-    """Tries them at so many times their size, says what came of each, and whether nothing repeated."""
+    """Run the cases at a scale, print their results, and return True if nothing repeated."""
     is_clean = True
     for name, hole in found.items():
         if reason := why_not(hole):

@@ -1,7 +1,7 @@
-"""Processes of one host that get their node numbers together, under all that once gave one number to two of them.
+"""Processes of one host that get their node numbers together, under all former causes of duplicates.
 
-``python -m tests.stress.registry --rounds 10`` runs each case ten times at each switch interval, each time with about
-as many processes as showed equal IDs first, and counts those. Names of cases run these only.
+``python -m tests.stress.registry --rounds 10`` runs each case ten times at each switch interval, with about as many
+processes as first showed equal IDs, and counts those. Names of cases select them.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ ROOT: Final = Path(__file__).parents[2]
 
 @dataclass
 class Case:
-    """What processes do together."""
+    """A case of concurrent processes."""
 
     processes: int
     threads: int = 1
@@ -74,7 +74,7 @@ class Case:
 
 @dataclass
 class Tally:
-    """What all minted, and what went wrong."""
+    """The counts of minted IDs and of errors."""
 
     processes: int = 0
     ids: int = 0
@@ -86,7 +86,7 @@ class Tally:
     failed: int = 0
 
     def add(self, other: Tally) -> None:
-        """Counts another's as well."""
+        """Add the counts of another tally."""
         self.processes += other.processes
         self.ids += other.ids
         self.equal += other.equal
@@ -95,7 +95,7 @@ class Tally:
         self.failed += other.failed
 
     def is_clean(self) -> bool:
-        """Whether nothing repeated, and nobody was stuck."""
+        """Return True if nothing repeated, and no process hung."""
         return not (self.equal or self.failed)
 
     def __str__(self) -> str:
@@ -110,14 +110,14 @@ class Tally:
 
 
 class Gate:
-    """Many processes wait until one opens it, which is when all have come."""
+    """A barrier at which many processes wait until all have come and one opens it."""
 
     def __init__(self) -> None:
         self._opened, self._open = os.pipe()
         self._arrived, self._arrive = os.pipe()
 
     def leave(self) -> None:
-        """In a process that only waits."""
+        """Exit, in a process that only waits."""
         os.close(self._open)
 
     def wait(self) -> None:
@@ -132,7 +132,7 @@ class Gate:
 
 
 def forked(run: Callable[[], bytes], fork: Callable[[], int] = os.fork) -> tuple[int, int]:
-    """A process, and a pipe with what it answers."""
+    """Return a forked process, and a pipe with its answer."""
     reading, writing = os.pipe()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
@@ -155,7 +155,7 @@ def forked(run: Callable[[], bytes], fork: Callable[[], int] = os.fork) -> tuple
 
 
 def answers(children: list[tuple[int, int]], bound_s: float = BOUND_S) -> Iterator[bytes]:
-    """What each answered; nothing where one failed or is stuck."""
+    """Return the answer of each process, or nothing if one failed or hangs."""
     found = {reading: bytearray() for _, reading in children}
     waiting, deadline = set(found), time.monotonic() + bound_s
     while waiting and (ready := select.select(list(waiting), [], [], max(0.0, deadline - time.monotonic()))[0]):
@@ -172,7 +172,7 @@ def answers(children: list[tuple[int, int]], bound_s: float = BOUND_S) -> Iterat
 
 
 def turns(batch: Callable[[int], Any], count: int) -> array[int]:
-    """IDs of many milliseconds."""
+    """Return IDs of many milliseconds."""
     ids = array("Q")
     for _ in range(TURNS):
         ids.extend(batch(count).tolist())
@@ -181,7 +181,7 @@ def turns(batch: Callable[[int], Any], count: int) -> array[int]:
 
 
 def mint(case: Case, generator: snowflake.Generator, gates: tuple[Gate, Gate], number: int, interval_s: float) -> bytes:
-    """In a process: the first ID when all are there, the others when all have their first."""
+    """Mint in a process: the first ID when all have started, the others when all have their first."""
     for gate in gates:
         gate.leave()
     case.prepare(number)
@@ -220,7 +220,7 @@ def mint(case: Case, generator: snowflake.Generator, gates: tuple[Gate, Gate], n
 
 
 def crowd(case: Case, interval_s: float) -> Tally:
-    """Runs a case once; in a process that has not minted."""
+    """Run a case once, in a process that has not minted."""
     warnings.simplefilter("ignore")
     case.setup()
     generator, aside = snowflake.Generator(), []
@@ -256,14 +256,14 @@ def crowd(case: Case, interval_s: float) -> Tally:
 
 
 def cases(folder: Path) -> dict[str, Case]:
-    """All of them, of the size at which equal IDs were first seen, in a folder of their own."""
+    """Return all cases, of the size at which equal IDs were first seen, in folders of their own."""
     home, nowhere = folder / "home", folder / "file" / "home"
 
     def named(place: Path) -> None:
         os.environ["MINTAGE_HOME"] = str(place)
 
     def made() -> None:
-        """The registry, with a number that was given back."""
+        """Create the registry, with a number that was released."""
 
         def use() -> bytes:
             with snowflake.Generator() as generator:
@@ -278,7 +278,7 @@ def cases(folder: Path) -> dict[str, Case]:
         named(nowhere)
 
     def alone() -> None:
-        """No registry is named, and none is the machine's."""
+        """Run without a named registry or one of the machine."""
         os.environ.pop("MINTAGE_HOME", None)
         os.environ["HOME"] = str(folder / "user")
         registry.MACHINE = folder / "none"  # type: ignore[misc]
@@ -317,7 +317,7 @@ def cases(folder: Path) -> dict[str, Case]:
         os.environ["XDG_STATE_HOME"] = "state"
 
     def services(number: int) -> None:
-        """One whose home is as usual; a shell's, a service's with a temporary directory of its own, and both."""
+        """Run with a writable home, or a read-only one with a TMPDIR of its own, a private /tmp, or both."""
         if number % 4:
             unshare()
             mount(home, home, MS_BIND)
@@ -358,14 +358,14 @@ CLONE_NEWNS: Final = 0x20000
 
 
 def unshare() -> None:
-    """Mounts of this process's own."""
+    """Give this process its own mount namespace."""
     if ctypes.CDLL(None, use_errno=True).unshare(CLONE_NEWNS) != 0:
         raise OSError(ctypes.get_errno(), "unshare")
     mount(Path("/"), Path("/"), MS_REC | MS_PRIVATE)
 
 
 def mount(source: Path, target: Path, flags: int, kind: str = "none") -> None:
-    """As mount(2)."""
+    """Call mount(2)."""
     arguments = os.fsencode(source), os.fsencode(target), kind.encode(), flags, None
     if ctypes.CDLL(None, use_errno=True).mount(*arguments) != 0:
         raise OSError(ctypes.get_errno(), "mount", str(target))
@@ -375,7 +375,7 @@ def mount(source: Path, target: Path, flags: int, kind: str = "none") -> None:
 
 
 def slow_disk(folder: Path) -> dict[str, str]:
-    """What makes a process's disk slow; nothing where there is no compiler."""
+    """Return environment variables that slow down the disk of a process; none without a compiler."""
     if (compiler := shutil.which("cc")) is None:
         return {}
     library = folder / "slow.so"
@@ -385,12 +385,12 @@ def slow_disk(folder: Path) -> dict[str, str]:
 
 
 def is_possible(name: str) -> bool:
-    """Whether this process may do what a case does."""
+    """Return True if this process may run a case."""
     return os.geteuid() == 0 or name not in {"homes", "users"}
 
 
 def run(name: str, interval_s: float, processes: int | None = None) -> Tally:
-    """Runs a case once, in processes of its own."""
+    """Run a case once, in processes of its own."""
     with tempfile.TemporaryDirectory(prefix="mintage-stress-", dir="/var/tmp") as folder:
         Path(folder).chmod(0o755)
         slowly = slow_disk(Path(folder)) if cases(Path(folder))[name].slowly else {}
@@ -411,7 +411,7 @@ def run(name: str, interval_s: float, processes: int | None = None) -> Tally:
 
 
 def measure(names: Iterable[str], intervals_s: Iterable[float], rounds: int, processes: int | None = None) -> bool:
-    """Runs cases so often, says what came of each, and whether nothing repeated."""
+    """Run cases a number of times, print their results, and return True if nothing repeated."""
     is_clean = True
     for name in names:
         if not is_possible(name):

@@ -1,4 +1,4 @@
-"""Workers of a server that minted before it forked, whose threads mint their first IDs together."""
+"""Tests of forked workers whose parent minted before, and whose threads mint their first IDs together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A small part of the stress, at every run of the tests: `make deep` does the rest."""
+"""Tests of former defects of the registry and its locks, at a small scale; `make deep` runs the rest."""
 
 from __future__ import annotations
 

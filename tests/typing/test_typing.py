@@ -1,4 +1,4 @@
-"""What type checkers see of mintage is what it does."""
+"""Tests of the types of mintage: stubs and annotations match the code."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ROOT = HERE.parents[1]
 
 
 def run(*command: str) -> str:
-    """The complaints of a module of mypy; none is an empty text."""
+    """Return the complaints of a module of mypy; empty if there are none."""
     done = subprocess.run(
         [sys.executable, "-m", *command], cwd=ROOT, capture_output=True, text=True, timeout=250, check=False
     )

@@ -1,4 +1,4 @@
-"""Arrays: a list of IDs in every way that shows, one contiguous buffer in fact."""
+"""Tests of arrays: they behave as lists of IDs and are one contiguous buffer."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ schemes = st.sampled_from(SCHEMES)
 
 
 def filled(scheme: Scheme, count: int) -> Any:
-    """An array of so many different IDs."""
+    """Return an array of a number of different IDs."""
     return scheme.Array(b"".join(i.to_bytes(scheme.size, "big") for i in range(count)))
 
 
 def listed(scheme: Scheme, count: int) -> list[Any]:
-    """The same IDs without an array."""
+    """Return the same IDs as a list."""
     return [scheme.ID.from_int(i) for i in range(count)]
 
 

@@ -1,4 +1,4 @@
-"""What may be lent to the functions that read or write memory, and what not: the type of the items decides."""
+"""Tests of buffer arguments: the item type decides which memory is accepted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What PyInstaller and zip archives make of mintage: a bundle has what the extension imports, or an error says why."""
+"""Tests of PyInstaller bundles and zip archives: a bundle is complete, or an error gives the reason."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_pyinstaller_finds_the_hook_by_itself() -> None:
 
 
 def last_line(*command: object) -> str:
-    """What a process that fails says last."""
+    """Return the last line of the output of a failing process."""
     words = [sys.executable, "-I", *map(str, command)]
     done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 1

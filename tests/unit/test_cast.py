@@ -1,4 +1,4 @@
-"""IDs as others: cast keeps the bits, derive makes one of another, and text of other bases is read back."""
+"""Tests of conversions: cast keeps the bits, derive makes a new ID, and text of other bases is read back."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def test_derived_id_depends_on_the_prefix_of_a_typeid() -> None:
 
 
 def test_langsmith_sdk_2249_derived_id_without_a_time_never_changes() -> None:
-    """It took the clock's where the parent had none, and so each call derived another ID."""
+    """It used the clock if the parent had no time, so each call derived another ID."""
     for parent in (uuid.uuid4(), nanoid.new(), 5):
         derived = set()
         for at in ("2020-01-01", "2030-01-01"):

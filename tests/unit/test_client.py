@@ -1,4 +1,4 @@
-"""What asks a service: which host, how often, and what of an answer is believed. Nothing real answers here."""
+"""Tests of the clients of a service against scripted peers: choice of host, retries, and checks of answers."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def sent() -> Lost:
 
 
 class Scripted:
-    """Sends nothing: what comes of each request is known before, and the requests are kept."""
+    """A transport that sends nothing: its answers are given in advance, and it records the requests."""
 
     def __init__(self, url: str, *outcomes: Outcome) -> None:
         self.service = Service(StoreUrl.parse(url))
@@ -86,7 +86,7 @@ class Scripted:
 
     @property
     def hosts(self) -> str:
-        """The first letters of those that were asked."""
+        """Return the first letters of the hosts that were asked."""
         return "".join(url.removeprefix("http://")[0] for url in self.urls)
 
 
@@ -347,7 +347,7 @@ UNREAD = {"url"}
 
 
 def spoilt(members: dict[str, object]) -> Iterator[dict[str, object]]:
-    """The members with each of them left out, and each of another type or size."""
+    """Yield the members with each of them missing, or of another type or size."""
     for name, good in members.items():
         if name in UNREAD:
             continue
@@ -660,7 +660,7 @@ def test_invalid_request_is_refused_before_it_is_sent() -> None:
 
 
 class Peer:
-    """Somebody on a socket who reads a request, and then says or does what he is told."""
+    """A socket server that reads a request and then does what the test says."""
 
     def __init__(self, *answers: Callable[[socket.socket], None]) -> None:
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -853,7 +853,7 @@ def test_clients_are_public_names_of_mintage() -> None:
 
 
 class Counting:
-    """A service of one namespace for `AsyncClient`: it answers when it is told to, and keeps what it was asked for."""
+    """A service of one namespace for `AsyncClient`: it answers on request of the test, and records its requests."""
 
     def __init__(self, _: Service, *, most: int = 10_000, left: int = 10**9) -> None:
         self.counts: list[int] = []
@@ -877,11 +877,11 @@ class Counting:
         return call.read(answer({"ids": [str(first + at) for at in range(count)]}))
 
     async def aclose(self) -> None:
-        """Ends nothing: who asks is told by the client."""
+        """Do nothing: the client notifies its callers."""
 
 
 def counting(**how: int) -> tuple[AsyncClient, Callable[[], Counting]]:
-    """A client, and what it asks once it has asked."""
+    """Return a client, and a function that returns its peer once there was a request."""
     client: Any = AsyncClient("http://a")
     made: list[Counting] = []
 
@@ -894,7 +894,7 @@ def counting(**how: int) -> tuple[AsyncClient, Callable[[], Counting]]:
 
 
 async def started(*coroutines: Any) -> list[asyncio.Task[int]]:
-    """Tasks that wait by now."""
+    """Start tasks and let them run until they wait."""
     tasks = [asyncio.ensure_future(each) for each in coroutines]
     for _ in range(3):
         await asyncio.sleep(0)

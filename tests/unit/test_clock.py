@@ -1,4 +1,4 @@
-"""Clocks: a test's own, a user's own, and the cached tick that the hot path reads."""
+"""Tests of clocks: manual ones, callables of users, and the cached tick of the fast path."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_clock_before_the_epoch_is_refused(make: Make) -> None:
 
 
 def cached_ms_is_fresh(readings: int) -> list[tuple[int, int, int]]:
-    """The readings that were wrong."""
+    """Return the wrong readings."""
     now, cached = time.time_ns, _core.cached_ms
     wrong = []
     for _ in range(readings):

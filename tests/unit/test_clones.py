@@ -1,4 +1,4 @@
-"""A process that was restored from a snapshot starts over: what it held is another's as well."""
+"""Tests of restored snapshots: a restored process starts over, as its leases and segments belong to others too."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def test_uevent_socket_is_closed_when_nothing_is_held(inline: keeper.Keeper) -> 
 
 
 class Seen(Watch):
-    """A watch that sees what it is told to."""
+    """A restore detector with given results."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -173,7 +173,7 @@ def clock() -> ManualClock:
 
 
 class Memory(MemoryStore):
-    """Records that all clones see: as a store of its own would have them."""
+    """Records that all clones share, like a separate store."""
 
     def __init__(self, clock: ManualClock) -> None:
         super().__init__(clock=lambda: clock.now_ns // MS)
@@ -193,7 +193,7 @@ def store(clock: ManualClock) -> Memory:
 
 
 def in_child(run: Callable[[], object]) -> Any:
-    """What it returns, in a process that ends with it: a later epoch is for good."""
+    """Return the result of a function in a child process, as a new generation lasts for the whole process."""
     from tests.unit.test_fork import Child
 
     child: ChildType = Child(run)
@@ -249,7 +249,7 @@ def test_process_without_a_lease_starts_over_too() -> None:
 
 def test_answer_from_before_a_restore_is_dropped(clock: ManualClock) -> None:
     class Slow(Memory):
-        """Whose process is cloned while it answers."""
+        """A store during whose answer the process is cloned."""
 
         is_slow = True
 
@@ -566,7 +566,7 @@ def test_leases_and_tails_are_released_before_a_snapshot(store: Memory, clock: M
 @pytest.mark.usefixtures("inline")
 def test_answer_from_before_a_snapshot_is_dropped(clock: ManualClock) -> None:
     class Slow(Memory):
-        """Whose caller's process is told of a snapshot while it answers."""
+        """A store during whose answer the process is notified of a snapshot."""
 
         def reserve(self, *args: Any, **options: Any) -> Segment:
             segment = super().reserve(*args, **options)

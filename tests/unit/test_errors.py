@@ -1,4 +1,4 @@
-"""The error catalogue: complete, raised, mapped, and the same in Python, in Rust and after a pickle."""
+"""Tests of the error catalogue: complete, raised, mapped, and equal in Python, in Rust and after a pickle."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def mint_after_the_lease_was_revoked() -> None:
 
 
 class AwayStore(MemoryStore):
-    """A store that nobody can reach."""
+    """A store that is always unavailable."""
 
     def acquire(self, *_: Any, **__: Any) -> Any:
         raise StoreError("the store is away", code="store.unavailable")
@@ -132,7 +132,7 @@ def open_a_file_of_a_newer_mintage() -> None:
 
 
 def served(ask: Callable[[Service], Awaitable[object]], *options: str) -> object:
-    """What a service without interfaces answers."""
+    """Return the answers of a service without interfaces."""
 
     async def answer() -> object:
         # A slow machine is no reason to fail.

@@ -1,4 +1,4 @@
-"""A forked child never mints what its parent does."""
+"""Tests of forks: a child never mints an ID of its parent."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Generator: TypeAlias = "sno.Generator | snowflake.Generator | locality.Generator
 
 
 def raw_clone(flags: int = 0) -> int:
-    """A fork by the system call itself: no handler runs, the C library's or Python's."""
+    """Fork by the system call itself: neither handlers of the C library nor of Python run."""
     number = {"x86_64": 56, "aarch64": 220}[platform.machine()]
     # PyDLL keeps the GIL, so that the child's only thread holds it.
     pid: int = ctypes.PyDLL(None, use_errno=True).syscall(number, flags | signal.SIGCHLD, 0, 0, 0, 0)
@@ -48,7 +48,7 @@ def raw_clone(flags: int = 0) -> int:
 
 
 def first_of_a_namespace() -> int:
-    """A raw clone that is pid 1 of a namespace of its own."""
+    """Make a raw clone that is pid 1 of a PID namespace of its own."""
     new_user, new_pid = 0x10000000, 0x20000000
     try:
         return raw_clone(new_pid | (new_user if os.geteuid() else 0))
@@ -57,8 +57,11 @@ def first_of_a_namespace() -> int:
 
 
 def c_fork() -> int:
-    """A fork in C, of which Python learns nothing. As any other but Python's own, it is for a process without other
-    threads: one of them might wait for the GIL in this moment, and the child would wait for it for ever."""
+    """Fork in C, so that Python learns nothing.
+
+    It is only for a process without other threads, as every fork except that of Python: a thread might wait for the
+    GIL at this moment, and the child would wait for it for ever.
+    """
     pid: int = ctypes.PyDLL(None).fork()
     return pid
 
@@ -68,7 +71,7 @@ each_fork = pytest.mark.parametrize("fork", EVERY_FORK)
 
 
 class Child:
-    """A forked process that runs a function; what that returns comes back through a pipe, as JSON."""
+    """A forked process that runs a function, whose result comes back through a pipe, as JSON."""
 
     def __init__(self, run: Callable[[], object], fork: Callable[[], int] = os.fork) -> None:
         self.reading, writing = os.pipe()
@@ -110,7 +113,7 @@ def gathered(children: Iterable[Child]) -> list[Any]:
 
 
 def outcome(call: Callable[[], object]) -> str:
-    """The code of the error that a call ends with, or "ok"."""
+    """Return the code of the error of a call, or "ok"."""
     try:
         call()
     except GenerationError as error:
@@ -525,7 +528,7 @@ def test_wrong_in_ruby_parent_and_child_share_pid_and_counter() -> None:
 
 
 def test_fork_outside_python_is_noticed() -> None:
-    """uWSGI and other programs that embed Python fork in C, and may run none of Python's fork hooks."""
+    """uWSGI and other programs that embed Python fork in C, and may run none of its fork hooks."""
     script = """if True:
         import ctypes, os, sys
         from mintage import errors, locality, sno, snowflake

@@ -1,4 +1,4 @@
-"""What formats say of themselves, and their texts against an oracle that knows long division only."""
+"""Tests of the catalogue of formats, and of their texts against a naive oracle."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ KNOWN = (*formats.FORMATS, *formats.LAST_RESORTS)
 
 
 class Digits:
-    """The naive oracle: a number in positional digits, one division a digit."""
+    """A naive oracle: a number in positional digits, one division a digit."""
 
     def __init__(self, template: str, alphabet: str, pad: int = 0) -> None:
         self.template = template

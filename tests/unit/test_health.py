@@ -1,4 +1,4 @@
-"""Readiness, the watch over the store, and the profile: what somebody who looks after the service is told."""
+"""Tests of readiness, the store probe and the profile: the view of an operator of the service."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ DAY = 86_400
 
 
 def with_keys(service: Any, /, has_keys: bool = True, **rights: Iterable[str]) -> None:
-    """Lets the service know callers by their names; each has these rights to all names."""
+    """Configure callers by their names; each has these rights to all names."""
     callers = {name: Caller.of(name, {"*": granted}) for name, granted in rights.items()}
 
     def caller(key: str | bytes | None) -> Caller:
@@ -58,7 +58,7 @@ def with_keys(service: Any, /, has_keys: bool = True, **rights: Iterable[str]) -
 
 
 def make(store: Any = None, **held: int) -> Any:
-    """A service with a memory store, that holds so many integers of each namespace."""
+    """Return a service with a memory store and a number of buffered integers for each namespace."""
     service: Any = SimpleNamespace(
         store=store or MemoryStore(),
         metrics=Metrics(),
@@ -74,13 +74,13 @@ def make(store: Any = None, **held: int) -> Any:
 
 
 def watch(service: Any, patience_s: float = 5) -> Watch:
-    """With the ends of three layouts."""
+    """Return a store probe with the expiry dates of three layouts."""
     ends = {"sno": datetime(2079, 9, 7, tzinfo=UTC), "snowflake": datetime(2080, 7, 10, tzinfo=UTC), "locality": None}
     return Watch(service.store, service.metrics, ends, patience_s=patience_s)
 
 
 def client(routes: list[Route]) -> httpx.AsyncClient:
-    """Speaks to an application with these routes, whose errors are answered with their codes."""
+    """Return a client of an application with these routes, whose errors are answered with their codes."""
 
     async def refused(_: Request, error: Exception) -> PlainTextResponse:
         assert isinstance(error, RequestError)
@@ -107,7 +107,7 @@ def gauge(metrics: Metrics, name: str, **labels: str) -> float | None:
 
 
 def watched(service: Any, do: Callable[[Watch], Coroutine[Any, Any, None]]) -> list[dict[str, Any]]:
-    """Runs it, and returns what was logged."""
+    """Run the probe, and return its log."""
     with structlog.testing.capture_logs() as logged:
         asyncio.run(do(service.watch))
     return [dict(line) for line in logged]
@@ -239,7 +239,7 @@ def test_permanent_store_error_is_refused_at_startup(store: MemoryStore, refused
 
 
 class Flaky(MemoryStore):
-    """A memory store that can be away, and whose clock can be wrong."""
+    """A memory store that can be unavailable, and whose clock can be wrong."""
 
     error: Exception | None = None
     ahead_ms = 0
@@ -292,7 +292,7 @@ def test_clock_offset_is_ours_minus_that_of_the_store() -> None:
 
 
 class ReadOnly(MemoryStore):
-    """A store that tells all about itself, and refuses whatever writes."""
+    """A store that answers reads, and refuses writes."""
 
     error: MintError = ConfigError("it has no append-only file", code="config.volatile")
 
@@ -330,7 +330,7 @@ def test_probe_changes_nothing() -> None:
 
 
 class Hanging(MemoryStore):
-    """A store that answers nothing until it may."""
+    """A store that does not answer until the test lets it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -435,7 +435,7 @@ def test_returned_tail_makes_no_negative_rate() -> None:
 
 
 class Listed(MemoryStore):
-    """A store whose namespaces a test says."""
+    """A store with given namespaces."""
 
     high_water = 0
 
@@ -475,7 +475,7 @@ def profiled() -> Any:
 
 
 def digest_all() -> int:
-    """What the profile is to find: nearly all that is done."""
+    """Work that the profile must find, as it takes nearly all of the time."""
     return sum(len(hashlib.sha256(b"mintage").digest()) for _ in range(4000))
 
 

@@ -1,4 +1,4 @@
-"""A user's clock is any code: it may close the generator that reads it, fork, or let another thread do so."""
+"""Tests of clocks with side effects: one may close the generator that reads it, fork, or let another thread do so."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ each_scheme = pytest.mark.parametrize("make", LEASED.values(), ids=LEASED)
 
 
 class Clock:
-    """A clock that moves on by ten milliseconds with each reading, and does what it is told to at one of them."""
+    """A clock that advances ten milliseconds with each reading, and runs a function at one of them."""
 
     def __init__(self, start_ms: int = NOW_MS) -> None:
         self.now_ms = start_ms
@@ -43,13 +43,13 @@ class Clock:
         return self.now_ms * MS
 
     def plan(self, reading: int, does: Callable[[], object]) -> None:
-        """``does`` happens at the reading-th reading from now."""
+        """Run ``does`` at the reading-th reading from now."""
         self.at, self.does = self.readings + reading, does
 
 
 @pytest.fixture(autouse=True)
 def inline() -> Iterator[None]:
-    """A keeper without a thread, so that every reading of the clock is one of the call's."""
+    """Use a keeper without a thread, so that only the call itself reads the clock."""
     before = keeper.current()
     keeper.use(keeper.Keeper(inline=True))
     yield

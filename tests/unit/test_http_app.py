@@ -1,4 +1,4 @@
-"""The HTTP application: what each request is answered, whatever it is."""
+"""Tests of the HTTP application: its answers to all kinds of requests."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ class Asked:
         return service, httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1")
 
     def __call__(self, method: str, path: str, *, key: str = "", **how: Any) -> httpx.Response:
-        """What it answers."""
+        """Return the answer."""
         headers = list(how.pop("headers", {}).items()) + ([("Authorization", f"Bearer {key}")] if key else [])
         return self._runner.run(self._http.request(method, path, headers=headers, **how))
 
     def alloc(self, body: object, **how: Any) -> tuple[int, Any]:
-        """The code and the data, or the message, of idalloc's envelope."""
+        """Return the code and the data, or the message, of the envelope of idalloc."""
         content = body if isinstance(body, bytes) else json.dumps(body).encode()
         envelope = self("POST", "/alloc", content=content, **how).json()
         return envelope["code"], envelope["data"] or envelope["msg"]
@@ -69,7 +69,7 @@ class Asked:
         return self.service.metrics.registry.get_sample_value("mintage_requests_total", labels)
 
     def run(self, wanted: Coroutine[Any, Any, T]) -> T:
-        """What comes of it, in the service's loop."""
+        """Return the result of a coroutine in the loop of the service."""
         return self._runner.run(wanted)
 
     def close(self) -> None:
@@ -96,7 +96,7 @@ def ask() -> Iterator[Asked]:
 
 @pytest.fixture
 def configured(tmp_path: Path) -> Callable[..., Any]:
-    """Serves with keys, which have these rights to these names."""
+    """Return a service with keys, which have these rights to these names."""
 
     def configured(keys: Mapping[str, Mapping[str, Sequence[str]]], *options: str, more: str = "") -> Any:
         text = more
@@ -110,7 +110,7 @@ def configured(tmp_path: Path) -> Callable[..., Any]:
 
 
 def problem(response: httpx.Response) -> tuple[int, str]:
-    """The status and the code of a problem, which must be whole."""
+    """Return the status and the code of a problem, after a check that it is complete."""
     body = response.json()
     assert response.headers["content-type"] == "application/problem+json"
     assert body.keys() - {"retry_after_ms"} == {"type", "title", "status", "detail", "code", "trace_id"}
@@ -198,7 +198,7 @@ def test_alloc_reports_other_errors_with_status_200() -> None:
 
 
 class Away(MemoryStore):
-    """A store that does not answer any more."""
+    """A store that stops answering."""
 
     def reserve(self, namespace: str, count: int) -> Segment:
         raise StoreError("away", code="store.unavailable", retry_after_ms=1500)
@@ -208,7 +208,7 @@ class Away(MemoryStore):
 
 
 class Gone(Away):
-    """One that never answered."""
+    """A store that never answers."""
 
     def list_namespaces(self) -> list[NamespaceRecord]:
         raise StoreError("away", code="store.unavailable", retry_after_ms=1500)
@@ -609,7 +609,7 @@ def test_with_keys_or_insecure_any_origin_is_accepted(configured: Callable[..., 
 
 
 def request_of(operation: Operation) -> tuple[str, str, Ask]:
-    """A request that can be served, of the document's examples."""
+    """Return a valid request, from the examples of the document."""
     described = document(Settings.load([]))["paths"][operation.path][operation.method.lower()]
     path = operation.path
     headers: dict[str, str] = {}

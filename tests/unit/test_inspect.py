@@ -1,4 +1,4 @@
-"""`mintage.inspect` against the recorded behaviour of real implementations, and against anything else."""
+"""Tests of `mintage.inspect` against the recorded behaviour of real implementations, and with any input."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def recorded(path: str) -> Any:
-    """The part of a vector file that a path such as ``ulid.oklog.parse`` names."""
+    """Return the part of a vector file at a path such as ``ulid.oklog.parse``."""
     file, *keys = path.split(".")
     found = json.loads((VECTORS / f"{file}.json").read_text("utf-8"))
     for key in keys:
@@ -40,12 +40,12 @@ def recorded(path: str) -> Any:
 
 
 def named(case: dict[str, Any]) -> str:
-    """The first text in a case, which tells it from others."""
+    """Return the first text in a case, which identifies it."""
     return ascii(next((value for value in case.values() if isinstance(value, str)), ""))[1:-1]
 
 
 def readings(value: object) -> dict[str, Anatomy]:
-    """The likeliest reading of each name, likeliest first; empty where the value is unknown."""
+    """Return the likeliest reading of each name, likeliest first; empty if the value is unknown."""
     try:
         found = inspect(value, now_ns=NOW_NS)
     except ParseError:
@@ -862,7 +862,7 @@ HELD: dict[str, list[str]] = {
 
 
 def comes_first(text: str, name: str) -> tuple[bool, bool]:
-    """Whether it is read as that format, and whether that comes first."""
+    """Return whether the value is read as that format, and whether that reading is the first."""
     try:
         found = inspect(text, now_ns=NOW_NS)
     except ParseError:

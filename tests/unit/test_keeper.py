@@ -1,4 +1,4 @@
-"""Nothing that a store, a clock or a callback does ends the keeper: what fails for one task is that task's alone."""
+"""Tests of the keeper: failures of a store, a clock or a callback affect only their own task."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def inline() -> Iterator[keeper.Keeper]:
 
 
 class Faulty(MemoryStore):
-    """A store whose verbs can be made to do something else; namespace "well" is not affected."""
+    """A store whose verbs can be replaced; namespace "well" is not affected."""
 
     def __init__(self, clock: ManualClock | None = None, **faults: Callable[..., Any]) -> None:
         super().__init__(clock=None if clock is None else lambda: clock.now_ns // MS)
@@ -108,7 +108,7 @@ def one_more(answer: Callable[[], Segment]) -> Segment:
 
 
 class OwnError(StoreError):
-    """An error of a user's own store, made in its own way."""
+    """An error class of a store of a user."""
 
     def __init__(self) -> None:
         super().__init__("mine", code="store.refused")
@@ -178,7 +178,7 @@ def refusal(call: Callable[[], object]) -> str:
 
 
 def in_the_end(call: Callable[[], Any]) -> Any:
-    """What it returns once the keeper has let some time pass after a failure."""
+    """Repeat a call until the keeper has waited after a failure; return the result."""
     deadline = time.monotonic() + BOUND
     while True:
         try:
@@ -1142,12 +1142,12 @@ def test_log_handler_that_mints_does_not_deadlock(inline: keeper.Keeper) -> None
 
 
 class InAChild(BaseException):
-    """Ends a keeper in a child, which sleeps for ever otherwise."""
+    """An exception that ends a keeper in a child, which would sleep for ever otherwise."""
 
 
 @pytest.mark.parametrize("forks", ["before its turn", "before its verb"])
 def test_keeper_running_in_a_forked_child_requests_nothing(monkeypatch: pytest.MonkeyPatch, forks: str) -> None:
-    """Go on as a greenlet that waited in the parent, for its turn or for the lock, while another greenlet forked."""
+    """A greenlet that waited in the parent, for its turn or for the lock, goes on in a child forked by another."""
     here, sleep = threading.current_thread(), time.sleep
     mine, asked = keeper.Keeper(), list[str]()
 
@@ -1266,7 +1266,7 @@ def test_lease_is_released_after_the_extension_in_flight(any_keeper: keeper.Keep
 
 
 class Eager(keeper.Task):
-    """Has always something to do, and tells what it was asked for."""
+    """A task that always has work, and records its calls."""
 
     def __init__(self, name: str, asked: list[str]) -> None:
         super().__init__(MemoryStore())
@@ -1342,7 +1342,7 @@ def test_slow_or_failing_releases_delay_shutdown_two_seconds_at_most(
 
 
 class Simulated(keeper.Keeper):
-    """A keeper that a test runs in its own thread: time passes while it sleeps alone."""
+    """A keeper that a test runs in its own thread: time passes only while it sleeps."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         super().__init__()

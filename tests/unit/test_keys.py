@@ -1,4 +1,4 @@
-"""API keys: who is let in, and to what."""
+"""Tests of API keys: authentication and rights."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def of(settings: Settings) -> Keys:
 
 
 def keys(**callers: str) -> Keys:
-    """The keys of a service, by the name and the key of each caller."""
+    """Return the keys of a service, by the name and the key of each caller."""
     return of(Settings(keys={name: {"hash": digest(key)} for name, key in callers.items()}))
 
 
@@ -196,13 +196,13 @@ def test_invalid_key_name_is_refused(name: str) -> None:
 
 
 def bucket_of(workers: int = 1, **rate: int) -> Any:
-    """The bucket of a key."""
+    """Return the bucket of a key."""
     key = KeySettings(hash=digest("mint_x"), **rate)  # type: ignore[arg-type]
     return of(Settings(keys={"shop": key}, workers=workers)).find("mint_x").bucket
 
 
 def taken(bucket: Any) -> int:
-    """How many requests it lets through at once."""
+    """Return the number of requests that a bucket allows at once."""
     return next(count for count in range(10_000) if bucket.take() > 0)
 
 

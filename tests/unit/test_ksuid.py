@@ -1,4 +1,4 @@
-"""KSUIDs against the recorded behaviour of segmentio/ksuid, npm's ksuid, svix-ksuid and cyksuid, and their faults."""
+"""Tests of KSUIDs against the recorded behaviour of segmentio/ksuid, npm, svix-ksuid and cyksuid."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def named(case: Case) -> str:
 
 
 def is_ksuid(text: str) -> bool:
-    """What the format says, in other words."""
+    """Return True if the text is a KSUID, by an independent definition."""
     return len(text) == 27 and set(text) <= set(BASE62) and text <= GO["max"]
 
 

@@ -1,4 +1,4 @@
-"""KSUIDs of svix's kind against the recorded behaviour of svix-ksuid, and its fault."""
+"""Tests of KSUIDs with milliseconds against the recorded behaviour of svix-ksuid."""
 
 from __future__ import annotations
 

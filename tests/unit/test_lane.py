@@ -1,6 +1,6 @@
-"""The hot paths: a stream is answered alike in whatever pieces it comes, and nothing that clients send is a fault.
+"""Tests of the lane: packet boundaries do not change its answers, and no input causes an error.
 
-What is written here takes the place of the Python that stands behind the lane: it answers what the lane hands over.
+The tests take the place of the Python code behind the lane: they answer what the lane hands over.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ HELD = 2 * STEP - 1
 
 @pytest.fixture(autouse=True, scope="module")
 def inline() -> Iterator[None]:
-    """Segments are fetched when they are asked for, and by nobody else."""
+    """Fetch segments only on request of the test."""
     before = keeper.current()
     keeper.use(keeper.Keeper(inline=True))
     yield
@@ -49,7 +49,7 @@ class Served(NamedTuple):
 
 
 def served(*, is_open: bool = True, bucket: Bucket | None = None, store: Store | None = None) -> Served:
-    """A lane with one namespace, of which two segments less one integer are held: 2 to 50, and 51 to 100."""
+    """Return a lane with one namespace that has two segments less one integer: 2 to 50, and 51 to 100."""
     lane = Lane(open=is_open, limit=LIMIT, most=MOST, trace_header="X-Trace-Id")
     orders = Sequence("orders", store or MemoryStore(), step=STEP)
     lane.serve("orders", orders, bucket)
@@ -62,13 +62,13 @@ def served(*, is_open: bool = True, bucket: Bucket | None = None, store: Store |
 
 
 def cut(stream: bytes, places: list[int]) -> list[bytes]:
-    """A stream in the pieces that it comes in."""
+    """Draw the pieces of a stream."""
     bounds = [0, *sorted(place % (len(stream) + 1) for place in places), len(stream)]
     return [stream[start:end] for start, end in pairwise(bounds)]
 
 
 def damaged(streams: st.SearchStrategy[bytes]) -> st.SearchStrategy[bytes]:
-    """Such streams, and some in which a few bytes are others, are missing, or are there twice."""
+    """Draw streams in which a few bytes are changed, missing or doubled."""
 
     def damage(stream: bytes, wounds: list[tuple[int, int, bytes]]) -> bytes:
         for place, length, instead in wounds:
@@ -98,7 +98,7 @@ COMMANDS = st.lists(WORDS.map(lambda words: command(*words)) | TYPED, max_size=3
 
 
 def behind(orders: Sequence, words: list[bytes]) -> bytes:
-    """What Python answers."""
+    """Return the answer of Python."""
     match [words[0].upper(), *words[1:]]:
         case [b"INCR", b"orders"]:
             return b":%d\r\n" % orders.reserve(1)[-1]
@@ -108,7 +108,7 @@ def behind(orders: Sequence, words: list[bytes]) -> bytes:
 
 
 def talk(served: Served, pieces: list[bytes], *, late: bool = False) -> tuple[bytes, str | None]:
-    """All replies to a stream in pieces, and what was wrong with it; ``late`` if a piece comes while Python answers."""
+    """Return all replies to a stream in pieces, and its errors; with ``late`` a piece comes while Python answers."""
     session = RespSession(served.lane)
     replies = b""
     left = list(pieces)
@@ -260,7 +260,7 @@ def alloc(body: bytes | str, *headers: str) -> bytes:
 
 
 def rss_kb() -> int:
-    """Kilobytes that this process has in memory."""
+    """Return the kilobytes of memory of this process."""
     return int(next(line for line in Path("/proc/self/status").read_text().splitlines() if "VmRSS" in line).split()[1])
 
 
@@ -290,7 +290,7 @@ REQUESTS = st.lists(
 
 
 def exchange(served: Served, pieces: list[bytes]) -> tuple[bytes, bytes]:
-    """What the lane answers to a stream in pieces, but for time and chance; and all that it leaves to others."""
+    """Return the answers of the lane to a stream in pieces, without times, and everything that it leaves to others."""
     session = HttpSession(served.lane)
     said, left = b"", list(pieces)
     rest: bytes | None = None

@@ -1,4 +1,4 @@
-"""What every ID and every generator promises, whatever the scheme; a scheme's own tests have only what is its own."""
+"""Tests of the promises of every ID and generator; tests of a scheme have only its own."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ def size_of(scheme: ModuleType) -> int:
 
 
 def unit_ns(scheme: ModuleType) -> int:
-    """How long a tick is."""
+    """Return the length of a tick in nanoseconds."""
     return SECOND if scheme in (ksuid, xid, objectid) else 4 * MS if scheme is ksuid_ms else MS
 
 
 def pool_of(scheme: ModuleType) -> str:
-    """The pool that its generators lease from."""
+    """Return the pool from which its generators lease."""
     return "uuid.v7" if scheme is uuid else scheme.__name__.split(".")[-1]
 
 
@@ -233,7 +233,7 @@ def test_ids_grow_when_the_clock_stops_or_goes_back(scheme: Any) -> None:
 
 @each_ticked
 def test_python_ulid_57_id_uses_one_reading_of_the_clock(scheme: Any) -> None:
-    """It read the clock twice, for the time and for the count: in a new millisecond the two did not fit."""
+    """It read the clock twice, for time and count, which did not match in a new millisecond."""
     readings: list[int] = []
 
     def clock() -> int:

@@ -1,4 +1,4 @@
-"""The rules of leases and segments, which no clock, store or thread has a part in."""
+"""Tests of the rules of leases and segments, without clocks, stores or threads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A leased generator mints inside its windows only, and what it raises says what to do."""
+"""Tests of leased generators: they mint only inside their windows, and their errors name the remedy."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ def clock() -> ManualClock:
 
 @pytest.fixture
 def store(clock: ManualClock) -> MemoryStore:
-    """A store whose clock is the generators' own."""
+    """Return a store with the clock of the generators."""
     return MemoryStore(clock=lambda: clock.now_ns // MS)
 
 
 @pytest.fixture
 def inline() -> Iterator[keeper.Keeper]:
-    """A keeper without a thread: nothing happens but what a test asks for."""
+    """Use a keeper without a thread, which does only what a test requests."""
     before = keeper.current()
     mine = keeper.Keeper(inline=True)
     keeper.use(mine)
@@ -56,7 +56,7 @@ GENERATORS: dict[str, Any] = {name: SCHEMES[name].module.Generator for name in L
 
 
 def unit_ms(scheme: str) -> int:
-    """How finely times are kept apart of one holder of a number and the next."""
+    """Return the resolution that separates one holder of a number from the next, in milliseconds."""
     if scheme in {"snowflake", "locality"}:
         return {"snowflake": 1, "locality": 2_048}[scheme]
     module = SCHEMES[scheme].module
@@ -65,7 +65,7 @@ def unit_ms(scheme: str) -> int:
 
 
 def lease_elsewhere(store: MemoryStore, scheme: str, node: int) -> None:
-    """Another process takes a node number."""
+    """Lease a node number as another process."""
     store.acquire(
         scheme,
         nodes=range(node, node + 1),
@@ -126,7 +126,7 @@ def test_generators_of_one_store_have_different_node_numbers(
 
 
 def test_clickhouse_66010_and_cap_1322_hundred_servers_have_own_nodes(store: MemoryStore, clock: ManualClock) -> None:
-    """Where ten bits of its UUID or MAC address are its number, two of them have the same, 99 times out of 100."""
+    """With ten bits of a UUID or MAC address as the number, two of them collide in 99 of 100 cases."""
     generators = [snowflake.Generator(store=store, clock=clock) for _ in range(100)]
     ids = {generator.new() for generator in generators}
     assert len({snowflake.DEFAULT.parse(one).node for one in ids}) == len(ids) == 100
@@ -487,7 +487,7 @@ def test_snapshot_of_a_shard_leases_that_shard(store: MemoryStore, clock: Manual
 
 
 def test_restored_lease_begins_after_both_timelines_of_its_snapshot(store: MemoryStore, clock: ManualClock) -> None:
-    """Under another store than its generator's, which knows nothing of what that minted."""
+    """The store is another than that of the generator, and knows nothing of its IDs."""
     generator = sno.Generator(store=store, clock=clock)
     minted = [generator.new()]
     clock.advance(-3600 * SECOND)

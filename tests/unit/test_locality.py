@@ -1,4 +1,4 @@
-"""locality: what the Java or Ruby library rightly does, what each does wrong, by name, and what is promised beyond."""
+"""Tests of locality: the correct behaviour of the Java and Ruby libraries, the faults of each, and our promises."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ OUT_OF_REACH = [case for case in GENERATED if not 0 <= case["clock_ms"] <= LAST_
 
 
 def right(case: Case) -> Case:
-    """Ruby's record, for Java shifts with sign; but where the counter wraps Java's, for Ruby counts modulo 2^32 - 1."""
+    """Return the record of Ruby, as Java shifts with sign; but that of Java if the counter wraps, a fault in Ruby."""
     ruby, java = case["ruby"], case["java"]
     record: Case = ruby if ruby["counter_after"] == java["counter_after"] else java
     return record
@@ -480,7 +480,7 @@ def test_module_mints_variable_ids_until_its_mode_is_changed() -> None:
 
 
 def test_call_overtaken_while_it_reads_the_mac_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Asking may let other threads run; the first to be done decides where the counter starts."""
+    """Other threads may run meanwhile; the first to finish decides where the counter starts."""
     generator = locality.Generator(clock=time.time_ns)
     overtaking: list[locality.ID] = []
 

@@ -1,4 +1,4 @@
-"""The log: one form for all, no secrets, and no line that others can break."""
+"""Tests of the log: one format for all, no secrets, and no line that others can break."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def start(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., io.StringIO]]:
-    """Configures the log with standard error in hand; afterwards all is as it was."""
+    """Configure the log with a captured standard error; restore everything afterwards."""
     root, access = logging.getLogger(), logging.getLogger("uvicorn.access")
     before = root.handlers[:], root.level, access.disabled
     root.handlers.clear()  # `force` would close pytest's own
@@ -154,7 +154,7 @@ def test_secrets_are_masked_everywhere(start: Callable[..., io.StringIO], form: 
 
 
 def piece_of(key: str, text: str) -> str:
-    """The first part of a key, of 16 characters or more, that can be read in a text, however that is written."""
+    """Return the first part of a key, of 16 characters or more, that a text contains in any spelling."""
     read = text
     for _ in range(4):
         read = unquote(read)
@@ -243,7 +243,7 @@ LEVELS = {"info": "info", "warning": "warning", "error": "error", "exception": "
 
 
 def events_of(source: str) -> set[tuple[str, str]]:
-    """What a module logs, and on which level."""
+    """Return the events that a module logs, with their levels."""
     found = set()
     for call in ast.walk(ast.parse(source)):
         match call:
@@ -262,7 +262,7 @@ def test_documentation_lists_every_event_with_its_level() -> None:
 
 
 def test_service_does_not_use_rich() -> None:
-    """What structlog imports for its tracebacks takes 4 MB of a service that prints none."""
+    """structlog imports it for tracebacks, which takes 4 MB of a service that prints none."""
     program = "import sys, mintage.server.run; assert 'rich' not in sys.modules; import rich; print(rich.__name__)"
     done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
     assert done.stdout == "rich\n"

@@ -1,4 +1,4 @@
-"""What the service counts: nothing twice, nothing lost, of all workers, and by the names that the reference has."""
+"""Tests of metrics: exact counts over all workers, under the documented names."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ INSTALLED = str(Path(mintage.__file__).parents[1])
 
 
 def samples(metrics: Metrics) -> dict[str, float]:
-    """All samples but of histograms' buckets, as they are written: ``name{label="value"}``."""
+    """Return all samples except histogram buckets, as written: ``name{label="value"}``."""
     return read(metrics.render()[0].decode())
 
 
@@ -46,7 +46,7 @@ def read(text: str) -> dict[str, float]:
 
 
 class Lane:
-    """The hot path's counts, as a test says."""
+    """A lane with given counts."""
 
     def __init__(self, *rows: tuple[str, str, int, int]) -> None:
         self.rows = list(rows)
@@ -261,7 +261,7 @@ sys.stdout.buffer.write(Metrics().render()[0])
 
 
 def run(directory: Path, program: str, *words: object) -> tuple[int, str]:
-    """Runs a program as a process of the service; returns its pid and what it printed."""
+    """Run a program as a process of the service; return its pid and its output."""
     environment = {**os.environ, "PROMETHEUS_MULTIPROC_DIR": str(directory), "PYTHONPATH": INSTALLED}
     with subprocess.Popen(
         [sys.executable, "-W", "error", "-c", program, *map(str, words)],
@@ -336,7 +336,7 @@ def test_reference_lists_every_metric_with_type_and_labels() -> None:
 
 
 def registry(metrics: Metrics) -> dict[str, Any]:
-    """The collectors by the name that they are scraped as."""
+    """Return the collectors by the names under which they are scraped."""
     collectors: dict[str, Any] = dict(metrics.registry._names_to_collectors)
     return {
         name: each

@@ -1,4 +1,4 @@
-"""The project has one name."""
+"""Tests of the name of the project, which is used alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ObjectIds against the recorded behaviour of pymongo and of npm's bson, against pymongo itself, and their faults."""
+"""Tests of ObjectIds against the recorded behaviour of pymongo and npm bson, and against pymongo itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Opaque: a permutation under a key, whose text tells nothing and is read back."""
+"""Tests of opaque texts: a keyed permutation that reveals nothing and is read back."""
 
 from __future__ import annotations
 

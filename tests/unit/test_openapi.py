@@ -1,4 +1,4 @@
-"""The OpenAPI document: valid, complete, and what the reference says."""
+"""Tests of the OpenAPI document: valid, complete, and equal to the reference."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def described(*options: str) -> dict[str, Any]:
 
 
 def each(spec: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Every operation of it, by method and path."""
+    """Return every operation of it, by method and path."""
     for path, item in spec["paths"].items():
         for method, facts in item.items():
             yield f"{method.upper()} {path}", facts

@@ -1,4 +1,4 @@
-"""What is imported, exported, declared and documented."""
+"""Tests of the package: imports, exports, metadata and docstrings."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_install_command_of_an_extra_names_the_distribution(monkeypatch: pytest.
 
 
 class Installed(NamedTuple):
-    """A distribution as :mod:`importlib.metadata` shows it."""
+    """A distribution, as :mod:`importlib.metadata` shows it."""
 
     name: str
     record: str | None
@@ -185,7 +185,7 @@ HEAVY = {
 
 
 def imported_by(statement: str) -> set[str]:
-    """The modules that a statement imports, in a fresh interpreter with the standard library and mintage alone."""
+    """Return the modules that a statement imports, with only the standard library and mintage installed."""
     with TemporaryDirectory() as source:
         # Beside an installed package there are others.
         Path(source, "mintage").symlink_to(Path(mintage.__file__).parent)
@@ -287,7 +287,7 @@ def test_unknown_name_is_an_attribute_error() -> None:
 
 
 def public_objects() -> dict[str, Any]:
-    """Every public module, class, function, method and property by its full name."""
+    """Return every public module, class, function, method and property by its full name."""
     found: dict[str, Any] = {}
     for module in MODULES:
         found[module.__name__] = module

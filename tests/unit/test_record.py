@@ -1,4 +1,4 @@
-"""A record of ``make bench`` as a file. Covers benchmarks/record.py."""
+"""Tests of the record file of ``make bench``. Covers benchmarks/record.py."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The machine-local registry: where it is, what it leases, and what holds a node number where it cannot be written."""
+"""Tests of the registry of a machine: its place, its leases, and the locks that replace it if it is not writable."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A registry of the test's own."""
+    """Return a temporary registry."""
     monkeypatch.setenv("MINTAGE_HOME", str(tmp_path / "home"))
     return tmp_path / "home"
 
 
 @pytest.fixture
 def shared() -> Iterator[Path]:
-    """A directory that other users see: whenever pytest begins, it closes those that it made to everybody else."""
+    """Return a directory that other users see; pytest closes its own directories to others."""
     # The keeper may still write there: it releases what a test did not close.
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as made:
         Path(made).chmod(0o755)
@@ -61,7 +61,7 @@ def shared() -> Iterator[Path]:
 
 @pytest.fixture
 def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A registry that can never be written, as there is a file where its directory should be."""
+    """Return a registry that can never be written, as there is a file in place of its directory."""
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("MINTAGE_HOME", str(tmp_path / "file" / "home"))
     return tmp_path / "file" / "home"
@@ -69,7 +69,7 @@ def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def pool() -> Iterator[str]:
-    """A name that no other process of this machine locks."""
+    """Return a name that no other process of this machine locks."""
     name = f"test-{uuid.uuid4().hex}"
     yield name
     for path in [path for folder in registry._FOLDERS for path in registry._own_folder(folder).glob(f"{name}*")]:
@@ -78,14 +78,14 @@ def pool() -> Iterator[str]:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> ManualClock:
-    """The system's clock, for locked numbers."""
+    """Return the system clock, for locked numbers."""
     clock = ManualClock(1_800_000_000_000 * MS)
     monkeypatch.setattr(registry, "system_ns", clock)
     return clock
 
 
 def become_another_user() -> None:
-    """In a child: one who is in no group of the test's."""
+    """Become, in a child, a user who is in none of our groups."""
     os.setgroups([])
     os.setgid(54321)
     os.setuid(54321)
@@ -96,14 +96,14 @@ def locked_node(pool: str, numbers: range = range(896, 1024), **options: Any) ->
 
 
 def file_of(pool: str, node: int, folder: str = "/tmp") -> Path:
-    """Where a number's time is kept, in a folder that is there."""
+    """Return the file with the time of a number, in an existing folder."""
     own = registry._own_folder(folder)
     own.mkdir(mode=0o700, exist_ok=True)
     return own / f"{pool}-{node}.lock"
 
 
 def times_of(pool: str, node: int | None = None) -> set[int]:
-    """What the files of a pool's number, or of all, say."""
+    """Return the times in the files of a number of a pool, or of all."""
     name = f"{pool}-{'*' if node is None else node}.lock"
     files = [path for folder in registry._FOLDERS for path in registry._own_folder(folder).glob(name)]
     return {int(path.read_text()) for path in files}
@@ -120,7 +120,7 @@ def node_of(holder: LockedNode) -> int:
 
 
 def in_child(run: Callable[[], object]) -> Any:
-    """What a function returns in a forked child."""
+    """Return the result of a function in a forked child."""
     reading, writing = os.pipe()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
@@ -139,7 +139,7 @@ def in_child(run: Callable[[], object]) -> Any:
 
 
 def opened(what: str) -> int:
-    """How many of this process's descriptors are of files whose path has this in it."""
+    """Return how many descriptors of this process have a path that contains this text."""
     paths = []
     for descriptor in os.listdir("/proc/self/fd"):
         with suppress(FileNotFoundError):  # the listing's own, and what another thread closes meanwhile
@@ -152,14 +152,14 @@ def opened(what: str) -> int:
 
 @contextmanager
 def closing_number(holder: LockedNode) -> Iterator[LockedNode]:
-    """A holder that gives its number back, unused."""
+    """Return a holder that releases its number unused."""
     yield holder
     holder.release(0)
 
 
 @contextmanager
 def busy(place: Path) -> Iterator[sqlite3.Connection]:
-    """A transaction that is open in the registry, as a backup's."""
+    """Hold a transaction open in the registry, as a backup does."""
     snowflake.Generator().new()
     with closing(sqlite3.connect(place / "registry.db", isolation_level=None)) as connection:
         connection.execute("BEGIN IMMEDIATE")
@@ -179,7 +179,7 @@ def test_busy_registry_is_waited_for_and_then_reported(place: Path, monkeypatch:
 
 
 class Trying(MemoryStore):
-    """A store whose first verbs end in an error."""
+    """A store whose first verbs fail."""
 
     def __init__(self, *errors: MintError) -> None:
         super().__init__()
@@ -1135,7 +1135,7 @@ def test_explicit_store_needs_no_home(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def no_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A user of a machine without a registry for all."""
+    """Remove the registry of the machine and the variables that name another."""
     monkeypatch.delenv("MINTAGE_HOME")
     monkeypatch.delenv("XDG_STATE_HOME", raising=False)
     monkeypatch.setattr(registry, "MACHINE", tmp_path / "none")
@@ -1194,7 +1194,7 @@ def test_each_user_and_each_directory_begins_elsewhere(monkeypatch: pytest.Monke
 
 @pytest.fixture
 def machine(monkeypatch: pytest.MonkeyPatch, shared: Path) -> Path:
-    """A registry that root has made for a group of users."""
+    """Return a registry that root has created for a group of users."""
     group = 54_300
     made = shared / "machine"
     made.mkdir()

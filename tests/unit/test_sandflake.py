@@ -1,4 +1,4 @@
-"""Sandflakes against the recorded behaviour of celrenheit/sandflake, and its faults by name."""
+"""Tests of Sandflakes against the recorded behaviour of celrenheit/sandflake, and its faults."""
 
 from __future__ import annotations
 

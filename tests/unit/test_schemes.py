@@ -1,4 +1,4 @@
-"""The list of schemes: whatever is asked of a scheme by name, every row can do."""
+"""Tests of the list of schemes: every row supports all generic operations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A sequence hands out each integer of its segments once, in order, and the next segment is fetched ahead."""
+"""Tests of sequences: each integer of a segment once, in order, and the next segment in advance."""
 
 from __future__ import annotations
 
@@ -608,7 +608,7 @@ def test_raised_floor_applies_from_the_next_answer(store: MemoryStore, floor: in
 
 
 class Offered:
-    """A pool that never has enough."""
+    """A buffer that is never full."""
 
     def __init__(self) -> None:
         self.sizes: list[int] = []
@@ -630,7 +630,7 @@ class Offered:
 
 
 class Slow(MemoryStore):
-    """A store whose second reservation takes until it is let go."""
+    """A store whose second reservation waits for the test."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""The service's operations, apart from any interface: what a refused request leaves, and who may make namespaces."""
+"""Tests of the operations of the service without interfaces: effects of refused requests, and new namespaces."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Moody(MemoryStore):
 
 
 class Tried:
-    """A service, and what its operations come to."""
+    """A service, and the results of its operations."""
 
     def __init__(self, *options: str) -> None:
         self.store = Moody()
@@ -54,7 +54,7 @@ class Tried:
         return Service(settings, self.store)
 
     def next(self, *counts: int, namespace: str = "orders") -> list[list[int] | str]:
-        """What requests for so many integers, at once, are given; the code where they are refused."""
+        """Return the integers given to concurrent requests; the code if they are refused."""
         return self.run(*(self.service.next(ANYBODY, namespace, count) for count in counts))
 
     def run(self, *asked: Coroutine[Any, Any, Any]) -> list[Any]:
@@ -71,7 +71,7 @@ class Tried:
         return self.service.lane.supply(namespace).held()
 
     def fill(self) -> int:
-        """Hands out three integers, waits until the next segment is fetched, and returns how many are held then."""
+        """Hand out three integers, wait until the next segment is fetched, and return the buffered number."""
         while tuple(self.next(3)[0]) != (1, 2, 3):
             pass  # a machine that stalls is no reason to fail
         while not self.service.lane.has_next("orders"):
@@ -97,7 +97,7 @@ def serving(*options: str) -> Iterator[Tried]:
 
 @pytest.fixture(autouse=True)
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The keeper asks a store that refused at once again."""
+    """Make the keeper retry refused stores at once."""
     monkeypatch.setattr(keeper, "FIRST_PAUSE_S", 0.0)
     monkeypatch.setattr(keeper, "LONGEST_PAUSE_S", 0.0)
 
@@ -177,7 +177,7 @@ def test_no_integer_is_lost_or_repeated_after_refusals(
 
 
 class Open:
-    """A connection that was silent for so many seconds."""
+    """A connection that was silent for a number of seconds."""
 
     def __init__(self, silent_s: float) -> None:
         self.silent_s, self.is_ended = silent_s, False

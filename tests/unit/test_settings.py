@@ -1,4 +1,4 @@
-"""The settings of the service: where they are read, in which order, and what is said about wrong ones."""
+"""Tests of the settings of the service: their sources, their precedence, and errors about wrong ones."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def clean(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def write(tmp_path: Path) -> Callable[[str], str]:
-    """Writes a configuration file and returns its path."""
+    """Return a function that writes a configuration file and returns its path."""
 
     def make(text: str) -> str:
         path = tmp_path / "mintage.toml"
@@ -66,7 +66,7 @@ def write(tmp_path: Path) -> Callable[[str], str]:
 
 
 def refused(*argv: str, code: str = "config.setting") -> str:
-    """What is said about a wrong command line."""
+    """Return the error of a wrong command line."""
     with pytest.raises(ConfigError) as caught:
         Settings.load(argv)
     assert caught.value.code == code
@@ -617,7 +617,7 @@ def test_other_commands_do_not_import_the_service() -> None:
 
 
 def rows(fields: dict[str, FieldInfo]) -> Iterator[list[str]]:
-    """What the page must say of settings, but for their meaning."""
+    """Return the rows that the page must have for settings, without their meaning."""
     for name, info in fields.items():
         how = form(info)
         default = "must be there" if info.is_required() else "none" if info.default == {} else f"`{info.default}`"
@@ -631,7 +631,7 @@ def rows(fields: dict[str, FieldInfo]) -> Iterator[list[str]]:
 
 
 def table(heading: str) -> list[list[str]]:
-    """The rows of the table below a heading of the page."""
+    """Return the rows of the table below a heading of the page."""
     section = PAGE.read_text(encoding="utf-8").partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
     lines = [line for line in section.splitlines() if line.startswith("| `")]
     return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]

@@ -1,4 +1,4 @@
-"""Ctrl-C ends whatever a generator is doing, and everything works afterwards."""
+"""Tests of signals: Ctrl-C ends every operation of a generator, and everything works afterwards."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ BATCHES = {
 
 
 def interrupt(setup: str, afterwards: str) -> list[str]:
-    """The lines that a process prints which is interrupted at work and then goes on."""
+    """Return the output of a process that is interrupted at work and then goes on."""
     script = "\n".join(
         [
             PRELUDE,

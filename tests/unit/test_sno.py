@@ -1,4 +1,4 @@
-"""sno: what the Go library does, as recorded; what it does wrong, by name; and what is promised beyond it."""
+"""Tests of sno: the recorded behaviour of the Go library, its faults, and our promises beyond it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ FOREVER_MS = 2**32 - 1
 
 
 def ns(unit: int) -> int:
-    """The first nanosecond of a unit: 4 ms each, since 2010."""
+    """Return the first nanosecond of a unit: 4 ms each, since 2010."""
     return (1_262_304_000_000 + 4 * unit) * 1_000_000
 
 
@@ -43,7 +43,7 @@ def unit_of(one: sno.ID) -> int:
 
 
 def nanoseconds(rfc3339: str) -> int:
-    """Nanoseconds since 1970; Python's own parser stops at microseconds."""
+    """Return nanoseconds since 1970; the parser of Python stops at microseconds."""
     match = re.fullmatch(r"(.{19})\.?(\d*)(Z|[+-]\d\d:\d\d)", rfc3339)
     assert match
     second = datetime.fromisoformat(match[1] + match[3].replace("Z", "+00:00"))
@@ -51,7 +51,7 @@ def nanoseconds(rfc3339: str) -> int:
 
 
 def from_go(**fields: object) -> sno.Snapshot:
-    """A snapshot as the Go library writes it, with what is not given left at zero."""
+    """Return a snapshot as the Go library writes it, with missing fields zero."""
     zero = {"sequenceMin": 0, "sequenceMax": 0, "sequence": 0, "now": 0, "wallHi": 0, "wallSafe": 0, "drifts": 0}
     return sno.Snapshot.from_json(json.dumps({"partition": [171, 205], **zero, **fields}))
 
@@ -553,7 +553,7 @@ def test_generator_switches_timelines_as_go_does(case: Case) -> None:
 
 
 def drifted(clock: ManualClock, max_wait_ms: int = 1000) -> sno.Generator:
-    """A generator whose other timeline is used up to unit 1003, at unit 1010 of this one."""
+    """Return a generator whose other timeline is used up to unit 1003, at unit 1010 of this one."""
     generator = sno.Generator(0xABCD, clock=clock, max_wait_ms=max_wait_ms)
     for unit in (1003, 998, 1010):
         clock.set(ns(unit))

@@ -1,4 +1,4 @@
-"""snowflake: every recorded layout and generator; what the originals do wrong, by name; and what is promised beyond."""
+"""Tests of snowflake: every recorded layout and generator, the faults of the originals, and our promises."""
 
 from __future__ import annotations
 
@@ -592,7 +592,7 @@ def test_last_tick_is_minted_and_the_next_refused_as_in_sonyflake() -> None:
 
 @st.composite
 def layouts(draw: st.DrawFn) -> Layout:
-    """Any layout with one time, perhaps a sequence number, perhaps some node fields, in any order."""
+    """Draw layouts with one time, perhaps a sequence number, perhaps some node fields, in any order."""
     time = draw(st.integers(1, 45))
     sequence = draw(st.integers(0, 12))
     left = 64 - time - sequence
@@ -807,7 +807,7 @@ def test_parts_give_the_time_as_an_aware_datetime() -> None:
 
 
 def used_up(clock: ManualClock, on_exhausted: Policy, **options: Any) -> Generator:
-    """A generator whose present tick holds no more numbers."""
+    """Return a generator whose current tick is exhausted."""
     generator = Generator(1, on_exhausted=on_exhausted, clock=clock, **options)
     generator.batch(1 << widths(generator.layout)["sequence"])
     return generator

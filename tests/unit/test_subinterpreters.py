@@ -1,4 +1,4 @@
-"""A sub-interpreter, as mod_wsgi gives each application group, is refused at import: no hang, no crash."""
+"""Tests of subinterpreters, as in mod_wsgi: refused at import, without a hang or a crash."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ os.write(1, answer.encode() + b"\\\\n")
 
 
 def answers(program: str) -> list[str]:
-    """The lines that a process of its own wrote, which ended well and in time."""
+    """Return the lines of output of a process that ended successfully and in time."""
     done = subprocess.run(
         [sys.executable, "-X", "faulthandler", "-c", RUN + program],
         capture_output=True,

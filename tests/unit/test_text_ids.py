@@ -1,4 +1,4 @@
-"""What nanoid, cuid and cuid2 promise alike: IDs that are text, and have no binary form."""
+"""Tests of the common promises of nanoid, cuid and cuid2: IDs that are text without a binary form."""
 
 from __future__ import annotations
 
@@ -255,7 +255,7 @@ def test_bounds_hold_exactly_the_ids_of_their_millisecond() -> None:
 
 @pytest.mark.parametrize("case", VECTORS["cuid"]["js"]["validate"] + VECTORS["cuid"]["go_lucsky"]["validate"])
 def test_cuids_are_read_strictly_unlike_in_the_originals(case: dict[str, Any]) -> None:
-    """JavaScript's looks at the first letter alone, Go's is not anchored."""
+    """That of JavaScript checks the first letter alone; that of Go is not anchored."""
     text = case["input"]
     if text == "ch72gsb320000udocl363eofy":
         assert cuid.parse(text).fingerprint == "udoc"

@@ -1,4 +1,4 @@
-"""Threads share a generator without locks, and nobody's ID is anybody else's."""
+"""Tests of threads: they share a generator without locks and without duplicates."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ MAKERS = [
 
 @pytest.fixture(autouse=True)
 def busy_switching() -> Iterator[None]:
-    """Lets threads take turns a thousand times as often as usual."""
+    """Switch threads a thousand times as often as usual."""
     usual = sys.getswitchinterval()
     sys.setswitchinterval(usual / 1000)
     yield
@@ -72,7 +72,7 @@ def busy_switching() -> Iterator[None]:
 
 
 def mint(generator: Generator, rounds: int, n: int) -> list[int]:
-    """IDs of every way to mint, as integers in the order they came."""
+    """Return IDs of every minting method, as integers in order."""
     minted: list[int] = []
     size = 8 if isinstance(generator, snowflake.Generator) else len(bytes(generator.new()))
     for _ in range(rounds):
@@ -89,7 +89,7 @@ def mint(generator: Generator, rounds: int, n: int) -> list[int]:
 
 
 def run_in_threads(count: int, work: Callable[[], list[int]]) -> list[list[int]]:
-    """What each of the threads returned; they start together."""
+    """Start threads together; return the result of each."""
     results: list[list[int]] = []
     failures: list[BaseException] = []
     gate = threading.Barrier(count, timeout=BOUND)

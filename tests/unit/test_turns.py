@@ -1,4 +1,4 @@
-"""The work of a turn of the loop is bounded, and what waits goes on in order."""
+"""Tests of turns of the event loop: their work is bounded, and waiting tasks resume in order."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Loop:
-    """Run what is called soon when it is told to."""
+    """An event loop that runs scheduled calls when told to."""
 
     def __init__(self) -> None:
         self.soon: list[Callable[[], None]] = []

@@ -1,4 +1,4 @@
-"""TypeIDs: the cases of their specification, and any ID of 128 bits under a prefix."""
+"""Tests of TypeIDs: the cases of their specification, and any ID of 128 bits under a prefix."""
 
 from __future__ import annotations
 

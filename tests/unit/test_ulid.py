@@ -1,4 +1,4 @@
-"""ULIDs against the recorded behaviour of oklog/ulid, npm's ulid and python-ulid, and their faults by name."""
+"""Tests of ULIDs against the recorded behaviour of oklog/ulid, npm ulid and python-ulid, and their faults."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_smallest_and_largest_are_the_constants_of_npm() -> None:
 
 
 def steps() -> Iterator[tuple[str, str]]:
-    """Each ID of a recorded millisecond, and the next."""
+    """Return each ID of a recorded millisecond with the next."""
     for case in GO["monotonic"]:
         for last, one in pairwise(case["trace"]):
             # A time that goes back, and an overflow, oklog answers with other entropy: see the faults below.

@@ -1,4 +1,4 @@
-"""UUIDs: every version's bits, what generators promise, and the standard module's names, its own tests included."""
+"""Tests of UUIDs: the bits of every version, generators, and the names and tests of the standard module."""
 
 from __future__ import annotations
 
@@ -567,7 +567,7 @@ an underscore."""
 
 
 def cpythons() -> Any:
-    """CPython's own tests of uuid, or None where this interpreter came without them."""
+    """Return the tests of uuid of CPython, or None if this interpreter came without them."""
     try:
         return importlib.import_module("test.test_uuid")
     except ImportError:

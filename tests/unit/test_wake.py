@@ -1,4 +1,4 @@
-"""A loop that is asked much does not fall asleep between two readings; one that is asked little does."""
+"""Tests of the wake-up of the loop: it stays awake between frequent readings and sleeps between rare ones."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Loop:
-    """A loop that runs what is called soon when it is told to."""
+    """An event loop that runs scheduled calls when told to."""
 
     def __init__(self) -> None:
         self.soon: list[Callable[[], None]] = []

@@ -1,4 +1,4 @@
-"""Wrong input is refused with the documented error, and a message that holds the value and the limit."""
+"""Tests of wrong input: the documented error, with the value and the limit in the message."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def malformed(good: str) -> list[str]:
 
 
 def fault(text: str, allowed: list[str]) -> tuple[str, int | None] | None:
-    """The code and position that a text deserves, by looking at it one character at a time."""
+    """Return the code and position of the error in a text, by a check of one character at a time."""
     if len(text) != len(allowed):
         return "parse.length", None
     at = next((at for at, (character, fit) in enumerate(zip(text, allowed, strict=True)) if character not in fit), None)
@@ -114,7 +114,7 @@ def test_malformed_text_is_refused_with_the_position(name: str, text: str) -> No
 
 
 def check_packed(name: str, text: str) -> None:
-    """An array reads this text behind good text, or refuses it as its own fault deserves."""
+    """Check that an array reads this text behind good text, or refuses it with its own error."""
     scheme = SCHEMES[name]
     packed = scheme.good * 3 + text
     expected = fault(packed, scheme.allowed * (len(packed) // len(scheme.good)))
@@ -220,7 +220,7 @@ NAIVE = datetime(2020, 1, 1)  # noqa: DTZ001
 
 
 class Zoneless(tzinfo):
-    """A time zone that does not know its offset: Python calls such a datetime naive too."""
+    """A time zone without an offset: Python calls such a datetime naive too."""
 
     def __repr__(self) -> str:
         return "Zoneless()"

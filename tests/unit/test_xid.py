@@ -1,4 +1,4 @@
-"""xids against the recorded behaviour of rs/xid and xid-js, and their faults by name."""
+"""Tests of xids against the recorded behaviour of rs/xid and xid-js, and their faults."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ``mintage.ext.django`` promises, on the database that the environment names; ``test_django.py`` runs it."""
+"""Tests of ``mintage.ext.django`` on the database of the environment; ``test_django.py`` runs them."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def kind_of(row):
 
 @pytest.fixture(scope="session", autouse=True)
 def migrated():
-    """Makes the migrations of all apps and applies them, before anything else."""
+    """Make the migrations of all apps and apply them, before anything else."""
     call_command("makemigrations", verbosity=0)
     call_command("migrate", verbosity=0)
 
@@ -115,7 +115,7 @@ def test_field_equals_its_migration(row):
 
 
 def test_migration_states_the_storage_form():
-    """A default form that changes one day must not change what an old migration says of its table."""
+    """A later change of the default form must not change the meaning of an old migration."""
     for name, field in ours.FIELDS.items():
         for form in field.forms():
             kwargs = field(null=True, **({} if form == "integer" else {"form": form})).deconstruct()[3]
@@ -314,7 +314,7 @@ def test_duplicate_id_is_refused(row):
 
 
 def test_heeranjid_no_manager_is_needed():
-    """HeeRanjID mints in a manager of its own, so whatever goes past the manager has no ID."""
+    """HeeRanjID mints in a custom manager, so rows created without the manager have no ID."""
     assert type(Order.objects) is models.Manager
     assert Order().pk.__class__ is sno.ID
     through = Order.tags.through
@@ -613,7 +613,7 @@ def test_django_ulid_154_storage_form_is_an_option():
 
 
 def test_vd2org_snowflake_6_processes_have_different_numbers():
-    """Each gunicorn worker made a generator of one and the same instance number: a second service was the advice."""
+    """Each gunicorn worker had the same instance number; the advice was to run a second service."""
     ids = []
     for _ in range(2):
         read, write = os.pipe()
@@ -827,7 +827,7 @@ def send(client, method, path, data):
 
 
 def test_drf_9733_and_9721_database_integers_are_json_strings(api):
-    """JavaScript read 1574013452252262400 as another number; and BigAutoField was all that there was."""
+    """JavaScript rounded 1574013452252262400, and there was only BigAutoField."""
     tag, other = Tag.objects.get_or_create(name="x")[0], Tag.objects.get_or_create(name="y")[0]
     user = User.objects.create_user("drf")
     made = send(
@@ -891,7 +891,7 @@ def test_invalid_id_is_answered_with_400(api, path, data):
 
 @pytest.mark.parametrize("number", [int, float], ids=["integer", "float"])
 def test_foreign_key_as_a_large_number_is_refused(api, order, number):
-    """The row is there, so only the type of its key in JSON is wrong."""
+    """The row exists, so only the type of its key in JSON is wrong."""
     tag, coupon = Tag.objects.create(name=f"rounded {number.__name__}"), Coupon.objects.create()
     for pk in (order.buyer_id, tag.pk, coupon.code):
         assert pk > 2**53
@@ -1046,7 +1046,7 @@ def test_w001_warns_where_processes_share_no_store(monkeypatch):
 
 
 def run_checks(*apps_):
-    """``manage.py check`` with more apps, in a process of its own: what it writes."""
+    """Return the output of ``manage.py check`` with more apps, run in a process of its own."""
     environment = {**os.environ, "EXTRA_APPS": json.dumps(apps_)}
     command = [sys.executable, "manage.py", "check"]
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=120).stderr

@@ -1,4 +1,4 @@
-"""A process that mints until it is told to stop: IDs into files as bytes, what it saw to its output as JSON lines.
+"""A process that mints until it is stopped: IDs go into files as bytes, events to its output as JSON lines.
 
 Its input is one line of JSON, its orders; then ``step <ms>`` moves its clock, and the end of the input ends it.
 """
@@ -21,7 +21,7 @@ from mintage.schemes import SCHEMES
 
 
 class Clock:
-    """The system's, moved."""
+    """The system clock with an offset."""
 
     def __init__(self) -> None:
         self.ahead_ns = 0
@@ -31,7 +31,7 @@ class Clock:
 
 
 class Minter:
-    """One generator and what it minted, in the order of its calls."""
+    """A generator and the IDs that it minted, in the order of its calls."""
 
     def __init__(self, scheme: str, orders: dict[str, Any], clock: Clock) -> None:
         self._scheme = scheme
@@ -60,14 +60,14 @@ class Minter:
         return SCHEMES[self._scheme].module.Generator(store=store, max_wait_ms=max_wait_ms, **leased)
 
     def mint(self, count: int) -> bytes:
-        """The IDs as bytes."""
+        """Return the IDs as bytes."""
         if self._scheme != "sequence":
             return bytes(memoryview(self.generator.batch(count)))
         ranges = self.generator.batch(count)
         return b"".join(np.arange(r.start, r.stop, r.step, dtype=np.uint64).tobytes() for r in ranges)
 
     def turn(self) -> None:
-        """One call."""
+        """Make one call."""
         began = time.monotonic()
         try:
             minted = self.mint(self._orders["batch"])
