@@ -68,7 +68,7 @@ def main() -> int:
                 measure(row, result, ROUNDS)
 
     if stolen is not None:
-        # What a hypervisor takes is missing from the rows that count on whole milliseconds.
+        # Time stolen by a hypervisor is missing in the rows that count complete milliseconds.
         machine["stolen_s"] = round((stolen_s() or stolen) - stolen, 2)
         print(f"stolen by the hypervisor meanwhile: {machine['stolen_s']} s", file=sys.stderr)
     print(table(results))

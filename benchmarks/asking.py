@@ -53,7 +53,7 @@ def _asking(rounds: int) -> Rounds:
     result = Rounds()
     with bench() as servers:
         url = servers.start(MintageOnSQLite).url
-        _thousands_a_second(_gathered, url)  # warms up, and has segments grow
+        _thousands_a_second(_gathered, url)  # warms up and lets segments grow
         for _ in range(rounds):
             result.add(_thousands_a_second(_gathered, url), _thousands_a_second(_plain, url))
     return result

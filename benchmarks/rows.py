@@ -250,7 +250,7 @@ SERVICE: tuple[Row, ...] = (
     incr(64, IN_MEMORY, RedisInMemory, at_least(1.3)),
     *(incr_crowded(pipeline, limit) for pipeline, limit in ((1, 1.0), (16, 1.1), (64, 1.3))),
     incr(1, DURABLE, DurableRedis, at_least(2), alone=True),
-    # No bar: the client does not ask for twice as much, as the next row shows.
+    # No bar: the client cannot send twice as much, as the next row shows.
     incr(1, DURABLE, DurableRedis, None),
     served(
         "INCR of Redis without persistence, pipeline 1",

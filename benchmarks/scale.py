@@ -117,7 +117,7 @@ def main() -> int:
         with bench(alone=False) as servers:
             lines: list[tuple[str, ...]] = [("integers a second", "writes a second", "in steps of 1,000")]
             for rate in RATES:
-                # Segments grow eightfold at a time, until one lasts as long as it is to.
+                # Segments grow eightfold at a time, until one lasts for its target time.
                 taken, adaptive = writes(servers, OnMariaDB, rate, TARGET_S, options.seconds)
                 _, fixed = writes(servers, InSteps, rate, 1, options.seconds / 5)
                 lines.append((f"{taken:,.0f}", f"{adaptive:.2f}", f"{fixed:,.1f}"))

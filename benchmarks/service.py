@@ -65,7 +65,7 @@ def increments(pipeline: int, connections: int = CONNECTIONS) -> Client:
         return float(row[1])
 
     def client(server: Measured) -> float:
-        # It knows no duration: a short run tells how many requests one takes.
+        # It has no duration option: a short run measures how many requests it needs.
         requests = rate(server, 40 * connections * pipeline) * ROUND_S
         return rate(server, max(int(requests), 1_000)) / 1e3
 

@@ -305,7 +305,7 @@ def importing(module: str) -> Measure:
         return (time.perf_counter_ns() - start) / 1e6
 
     def measure(rounds: int) -> Rounds:
-        __import__(module)  # an ImportError is told here; its files are in the page cache from now on
+        __import__(module)  # an ImportError is reported here; its files are in the page cache from now on
         result = Rounds()
         for _ in range(rounds):
             bare = start_ms("pass")

@@ -17,7 +17,7 @@ def main(key: str, rounds: int) -> None:
     if row.pinned and hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     gc.disable()
-    # Where objects lie changes a figure by some per cent, for either side: in each process they lie elsewhere.
+    # The addresses of objects change a figure by some per cent, for either side, and differ in each process.
     _elsewhere = [bytes(random.randrange(512)) for _ in range(random.randrange(10_000))]
     try:
         print(json.dumps(asdict(row.measure(rounds))))

@@ -25,12 +25,12 @@ def _has_room(place: Path, room: int = 4 << 30) -> bool:
     return place.is_dir() and shutil.disk_usage(place).free > room and not os.statvfs(place).f_flag & os.ST_NOEXEC
 
 
-# In memory, if there is room: servers die here, machines do not, so nobody need wait for disks.
+# Keep data in memory if there is room: processes are killed here but machines are not, so no test needs a disk.
 if "TMPDIR" not in os.environ and _has_room(MEMORY := Path("/dev/shm")):
     os.environ["TMPDIR"] = str(MEMORY)
     tempfile.tempdir = None
 
-# Default generators lease from a registry of the tests' own, not from the user's.
+# Default generators lease from a temporary registry, not from that of the user.
 os.environ["MINTAGE_HOME"] = tempfile.mkdtemp(prefix="mintage-home-")
 atexit.register(shutil.rmtree, os.environ["MINTAGE_HOME"], ignore_errors=True)
 os.environ.pop("MINTAGE_STORE", None)

@@ -47,11 +47,11 @@ class Client:
                 try:
                     self._reserve() if self._random.random() < 0.5 else self._lease()
                 except LeaseError as error:
-                    # In a thick crowd, some come so late that their clock counts as wrong.
+                    # In a large crowd, some requests are so late that their clock counts as wrong.
                     if error.code not in {"lease.none_free", "lease.lost", "lease.unknown", "lease.clock"}:
                         raise
                 except StoreError as error:
-                    # A crowd may be too thick for a while.
+                    # A crowd may be too large for a while.
                     if error.code != "store.unavailable":
                         raise
         except BaseException as error:  # noqa: BLE001 (whatever it is, the test reports it)
@@ -69,7 +69,7 @@ class Client:
         at = len(self.history)
         self.history.append((str(lease.node), lease.floor_ms, lease.until_ms))
         for _ in range(self._random.randrange(4)):
-            time.sleep(self._random.uniform(0, 0.05))  # so that others come in between
+            time.sleep(self._random.uniform(0, 0.05))  # so that other clients get a turn
             lease = self._store.extend(lease, now_ms=self._now_ms(), next_token=new_token())
             self.history[at] = (str(lease.node), lease.floor_ms, lease.until_ms)
         match self._random.randrange(8):

@@ -333,7 +333,7 @@ def test_block_of_unknown_arrival_is_not_used(database: str, redis: Redis) -> No
         reserved.take(pair)
         pair.inner.reserve = reserve
         assert block(redis)["next"] == "1011"
-        # Straight from the database, beside the block that did arrive; others use that.
+        # Directly from the database, beside the block that arrived, which others use.
         assert max(reserved.integers) == 2010
         with open_store(f"{database}&cache={redis.url}") as neighbour:
             reserved.take(neighbour, times=150)

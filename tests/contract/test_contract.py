@@ -165,7 +165,7 @@ def forked(run: Callable[[], Any]) -> Any:
             sending.send(error.code)
 
     with warnings.catch_warnings():
-        # Python 3.12 warns of forks beside threads: to be safe there is what is tested.
+        # Python 3.12 warns of forks beside threads, which are the subject of this test.
         warnings.simplefilter("ignore", DeprecationWarning)
         process = context.Process(target=child)
         process.start()
@@ -368,7 +368,7 @@ def test_window_never_gets_shorter(store: Store) -> None:
     lease = acquire(store, now)
     extended = extend(store, lease, now_ms=now - PAST_MS)
     assert extended.until_ms == lease.until_ms
-    # Not even where its holder takes it for shorter.
+    # Even if its holder believes it shorter.
     assert extend(store, replace(extended, until_ms=now), now_ms=now - PAST_MS).until_ms == lease.until_ms
 
 
@@ -460,7 +460,7 @@ def test_retried_extension_is_answered_again_and_applied_once(store: Store) -> N
     extended = store.extend(lease, now_ms=now + 10, next_token=token)
     assert store.extend(lease, now_ms=now + 20, next_token=token) == extended
     assert extend(store, extended, now_ms=now + 30).until_ms == now + 30 + SPAN_MS
-    # From then on it is one of before.
+    # From then on it is an older token.
     assert code_of(lambda: store.extend(lease, now_ms=now + 40, next_token=token)) == "lease.lost"
 
 
@@ -587,7 +587,7 @@ def test_pool_grants_at_most_its_own_span(store: Store) -> None:
     new_pool(store)
     assert code_of(lambda: acquire(store, store.now_ms(), span_ms=SPAN_MS + 1)) == "config.span"
     assert not store.list_leases()
-    # Its first acquire makes a pool, which a store that cannot tell new from lost refuses to use at once.
+    # The first acquire creates the pool, which Redis quarantines as possibly lost.
     with suppress(LeaseError):
         acquire(store, store.now_ms(), "long", span_ms=3 * SPAN_MS)
     new_pool(store, "long")
@@ -886,7 +886,7 @@ def test_give_back_after_another_reservation_is_refused(store: Store) -> None:
     mine = store.reserve("n", 10)
     assert store.give_back(mine, 4)
     theirs = store.reserve("n", 20)
-    # What is left ends where the first did.
+    # The remainder ends where the first segment did.
     assert store.give_back(theirs, 11)
     assert not store.give_back(mine, 4)
     assert store.reserve("n", 1).first == 11
@@ -935,7 +935,7 @@ def test_tail_across_a_floor_is_taken_back_only_above_it(store: Store, subtests:
             name = f"floor{floor}"
             segment = store.reserve(name, 10)
             store.raise_floor(name, floor)
-            # Only above all of the tail is nothing left of it.
+            # Only a floor above the tail leaves nothing of it.
             assert store.give_back(segment, 4) is (floor <= 10)
             assert store.reserve(name, 1).first == following
 
@@ -947,7 +947,7 @@ def test_raised_floor_applies_to_a_segment_that_another_holds(url: str) -> None:
         migrating.raise_floor("n", 5_000)
         assert not store.give_back(held, 1)
         segment = store.reserve("n", 10)
-        # Its holder drops what it has below.
+        # Its holder drops the integers below.
         assert (segment.first, segment.floor) == (5_000, 5_000)
         assert store.give_back(segment, segment.first)
         assert store.reserve("n", 1).first == 5_000
@@ -1033,7 +1033,7 @@ def test_sequence_of_a_retired_namespace_uses_up_its_buffer(url: str) -> None:
             taken.extend(sequence.next() for _ in range(100))
         assert (caught.value.code, caught.value.retry_after_ms) == ("namespace.retired", None)
         assert taken == list(range(1, len(taken) + 1))
-        # What is held already may be two segments.
+        # The buffer may already have two segments.
         assert len(taken) in {5, 10}
         sequence.close()
 
@@ -1176,7 +1176,7 @@ def test_first_verb_after_a_failover_records_it_even_if_refused() -> None:
     assert not store.give_back(segment, segment.first)
     assert code_of(lambda: acquire(store, now)) == "lease.none_free"
     [pool] = store.list_pools()
-    # Forgotten windows end as late as the farthest clock could have had them.
+    # Forgotten windows may end as late as the fastest clock allowed.
     assert (pool.identity, pool.quarantine_until_ms) == ("B", now + SPAN_MS + 60_000 + CLOCK_MARGIN_MS)
     held = Lease("p", 0, held.floor_ms, now + 10**6, held.token)
     extend(store, held, now_ms=now)
@@ -1245,7 +1245,7 @@ def test_failover_that_loses_writes_grants_no_node_again_too_early() -> None:
     new_pool(store)
     held = acquire(store, now, nodes=range(1))
     store.switch("B")
-    # An extension is the first thing that B is asked for, and arrives at A; the next one is lost.
+    # The first request to B is an extension, which A receives; the next extension is lost.
     held = extend(store, held, now_ms=now)
     arrived = store.tables()
     store.time_ms = now + 8_000
@@ -1254,7 +1254,7 @@ def test_failover_that_loses_writes_grants_no_node_again_too_early() -> None:
     store.time_ms = now + 11_000
     assert code_of(lambda: acquire(store, store.time_ms)) == "lease.none_free"
     assert store.list_pools()[0].quarantine_until_ms >= held.until_ms
-    # Its holder goes on, by the token before.
+    # Its holder continues by the previous token.
     assert extend(store, held, now_ms=store.time_ms).until_ms == store.time_ms + SPAN_MS
 
 
@@ -1394,7 +1394,7 @@ def test_result_of_a_verb_survives_a_kill_of_the_server(
         assert code_of(lambda: store.reserve("n", 1)) == "store.unavailable"
         assert code_of(lambda: acquire(store, now)) == "store.unavailable"
         fails.start()
-        # The connections that were cut may each fail once.
+        # Each closed connection may fail once.
         assert eventually(lambda: store.reserve("n", 10)).first > segment.last
         extended = eventually(lambda: extend(store, lease, now_ms=store.now_ms()))
         assert extended.until_ms >= lease.until_ms
@@ -1413,7 +1413,7 @@ def test_server_that_does_not_answer_is_unavailable_after_the_timeout(
             assert code_of(lambda: store.reserve("n", 10)) == "store.unavailable"
         finally:
             fails.resume()
-        # What was asked meanwhile may take effect, but is nobody's.
+        # Requests sent meanwhile may take effect, but nobody gets their results.
         assert eventually(lambda: store.reserve("n", 10)).first > segment.last
 
 
@@ -1472,7 +1472,7 @@ def test_crowd_of_clients_gets_no_value_twice(url: str) -> None:
             assert process.returncode == 0
             history += [(whose, first, stop) for whose, first, stop in json.loads(printed)]
     assert overlaps(history) == []
-    # The crowd did crowd: there were more leases than there are numbers, and each client had its share.
+    # Check that it was a crowd: more leases than numbers, and every client got its share.
     assert len([whose for whose, _, _ in history if whose != NAMESPACE]) >= 32 > len(NODES)
     assert len(history) >= 32 * TURNS
 
@@ -1521,7 +1521,7 @@ class Differential:
                 return self.seen(self.leases[-1])
             case ("extend", at, offset) if self.leases:
                 held = self.leases[at % len(self.leases)]
-                # The outdated one stays among them.
+                # Keep the outdated lease in the list.
                 self.leases.append(extend(self.store, held, now_ms=self.base_ms + offset))
                 return self.seen(self.leases[-1])
             case ("release", at, offset) if self.leases:
@@ -1540,7 +1540,7 @@ class Differential:
                 self.segments.append(self.store.reserve(self.name, n))
                 return self.segments[-1].as_range()
             case ("give_back", at, used) if self.segments:
-                # Any, however often: most of what is delivered twice is among the last ones.
+                # Any segment, any number of times: most repeated deliveries are of recent ones.
                 segment = self.segments[-1 - at % len(self.segments)]
                 return self.store.give_back(segment, segment.first + used * segment.stride)
             case ("raise_floor", value):
@@ -1578,7 +1578,7 @@ def test_every_store_grants_as_the_reference_store_does(store: Store, verbs: lis
         new_pool(one.store, name)
     seen = [[outcome(one.lease_verb, verb) for one in pair] for verb in verbs]
     seen.append([one.records() for one in pair])
-    # The simplest's clock stands. What took the store so long that a clock may count as wrong says nothing.
+    # The reference clock stands still. Ignore calls so slow that a clock may count as wrong.
     assume(store.now_ms() - now < CLOCK_LIMIT_MS - PAST_MS)
     for (mine, simplest), verb in zip(seen, [*verbs, "records"], strict=True):
         assert mine == simplest, verb
@@ -1591,7 +1591,7 @@ def test_every_store_grants_as_the_reference_store_does(store: Store, verbs: lis
     stride=st.one_of(st.integers(1, 5), st.integers(1, MAX_STRIDE)),
     verbs=st.one_of(
         st.lists(segment_verbs, min_size=5, max_size=25),
-        # Small ones end where others did.
+        # Small segments end where others did.
         st.lists(st.one_of(few, tails), min_size=5, max_size=25),
     ),
     end=st.lists(st.one_of(st.just(("retire",)), segment_verbs), max_size=3),

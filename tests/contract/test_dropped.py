@@ -86,7 +86,7 @@ def test_namespace_of_dropped_tables_does_not_begin_again(server: Server, store:
     for _ in range(2):
         assert "namespaces create invoice --start N" in refusal(lambda: store.reserve("invoice", 1))
     assert store.list_namespaces() == []
-    # Nor does one that is new: nobody knows that it is.
+    # Nor does a new one, as nobody knows that it is new.
     assert "has lost namespaces" in refusal(lambda: store.reserve("other", 1))
     store.create_namespace("invoice", start=101)
     assert store.reserve("invoice", 1).first == 101
@@ -137,7 +137,7 @@ def test_doctor_reports_lost_history(server: Server, store: Database) -> None:
     store.reserve("invoice", 100)
     assert doctor() == []
     drop(server)
-    # It makes the tables, and so would anybody.
+    # It creates the tables, as any client would.
     for _ in range(2):
         [finding] = doctor()
         assert "history was lost" in finding["text"]
@@ -149,7 +149,7 @@ def test_tables_dropped_with_the_view_begin_anew(server: Server, store: Database
     administer(server, "DROP VIEW mintage_existed")
     assert store.reserve("invoice", 1).first == 1
     assert store.describe().warnings == ()
-    # That, too, is remembered.
+    # The acceptance is stored too.
     drop(server)
     refusal(lambda: store.reserve("invoice", 1))
 
@@ -281,7 +281,7 @@ def test_pool_missing_from_a_dump_is_quarantined(server: Server, store: Database
 
 
 def test_rows_restored_into_an_emptied_table_are_noticed(postgresql: PostgreSQL) -> None:
-    # Only PostgreSQL tells that a table was emptied.
+    # Only PostgreSQL reports that a table was emptied.
     with open_store(postgresql.url) as store:
         store.reserve("n", 100)
         row = postgresql.sql("COPY mintage_namespace TO STDOUT")

@@ -108,7 +108,7 @@ def test_restored_cluster_grants_nothing_that_may_be_forgotten(etcd: Etcd, tmp_p
             assert caught.value.code == "lease.none_free"
             assert caught.value.retry_after_ms is not None
             assert caught.value.retry_after_ms > SPAN_MS
-            # Who held on without a break goes on.
+            # A holder with an unbroken window continues.
             assert store.extend(held, now_ms=store.now_ms() + 4_000, next_token=new_token()).until_ms > held.until_ms
             assert store.reserve("n", 100).first == segment.last + 10 * 100 + 1
             store.create_pool("p", layout="test")

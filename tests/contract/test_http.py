@@ -92,7 +92,7 @@ def test_generator_mints_and_keeps_its_node_during_a_restart(http: Http) -> None
             http.stop()
             seen += generator.batch(1000)
             http.start()
-            # Long enough for it to be extended, were the service away or not.
+            # Long enough for an extension, with or without the service.
             until(lambda: window_ms(store) > before_ms, "the lease is extended")
             seen += generator.batch(1000)
             assert len(set(seen)) == 3000
@@ -135,7 +135,7 @@ def test_lost_answer_leaves_a_gap_and_repeats_nothing(http: Http) -> None:
 
 
 def test_tail_whose_answer_was_lost_is_taken_back_once(http: Http) -> None:
-    # Another way to the same service is there, and is not gone for this.
+    # The other URL of the same service must not be used for this.
     with Proxy(http) as proxy, open_store(f"{proxy.url},{HOST}:{http.port}") as store:
         segment = store.reserve("n", 10)
         proxy.cut()
@@ -165,7 +165,7 @@ def test_forked_child_and_parent_do_not_share_connections(http: Http) -> None:
         # Both have a connection that the child inherits.
         mine = [store.reserve("n", 1).first, client.next("forks")]
         with warnings.catch_warnings():
-            # Python 3.12 warns of forks beside threads: to be safe there is what is tested.
+            # Python 3.12 warns of forks beside threads, which are the subject of this test.
             warnings.simplefilter("ignore", DeprecationWarning)
             child = context.Process(target=lambda: sending.send(take()))
             child.start()

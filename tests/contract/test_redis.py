@@ -328,7 +328,7 @@ def test_master_cut_off_from_its_replicas_grants_nothing_with_wait(
         assert lost.code == "store.unavailable"
         assert refusal(lambda: store.reserve("n", 1)).code == "store.unavailable"
         redis_sentinel.start()
-        # It is not known whether it was done: the same token is asked for again.
+        # The effect is unknown, so the same token is requested again.
         again = eventually(lambda: store.extend(held, now_ms=store.now_ms(), next_token=token))
         assert again.token == token
     with open_store(redis_sentinel.url) as store:
@@ -521,7 +521,7 @@ def test_tail_of_one_successor_is_not_taken_back_on_another(redis: Redis, other:
         other.ask("REPLICAOF", "NO", "ONE")
         segments = []
         for _ in range(2):
-            # Another server takes over, with what the replica had heard.
+            # Another server takes over with the data that the replica had received.
             follow(redis, other)
             redis.ask("REPLICAOF", "NO", "ONE")
             segments.append(store.reserve("n", 2))
@@ -550,7 +550,7 @@ def namespaces(draw: st.DrawFn) -> NamespaceRecord:
     serial = draw(st.integers(0, 2**40))
     made = replace(made, serial=serial, serial_before=draw(st.integers(0, serial)))
     floor = draw(WHOLE)
-    # What another wrote may have a floor above the last integer, as a reservation heeds.
+    # Foreign records may have a floor above the last integer, which a reservation respects.
     return draw(st.sampled_from([rules.raise_floor(made, floor), replace(made, floor=floor)]))
 
 
@@ -601,7 +601,7 @@ def test_scripts_compute_segments_as_the_rules_do(
             unused = expected.first + expected.stride * (len(expected) // 2)
             record = give_back(record, expected, unused)
             assert not store.give_back(expected, unused)
-    # The one before the last is known as long as all of the last was taken back.
+    # The second to last segment is known once the last was taken back completely.
     for segment in reversed(held):
         record = give_back(record, segment, segment.first)
         assert store.list_namespaces() == [record]

@@ -173,7 +173,7 @@ def test_incomplete_schema_is_completed(mariadb: MariaDB) -> None:
 
 
 def test_deadlocked_transactions_both_succeed(server: Server) -> None:
-    # PostgreSQL looks for such a pair after a second; on a busy machine the rest of it takes longer than a verb may.
+    # PostgreSQL detects a deadlock after a second; on a busy machine the rest may exceed the timeout of a verb.
     store = open_store(f"{server.url}?timeout_ms=60000")
     assert isinstance(store, Database)
     for name in ("a", "b"):
@@ -336,7 +336,7 @@ def test_repmgr_475_failover_quarantines_nodes_and_skips_integers(server: Server
         acquire(store, nodes=range(4))
     assert caught.value.code == "lease.none_free"
     assert 0 < (caught.value.retry_after_ms or 0) <= SPAN_MS + 2 * CLOCK_LIMIT_MS
-    # It is on record: the next request has to wait, too.
+    # The quarantine is stored: the next request has to wait too.
     [pool] = store.list_pools()
     assert (pool.identity, pool.history_lost) == (store.describe().identity, True)
     assert store.extend(held, now_ms=store.now_ms(), next_token=new_token()).node == held.node
@@ -501,7 +501,7 @@ def test_tables_that_were_all_dropped_are_created_again(server: Server, store: D
 
 def test_server_error_shows_no_token(server: Server, store: Database) -> None:
     lease = acquire(store)
-    # Of a row that breaks a rule, a server likes to show all that is in it.
+    # A server shows the whole content of a row that violates a constraint.
     administer(server, f"ALTER TABLE mintage_node ADD CONSTRAINT enough CHECK (until_ms <= {lease.until_ms})")
     with pytest.raises(StoreError) as caught:
         store.extend(lease, now_ms=store.now_ms() + 1, next_token=new_token())

@@ -98,13 +98,13 @@ def test_committed_records_survive_a_power_failure(store: SqliteStore) -> None:
 
 
 def test_verb_is_on_the_disk_when_it_returns(store: SqliteStore, path: Path) -> None:
-    # Who reads on keeps the log of what was written beside the file.
+    # A reader keeps the write-ahead log beside the file.
     with closing(sqlite3.connect(path, isolation_level=None)) as reader:
         store.reserve("n", 1)
         reader.execute("BEGIN")
         reader.execute("SELECT * FROM mintage_namespace").fetchall()
         segment = store.reserve("n", 10)
-        # As after a crash: a copy of what the files hold now.
+        # Copy the files as after a crash.
         for suffix in ("", "-wal"):
             shutil.copy(f"{path}{suffix}", f"{path}.copy{suffix}")
     with opened(Path(f"{path}.copy")) as crashed:
@@ -131,9 +131,9 @@ def test_replaced_file_is_noticed_and_forgotten_numbers_are_withheld(store: Sqli
     assert caught.value.retry_after_ms is not None
     assert caught.value.retry_after_ms > SPAN_MS
     assert code_of(lambda: store.extend(forgotten, now_ms=store.now_ms(), next_token=new_token())) == "lease.lost"
-    # Who held on without a break goes on.
+    # A holder with an unbroken window continues.
     assert store.extend(kept, now_ms=store.now_ms() + 4_000, next_token=new_token()).until_ms > kept.until_ms
-    # What was lost, and ten times the largest count.
+    # The lost integers, and ten times the largest count.
     assert store.reserve("n", 100).first == segment.last + 100 + 10 * 100 + 1
     with opened(path) as other:
         assert code_of(lambda: acquire(other)) == "lease.none_free"
@@ -319,7 +319,7 @@ def test_corrupt_file_and_unwritable_file_give_different_errors(path: Path, stor
 
 
 def test_verb_locks_the_file_before_its_first_read(store: SqliteStore, path: Path) -> None:
-    # Who looked first and then found that another wrote meanwhile would be refused without a wait.
+    # A transaction that reads first and finds another writer would fail without waiting.
     store.reserve("n", 1)
     with (
         store._begin(),
@@ -531,7 +531,7 @@ def test_creation_time_that_only_some_processes_see_changes_nothing(
         without.setattr(sqlite, "created_ns", lambda _: None)
         assert store.reserve("n", 1).first == 3
     assert store.describe().identity == before
-    # Those who see it agree from then on.
+    # Processes that see it agree from then on.
     copy = copied(path)
     forget(process=True, guard=path, shared=True)
     copies.WAYS["cp aside, mv"](path.parent, copy)
@@ -737,7 +737,7 @@ def test_killed_processes_do_not_count_as_a_replacement(base: str, verbs: int) -
                 deadline = time.monotonic() + BOUND_S
                 while eventually(store.list_namespaces)[0].serial < used:
                     assert time.monotonic() < deadline
-                    time.sleep(0.02)  # or it would hold the file most of the time itself
+                    time.sleep(0.02)  # otherwise it would lock the file most of the time itself
         [namespace] = store.list_namespaces()
         assert namespace.high_water == namespace.serial >= verbs
         assert store.describe().identity == before
@@ -797,7 +797,7 @@ def test_copy_beside_a_stale_write_ahead_log_is_noticed(
     copy = copied(path)
     store.reserve("n", 100)
     acquire(store)
-    # The log has none of the pages that the copy lacks, but counts on.
+    # The log has no page that the copy lacks, but a later counter.
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     process = python(

@@ -29,7 +29,7 @@ with mintage.Sequence("orders", store="sqlite:///" + __import__("sys").argv[1]) 
 def test_bundled_application_mints(tmp_path: Path) -> None:
     script = tmp_path / "application.py"
     script.write_text(APPLICATION, "utf-8")
-    # Not from the source tree, where PyInstaller would find the package without what it is installed with.
+    # Not in the source tree, where PyInstaller would find the package without its metadata.
     build = [sys.executable, "-m", "PyInstaller", "--log-level=ERROR", "--exclude-module=numpy", script.name]
     subprocess.run(build, cwd=tmp_path, check=True, timeout=1200)
     environment = {"MINTAGE_HOME": str(tmp_path / "home"), "PATH": os.defpath}

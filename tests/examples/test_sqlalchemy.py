@@ -116,6 +116,6 @@ def test_autogenerate_without_include_name_would_drop_the_store(postgresql: Post
     env.write_text(text.replace(", include_name=include_name", ""), encoding="utf-8")
     shop.run("alembic revision --autogenerate -m forgetful")
     assert "op.drop_table('mintage_namespace')" in shop.written()
-    # A shop that applies it is told, and gets no number twice.
+    # A shop that applies it gets an error, and no number twice.
     shop.run("alembic upgrade head")
     assert "the store has lost namespaces" in shop.run("python shop.py order Grace tea:1", check=False)

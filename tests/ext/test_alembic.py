@@ -42,7 +42,7 @@ context.configure(
     include_name=given.get("include_name", include_name),
     include_schemas=given.get("include_schemas", False),
     compare_type=True,
-    # What MariaDB says of a default in binary is no SQL: Alembic would find a difference each time.
+    # MariaDB reports a binary default that is no SQL, so Alembic would find a difference each time.
     compare_server_default=given["connection"].dialect.name != "mariadb",
 )
 with context.begin_transaction():
@@ -257,7 +257,7 @@ def test_every_object_of_a_store_is_known(driver: str, migrations: Migrations) -
     assert {*found.get_table_names(), *found.get_view_names()} <= ids._TABLES
 
 
-# What MariaDB says of a default in binary is no SQL.
+# MariaDB reports a binary default that is no SQL.
 @pytest.mark.parametrize("driver", ["sqlite", "postgresql+psycopg"])
 def test_alembic_1180_database_default_is_compared_as_sql(driver: str, migrations: Migrations) -> None:
     def of(default: sno.ID) -> MetaData:

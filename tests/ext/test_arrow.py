@@ -436,7 +436,7 @@ def test_release_works_in_a_thread_without_the_gil() -> None:
     for thread in threads:
         thread.join()
     let_go()
-    for _ in range(1000):  # where the interpreter looks whether somebody wants something of it
+    for _ in range(1000):  # where the interpreter checks for pending requests
         pass
     after = sys.getrefcount(ids.tobytes())
     assert after == before

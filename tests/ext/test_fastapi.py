@@ -219,7 +219,7 @@ def test_fba_1256_no_request_waits_for_the_lease_store() -> None:
         answers = []
         while not store.is_asked.is_set():
             answers.append(client.post("/orders").json()["number"])
-        # The next segment is asked for, and the store hangs: requests are answered from the one that is there.
+        # The store hangs at the request for the next segment; the current one answers requests.
         answers += [client.post("/orders").json()["number"] for _ in range(3)]
         assert answers == list(range(2, 2 + len(answers)))
         store.goes_on.set()

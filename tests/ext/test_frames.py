@@ -781,7 +781,7 @@ def test_polars_reads_only_the_matching_row_groups(tmp_path: Path) -> None:
         text=True,
     )
     assert [json.loads(line) for line in done.stdout.splitlines()] == [list(range(250, 350))] * len(SORTED)
-    # Only where it says so does Polars tell what it left out.
+    # Polars reports omitted row groups only in its verbose log.
     assert done.stderr.count("reading 2 / 10 row groups") == len(SORTED)
 
 
@@ -953,7 +953,7 @@ def test_polars_28733_and_29165_lazy_frame_or_expression_is_refused() -> None:
     for mapped in (pl.col("item").map_elements(lambda _: str(sno.new()), pl.String), lambda _: sno.new()):
         with pytest.raises(ArgumentError, match="not by a function of its rows"):
             in_polars.with_id(frame, mapped)
-    # Two uses of one plan have the same IDs, each once.
+    # Two uses of one plan have the same IDs.
     twice = pl.concat([in_polars.with_id(frame, "sno"), in_polars.with_id(frame, "sno")]).lazy()
     assert pl.concat([twice, twice]).collect()["id"].n_unique() == 4
 

@@ -318,7 +318,7 @@ def test_fba_1024_text_input_is_stored_as_an_integer() -> None:
     database.execute("CREATE TABLE orders (id INTEGER PRIMARY KEY)")
     database.execute("INSERT INTO orders VALUES (:id)", order.model_dump())
     assert database.execute("SELECT id, typeof(id) FROM orders").fetchall() == [(454947766275222906, "integer")]
-    # What its hand-made serializer did: a driver that is told a bigint refuses the str.
+    # Its custom serializer did this: a driver refuses a str for a bigint.
     with pytest.raises(TypeError, match="cannot be interpreted as an integer"):
         range(order.model_dump(mode="json")["id"])
     range(order.model_dump()["id"])

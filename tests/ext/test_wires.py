@@ -264,7 +264,7 @@ def test_typer_accepts_an_id(form: Form) -> None:
     ways: list[Any] = [Annotated[form.python, typer.Argument(parser=of.read)]]
     if form.python not in (int, str):
         ways.append(Annotated[form.python, typer.Argument(parser=form.python.parse)])
-        # Of Pydantic's making is what it reads arguments with.
+        # It reads arguments with Pydantic.
         ways.append(form.python)
     for way in ways:
         app, got = asked(way)

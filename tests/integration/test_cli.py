@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 MINTAGE = [sys.executable, "-m", "mintage"]
 WITHOUT_RICH = "import sys; sys.modules['rich'] = None; from mintage.cli import main; sys.exit(main(sys.argv[1:]))"
-# Tests that run in the background may ignore Ctrl-C, and what they start would with them.
+# Tests in the background may ignore Ctrl-C, and their child processes would inherit that.
 HEED = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
 HEEDING_CTRL_C = [
     sys.executable,
@@ -594,7 +594,7 @@ def test_every_example_of_the_help_works(line: str, tmp_path: Path) -> None:
         store.acquire("sno", nodes=range(9), layout="sno/1", holder="host:1", now_ms=now_ms, span_ms=10_000)
     script = f'set -eo pipefail; mintage() {{ "{sys.executable}" -m mintage "$@"; }}; {line}'
     done = subprocess.run(["bash", "-c", script], capture_output=True, cwd=tmp_path, env=env, timeout=60, check=False)
-    # What verify takes of memory and disk, it says before it begins.
+    # Verify first prints the memory and disk that it will use.
     assert (done.returncode, re.sub(rb"^uses at most .*\n", b"", done.stderr)) == (0, b"")
 
 

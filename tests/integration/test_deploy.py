@@ -362,7 +362,7 @@ def of_unit(name: str) -> list[str]:
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
 def test_systemd_accepts_the_unit_and_rates_it_safe(tmp_path: Path) -> None:
     unit = tmp_path / UNIT.name
-    # It looks whether the program is there.
+    # systemd-analyze checks that the program exists.
     unit.write_text(UNIT.read_text(encoding="utf-8").replace("/opt/mintage/bin/mintage", sys.executable))
     assert run("systemd-analyze", "verify", unit) == ""
     run("systemd-analyze", "security", "--offline=yes", "--threshold=20", unit)
@@ -511,7 +511,7 @@ def test_prometheus_can_read_the_metrics_of_a_running_service(promtool: str, tmp
         text = scrape(service.url, "mint_prometheus")
     assert text.count("# TYPE mintage_") == len({re.sub(r"_(bucket|count|sum)$", "", name) for name in series()})
     done = subprocess.run([promtool, "check", "metrics"], check=False, input=text, capture_output=True, text=True)
-    # Days are what people plan in.
+    # People plan in days.
     unusual = [line for line in (done.stdout + done.stderr).splitlines() if "_days_left use base unit" not in line]
     assert unusual == []
 

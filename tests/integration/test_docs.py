@@ -144,7 +144,7 @@ FALL_BACK = re.compile(
 
 @pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: str(file.relative_to(ROOT)))
 def test_examples_do_not_fall_back_when_a_setting_is_missing(file: Path) -> None:
-    # A worker that begins with a store of its own mints the IDs of its siblings.
+    # A worker with a store of its own mints the IDs of its siblings.
     assert FALL_BACK.findall(file.read_text(encoding="utf-8")) == []
 
 

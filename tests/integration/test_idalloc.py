@@ -243,7 +243,7 @@ def test_both_services_refuse_too_many_requests(place: Place) -> None:
     assert ours.shape == theirs.shape
     assert (ours.status, ours.envelope["code"]) == (429, 429_000)
     ours.check(None)
-    # On purpose: it also says when to come again.
+    # On purpose: it also has a retry delay.
     assert int(ours.headers["retry-after"]) >= 1
 
 

@@ -65,7 +65,7 @@ def missing(place: Path, names: Iterable[str]) -> None:
 
 
 def test_half_installed_package_is_installed_again(checkout: Path) -> None:
-    # What pip is told to install is marked until it is: pip takes any half with a version for a whole.
+    # Installations are marked until complete, as pip accepts half an installation that has a version.
     missing(checkout, ["stamps/tools", "lib/python*/site-packages/thing.py", "lib/python*/site-packages/thing*/RECORD"])
     (checkout / STAMPS / "tools.begun").touch()
     made(checkout, STAMPS / "tools")
@@ -95,7 +95,7 @@ def test_too_old_rust_is_detected(tmp_path: Path, version: str, is_enough: bool)
 
 
 def test_servers_are_not_installed_if_switched_off(tmp_path: Path) -> None:
-    # A PATH on which nothing is found but the shell's own words and a root user.
+    # A PATH with nothing but shell builtins and a root user.
     for name, code in {"id": "echo 0", "apt-get": "touch ran"}.items():
         (tmp_path / name).write_text(f"#!/bin/sh\n{code}\n", encoding="utf-8")
         (tmp_path / name).chmod(0o755)

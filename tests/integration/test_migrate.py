@@ -195,7 +195,7 @@ def test_from_idalloc_while_both_run(place: Place) -> None:
             new += place.alloc("orders", 100)["data"]["ids"]
         check(old, new)
         assert max(old) <= int(place.run(IDALLOC_CAME_TO)) < min(new)
-        # What idalloc began meanwhile is not begun anew here, and comes over with another import.
+        # Namespaces that idalloc started meanwhile are not restarted here; another import takes them over.
         young = server.alloc("young", 100)
         assert place.alloc("young")["code"] == 404_000
         place.run(IDALLOC_BESIDE)
@@ -245,7 +245,7 @@ def test_from_leaf_with_its_servers_stopped(place: Place) -> None:
         answer = json.loads(place.run(NEXT))
         assert answer == {"namespace": "orders", "ids": ["8001", "8002", "8003"]}
         check(old, [int(each) for each in answer["ids"]])
-        # Nothing was handed out of this one since its row was made.
+        # No integer of this one was handed out since its row was made.
         assert place.next("leaf-segment-test") == [700_001]
 
 

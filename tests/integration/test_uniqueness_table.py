@@ -97,9 +97,9 @@ class Setting:
         """Return a generator; with ``one``, each has the same node number if possible."""
         options = {"max_wait_ms": WAIT_MS, **options}
         if self.name == "number":
-            # One never waits for what is not its own, and has no window.
+            # A lock never waits for others, and has no window.
             return snowflake.Generator(node=number, **{key: options[key] for key in options if key != "span_ms"})
-        # With a clock of its own alone it would draw a number at random. With a pool it leases one, as without a clock.
+        # With only a custom clock it would choose a number at random. With a pool it leases one.
         where = {"store": self.url} if self.name == "store" else {"pool": "snowflake"}
         options = {**where, **options}
         if one and self.name == "locked":

@@ -88,7 +88,7 @@ def find(version: str) -> tuple[str | None, str]:
         "import sys, venv; print('%d.%d' % sys.version_info[:2], '%d.%d.%d' % sys.version_info[:3], sys.executable)"
     )
     for name in (sys.executable, f"python{version}", "python3"):
-        # A program of that name may only say that it is none, as the shims of version managers do.
+        # A program of that name may be a shim of a version manager without an interpreter.
         path = shutil.which(name)
         words = run(path, "-c", question).stdout.split() if path else []
         if words[:1] == [version]:
@@ -123,7 +123,7 @@ def environment(interpreter: str, version: str) -> Path:
     check(run(python, wheel / "pip", "install", "--quiet", "--no-index", wheel))
     install = [python, "-m", "pip", "install", "--quiet", "--only-binary=:all:"]
     if run(*install, *pins).returncode:
-        # Of some there is no wheel for this version: all but those.
+        # Some packages have no wheel for this version: install all the others.
         missing = [pin for pin in pins if run(*install, pin).returncode]
         say(f"{version}: not to be had, so that their tests skip: {', '.join(missing)}")
     made_of.write_text(key, "utf-8")

@@ -127,7 +127,7 @@ class Sentinel(Redis):
         )
 
     def command(self) -> list[str]:
-        # What Sentinel learns, it writes into its settings.
+        # Sentinel writes its state into its configuration file.
         return ["redis-server", str(self._settings), "--sentinel"]
 
     def reset(self) -> None:
@@ -166,7 +166,7 @@ class RedisSentinel(Group):
         super().__init__(directory)
         self._pair = (Replicated(directory / "0"), Replicated(directory / "1"))
         self.sentinel = Sentinel(directory / "sentinel", self._pair[0])
-        # First to stop, so that it does not act on what looks like a fault.
+        # Stop it first, so that it does not react to what looks like a failure.
         self.members = (self.sentinel, *self._pair)
 
     @property
@@ -194,7 +194,7 @@ class RedisSentinel(Group):
         self.until(self._mend, "the replica follows, and Sentinel knows it")
 
     def pause(self) -> None:
-        # Sentinel goes on: one that notices a gap in its time keeps still for half a minute.
+        # Sentinel is not paused: after a gap in its time it would be inactive for half a minute.
         for member in self._pair:
             member.pause()
 
@@ -212,7 +212,7 @@ class RedisSentinel(Group):
     def failover_that_forgets(self) -> Iterator[None]:
         """Lose the writes of the block in the replica; then stop the master and wait for the promotion."""
         master, replica = self.master, self.replica
-        # One that is in step can still be a second behind: its first writes wait until it has said that it follows.
+        # A connected replica can still lag a second: wait until it has confirmed the first writes.
         told = master.heard()
         self.until(lambda: replica.heard() >= told, "the replica has heard what was told before")
         replica.kill()

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 HOST = "127.0.0.1"
-PASSWORD = "p@ss:w/rd?#[1%]&+="  # what means something in a URL, so that a client that forgets to decode it is refused
+PASSWORD = "p@ss:w/rd?#[1%]&+="  # reserved characters of URLs, so that a client that does not decode them is refused
 
 START_S = 60
 STOP_S = 30
@@ -201,7 +201,7 @@ class Daemon(Server):
             return
         assert threading.current_thread() is threading.main_thread(), "servers die with the thread that starts them"
         tried = ""
-        # A port that was free may be taken a moment later, and what the last process held may be let go a moment late.
+        # A free port may be taken a moment later, and the last process may release its port a moment late.
         for _ in range(ATTEMPTS):
             if self.is_new:
                 self._make_anew()
@@ -308,7 +308,7 @@ class Daemon(Server):
         return family(self.pid) if self.pid else []
 
     def _freeze(self) -> None:
-        # A second time, for what one of them forked just before it froze.
+        # A second time, for processes forked just before the freeze.
         for _ in range(2):
             self._signal(signal.SIGSTOP)
 

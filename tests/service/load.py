@@ -246,7 +246,7 @@ class _Client(threading.Thread):
     def _talk(self, connected: socket.socket, replies: BinaryIO) -> None:
         waiting: deque[int] = deque()
         read = READERS[self._interface]
-        # Of HTTP, no client worth its name sends a request before it has the last one's answer.
+        # HTTP clients do not send a request before they have the last answer.
         most = self._load.pipeline if self._interface == "redis" else 1
         farewell = False
         try:

@@ -70,7 +70,7 @@ class Serving(Daemon):
         lines = self.log.read_text(encoding="utf-8").splitlines() if self.log.exists() else []
         events: list[dict[str, Any]] = []
         for text in lines:
-            with suppress(ValueError):  # not JSON, or not whole yet
+            with suppress(ValueError):  # not JSON, or incomplete
                 event = json.loads(text)
                 if event["event"] == "serving" and event["pid"] != self.pid:
                     events.clear()

@@ -115,7 +115,7 @@ def test_buffer_is_served_then_requests_refused_until_the_store_returns(
     told = http.http("/alloc", '{"serviceName":"orders"}')
     assert json.loads(told.body)["code"] == 501000
     assert int(told.headers["retry-after"]) >= 1
-    # It knows how far it came.
+    # The retry continues after the last integer.
     assert (redis.redis("GET", "orders")[0], line(redis.replies)) == ("$", str(held + 1))
     for words in (["INCRBY", "orders", "3"], ["INCR", "others"], ["GET", "others"]):
         assert redis.redis(*words).startswith("-TRYAGAIN "), words
@@ -233,12 +233,12 @@ def test_last_resort_integers_are_random_marked_and_counted(random: Serving, pro
     with random.redis() as redis, random.http() as http:
         held = fill(random, redis)
         proxy.refuse()
-        # What is held comes first, and is not marked.
+        # Buffered integers come first, and are not marked.
         most = held - 10
         told = http.http(f"/v1/sequences/orders:next?count={most}")
         assert ids(told) == list(range(2, most + 2))
         assert "x-mintage-fallback" not in told.headers
-        # Where it does not suffice, the rest is random.
+        # If they do not suffice, the remainder is random.
         given = []
         told = http.http("/v1/sequences/orders:next?count=50")
         assert told.status == 200
@@ -252,7 +252,7 @@ def test_last_resort_integers_are_random_marked_and_counted(random: Serving, pro
         assert len(set(given)) == 40 + 100 + 3
         assert all(FALLBACK_FLOOR <= each < 2**63 for each in given)
         assert random.metric("mintage_fallback_integers_total", namespace="orders") == len(given)
-        # Random integers are no row.
+        # Random integers are not consecutive.
         assert redis.redis("INCRBY", "orders", "3").startswith("-TRYAGAIN ")
 
         proxy.heal()

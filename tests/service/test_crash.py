@@ -81,7 +81,7 @@ def test_no_integer_repeats_after_the_cache_returns_with_old_data(
     with cached.load() as load:
         for turn in range(ROUNDS):
             load.wait_for_more(chance.randint(1, 5000))
-            # It is this file that a server without an append-only file begins with.
+            # A server without an append-only file starts from this file.
             redis_without_aof.ask("SAVE")
             load.wait_for_more(5000)
             redis_without_aof.kill()

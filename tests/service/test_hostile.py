@@ -43,7 +43,7 @@ ENDLESS: Final = {
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     with running(tmp_path_factory.mktemp("service"), "--request-timeout-ms", str(TIMEOUT_S * 1000)) as service:
         for interface, request in ENDLESS.values():
-            # What is opened or imported at first use is not what is measured.
+            # Do not measure what is opened or imported at first use.
             say(getattr(service, interface), request * 20 + (b"\0" if interface == "http" else command("QUIT")))
         yield service
 
@@ -151,7 +151,7 @@ def test_endless_pipeline_is_answered_beyond_the_request_timeout(service: Runnin
 
     def flood(name: str) -> None:
         interface, request = ENDLESS[name]
-        # Not whole requests, so that one has always begun.
+        # Incomplete requests, so that one has always begun.
         cut = len(request) // 2
         block = request[cut:] + request * (2000 // len(request) + 1) + request[:cut]
         with connect(getattr(service, interface)) as connection:
@@ -241,7 +241,7 @@ def test_oversized_request_is_refused_before_it_is_read(service: Running, name: 
             while listening.is_alive():
                 connection.sendall(FILL)
         listening.join()
-        # A reset may overtake what was said before it.
+        # A reset may overtake earlier bytes.
         assert bytes(heard).startswith(expected) or not heard
         others_are_served(service)
 

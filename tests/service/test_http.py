@@ -395,7 +395,7 @@ def test_curl_sends_a_key_as_bearer_or_password(keyed: Keys) -> None:
 def test_rights_of_one_key_do_not_pass_to_the_next_on_a_connection(keyed: Keys) -> None:
     def answered(connection: socket.socket, namespace: str, *headers: str) -> int:
         statuses = set()
-        # Twice: what was found out at the first is known at the second.
+        # Twice, as the second request may use a cached result.
         for _ in range(2):
             connection.sendall(post(f"/v1/sequences/{namespace}:next", b"", *headers))
             statuses.add(read(connection).status)

@@ -202,7 +202,7 @@ def test_delta_7572_values_never_leave_64_bits(writer: Writer) -> None:
         sequence = writer.create(start, step)
         with pytest.raises(RefusedError, match="BadRequestException"):
             writer.reserve(sequence, 10)
-        assert writer.reserve(sequence, 3)[-1] == end  # what was refused took nothing
+        assert writer.reserve(sequence, 3)[-1] == end  # refused requests took nothing
 
 
 def test_batch_with_an_unknown_sequence_takes_nothing(writer: Writer) -> None:

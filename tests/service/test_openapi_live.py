@@ -34,7 +34,7 @@ checks.negative_data_rejection.enabled = false
 def test_schemathesis_finds_no_broken_promise(tmp_path: Path) -> None:
     key = new_key()
     (tmp_path / "schemathesis.toml").write_text(CONFIGURATION, encoding="utf-8")
-    # Much of what is made up can never be had, however long it is waited for.
+    # Much of the generated input can never succeed, however long the test waits.
     options = "--auto-create", "--max-wait-ms", "100"
     with running(tmp_path / "service", *options, toml=key_toml("all", key, {"*": ["admin"]})) as service:
         command = [

@@ -136,7 +136,7 @@ def test_get_returns_the_last_integer_as_redis_does(service: Running) -> None:
     with service.serving.http() as line:
         assert line.http("/v1/sequences/marked:next?count=5", method="POST").status == 200
         assert talk(service, "GET marked") == b"$2\r\n17\r\n"
-        # A row that no segment has enough left for comes from the store, above what is held.
+        # A range too large for the current segment comes from the store, above the buffer.
         last = int(talk(service, "INCRBY marked 9000")[1:])
         assert talk(service, "GET marked") == b"$%d\r\n%d\r\n" % (len(str(last)), last)
         assert line.http("/alloc", '{"serviceName":"marked","count":3}', method="POST").status == 200
@@ -251,7 +251,7 @@ def test_replies_are_in_the_order_of_commands(service: Running) -> None:
 def test_replies_keep_the_order_of_any_number_of_slow_commands(service: Running) -> None:
     chance = random.Random(4)
     said, expected, given = [], [], 0
-    # Fewer integers than a segment has, beyond which a row may begin later.
+    # Fewer integers than a segment has, after which a range may begin later.
     for at in range(600):
         kind = chance.choice(["INCR", "INCRBY", "ECHO", "GET", "FROB"])
         if kind == "INCR":
@@ -409,7 +409,7 @@ def test_store_outage_is_reported_and_the_buffer_served(tmp_path: Path) -> None:
 
 
 def test_client_that_disconnects_while_waiting_is_no_error(tmp_path: Path) -> None:
-    # That there was none is demanded at the service's end.
+    # The end of the service checks that there was none.
     store = f"sqlite:///{tmp_path}/ids.db?timeout_ms=20000"
     with running(tmp_path, "--max-wait-ms", "20000", store=store) as service:
         assert talk(service, "INCR ready") == b":1\r\n"
@@ -418,7 +418,7 @@ def test_client_that_disconnects_while_waiting_is_no_error(tmp_path: Path) -> No
                 with connect(service.redis) as connection:
                     connection.sendall(command("PING") + command(*slow.split()) + command("INCR", "ready"))
                     assert exactly(connection, 7) == b"+PONG\r\n"
-                    # It does not say goodbye, as one that was killed.
+                    # It disconnects without QUIT, like a killed client.
                     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             service.serving.until_metric("mintage_connections", 0, interface="redis")
         until(lambda: not talk(service, "GET fresh").startswith(b"$-1"), "what was begun is done")
@@ -789,7 +789,7 @@ def test_redis_benchmark_sees_no_error(service: Running, pipeline: str) -> None:
         told = run(*common, *words)
         assert "requests per second" in told
         assert "rror" not in told
-    # A last pipeline of each connection may be whole.
+    # The last pipeline of each connection may be complete.
     assert 4001 <= int(talk(service, "INCR benchmark")[1:]) - before <= 4001 + 10 * int(pipeline)
 
 
@@ -866,7 +866,7 @@ def made(name: str, *install: str) -> Path | str:
     with tempfile.TemporaryDirectory(dir=CACHE) as directory:
         making = Path(directory) / "client"
         shutil.copytree(CLIENTS / name, making, ignore=shutil.ignore_patterns("node_modules"))
-        # Not another compiler, and no long waits for a registry that is away.
+        # No download of a compiler, and no long waits for an unavailable registry.
         bounds = {"GOTOOLCHAIN": "local", "npm_config_fetch_retries": "1", "npm_config_fetch_timeout": "20000"}
         try:
             done = subprocess.run(

@@ -93,9 +93,9 @@ def stop(service: Serving, number: signal.Signals = signal.SIGTERM) -> None:
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_every_read_request_is_answered_and_few_integers_skipped(url: str, tmp_path: Path, workers: int) -> None:
-    # A request is accepted once the service has read it, which the service alone knows. So nothing that was taken for
-    # one may be missing: whatever was read and not answered would have cost an integer that nobody has.
-    # No INCRBY: an integer is skipped where one segment has too few for a row.
+    # A request is accepted once the service has read it, which only the service knows. So no integer taken for
+    # a request may be missing: a request that was read and not answered would have cost one.
+    # No INCRBY, which skips integers if a segment has too few for it.
     kinds = [INCR, INCR, INCR, ALLOC, ALLOC, ALLOC, NEXT, NEXT]
     with serve(tmp_path, url, BUSY_S, workers=workers, min_step=STEP, max_step=STEP) as service:
         with service.load(kinds=kinds, reconnects=False) as load:
@@ -106,7 +106,7 @@ def test_every_read_request_is_answered_and_few_integers_skipped(url: str, tmp_p
         for end in load.ends():
             assert not end.torn, end
             if end.interface == "http":
-                # They were told so, and had sent nothing more.
+                # They were disconnected, and had sent nothing more.
                 assert end.farewell, end
                 assert end.unanswered == 0, end
         integers = np.sort(load.integers())

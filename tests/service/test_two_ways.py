@@ -106,7 +106,7 @@ class Way:
         return self._runner.run(self._answers(pieces))
 
     async def _answers(self, pieces: tuple[bytes, ...]) -> bytes:
-        # Each time a new one, which has handed out nothing yet.
+        # A new connection each time, which has handed out nothing yet.
         service = Service(self._settings, MemoryStore())
         try:
             # From now on the lane can answer.

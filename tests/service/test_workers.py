@@ -165,7 +165,7 @@ def test_workers_end_after_their_parent_is_killed(serving: Serving) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGQUIT, signal.SIGTERM])
 def test_signal_to_all_processes_counts_once(service: Serving, number: signal.Signals) -> None:
-    # As Ctrl-C in a terminal and some service managers send it. Heard twice, it would cut requests off.
+    # Ctrl-C in a terminal and some service managers send it so. Handled twice, it would end requests.
     service.settings["grace_ms"] = 60_000
     service.start()
     request = post("/alloc", '{"serviceName":"orders"}')

@@ -233,7 +233,7 @@ class VirtualStore(MemoryStore):
         made = rules.create_pool(name, layout, span_ms, server.identity)
         if not self.forgets_pools:
             return made
-        # As if another server had taken over from one that knew it.
+        # As if another server had taken over from one that knew the copy.
         return rules.note_server(replace(made, identity=""), server.identity, server.now_ms, self.clock_limit_ms)
 
     def acquire(self, pool: str, **terms: Any) -> Lease:
@@ -398,7 +398,7 @@ class UserClock:
 
     def __call__(self) -> int:
         world, process = self._world, self._process()
-        # Not while an inline keeper reads it: with a thread of its own, that is another's call.
+        # Not while an inline keeper reads it: a threaded keeper would read it in another call.
         is_called = process is not None and process is world.current and not process.keeper.is_at_work
         if process is not None and is_called and world.random.random() < 0.02:
             world.disturb(process)
@@ -666,7 +666,7 @@ class World:
             if each is not process and each.generator is not None:
                 each.let_reseat()
         process.epoch, process.least_ms = self.serial(), 0
-        # A copy that is told before it ever asked goes on with nothing, too.
+        # A copy that is notified before its first request starts with nothing too.
         process.memory = None
         self.store.book.epoch = _core.start_epoch()
         for share in self.shares:
@@ -684,7 +684,7 @@ class World:
             case "clock closes":
                 process.generator.close()
             case "clock forks":
-                # Who goes on here is the child; the parent is the copy that keeps all.
+                # The child continues here; the parent is the copy that keeps everything.
                 before = len(self.shares)
                 self.clone(process)
                 process.keeper = VirtualKeeper(self)
@@ -736,7 +736,7 @@ class World:
             for where, names in virtual_names.items():
                 for name, virtual in names.items():
                     stack.enter_context(patch.object(where, name, virtual))
-            # When the collector ends a generator is not of the seed.
+            # The time of a garbage collection does not depend on the seed.
             if gc.isenabled():
                 stack.callback(gc.enable)
                 gc.disable()
@@ -805,7 +805,7 @@ class World:
 
     def look(self, process: Process) -> None:
         """Get a lease without minting, if there is one; the clock may step back before the first ID."""
-        # No variable is the generator: an error that is kept keeps this frame, and the generator must end when dropped.
+        # Keep the generator in no variable: a stored error keeps this frame, and would keep the generator alive.
         for name in ("partition", "node", "mac", "process", "worker"):
             getattr(process.generator, name, None)
         if self.random.random() < 0.5:
@@ -826,7 +826,7 @@ class World:
             return
         ids = np.zeros(count * width, dtype=np.uint8)
         kept.append(Batch(event, process.serial, clock_ms, ids))
-        # What was minted before a refusal is in the buffer.
+        # IDs minted before a refusal are in the buffer.
         process.generator.fill(ids)
 
     def keep(self, process: Process, ranges: list[range], floor: int) -> None:
@@ -866,7 +866,7 @@ class World:
         if kind in {"clone", "told of its copies"} and not self.copies:
             return
         if kind in {"flush", "failover", "restored backup", "server comes back"}:
-            # Node numbers rest after each of them: as often as others they would leave nobody anything to mint from.
+            # Each causes a quarantine: as often as other events, they would leave no process anything to mint from.
             if self.now_ms < self.calm_until_ms:
                 return
             rest_ms = max(self.span_ms, rules.SPAN_MS) + self.limit_ms + rules.CLOCK_MARGIN_MS
@@ -1161,7 +1161,7 @@ def _terms(world: World, process: Process, size: int) -> dict[str, Any]:
         "pool": process.region.name,
         "on_lease_lost": draw.choice(("raise", "move")),
         "clock": process.user_clock or process.clock,
-        # For a clock of the user's own, real time would have to pass.
+        # With the clock of a user, real time would have to pass.
         "max_wait_ms": 0 if process.user_clock else draw.choice((0, 50, 5000)),
         "never_used": draw.random() < 0.02,
     }

@@ -165,7 +165,7 @@ class LeaseMachine(RuleBasedStateMachine):
 
     @rule(at=anyone, lost=is_lost)
     def extend(self, at: int, lost: bool) -> None:
-        # Any lease, however old: its holder may have slept.
+        # Any lease, however old: its holder may have been paused.
         grant = self.grants[at % len(self.grants)]
         if grant.is_over:
             return
@@ -214,7 +214,7 @@ class LeaseMachine(RuleBasedStateMachine):
 
     @invariant()
     def no_two_windows_of_a_node_number_overlap(self) -> None:
-        # What copies share, a stranger may be granted once one of them gave it back.
+        # Shared resources of copies may be granted to others once one copy has released them.
         given_back = {grant.serial for grant in self.grants if grant.is_over}
         by_node = defaultdict(list)
         for grant in self.grants:
@@ -267,7 +267,7 @@ class SegmentMachine(RuleBasedStateMachine):
     def give_back(self, at: int, used: int) -> None:
         reserved = self.segments[-1 - at % len(self.segments)]
         unused = reserved.segment.first + used * self.stride
-        # A holder means it once, and uses none of it any more whatever the answer: the store may hear of it again.
+        # A holder returns it once and never uses it again; the store may receive the request again.
         if reserved.is_whole and unused < reserved.stop:
             reserved.is_whole, reserved.stop = False, unused
             self.given_back.append((reserved.segment, unused))
@@ -430,7 +430,7 @@ def reserve_what_was_reserved(namespace: NamespaceRecord, count: int) -> tuple[N
     ],
     ids=lambda value: getattr(value, "__name__", None),
 )
-@pytest.mark.timeout(900)  # the search takes what chance has it take, and machines are slow
+@pytest.mark.timeout(900)  # the search takes random time, and machines are slow
 def test_broken_rule_is_found(
     monkeypatch: pytest.MonkeyPatch,
     machine: type[RuleBasedStateMachine],

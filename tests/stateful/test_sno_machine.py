@@ -173,7 +173,7 @@ class SnoMachine(RuleBasedStateMachine):
         s = sno.Snapshot.from_json(self.generator.snapshot().to_json())
         assert (s.now, s.wall_hi, s.wall_safe) == (self.model.unit_now(), self.model.unit, self.model.safe)
         if 0 < s.sequence < low:
-            # As in the original, what was used must not lie below the bounds.
+            # As in the original, used numbers must not lie below the bounds.
             low = s.sequence
         snapshot = sno.Snapshot(s.partition, low, high, s.sequence, s.now, s.wall_hi, s.wall_safe, s.drifts)
         self.generator.close()

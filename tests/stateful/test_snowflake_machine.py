@@ -190,7 +190,7 @@ class SnowflakeMachine(RuleBasedStateMachine):
             retried = outcome(lambda: self.mint(1, "new"))
             assert isinstance(retried, list), "retry_after_ms was too short"
             self.check_order(retried)
-        # What a batch minted before it failed is not known here: the next call may be any number of ticks ahead.
+        # The IDs of a failed batch are unknown: the next call may be any number of ticks ahead.
         self.last_call = self.epoch
 
     def check_bounds(self, before: int, n: int, last: tuple[int, int]) -> None:

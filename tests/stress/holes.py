@@ -189,7 +189,7 @@ def switched_and_back(folder: Path, size: int) -> Tally:
             tell(1, pair.url)
             granted(2)
         tell(2, pair.url)
-        # Before its number is granted again, or it is not for so long.
+        # Before its number is granted again, if it is.
         with suppress(ServerError):
             until(lambda: len(windows()) == 2, "it is granted again", seconds=GRANTED_S)
         for number in range(3):
@@ -642,7 +642,7 @@ def closed_in_a_clock(folder: Path, size: int) -> Tally:
         minting.start()
         came.wait(BOUND_S)
         closing.start()
-        # It may have to wait for the other thread; then nobody else gets the number before that goes on.
+        # It may wait for the other thread; then the number is not granted before that one continues.
         closing.join(0.2)
         if not closing.is_alive():
             then = now_ms = now_ms + 10
@@ -675,7 +675,7 @@ def unseen_fork(folder: Path, size: int, *, fork: Callable[[], int], of_a_namesp
     url = f"sqlite:///{folder}/ids.db"
 
     def work() -> bytes:
-        # Python cannot go on after such a fork beside a thread that waits for the GIL, so the keeper is none.
+        # Python cannot continue after such a fork beside a thread that waits for the GIL, so the keeper has no thread.
         keeper.use(keeper.Keeper(inline=True))
         generator = snowflake.Generator(store=url, max_wait_ms=WAIT_MS)
         orders = Sequence("orders", url, step=2 * integers, max_wait_ms=WAIT_MS)
@@ -684,7 +684,7 @@ def unseen_fork(folder: Path, size: int, *, fork: Callable[[], int], of_a_namesp
         met = [os.pipe() for _ in range(2)]
 
         def mint(number: int) -> bytes:
-            # Neither begins before the other has come.
+            # Both start together.
             os.write(met[number][1], b".")
             os.read(met[1 - number][0], 1)
             ids = array("Q")

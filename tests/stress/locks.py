@@ -221,7 +221,7 @@ def descriptors_closed(folder: Path, size: int) -> Tally:
                             os.close(each)
                         os.write(met[0][1], b".")
                     time.sleep(0.001)
-            # It goes on, if the first was refused before it closed any.
+            # It continues if the first call was refused before it closed any.
             os.write(met[0][1], b".")
             return ids
 

@@ -1002,7 +1002,7 @@ def test_cancelled_caller_cancels_no_other(gone: set[int]) -> None:
             assert isinstance(each, asyncio.CancelledError) == (at % 4 in gone)
         kept = [each for each in found if isinstance(each, int)]
         assert kept == sorted(set(kept))
-        # Nothing is asked for in the name of who gave up before.
+        # Nothing is requested for callers that gave up before.
         assert service().counts == [count for count in (4, 4 - len(gone)) if count]
         assert await client.next("n") == service().given
 
@@ -1099,7 +1099,7 @@ def test_no_two_callers_get_the_same_integer(events: list[str], most: int) -> No
         service().gate.set()
         found = await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), 60)
         given = [each for each in found if isinstance(each, int)]
-        # In the order in which they called, each once, and no more lost than callers were.
+        # In call order, each once, and no more integers lost than callers.
         assert given == sorted(set(given))
         assert service().given - len(given) <= len(found) - len(given)
 

@@ -556,7 +556,7 @@ def test_leases_and_tails_are_released_before_a_snapshot(store: Memory, clock: M
     assert record.until_ms <= NOW_MS + (2_048 if scheme == "locality" else 4)
     assert namespace.high_water == 1
     assert store.closed
-    # A process that mints after all leases and reserves anew.
+    # A process that mints after all reserves and leases again.
     clock.advance(3 * SECOND)
     minted += [generator.new() for _ in range(3)]
     assert len(set(minted)) == 6
@@ -656,7 +656,7 @@ def of_the_user_too():
 orders = Sequence("orders", URL, step=10)
 orders.next()
 epoch = _core.epoch()
-# As the runtime does: the last one that was registered first, and the other way round.
+# In the order of the runtime: last registered first before a snapshot, first registered first after it.
 for run, args, options in reversed(hooks.get_before_snapshot()):
     run(*args, **options)
 ran.append(orders.held)

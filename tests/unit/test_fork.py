@@ -76,7 +76,7 @@ class Child:
     def __init__(self, run: Callable[[], object], fork: Callable[[], int] = os.fork) -> None:
         self.reading, writing = os.pipe()
         with warnings.catch_warnings():
-            # Python 3.12 warns of forks beside threads: to be safe there is what is tested.
+            # Python 3.12 warns of forks beside threads, which are the subject of this test.
             warnings.simplefilter("ignore", DeprecationWarning)
             self.pid = fork()
         if self.pid == 0:
@@ -316,7 +316,7 @@ def test_new_generation_is_like_a_fork_to_every_generator() -> None:
         after = _core.start_epoch()
         return [before < after == _core.epoch(), drawn.node != node, outcome(given.new)]
 
-    # In a child, as it is for good.
+    # In a child, as the effect is permanent.
     assert Child(start_over).result() == [True, True, "fork.shared_node"]
 
 

@@ -354,7 +354,7 @@ def test_hanging_store_is_unavailable_and_probed_only_once() -> None:
         await hasty.look()
         assert hasty.store_up is False
         assert store.asked == 1
-        # Others are served meanwhile.
+        # Other requests are served meanwhile.
         async with client(pages.routes(service)) as http:
             assert (await http.get("/healthz")).status_code == 200
             assert (await http.get("/readyz")).status_code == 503
@@ -490,7 +490,7 @@ def test_profile_shows_the_running_loop_without_stopping_it(form: str, media_typ
         while True:
             digest_all()
             turns += 1
-            # A service that stops waits for nobody's profile.
+            # A stopping service waits for no profile.
             service.draining = turns > 200
             await asyncio.sleep(0)
 

@@ -234,7 +234,7 @@ def test_tail_of_a_segment_is_taken_back_once(ask: Asked) -> None:
     tail = {"first": "1", "last": "1000", "first_unused": "900", "serial": serial}
     assert ask("POST", "/v1/sequences/orders:give-back", json=tail).json() == {"taken_back": True}
     assert ask("POST", "/v1/sequences/orders:give-back", json=tail).json() == {"taken_back": False}
-    # The same key has what was taken back, and it ends where the other did.
+    # The same key gets the returned integers, and its segment ends where the other did.
     assert ask("POST", "/v1/sequences/orders:reserve?count=101").json()["first"] == "900"
     assert ask("POST", "/v1/sequences/orders:give-back", json=tail).json() == {"taken_back": False}
     assert ask("POST", "/v1/sequences/orders:reserve?count=1").json()["first"] == "1001"
@@ -760,7 +760,7 @@ def test_unauthenticated_requests_do_not_fill_the_log(configured: Callable[..., 
             ask("GET", "/nothing")
         now[0] = 1.0
         ask("POST", "/alloc")
-        # Who is known is not silenced by them.
+        # They do not suppress log lines of known callers.
         for _ in range(3):
             ask("GET", "/v1/sequences/orders", key=key)
     lines = [line for line in logged if line["event"] == "refused"]

@@ -225,7 +225,7 @@ def test_locality_uuid_has_the_recorded_fields_in_every_form(case: dict[str, Any
         )
 
 
-# What Java and Ruby find no UUID in, but for the form without hyphens, which both refuse and RFC 9562 readers take.
+# Text that Java and Ruby refuse, except the form without hyphens, which RFC 9562 readers accept.
 @pytest.mark.parametrize("case", recorded("locality_uuid.invalid"), ids=lambda case: ascii(case["input"]))
 def test_text_that_the_originals_refuse_is_no_locality_uuid(case: dict[str, Any]) -> None:
     known = {"20be0ffc314abd537a50013a65ca76d2", "{20be0ffc-314a-bd53-7a50-013a65ca76d2}"}
@@ -361,7 +361,7 @@ def test_only_canonical_text_is_a_sandflake(case: dict[str, Any]) -> None:
 
 
 def cuids() -> list[tuple[str, int, int | None, str]]:
-    # A time of 0 has 1 digit; no cuid is older than 1972, and what looks so is something else.
+    # A time of 0 has 1 digit; no cuid is older than 1972, and a text that looks so is another ID.
     js = [case for case in recorded("cuid.js.generate") if "cuid" in case and case["time_ms"] > 0]
     go = recorded("cuid.go_lucsky.generate")
     return [
@@ -737,7 +737,7 @@ def test_unknown_input_is_one_short_printable_error(name: str) -> None:
             inspect(HOSTILE[name])
     finally:
         sys.setprofile(None)
-    # At once: it looks a bounded number of times, however long it is.
+    # At once: the work is bounded for any length.
     assert calls < 2_000
     assert caught.value.code == "parse.unknown"
     message = str(caught.value)

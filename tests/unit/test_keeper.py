@@ -199,7 +199,7 @@ def test_invalid_segment_refuses_only_its_own_sequence(any_keeper: keeper.Keeper
     assert refusal(ill.next) == "store.refused"
     assert ill.held == 0
     del store.faults["reserve"]
-    # It goes on with the next answer that can be.
+    # It continues with the next valid answer.
     assert in_the_end(ill.next) > 0
     assert [*range(2, 30)] == [well.next() for _ in range(2, 30)]
 
@@ -248,7 +248,7 @@ def test_invalid_extension_leaves_the_window_unchanged(inline: keeper.Keeper, fa
     clock.advance(200 * MS)
     assert refusal(generator.new) == "store.refused"
     del store.faults["extend"]
-    # Whatever came of the extensions that were not understood, the holder goes on with the same proposal.
+    # Whatever the effect of the invalid answers, the holder repeats the same proposal.
     assert snowflake.DEFAULT.parse(generator.new()).timestamp_ms >= before.until_ms
     assert [record.node for record in store.list_leases()] == [0]
 
@@ -272,7 +272,7 @@ def test_refusal_after_a_lost_answer_keeps_the_proposed_token(inline: keeper.Kee
     assert extended.token != before.token
     del store.faults["extend"]
     clock.advance(200 * MS)
-    # With another token than the store has by now, the lease would count as lost.
+    # With a token other than that of the store, the lease would count as lost.
     assert snowflake.DEFAULT.parse(generator.new()).timestamp_ms >= before.until_ms
     assert [record.node for record in store.list_leases()] == [0]
 
@@ -362,7 +362,7 @@ def test_lease_is_taken_again_only_on_demand_after_release_all(inline: keeper.Ke
         assert not inline._holds()
     assert given == ["back"]
     (record,) = store.list_leases()
-    # The next holder starts after what was minted.
+    # The next holder starts after the minted IDs.
     assert (record.token, record.until_ms) == (None, minted + 1)
 
 
@@ -583,7 +583,7 @@ def test_child_ignores_answers_and_errors_of_its_parent(*, is_refused: bool) -> 
     def ready() -> str:
         if epochs:
             return "the child's"
-        # As a fork does in the child, in the middle of this.
+        # As a fork in the middle of this call does in the child.
         epochs.append(start_epoch())
         if is_refused:
             raise LeaseError("the parent's", code="lease.lost")
@@ -1031,7 +1031,7 @@ def test_hanging_store_does_not_delay_shutdown(monkeypatch: pytest.MonkeyPatch, 
             go.set()
             assert (minted.exception(BOUND) is None) == (what == "keeper")
         if what == "generator":
-            # The keeper gives back what it was granted after all.
+            # The keeper releases the late grant.
             deadline = time.monotonic() + BOUND
             while [record.token for record in store.list_leases()] != [None]:
                 assert time.monotonic() < deadline
@@ -1356,7 +1356,7 @@ class Simulated(keeper.Keeper):
 
     def _read(self) -> float:
         self._readings += 1
-        # What never sleeps would never end.
+        # A keeper that never sleeps would never end.
         self._closing |= self._readings > 1000
         return self.now_s
 
@@ -1432,7 +1432,7 @@ def test_back_off_doubles_up_to_a_second_until_a_success(
     pauses = ["fails", 0.125, "fails", 0.25, "fails", 0.5, "fails", 1.0, "fails", 1.0, "succeeds", "fails", 0.125]
     slept = [float(each.removeprefix("sleep ")) if "sleep" in each else each for each in mine.seen if each != "look"]
     assert slept == [*pauses, "ends"]
-    # The first of the failures in a row is told.
+    # The first of consecutive failures is logged.
     assert caplog.messages == [f"mintage: not now ({code}); trying again"] * 2
 
 
@@ -1441,7 +1441,7 @@ def test_failed_release_is_logged_and_delays_no_other(
     caplog: pytest.LogCaptureFixture, *, error: BaseException, is_raised: bool
 ) -> None:
     released: list[int] = []
-    # Without a thread of its own it is its caller's who is to end.
+    # Without a thread of its own, it belongs to the thread that is to end.
     mine = keeper.Keeper(inline=is_raised or isinstance(error, Exception))
     mine.abandoned += [partial(raising(error), 1), partial(released.append, 2)]
     if is_raised:
@@ -1492,7 +1492,7 @@ def test_keeper_that_is_closed_ends_its_thread() -> None:
 
     class Idle(Eager):
         def due_s(self) -> float:
-            # The thread has the condition until it sleeps.
+            # The thread holds the condition until it sleeps.
             asked.set()
             return 3600.0
 

@@ -54,7 +54,7 @@ def served(*, is_open: bool = True, bucket: Bucket | None = None, store: Store |
     orders = Sequence("orders", store or MemoryStore(), step=STEP)
     lane.serve("orders", orders, bucket)
     orders.next()
-    # No more is fetched after this: nobody waits.
+    # No more is fetched after this, as nobody waits.
     while keeper.current().step() == 0:
         pass
     assert orders.held == HELD
@@ -332,7 +332,7 @@ def test_answers_have_the_requested_integers_and_none_twice(counts: list[int]) -
         body = json.dumps({"serviceName": "orders", "count": count})
         answer = session.feed(alloc(body) if is_alloc else ask(f"orders:next?count={count}"))
         if isinstance(answer, tuple):
-            # Fewer are held, so nothing was taken.
+            # Fewer are buffered, so nothing was taken.
             assert len(given) + count > HELD
             continue
         told, _, body = answer.decode().partition("\r\n\r\n")
@@ -414,13 +414,13 @@ def test_restored_process_discards_the_buffer_of_its_lane(tmp_path: Path) -> Non
         session = RespSession(lane)
         assert session.feed(command("INCR", "orders")) == b":2\r\n"
         start_epoch()
-        # Python fetches anew, behind all that was reserved.
+        # Python fetches again, above everything reserved.
         assert session.feed(command("INCR", "orders") * 3) == (b"", [b"INCR", b"orders"])
         assert lane.take("orders", HELD) == []
         assert lane.row("orders", 1) is None
         assert orders.next() > 1 + HELD
 
-    # In a child, as it would be another process to all tests that follow.
+    # In a child, as it would be another process for all later tests.
     Child(restored).result()
 
 

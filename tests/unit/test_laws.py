@@ -225,7 +225,7 @@ def test_ids_grow_when_the_clock_stops_or_goes_back(scheme: Any) -> None:
     for step_ns in (0, 0, 3 * SECOND, 0, -2 * SECOND, 0, -3600 * SECOND, 0, 7200 * SECOND, 0):
         clock.advance(step_ns)
         one = generator.new()
-        # A second's counter starts anywhere in the lower half: what sorts is the time, and the count within it.
+        # The counter of a second starts anywhere in the lower half: IDs sort by time, and by count within it.
         assert one > last or (counts and one.timestamp_ns == last.timestamp_ns)
         assert one.timestamp_ns >= last.timestamp_ns
         last = one

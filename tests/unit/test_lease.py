@@ -261,7 +261,7 @@ def test_pool_without_history_has_no_never_used_node_numbers() -> None:
 
 @given(now=moments, skew=st.integers(-CLOCK_LIMIT_MS, CLOCK_LIMIT_MS), span=spans, later=st.integers(0, 100_000))
 def test_no_forgotten_window_ends_after_a_quarantine(now: int, skew: int, span: int, later: int) -> None:
-    # What is forgotten is a grant by a caller whose clock was off, or an extension.
+    # The forgotten write is a grant to a caller with a wrong clock, or an extension.
     pool = create_pool("p", "test", span, "here")
     record = grant(pool, None, 1, token="t", holder="h", now_ms=now + skew, span_ms=span)
     extended = extend(record, record.as_lease(), identity="here", now_ms=now + skew + later, store_now_ms=now + later)
@@ -476,7 +476,7 @@ def test_extension_invalidates_older_tokens() -> None:
     moved = replace(extended, changes=2)
     with pytest.raises(LeaseError, match="goes on with it, as the process was cloned, or restored from a snapshot"):
         extend(moved, first.as_lease(), next_token="n3", identity="here", changes=2, now_ms=NOW, store_now_ms=NOW)
-    # Nor is the token before the holder's own.
+    # Nor is the previous token that of the holder.
     assert code_of(lambda: wrong(Lease("p", 0, first.floor_ms, NOW, "made up", "next"))) == "lease.lost"
 
 
@@ -515,7 +515,7 @@ def test_previous_token_counts_only_after_a_failover_in_its_window() -> None:
         with pytest.raises(LeaseError):
             extend(first, lease, identity=identity, now_ms=now, store_now_ms=now)
     assert extend(first, lease, identity="there", now_ms=late - 1, store_now_ms=late - 1).token == "next"
-    # No token before is no token.
+    # A missing previous token matches no token.
     none = replace(lease, previous="")
     for record in (first, replace(first, token="")):
         with pytest.raises(LeaseError):
@@ -713,7 +713,7 @@ def test_returned_segment_cannot_be_returned_again(is_last: bool) -> None:
         namespace = back
     back = give_back(namespace, segment, 4)
     assert back is not None
-    # Wherever the high-water mark may come from.
+    # Whatever the source of the high-water mark.
     assert give_back(replace(back, high_water=segment.last), segment, 4) is None
 
 
@@ -723,7 +723,7 @@ def test_nothing_from_before_a_failover_is_taken_back() -> None:
     assert back is not None
     forgotten, theirs = reserve(back, 7)
     assert (theirs.last, forgotten.high_water) == (10, 10)
-    # The other server has heard of the first reservation alone.
+    # The other server has received only the first reservation.
     moved = note_server_of_namespace(namespace, "there")
     assert give_back(moved, segment, 4) is None
     assert give_back(moved, theirs, 4) is None

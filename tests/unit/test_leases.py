@@ -212,7 +212,7 @@ def test_next_holder_of_a_number_starts_where_the_last_one_stopped(
     for _ in range(20):
         with GENERATORS[scheme](store=store, clock=clock, nodes=range(1), max_wait_ms=10_000) as generator:
             ids += [generator.new() for _ in range(3)]
-        # It comes free when the clock has passed what was used.
+        # It comes free once the clock has passed the used time.
         clock.advance(unit_ms(scheme) * MS)
     assert len(set(ids)) == 60
 

@@ -377,7 +377,7 @@ def test_layout_with_few_node_numbers_reserves_none_for_locks(nowhere: Path) -> 
     few = snowflake.Layout("time:41 node:2 sequence:20", epoch_ms=0)
     assert code_of(snowflake.Generator(layout=few).new) == "store.refused"
     assert registry.leased(4) == range(4)
-    # As any other mintage of the host splits them.
+    # Every mintage on the host splits them alike.
     assert registry.leased(1024) == range(896)
     assert (registry.leased(8), registry.locked(8)) == (range(7), range(7, 8))
 
@@ -535,7 +535,7 @@ def test_child_has_its_own_number_and_releases_none_of_its_parent(pool: str) -> 
 
     own, again, inherited = in_child(child)
     assert own == again == sum(numbers) - first
-    assert inherited == 0  # else it would keep the number from others when the parent has let it go
+    assert inherited == 0  # otherwise it would keep the number locked after the parent has released it
     assert in_child(lambda: parent.release(0)) is None
     assert node_of(locked_node(pool, numbers)) == own
 
@@ -781,7 +781,7 @@ def test_generator_ahead_of_its_clock_stays_within_its_span(pool: str, clock: Ma
     while windows[-1][4] <= now_ms:
         holder.grow(windows[-1][3], 0)
         if len(windows) == 1:
-            # Another thread was here first.
+            # Another thread was first.
             holder.grow(windows[-1][3], 0)
         windows.append(window_of(holder))
     assert [until_ms - now_ms for _, _, _, until_ms, _ in windows] == [100, 200, 400, 800, 1600, 3200, 4000]
@@ -897,7 +897,7 @@ def test_holder_whose_descriptors_were_closed_leases_anew(pool: str, clock: Manu
     others = [os.open(os.devnull, os.O_RDONLY) for _ in held.locks]
     assert window_of(holder)[0] == serial
     clock.set(until_ms * MS)
-    # The process that took the number meanwhile was given it from there on as well.
+    # The process that took the number meanwhile also starts there.
     assert window_of(holder)[:3] == (serial + 1, 0, until_ms)
     for each in others:
         assert os.fstat(each).st_rdev == os.stat(os.devnull).st_rdev
@@ -1060,7 +1060,7 @@ def test_copy_releases_its_number_at_the_end_of_its_window(
     holder, numbers = locked_node(pool, range(2**20)), range(2**20)
 
     def restored() -> list[int]:
-        # As nobody tells it.
+        # Without a notification.
         first = window_of(holder)
         monkeypatch.setattr(Watch, "look", lambda _: verdict)
         inside = window_of(holder)[:2] == first[:2]
@@ -1129,7 +1129,7 @@ def test_explicit_store_needs_no_home(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MINTAGE_HOME", "relative")
     with snowflake.Generator(store="memory:") as generator:
         generator.new()
-        # It is a store like others, where somebody may have minted before.
+        # It is a store like others, with possible earlier holders.
         assert code_of(lambda: generator.new_at(datetime(2026, 1, 1, tzinfo=UTC))) == "lease.history"
 
 

@@ -31,7 +31,7 @@ def wraps(case: Case) -> bool:
 
 @pytest.mark.parametrize("case", [case for case in GO["generate"] if not wraps(case)], ids=named)
 def test_time_worker_sequence_and_random_make_the_recorded_id(case: Case) -> None:
-    # The original reads a time beyond 2262 wrongly; what was given is what the bits say.
+    # The original misreads a time beyond 2262; the bits contain the given time.
     time_ms = int(case["hex"][:12], 16)
     fields = {"worker": case["worker_hex"], "sequence": case["sequence"], "random": case["random_hex"]}
     one = sandflake.ID.from_parts(timestamp_ms=time_ms, **fields)

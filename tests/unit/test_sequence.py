@@ -403,7 +403,7 @@ def test_caller_is_notified_if_the_sequence_closes_meanwhile(store: MemoryStore)
     supply, _ = supplied(store)
     told: list[str] = []
     supply.ask(1, lambda: told.append("once"))
-    # close() does not answer for what they do then.
+    # close() does not guarantee their later effects.
     supply.ask(1, lambda: told.remove("nobody"))
     supply.close()
     assert told == ["once"]
@@ -538,7 +538,7 @@ def test_integers_behind_a_floor_are_released_and_reserved_once(store: MemorySto
     orders = Sequence("orders", store, step=10)
     handed = [orders.next()]
     store.raise_floor("orders", 5)
-    # Five to ten are left of the first segment, and the second waits.
+    # Five to ten remain of the first segment, and the second is waiting.
     assert keeper.current().step() == 0
     keeper.current().rest()
     assert high_water(store) == 4
@@ -579,7 +579,7 @@ def test_segment_answered_to_a_parent_is_not_used_by_its_child(tmp_path: Path) -
         asked.append(count)
         segment = reserve(namespace, count)
         if len(asked) == 1:
-            # As a fork does in the child, in the middle of this.
+            # As a fork in the middle of this call does in the child.
             start_epoch()
         return segment
 
@@ -597,7 +597,7 @@ def test_raised_floor_applies_from_the_next_answer(store: MemoryStore, floor: in
     orders = Sequence("orders", store, step=10)
     handed = [orders.next() for _ in range(taken)]
     store.raise_floor("orders", floor)
-    # The segment that is fetched ahead tells of it, while integers of the one before are left.
+    # The prefetched segment reports the floor, while integers of the previous one remain.
     assert keeper.current().step() == 0
     later = [orders.next() for _ in range(40)]
     assert min(later) >= floor

@@ -257,7 +257,7 @@ def test_no_interface_creates_more_namespaces_than_the_limit(way: Any) -> None:
             [False] * 3 + [True] * 7
         )
         assert len(tried.names()) <= 3
-        # One that exists is as it was for whatever can be asked of it.
+        # An existing namespace works as before.
         if way is not put:
             assert refused(tried.run(way(tried, "n0"))) == [False]
 
@@ -289,6 +289,6 @@ def test_identity_column_counts_as_three_namespaces() -> None:
         error = next(each.json()["error"] for each in answers if each.status_code == 429)
         assert error["type"] == "ResourceExhaustedException"
         assert len(tried.names()) == 6
-        # What is there is made again without effect.
+        # Creating an existing namespace again has no effect.
         made = next(at for at, each in enumerate(answers) if each.status_code == 200)
         assert tried.run(post(f"s{made}"))[0].status_code == 200

@@ -94,7 +94,7 @@ def test_restored_copy_continues_from_an_unpredictable_place(scheme: Any) -> Non
         clones.after_restore()
         return [generator.new() for _ in range(100)]
 
-    # In a child, as it is for good.
+    # In a child, as the effect is permanent.
     assert len({before, *Child(restored).result()}) == 101
 
 

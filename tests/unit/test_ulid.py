@@ -109,7 +109,7 @@ def steps() -> Iterator[tuple[str, str]]:
     """Return each ID of a recorded millisecond with the next."""
     for case in GO["monotonic"]:
         for last, one in pairwise(case["trace"]):
-            # A time that goes back, and an overflow, oklog answers with other entropy: see the faults below.
+            # oklog answers a clock rollback and an overflow with other entropy: see the faults below.
             if "text" in last and "text" in one and one["time_ms"] == last["time_ms"] and case["inc"] == 1:
                 yield last["text"], one["text"]
 
@@ -199,7 +199,7 @@ def test_millisecond_holds_2_to_the_21_ids_unlike_others() -> None:
     clock = ManualClock(NOW_MS * MS, auto_advance=False)
     for _ in range(20):
         one = ulid.Generator(clock=clock).new()
-        # The top bit of those that count is 0 in the first, so that 1 more never carries into the time.
+        # The top counter bit of the first is 0, so that an increment never carries into the time.
         assert int(one.random, 16) >> 79 == 0
     generator = ulid.Generator(clock=clock, max_wait_ms=0)
     ids = generator.batch(1 << 21)

@@ -53,7 +53,7 @@ VENDOR = connection.vendor
 
 each = pytest.mark.parametrize("row", ROWS.values(), ids=["-".join(key) for key in ROWS])
 
-# What pages there are of the admin is the same on each database: all formats are visited on one.
+# The pages of the admin are the same on each database, so one database visits all formats.
 FEW = [("sno", "bytes"), ("snowflake", "integer"), ("ulid", "uuid"), ("nanoid", "text"), ("typeid", "uuid")]
 VISITED = list(ROWS) if VENDOR == "sqlite" else FEW
 visited = pytest.mark.parametrize("row", [ROWS[key] for key in VISITED], ids=["-".join(key) for key in VISITED])

@@ -207,6 +207,6 @@ def count_shared(places: list[bytes], width: int) -> int:
 
 def count_distinct(data: bytes, width: int) -> tuple[int, int]:
     """Return the number of IDs of a size in bytes, and the number of different ones."""
-    # numpy leaves the zeros at a string's end away, and that of all: of one width, equal strings are equal bytes.
+    # numpy drops zeros at the end of all strings alike, so equal strings of one width are equal bytes.
     ids = np.frombuffer(data, dtype=f"S{width}")
     return len(ids), len(np.unique(ids))

@@ -88,7 +88,7 @@ class Minter:
                 if not self._orders["anew"]:
                     raise
                 self.generator = self._make()
-            # A caller that is refused waits as long as it is told, within reason.
+            # A refused caller waits for the given delay, within limits.
             time.sleep(min((getattr(error, "retry_after_ms", None) or 20) / 1000, 0.1))
             return
         self.slowest_ms = max(self.slowest_ms, (time.monotonic() - began) * 1000)
@@ -130,7 +130,7 @@ def main() -> None:
     slowest_ms = round(max(minter.slowest_ms for minter in minters))
     tell(event="done", refusals=refusals, slowest_ms=slowest_ms, cpu_s=time.process_time())
     sys.stdout.flush()
-    os._exit(0)  # as a process that is killed: what was not closed is not released
+    os._exit(0)  # like a killed process: nothing that is still open is released
 
 
 if __name__ == "__main__":
