@@ -1,15 +1,13 @@
-"""Configuration of all tests: servers, a temporary registry, Hypothesis profiles, and recorded vectors."""
+"""Configuration of all tests: servers, a temporary registry and Hypothesis profiles."""
 
 from __future__ import annotations
 
 import atexit
-import json
 import os
 import shutil
 import tempfile
-from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
@@ -50,12 +48,3 @@ def the_epoch_stays() -> Iterator[None]:
     before = epoch()
     yield
     assert epoch() == before
-
-
-VECTORS = Path(__file__).parents[1] / "spec" / "vectors"
-
-
-@cache
-def vectors(name: str) -> Any:
-    """Return the content of ``spec/vectors/<name>.json``; its README explains the fields."""
-    return json.loads((VECTORS / f"{name}.json").read_text(encoding="utf-8"))

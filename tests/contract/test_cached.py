@@ -13,7 +13,7 @@ from mintage.errors import ConfigError, StoreError
 from mintage.lease import Segment
 from mintage.store import Store, cached, open_store
 from tests.contract.test_redis import follow, forgetting
-from tests.outcomes import refusal
+from tests.helpers.outcomes import refusal
 from tests.servers import MariaDB, PostgreSQL, Proxy, Redis, RedisSentinel, RedisWithoutAOF
 
 if TYPE_CHECKING:

@@ -42,7 +42,7 @@ from mintage.schemes import NAMES, SCHEMES
 from mintage.store import Store, ledger, new_token, open_store
 from mintage.store.memory import MemoryStore
 from tests.contract.clients import NAMESPACE, NODES, POOL, crowd, overlaps
-from tests.outcomes import code_of, eventually
+from tests.helpers.outcomes import code_of, eventually
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -17,7 +17,7 @@ import pytest
 from mintage.errors import ConfigError, LeaseError, StoreError
 from mintage.store import Store, new_token, open_store
 from mintage.store.etcd import PAGE
-from tests.outcomes import code_of, eventually
+from tests.helpers.outcomes import code_of, eventually
 from tests.servers import Etcd, Proxy
 from tests.service.running import certificate
 

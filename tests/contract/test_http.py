@@ -19,7 +19,7 @@ from mintage import AsyncClient, Client, Sequence, locality, open_store, sno, sn
 from mintage.errors import LeaseError, RequestError, StoreError
 from mintage.lease import Segment
 from mintage.store import new_token
-from tests.outcomes import code_of
+from tests.helpers.outcomes import code_of
 from tests.servers import Proxy
 from tests.servers.server import HOST, free_port, until
 from tests.service.running import certificate, key_toml, locked

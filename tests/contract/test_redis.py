@@ -31,7 +31,7 @@ from mintage.store.memory import MemoryStore
 from mintage.store.records import KEYS, columns
 from mintage.store.redis import RedisStore
 from mintage.store.url import StoreUrl
-from tests.outcomes import eventually, refusal
+from tests.helpers.outcomes import eventually, refusal
 from tests.servers import Proxy, Redis, RedisCluster, RedisSentinel, RedisWithoutAOF
 from tests.servers.server import until
 

@@ -10,7 +10,7 @@ import pytest
 from mintage.lease import SPAN_MS
 from mintage.store import new_token, open_store
 from tests.contract.test_sql import acquire, refusal
-from tests.outcomes import code_of
+from tests.helpers.outcomes import code_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -22,7 +22,7 @@ from mintage.store import Store, new_token, open_store
 from mintage.store.database import CONNECTIONS, Database
 from mintage.store.idalloc import MARGIN, import_idalloc, read_idalloc_hashes, read_idalloc_table
 from mintage.store.statements import migrations
-from tests.outcomes import eventually
+from tests.helpers.outcomes import eventually
 from tests.servers import MariaDB, MySQL, PostgreSQL, Redis
 from tests.servers.server import PASSWORD, until
 

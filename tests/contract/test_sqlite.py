@@ -22,9 +22,9 @@ from mintage.lease import GAP, PoolRecord
 from mintage.store import new_token, open_store, sqlite, witness
 from mintage.store.sqlite import SqliteStore
 from mintage.store.statements import migrations
-from tests.contract import copies
 from tests.contract.clients import NAMESPACE, POOL, overlaps
-from tests.outcomes import code_of, eventually
+from tests.helpers import file_copies
+from tests.helpers.outcomes import code_of, eventually
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -394,7 +394,7 @@ def test_file_closed_for_a_moment_is_tried_three_times(
 
 # --- a copy takes its place -----------------------------------------------------------------------------------------
 
-FILE_SYSTEMS = ["tmpfs", "disk", "overlay", *copies.KINDS]
+FILE_SYSTEMS = ["tmpfs", "disk", "overlay", *file_copies.KINDS]
 NUMBERS = count()
 
 
@@ -406,9 +406,9 @@ def file_system(request: pytest.FixtureRequest) -> Iterator[Path]:
         try:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="mintage-", dir=base)))
             if kind == "overlay":
-                folder = stack.enter_context(copies.overlaid(folder))
-            elif kind in copies.KINDS:
-                folder = stack.enter_context(copies.mounted(folder, kind)).root
+                folder = stack.enter_context(file_copies.overlaid(folder))
+            elif kind in file_copies.KINDS:
+                folder = stack.enter_context(file_copies.mounted(folder, kind)).root
         except OSError as error:
             pytest.skip(f"{kind} cannot be had here: {error}")
         yield folder
@@ -423,7 +423,7 @@ def anywhere(file_system: Path) -> Path:
 
 def copied(path: Path) -> Path:
     copy = path.parent.with_name(f"{path.parent.name}-copy")
-    copies.copied(path.parent, copy)
+    file_copies.copied(path.parent, copy)
     return copy
 
 
@@ -439,9 +439,9 @@ def forget(*, process: bool = False, guard: Path | None = None, shared: bool = F
 
 
 @pytest.mark.parametrize("is_another", [False, True], ids=["this process", "another"])
-@pytest.mark.parametrize("way", copies.WAYS)
+@pytest.mark.parametrize("way", file_copies.WAYS)
 def test_copy_in_place_of_the_file_is_a_server_that_took_over(anywhere: Path, way: str, *, is_another: bool) -> None:
-    if reason := copies.lacks(way):
+    if reason := file_copies.lacks(way):
         pytest.skip(reason)
     path = anywhere / "ids.db"
     with opened(path) as store:
@@ -449,7 +449,7 @@ def test_copy_in_place_of_the_file_is_a_server_that_took_over(anywhere: Path, wa
         store.reserve("n", 100)
         copy, before = copied(path), store.describe().identity
         forgotten, lost = acquire(store), store.reserve("n", 100)
-        copies.WAYS[way](anywhere, copy)
+        file_copies.WAYS[way](anywhere, copy)
         if is_another:
             forget(process=True)
         assert code_of(lambda: acquire(store)) == "lease.none_free"
@@ -464,11 +464,11 @@ def test_copy_in_place_of_the_file_is_a_server_that_took_over(anywhere: Path, wa
 
 
 @pytest.mark.parametrize("is_another", [False, True], ids=["this process", "another"])
-@pytest.mark.parametrize("kind", copies.KINDS)
+@pytest.mark.parametrize("kind", file_copies.KINDS)
 def test_restored_volume_is_a_server_that_took_over(tmp_path: Path, kind: str, *, is_another: bool) -> None:
     with ExitStack() as stack:
         try:
-            volume = stack.enter_context(copies.mounted(tmp_path, kind))
+            volume = stack.enter_context(file_copies.mounted(tmp_path, kind))
         except OSError as error:
             pytest.skip(f"{kind} cannot be had here: {error}")
         with opened(volume.root / "ids.db") as store:
@@ -488,21 +488,21 @@ def test_each_process_notices_an_older_copy_by_itself(store: SqliteStore, path: 
     segment = store.reserve("n", 100)
     copy = copied(path)
     store.reserve("n", 100)
-    copies.WAYS["cp over it"](path.parent, copy)
+    file_copies.WAYS["cp over it"](path.parent, copy)
     forget(process=only != "process", guard=None if only == "guard" else path, shared=only != "shared")
     assert store.reserve("n", 100).first == segment.last + 100 + GAP * 100 + 1
 
 
 @pytest.mark.parametrize("way", ["rm all, cp", "cp aside, mv", "tar -x", "rsync", "rm -r, cp -r of all"])
 def test_copy_at_another_inode_is_noticed_after_a_restart(anywhere: Path, way: str) -> None:
-    if reason := copies.lacks(way):
+    if reason := file_copies.lacks(way):
         pytest.skip(reason)
     path = anywhere / "ids.db"
     with opened(path) as store:
         segment = store.reserve("n", 100)
         copy = copied(path)
         store.reserve("n", 100)
-        copies.WAYS[way](anywhere, copy)
+        file_copies.WAYS[way](anywhere, copy)
         forget(process=True, guard=path, shared=True)
         assert store.reserve("n", 100).first == segment.last + GAP * 100 + 1
 
@@ -515,7 +515,7 @@ def test_copy_is_noticed_without_a_creation_time(anywhere: Path, way: str, monke
         segment = store.reserve("n", 100)
         copy = copied(path)
         store.reserve("n", 100)
-        copies.WAYS[way](anywhere, copy)
+        file_copies.WAYS[way](anywhere, copy)
         assert store.reserve("n", 100).first == segment.last + 100 + GAP * 100 + 1
 
 
@@ -534,7 +534,7 @@ def test_creation_time_that_only_some_processes_see_changes_nothing(
     # Processes that see it agree from then on.
     copy = copied(path)
     forget(process=True, guard=path, shared=True)
-    copies.WAYS["cp aside, mv"](path.parent, copy)
+    file_copies.WAYS["cp aside, mv"](path.parent, copy)
     assert store.describe().identity != before
 
 
@@ -545,7 +545,7 @@ def test_lost_integers_are_skipped_however_many(store: SqliteStore, path: Path) 
     for _ in range(5):  # the same copy, again and again
         for _ in range(50):
             found += [*store.reserve("n", 10).as_range(), *store.reserve("later", 10).as_range()]
-        copies.WAYS["cp over it"](path.parent, copy)
+        file_copies.WAYS["cp over it"](path.parent, copy)
     for name in ("n", "later"):
         found += store.reserve(name, 500).as_range()
     by_name = [found[at : at + 10] for at in range(0, 5000, 10)]
@@ -561,7 +561,7 @@ def test_second_restore_of_a_copy_skips_later_integers(store: SqliteStore, path:
     found: list[int] = []
     for _ in range(6):
         found += [each for _ in range(100) for each in store.reserve("n", 10).as_range()]
-        copies.WAYS["cp over it"](path.parent, copy)
+        file_copies.WAYS["cp over it"](path.parent, copy)
     assert len(set(found)) == len(found)
 
 
@@ -569,7 +569,7 @@ def test_pool_missing_from_the_copy_is_quarantined(store: SqliteStore, path: Pat
     store.reserve("n", 1)
     copy = copied(path)
     acquire(store)
-    copies.WAYS["cp over it"](path.parent, copy)
+    file_copies.WAYS["cp over it"](path.parent, copy)
     assert code_of(lambda: acquire(store)) == "lease.none_free"
     assert (
         code_of(
@@ -602,7 +602,7 @@ def test_file_removed_from_a_live_process_counts_as_lost(store: SqliteStore, pat
     assert code_of(lambda: acquire(store)) == "lease.none_free"
     assert (after := store.reserve("n", 1)).first > lost.last
     # The copy comes back when others have made the file anew.
-    copies.WAYS["cp over it"](path.parent, copy)
+    file_copies.WAYS["cp over it"](path.parent, copy)
     assert store.reserve("n", 1).first > after.last
 
 
@@ -612,7 +612,7 @@ def test_processes_with_different_memories_notice_a_copy_once(store: SqliteStore
     store.reserve("n", 100)
     earlier = dict(witness._remembered)
     store.reserve("n", 100)
-    copies.WAYS["cp -r of all"](path.parent, copy)
+    file_copies.WAYS["cp -r of all"](path.parent, copy)
     now = store.describe().identity
     witness._remembered.update(earlier)
     assert store.describe().identity == now
@@ -628,7 +628,7 @@ def test_copy_is_noticed_again_only_by_who_remembers_more(store: SqliteStore, pa
     for _ in range(3):
         store.reserve("n", 100)
     late = dict(witness._remembered)
-    copies.WAYS["cp -r of all"](path.parent, copy)
+    file_copies.WAYS["cp -r of all"](path.parent, copy)
     forget(shared=True)
     witness._remembered.update(early)
     unnoticed = store.reserve("n", 1)  # as after a restart of the machine
@@ -809,7 +809,7 @@ def test_copy_beside_a_stale_write_ahead_log_is_noticed(
     )
     process.communicate(timeout=BOUND_S)
     assert path.with_name("ids.db-wal").stat().st_size
-    copies.WAYS[way](path.parent, copy)
+    file_copies.WAYS[way](path.parent, copy)
     if is_another:
         forget(process=True)
     assert store.reserve("n", 100).first == 200 + GAP * 100 + 1
@@ -826,7 +826,7 @@ def test_copy_that_arrives_during_a_verb_is_noticed(store: SqliteStore, path: Pa
     def verb(t: Any) -> None:
         t.put(PoolRecord("p", "test", t.server().identity, 1000))
         if not times:
-            copies.WAYS[way](path.parent, copy)
+            file_copies.WAYS[way](path.parent, copy)
         times.append(1)
 
     store._run(verb)

@@ -15,7 +15,7 @@ import pytest
 from sqlalchemy import create_engine, make_url, text
 
 from mintage import ulid
-from tests.ext.databases import url_of
+from tests.helpers.databases import url_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -24,8 +24,8 @@ from mintage.ext import sqlalchemy as ids
 from mintage.ext.kinds import KINDS
 from mintage.ext.sqlalchemy import IDType, SnoType, SnowflakeType, TypeIDType, UUIDType, include_name, render_item
 from mintage.store import open_store
-from tests.ext.databases import engine_of, on_each_database
-from tests.outcomes import code_of
+from tests.helpers.databases import engine_of, on_each_database
+from tests.helpers.outcomes import code_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -54,7 +54,7 @@ from mintage.errors import ArgumentError, ConfigError, FieldError, MintError, Pa
 from mintage.ext import sqlalchemy as ids
 from mintage.ext.kinds import KINDS, Kind, TypeIDs
 from mintage.ext.sqlalchemy import IDType, SnoType, SnowflakeType, TypeIDType, ULIDType, UUIDType
-from tests.ext.databases import engine_of, on_each_database, on_each_driver, statements, url_of
+from tests.helpers.databases import engine_of, on_each_database, on_each_driver, statements, url_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -19,7 +19,7 @@ from mintage import sno, snowflake, ulid
 from mintage.errors import CATALOGUE
 from mintage.ext.kinds import KINDS
 from mintage.formats import read_layout, write_layout
-from tests.ext.databases import DATABASES, engine_of
+from tests.helpers.databases import DATABASES, engine_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

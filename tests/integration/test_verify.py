@@ -28,7 +28,7 @@ from mintage.cli import main, screen
 from mintage.cli.verify import BATCH, CHUNK, EXAMPLES, Repeats, _lines
 from mintage.ext.kinds import KINDS
 from mintage.formats import write_layout
-from tests.ext.databases import DATABASES, engine_of
+from tests.helpers.databases import DATABASES, engine_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

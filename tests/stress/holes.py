@@ -48,7 +48,7 @@ from mintage.errors import CATALOGUE, MintError
 from mintage.registry import url as registry_url
 from mintage.store import open_store, witness
 from mintage.store.memory import MemoryStore
-from tests.contract import copies
+from tests.helpers import file_copies
 from tests.servers import MariaDB, MariaDBPair, PostgreSQL, Redis, missing
 from tests.servers.server import HOST, PASSWORD, ServerError, until
 from tests.stress.registry import BOUND_S, MS_BIND, answers, forked, mount, unshare
@@ -354,7 +354,7 @@ def copies_of_a_store(folder: Path, size: int) -> Tally:
     """Restore older copies of a file in all ways, twice each, while a sequence is in use."""
     tally, place, copy = Tally(), folder / "store", folder / "copy"
     place.mkdir()
-    url = f"sqlite:///{place}/{copies.NAME}?timeout_ms=60000"
+    url = f"sqlite:///{place}/{file_copies.NAME}?timeout_ms=60000"
 
     def elsewhere() -> array[int]:
         def reserved(tally: Tally) -> array[int]:
@@ -377,13 +377,13 @@ def copies_of_a_store(folder: Path, size: int) -> Tally:
                 with tally.refusals():
                     integers.append(live.next())
 
-        ways = cycle(way for name, way in copies.WAYS.items() if not copies.lacks(name))
+        ways = cycle(way for name, way in file_copies.WAYS.items() if not file_copies.lacks(name))
         for number, way in enumerate(islice(ways, size)):
             integers.extend(found := elsewhere())
             # A copy that is written over the file while somebody writes to it can damage it: the next one heals it.
             if found and number % 2 == 0:
-                with witness.watched(str(place / copies.NAME), WAIT_MS):
-                    copies.copied(place, copy)
+                with witness.watched(str(place / file_copies.NAME), WAIT_MS):
+                    file_copies.copied(place, copy)
             integers.extend(elsewhere())
             draw()
             with suppress(sqlite3.DatabaseError):
@@ -430,7 +430,7 @@ def copies_of_the_registry(folder: Path, size: int) -> Tally:
         return answering(minted)
 
     list(answers([forked(use)]))
-    copies.copied(place, copy)
+    file_copies.copied(place, copy)
     holders = [forked(hold) for _ in range(2)]
     for _ in holders:
         os.read(begun, 1)

@@ -21,7 +21,7 @@ from mintage import cast, derive, ksuid, locality, nanoid, objectid, sandflake, 
 from mintage import uuid as mintage_uuid
 from mintage.errors import ParseError
 from mintage.testing import freeze
-from tests.outcomes import refusal
+from tests.helpers.outcomes import refusal
 
 SIXTEEN = (uuid.UUID, ulid.ID, locality.ID, sandflake.ID, mintage_uuid.ID)
 TWELVE = (xid.ID, objectid.ID)

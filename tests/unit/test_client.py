@@ -35,7 +35,7 @@ from mintage.errors import (
 from mintage.lease import Lease, Segment
 from mintage.store.calls import Answer, Call, Lost, Outcome, Service
 from mintage.store.url import StoreUrl
-from tests.outcomes import code_of
+from tests.helpers.outcomes import code_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -22,7 +22,7 @@ import pytest
 from mintage import _core, forks, locality, sno, snowflake
 from mintage.errors import ArgumentError, FieldError, GenerationError
 from mintage.testing import ManualClock
-from tests.conftest import vectors
+from tests.helpers.vectors import vectors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -23,8 +23,8 @@ import mintage
 from mintage import formats, locality, sno, snowflake
 from mintage.anatomy import FLOOR, Anatomy, Field, inspect
 from mintage.errors import ArgumentError, ParseError
+from tests.helpers.vectors import named, vectors
 
-VECTORS = Path(__file__).parents[2] / "spec" / "vectors"
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)  # after everything that was recorded live
 NOW_NS = int(NOW.timestamp()) * 10**9
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -33,15 +33,10 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 def recorded(path: str) -> Any:
     """Return the part of a vector file at a path such as ``ulid.oklog.parse``."""
     file, *keys = path.split(".")
-    found = json.loads((VECTORS / f"{file}.json").read_text("utf-8"))
+    found = vectors(file)
     for key in keys:
         found = found[key]
     return found
-
-
-def named(case: dict[str, Any]) -> str:
-    """Return the first text in a case, which identifies it."""
-    return ascii(next((value for value in case.values() if isinstance(value, str)), ""))[1:-1]
 
 
 def readings(value: object) -> dict[str, Anatomy]:

@@ -29,7 +29,7 @@ from mintage.store import open_store
 from mintage.store.memory import MemoryStore
 from mintage.supply import Supply
 from mintage.testing import ManualClock
-from tests.outcomes import code_of
+from tests.helpers.outcomes import code_of
 from tests.unit.test_fork import Child
 
 if TYPE_CHECKING:

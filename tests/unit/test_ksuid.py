@@ -9,7 +9,7 @@ import pytest
 
 from mintage import ksuid
 from mintage.errors import FieldError, ParseError
-from tests.conftest import vectors
+from tests.helpers.vectors import named, vectors
 
 RECORDED = vectors("ksuid")
 GO, NPM = RECORDED["segmentio"], RECORDED["npm_ksuid"]
@@ -19,10 +19,6 @@ FIRST_S, LAST_S = 1_400_000_000, 1_400_000_000 + 2**32 - 1
 BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 Case = dict[str, Any]
-
-
-def named(case: Case) -> str:
-    return ascii(case.get("input") if isinstance(case.get("input"), str) else case.get("text", ""))
 
 
 def is_ksuid(text: str) -> bool:

@@ -8,7 +8,7 @@ import pytest
 
 from mintage import inspect, ksuid, ksuid_ms
 from mintage.errors import FieldError
-from tests.conftest import vectors
+from tests.helpers.vectors import vectors
 
 SVIX = [case for case in vectors("ksuid")["svix_ksuid"]["generate"] if case["class"] == "KsuidMs"]
 MS, SECOND = 1_000_000, 1_000_000_000

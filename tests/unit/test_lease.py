@@ -55,7 +55,7 @@ from mintage.lease import (
     retire,
     revoke,
 )
-from tests.outcomes import code_of
+from tests.helpers.outcomes import code_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

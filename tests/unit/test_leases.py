@@ -18,7 +18,7 @@ from mintage.errors import ConfigError, GenerationError, LeaseError, StoreError
 from mintage.schemes import NAMES, SCHEMES
 from mintage.store.memory import MemoryStore
 from mintage.testing import ManualClock
-from tests.outcomes import code_of
+from tests.helpers.outcomes import code_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from mintage import errors, locality
 from mintage.store.memory import MemoryStore
 from mintage.testing import ManualClock
-from tests.conftest import vectors
+from tests.helpers.vectors import vectors
 
 Case = dict[str, Any]
 Mode = Literal["variable", "sequential"]

@@ -11,7 +11,7 @@ import pytest
 from mintage import objectid
 from mintage.errors import ArgumentError, FieldError, ParseError
 from mintage.testing import ManualClock
-from tests.conftest import vectors
+from tests.helpers.vectors import named, vectors
 from tests.unit.test_fork import Child
 
 RECORDED = vectors("objectid")
@@ -19,10 +19,6 @@ PY, NPM = RECORDED["pymongo"], RECORDED["npm_bson"]
 SECOND = 1_000_000_000
 
 Case = dict[str, Any]
-
-
-def named(case: Case) -> str:
-    return ascii(next(iter(case.values())))
 
 
 # --- as recorded -----------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from mintage import ksuid, locality, sno, snowflake, ulid, xid
 from mintage.errors import ParseError
 from mintage.opaque import Opaque
-from tests.outcomes import refusal
+from tests.helpers.outcomes import refusal
 
 KEY, OLD = bytes(range(16)), bytes(range(16, 32))
 SIZES = {8: (12, 14), 10: (15, 17), 16: (23, 27)}

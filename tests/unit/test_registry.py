@@ -32,7 +32,7 @@ from mintage.store import open_store
 from mintage.store.memory import MemoryStore
 from mintage.tenancy import Tenancy
 from mintage.testing import ManualClock
-from tests.outcomes import code_of
+from tests.helpers.outcomes import code_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

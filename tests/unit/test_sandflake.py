@@ -9,17 +9,13 @@ import pytest
 from mintage import sandflake
 from mintage.errors import FieldError, ParseError
 from mintage.testing import ManualClock
-from tests.conftest import vectors
+from tests.helpers.vectors import named, vectors
 
 GO = vectors("sandflake")
 MS = 1_000_000
 NOW_MS = 1_700_000_000_000
 
 Case = dict[str, Any]
-
-
-def named(case: Case) -> str:
-    return ascii(case.get("text") or case.get("input"))
 
 
 def wraps(case: Case) -> bool:

@@ -23,7 +23,7 @@ from mintage.lease import NamespaceRecord
 from mintage.store import Forwarding, open_store
 from mintage.store.memory import MemoryStore
 from mintage.supply import Supply, above, next_step
-from tests.outcomes import code_of, refusal
+from tests.helpers.outcomes import code_of, refusal
 from tests.unit.test_fork import Child
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from mintage import errors, sno
 from mintage.testing import ManualClock
-from tests.conftest import vectors
+from tests.helpers.vectors import vectors
 
 Case = dict[str, Any]
 

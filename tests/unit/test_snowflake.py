@@ -19,7 +19,7 @@ from mintage import errors, snowflake
 from mintage.snowflake import DEFAULT, DISCORD, INSTAGRAM, JS_SAFE, SONYFLAKE, TWITTER, Generator, Layout
 from mintage.store.memory import MemoryStore
 from mintage.testing import ManualClock
-from tests.conftest import vectors
+from tests.helpers.vectors import vectors
 
 Case = dict[str, Any]
 Policy = Literal["advance", "wait", "raise"]

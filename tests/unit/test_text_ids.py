@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import pickle
 import threading
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,13 +11,11 @@ import pytest
 from mintage import clones, cuid, cuid2, nanoid
 from mintage.errors import ConfigError, FieldError, GenerationError, ParseError
 from mintage.testing import ManualClock
-from tests.outcomes import refusal
+from tests.helpers.outcomes import refusal
+from tests.helpers.vectors import vectors
 from tests.unit.test_fork import Child
 
-VECTORS = {
-    name: json.loads((Path(__file__).parents[2] / "spec" / "vectors" / f"{name}.json").read_text("utf-8"))
-    for name in ("nanoid", "cuid")
-}
+VECTORS = {name: vectors(name) for name in ("nanoid", "cuid")}
 BASE36 = set("0123456789abcdefghijklmnopqrstuvwxyz")
 FORMATS = {nanoid: 21, cuid: 25, cuid2: 24}
 NOW_NS = 1_700_000_000_123_456_789

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import copy
-import json
 import pickle
 import uuid
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,9 +14,10 @@ from hypothesis import strategies as st
 from mintage import cast, locality, sandflake, sno, typeid, ulid
 from mintage import uuid as mintage_uuid
 from mintage.errors import FieldError, GenerationError, ParseError
-from tests.outcomes import refusal
+from tests.helpers.outcomes import refusal
+from tests.helpers.vectors import vectors
 
-VECTORS = json.loads((Path(__file__).parents[2] / "spec" / "vectors" / "typeid.json").read_text("utf-8"))
+VECTORS = vectors("typeid")
 PREFIXES = st.from_regex(r"([a-z]([a-z_]{0,61}[a-z])?)?", fullmatch=True)
 TYPE_IDS = st.builds(typeid.ID, PREFIXES, st.binary(min_size=16, max_size=16))
 

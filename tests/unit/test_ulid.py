@@ -11,7 +11,7 @@ import pytest
 from mintage import ulid
 from mintage.errors import FieldError, ParseError
 from mintage.testing import ManualClock
-from tests.conftest import vectors
+from tests.helpers.vectors import named, vectors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,10 +23,6 @@ NOW_MS = 1_700_000_000_000
 HOUR_MS = 3_600_000
 
 Case = dict[str, Any]
-
-
-def named(case: Case) -> str:
-    return ascii(case.get("input") or case.get("text") or "")
 
 
 def refused(text: str) -> ParseError:

@@ -22,8 +22,8 @@ from mintage import uuid
 from mintage.errors import GenerationError, LeaseError, ParseError
 from mintage.store.memory import MemoryStore
 from mintage.testing import ManualClock, freeze
-from tests.conftest import vectors
-from tests.outcomes import code_of
+from tests.helpers.outcomes import code_of
+from tests.helpers.vectors import vectors
 from tests.unit.test_fork import Child
 
 VECTORS = vectors("uuid")

@@ -9,7 +9,7 @@ import pytest
 from mintage import xid
 from mintage.errors import FieldError, ParseError
 from mintage.testing import ManualClock
-from tests.conftest import vectors
+from tests.helpers.vectors import named, vectors
 from tests.unit.test_fork import Child
 
 RECORDED = vectors("xid")
@@ -18,10 +18,6 @@ SECOND = 1_000_000_000
 MAX_COUNTER = 2**24 - 1
 
 Case = dict[str, Any]
-
-
-def named(case: Case) -> str:
-    return ascii(case.get("input") if isinstance(case.get("input"), str) else case.get("text"))
 
 
 def parts(one: xid.ID) -> tuple[int, str, int, int]:
