@@ -29,9 +29,8 @@ from mintage import Sequence, keeper, snowflake
 from mintage.errors import MintError, StoreError, UniquenessWarning
 from mintage.store import Forwarding, open_store
 from mintage.testing import ManualClock
+from tests.helpers.processes import answers, forked, raw_clone
 from tests.servers.server import until
-from tests.stress.registry import answers, forked
-from tests.unit.test_fork import raw_clone
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

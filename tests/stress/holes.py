@@ -49,10 +49,10 @@ from mintage.registry import url as registry_url
 from mintage.store import open_store, witness
 from mintage.store.memory import MemoryStore
 from tests.helpers import file_copies
+from tests.helpers.processes import answers, first_of_a_namespace, forked, raw_clone
 from tests.servers import MariaDB, MariaDBPair, PostgreSQL, Redis, missing
 from tests.servers.server import HOST, PASSWORD, ServerError, until
-from tests.stress.registry import BOUND_S, MS_BIND, answers, forked, mount, unshare
-from tests.unit.test_fork import first_of_a_namespace, raw_clone
+from tests.stress.registry import BOUND_S, MS_BIND, mount, unshare
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -21,9 +21,10 @@ import numpy as np
 
 from mintage import sno, snowflake
 from mintage.errors import UniquenessWarning
+from tests.helpers.processes import answers, forked
 from tests.stress import holes
 from tests.stress.holes import WAIT_MS, Hole, Tally, answering, integers_of
-from tests.stress.registry import BOUND_S, answers, forked, mount, unshare
+from tests.stress.registry import BOUND_S, mount, unshare
 
 if TYPE_CHECKING:
     from collections.abc import Callable

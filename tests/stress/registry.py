@@ -12,14 +12,12 @@ import json
 import os
 import select
 import shutil
-import signal
 import sqlite3
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-import traceback
 import warnings
 from array import array
 from collections import Counter
@@ -34,9 +32,10 @@ import numpy as np
 from mintage import registry, snowflake
 from mintage.errors import MintError
 from mintage.store.statements import migrations
+from tests.helpers.processes import answers, forked
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
 
 INTERVALS_S: Final = (1e-6, 1e-4, 5e-3)
 """How long a thread runs before another may: the last is Python's own."""
@@ -129,46 +128,6 @@ class Gate:
         while processes and select.select([self._arrived], [], [], max(0.0, deadline - time.monotonic()))[0]:
             processes -= len(os.read(self._arrived, processes))
         os.close(self._open)
-
-
-def forked(run: Callable[[], bytes], fork: Callable[[], int] = os.fork) -> tuple[int, int]:
-    """Return a forked process, and a pipe with its answer."""
-    reading, writing = os.pipe()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)
-        pid = fork()
-    if pid == 0:
-        status = 1
-        try:
-            os.close(reading)
-            answer = run()
-            while answer:
-                answer = answer[os.write(writing, answer) :]
-            status = 0
-        except BaseException:
-            traceback.print_exc()
-            raise
-        finally:
-            os._exit(status)
-    os.close(writing)
-    return pid, reading
-
-
-def answers(children: list[tuple[int, int]], bound_s: float = BOUND_S) -> Iterator[bytes]:
-    """Return the answer of each process, or nothing if one failed or hangs."""
-    found = {reading: bytearray() for _, reading in children}
-    waiting, deadline = set(found), time.monotonic() + bound_s
-    while waiting and (ready := select.select(list(waiting), [], [], max(0.0, deadline - time.monotonic()))[0]):
-        for reading in ready:
-            part = os.read(reading, 1 << 20)
-            found[reading] += part
-            if not part:
-                waiting.discard(reading)
-    for pid, reading in children:
-        os.close(reading)
-        if reading in waiting:
-            os.kill(pid, signal.SIGKILL)
-        yield b"" if os.waitpid(pid, 0)[1] else bytes(found[reading])
 
 
 def turns(batch: Callable[[int], Any], count: int) -> array[int]:

@@ -24,12 +24,12 @@ from mintage.signs import JUMP_NS, Signs, Verdict, Watch, judge
 from mintage.store.memory import MemoryStore
 from mintage.tenancy import Tenancy
 from mintage.testing import ManualClock
+from tests.helpers.processes import in_child
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from mintage.lease import Lease, Segment
-    from tests.unit.test_fork import Child as ChildType
 
 SECOND = 10**9
 MS = 10**6
@@ -190,14 +190,6 @@ class Memory(MemoryStore):
 @pytest.fixture
 def store(clock: ManualClock) -> Memory:
     return Memory(clock)
-
-
-def in_child(run: Callable[[], object]) -> Any:
-    """Return the result of a function in a child process, as a new generation lasts for the whole process."""
-    from tests.unit.test_fork import Child
-
-    child: ChildType = Child(run)
-    return child.result()
 
 
 MAKE: dict[str, Any] = {

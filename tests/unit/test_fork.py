@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import ctypes
-import json
 import multiprocessing
 import os
-import platform
 import select
-import signal
 import subprocess
 import sys
 import threading
-import time
-import warnings
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -22,6 +17,7 @@ import pytest
 from mintage import _core, forks, locality, sno, snowflake
 from mintage.errors import ArgumentError, FieldError, GenerationError
 from mintage.testing import ManualClock
+from tests.helpers.processes import BOUND_S, Child, first_of_a_namespace, raw_clone
 from tests.helpers.vectors import vectors
 
 if TYPE_CHECKING:
@@ -31,29 +27,8 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks beside th
 
 MS = 1_000_000
 NOW = 1_700_000_000_000 * MS
-BOUND = 60
-"""Seconds after which a child counts as stuck; never waited for otherwise."""
 
 Generator: TypeAlias = "sno.Generator | snowflake.Generator | locality.Generator"
-
-
-def raw_clone(flags: int = 0) -> int:
-    """Fork by the system call itself: neither handlers of the C library nor of Python run."""
-    number = {"x86_64": 56, "aarch64": 220}[platform.machine()]
-    # PyDLL keeps the GIL, so that the child's only thread holds it.
-    pid: int = ctypes.PyDLL(None, use_errno=True).syscall(number, flags | signal.SIGCHLD, 0, 0, 0, 0)
-    if pid < 0:
-        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
-    return pid
-
-
-def first_of_a_namespace() -> int:
-    """Make a raw clone that is pid 1 of a PID namespace of its own."""
-    new_user, new_pid = 0x10000000, 0x20000000
-    try:
-        return raw_clone(new_pid | (new_user if os.geteuid() else 0))
-    except PermissionError:
-        pytest.skip("this user may not make namespaces")
 
 
 def c_fork() -> int:
@@ -68,44 +43,6 @@ def c_fork() -> int:
 
 EVERY_FORK = [os.fork, c_fork, raw_clone, first_of_a_namespace]
 each_fork = pytest.mark.parametrize("fork", EVERY_FORK)
-
-
-class Child:
-    """A forked process that runs a function, whose result comes back through a pipe, as JSON."""
-
-    def __init__(self, run: Callable[[], object], fork: Callable[[], int] = os.fork) -> None:
-        self.reading, writing = os.pipe()
-        with warnings.catch_warnings():
-            # Python 3.12 warns of forks beside threads, which are the subject of this test.
-            warnings.simplefilter("ignore", DeprecationWarning)
-            self.pid = fork()
-        if self.pid == 0:
-            try:
-                answer = json.dumps({"result": run()})
-            except BaseException as error:  # noqa: BLE001 (whatever it is, the parent reports it)
-                answer = json.dumps({"error": repr(error)})
-            view = memoryview(answer.encode())
-            while view:
-                view = view[os.write(writing, view) :]
-            os._exit(0)
-        os.close(writing)
-
-    def result(self) -> Any:
-        answer = b""
-        deadline = time.monotonic() + BOUND
-        while select.select([self.reading], [], [], max(0, deadline - time.monotonic()))[0]:
-            part = os.read(self.reading, 1 << 16)
-            if not part:
-                break
-            answer += part
-        else:
-            os.kill(self.pid, signal.SIGKILL)
-        os.close(self.reading)
-        os.waitpid(self.pid, 0)
-        assert answer, "the child is stuck"
-        outcome = json.loads(answer)
-        assert "result" in outcome, outcome["error"]
-        return outcome["result"]
 
 
 def gathered(children: Iterable[Child]) -> list[Any]:
@@ -233,9 +170,9 @@ def test_multiprocessing_children_are_forks_too() -> None:
         process.start()
     minted = [*generator.batch(10)]
     for (reading, _), process in zip(pipes, processes, strict=True):
-        assert reading.poll(BOUND), "the child is stuck"
+        assert reading.poll(BOUND_S), "the child is stuck"
         minted += reading.recv()
-        process.join(BOUND)
+        process.join(BOUND_S)
         assert process.exitcode == 0
     assert len(set(minted)) == len(minted) == 50
 
@@ -281,14 +218,14 @@ def test_threads_first_seen_in_a_child_share_its_generation(fork: Callable[[], i
         start, seen = threading.Barrier(8), []
 
         def ask() -> None:
-            start.wait(BOUND)
+            start.wait(BOUND_S)
             seen.append(_core.epoch())
 
         threads = [threading.Thread(target=ask) for _ in range(8)]
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(BOUND)
+            thread.join(BOUND_S)
         return [*seen, _core.epoch()]
 
     def fork_often() -> bool:
@@ -332,16 +269,16 @@ def test_child_forked_in_c_finds_no_lock_of_its_parent(fork: Callable[[], int]) 
         def hold() -> None:
             with forks.quiet():
                 holds.set()
-                done.wait(BOUND)
+                done.wait(BOUND_S)
 
         thread = threading.Thread(target=hold)
         thread.start()
         try:
-            assert holds.wait(BOUND)
+            assert holds.wait(BOUND_S)
             return Child(work, fork).result()
         finally:
             done.set()
-            thread.join(BOUND)
+            thread.join(BOUND_S)
 
     assert Child(fork_meanwhile).result() == "json"
 
@@ -440,7 +377,7 @@ def test_fork_during_a_call_gives_the_child_no_number() -> None:
         os.write(writing, minted.encode())
         os._exit(0)
     os.close(writing)
-    assert select.select([reading], [], [], BOUND)[0], "the child is stuck"
+    assert select.select([reading], [], [], BOUND_S)[0], "the child is stuck"
     answer = os.read(reading, 100).decode()
     os.close(reading)
     os.waitpid(children[0], 0)
@@ -478,7 +415,7 @@ def test_forks_while_threads_mint_do_not_deadlock() -> None:
     finally:
         done.set()
         for thread in threads:
-            thread.join(BOUND)
+            thread.join(BOUND_S)
     assert not any(thread.is_alive() for thread in threads)
 
 
@@ -502,7 +439,7 @@ def test_child_can_use_a_clock_on_which_parent_threads_wait() -> None:
     finally:
         clock.set(NOW + 3_600_000 * MS)
         for thread in threads:
-            thread.join(BOUND)
+            thread.join(BOUND_S)
     assert not any(thread.is_alive() for thread in threads)
 
 
@@ -549,5 +486,5 @@ def test_fork_outside_python_is_noticed() -> None:
         ours = [str(i) for i in (sno.new(), snowflake.new(), locality.new())]
         print(refusal, set(minted) & set(ours), sno.ID.parse(minted[0]).partition == parent[0].partition)
     """
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=BOUND, check=False)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=BOUND_S, check=False)
     assert done.stdout == "fork.shared_node set() False\n", done.stderr

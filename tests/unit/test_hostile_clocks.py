@@ -13,7 +13,7 @@ from mintage.errors import GenerationError
 from mintage.schemes import SCHEMES
 from mintage.store import open_store
 from mintage.store.memory import MemoryStore
-from tests.unit.test_fork import Child
+from tests.helpers.processes import in_child
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -148,6 +148,6 @@ def test_clock_that_forks_gives_the_child_no_id_of_its_parent(make: Any, reading
         os.waitpid(pids[0], 0)
         return ids
 
-    minted = Child(mint_on_both_sides).result()
+    minted = in_child(mint_on_both_sides)
     assert len(minted) >= 12
     assert len(set(minted)) == len(minted)

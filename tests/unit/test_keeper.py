@@ -30,7 +30,7 @@ from mintage.store.memory import MemoryStore
 from mintage.supply import Supply
 from mintage.testing import ManualClock
 from tests.helpers.outcomes import code_of
-from tests.unit.test_fork import Child
+from tests.helpers.processes import Child, in_child
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -617,7 +617,7 @@ def test_child_has_no_keeper_of_its_parent() -> None:
         keeper.current()
         return len(keeper._keepers)
 
-    assert Child(keepers).result() == 1
+    assert in_child(keepers) == 1
 
 
 @pytest.mark.usefixtures("inline")
@@ -699,7 +699,7 @@ def test_non_blocking_caller_learns_that_its_buffer_was_discarded(*, is_sure: bo
         here.step()
         return told
 
-    assert Child(use).result() == ["told"]
+    assert in_child(use) == ["told"]
 
 
 def test_child_requests_nothing_that_only_its_parent_waits_for(inline: keeper.Keeper) -> None:
@@ -719,7 +719,7 @@ def test_child_requests_nothing_that_only_its_parent_waits_for(inline: keeper.Ke
         mine.step()
         return asked
 
-    assert Child(live).result() == []
+    assert in_child(live) == []
     inline.step()
     assert asked == ["reserve"]
 

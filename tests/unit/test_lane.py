@@ -20,8 +20,8 @@ from mintage._core import start_epoch
 from mintage._core.service import SHARE, Bucket, HttpSession, Lane, RespSession
 from mintage.store import open_store
 from mintage.store.memory import MemoryStore
+from tests.helpers.processes import in_child
 from tests.service.wire import command, head
-from tests.unit.test_fork import Child
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -421,7 +421,7 @@ def test_restored_process_discards_the_buffer_of_its_lane(tmp_path: Path) -> Non
         assert orders.next() > 1 + HELD
 
     # In a child, as it would be another process for all later tests.
-    Child(restored).result()
+    in_child(restored)
 
 
 # --- rates -----------------------------------------------------------------------------------------------------------

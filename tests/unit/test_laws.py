@@ -18,7 +18,7 @@ from mintage.errors import ArgumentError, FieldError, GenerationError, LeaseErro
 from mintage.ext.kinds import KINDS
 from mintage.store.memory import MemoryStore
 from mintage.testing import ManualClock
-from tests.unit.test_fork import Child
+from tests.helpers.processes import Child, in_child
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -289,7 +289,7 @@ def test_explicit_number_is_in_every_id_and_refused_after_a_fork(scheme: Any) ->
         except GenerationError as error:
             return error.code
 
-    assert Child(mint).result() == "fork.shared_node"
+    assert in_child(mint) == "fork.shared_node"
     with pytest.raises(MintError) as refused:
         scheme.Generator(1 << 60)
     assert refused.value.code == "config.node"

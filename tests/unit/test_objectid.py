@@ -11,8 +11,8 @@ import pytest
 from mintage import objectid
 from mintage.errors import ArgumentError, FieldError, ParseError
 from mintage.testing import ManualClock
+from tests.helpers.processes import in_child
 from tests.helpers.vectors import named, vectors
-from tests.unit.test_fork import Child
 
 RECORDED = vectors("objectid")
 PY, NPM = RECORDED["pymongo"], RECORDED["npm_bson"]
@@ -125,7 +125,7 @@ def test_forked_child_has_its_own_counter_unlike_pymongo() -> None:
     # Both go by a clock that stands, so the counter tells its start.
     generator = objectid.Generator(clock=ManualClock(1_700_000_000 * SECOND))
     last = generator.new()
-    child = objectid.ID.parse(Child(lambda: str(generator.new())).result())
+    child = objectid.ID.parse(in_child(lambda: str(generator.new())))
     assert child.process != last.process
     assert child.counter != last.counter + 1
     assert generator.new().counter == last.counter + 1

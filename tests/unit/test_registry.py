@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import json
 import os
 import resource
 import socket
@@ -33,6 +32,7 @@ from mintage.store.memory import MemoryStore
 from mintage.tenancy import Tenancy
 from mintage.testing import ManualClock
 from tests.helpers.outcomes import code_of
+from tests.helpers.processes import in_child
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -117,25 +117,6 @@ def window_of(holder: LockedNode, max_wait_ms: int = 0) -> tuple[int, int, int, 
 
 def node_of(holder: LockedNode) -> int:
     return window_of(holder, 60_000)[1]
-
-
-def in_child(run: Callable[[], object]) -> Any:
-    """Return the result of a function in a forked child."""
-    reading, writing = os.pipe()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)
-        pid = os.fork()
-    if pid == 0:
-        status = 1
-        with suppress(BaseException), open(writing, "w") as answer:
-            json.dump(run(), answer)
-            status = 0
-        os._exit(status)
-    os.close(writing)
-    with open(reading) as answer:
-        text = answer.read()
-    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
-    return json.loads(text)
 
 
 def opened(what: str) -> int:
@@ -280,7 +261,7 @@ def test_no_lock_is_taken_for_a_lack_of_descriptors(place: Path, left: int) -> N
             return registry.is_writable()
         except StoreError as error:
             return error.code
-        finally:  # the answer is written into a file
+        finally:
             for descriptor in taken:
                 os.close(descriptor)
 

@@ -24,7 +24,7 @@ from mintage.store import Forwarding, open_store
 from mintage.store.memory import MemoryStore
 from mintage.supply import Supply, above, next_step
 from tests.helpers.outcomes import code_of, refusal
-from tests.unit.test_fork import Child
+from tests.helpers.processes import in_child
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -421,7 +421,7 @@ def test_child_notifies_nobody_of_requests_of_its_parent(tmp_path: Path) -> None
         supply.wait(60_000)
         return [*told, supply.holds()]
 
-    assert Child(use).result() == [True]
+    assert in_child(use) == [True]
     keeper.current().step()
     assert told == [os.getpid()]
 
@@ -588,7 +588,7 @@ def test_segment_answered_to_a_parent_is_not_used_by_its_child(tmp_path: Path) -
         segment = supply.reserve(5)
         return [segment.first, segment.last]
 
-    assert Child(use).result() == [6, 10]
+    assert in_child(use) == [6, 10]
 
 
 @pytest.mark.parametrize("floor", [3, 5, 8, 11, 14, 21, 22, 1000])

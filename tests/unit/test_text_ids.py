@@ -12,8 +12,8 @@ from mintage import clones, cuid, cuid2, nanoid
 from mintage.errors import ConfigError, FieldError, GenerationError, ParseError
 from mintage.testing import ManualClock
 from tests.helpers.outcomes import refusal
+from tests.helpers.processes import Child, in_child
 from tests.helpers.vectors import vectors
-from tests.unit.test_fork import Child
 
 VECTORS = {name: vectors(name) for name in ("nanoid", "cuid")}
 BASE36 = set("0123456789abcdefghijklmnopqrstuvwxyz")
@@ -91,7 +91,7 @@ def test_restored_copy_continues_from_an_unpredictable_place(scheme: Any) -> Non
         return [generator.new() for _ in range(100)]
 
     # In a child, as the effect is permanent.
-    assert len({before, *Child(restored).result()}) == 101
+    assert len({before, *in_child(restored)}) == 101
 
 
 @each
@@ -203,7 +203,7 @@ def test_clock_rollback_is_held() -> None:
 def test_fingerprint_depends_on_process_and_host() -> None:
     generator = cuid.Generator()
     mine = cuid.parse(generator.new()).fingerprint
-    theirs = Child(lambda: cuid.parse(generator.new()).fingerprint).result()
+    theirs = in_child(lambda: cuid.parse(generator.new()).fingerprint)
     assert mine[2:] == theirs[2:]
     assert mine[:2] != theirs[:2]
     for wrong in ("", "abc", "abcde", "ABCD", "ab_d", "äbc"):

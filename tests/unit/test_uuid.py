@@ -23,8 +23,8 @@ from mintage.errors import GenerationError, LeaseError, ParseError
 from mintage.store.memory import MemoryStore
 from mintage.testing import ManualClock, freeze
 from tests.helpers.outcomes import code_of
+from tests.helpers.processes import Child, in_child
 from tests.helpers.vectors import vectors
-from tests.unit.test_fork import Child
 
 VECTORS = vectors("uuid")
 RFC = VECTORS["rfc9562"]["vectors"]
@@ -451,7 +451,7 @@ def test_leased_generators_have_different_numbers_of_one_pool(version: Any) -> N
 
 def test_generator_with_an_explicit_number_is_refused_in_a_child() -> None:
     generator = uuid.Generator(7)
-    assert Child(lambda: code_of(generator.new)).result() == "fork.shared_node"
+    assert in_child(lambda: code_of(generator.new)) == "fork.shared_node"
 
 
 # --- in the place of the standard module -----------------------------------------------------------------------------

@@ -9,8 +9,8 @@ import pytest
 from mintage import xid
 from mintage.errors import FieldError, ParseError
 from mintage.testing import ManualClock
+from tests.helpers.processes import Child
 from tests.helpers.vectors import named, vectors
-from tests.unit.test_fork import Child
 
 RECORDED = vectors("xid")
 GO, JS = RECORDED["rs_xid"], RECORDED["npm_xid_js_live"]
