@@ -24,6 +24,7 @@ from mintage.signs import JUMP_NS, Signs, Verdict, Watch, judge
 from mintage.store.memory import MemoryStore
 from mintage.tenancy import Tenancy
 from mintage.testing import ManualClock
+from tests.helpers.keepers import keeper_in_place
 from tests.helpers.processes import in_child
 
 if TYPE_CHECKING:
@@ -159,12 +160,10 @@ class Seen(Watch):
 
 @pytest.fixture
 def inline() -> Iterator[keeper.Keeper]:
-    before = keeper.current()
     mine = keeper.Keeper(inline=True)
     mine.watch = Seen()
-    keeper.use(mine)
-    yield mine
-    keeper.use(before)
+    with keeper_in_place(mine):
+        yield mine
 
 
 @pytest.fixture
@@ -423,7 +422,7 @@ def test_restore_resets_the_back_off_of_stores(clock: ManualClock) -> None:
 
 def test_thread_checks_once_a_second_while_it_holds_something(store: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(keeper, "LOOK_S", 0.001)
-    before, mine = keeper.current(), keeper.Keeper()
+    mine = keeper.Keeper()
     mine.watch = watch = Seen()
     looks, enough = 0, threading.Event()
 
@@ -435,8 +434,7 @@ def test_thread_checks_once_a_second_while_it_holds_something(store: Memory, mon
         return watch.now
 
     monkeypatch.setattr(watch, "signs", look)
-    keeper.use(mine)
-    try:
+    with keeper_in_place(mine):
         orders = Sequence("orders", store, step=10, max_wait_ms=BOUND * 1000)
         first = orders.next()
         assert enough.wait(BOUND)
@@ -445,32 +443,25 @@ def test_thread_checks_once_a_second_while_it_holds_something(store: Memory, mon
         while orders.held and time.monotonic() < deadline:
             pass
         assert orders.next() > first + 1
-    finally:
-        mine.close()
-        keeper.use(before)
 
 
 def test_keeper_works_if_the_restore_check_fails(store: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
-    before, mine = keeper.current(), keeper.Keeper()
+    mine = keeper.Keeper()
     mine.watch = watch = Seen()
 
     def look() -> Signs:
         raise LookupError("unknown encoding")
 
     monkeypatch.setattr(watch, "signs", look)
-    keeper.use(mine)
-    try:
+    with keeper_in_place(mine):
         assert Sequence("orders", store, step=10, max_wait_ms=BOUND * 1000).next() == 1
-    finally:
-        mine.close()
-        keeper.use(before)
 
 
 def test_failed_restore_check_is_logged_once_until_it_works(
     store: Memory, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(keeper, "LOOK_S", 0.001)
-    before, mine = keeper.current(), keeper.Keeper()
+    mine = keeper.Keeper()
     mine.watch = watch = Seen()
     looks, enough = 0, threading.Event()
 
@@ -484,15 +475,11 @@ def test_failed_restore_check_is_logged_once_until_it_works(
         raise LookupError("unknown encoding")
 
     monkeypatch.setattr(watch, "signs", look)
-    keeper.use(mine)
-    try:
+    with keeper_in_place(mine):
         orders = Sequence("orders", store, step=10, max_wait_ms=BOUND * 1000)
         orders.next()
         assert enough.wait(BOUND)
         orders.close()
-    finally:
-        mine.close()
-        keeper.use(before)
     assert [record.exc_info is not None for record in caplog.records if "signs of a restore" in record.message] == [
         True,
         True,

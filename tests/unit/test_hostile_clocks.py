@@ -16,8 +16,11 @@ from mintage.store.memory import MemoryStore
 from tests.helpers.processes import in_child
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
+
+# Only the call itself reads the clock.
+pytestmark = pytest.mark.usefixtures("inline")
 
 MS = 1_000_000
 NOW_MS = 1_700_000_000_000
@@ -45,15 +48,6 @@ class Clock:
     def plan(self, reading: int, does: Callable[[], object]) -> None:
         """Run ``does`` at the reading-th reading from now."""
         self.at, self.does = self.readings + reading, does
-
-
-@pytest.fixture(autouse=True)
-def inline() -> Iterator[None]:
-    """Use a keeper without a thread, so that only the call itself reads the clock."""
-    before = keeper.current()
-    keeper.use(keeper.Keeper(inline=True))
-    yield
-    keeper.use(before)
 
 
 def milliseconds(minted: Any) -> int:

@@ -29,6 +29,7 @@ from mintage.store import open_store
 from mintage.store.memory import MemoryStore
 from mintage.supply import Supply
 from mintage.testing import ManualClock
+from tests.helpers.keepers import keeper_in_place
 from tests.helpers.outcomes import code_of
 from tests.helpers.processes import Child, in_child
 
@@ -46,21 +47,9 @@ MS = 1_000_000
 
 @pytest.fixture(params=["thread", "inline"])
 def any_keeper(request: pytest.FixtureRequest) -> Iterator[keeper.Keeper]:
-    before = keeper.current()
-    mine = keeper.Keeper(inline=request.param == "inline")
-    keeper.use(mine)
-    yield mine
-    mine.close()
-    keeper.use(before)
-
-
-@pytest.fixture
-def inline() -> Iterator[keeper.Keeper]:
-    before = keeper.current()
-    mine = keeper.Keeper(inline=True)
-    keeper.use(mine)
-    yield mine
-    keeper.use(before)
+    with keeper_in_place(keeper.Keeper(inline=request.param == "inline")) as mine:
+        yield mine
+        mine.close()
 
 
 class Faulty(MemoryStore):
@@ -492,26 +481,16 @@ def test_brief_outage_is_invisible_to_a_caller_that_may_wait(inline: keeper.Keep
 def test_caller_during_a_refused_task_back_off_gets_the_refusal(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    before = keeper.current()
-    mine = keeper.Keeper()
-    keeper.use(mine)
-    monkeypatch.setattr("mintage.keeper.time.monotonic", lambda: 1000.0)
-    try:
+    with keeper_in_place(keeper.Keeper()), monkeypatch.context() as patch:
+        patch.setattr("mintage.keeper.time.monotonic", lambda: 1000.0)
         supply = Supply(Faulty(reserve=raising(OwnError())), "orders", Pool(), min_step=5, max_step=5, target_ms=1000)
         for max_wait_ms in (BOUND * 1000, 0):
             assert refusal(partial(supply.wait, max_wait_ms)) == "store.refused"
-    finally:
-        monkeypatch.undo()
-        mine.close()
-        keeper.use(before)
 
 
 def test_caller_during_a_store_back_off_gets_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = keeper.current()
-    mine = keeper.Keeper()
-    keeper.use(mine)
-    monkeypatch.setattr("mintage.keeper.time.monotonic", lambda: 1000.0)
-    try:
+    with keeper_in_place(keeper.Keeper()), monkeypatch.context() as patch:
+        patch.setattr("mintage.keeper.time.monotonic", lambda: 1000.0)
         store = Faulty(reserve=raising(StoreError("it is away", code="store.unavailable")))
         supply = Supply(store, "orders", Pool(), min_step=5, max_step=5, target_ms=1000)
         told = threading.Event()
@@ -520,10 +499,6 @@ def test_caller_during_a_store_back_off_gets_the_reason(monkeypatch: pytest.Monk
         with pytest.raises(StoreError, match=r"^it is away$") as caught:
             supply.wait(0)
         assert caught.value.retry_after_ms in range(25, 51)
-    finally:
-        monkeypatch.undo()
-        mine.close()
-        keeper.use(before)
 
 
 @pytest.mark.parametrize(
@@ -532,25 +507,22 @@ def test_caller_during_a_store_back_off_gets_the_reason(monkeypatch: pytest.Monk
 def test_silent_store_is_waited_for_up_to_the_timeout(
     monkeypatch: pytest.MonkeyPatch, max_wait_ms: int, patience_ms: int, wait_s: float
 ) -> None:
-    before, mine, now_s = keeper.current(), keeper.Keeper(), 1000.0
+    mine, now_s = keeper.Keeper(), 1000.0
 
     def wait(timeout_s: float) -> None:
         nonlocal now_s
         assert timeout_s > 0
         now_s += max(timeout_s, 1e-6)
 
-    keeper.use(mine)
     monkeypatch.setattr("mintage.keeper.time.monotonic", lambda: now_s)
     monkeypatch.setattr(mine, "wake", lambda: None)
     monkeypatch.setattr(mine.condition, "wait", wait)
-    try:
+    with keeper_in_place(mine):
         supply = Supply(MemoryStore(), "orders", Pool(), min_step=5, max_step=5, target_ms=1000)
         with pytest.raises(StoreError, match=f"no answer in {max_wait_ms} ms") as caught:
             supply._wait(lambda: None, max_wait_ms, patience_ms)
         assert (caught.value.code, caught.value.retry_after_ms) == ("store.unavailable", 1000)
         assert now_s - 1000.0 == pytest.approx(wait_s, abs=1e-5)
-    finally:
-        keeper.use(before)
 
 
 @pytest.mark.parametrize(("code", "is_away"), [("store.unavailable", True), ("store.refused", False)])
@@ -1009,8 +981,6 @@ def test_wait_that_cannot_reacquire_the_condition_ends(monkeypatch: pytest.Monke
 
 @pytest.mark.parametrize("what", ["generator", "sequence", "keeper"])
 def test_hanging_store_does_not_delay_shutdown(monkeypatch: pytest.MonkeyPatch, what: str) -> None:
-    before, mine = keeper.current(), keeper.Keeper()
-    keeper.use(mine)
     monkeypatch.setattr(keeper, "FAREWELL_S", 0.01)
     asked, go = threading.Event(), threading.Event()
 
@@ -1022,23 +992,22 @@ def test_hanging_store_does_not_delay_shutdown(monkeypatch: pytest.MonkeyPatch, 
     store = Faulty(acquire=hang, reserve=hang)
     generator = snowflake.Generator(store=store, max_wait_ms=BOUND * 1000)
     orders = Sequence("orders", store, max_wait_ms=BOUND * 1000)
-    try:
-        with ThreadPoolExecutor(1) as pool:
-            minted = pool.submit(orders.next if what == "sequence" else generator.new)
-            assert asked.wait(BOUND)
-            {"generator": generator.close, "sequence": orders.close, "keeper": mine.rest}[what]()
-            assert not minted.done()
+    with keeper_in_place(keeper.Keeper()) as mine:
+        try:
+            with ThreadPoolExecutor(1) as pool:
+                minted = pool.submit(orders.next if what == "sequence" else generator.new)
+                assert asked.wait(BOUND)
+                {"generator": generator.close, "sequence": orders.close, "keeper": mine.rest}[what]()
+                assert not minted.done()
+                go.set()
+                assert (minted.exception(BOUND) is None) == (what == "keeper")
+            if what == "generator":
+                # The keeper releases the late grant.
+                deadline = time.monotonic() + BOUND
+                while [record.token for record in store.list_leases()] != [None]:
+                    assert time.monotonic() < deadline
+        finally:
             go.set()
-            assert (minted.exception(BOUND) is None) == (what == "keeper")
-        if what == "generator":
-            # The keeper releases the late grant.
-            deadline = time.monotonic() + BOUND
-            while [record.token for record in store.list_leases()] != [None]:
-                assert time.monotonic() < deadline
-    finally:
-        go.set()
-        mine.close()
-        keeper.use(before)
 
 
 PROCESS = """
@@ -1120,8 +1089,6 @@ def test_multiprocessing_children_release_their_leases(tmp_path: Path, how: str)
 
 
 def test_log_handler_that_mints_does_not_deadlock(inline: keeper.Keeper) -> None:
-    before, mine = keeper.current(), keeper.Keeper()
-    keeper.use(mine)
     away = Faulty(acquire=raising(StoreError("away", code="store.unavailable")))
     codes: Queue[str] = Queue()
 
@@ -1130,15 +1097,14 @@ def test_log_handler_that_mints_does_not_deadlock(inline: keeper.Keeper) -> None
             codes.put(code_of(lambda: snowflake.Generator(store=MemoryStore(), max_wait_ms=BOUND * 1000).new()))
 
     handler = Minting()
-    logging.getLogger("mintage").addHandler(handler)
-    try:
-        assert code_of(lambda: snowflake.Generator(store=away, max_wait_ms=100).new()) == "store.unavailable"
-        assert codes.get(timeout=BOUND / 2) == "store.unavailable"
-        assert snowflake.Generator(store=MemoryStore(), max_wait_ms=BOUND * 1000).new()
-    finally:
-        logging.getLogger("mintage").removeHandler(handler)
-        mine.close()
-        keeper.use(before)
+    with keeper_in_place(keeper.Keeper()):
+        logging.getLogger("mintage").addHandler(handler)
+        try:
+            assert code_of(lambda: snowflake.Generator(store=away, max_wait_ms=100).new()) == "store.unavailable"
+            assert codes.get(timeout=BOUND / 2) == "store.unavailable"
+            assert snowflake.Generator(store=MemoryStore(), max_wait_ms=BOUND * 1000).new()
+        finally:
+            logging.getLogger("mintage").removeHandler(handler)
 
 
 class InAChild(BaseException):
@@ -1173,9 +1139,7 @@ def test_keeper_running_in_a_forked_child_requests_nothing(monkeypatch: pytest.M
 
 
 def test_keeper_whose_thread_ended_starts_another(monkeypatch: pytest.MonkeyPatch) -> None:
-    before, mine = keeper.current(), keeper.Keeper()
-    keeper.use(mine)
-    try:
+    with keeper_in_place(keeper.Keeper()) as mine:
         store = Faulty()
         orders = Sequence("orders", store, step=2, max_wait_ms=BOUND * 1000)
         with monkeypatch.context() as patch:
@@ -1184,15 +1148,10 @@ def test_keeper_whose_thread_ended_starts_another(monkeypatch: pytest.MonkeyPatc
             assert mine._thread is not None
             mine._thread.join(BOUND)
         assert [orders.next() for _ in range(20)] == [*range(1, 21)]
-    finally:
-        mine.close()
-        keeper.use(before)
 
 
 def test_failure_to_start_a_thread_is_reported_and_may_be_retried(monkeypatch: pytest.MonkeyPatch) -> None:
-    before, mine = keeper.current(), keeper.Keeper()
-    keeper.use(mine)
-    try:
+    with keeper_in_place(keeper.Keeper()):
         orders = Sequence("orders", Faulty(), max_wait_ms=BOUND * 1000)
 
         def fail(_: threading.Thread) -> None:
@@ -1204,29 +1163,25 @@ def test_failure_to_start_a_thread_is_reported_and_may_be_retried(monkeypatch: p
                 orders.next()
         assert (caught.value.code, caught.value.retry_after_ms) == ("store.unavailable", 1000)
         assert orders.next() == 1
-    finally:
-        mine.close()
-        keeper.use(before)
 
 
 def test_concurrent_threads_get_one_keeper() -> None:
-    before = keeper.current()
-    for _ in range(100):
-        keeper._keepers.clear()
-        start = threading.Barrier(8)
-        found: list[keeper.Keeper] = []
+    with keeper_in_place():
+        for _ in range(100):
+            keeper._keepers.clear()
+            start = threading.Barrier(8)
+            found: list[keeper.Keeper] = []
 
-        def find(start: threading.Barrier = start, found: list[keeper.Keeper] = found) -> None:
-            start.wait(BOUND)
-            found.append(keeper.current())
+            def find(start: threading.Barrier = start, found: list[keeper.Keeper] = found) -> None:
+                start.wait(BOUND)
+                found.append(keeper.current())
 
-        threads = [threading.Thread(target=find) for _ in range(8)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(BOUND)
-        assert len({id(each) for each in found}) == 1
-    keeper.use(before)
+            threads = [threading.Thread(target=find) for _ in range(8)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join(BOUND)
+            assert len({id(each) for each in found}) == 1
 
 
 @pytest.mark.parametrize("end", ["closed", "at rest"])

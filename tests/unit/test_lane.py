@@ -20,6 +20,7 @@ from mintage._core import start_epoch
 from mintage._core.service import SHARE, Bucket, HttpSession, Lane, RespSession
 from mintage.store import open_store
 from mintage.store.memory import MemoryStore
+from tests.helpers.keepers import keeper_in_place
 from tests.helpers.processes import in_child
 from tests.service.wire import command, head
 
@@ -37,10 +38,8 @@ HELD = 2 * STEP - 1
 @pytest.fixture(autouse=True, scope="module")
 def inline() -> Iterator[None]:
     """Fetch segments only on request of the test."""
-    before = keeper.current()
-    keeper.use(keeper.Keeper(inline=True))
-    yield
-    keeper.use(before)
+    with keeper_in_place():
+        yield
 
 
 class Served(NamedTuple):

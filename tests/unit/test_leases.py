@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mintage import keeper, locality, registry, sno, snowflake
+from mintage import locality, registry, sno, snowflake
 from mintage._core.formats import read_pool_layout
 from mintage.errors import ConfigError, GenerationError, LeaseError, StoreError
 from mintage.schemes import NAMES, SCHEMES
@@ -21,7 +21,6 @@ from mintage.testing import ManualClock
 from tests.helpers.outcomes import code_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
 SECOND = 10**9
@@ -38,16 +37,6 @@ def clock() -> ManualClock:
 def store(clock: ManualClock) -> MemoryStore:
     """Return a store with the clock of the generators."""
     return MemoryStore(clock=lambda: clock.now_ns // MS)
-
-
-@pytest.fixture
-def inline() -> Iterator[keeper.Keeper]:
-    """Use a keeper without a thread, which does only what a test requests."""
-    before = keeper.current()
-    mine = keeper.Keeper(inline=True)
-    keeper.use(mine)
-    yield mine
-    keeper.use(before)
 
 
 LAYOUTS = {name: layout[0] for name in NAMES if (layout := read_pool_layout(name))}

@@ -27,19 +27,13 @@ from tests.helpers.outcomes import code_of, refusal
 from tests.helpers.processes import in_child
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from mintage.lease import Segment
     from mintage.store import Store
 
 
-@pytest.fixture(autouse=True)
-def inline() -> Iterator[None]:
-    before = keeper.current()
-    keeper.use(keeper.Keeper(inline=True))
-    yield
-    keeper.use(before)
+pytestmark = pytest.mark.usefixtures("inline")
 
 
 @pytest.fixture
