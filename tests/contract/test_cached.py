@@ -12,8 +12,8 @@ import pytest
 from mintage.errors import ConfigError, StoreError
 from mintage.lease import Segment
 from mintage.store import Store, cached, open_store
-from tests.contract.test_redis import follow, forgetting
 from tests.helpers.outcomes import refusal
+from tests.helpers.redis_replicas import follow, forgetting
 from tests.servers import MariaDB, PostgreSQL, Proxy, Redis, RedisSentinel, RedisWithoutAOF
 
 if TYPE_CHECKING:

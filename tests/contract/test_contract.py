@@ -11,7 +11,7 @@ import threading
 import traceback
 import uuid
 import warnings
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import partial
 from itertools import count, pairwise
@@ -42,7 +42,7 @@ from mintage.schemes import NAMES, SCHEMES
 from mintage.store import Store, ledger, new_token, open_store
 from mintage.store.memory import MemoryStore
 from tests.contract.clients import NAMESPACE, NODES, POOL, crowd, overlaps
-from tests.helpers.outcomes import code_of, eventually
+from tests.helpers.outcomes import code_of, eventually, refused
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -121,13 +121,6 @@ def store(url: str) -> Iterator[Store]:
 
 def extend(store: Store, lease: Lease, *, now_ms: int) -> Lease:
     return store.extend(lease, now_ms=now_ms, next_token=new_token())
-
-
-@contextmanager
-def refused(code: str, kind: type[MintError] = MintError) -> Iterator[None]:
-    with pytest.raises(kind) as caught:
-        yield
-    assert caught.value.code == code
 
 
 def new_pool(store: Store, pool: str = "p", *, layout: str = LAYOUT) -> None:

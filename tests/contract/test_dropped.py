@@ -19,7 +19,8 @@ from mintage.lease import CLOCK_LIMIT_MS, CLOCK_MARGIN_MS, GAP, SPAN_MS
 from mintage.store import new_token, open_store
 from mintage.store.database import Database
 from mintage.store.statements import migrations
-from tests.contract.test_sql import Server, account, acquire, administer, refusal
+from tests.helpers.sql_servers import Server, account, administer, refusal_text
+from tests.helpers.stores import acquire
 from tests.servers import MariaDB, PostgreSQL
 
 if TYPE_CHECKING:
@@ -84,16 +85,16 @@ def test_namespace_of_dropped_tables_does_not_begin_again(server: Server, store:
     assert store.reserve("invoice", 100).last == 100
     drop(server)
     for _ in range(2):
-        assert "namespaces create invoice --start N" in refusal(lambda: store.reserve("invoice", 1))
+        assert "namespaces create invoice --start N" in refusal_text(lambda: store.reserve("invoice", 1))
     assert store.list_namespaces() == []
     # Nor does a new one, as nobody knows that it is new.
-    assert "has lost namespaces" in refusal(lambda: store.reserve("other", 1))
+    assert "has lost namespaces" in refusal_text(lambda: store.reserve("other", 1))
     store.create_namespace("invoice", start=101)
     assert store.reserve("invoice", 1).first == 101
     store.raise_floor("other", 500)
     assert store.reserve("other", 1).first == 500
     store.retire("third")
-    refusal(lambda: store.reserve("fourth", 1))
+    refusal_text(lambda: store.reserve("fourth", 1))
 
 
 def test_pool_of_dropped_tables_begins_in_quarantine(server: Server, store: Database) -> None:
@@ -151,14 +152,14 @@ def test_tables_dropped_with_the_view_begin_anew(server: Server, store: Database
     assert store.describe().warnings == ()
     # The acceptance is stored too.
     drop(server)
-    refusal(lambda: store.reserve("invoice", 1))
+    refusal_text(lambda: store.reserve("invoice", 1))
 
 
 def test_nothing_repeats_however_often_tables_are_dropped(server: Server, store: Database) -> None:
     handed_out = list(store.reserve("invoice", 10).as_range())
     for _ in range(5):
         drop(server)
-        refusal(lambda: store.reserve("invoice", 10))
+        refusal_text(lambda: store.reserve("invoice", 10))
         store.create_namespace("invoice", start=handed_out[-1] + 1)
         handed_out += store.reserve("invoice", 10).as_range()
     assert handed_out == list(range(1, 61))
@@ -173,7 +174,7 @@ def test_table_that_is_missing_is_refused(server: Server, store: Database) -> No
         kept = server.dump(f"mintage_{kind}")
         administer(server, f"DROP TABLE mintage_{kind}")
         for _ in range(2):
-            said = refusal(lambda: store.reserve("n", 1))
+            said = refusal_text(lambda: store.reserve("n", 1))
             assert f"mintage_{kind}" in said
             assert "mintage_existed" in said
         administer(server, kept)
@@ -185,16 +186,16 @@ def test_loss_of_the_version_table_alone_is_handled(server: Server, store: Datab
     administer(server, "DROP TABLE mintage_schema")
     if isinstance(server, MariaDB):
         assert store.reserve("n", 1).first > 10
-        refusal(lambda: store.reserve("new", 1))
+        refusal_text(lambda: store.reserve("new", 1))
     else:
-        assert "mintage_schema is missing" in refusal(lambda: store.reserve("n", 1))
+        assert "mintage_schema is missing" in refusal_text(lambda: store.reserve("n", 1))
 
 
 @pytest.mark.parametrize("how", ["TRUNCATE TABLE", "DELETE FROM"])
 def test_emptied_table_of_namespaces_is_noticed(server: Server, store: Database, how: str) -> None:
     store.reserve("n", 10)
     administer(server, f"{how} mintage_namespace")
-    assert "has lost namespaces" in refusal(lambda: store.reserve("n", 1))
+    assert "has lost namespaces" in refusal_text(lambda: store.reserve("n", 1))
     assert "records of namespaces are gone" in warnings(store)
 
 
@@ -210,11 +211,11 @@ def test_all_tables_emptied_at_once_are_noticed(server: Server, store: Database)
     store.reserve("n", 10)
     acquire(store)
     administer(server, "".join(f"TRUNCATE TABLE {table};" for table in tables(server)))
-    refusal(lambda: store.reserve("n", 1))
+    refusal_text(lambda: store.reserve("n", 1))
     if isinstance(server, MariaDB):
         assert 0 < waits(store) <= QUARANTINE_MS
     else:
-        assert "drop all tables of mintage" in refusal(lambda: acquire(store))
+        assert "drop all tables of mintage" in refusal_text(lambda: acquire(store))
 
 
 # --- from a dump ------------------------------------------------------------------------------------------------------
@@ -267,7 +268,7 @@ def test_namespace_missing_from_a_dump_is_refused(server: Server, store: Databas
     store.reserve("young", 10)
     waited(server)
     administer(server, kept)
-    assert "has lost namespaces" in refusal(lambda: store.reserve("young", 1))
+    assert "has lost namespaces" in refusal_text(lambda: store.reserve("young", 1))
     assert store.reserve("old", 1).first > 10
 
 
@@ -363,13 +364,13 @@ def test_tables_of_an_older_version_are_upgraded(server: Server, store: Database
     assert store.reserve("new", 1).first == 1
     assert store.describe().warnings == ()
     drop(server)
-    refusal(lambda: store.reserve("new", 1))
+    refusal_text(lambda: store.reserve("new", 1))
 
 
 def test_write_only_account_waits_for_the_new_schema(server: Server, store: Database) -> None:
     make_first_version(server)
     with account(server) as url, open_store(url) as clerk:
-        assert "bring them up to date" in refusal(lambda: clerk.reserve("n", 1))
+        assert "bring them up to date" in refusal_text(lambda: clerk.reserve("n", 1))
         store.now_ms()
         assert clerk.reserve("n", 1).first == 11 + 10 * GAP
         assert clerk.reserve("new", 1).first == 1
@@ -397,7 +398,7 @@ def test_account_that_cannot_create_a_view_gets_the_remedy(request: pytest.Fixtu
             administer(maker, said.partition("run ")[2])
             assert store.describe().warnings == ()
             drop(maker)
-            refusal(lambda: store.reserve("n", 1))
+            refusal_text(lambda: store.reserve("n", 1))
     finally:
         maker.sql("GRANT CREATE VIEW ON mintage.* TO mintage")
 

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mintage.errors import ConfigError, LeaseError, StoreError
-from mintage.store import Store, new_token, open_store
+from mintage.store import new_token, open_store
 from mintage.store.etcd import PAGE
 from tests.helpers.outcomes import code_of, eventually
+from tests.helpers.stores import acquire
 from tests.servers import Etcd, Proxy
 from tests.service.running import certificate
 
@@ -29,11 +30,6 @@ SPAN_MS = 10_000
 EVERYTHING = {"key": "AA==", "range_end": "AA=="}
 Answer = tuple[int, dict[str, str], bytes]
 """Status, headers, body."""
-
-
-def acquire(store: Store, **options: Any) -> Any:
-    chosen = {"nodes": range(4), "now_ms": store.now_ms(), "span_ms": SPAN_MS, **options}
-    return store.acquire("p", layout="test", holder="me", **chosen)
 
 
 def keys(etcd: Etcd) -> dict[str, str]:

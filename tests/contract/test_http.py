@@ -20,6 +20,7 @@ from mintage.errors import LeaseError, RequestError, StoreError
 from mintage.lease import Segment
 from mintage.store import new_token
 from tests.helpers.outcomes import code_of
+from tests.helpers.stores import acquire
 from tests.servers import Proxy
 from tests.servers.server import HOST, free_port, until
 from tests.service.running import certificate, key_toml, locked
@@ -28,7 +29,6 @@ from tests.service.serving import Serving
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from mintage.lease import Lease
     from mintage.store import Store
     from tests.servers import MariaDB
     from tests.servers.mintage import Http
@@ -54,11 +54,6 @@ def serving(directory: Path, store: str, toml: str = "", **settings: object) -> 
 def patient(service: Serving) -> str:
     """Return a URL with a long timeout, for tests that try only once on a busy machine."""
     return f"{service.url}?timeout_ms={PATIENCE_MS}"
-
-
-def acquire(store: Store) -> Lease:
-    now_ms = store.now_ms()
-    return store.acquire("p", nodes=range(4), layout="test", holder="me", now_ms=now_ms, span_ms=SPAN_MS)
 
 
 def window_ms(store: Store) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -31,9 +30,10 @@ from mintage.store.memory import MemoryStore
 from mintage.store.records import KEYS, columns
 from mintage.store.redis import RedisStore
 from mintage.store.url import StoreUrl
+from tests.helpers import stores
 from tests.helpers.outcomes import eventually, refusal
+from tests.helpers.redis_replicas import follow, forgetting
 from tests.servers import Proxy, Redis, RedisCluster, RedisSentinel, RedisWithoutAOF
-from tests.servers.server import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -63,18 +63,9 @@ def other(tmp_path: Path) -> Iterator[Redis]:
     server.kill()
 
 
-def acquire(
-    store: Store, *, nodes: range = range(4), span_ms: int = SPAN_MS, never_used: bool = False, ahead_ms: int = 0
-) -> Lease:
-    return store.acquire(
-        "p",
-        nodes=nodes,
-        layout="test",
-        holder="me",
-        now_ms=time.time_ns() // 1_000_000 + ahead_ms,
-        span_ms=span_ms,
-        never_used=never_used,
-    )
+def acquire(store: Store, *, ahead_ms: int = 0, **options: Any) -> Lease:
+    # By the clock of this machine: a proxy would count the question for that of the store.
+    return stores.acquire(store, now_ms=time.time_ns() // 1_000_000 + ahead_ms, **options)
 
 
 def hold(store: Store) -> Lease:
@@ -82,27 +73,6 @@ def hold(store: Store) -> Lease:
     assert refusal(lambda: acquire(store, span_ms=LONG_MS)).code == "lease.none_free"
     store.create_pool("p", layout="test")
     return acquire(store, span_ms=LONG_MS)
-
-
-def follow(server: Redis, master: Redis) -> None:
-    """Make a server the replica of another, with all of its data."""
-    master.ask("CONFIG", "SET", "repl-diskless-sync-delay", "0")
-    server.ask("REPLICAOF", "127.0.0.1", str(master.port))
-    until(lambda: server.info("replication").get("master_link_status") == "up", "it follows")
-
-
-@contextmanager
-def forgetting(server: Redis, replica: Redis) -> Iterator[None]:
-    """Undo the writes of the block on a server that never stops: it becomes a replica of one without them."""
-    until(lambda: offset(server, "master_repl_offset") == offset(replica, "slave_repl_offset"), "it has heard all")
-    replica.ask("REPLICAOF", "NO", "ONE")
-    yield
-    follow(server, replica)
-    server.ask("REPLICAOF", "NO", "ONE")
-
-
-def offset(server: Redis, name: str) -> str:
-    return server.info("replication")[name]
 
 
 # --- what it may forget -------------------------------------------------------------------------------------------

@@ -9,8 +9,9 @@ import pytest
 
 from mintage.lease import SPAN_MS
 from mintage.store import new_token, open_store
-from tests.contract.test_sql import acquire, refusal
 from tests.helpers.outcomes import code_of
+from tests.helpers.sql_servers import refusal_text
+from tests.helpers.stores import acquire
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -98,7 +99,7 @@ def test_dropped_tables_are_noticed_in_a_schema_too(postgresql: PostgreSQL, url:
     with open_store(url) as store:
         store.reserve("n", 10)
         postgresql.sql("DROP TABLE ids.mintage_schema, ids.mintage_pool, ids.mintage_node, ids.mintage_namespace")
-        assert "has lost namespaces" in refusal(lambda: store.reserve("n", 1))
+        assert "has lost namespaces" in refusal_text(lambda: store.reserve("n", 1))
         [said] = store.describe().warnings
         postgresql.sql(said.partition("then run: ")[2])
         assert store.describe().warnings == ()
@@ -124,10 +125,10 @@ def test_owner_of_the_schema_may_create_the_tables(postgresql: PostgreSQL, url: 
 
 def test_account_without_rights_gets_the_remedy(postgresql: PostgreSQL, url: str) -> None:
     with role(postgresql, "guest") as guests, open_store(guests) as guest:
-        assert "connect once with an account that may" in refusal(lambda: guest.reserve("n", 1))
+        assert "connect once with an account that may" in refusal_text(lambda: guest.reserve("n", 1))
         with open_store(url) as store:
             store.now_ms()
-        assert "USAGE on their schema" in refusal(lambda: guest.reserve("n", 1))
+        assert "USAGE on their schema" in refusal_text(lambda: guest.reserve("n", 1))
 
 
 @pytest.mark.parametrize("name", ["order", "_", "a" * 63])
@@ -144,7 +145,7 @@ def test_schema_name_may_be_long_or_an_sql_keyword(postgresql: PostgreSQL, url: 
     "name", ["", "Ids", "1ds", "a-b", "a.b", "a%22b", "a%20b", "gr%C3%B6%C3%9Fe", "a" * 64, "pg_ids", "a%00", "a%0A"]
 )
 def test_invalid_schema_name_is_refused(name: str) -> None:
-    said = refusal(lambda: open_store(f"postgresql://u@127.0.0.1/d?schema={name}"), "config.store")
+    said = refusal_text(lambda: open_store(f"postgresql://u@127.0.0.1/d?schema={name}"), "config.store")
     assert "option schema" in said
 
 

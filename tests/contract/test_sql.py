@@ -17,14 +17,16 @@ import sqlalchemy as sa
 
 from mintage import lease as rules
 from mintage.errors import ConfigError, LeaseError, MintError, StoreError
-from mintage.lease import CLOCK_LIMIT_MS, GAP, SPAN_MS, Lease, NamespaceRecord, NodeRecord, PoolRecord, Segment
+from mintage.lease import CLOCK_LIMIT_MS, GAP, SPAN_MS, NamespaceRecord, NodeRecord, PoolRecord, Segment
 from mintage.store import Store, new_token, open_store
 from mintage.store.database import CONNECTIONS, Database
 from mintage.store.idalloc import MARGIN, import_idalloc, read_idalloc_hashes, read_idalloc_table
 from mintage.store.statements import migrations
 from tests.helpers.outcomes import eventually
+from tests.helpers.sql_servers import Server, account, administer, refusal_text, setting
+from tests.helpers.stores import acquire
 from tests.servers import MariaDB, MySQL, PostgreSQL, Redis
-from tests.servers.server import PASSWORD, until
+from tests.servers.server import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -33,7 +35,6 @@ if TYPE_CHECKING:
     from mintage.store.ledger import Transaction
     from mintage.store.records import Record
 
-Server = MariaDB | PostgreSQL
 THREADS = 16
 MANY = 50
 """How often something is tried that must succeed in the end; each try is bounded by the store's own timeout."""
@@ -50,32 +51,6 @@ def store(server: Server) -> Iterator[Database]:
     with open_store(server.url) as opened:
         assert isinstance(opened, Database)
         yield opened
-
-
-def administer(server: Server, sql: str) -> str:
-    return server.sql(f"USE mintage; {sql}" if isinstance(server, MariaDB) else sql)
-
-
-@contextmanager
-def setting(server: Server, change: str, undo: str) -> Iterator[None]:
-    administer(server, change)
-    try:
-        yield
-    finally:
-        administer(server, undo)
-
-
-def acquire(store: Store, pool: str = "p", *, nodes: range = range(1), holder: str = "me") -> Lease:
-    return store.acquire(pool, nodes=nodes, layout="test", holder=holder, now_ms=store.now_ms(), span_ms=SPAN_MS)
-
-
-def refusal(call: Callable[[], object], code: str = "store.refused") -> str:
-    with pytest.raises(MintError) as caught:
-        call()
-    assert caught.value.code == code, caught.value
-    shown = "".join(traceback.format_exception(caught.value))
-    assert PASSWORD not in shown
-    return str(caught.value)
 
 
 def at_once(calls: list[Callable[[], object]]) -> list[Any]:
@@ -159,7 +134,7 @@ def test_schema_is_created_by_one_client_at_a_time(server: Server) -> None:
     with open_store(f"{server.url}?timeout_ms=60000") as maker, open_store(f"{server.url}?timeout_ms=500") as other:
         assert isinstance(maker, Database)
         with maker.transaction(maker._sql["lock_schema"]):
-            refusal(other.now_ms, "store.unavailable")
+            refusal_text(other.now_ms, "store.unavailable")
         maker.close()
         assert other.reserve("n", 1).first == 1
 
@@ -236,7 +211,7 @@ def test_client_stopped_in_a_transaction_blocks_others_only_briefly(server: Serv
             segments.append(other.reserve("n", 10))
             t.put(record)
 
-        refusal(lambda: stopped._run(stop_in_the_middle), "store.unavailable")
+        refusal_text(lambda: stopped._run(stop_in_the_middle), "store.unavailable")
         assert [segment.first for segment in (*segments, other.reserve("n", 1))] == [2, 12]
         assert eventually(lambda: stopped.reserve("n", 1)).first == 13
 
@@ -249,8 +224,8 @@ def test_lock_that_stays_taken_is_unavailable(server: Server) -> None:
         with holder._begin() as transaction:
             transaction.get(NamespaceRecord, "n")
             transaction.get(PoolRecord, "p")
-            refusal(lambda: other.reserve("n", 1), "store.unavailable")
-            refusal(lambda: acquire(other, nodes=range(2)), "store.unavailable")
+            refusal_text(lambda: other.reserve("n", 1), "store.unavailable")
+            refusal_text(lambda: acquire(other, nodes=range(2)), "store.unavailable")
         assert holder.reserve("n", 1).first == 2
         assert acquire(holder, nodes=range(2)).node == 1
 
@@ -266,7 +241,7 @@ def test_threads_without_a_free_connection_get_an_error(server: Server) -> None:
         store.now_ms()
         for _ in range(CONNECTIONS):
             busy.enter_context(store._engine.get().connect())
-        assert "busy" in refusal(store.now_ms, "store.unavailable")
+        assert "busy" in refusal_text(store.now_ms, "store.unavailable")
 
 
 # --- servers that go away -------------------------------------------------------------------------------------------
@@ -285,7 +260,7 @@ def test_server_killed_during_a_verb_has_written_nothing(server: Server, store: 
         store._run(verb)
     assert caught.value.code == "store.unavailable"
     assert caught.value.__cause__ is not None
-    refusal(lambda: store.reserve("n", 1), "store.unavailable")
+    refusal_text(lambda: store.reserve("n", 1), "store.unavailable")
     server.start()
     assert store.reserve("n", 1).first == 11
 
@@ -303,7 +278,7 @@ def test_idle_connection_closed_by_the_server_is_reopened(server: Server, store:
 def test_frozen_server_cannot_be_connected_to(server: Server) -> None:
     with open_store(f"{server.url}?timeout_ms=500") as store:
         server.pause()
-        refusal(store.now_ms, "store.unavailable")
+        refusal_text(store.now_ms, "store.unavailable")
         server.resume()
         eventually(store.now_ms)
 
@@ -346,22 +321,6 @@ def test_repmgr_475_failover_quarantines_nodes_and_skips_integers(server: Server
 # --- rights and settings ----------------------------------------------------------------------------------------------
 
 
-@contextmanager
-def account(server: Server) -> Iterator[str]:
-    """Create an account that may read and write existing tables and nothing else; return its URL."""
-    if isinstance(server, MariaDB):
-        make = "CREATE USER clerk IDENTIFIED BY 'x'; GRANT SELECT, INSERT, UPDATE ON mintage.* TO clerk"
-        drop = "DROP USER clerk"
-    else:
-        make = """
-            CREATE ROLE clerk LOGIN PASSWORD 'x'; GRANT USAGE ON SCHEMA public TO clerk;
-            GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA public TO clerk"""
-        drop = "DROP OWNED BY clerk; DROP ROLE clerk"
-    scheme, _, rest = server.url.partition("://")
-    with setting(server, make, drop):
-        yield f"{scheme}://clerk:x@{rest.rpartition('@')[2]}"
-
-
 def test_account_with_only_read_and_write_rights_is_enough(server: Server, store: Database) -> None:
     store.now_ms()
     with account(server) as url, open_store(url) as clerk:
@@ -376,7 +335,7 @@ def test_account_with_only_read_and_write_rights_is_enough(server: Server, store
 
 def test_account_that_cannot_create_tables_gets_the_remedy(server: Server) -> None:
     with account(server) as url, open_store(url) as clerk:
-        assert "connect once with an account that may create tables" in refusal(lambda: clerk.reserve("n", 1))
+        assert "connect once with an account that may create tables" in refusal_text(lambda: clerk.reserve("n", 1))
 
 
 def test_read_only_account_is_refused(server: Server, store: Database) -> None:
@@ -386,7 +345,7 @@ def test_read_only_account_is_refused(server: Server, store: Database) -> None:
     with account(server) as url, open_store(url) as clerk:
         administer(server, f"REVOKE {right.format(tables, 'FROM')}")
         for verb in (lambda: clerk.reserve("n", 1), clerk.describe):
-            assert "SELECT, INSERT and UPDATE" in refusal(verb)
+            assert "SELECT, INSERT and UPDATE" in refusal_text(verb)
         assert store.list_namespaces() == []
 
 
@@ -398,7 +357,7 @@ def test_missing_right_is_reported_at_once(postgresql: PostgreSQL, table: str, r
     with account(postgresql) as url, open_store(url) as clerk:
         clerk.describe()
         administer(postgresql, f"REVOKE {right} ON mintage_{table} FROM clerk")
-        assert "SELECT, INSERT and UPDATE" in refusal(clerk.describe)
+        assert "SELECT, INSERT and UPDATE" in refusal_text(clerk.describe)
 
 
 def test_two_roles_with_a_schema_each_have_separate_stores(postgresql: PostgreSQL) -> None:
@@ -428,13 +387,13 @@ def test_recreated_tables_are_another_store(server: Server, store: Database) -> 
 
 def test_missing_database_is_refused(server: Server) -> None:
     with open_store(f"{server.url}_not") as store:
-        said = refusal(store.now_ms)
+        said = refusal_text(store.now_ms)
         assert "create the database" in said or "rights on the database" in said
 
 
 def test_unknown_account_is_refused(server: Server) -> None:
     with open_store(server.url.replace("//mintage:", "//nobody:")) as store:
-        assert "check user" in refusal(store.now_ms)
+        assert "check user" in refusal_text(store.now_ms)
 
 
 def test_read_only_server_is_refused(server: Server, store: Database) -> None:
@@ -450,7 +409,7 @@ def test_read_only_server_is_refused(server: Server, store: Database) -> None:
     with setting(server, change, undo):
         store.close()
         for verb in (lambda: store.reserve("n", 1), store.describe, store.now_ms, lambda: acquire(store)):
-            assert "name the primary" in refusal(verb)
+            assert "name the primary" in refusal_text(verb)
     store.close()
     assert store.reserve("n", 1).first == 2
 
@@ -474,7 +433,7 @@ def test_mysql_account_without_tls_needs_a_library(mysql: MySQL, monkeypatch: py
     monkeypatch.setattr("pymysql._auth._have_cryptography", False)
     mysql.sql("FLUSH PRIVILEGES")
     with mysql.without_tls(), open_store(mysql.url) as store:
-        assert "mintage[mysql]" in refusal(store.now_ms, "config.driver")
+        assert "mintage[mysql]" in refusal_text(store.now_ms, "config.driver")
     with open_store(mysql.url) as store:
         store.now_ms()
 
@@ -482,7 +441,7 @@ def test_mysql_account_without_tls_needs_a_library(mysql: MySQL, monkeypatch: py
 def test_schema_made_by_a_newer_mintage_is_refused(server: Server, store: Database) -> None:
     store.reserve("n", 1)
     administer(server, "INSERT INTO mintage_schema (version) VALUES (999)")
-    assert "upgrade mintage" in refusal(lambda: store.reserve("n", 1), "store.schema")
+    assert "upgrade mintage" in refusal_text(lambda: store.reserve("n", 1), "store.schema")
     administer(server, "DELETE FROM mintage_schema WHERE version = 999")
     assert store.reserve("n", 1).first == 2
 
@@ -490,7 +449,7 @@ def test_schema_made_by_a_newer_mintage_is_refused(server: Server, store: Databa
 def test_missing_table_is_named(server: Server, store: Database) -> None:
     store.reserve("n", 1)
     administer(server, "DROP TABLE mintage_namespace")
-    assert "mintage_namespace" in refusal(lambda: store.reserve("n", 1))
+    assert "mintage_namespace" in refusal_text(lambda: store.reserve("n", 1))
 
 
 def test_tables_that_were_all_dropped_are_created_again(server: Server, store: Database) -> None:
@@ -549,7 +508,7 @@ def test_server_that_loses_commits_is_refused(request: pytest.FixtureRequest, na
     with open_store(server.url) as store, open_store(f"{server.url}?volatile=1") as allowed:
         with setting(server, flush + "0", flush + "1"):
             for verb in (lambda: store.reserve("n", 1), lambda: acquire(store), store.describe, store.now_ms):
-                assert "volatile=1" in refusal(verb, "config.volatile")
+                assert "volatile=1" in refusal_text(verb, "config.volatile")
             assert allowed.reserve("n", 1).first == 1
             assert any("volatile=1" in warning for warning in allowed.describe().warnings)
         assert store.reserve("n", 1).first == 2
@@ -587,13 +546,13 @@ def test_value_too_long_for_its_column_is_refused(mariadb: MariaDB) -> None:
     mode = "SET GLOBAL sql_mode = "
     with setting(mariadb, mode + "''", mode + "DEFAULT"), open_store(mariadb.url) as store:
         long = PoolRecord("p", "x" * 70_000, "here", 1000)
-        assert "layout" in refusal(lambda: cast("Any", store)._run(lambda transaction: transaction.put(long)))
+        assert "layout" in refusal_text(lambda: cast("Any", store)._run(lambda transaction: transaction.put(long)))
         assert store.list_pools() == []
 
 
 @pytest.mark.parametrize("holder", ["a\udc80", "a\0b", "x" * 201])
 def test_text_that_no_column_can_hold_is_refused(store: Database, holder: str) -> None:
-    assert "holder" in refusal(lambda: acquire(store, holder=holder), "field.range")
+    assert "holder" in refusal_text(lambda: acquire(store, holder=holder), "field.range")
     assert store.list_leases() == []
 
 
@@ -646,15 +605,15 @@ def test_counter_without_room_for_the_margin_is_reported() -> None:
     with open_store("memory:") as store:
         done = import_idalloc(store, {"full": 2**63 - 1, "fine": 1}, margin=0)
         assert (list(done.floors), list(done.refused)) == (["fine"], ["full"])
-        refusal(lambda: import_idalloc(store, {}, margin=-1), "field.range")
+        refusal_text(lambda: import_idalloc(store, {}, margin=-1), "field.range")
 
 
 def test_database_without_idalloc_tables_is_reported(mariadb: MariaDB, redis: Redis) -> None:
-    assert "tbl_alloc_info" in refusal(lambda: read_idalloc_table(mariadb.url))
+    assert "tbl_alloc_info" in refusal_text(lambda: read_idalloc_table(mariadb.url))
     assert administer(mariadb, "SHOW TABLES") == ""
     redis.ask("HSET", "idalloc:alloc_info_x", "lastAllocValue", "1e5")
-    assert "whole number" in refusal(lambda: read_idalloc_hashes(redis.url))
+    assert "whole number" in refusal_text(lambda: read_idalloc_hashes(redis.url))
     assert read_idalloc_hashes(redis.url, prefix="other:") == {}
-    refusal(lambda: read_idalloc_hashes(redis.url, prefix="*"), "config.name")
-    refusal(lambda: read_idalloc_hashes("mysql://h/d"), "config.store")
-    refusal(lambda: read_idalloc_table("redis://h"), "config.store")
+    refusal_text(lambda: read_idalloc_hashes(redis.url, prefix="*"), "config.name")
+    refusal_text(lambda: read_idalloc_hashes("mysql://h/d"), "config.store")
+    refusal_text(lambda: read_idalloc_table("redis://h"), "config.store")

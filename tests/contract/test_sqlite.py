@@ -25,11 +25,11 @@ from mintage.store.statements import migrations
 from tests.contract.clients import NAMESPACE, POOL, overlaps
 from tests.helpers import file_copies
 from tests.helpers.outcomes import code_of, eventually
+from tests.helpers.stores import acquire
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from mintage.lease import Lease
 
 ROOT = Path(__file__).parents[2]
 BOUND_S = 60
@@ -52,11 +52,6 @@ def opened(path: Path, options: str = "") -> SqliteStore:
     store = open_store(f"sqlite:///{path}{options}")
     assert isinstance(store, SqliteStore)
     return store
-
-
-def acquire(store: SqliteStore, **options: Any) -> Lease:
-    chosen = {"nodes": range(4), "now_ms": store.now_ms(), "span_ms": SPAN_MS, **options}
-    return store.acquire("p", layout="test", holder="me", **chosen)
 
 
 def python(program: str, *arguments: object) -> subprocess.Popen[str]:

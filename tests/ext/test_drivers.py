@@ -28,13 +28,13 @@ import mintage.ext.sqlite3
 from mintage import sno, snowflake, typeid, ulid, uuid, xid
 from mintage.casting import cast
 from mintage.errors import ArgumentError, ConfigError, ParseError
-from mintage.ext.forms import CLASSES, WRITERS, Form, forms
+from mintage.ext.forms import WRITERS, Form, forms
 from mintage.ext.kinds import BY_CLASS, KINDS, TypeID
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tests.servers import MariaDB, PostgreSQL
+
+pytestmark = pytest.mark.usefixtures("registrations_end")
 
 EVERY: list[tuple[type[Any], Form]] = [(python, form) for python, kind in BY_CLASS.items() for form in forms(kind)]
 POSTGRESQL = {"bytes": "bytea", "uuid": "uuid", "text": "text"}
@@ -45,21 +45,6 @@ MARIADB = {"bytes": "VARBINARY(20)", "uuid": "BINARY(16)", "text": "CHAR(40) CHA
 def some(python: type[Any], count: int = 20) -> list[Any]:
     kind = BY_CLASS[python]
     return [python.from_int(0), python.from_int(kind.max), *(kind.mint() for _ in range(count))]
-
-
-@pytest.fixture(autouse=True)
-def registrations_end() -> Iterator[None]:
-    """Restore the process-wide registrations of drivers."""
-    kept: list[Any] = [extensions.adapters, sqlite3.adapters, sqlite3.converters]
-    kept += [converters.encoders, converters.conversions]
-    before = [dict(each) for each in kept]
-    for each in kept:
-        for key in [key for key in each if (key[0] if isinstance(key, tuple) else key) in CLASSES]:
-            del each[key]
-    yield
-    for each, was in zip(kept, before, strict=True):
-        each.clear()
-        each.update(was)
 
 
 def mariadb_connection(mariadb: MariaDB) -> Any:

@@ -41,12 +41,13 @@ from mintage.ext import pyarrow as in_arrow
 from mintage.ext import sqlalchemy as types
 from mintage.ext.forms import CLASSES, WRITERS, Form, chosen, form_of, forms
 from mintage.ext.kinds import KINDS, Kind, TypeIDs
-from tests.ext.test_drivers import registrations_end
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tests.servers import PostgreSQL
+
+pytestmark = pytest.mark.usefixtures("registrations_end")
 
 django = pytest.importorskip("mintage.ext.django")
 
@@ -63,8 +64,6 @@ ALL: Final[dict[str, Kind | TypeIDs]] = {
     "snowflake of 64 bits": Kind(KINDS["snowflake"].scheme, snowflake.DISCORD),
     "typeid": TypeIDs("user"),
 }
-
-assert registrations_end  # the fixture that drivers need
 
 
 def read_tables() -> list[tuple[list[str], list[list[str]]]]:
@@ -282,7 +281,6 @@ DRIVERS: Final = {
 }
 
 
-@pytest.mark.usefixtures("registrations_end")
 @pytest.mark.parametrize("driver", DRIVERS)
 @pytest.mark.parametrize(("name", "form"), list(of_bytes()))
 def test_driver_values_equal_the_documented_ones(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -13,9 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from mintage import sno
 from mintage.errors import GenerationError
 from mintage.testing import ManualClock
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from tests.helpers.outcomes import outcome
 
 MS = 1_000_000
 UNIT = 4 * MS
@@ -42,14 +39,6 @@ def bounds(draw: st.DrawFn) -> tuple[int, int]:
 
 Fields = tuple[int, int, int]
 """An ID's unit, tick and sequence number."""
-
-
-def outcome(call: Callable[[], list[Fields]]) -> list[Fields] | tuple[str, int | None]:
-    """Return the result of a call, or its error."""
-    try:
-        return call()
-    except GenerationError as error:
-        return error.code, error.retry_after_ms
 
 
 @dataclass

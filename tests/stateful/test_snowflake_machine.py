@@ -6,7 +6,7 @@ import subprocess
 import sys
 from array import array
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
+from typing import Literal
 
 import pytest
 from hypothesis import strategies as st
@@ -15,9 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 from mintage.errors import GenerationError
 from mintage.snowflake import Generator, Layout
 from mintage.testing import ManualClock
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from tests.helpers.outcomes import Refusal, outcome
 
 MS = 1_000_000
 PATIENT = 10**9
@@ -40,18 +38,6 @@ def layouts(draw: st.DrawFn) -> Layout:
         epoch_ms=draw(st.integers(-(2**40), 2**40)),
         unit_ms=draw(st.one_of(st.just(1), st.integers(1, 20))),
     )
-
-
-T = TypeVar("T")
-Refusal: TypeAlias = "tuple[str, int | None]"
-
-
-def outcome(call: Callable[[], list[T]]) -> list[T] | Refusal:
-    """Return the result of a call, or its error."""
-    try:
-        return call()
-    except GenerationError as error:
-        return error.code, error.retry_after_ms
 
 
 @dataclass

@@ -12,6 +12,7 @@ import pytest
 
 from mintage import locality, sno, snowflake
 from mintage.errors import MintError
+from tests.helpers.outcomes import code_or_ok
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -124,21 +125,13 @@ CALLS: dict[str, tuple[Callable[[Any], object], set[str], str]] = {
 }
 
 
-def outcome(call: Callable[[Any], object], buffer: object) -> str:
-    try:
-        call(buffer)
-    except MintError as error:
-        return error.code
-    return "ok"
-
-
 @pytest.mark.parametrize("buffer", BUFFERS)
 @pytest.mark.parametrize("name", CALLS)
 def test_only_buffers_with_matching_items_are_used(name: str, buffer: str) -> None:
     call, takes, ends = CALLS[name]
     lent = BUFFERS[buffer]()
     before = b"" if buffer in takes or not size_of(lent) else memoryview(lent).tobytes()
-    assert outcome(call, lent) == (ends if buffer in takes else "config.buffer")
+    assert code_or_ok(call, lent) == (ends if buffer in takes else "config.buffer")
     if before:
         assert memoryview(lent).tobytes() == before
 
@@ -164,7 +157,7 @@ def test_non_contiguous_memory_is_refused_by_every_fill(kind: str) -> None:
     sealed.flags.writeable = False
     for call in (narrow, fill_sno, fill_locality):
         for lent in (gaps, rows, sealed, alone):
-            assert outcome(call, lent) == "config.buffer"
+            assert code_or_ok(call, lent) == "config.buffer"
 
 
 def test_filled_numbers_equal_those_of_a_batch() -> None:

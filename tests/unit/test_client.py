@@ -13,6 +13,7 @@ import traceback
 import types
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 import pytest
@@ -35,6 +36,7 @@ from mintage.errors import (
 from mintage.lease import Lease, Segment
 from mintage.store.calls import Answer, Call, Lost, Outcome, Service
 from mintage.store.url import StoreUrl
+from tests.helpers import stores
 from tests.helpers.outcomes import code_of
 
 if TYPE_CHECKING:
@@ -158,9 +160,7 @@ STORE: dict[str, object] = {
 }
 
 
-def acquire(store: Store) -> Lease:
-    return store.acquire("p", nodes=range(8), layout="test", holder="me", now_ms=NOW_MS, span_ms=SPAN_MS)
-
+acquire = partial(stores.acquire, nodes=range(8), now_ms=NOW_MS, span_ms=SPAN_MS)
 
 VERBS: dict[str, tuple[Callable[[Store], object], object, bool]] = {
     "reserve": (lambda store: store.reserve("n", 10), SEGMENT, True),

@@ -17,6 +17,7 @@ import pytest
 from mintage import _core, forks, locality, sno, snowflake
 from mintage.errors import ArgumentError, FieldError, GenerationError
 from mintage.testing import ManualClock
+from tests.helpers.outcomes import code_or_ok
 from tests.helpers.processes import BOUND_S, Child, first_of_a_namespace, raw_clone
 from tests.helpers.vectors import vectors
 
@@ -47,15 +48,6 @@ each_fork = pytest.mark.parametrize("fork", EVERY_FORK)
 
 def gathered(children: Iterable[Child]) -> list[Any]:
     return [*chain.from_iterable(child.result() for child in children)]
-
-
-def outcome(call: Callable[[], object]) -> str:
-    """Return the code of the error of a call, or "ok"."""
-    try:
-        call()
-    except GenerationError as error:
-        return error.code
-    return "ok"
 
 
 def ways_to_mint(generator: Generator) -> list[Callable[[], object]]:
@@ -199,7 +191,7 @@ def test_child_mints_no_id_of_its_parent(fork: Callable[[], int]) -> None:
     minted = [*drawn.batch(10)]
 
     def mint() -> list[object]:
-        return [os.getpid(), outcome(given.new), [*islice(drawn, 3), *drawn.batch(7)]]
+        return [os.getpid(), code_or_ok(given.new), [*islice(drawn, 3), *drawn.batch(7)]]
 
     def mint_and_fork() -> list[object]:
         return [mint(), Child(mint, fork).result()]
@@ -251,7 +243,7 @@ def test_new_generation_is_like_a_fork_to_every_generator() -> None:
         node = drawn.node
         given.new()
         after = _core.start_epoch()
-        return [before < after == _core.epoch(), drawn.node != node, outcome(given.new)]
+        return [before < after == _core.epoch(), drawn.node != node, code_or_ok(given.new)]
 
     # In a child, as the effect is permanent.
     assert Child(start_over).result() == [True, True, "fork.shared_node"]
@@ -333,7 +325,7 @@ def test_explicit_number_stays_with_the_parent(make: Callable[[], Generator], us
     ways = ways_to_mint(generator)
 
     def try_all() -> list[str]:
-        return [outcome(way) for way in ways]
+        return [code_or_ok(way) for way in ways]
 
     def try_in_grandchild() -> list[str]:
         return Child(try_all).result()  # type: ignore[no-any-return]
@@ -347,7 +339,7 @@ def test_explicit_number_stays_with_the_parent(make: Callable[[], Generator], us
 @pytest.mark.parametrize("make", [make_sno, make_restored_sno, make_snowflake, make_locality])
 def test_generator_created_in_the_child_works(make: Callable[[], Generator]) -> None:
     make().new()
-    assert set(Child(lambda: [outcome(way) for way in ways_to_mint(make())]).result()) == {"ok"}
+    assert set(Child(lambda: [code_or_ok(way) for way in ways_to_mint(make())]).result()) == {"ok"}
 
 
 @pytest.mark.parametrize("make", [sno.Generator, snowflake.Generator, locality.Generator])
@@ -355,7 +347,7 @@ def test_closed_generator_stays_closed_in_the_child(make: Callable[[], Generator
     generator = make()
     generator.new()
     generator.close()
-    assert Child(lambda: outcome(generator.new)).result() == "generator.closed"
+    assert Child(lambda: code_or_ok(generator.new)).result() == "generator.closed"
 
 
 def test_fork_during_a_call_gives_the_child_no_number() -> None:

@@ -13,48 +13,28 @@ from importlib.util import find_spec
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-import httpx
 import pytest
 import structlog
 import uvloop
-from starlette.applications import Starlette
-from starlette.responses import PlainTextResponse
 
-from mintage import snowflake
 from mintage.errors import CATALOGUE, ConfigError, MintError, RequestError, StoreError
 from mintage.lease import NamespaceRecord, Segment
 from mintage.server import health, pages, profile
 from mintage.server.health import Pace, Watch, days_left, is_ready, next_pace
-from mintage.server.keys import Caller
 from mintage.server.metrics import Metrics
 from mintage.store.memory import MemoryStore
+from tests.helpers.pages import answer, bearer, client, with_keys
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterable
+    from collections.abc import Callable, Coroutine
 
-    from starlette.requests import Request
-    from starlette.routing import Route
+    import httpx
+
 
 DAY = 86_400
 
 
 # --- a service in the test's hand ---------------------------------------------------------------------------------
-
-
-def with_keys(service: Any, /, has_keys: bool = True, **rights: Iterable[str]) -> None:
-    """Configure callers by their names; each has these rights to all names."""
-    callers = {name: Caller.of(name, {"*": granted}) for name, granted in rights.items()}
-
-    def caller(key: str | bytes | None) -> Caller:
-        if not has_keys:
-            return Caller.anybody()
-        name = key.decode() if isinstance(key, bytes) else key
-        if name not in callers:
-            raise RequestError("who?", code="request.key")
-        return callers[name]
-
-    service.caller = caller
-    service.settings = SimpleNamespace(has_keys=has_keys, layout=snowflake.TWITTER, fallback="none")
 
 
 def make(store: Any = None, **held: int) -> Any:
@@ -77,29 +57,6 @@ def watch(service: Any, patience_s: float = 5) -> Watch:
     """Return a store probe with the expiry dates of three layouts."""
     ends = {"sno": datetime(2079, 9, 7, tzinfo=UTC), "snowflake": datetime(2080, 7, 10, tzinfo=UTC), "locality": None}
     return Watch(service.store, service.metrics, ends, patience_s=patience_s)
-
-
-def client(routes: list[Route]) -> httpx.AsyncClient:
-    """Return a client of an application with these routes, whose errors are answered with their codes."""
-
-    async def refused(_: Request, error: Exception) -> PlainTextResponse:
-        assert isinstance(error, RequestError)
-        return PlainTextResponse(error.code, CATALOGUE[error.code].http, {"Detail": ascii(str(error))})
-
-    app = Starlette(routes=routes, exception_handlers={RequestError: refused})
-    return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://test")
-
-
-def bearer(key: str) -> dict[str, str]:
-    return {"Authorization": f"Bearer {key}"} if key else {}
-
-
-def answer(routes: list[Route], path: str, *, key: str = "") -> httpx.Response:
-    async def ask() -> httpx.Response:
-        async with client(routes) as http:
-            return await http.get(path, headers=bearer(key))
-
-    return asyncio.run(ask())
 
 
 def gauge(metrics: Metrics, name: str, **labels: str) -> float | None:

@@ -159,13 +159,6 @@ LEASES: dict[str, Callable[..., Any]] = {
 }
 
 
-def refusal(call: Callable[[], object]) -> str:
-    with pytest.raises(MintError) as caught:
-        call()
-    assert isinstance(caught.value, StoreError), repr(caught.value)
-    return caught.value.code
-
-
 def in_the_end(call: Callable[[], Any]) -> Any:
     """Repeat a call until the keeper has waited after a failure; return the result."""
     deadline = time.monotonic() + BOUND
@@ -185,7 +178,7 @@ def test_invalid_segment_refuses_only_its_own_sequence(any_keeper: keeper.Keeper
     well, ill = Sequence("well", store, step=5), Sequence("ill", store, step=5)
     assert well.next() == 1
     store.faults["reserve"] = {**FAULTS, **SEGMENTS}[fault]
-    assert refusal(ill.next) == "store.refused"
+    assert code_of(ill.next) == "store.refused"
     assert ill.held == 0
     del store.faults["reserve"]
     # It continues with the next valid answer.
@@ -196,7 +189,7 @@ def test_invalid_segment_refuses_only_its_own_sequence(any_keeper: keeper.Keeper
 @pytest.mark.parametrize("fault", [*SEGMENTS])
 def test_invalid_segment_for_a_reservation_is_refused_to_its_caller(fault: str) -> None:
     store = Faulty(reserve=SEGMENTS[fault])
-    assert refusal(lambda: Sequence("ill", store, step=5).reserve(100)) == "store.refused"
+    assert code_of(lambda: Sequence("ill", store, step=5).reserve(100)) == "store.refused"
 
 
 @pytest.mark.parametrize("fault", [*FAULTS, *LEASES])
@@ -208,7 +201,7 @@ def test_invalid_lease_refuses_only_its_own_generator(any_keeper: keeper.Keeper,
     orders.next()
     store.faults["acquire"] = {**FAULTS, **LEASES}[fault]
     generator = snowflake.Generator(store=store, nodes=range(5, 10))
-    assert refusal(generator.new) == "store.refused"
+    assert code_of(generator.new) == "store.refused"
     del store.faults["acquire"]
     in_the_end(generator.new)
     assert [*range(2, 30)] == [orders.next() for _ in range(2, 30)]
@@ -235,7 +228,7 @@ def test_invalid_extension_leaves_the_window_unchanged(inline: keeper.Keeper, fa
     assert inline.step() == 0
     assert generator.new() > first
     clock.advance(200 * MS)
-    assert refusal(generator.new) == "store.refused"
+    assert code_of(generator.new) == "store.refused"
     del store.faults["extend"]
     # Whatever the effect of the invalid answers, the holder repeats the same proposal.
     assert snowflake.DEFAULT.parse(generator.new()).timestamp_ms >= before.until_ms
@@ -485,7 +478,7 @@ def test_caller_during_a_refused_task_back_off_gets_the_refusal(
         patch.setattr("mintage.keeper.time.monotonic", lambda: 1000.0)
         supply = Supply(Faulty(reserve=raising(OwnError())), "orders", Pool(), min_step=5, max_step=5, target_ms=1000)
         for max_wait_ms in (BOUND * 1000, 0):
-            assert refusal(partial(supply.wait, max_wait_ms)) == "store.refused"
+            assert code_of(partial(supply.wait, max_wait_ms)) == "store.refused"
 
 
 def test_caller_during_a_store_back_off_gets_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -700,7 +693,7 @@ def test_keeper_keeps_no_reference_to_dead_tasks_and_stores(inline: keeper.Keepe
     for _ in range(5):
         away = Faulty(reserve=raising(StoreError("away", code="store.unavailable")))
         supply = Supply(away, "orders", Pool(), min_step=5, max_step=5, target_ms=1000)
-        assert refusal(partial(supply.wait, 0)) == "store.unavailable"
+        assert code_of(partial(supply.wait, 0)) == "store.unavailable"
         del away, supply
         gc.collect()
         assert not inline._kept()
@@ -767,7 +760,7 @@ def test_failure_of_the_log_does_not_stop_the_keeper(any_keeper: keeper.Keeper) 
     try:
         store = Faulty(reserve=raising(StoreError("no", code="store.refused")))
         orders = Sequence("orders", store)
-        assert refusal(orders.next) == "store.refused"
+        assert code_of(orders.next) == "store.refused"
         store.faults.clear()
         assert in_the_end(orders.next) == 1
     finally:
@@ -784,7 +777,7 @@ def test_unhashable_store_is_accepted(any_keeper: keeper.Keeper) -> None:
     away = StoreError("it is away", code="store.unavailable")
     store = Equal(reserve=raising(away))
     orders = Sequence("orders", store, max_wait_ms=0)
-    assert refusal(orders.next) == "store.unavailable"
+    assert code_of(orders.next) == "store.unavailable"
     store.faults.clear()
     patient = Sequence("orders", store, max_wait_ms=BOUND * 1000)
     assert patient.next() > 0

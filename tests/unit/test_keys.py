@@ -33,7 +33,7 @@ def keys(**callers: str) -> Keys:
     return of(Settings(keys={name: {"hash": digest(key)} for name, key in callers.items()}))
 
 
-def refusal(found: Keys, token: Any) -> RequestError:
+def token_refusal(found: Keys, token: Any) -> RequestError:
     with pytest.raises(RequestError) as caught:
         found.find(token)
     assert caught.value.code == "request.key"
@@ -62,13 +62,13 @@ def test_caller_is_found_by_a_key_as_text_or_bytes() -> None:
 
 @pytest.mark.parametrize("token", [None, "", b""])
 def test_error_without_a_key_says_how_to_send_one(token: str | bytes | None) -> None:
-    assert "Authorization: Bearer KEY" in str(refusal(keys(shop="mint_x"), token))
+    assert "Authorization: Bearer KEY" in str(token_refusal(keys(shop="mint_x"), token))
 
 
 @given(st.text(min_size=1, max_size=300) | st.binary(min_size=1, max_size=300))
 def test_any_other_token_is_refused_and_not_repeated(token: str | bytes) -> None:
     found = keys(shop=new_key())
-    assert str(refusal(found, token)) in {
+    assert str(token_refusal(found, token)) in {
         "the key is not known",
         "the key is malformed: it is longer than 256 characters, or has some beyond ASCII",
     }
@@ -78,16 +78,16 @@ def test_any_other_token_is_refused_and_not_repeated(token: str | bytes) -> None
 def test_malformed_token_is_refused_before_hashing(token: str | bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     found = keys(shop=new_key())
     monkeypatch.setattr("mintage.server.keys.digest", pytest.fail)
-    assert "malformed" in str(refusal(found, token))
+    assert "malformed" in str(token_refusal(found, token))
 
 
 def test_well_formed_long_token_is_refused_as_unknown() -> None:
-    assert str(refusal(keys(shop=new_key()), "x" * 256)) == "the key is not known"
+    assert str(token_refusal(keys(shop=new_key()), "x" * 256)) == "the key is not known"
 
 
 def test_hash_of_a_key_is_no_key() -> None:
     key = new_key()
-    assert str(refusal(keys(shop=key), digest(key))) == "the key is not known"
+    assert str(token_refusal(keys(shop=key), digest(key))) == "the key is not known"
 
 
 def test_lookup_of_a_key_hashes_once_for_any_number_of_keys(monkeypatch: pytest.MonkeyPatch) -> None:

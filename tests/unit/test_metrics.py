@@ -20,8 +20,8 @@ from mintage.server import pages
 from mintage.server.metrics import OPERATIONS, Metered, Metrics
 from mintage.store import Store, new_token
 from mintage.store.memory import MemoryStore
+from tests.helpers.pages import answer, with_keys
 from tests.servers.server import until
-from tests.unit.test_health import answer, with_keys
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

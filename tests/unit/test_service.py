@@ -245,7 +245,7 @@ def segment(tried: Tried, name: str) -> Coroutine[Any, Any, Any]:
     return tried.service.segment(ANYBODY, name, 1)
 
 
-def refused(found: list[Any]) -> list[bool]:
+def are_refused(found: list[Any]) -> list[bool]:
     assert {each for each in found if isinstance(each, str)} <= {"request.namespaces"}
     return [each == "request.namespaces" for each in found]
 
@@ -253,13 +253,13 @@ def refused(found: list[Any]) -> list[bool]:
 @pytest.mark.parametrize("way", [put, floor, retire, use, segment])
 def test_no_interface_creates_more_namespaces_than_the_limit(way: Any) -> None:
     with serving(*PATIENT, "--max-namespaces", "3") as tried:
-        assert refused([*tried.run(way(tried, "a")), *tried.run(*(way(tried, f"n{at}") for at in range(9)))]) == (
+        assert are_refused([*tried.run(way(tried, "a")), *tried.run(*(way(tried, f"n{at}") for at in range(9)))]) == (
             [False] * 3 + [True] * 7
         )
         assert len(tried.names()) <= 3
         # An existing namespace works as before.
         if way is not put:
-            assert refused(tried.run(way(tried, "n0"))) == [False]
+            assert are_refused(tried.run(way(tried, "n0"))) == [False]
 
 
 def test_failed_request_creates_no_usable_namespace() -> None:
@@ -269,7 +269,7 @@ def test_failed_request_creates_no_usable_namespace() -> None:
                 "field.range"
             ]
         assert tried.run(use(tried, "n")) == ["request.namespace"]
-        assert refused(tried.run(put(tried, "a"), put(tried, "b"), put(tried, "c"))) == [False] * 3
+        assert are_refused(tried.run(put(tried, "a"), put(tried, "b"), put(tried, "c"))) == [False] * 3
 
 
 def test_identity_column_counts_as_three_namespaces() -> None:

@@ -65,7 +65,7 @@ def write(tmp_path: Path) -> Callable[[str], str]:
     return make
 
 
-def refused(*argv: str, code: str = "config.setting") -> str:
+def settings_error(*argv: str, code: str = "config.setting") -> str:
     """Return the error of a wrong command line."""
     with pytest.raises(ConfigError) as caught:
         Settings.load(argv)
@@ -226,7 +226,7 @@ def test_kubernetes_service_called_mintage_does_no_harm(monkeypatch: pytest.Monk
         monkeypatch.setenv(name, value)
     assert Settings.load([]) == Settings()
     monkeypatch.setenv("MINTAGE_HTTP_PORT", "8080")
-    assert "MINTAGE_HTTP_PORT" in refused()
+    assert "MINTAGE_HTTP_PORT" in settings_error()
 
 
 # --- wrong values -----------------------------------------------------------------------------------------------------
@@ -285,7 +285,7 @@ LINES = [
 
 @pytest.mark.parametrize(("argv", "sentence"), LINES, ids=lambda each: str(each)[:60])
 def test_wrong_option_is_one_line_with_value_and_limit(argv: list[str], sentence: str) -> None:
-    message = refused(*argv)
+    message = settings_error(*argv)
     assert sentence in message
     assert "\n" not in message
 
@@ -309,7 +309,7 @@ VARIABLES = [
 @pytest.mark.parametrize(("name", "value", "sentence"), VARIABLES, ids=lambda each: str(each)[:60])
 def test_wrong_variable_is_one_line_too(name: str, value: str, sentence: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(name, value)
-    assert sentence in refused()
+    assert sentence in settings_error()
 
 
 KEY = f'[keys.web]\nhash = "{HASH}"\n'
@@ -351,7 +351,7 @@ FILES = [
 @pytest.mark.parametrize(("text", "sentence"), FILES, ids=lambda each: str(each)[:60])
 def test_wrong_file_is_one_line_too(text: str, sentence: str, write: Callable[[str], str]) -> None:
     path = write(text)
-    message = refused("--config", path)
+    message = settings_error("--config", path)
     assert sentence.format(path=path) in message
     assert "\n" not in message
 
@@ -360,25 +360,25 @@ def test_path_of_a_wrong_file_is_shown_completely(tmp_path: Path) -> None:
     (tmp_path / ("x" * 200)).mkdir()
     path = tmp_path / ("x" * 200) / "mintage.toml"
     path.write_text("wrkers = 5", "utf-8")
-    assert f"there is no setting wrkers in '{path}'" in refused("--config", str(path))
+    assert f"there is no setting wrkers in '{path}'" in settings_error("--config", str(path))
 
 
 def test_file_that_is_not_utf_8_is_refused(tmp_path: Path) -> None:
     (tmp_path / "mintage.toml").write_bytes(b"store = '\xff'")
-    assert "cannot be read: 'utf-8' codec can't decode" in refused("--config", str(tmp_path / "mintage.toml"))
+    assert "cannot be read: 'utf-8' codec can't decode" in settings_error("--config", str(tmp_path / "mintage.toml"))
 
 
 def test_error_names_the_value_that_took_effect(monkeypatch: pytest.MonkeyPatch, write: Callable[[str], str]) -> None:
     monkeypatch.setenv("MINTAGE_WORKERS", "99")
-    assert "--workers 98" in refused("--config", write("workers = 97"), "--workers", "98")
-    assert "MINTAGE_WORKERS=99" in refused("--config", write("workers = 97"))
+    assert "--workers 98" in settings_error("--config", write("workers = 97"), "--workers", "98")
+    assert "MINTAGE_WORKERS=99" in settings_error("--config", write("workers = 97"))
     assert Settings.load(["--config", write("workers = 97"), "--workers", "1"]).workers == 1
 
 
 @pytest.mark.parametrize("address", ["0.0.0.0:80", "[::]:80", "192.0.2.1:0", "example.org:80", "[::ffff:192.0.2.1]:1"])
 @pytest.mark.parametrize("name", ["http", "redis"])
 def test_serving_other_machines_needs_keys_or_insecure(name: str, address: str, write: Callable[[str], str]) -> None:
-    message = refused(flag(name), address, code="config.insecure")
+    message = settings_error(flag(name), address, code="config.insecure")
     assert message.startswith(f"{name} {address} can be reached from beyond this machine")
     assert Settings.load([flag(name), address, "--insecure"]).insecure
     assert Settings.load([flag(name), address, "--config", write(KEY)]).has_keys
