@@ -45,7 +45,7 @@ from mintage.store.memory import MemoryStore, Records
 from mintage.store.records import key_of
 from mintage.tenancy import Tenancy
 from mintage.testing import ManualClock
-from tests.simulator.copies import Share, memory_of
+from tests.simulator.cloning import Share, memory_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -22,8 +22,8 @@ import numpy as np
 from mintage import sno, snowflake
 from mintage.errors import UniquenessWarning
 from tests.helpers.processes import answers, forked
-from tests.stress import holes
-from tests.stress.holes import WAIT_MS, Hole, Tally, answering, integers_of
+from tests.stress import former_defects
+from tests.stress.former_defects import WAIT_MS, Defect, Tally, answering, integers_of
 from tests.stress.registry import BOUND_S, mount, unshare
 
 if TYPE_CHECKING:
@@ -312,30 +312,30 @@ def containers(folder: Path, size: int) -> Tally:
 
 
 LOCKS: Final = {
-    "with statements": Hole(1_000, partial(one_after_another, use=with_statement)),
-    "with statements in threads": Hole(2_000, partial(one_after_another, use=with_statement, threads=4)),
-    "closed and made again": Hole(2_000, partial(one_after_another, use=closed)),
-    "collected, not closed": Hole(2_000, partial(one_after_another, use=collected)),
-    "batches": Hole(20_000, partial(one_after_another, use=batch)),
-    "with statements, sno": Hole(2_000, partial(one_after_another, use=partial(with_statement, sno.Generator))),
-    "with statements, one number": Hole(
+    "with statements": Defect(1_000, partial(one_after_another, use=with_statement)),
+    "with statements in threads": Defect(2_000, partial(one_after_another, use=with_statement, threads=4)),
+    "closed and made again": Defect(2_000, partial(one_after_another, use=closed)),
+    "collected, not closed": Defect(2_000, partial(one_after_another, use=collected)),
+    "batches": Defect(20_000, partial(one_after_another, use=batch)),
+    "with statements, sno": Defect(2_000, partial(one_after_another, use=partial(with_statement, sno.Generator))),
+    "with statements, one number": Defect(
         2_000, partial(one_after_another, use=partial(with_statement, partial(snowflake.Generator, layout=NARROW)))
     ),
-    "closed by another thread": Hole(20_000, closed_by_another),
-    "ahead of the clock": Hole(2_000_000, ahead),
-    "children one after another": Hole(1_200, partial(children, make=sno.Generator)),
-    "children one after another, slow ticks": Hole(
+    "closed by another thread": Defect(20_000, closed_by_another),
+    "ahead of the clock": Defect(2_000_000, ahead),
+    "children one after another": Defect(1_200, partial(children, make=sno.Generator)),
+    "children one after another, slow ticks": Defect(
         1_200, partial(children, make=partial(snowflake.Generator, layout=SLOW, max_wait_ms=WAIT_MS))
     ),
-    "ticks of a second": Hole(
+    "ticks of a second": Defect(
         20, partial(children, make=partial(snowflake.Generator, layout=SECONDS, max_wait_ms=WAIT_MS))
     ),
-    "a clock that is set back": Hole(30, clock_set_back),
-    "descriptors closed": Hole(20_000, descriptors_closed),
-    "chosen, and held by a lock": Hole(200_000, chosen, refusal="config.node"),
-    "containers of one name": Hole(3_000, containers, for_root=True),
+    "a clock that is set back": Defect(30, clock_set_back),
+    "descriptors closed": Defect(20_000, descriptors_closed),
+    "chosen, and held by a lock": Defect(200_000, chosen, refusal="config.node"),
+    "containers of one name": Defect(3_000, containers, for_root=True),
 }
 
 
 if __name__ == "__main__":
-    sys.exit(holes.main(LOCKS, __doc__))
+    sys.exit(former_defects.main(LOCKS, __doc__))

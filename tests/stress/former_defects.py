@@ -1,7 +1,7 @@
 """Former defects that repeated IDs, on the stores and servers on which they were found.
 
-``python -m tests.stress.holes --scale 10`` tries each at ten times the size at which it first showed equal IDs. Names
-of cases select them.
+``python -m tests.stress.former_defects --scale 10`` tries each at ten times the size at which it first showed equal
+IDs. Names of cases select them.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 MS: Final = 1_000_000
 WAIT_MS: Final = 120_000
 LONG_S: Final = 1800
-"""After which all that is tried of one hole counts as stuck; never waited for otherwise."""
+"""After which all that is tried of one defect counts as stuck; never waited for otherwise."""
 UNIT_MS: Final = 4
 """What a timestamp of sno counts in."""
 AT_A_TICK: Final = 4096
@@ -875,7 +875,7 @@ def snapshots_of_leases(folder: Path, size: int) -> Tally:
 
 
 @dataclass(frozen=True)
-class Hole:
+class Defect:
     """A case to try."""
 
     size: int
@@ -887,82 +887,84 @@ class Hole:
     for_root: bool = False
 
 
-HOLES: Final = {
-    "a server that comes back": Hole(4_000_000, switched_and_back, ("mariadb_pair",)),
-    "two schemas with one cache": Hole(6, schemas_with_one_cache, ("postgresql", "redis")),
-    "dropped tables behind a cache": Hole(BEFORE_A_DROP, dropped_tables, ("postgresql", "redis")),
-    "tables dropped by migrations": Hole(3, dropped_by_migrations, ("postgresql", "mariadb"), refusal="store.refused"),
-    "a table restored from a dump": Hole(3, restored_from_dumps, ("postgresql", "mariadb"), refusal="store.refused"),
-    "new_at with a store of the environment": Hole(3, earlier_holders_times, refusal="lease.history"),
-    "ported, then given back": Hole(AT_A_TIME, ported_and_given_back, refusal="lease.history"),
-    "closed in a user's clock": Hole(10, closed_in_a_clock),
-    "a child with its parent's pid": Hole(
+DEFECTS: Final = {
+    "a server that comes back": Defect(4_000_000, switched_and_back, ("mariadb_pair",)),
+    "two schemas with one cache": Defect(6, schemas_with_one_cache, ("postgresql", "redis")),
+    "dropped tables behind a cache": Defect(BEFORE_A_DROP, dropped_tables, ("postgresql", "redis")),
+    "tables dropped by migrations": Defect(
+        3, dropped_by_migrations, ("postgresql", "mariadb"), refusal="store.refused"
+    ),
+    "a table restored from a dump": Defect(3, restored_from_dumps, ("postgresql", "mariadb"), refusal="store.refused"),
+    "new_at with a store of the environment": Defect(3, earlier_holders_times, refusal="lease.history"),
+    "ported, then given back": Defect(AT_A_TIME, ported_and_given_back, refusal="lease.history"),
+    "closed in a user's clock": Defect(10, closed_in_a_clock),
+    "a child with its parent's pid": Defect(
         20_000, partial(unseen_fork, fork=first_of_a_namespace, of_a_namespace=True), for_root=True
     ),
-    "a raw clone": Hole(20_000, partial(unseen_fork, fork=raw_clone, of_a_namespace=False)),
-    "a fork without handlers": Hole(20_000, partial(unseen_fork, fork=fork_without_handlers, of_a_namespace=False)),
-    "a fork in a user's clock": Hole(24, forked_in_a_clock),
-    "one generator's IDs of given times": Hole(100_000, given_times),
-    "uuid1 of one node": Hole(100_500, processes_of_one_node),
-    "a snapshot of a lease": Hole(40_000, snapshots_of_leases, refusal="config.snapshot"),
-    "a file with two names": Hole(600, partial(two_names, mounted=False), refusal="store.refused"),
-    "a file that is mounted by itself": Hole(
+    "a raw clone": Defect(20_000, partial(unseen_fork, fork=raw_clone, of_a_namespace=False)),
+    "a fork without handlers": Defect(20_000, partial(unseen_fork, fork=fork_without_handlers, of_a_namespace=False)),
+    "a fork in a user's clock": Defect(24, forked_in_a_clock),
+    "one generator's IDs of given times": Defect(100_000, given_times),
+    "uuid1 of one node": Defect(100_500, processes_of_one_node),
+    "a snapshot of a lease": Defect(40_000, snapshots_of_leases, refusal="config.snapshot"),
+    "a file with two names": Defect(600, partial(two_names, mounted=False), refusal="store.refused"),
+    "a file that is mounted by itself": Defect(
         600, partial(two_names, mounted=True), refusal="store.refused", for_root=True
     ),
-    "a table that is emptied between runs": Hole(320_000, refilled, refusal="config.node"),
-    "older copies of a store": Hole(20, copies_of_a_store),
-    "older copies of the registry": Hole(20, copies_of_the_registry),
-    "files that are read as well": Hole(10_340, read_as_well),
-    "a relative path and another directory": Hole(40_000, changed_directory),
-    "a log that is flushed once a second": Hole(
+    "a table that is emptied between runs": Defect(320_000, refilled, refusal="config.node"),
+    "older copies of a store": Defect(20, copies_of_a_store),
+    "older copies of the registry": Defect(20, copies_of_the_registry),
+    "files that are read as well": Defect(10_340, read_as_well),
+    "a relative path and another directory": Defect(40_000, changed_directory),
+    "a log that is flushed once a second": Defect(
         BEFORE_A_KILL, flushed_once_a_second, ("mariadb",), refusal="config.volatile"
     ),
 }
 
 
-def why_not(hole: Hole) -> str | None:
+def why_not(defect: Defect) -> str | None:
     """Return the reason why it cannot be tried here, or None."""
-    lacking = [reason for server in hole.servers if (reason := missing(server))]
-    if hole.for_root and os.geteuid():
+    lacking = [reason for server in defect.servers if (reason := missing(server))]
+    if defect.for_root and os.geteuid():
         lacking.append("only root can")
     return "; ".join(lacking) or None
 
 
-def run(hole: Hole, size: int) -> Tally:
+def run(defect: Defect, size: int) -> Tally:
     """Run one case in a process of its own."""
     with tempfile.TemporaryDirectory(prefix="mintage-") as folder:
         # Servers' accounts enter it.
         Path(folder).chmod(0o755)
 
         def inside() -> bytes:
-            return json.dumps(asdict(hole.run(Path(folder) / "it", size))).encode()
+            return json.dumps(asdict(defect.run(Path(folder) / "it", size))).encode()
 
         (Path(folder) / "it").mkdir(mode=0o755)
         [answer] = answers([forked(inside)], LONG_S)
     return Tally(**json.loads(answer)) if answer else Tally(failed=1)
 
 
-def measure(found: dict[str, Hole], scale: int) -> bool:
+def measure(found: dict[str, Defect], scale: int) -> bool:
     """Run the cases at a scale, print their results, and return True if nothing repeated."""
     is_clean = True
-    for name, hole in found.items():
-        if reason := why_not(hole):
+    for name, defect in found.items():
+        if reason := why_not(defect):
             print(f"{name}: {reason}", flush=True)
             continue
         began = time.monotonic()
-        tally = run(hole, hole.size * scale)
-        print(f"{name}, {hole.size:,} x {scale}, {time.monotonic() - began:.0f} s: {tally}", flush=True)
+        tally = run(defect, defect.size * scale)
+        print(f"{name}, {defect.size:,} x {scale}, {time.monotonic() - began:.0f} s: {tally}", flush=True)
         is_clean &= tally.is_clean()
     return is_clean
 
 
-def main(found: dict[str, Hole], about: str | None) -> int:
+def main(found: dict[str, Defect], about: str | None) -> int:
     parser = argparse.ArgumentParser(description=about)
-    parser.add_argument("names", nargs="*", metavar="hole", help="these only")
+    parser.add_argument("names", nargs="*", metavar="defect", help="these only")
     parser.add_argument("--scale", type=int, default=1)
     options = parser.parse_args()
     return not measure({name: found[name] for name in options.names or found}, options.scale)
 
 
 if __name__ == "__main__":
-    sys.exit(main(HOLES, __doc__))
+    sys.exit(main(DEFECTS, __doc__))
