@@ -4,6 +4,7 @@ Generators, sequences, keepers and the rules of leases are the real ones. Clocks
 simulated: all are drawn from the seed, so a failure can be replayed. The one invariant is that no ID is minted twice.
 """
 
-from tests.simulator.simulator import Duplicate, Outcome, World, simulate
+from tests.simulator.outcomes import Duplicate, Outcome
+from tests.simulator.world import World, simulate
 
 __all__ = ["Duplicate", "Outcome", "World", "simulate"]

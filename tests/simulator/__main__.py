@@ -7,12 +7,12 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from tests.simulator.simulator import World, simulate
+from tests.simulator.world import World, simulate
 
 if TYPE_CHECKING:
     from collections import Counter
 
-    from tests.simulator.simulator import Outcome
+    from tests.simulator.outcomes import Outcome
 
 
 def show(outcome: Outcome, seconds: float) -> None:

@@ -17,13 +17,16 @@ from mintage.store.ledger import Ledger
 from mintage.supply import Supply
 from mintage.tenancy import Tenancy
 from tests.simulator import Outcome, World
-from tests.simulator.simulator import LEASED, Process, Region, VirtualStore, twins_of
+from tests.simulator.outcomes import twins_of
+from tests.simulator.regions import LEASED, Region
+from tests.simulator.virtual_store import VirtualStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mintage.lease import Lease, NamespaceRecord, NodeRecord, Segment
     from mintage.store.ledger import Server, Transaction
+    from tests.simulator.processes import Process
 
 SEEDS = range(1, 5)
 WORLDS = 60

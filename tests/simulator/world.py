@@ -1,4 +1,4 @@
-"""Worlds: processes, their clocks, and a store that delays, loses, fails over and forgets."""
+"""Worlds: a store, the processes that share it, and the events that happen to them."""
 
 from __future__ import annotations
 
@@ -7,66 +7,35 @@ import itertools
 import logging
 import random
 import re
-import weakref
 from bisect import bisect_right
-from collections import Counter, deque
+from collections import Counter
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field, replace
 from multiprocessing import get_context
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 from unittest.mock import patch
 from zlib import crc32
 
 import numpy as np
 
-from mintage import (
-    Sequence,
-    _core,
-    keeper,
-    ksuid,
-    ksuid_ms,
-    locality,
-    objectid,
-    sandflake,
-    sno,
-    snowflake,
-    supply,
-    tenancy,
-    ulid,
-    uuid,
-    xid,
-)
+from mintage import _core, keeper, supply, tenancy
 from mintage import lease as rules
-from mintage.errors import MintError, StoreError
-from mintage.keeper import Keeper, Task
-from mintage.lease import NamespaceRecord, NodeRecord, PoolRecord
-from mintage.store.memory import MemoryStore, Records
-from mintage.store.records import key_of
+from mintage.errors import MintError
+from mintage.lease import NamespaceRecord, NodeRecord
+from mintage.store.memory import MemoryStore
 from mintage.tenancy import Tenancy
-from mintage.testing import ManualClock
 from tests.simulator.cloning import Share, memory_of
+from tests.simulator.outcomes import Batch, Duplicate, Outcome, all_twins, join
+from tests.simulator.processes import MS, PATIENCE, CirclesError, ClockError, Process, VirtualKeeper
+from tests.simulator.regions import LEASED, REGIONS, START_MS, STEPS, Region, make_sequence
+from tests.simulator.virtual_store import DEEPEST, VirtualStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from mintage.lease import Lease, Segment
-    from mintage.store.ledger import Server, Transaction
-    from mintage.store.records import Record
-
-T = TypeVar("T")
 
 EVENTS: Final = 20_000
 """How much happens in one world."""
-MS: Final = 1_000_000
-START_MS: Final = 1_760_000_000_000
-PATIENCE: Final = 100_000
-"""How often keepers may be asked in one event."""
-DEEPEST: Final = 3
-"""How many processes can be stopped in the middle of a verb at once."""
-#: Few numbers a tick, so that generators run ahead of their clocks, to the end of their windows.
-NARROW: Final = snowflake.Layout("time:43 node:12 sequence:6", epoch_ms=START_MS - 86_400_000)
-
 RARE: Final = {"failover": 4, "outage": 2, "flush": 2, "sleep": 2, "busy": 2, "newer schema": 1, "server comes back": 3}
 """Faults of the whole world, and how often they are drawn beside one process's."""
 OWN: Final = {
@@ -98,413 +67,6 @@ ON_THE_WAY: Final = (
 )
 IN_A_CLOCK: Final = ("clock fails", "clock closes", "clock forks")
 """What a clock of the user's own does while it is read."""
-
-
-class Ledgerbook(Records):
-    """Records that can be rolled back by some transactions."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._past: deque[tuple[dict[Any, Any], Any, Any] | None] = deque(maxlen=50_000)
-        self.transactions = 0
-        """How many there were, forgotten ones included."""
-
-    def _note(self, where: dict[Any, Any], key: Any) -> None:
-        self._past.append((where, key, where.get(key)))
-
-    def put(self, record: Record) -> None:
-        self._note(self.tables[type(record)], key_of(record))
-        super().put(record)
-
-    def committed(self) -> None:
-        """Record the end of a transaction."""
-        if self._past and self._past[-1] is not None:
-            self._past.append(None)
-            self.transactions += 1
-
-    def forget(
-        self,
-        transactions: int,
-        may_return_to: Callable[[NamespaceRecord | None], bool],
-        copied: set[tuple[str, int]],
-    ) -> int:
-        """Roll back the last transactions, as many as allowed; return how many.
-
-        ``may_return_to`` says whether a namespace may fall back to a record. A pool is never forgotten altogether, nor
-        are changes of the node numbers of holders that were ``copied``.
-        """
-        for done in range(transactions):
-            changes = []
-            for change in itertools.islice(reversed(self._past), 1, None):
-                if change is None:
-                    break
-                changes.append(change)
-            if not changes:
-                return done
-            for where, _, before in changes:
-                if (where is self.tables[PoolRecord] and before is None) or (
-                    where is self.tables[NamespaceRecord] and not may_return_to(before)
-                ):
-                    return done
-                if isinstance(before, NodeRecord) and (before.pool, before.node) in copied:
-                    return done
-            self._past.pop()
-            for where, key, before in changes:
-                self._past.pop()
-                if before is None:
-                    del where[key]
-                else:
-                    where[key] = before
-        return transactions
-
-    def flush(self) -> None:
-        """Lose all pools and node numbers."""
-        self.tables[PoolRecord].clear()
-        self.tables[NodeRecord].clear()
-        self._past.clear()
-
-
-class VirtualStore(MemoryStore):
-    """A store behind an unreliable network.
-
-    ``forgets_pools`` makes it one that cannot tell a new pool from a lost one.
-    """
-
-    def __init__(self, world: World, *, forgets_pools: bool) -> None:
-        super().__init__(clock=lambda: world.now_ms + self.ahead_ms)
-        self._records = self.book = Ledgerbook()
-        self._world = world
-        self.forgets_pools = forgets_pools
-        self.away_until_ms = self.busy_until_ms = self.newer_until_ms = 0
-        self.ahead_ms = 0
-        self.clock_limit_ms = world.limit_ms
-        self.highest: dict[str, int] = {}
-        """The highest integer of each namespace that was ever reserved, whatever the store remembers."""
-        self.taken_back: deque[tuple[Segment, int]] = deque(maxlen=10)
-        """The last tails that were."""
-        self.identities = [self.book.identity]
-        """Of all servers that there were."""
-
-    def _apply(self, verb: Callable[[Transaction], T]) -> T:
-        try:
-            return super()._run(verb)
-        finally:
-            self.book.committed()
-
-    def _run(self, verb: Callable[[Transaction], T]) -> T:
-        world = self._world
-        fault = world.draw_on_the_way()
-        if self.away_until_ms > world.now_ms:
-            raise _away("the store is away")
-        if self.newer_until_ms > world.now_ms:
-            raise StoreError("the store has a newer schema", code="store.schema")
-        if self.busy_until_ms > world.now_ms:
-            if world.depth < DEEPEST:
-                world.meanwhile()
-            if self.busy_until_ms > world.now_ms:
-                raise _away("the store is busy")
-        if fault is None or fault == "garbled":
-            return self._apply(verb)
-        world.faults[fault] += 1
-        if fault == "request lost":
-            raise _away(fault)
-        if fault == "request too late":
-            world.plan(world.random.choice((1, 5, 20)) * world.grid_ms, lambda: self._apply(verb))
-            raise _away(fault)
-        if fault == "sent twice":
-            with suppress(MintError):
-                self._apply(verb)
-            if world.depth < DEEPEST:
-                world.meanwhile()
-            return self._apply(verb)
-        if fault == "reply lost":
-            with suppress(MintError):
-                self._apply(verb)
-            raise _away(fault)
-        if fault == "request late":
-            world.meanwhile()
-            return self._apply(verb)
-        try:
-            return self._apply(verb)
-        finally:
-            world.meanwhile()
-
-    def _new_pool(self, name: str, layout: str, span_ms: int, server: Server) -> PoolRecord:
-        made = rules.create_pool(name, layout, span_ms, server.identity)
-        if not self.forgets_pools:
-            return made
-        # As if another server had taken over from one that knew the copy.
-        return rules.note_server(replace(made, identity=""), server.identity, server.now_ms, self.clock_limit_ms)
-
-    def acquire(self, pool: str, **terms: Any) -> Lease:
-        lease = super().acquire(pool, **terms)
-        self._world.note("acquires", pool, lease)
-        return self._garbled(lease)
-
-    def extend(self, lease: Lease, *, now_ms: int, next_token: str) -> Lease:
-        extended = super().extend(lease, now_ms=now_ms, next_token=next_token)
-        self._world.note("extends", lease.pool, extended)
-        for share in self._world.shares:
-            if share.token == next_token:
-                share.until_ms = max(share.until_ms, extended.until_ms)
-        return self._garbled(extended)
-
-    def _garbled(self, answer: T) -> T:
-        """Return the invalid answer of a broken service, where the request was meant to meet one."""
-        is_garbled, self._world.is_garbled = self._world.is_garbled, False
-        if not is_garbled:
-            return answer
-        known: Any = answer
-        wrong: list[dict[str, Any]] = (
-            [{"first": known.first + 0.5}, {"last": known.last + 2**40}, {"namespace": "another"}, {"stride": 0}]
-            if isinstance(known, rules.Segment)
-            else [
-                {"until_ms": known.until_ms + 0.5},
-                {"pool": "another"},
-                {"floor_ms": known.until_ms},
-                {"token": ""},
-            ]
-        )
-        garbled: Any = replace(known, **self._world.random.choice(wrong)) if self._world.random.random() < 0.8 else None
-        return garbled  # type: ignore[no-any-return]
-
-    def release(self, lease: Lease, *, used_until_ms: int) -> None:
-        self._world.note("releases", lease.pool, lease, used_until_ms)
-        self._world.gives_back()
-        super().release(lease, used_until_ms=used_until_ms)
-
-    def reserve(self, namespace: str, count: int) -> Segment:
-        segment = super().reserve(namespace, count)
-        self._world.note("reserves", namespace, segment)
-        answer = self._garbled(segment)
-        if answer is segment and self._world.current.keeper.is_at_work:
-            self._world.current.told_floor = segment.floor
-        return answer
-
-    def give_back(self, segment: Segment, first_unused: int) -> bool:
-        self._world.note("gives back", segment.namespace, segment, first_unused)
-        self._world.gives_back()
-        is_taken = super().give_back(segment, first_unused)
-        if is_taken:
-            self.taken_back.append((segment, first_unused))
-        return is_taken
-
-    def fail_over(self, transactions: int, to: str = "") -> None:
-        """Switch to another server, or a given one, that has not received the last transactions."""
-        for record in self.book.all(NamespaceRecord):
-            self.highest[record.name] = max(self.highest.get(record.name, 0), record.high_water)
-        copied = {(share.region, share.node) for share in self._world.shares if share.node is not None}
-        forgotten = self.book.forget(transactions, self._may_return_to, copied)
-        known = [identity for identity in self.identities if identity != self.book.identity]
-        if to:
-            self.book.identity = to
-        elif known and self._has_seen_all() and self._world.random.random() < 0.7:
-            self.book.identity = self._world.random.choice(known)
-            self._world.faults["server came back"] += 1
-        else:
-            self.book.identity = f"server {self._world.serial()}"
-            self.identities.append(self.book.identity)
-        self.ahead_ms = self._world.random.choice(
-            (0, 0, rules.CLOCK_MARGIN_MS, self._world.random.randint(0, rules.CLOCK_MARGIN_MS))
-        )
-        self._world.note("fails over", self.book.identity, f"and forgets {forgotten} transactions")
-
-    def _has_seen_all(self) -> bool:
-        """Return True if all records show writes of the last server: then an earlier one may come back."""
-        identity = self.book.identity
-        pools = all(self.has_seen(pool.name) for pool in self.book.all(PoolRecord))
-        return pools and all(namespace.identity == identity for namespace in self.book.all(NamespaceRecord))
-
-    def has_seen(self, pool: str) -> bool:
-        """Return True if this server wrote anything of a pool, whether or not the rules noted the server."""
-        records: list[Any] = [*self.book.all(PoolRecord), *self.book.all(NodeRecord)]
-        return any(
-            record.identity == self.book.identity
-            for record in records
-            if (record.name if isinstance(record, PoolRecord) else record.pool) == pool
-        )
-
-    def _may_return_to(self, record: NamespaceRecord | None) -> bool:
-        """Return True if the gap covers the loss of a record: the promise of stores for namespaces."""
-        if record is None:
-            return False
-        gap = rules.GAP * max(1, record.largest) * record.stride
-        if self._world.promise == "each":
-            return bool(self.book.tables[NamespaceRecord][record.name,].high_water - record.high_water <= gap)
-        return self.highest[record.name] - record.high_water <= gap
-
-
-def _away(why: str) -> StoreError:
-    return StoreError(why, code="store.unavailable")
-
-
-class _CirclesError(BaseException):
-    """A call loops for ever. It is no Exception, as a keeper would take that for an error of its store."""
-
-
-class VirtualKeeper(Keeper):
-    """An inline keeper: a waiting caller does its work, in virtual time."""
-
-    def __init__(self, world: World) -> None:
-        super().__init__(inline=True)
-        self._world = world
-
-    def add(self, task: Task) -> None:
-        self._world.asked += 1
-        if self._world.asked > PATIENCE:
-            raise _CirclesError
-        process = self._world.current
-        process.task = weakref.ref(task)
-        if process.memory is not None:
-            memory, process.memory = process.memory, None
-            memory(task)
-        super().add(task)
-
-    @property
-    def is_at_work(self) -> bool:
-        return self._busy is not None
-
-    def attend(self, timeout_s: float) -> None:
-        self._world.waited_s += 1
-        super().attend(timeout_s)
-
-
-@dataclass(frozen=True)
-class Region:
-    """A pool or a namespace, whose IDs must all differ."""
-
-    name: str
-    width: int
-    """Bytes of an ID."""
-    make: Callable[[World, Process], Any]
-    time_ms: Callable[[bytes], int]
-    """An ID's time in milliseconds since the Unix epoch, or the integer."""
-    place: tuple[tuple[int, int], ...] = ()
-    """The bits of an ID, from the first, that are its time, its node number, and what is the same in all of them, where
-    others are random: no two processes may have one place. Empty where all of its bytes are compared."""
-
-
-class _ClockError(Exception):
-    """The clock of a user fails."""
-
-
-class UserClock:
-    """The clock of a user, with side effects when it is read."""
-
-    def __init__(self, world: World, process: Process) -> None:
-        self._world = world
-        self._process = weakref.ref(process)
-        self.generator: weakref.ref[Any] | None = None
-
-    def __call__(self) -> int:
-        world, process = self._world, self._process()
-        # Not while an inline keeper reads it: a threaded keeper would read it in another call.
-        is_called = process is not None and process is world.current and not process.keeper.is_at_work
-        if process is not None and is_called and world.random.random() < 0.02:
-            world.disturb(process)
-        return process.clock.now_ns if process is not None else 0
-
-
-class Process:
-    """A virtual process: at most one generator at a time, and a clock of its own."""
-
-    def __init__(self, world: World, region: Region) -> None:
-        draw = world.random
-        self.region = region
-        self.serial = 0
-        self.keeper = VirtualKeeper(world)
-        self.generator: Any = None
-        self.clock = ManualClock(0)
-        self.offset_ms = draw.choice((0, 0, 0, draw.randint(-world.limit_ms, world.limit_ms)))
-        self.rate = 1.0
-        self.since_ms = world.now_ms
-        self.frozen_until_ms = 0
-        self.awake_at_ms = 0
-        self.is_stopped = False
-        """In the middle of a verb."""
-        self.epoch = world.serial()
-        self.least_ms = 0
-        """The first time that was not minted in when the real epoch moved, or when it was copied."""
-        self.told_floor = 0
-        """The floor of its namespace, by the last segment that its keeper reserved."""
-        self.task: weakref.ref[Task] | None = None
-        """The lease or the segments of its generator, once that was used."""
-        self.memory: Callable[[Task], None] | None = None
-        """What its generator's lease or segments begin with, as it is a copy."""
-        self.user_clock: UserClock | None = None
-
-    def set_clock(self, world: World) -> None:
-        """Set its clock to the reading for the current time of the world."""
-        if self.frozen_until_ms <= world.now_ms:
-            passed_ms = world.now_ms - self.since_ms
-            shown_ms = self.since_ms + int(passed_ms * self.rate) + self.offset_ms
-            self.clock.set((shown_ms - shown_ms % world.grid_ms + world.phase_ms) * MS)
-
-    def let_reseat(self) -> None:
-        """Make its generator attach again where it is, with its state; the next generation belongs to another."""
-        task = self.task and self.task()
-        if isinstance(task, Tenancy) and (used_until_ms := task._unseat()) is not None:
-            self.least_ms = max(self.least_ms, used_until_ms)
-            task._serial += 1
-
-    def crash(self, world: World) -> None:
-        """End at once, without a release."""
-        self.keeper = VirtualKeeper(world)
-        keeper.use(self.keeper)
-        self.generator = None
-        self.keeper.abandoned.clear()
-
-
-@dataclass
-class Batch:
-    """IDs minted in one call."""
-
-    event: int
-    process: int
-    clock_ms: int
-    ids: Any
-
-
-@dataclass(frozen=True)
-class Duplicate:
-    """An ID minted twice, and its history."""
-
-    world: int
-    region: str
-    id: str
-    story: tuple[str, ...]
-    replay: str
-
-    def __str__(self) -> str:
-        return "\n  ".join([f"DUPLICATE {self.region} {self.id}: {self.replay}", *self.story])
-
-
-@dataclass
-class Outcome:
-    """The result of one world or several."""
-
-    ids: int = 0
-    processes: int = 0
-    verbs: Counter[str] = field(default_factory=Counter)
-    faults: Counter[str] = field(default_factory=Counter)
-    refusals: Counter[str] = field(default_factory=Counter)
-    duplicates: list[Duplicate] = field(default_factory=list)
-    shared: int = 0
-    """IDs that copies of a process minted twice before they were told, of what they shared."""
-    below_floor: int = 0
-    """Integers that a sequence gave out although it had reserved a segment after its floor was raised above them."""
-    digest: int = 0
-
-    def add(self, other: Outcome) -> None:
-        self.ids += other.ids
-        self.processes += other.processes
-        self.verbs += other.verbs
-        self.faults += other.faults
-        self.refusals += other.refusals
-        self.duplicates += other.duplicates
-        self.shared += other.shared
-        self.below_floor += other.below_floor
-        self.digest = crc32(other.digest.to_bytes(4), self.digest)
 
 
 class World:
@@ -561,7 +123,7 @@ class World:
     def _create_namespaces(self) -> None:
         draw, self.trouble, usual = self.random, 0.0, self.trouble
         for region in REGIONS:
-            if region.make is _sequence:
+            if region.make is make_sequence:
                 stride = draw.choice((1, 1, 2, 7))
                 limit = draw.choice((10_000, 2**63 - 1, 2**63 - 1))
                 self.store.create_namespace(
@@ -680,7 +242,7 @@ class World:
         self.faults[what] += 1
         match what:
             case "clock fails":
-                raise _ClockError
+                raise ClockError
             case "clock closes":
                 process.generator.close()
             case "clock forks":
@@ -706,7 +268,7 @@ class World:
             while self.event < events:
                 try:
                     self.happen()
-                except _CirclesError:
+                except CirclesError:
                     message = f"event {self.event}: a call asked its keeper {PATIENCE:,} times: {self.replay()}"
                     raise RuntimeError(message) from None
             for process in self.processes:
@@ -818,7 +380,7 @@ class World:
         region, event, width = process.region, self.event, process.region.width
         clock_ms = process.clock.now_ns // MS
         kept = self.batches.setdefault(region.name, [])
-        if region.make is _sequence:
+        if region.make is make_sequence:
             floor = process.told_floor
             self.keep(
                 process, [process.generator.reserve(count)] if count % 8 == 0 else process.generator.batch(count), floor
@@ -890,11 +452,11 @@ class World:
             case "newer schema":
                 self.store.newer_until_ms = self.now_ms + draw.choice((grid, span // 2))
             case "raised floor":
-                if process.region.make is _sequence:
+                if process.region.make is make_sequence:
                     highest = self.store.book.tables[NamespaceRecord][process.region.name,]
                     self.store.raise_floor(process.region.name, highest.high_water + draw.choice((-50, 0, 1, 7, 300)))
             case "given back twice":
-                if process.region.make is _sequence and process.generator is not None:
+                if process.region.make is make_sequence and process.generator is not None:
                     self.deliver_twice(process)
             case "clone":
                 living = [each for each in self.processes if each.generator is not None and not each.is_stopped]
@@ -934,7 +496,7 @@ class World:
             case "restored backup":
                 self.restore_backup(process, span + draw.choice((0, 1, 3, 10)) * grid)
             case "server comes back":
-                if process.region.make is not _sequence:
+                if process.region.make is not make_sequence:
                     draw.choice((self.extend_elsewhere, self.grant_elsewhere))(process.region)
                     self.enter(process)
             case "crash":
@@ -1036,7 +598,7 @@ class World:
         self.enter(process)
         try:
             yield
-        except _ClockError:
+        except ClockError:
             self.refusals["a clock failed"] += 1
         except MintError as error:
             self.refusals[error.code] += 1
@@ -1051,9 +613,9 @@ class World:
         for region in (*REGIONS, *LEASED):
             batches = self.batches.get(region.name, [])
             if batches:
-                ids, starts = _join(batches, region.width)
+                ids, starts = join(batches, region.width)
                 outcome.ids += int(np.count_nonzero(ids.any(axis=1)))
-                for pair in _all_twins(ids, starts, batches, region.place):
+                for pair in all_twins(ids, starts, batches, region.place):
                     twins = [batches[bisect_right(starts, at) - 1] for at in pair]
                     if self._is_shared(region, twins, ids[pair[0]].tobytes()):
                         outcome.shared += 1
@@ -1089,169 +651,6 @@ def _sentence(entry: tuple[int, int, tuple[Any, ...]]) -> str:
     event, process, (verb, *rest) = entry
     who = "the store" if verb in {"fails over", "is flushed"} else f"process {process}"
     return f"event {event}: {who} {verb} {' '.join(map(str, rest))}"
-
-
-def _join(batches: list[Batch], width: int) -> tuple[Any, list[int]]:
-    """Return all IDs as rows of bytes, and the start of each batch."""
-    rows = [batch.ids.view(np.uint8).reshape(-1, width) for batch in batches]
-    starts = list(itertools.accumulate((len(part) for part in rows), initial=0))[:-1]
-    return np.concatenate(rows), starts
-
-
-def _cut(ids: Any, starts: list[int], batches: list[Batch], place: tuple[tuple[int, int], ...]) -> None:
-    """Reduce each ID to its time and its node number, once for each process; other rows become zeros."""
-    bits = np.zeros(8 * ids.shape[1], dtype=np.uint8)
-    for first, end in place:
-        bits[first:end] = 1
-    ids &= np.packbits(bits)
-    is_next = np.ones(len(ids), dtype=bool)
-    is_next[1:] = (ids[1:] != ids[:-1]).any(axis=1)
-    is_next[starts] = True
-    seen = set()
-    for at in np.flatnonzero(is_next):
-        key = batches[bisect_right(starts, at) - 1].process, ids[at].tobytes()
-        is_next[at] = key not in seen
-        seen.add(key)
-    ids[~is_next] = 0
-
-
-def _all_twins(
-    ids: Any, starts: list[int], batches: list[Batch], place: tuple[tuple[int, int], ...]
-) -> Iterator[tuple[int, int]]:
-    """Return pairs of equal IDs, then pairs of equal positions of two processes, for which ``ids`` are cut."""
-    yield from twins_of(ids)
-    if place:
-        _cut(ids, starts, batches, place)
-        yield from twins_of(ids)
-
-
-def twins_of(ids: Any) -> Iterator[tuple[int, int]]:
-    """Return all pairs of equal rows of bytes, except zeros. Exact: candidates are compared completely."""
-    width = ids.shape[1]
-    padded = np.zeros((len(ids), -(-width // 8) * 8), dtype=np.uint8)
-    padded[:, :width] = ids
-    words = padded.view(np.uint64)
-    keys = words[:, 0].copy()
-    for column in range(1, words.shape[1]):
-        keys = keys * np.uint64(0x9E3779B97F4A7C15) ^ words[:, column]
-    present = np.flatnonzero(ids.any(axis=1))
-    keys = keys[present]
-    ordered = np.sort(keys)
-    again = ordered[1:][ordered[1:] == ordered[:-1]]
-    seen: dict[bytes, list[int]] = {}
-    for at in present[np.isin(keys, again)] if len(again) else ():
-        before = seen.setdefault(ids[at].tobytes(), [])
-        yield from ((earlier, int(at)) for earlier in before)
-        before.append(int(at))
-
-
-# --- what is minted -----------------------------------------------------------------------------------------------
-
-
-def _terms(world: World, process: Process, size: int) -> dict[str, Any]:
-    """Return the arguments that all leased generators share. Most processes want the same few numbers."""
-    draw = world.random
-    size = min(size, world.numbers)
-    first = draw.randrange(size) if draw.random() < 0.2 else 0
-    process.user_clock = UserClock(world, process) if draw.random() < 0.1 else None
-    return {
-        "store": world.store,
-        "nodes": range(first, size),
-        "span_ms": world.span_ms,
-        "pool": process.region.name,
-        "on_lease_lost": draw.choice(("raise", "move")),
-        "clock": process.user_clock or process.clock,
-        # With the clock of a user, real time would have to pass.
-        "max_wait_ms": 0 if process.user_clock else draw.choice((0, 50, 5000)),
-        "never_used": draw.random() < 0.02,
-    }
-
-
-def _sno(world: World, process: Process) -> sno.Generator:
-    return sno.Generator(**_terms(world, process, 65_536))
-
-
-def _sharded(world: World, process: Process) -> sno.Generator:
-    return sno.Generator(shards=1024, **_terms(world, process, 65_536))
-
-
-def _snowflake(world: World, process: Process) -> snowflake.Generator:
-    policies: Any = {
-        "on_rollback": world.random.choice(("advance", "wait", "raise")),
-        "on_exhausted": world.random.choice(("advance", "wait", "raise")),
-    }
-    return snowflake.Generator(**policies, **_terms(world, process, 1024))
-
-
-def _narrow(world: World, process: Process) -> snowflake.Generator:
-    policies: Any = {"on_exhausted": world.random.choice(("advance", "wait"))}
-    return snowflake.Generator(layout=NARROW, **policies, **_terms(world, process, 4096))
-
-
-def _locality(world: World, process: Process) -> locality.Generator:
-    # All count from the same number: only their leases keep them apart.
-    mode: Any = world.random.choice(("variable", "sequential"))
-    return locality.Generator(mode, counter=0, **_terms(world, process, 2**44))
-
-
-def _ticked(module: Any, node_bits: int, **options: Any) -> Callable[[World, Process], Any]:
-    return lambda world, process: module.Generator(**options, **_terms(world, process, 2**node_bits))
-
-
-def _sequence(world: World, process: Process) -> Sequence:
-    draw = world.random
-    steps: Any = world.steps or draw.choice(STEPS)
-    return Sequence(process.region.name, world.store, max_wait_ms=draw.choice((0, 50)), **steps)
-
-
-STEPS: Final = ({"step": 1}, {"step": 100}, {"step": 500}, {"min_step": 10, "max_step": 2000})
-
-
-def _time_of_sno(row: bytes) -> int:
-    return sno.ID(row).timestamp_ns // MS
-
-
-def _time_of_snowflake(layout: snowflake.Layout) -> Callable[[bytes], int]:
-    return lambda row: layout.parse(int.from_bytes(row, "little")).timestamp_ms
-
-
-def _time_of_locality(row: bytes) -> int:
-    return locality.ID(row).timestamp_ms
-
-
-def _time_of(module: Any) -> Callable[[bytes], int]:
-    return lambda row: module.ID(row).timestamp_ms
-
-
-def _integer(row: bytes) -> int:
-    return int.from_bytes(row, "little")
-
-
-REGIONS: Final = (
-    Region("sno", 10, _sno, _time_of_sno),
-    Region("sno.shards", 10, _sharded, _time_of_sno),
-    Region("snowflake", 8, _snowflake, _time_of_snowflake(snowflake.DEFAULT)),
-    Region("snowflake.narrow", 8, _narrow, _time_of_snowflake(NARROW)),
-    Region("locality", 16, _locality, _time_of_locality),
-    Region("ulid", 16, _ticked(ulid, 24), _time_of(ulid), place=((0, 72),)),
-    Region("objectid", 12, _ticked(objectid, 40), _time_of(objectid), place=((0, 72),)),
-    Region("sequence.a", 8, _sequence, _integer),
-    Region("sequence.b", 8, _sequence, _integer),
-)
-"""What a world has, unless it is told to have only some."""
-LEASED: Final = (
-    Region("uuid.v1", 16, _ticked(uuid, 47, version=1), _time_of(uuid), place=((0, 66), (80, 128))),
-    Region("uuid.v6", 16, _ticked(uuid, 47, version=6), _time_of(uuid), place=((0, 66), (80, 128))),
-    Region("uuid.v7", 16, _ticked(uuid, 24), _time_of(uuid), place=((0, 52), (64, 66), (76, 100))),
-    Region("ksuid", 20, _ticked(ksuid, 32), _time_of(ksuid), place=((0, 64),)),
-    Region("ksuid_ms", 20, _ticked(ksuid_ms, 32), _time_of(ksuid_ms), place=((0, 72),)),
-    Region("xid", 12, _ticked(xid, 40), _time_of(xid), place=((0, 72),)),
-    Region("sandflake", 16, _ticked(sandflake, 32), _time_of(sandflake), place=((0, 80),)),
-)
-"""The other formats with room for a node number: only in worlds that are told to have them."""
-
-
-# --- many worlds --------------------------------------------------------------------------------------------------
 
 
 def _run_world(terms: tuple[int, int, dict[str, Any]]) -> Outcome:
