@@ -41,7 +41,7 @@ settings.load_profile("mintage")
 
 
 @pytest.fixture(autouse=True)
-def the_epoch_stays() -> Iterator[None]:
+def no_test_changes_the_generation() -> Iterator[None]:
     """Assert that no test changes the generation of this process, which would look like a fork to generators."""
     from mintage._core import epoch
 
