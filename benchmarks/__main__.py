@@ -20,7 +20,7 @@ ROUNDS = 5
 """Rounds of a process. A pass over all rows has one process of each: a noisy minute does not fall on one row alone."""
 
 TIMEOUT_S = 180
-"""Seconds that one process may take, the building of a peer included."""
+"""Timeout of a process in seconds, including the build of a peer."""
 
 
 def measure(row: Row, result: Result, rounds: int) -> None:

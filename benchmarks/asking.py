@@ -15,7 +15,7 @@ AT_ONCE = 100
 """Requests of the plain client under way at a time. Without a bound, nearly all would fail."""
 
 Ask = Callable[[str], Coroutine[None, None, list[int]]]
-"""Asks the service at a URL for many integers, each by a call of its own."""
+"""Requests many integers from the service at a URL, each by a call of its own."""
 
 
 async def _gathered(url: str) -> list[int]:

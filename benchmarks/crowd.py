@@ -17,7 +17,7 @@ BUSY, AHEAD, COUNT = 300, 20, 10_000
 NEW = 5
 """New connections of a round."""
 PATIENCE_S = 4.0
-"""A new connection that waits longer has waited so long."""
+"""The longest recorded wait of a new connection."""
 
 _PROGRAM = """
 import selectors, socket, sys

@@ -16,11 +16,11 @@ SHOWN = {"snowflake": ("default",), "uuid": ("v7", "v4", "v6", "v1")}
 """Of schemes with several layouts, those that have a row."""
 
 LEASING = ("sno", "snowflake", "locality")
-"""The schemes that lease a node number without being told to, as IDs of two hosts would not differ by chance."""
+"""The schemes that lease a node number by default, as IDs of two hosts would not differ by chance."""
 
 TICKS = {"milliseconds": "1 ms", "seconds": "1 s"}
 KEPT = "\u00a0"
-"""A space at which no line ends."""
+"""A non-breaking space."""
 
 
 def formats() -> Iterator[Format]:

@@ -19,7 +19,7 @@ from benchmarks.timing import UnavailableError
 from tests.servers.server import ANSWER_S, HOST, until
 
 CLIENTS, COUNT = 4, 100
-"""Who asks, and for how many integers each time: the most that idalloc gives."""
+"""The number of clients, and of integers of each request: the most that idalloc gives."""
 
 FLUSHES = 3
 
@@ -64,7 +64,7 @@ class Outcome:
     given: int
     refused: int
     again: int
-    """Integers that had been given before."""
+    """Repeated integers."""
     repeated: list[int]
     """Which ones, in order."""
 

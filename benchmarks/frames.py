@@ -12,7 +12,7 @@ from benchmarks.row import Row, at_most
 from benchmarks.timing import Loop, Side, side_by_side
 
 DECODED = 10_000_000
-"""Rows of a column whose times are told."""
+"""Rows of a column of which the times are computed."""
 FILLED = 10_000_000
 """Rows of a frame that gets IDs."""
 EPOCH_MS = 1_420_070_400_000

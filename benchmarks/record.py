@@ -26,7 +26,7 @@ class Result:
     note: str
     passes: list[Rounds] = field(default_factory=list)
     skipped: str | None = None
-    """Why nothing was measured."""
+    """The reason if nothing was measured."""
 
     @classmethod
     def of(cls, row: Row) -> "Result":

@@ -49,7 +49,7 @@ SECTIONS: tuple[tuple[str, str, Callable[[Record | None], str]], ...] = (
     ("README.md", "family", partial(family.table, "docs/schemes")),
     ("docs/how-to/choose.md", "family", partial(family.table, "../schemes")),
 )
-"""A page, what its markers are called, and what is between them."""
+"""A page, the name of its markers, and the content between them."""
 
 
 def rendered() -> Iterator[tuple[Path, str, str]]:

@@ -54,7 +54,7 @@ LIBRARIES: tuple[tuple[str, str, bool], ...] = (
     ("fastnanoid.generate", "fastnanoid:generate", False),
     ("snowflake-id", "benchmarks.repeats:snowflake_id", True),
 )
-"""A name, what mints one ID, and whether these are meant to sort by time."""
+"""A name, a function that mints one ID, and whether IDs sort by time."""
 
 
 def snowflake_id() -> object:

@@ -32,7 +32,7 @@ class Row:
     unit: Unit = "ns"
     note: str = ""
     pinned: bool = True
-    """Whether one processor is all that the row needs."""
+    """True if the row needs only one processor."""
     processes: int = 5
     """Fresh processes of a full run. The service's rows start servers of their own in one, which is as fresh."""
 

@@ -192,7 +192,7 @@ OWN_HALF = "At a fixed rate, each at half its own peak; an answer's time counts 
 
 
 CLOSE = 3
-"""Where the two are close, so many times the rounds tell which is ahead."""
+"""If the two are close, this multiple of the rounds decides which is ahead."""
 
 FRESH = "A fresh process that has just given its first integer; as it is by default, on SQLite, unless it says more."
 

@@ -22,13 +22,13 @@ RATES = (1_000, 10_000, 100_000, 1_000_000)
 """Integers a second."""
 
 BEAT_S = 0.01
-"""How often the client asks: for a hundredth of a second's integers, in a pipeline."""
+"""Requests a second of the client: each for a hundredth of the integers of a second, in a pipeline."""
 
 ROW = 1_000
 """The most integers of one `INCRBY`."""
 
 TARGET_S = 10
-"""How long a segment is to last; `target_ms` as it is by default."""
+"""The target duration of a segment; the default of `target_ms`."""
 
 
 class OnMariaDB(Mintage):

@@ -45,7 +45,7 @@ class Place:
 
     directory: Path
     processor: int | None
-    """The one that is the server's own; nothing where it need not be alone."""
+    """The processor of the server; None if it need not be alone."""
     mariadb: MariaDB
     redis: Redis
 

@@ -17,18 +17,18 @@ CONNECTIONS = 50
 """Connections of every client, as many as `redis-benchmark` opens by itself."""
 
 CROWD = 500
-"""Connections where the server is to be the limit: enough waits for it whenever it has its processor."""
+"""Connections if the server must be the limit: enough requests wait for it at all times."""
 
 ROUND_S = 1.5
-"""About how long one round of one side takes."""
+"""The approximate duration of a round of one side."""
 
 TAIL_ROUNDS, TAIL_ROUND_S = 25, 0.5
-"""Rounds of a latency, and how long one takes: many and short, as a busy host spoils some of them."""
+"""Rounds of a latency, and the duration of each: many and short, as a busy host spoils some."""
 
 SCRIPT = Path(__file__).parent / "alloc.lua"
 
 Client = Callable[[Measured], float]
-"""Puts load on a server for one round; the figure."""
+"""Puts load on a server for one round and returns the figure."""
 
 
 def _client(name: str, package: str) -> str:

@@ -60,7 +60,7 @@ class Rounds:
     beside: list[float] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
     missing: str | None = None
-    """Why there is nothing to compare with."""
+    """The reason if there is no other side."""
 
     def add(self, figure: float, beside: float) -> None:
         """Add one round."""

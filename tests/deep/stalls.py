@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 RUNS_S: Final = 2.0, 10.0
-"""How long they run between two stalls."""
+"""The time between two stalls."""
 STALLS_S: Final = 0.3, 0.6, 1.2, 1.2, 1.2, 2.4, 3.5
 """Drawn from: longer than a second, as a wait may be, and longer than two, as a server's patience."""
 

@@ -49,7 +49,7 @@ class Example:
         self.folder = folder / name
         shutil.copytree(EXAMPLES / name, self.folder, ignore=shutil.ignore_patterns("__pycache__"))
         self.log = self.folder.with_suffix(".log")
-        """What :meth:`serve` runs says there."""
+        """The output of the service that :meth:`serve` runs."""
         self._places = dict(places)
         path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
         own = {"MINTAGE_HOME": str(folder / "home"), "PYTHONDONTWRITEBYTECODE": "1", "NO_PROXY": HOST, "no_proxy": HOST}

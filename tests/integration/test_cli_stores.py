@@ -686,7 +686,7 @@ def test_store_of_a_newer_mintage_is_refused(shell: Shell, tmp_path: Path) -> No
         assert done.stderr.endswith(f"\n  {CATALOGUE['store.schema'].remedy}\n")
 
 
-# --- looks ------------------------------------------------------------------------------------------------------------
+# --- output -----------------------------------------------------------------------------------------------------------
 
 
 NARROW = [["pools", "list"], ["leases", "list"], ["namespaces", "list"], ["doctor"]]

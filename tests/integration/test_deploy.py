@@ -384,7 +384,7 @@ def test_systemd_does_not_restart_after_a_wrong_setting() -> None:
     assert of_unit("RestartPreventExitStatus") == ["78"]
 
 
-# --- what watches it ----------------------------------------------------------------------------------------------
+# --- monitoring ---------------------------------------------------------------------------------------------------
 
 ALERTS = PROMETHEUS / "alerts.yaml"
 DASHBOARD = DEPLOY / "grafana" / "mintage.json"
@@ -525,7 +525,7 @@ def scrape(url: str, key: str) -> str:
     return text
 
 
-# --- what the how-tos say -----------------------------------------------------------------------------------------
+# --- the how-tos --------------------------------------------------------------------------------------------------
 
 
 def how_to(name: str) -> str:

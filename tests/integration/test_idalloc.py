@@ -82,7 +82,7 @@ REFUSED = {
     "a name with a control character": body(serviceName="orders\u0000"),
     "a name that is not UTF-8": b'{"serviceName":"\xff"}',
 }
-"""What idalloc takes for a name and mintage does not: a namespace stands in URLs, commands and metrics."""
+"""Names that only idalloc accepts: a namespace is part of URLs, commands and metrics."""
 
 HEADERS = {
     "a trace id": {TRACE: "0123456789abcdef0123456789abcdef"},
@@ -94,7 +94,7 @@ HEADERS = {
 }
 
 OTHER_TRACES = {"a trace id with a space": "a b", "a trace id of 200 characters": "x" * 200}
-"""What idalloc echoes and mintage replaces: it stands in logs, and its sender is not known."""
+"""Trace ids that idalloc echoes and mintage replaces, as they appear in logs."""
 
 
 @dataclass(frozen=True)

@@ -67,7 +67,7 @@ def read_table() -> tuple[list[str], dict[str, list[str]]]:
 
 COLUMNS, TABLE = read_table()
 CONFIGURATIONS: Final = {"store": 0, "default": 1, "locked": 1, "number": 2}
-"""What runs each column; ``locked`` is the default one, in a home that cannot be written."""
+"""The configuration of each column; ``locked`` is the default one, in a home that is not writable."""
 
 
 # --- the configurations ----------------------------------------------------------------------------------------------
@@ -81,7 +81,7 @@ class Setting:
         self.url = f"sqlite:///{folder}/store.db"
         self.pool = f"narrow-{folder.name}"
         self.refused: list[str] = []
-        """The codes of the errors that were met."""
+        """The codes of the errors."""
 
     def enter(self) -> None:
         """Configure this process and its children."""

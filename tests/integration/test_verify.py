@@ -300,7 +300,7 @@ def test_uuids_of_other_versions_are_exempt_from_time_checks(tmp_path: Path, fou
     assert (code, report["ids"], report["out_of_order"]["count"]) == (0, 100, 0)
 
 
-# --- where columns are --------------------------------------------------------------------------------------------
+# --- sources of columns -------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(params=DATABASES)
@@ -444,7 +444,7 @@ def test_standard_input_is_a_source(monkeypatch: pytest.MonkeyPatch, found: Call
     assert [each["rows"] for each in report["duplicates"]["examples"]] == [[1, 4]]
 
 
-# --- how far it is ------------------------------------------------------------------------------------------------
+# --- progress -----------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture

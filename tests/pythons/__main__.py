@@ -22,18 +22,18 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 CACHE = ROOT / ".cache" / "pythons"
 SUITES = ["tests/unit", "tests/contract", "tests/integration"]
-"""What ``make test-quick`` runs."""
+"""The arguments of ``make test-quick``."""
 REQUIREMENTS = [ROOT / "tests" / "requirements.txt", ROOT / "deploy" / "requirements.txt"]
 UNUSED = {"delta-spark", "pyspark"}
 """Packages of 400 MB that no test of the quick suite imports."""
 PIP = "pip==26.3"
-"""What installs into the environments: knows Pythons that are newer than the pip of this one."""
+"""The installer of the environments, which supports newer Pythons than our pip."""
 SECONDS = 3600
-"""The longest that the tests of one version may take, unless the command line says otherwise."""
+"""The default timeout of the tests of one version."""
 
 
 EXPIRED = 124
-"""What ``timeout`` ends with."""
+"""The exit code of ``timeout``."""
 
 
 @dataclass

@@ -31,9 +31,9 @@ EACH: Final = 150
 """How many IDs a call mints: :data:`tests.runtimes.minting.EACH` of each of its kinds."""
 CLIENTS: Final = 6
 PATIENCE_S: Final = 60.0
-"""A runtime that mints nothing for so long, or does not stop within it, hangs."""
+"""A runtime that mints nothing or does not stop for this long hangs."""
 SETTLED_S: Final = 1.0
-"""No worker that is being replaced takes so long to end once it has begun to."""
+"""A replaced worker ends within this time."""
 TRIES: Final = 200
 """How many requests in a row may be refused or reset, while workers are replaced."""
 
@@ -49,9 +49,9 @@ class Tally:
     hangs: list[str] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
     leases: list[str] = field(default_factory=list)
-    """Those that are held after the stop."""
+    """The leases held after the stop."""
     refused: str = ""
-    """The sentence with which it refused to import mintage."""
+    """The message with which it refused to import mintage."""
     seconds: float = 0.0
 
     def is_clean(self) -> bool:

@@ -15,7 +15,7 @@ EACH: Final = 50
 """How many IDs of a kind one call mints."""
 KINDS: Final = 3
 NODES: Final = range(64)
-"""Few, so that workers that end without a release leave none to those that come after them."""
+"""Few, so that workers that end without a release do not exhaust the pool."""
 MAX_WAIT_MS: Final = 30_000
 
 FILE: Final = os.environ["RUNTIMES_FILE"]

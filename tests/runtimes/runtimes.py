@@ -26,17 +26,17 @@ class Runtime:
     processes: int = 1
     """How many processes must have minted at least."""
     store: str = "sqlite"
-    """Or ``redis``, where sockets are what the runtime replaces."""
+    """Or ``redis``, if the runtime replaces sockets."""
     is_early: bool = False
-    """Whether the application mints while it is loaded, before it forks."""
+    """True if the application mints while it is loaded, before the fork."""
     signals: tuple[signal.Signals, ...] = ()
     """Sent to the first process, one after another while it is asked."""
     family: int = 0
-    """How many processes it has between replacements, for which the stop waits; 0 where it stops at any time."""
+    """The number of processes between replacements, for which the stop waits; 0 if it stops at any time."""
     keeps_first: bool = False
-    """Whether the first process never runs what Python registered for its end, and so keeps what it leased."""
+    """True if the first process never runs the exit handlers of Python, and so keeps its leases."""
     may_refuse: bool = False
-    """Whether it may refuse to import mintage instead, in one sentence."""
+    """True if it may refuse to import mintage instead, in one sentence."""
 
     def lacking(self) -> str | None:
         """Return the reason why it cannot run here, or None."""

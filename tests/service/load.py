@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 PATIENCE_S: Final = 15
-"""No answer takes longer."""
+"""The timeout of an answer."""
 FALLBACK_FLOOR: Final = 2**62
 
 
@@ -51,7 +51,7 @@ class Reply(NamedTuple):
     code: str = "ok"
     """Or that of the error."""
     closes: bool = False
-    """Whether it says that the connection ends with it."""
+    """True if it announces the end of the connection."""
     is_fallback: bool = False
     retry_after: str | None = None
 
@@ -65,12 +65,12 @@ class End(NamedTuple):
 
     interface: str
     unanswered: int
-    """Requests that were sent and not answered."""
+    """Unanswered requests."""
     torn: bool = False
-    """Whether that was in the middle of an answer."""
+    """True if it was in the middle of an answer."""
     reset: bool = False
     farewell: bool = False
-    """Whether the last answer had told so."""
+    """True if the last answer had announced it."""
 
 
 # --- the interfaces -----------------------------------------------------------------------------------------------

@@ -108,7 +108,7 @@ def test_no_integer_repeats_while_the_database_is_killed_too(
     assert repeated(load.integers()) == []
 
 
-# --- that these tests would see it --------------------------------------------------------------------------------
+# --- sensitivity of these tests -----------------------------------------------------------------------------------
 
 
 def test_repeated_integer_is_found() -> None:

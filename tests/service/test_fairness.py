@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 MANY: Final = 300
 MOST_TURNS: Final = 100
-"""Until a new connection has its answer: some to accept 300 before it, and one for every eight or more that wait."""
+"""The turns until a new connection is answered: some to accept 300 before it, and one for every eight waiting."""
 MOST_WORK: Final = 2 * (TURN + 4 * SHARE)
 """The work of one turn: its budget, twice, and the last replies beyond it."""
 NEXT: Final = head("POST /v1/sequences/busy:next?count=10000", length=0)
@@ -190,7 +190,7 @@ PIPELINED: Final = {
     "Redis, by the lane": ("redis", b"INCR busy\n", 0),
     "Redis, answered by Python": ("redis", b"COMMAND\n", 0),
 }
-"""What fills a reading, and the length of one reply where that is more than a share."""
+"""The command that fills a read, and the length of one reply if that is more than a share."""
 
 
 @pytest.mark.parametrize("name", PIPELINED)

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 TIMEOUT_S: Final = 2
-"""After this long, a request must be whole, and an answer read; a busy machine keeps no client that long from it."""
+"""The limit for sending a request and reading an answer; clients stay below it on a busy machine."""
 ROOM: Final = 64 * 2**20
-"""Bytes that the service may take more than at rest, whatever is sent."""
+"""The additional bytes of memory that the service may use under any load."""
 
 NEXT: Final = head("POST /v1/sequences/flood:next", length=0)
 INCR: Final = command("INCR", "flood")

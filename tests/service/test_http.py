@@ -196,7 +196,7 @@ def test_lane_and_python_give_the_same_answers(service: Running, slow: Running) 
         assert shapes[0][1]["x-trace-id"] == "mine"
 
 
-# --- how a request may be written ---------------------------------------------------------------------------------
+# --- spellings of requests ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 MANY = 10_000
 PATIENT = "?timeout_ms=60000"
-"""No time limit may strike because the machine is slow."""
+"""A timeout that a slow machine does not reach."""
 
 
 @pytest.fixture(scope="module")

@@ -356,7 +356,7 @@ def test_large_pipelines_are_answered_completely(service: Running) -> None:
     assert heard == b"".join(b":%d\r\n" % n for n in range(1, count + 1)) + b"+OK\r\n"
 
 
-# --- a store that lets wait -----------------------------------------------------------------------------------------
+# --- slow stores ----------------------------------------------------------------------------------------------------
 
 
 @contextmanager

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 GRACE_S = 1.5
 BUSY_S = 5.0
-"""A grace that connections use up which never cease to ask, and in which a slow machine answers all that was read."""
+"""A grace period that endless connections use up, and in which a slow machine answers every read request."""
 LONG_S = 600.0
-"""A grace that lasts longer than a stop is waited for: what ends within it did not use it up."""
+"""A grace period longer than the wait for a stop: a stop within the wait did not use it up."""
 STEP = 1000
 IGNORED = (signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 
@@ -159,7 +159,7 @@ def test_request_waiting_for_the_store_is_answered(mariadb: MariaDB, tmp_path: P
         assert service.wait() == 0
 
 
-# --- who is silent, and who is not --------------------------------------------------------------------------------
+# --- idle connections ---------------------------------------------------------------------------------------------
 
 
 def test_silent_connections_do_not_delay_the_stop(patient: Serving) -> None:
@@ -205,7 +205,7 @@ def test_endless_connection_ends_with_the_grace_period(service: Serving, kind: C
         assert event["connections"] == 1
 
 
-# --- what is held -------------------------------------------------------------------------------------------------
+# --- buffers ------------------------------------------------------------------------------------------------------
 
 
 def test_leases_and_tails_are_released(service: Serving, url: str) -> None:
@@ -306,7 +306,7 @@ def test_second_signal_stops_at_once(patient: Serving, second: signal.Signals) -
         assert busy.has_ended()
 
 
-# --- where the log goes ---------------------------------------------------------------------------------------------
+# --- destination of the log -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("workers", [1, 2])

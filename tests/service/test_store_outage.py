@@ -90,7 +90,7 @@ def empty(redis: Line, namespace: str = "orders") -> tuple[list[int], str]:
     return integers, said
 
 
-# --- held, refused, recovered -------------------------------------------------------------------------------------
+# --- outage and recovery ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("how", ["refuse", "blackhole"])

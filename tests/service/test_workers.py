@@ -60,7 +60,7 @@ def frozen(pids: list[int]) -> Iterator[None]:
             os.kill(pid, signal.SIGCONT)
 
 
-# --- they look like one -------------------------------------------------------------------------------------------
+# --- one service to clients ---------------------------------------------------------------------------------------
 
 
 def test_each_worker_serves_both_ports_from_its_own_segments(serving: Serving) -> None:
@@ -112,7 +112,7 @@ def test_each_worker_has_enough_file_descriptors(service: Serving) -> None:
         assert int(found[1]) >= min(40_000, int(found[2]))
 
 
-# --- they end -----------------------------------------------------------------------------------------------------
+# --- end of workers -----------------------------------------------------------------------------------------------
 
 
 def test_killed_worker_is_replaced_and_counted(serving: Serving) -> None:
@@ -185,7 +185,7 @@ def test_signal_to_all_processes_counts_once(service: Serving, number: signal.Si
     assert "worker died" not in log
 
 
-# --- they cannot start --------------------------------------------------------------------------------------------
+# --- failed starts ------------------------------------------------------------------------------------------------
 
 
 def test_workers_that_cannot_serve_end_the_service_with_a_reason(service: Serving) -> None:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Final
 
 PATIENCE_S: Final = 30
-"""How long a test waits for what must come."""
+"""The timeout of a test for an expected answer."""
 Address = tuple[str, int]
 
 

@@ -295,7 +295,7 @@ def test_lines_hold_one_id_each(scheme: Scheme, count: int) -> None:
     assert array.to_lines() == b"".join(f"{one}\n".encode() for one in array)
 
 
-# ------------------------------------------------------------------------------------------------------ into and out of
+# ---------------------------------------------------------------------------------------------------------- conversions
 
 
 @given(counts, st.randoms(use_true_random=False))

@@ -26,7 +26,7 @@ NATIVE, FOREIGN = ("<", ">") if sys.byteorder == "little" else (">", "<")
 
 
 CHARACTERS: Any = "w" if sys.version_info >= (3, 13) else "u"
-"""Python 3.13 has the one, and warns of the other."""
+"""Python 3.13 has the first, and warns of the second."""
 
 
 def of_numpy() -> Iterator[tuple[str, Callable[[], Any]]]:

@@ -23,7 +23,7 @@ PACKAGE = Path(mintage.__file__).parent
 
 HIDDEN = set(_pyinstaller.hidden_imports())
 OTHERS = {"bson", "sys"}
-"""A package that is imported wherever its objects are passed, and a module that every interpreter has."""
+"""A package that is imported when its objects are passed, and a module of every interpreter."""
 
 
 def test_bundle_has_every_module_that_the_extension_imports() -> None:

@@ -183,7 +183,7 @@ VERBS: dict[str, tuple[Callable[[Store], object], object, bool]] = {
 verbs = pytest.mark.parametrize(("verb", "good", "is_repeatable"), VERBS.values(), ids=VERBS)
 
 
-# --- which host, and how often --------------------------------------------------------------------------------------
+# --- choice of the host and retries ---------------------------------------------------------------------------------
 
 
 @verbs
@@ -499,7 +499,7 @@ def test_several_services_with_separate_stores_are_warned_of() -> None:
         assert (described.warnings, described.promise) == ((), store.promise)
 
 
-# --- what is sent ---------------------------------------------------------------------------------------------------
+# --- requests -------------------------------------------------------------------------------------------------------
 
 
 def test_key_and_token_are_sent_only_as_headers() -> None:
@@ -849,7 +849,7 @@ def test_clients_are_public_names_of_mintage() -> None:
         assert (mintage.Client, mintage.AsyncClient) == (Client, AsyncClient)
 
 
-# --- callers who share a request -------------------------------------------------------------------------------------
+# --- shared requests -------------------------------------------------------------------------------------------------
 
 
 class Counting:

@@ -44,7 +44,7 @@ def later(by_ns: int, **changes: Any) -> Signs:
     return replace(SOME, **{**clocks, **changes})
 
 
-# ------------------------------------------------------------------------------------------------------------ the signs
+# --------------------------------------------------------------------------------------------------------- fingerprints
 
 
 @given(passed=st.integers(0, 10**18), off=st.tuples(*[st.integers(-JUMP_NS, JUMP_NS)] * 2))

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 DAY = 86_400
 
 
-# --- a service in the test's hand ---------------------------------------------------------------------------------
+# --- a fake service -----------------------------------------------------------------------------------------------
 
 
 def make(store: Any = None, **held: int) -> Any:
@@ -153,7 +153,7 @@ def test_readyz_names_no_namespace_if_there_are_keys() -> None:
     assert "secret" not in response.text
 
 
-# --- whether it starts --------------------------------------------------------------------------------------------
+# --- startup ------------------------------------------------------------------------------------------------------
 
 
 class Failing(MemoryStore):
@@ -352,7 +352,7 @@ def test_probe_loop_survives_an_error_and_ends_when_cancelled(monkeypatch: pytes
     assert [line["event"] for line in logged] == ["watch failed"]
 
 
-# --- how long it lasts --------------------------------------------------------------------------------------------
+# --- expiry -------------------------------------------------------------------------------------------------------
 
 
 def test_days_left_are_the_remaining_integers_divided_by_the_rate() -> None:

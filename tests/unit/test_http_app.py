@@ -692,7 +692,7 @@ def test_key_has_its_own_rate(configured: Callable[..., Any]) -> None:
         assert ask("POST", "/v1/sequences/orders:next", key=other).status_code == 200
 
 
-# --- around each request ------------------------------------------------------------------------------------------
+# --- every request ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("sent", ["a", "order-4711", "A1._:/+=-", "x" * 128])

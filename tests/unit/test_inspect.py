@@ -231,7 +231,7 @@ def test_text_that_the_originals_refuse_is_no_locality_uuid(case: dict[str, Any]
 
 
 @pytest.mark.parametrize("case", [case for case in recorded("ulid.oklog.generate") if not case.get("error")])
-def test_ulid_has_the_recorded_fields_in_every_form_that_it_is_kept_in(case: dict[str, Any]) -> None:
+def test_ulid_has_the_recorded_fields_in_every_form(case: dict[str, Any]) -> None:
     raw = bytes.fromhex(case["hex"])
     for form in (case["text"], case["text"].lower(), raw):
         anatomy = reading(form, "ulid")
@@ -560,7 +560,7 @@ def test_locality_id_of_another_uuid_is_read_as_that_uuid() -> None:
     assert inspect(locality.ID.parse("c232ab00-9414-41ec-b3c8-9f6bdeced846"))[0].name == "uuid v4"
 
 
-# --- what an anatomy promises -----------------------------------------------------------------------------------------
+# --- properties of an anatomy -----------------------------------------------------------------------------------------
 
 BITS = st.one_of(
     st.integers(0, (1 << 64) - 1),
@@ -684,7 +684,7 @@ def test_inspect_is_public() -> None:
     assert mintage.Anatomy is Anatomy
 
 
-# --- what is no ID ----------------------------------------------------------------------------------------------------
+# --- invalid IDs ------------------------------------------------------------------------------------------------------
 
 HOSTILE: dict[str, object] = {
     "a megabyte of text": "x" * 10**6,
@@ -780,7 +780,7 @@ def test_integer_like_values_are_read_as_integers() -> None:
     assert readings(Item()) == readings(Member.ONE) == readings(175928847299117063)
 
 
-# --- what others hold ------------------------------------------------------------------------------------------------
+# --- locks of others -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("case", recorded("tsid.encode"), ids=named)
@@ -824,7 +824,7 @@ def test_invalid_typeid_is_not_read_as_one(case: dict[str, Any]) -> None:
     assert all("TypeID" not in each.why for each in readings(case["typeid"]).values())
 
 
-# --- how good the ranking is -----------------------------------------------------------------------------------------
+# --- quality of the ranking ------------------------------------------------------------------------------------------
 
 
 def texts_of(path: str, key: str) -> list[str]:

@@ -120,7 +120,7 @@ def test_sequence_is_the_65536_ids_of_its_seed() -> None:
     assert {one.timestamp_ms for one in ids} == {ksuid.ID.parse(known["seed"]).timestamp_ms}
 
 
-# --- the faults of others --------------------------------------------------------------------------------------------
+# --- faults of other libraries ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

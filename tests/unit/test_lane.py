@@ -388,7 +388,7 @@ def test_stopping_service_answers_no_requests_in_the_lane() -> None:
     assert session.feed(ask("orders:next")) == (b"", ask("orders:next"))
 
 
-# --- what Python asks of the lane ------------------------------------------------------------------------------------
+# --- calls from Python -----------------------------------------------------------------------------------------------
 
 
 def test_integers_are_taken_up_to_the_buffered_ones() -> None:

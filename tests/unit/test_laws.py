@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 TICKED = [ulid, ksuid, ksuid_ms, xid, objectid, sandflake, uuid]
-"""Formats of a tick and bits that count, which lease only where they are told to."""
+"""Formats with a tick and a counter, which lease only on request."""
 SCHEMES = [sno, locality, *TICKED]
 NOW_NS = 1_700_000_000_123_456_789
 MS, SECOND = 1_000_000, 1_000_000_000
@@ -384,7 +384,7 @@ GIVEN: dict[str, tuple[Any, int, str]] = {
     "uuid v6": (partial(uuid.Generator, version=6), 2**27, ""),
     "uuid v7": (partial(uuid.Generator, version=7), 2**24, ""),
 }
-"""What ``new_at`` has: generators, how many numbers of a tick, and what can give the IDs that ``new`` mints."""
+"""Generators with ``new_at``, the numbers of a tick, and the source of equal IDs of ``new``."""
 each_given = pytest.mark.parametrize(("make", "numbers", "shared"), GIVEN.values(), ids=GIVEN)
 
 

@@ -80,7 +80,7 @@ def granted(record: NodeRecord | None = None, *, pool: PoolRecord = POOL, now_ms
     return grant(pool, record, 0, token="new", holder="you", now_ms=now_ms, span_ms=SPAN)
 
 
-# --- what comes in --------------------------------------------------------------------------------------------------
+# --- input ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["a", "0", "A.b_c:d@e-f", "n" * 128])
@@ -225,7 +225,7 @@ def test_pool_has_one_layout() -> None:
     assert code_of(lambda: check_layout(POOL, "Test")) == "config.pool"
 
 
-# --- pools: what a change of the server costs -----------------------------------------------------------------------
+# --- pools after a change of the server -----------------------------------------------------------------------------
 
 
 def test_new_pool_has_no_history() -> None:

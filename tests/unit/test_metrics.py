@@ -71,7 +71,7 @@ def service(
     )
 
 
-# --- what requests count ------------------------------------------------------------------------------------------
+# --- counts of requests -------------------------------------------------------------------------------------------
 
 
 def test_request_counts_by_interface_operation_and_code() -> None:
@@ -108,7 +108,7 @@ def test_integers_ids_and_the_last_resort_add_up() -> None:
     assert found['mintage_fallback_integers_total{namespace="orders"}'] == 7
 
 
-# --- what is gathered ---------------------------------------------------------------------------------------------
+# --- collection ---------------------------------------------------------------------------------------------------
 
 
 def test_fast_path_is_counted_once_however_often_it_is_gathered() -> None:

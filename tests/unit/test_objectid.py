@@ -117,7 +117,7 @@ def test_ids_sort_as_in_pymongo(text: str) -> None:
     ]
 
 
-# --- the faults of others --------------------------------------------------------------------------------------------
+# --- faults of other libraries ---------------------------------------------------------------------------------------
 
 
 def test_forked_child_has_its_own_counter_unlike_pymongo() -> None:

@@ -128,7 +128,7 @@ def opened(what: str) -> int:
     return sum(what in path for path in paths)
 
 
-# --- what falls back, and what does not -----------------------------------------------------------------------------
+# --- fallback to locks ----------------------------------------------------------------------------------------------
 
 
 @contextmanager
@@ -681,7 +681,7 @@ def test_restored_process_and_its_children_choose_other_numbers() -> None:
     assert found[1][1] >> 28 == 4711
 
 
-# --- what a locked number remembers ---------------------------------------------------------------------------------
+# --- recorded times of locked numbers -------------------------------------------------------------------------------
 
 
 def test_number_begins_where_its_last_window_ended(pool: str, clock: ManualClock) -> None:
@@ -1096,7 +1096,7 @@ def test_ticks_of_any_length_fit_into_windows_of_locks(
     assert len(set(ids)) == 30_000
 
 
-# --- where it is ----------------------------------------------------------------------------------------------------
+# --- location -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("relative", ["state", "./state", "~/state", "../state"])

@@ -19,7 +19,7 @@ from mintage.server.settings import Settings
 
 ROOT = Path(__file__).parents[2]
 ALIKE = {"ksuid_ms": "ksuid"}
-"""Schemes whose IDs have the text of another's, which is likelier."""
+"""Schemes whose IDs have the text of a likelier scheme."""
 
 each_scheme = pytest.mark.parametrize("scheme", SCHEMES.values(), ids=NAMES)
 

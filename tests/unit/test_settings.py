@@ -389,7 +389,7 @@ def test_this_machine_is_served_without_keys(address: str) -> None:
     assert Settings.load(["--http", address]).http == address
 
 
-# --- whatever it is told ----------------------------------------------------------------------------------------------
+# --- any command line -------------------------------------------------------------------------------------------------
 
 TEXTS = st.text(max_size=40) | st.from_regex(r"\A[-0-9a-z:.\[\]{},\"']{0,20}\Z") | st.integers().map(str)
 SCALARS = st.booleans() | st.integers(-(2**70), 2**70) | st.floats() | st.text(max_size=20)

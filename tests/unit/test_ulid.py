@@ -122,7 +122,7 @@ def test_text_increments_as_in_npm(case: Case) -> None:
     assert int(high) == int(low) + 1
 
 
-# --- what is read ----------------------------------------------------------------------------------------------------
+# --- parsing of answers ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_first_character_above_7_is_no_ulid(first: str) -> None:
     assert (parse_error(first + "0" * 25).code, parse_error(first + "0" * 25).position) == ("parse.character", 0)
 
 
-# --- the faults of others --------------------------------------------------------------------------------------------
+# --- faults of other libraries ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -224,7 +224,7 @@ def test_text_refused_by_npm_is_refused_or_has_no_version(case: Any) -> None:
     assert case["validate"] == (one.version is not None or one in (uuid.ID.NIL, uuid.ID.MAX))
 
 
-# --- what the originals do wrong -------------------------------------------------------------------------------------
+# --- faults of the originals -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("case", [case for case in NPM if case["options"].get("msecs", 0) >= 2**47 + 2**46], ids=str)
@@ -454,7 +454,7 @@ def test_generator_with_an_explicit_number_is_refused_in_a_child() -> None:
     assert in_child(lambda: code_of(generator.new)) == "fork.shared_node"
 
 
-# --- in the place of the standard module -----------------------------------------------------------------------------
+# --- replacement of the standard module ------------------------------------------------------------------------------
 
 
 def test_every_public_name_of_the_standard_module_exists() -> None:

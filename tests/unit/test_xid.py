@@ -77,7 +77,7 @@ def test_ids_sort_as_recorded() -> None:
     assert [str(one) for one in sorted(ids)] == GO["sort"]["sorted"] == sorted(GO["sort"]["input"])
 
 
-# --- the faults of others --------------------------------------------------------------------------------------------
+# --- faults of other libraries ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("case", [case for case in GO["generate"] if wraps(case)], ids=named)

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 _open = build_opener(ProxyHandler({})).open
 RESTS: Final = f"node numbers rest for {(rules.SPAN_MS + rules.CLOCK_LIMIT_MS) // 1000 + 1} s"
 FAR: Final = 1_000_000
-"""A step that no worker comes to the end of: what is lost are as many segments as there are workers, and no more."""
+"""A step that no worker uses up, so that at most one segment a worker is lost."""
 LEASES: Final = [scheme for scheme in WIDTHS if scheme != "sequence"]
 
 
@@ -56,13 +56,13 @@ class Row:
     fault: str
     store: str
     waited_ms: int
-    """The longest that a call took."""
+    """The longest duration of a call."""
     refused: dict[str, int]
-    """Callers that were refused, by code."""
+    """Refused calls, by code."""
     ids: int
     duplicates: int
     seen: str = ""
-    """What else there is to say."""
+    """Further remarks."""
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -75,7 +75,7 @@ class Scenario:
     run: Callable[[Any, Path], Row]
     stores: tuple[type[Server] | None, ...]
     is_quick: bool = True
-    """Whether it is a test of every day."""
+    """True if the normal test run includes it."""
 
     @property
     def name(self) -> str:
@@ -90,7 +90,7 @@ POOLS: Final = {
     "ulid": "ulid",
     "objectid": "objectid",
 }
-"""The pools that workers lease from, and what their node numbers mean."""
+"""The pools of workers, and the meaning of their node numbers."""
 
 
 def url_of(server: Server | None, directory: Path) -> str:
