@@ -1,4 +1,4 @@
-"""Measure mintage beside its peers. A full run writes a record and renders the documentation's table from it."""
+"""Measure mintage beside its peers, write a record, and render the table of the documentation from it."""
 
 import argparse
 import json
@@ -20,7 +20,7 @@ ROUNDS = 5
 """Rounds of a process. A pass over all rows has one process of each: a noisy minute does not fall on one row alone."""
 
 TIMEOUT_S = 180
-"""Seconds that one process may take, the building of a peer included."""
+"""Timeout of a process in seconds, including the build of a peer."""
 
 
 def measure(row: Row, result: Result, rounds: int) -> None:
@@ -41,14 +41,14 @@ def measure(row: Row, result: Result, rounds: int) -> None:
 
 
 def table(results: list[Result]) -> str:
-    """The table in aligned columns."""
+    """Return the table in aligned columns."""
     lines = [HEADINGS, *(result.cells() for result in results)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
 
 
 def main() -> int:
-    """Run; 1 where `--check` finds a bar missed or not measured."""
+    """Run the benchmarks; return 1 if `--check` finds a bar missed or not measured."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="one process a row, and no record: a smoke run")
     parser.add_argument("--rows", default="", metavar="REGEX", help="only rows that match, and no record")
@@ -68,7 +68,7 @@ def main() -> int:
                 measure(row, result, ROUNDS)
 
     if stolen is not None:
-        # What a hypervisor takes is missing from the rows that count on whole milliseconds.
+        # Time stolen by a hypervisor is missing in the rows that count complete milliseconds.
         machine["stolen_s"] = round((stolen_s() or stolen) - stolen, 2)
         print(f"stolen by the hypervisor meanwhile: {machine['stolen_s']} s", file=sys.stderr)
     print(table(results))

@@ -1,4 +1,4 @@
-"""The row of the asyncio client: many gathered callers, beside a plain HTTP client that asks the same service."""
+"""The row of the asyncio client: many gathered callers beside a plain HTTP client of the same service."""
 
 import asyncio
 import time
@@ -15,7 +15,7 @@ AT_ONCE = 100
 """Requests of the plain client under way at a time. Without a bound, nearly all would fail."""
 
 Ask = Callable[[str], Coroutine[None, None, list[int]]]
-"""Asks the service at a URL for many integers, each by a call of its own."""
+"""Requests many integers from the service at a URL, each by a call of its own."""
 
 
 async def _gathered(url: str) -> list[int]:
@@ -53,7 +53,7 @@ def _asking(rounds: int) -> Rounds:
     result = Rounds()
     with bench() as servers:
         url = servers.start(MintageOnSQLite).url
-        _thousands_a_second(_gathered, url)  # warms up, and has segments grow
+        _thousands_a_second(_gathered, url)  # warms up and lets segments grow
         for _ in range(rounds):
             result.add(_thousands_a_second(_gathered, url), _thousands_a_second(_plain, url))
     return result

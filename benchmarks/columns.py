@@ -1,4 +1,4 @@
-"""The rows of columns: what frames take, beside the memory that has to be written for it at least."""
+"""The rows of columns: the cost of minting frame columns beside writing the same memory."""
 
 from collections.abc import Callable
 from pkgutil import resolve_name
@@ -19,7 +19,7 @@ def ids(count: int, scheme: str = "sno") -> Any:
 
 
 def once(make: Callable[[], Callable[[], object]], count: int = MANY) -> Side:
-    """A call that makes a column of many IDs."""
+    """Return a call that makes a column of many IDs."""
     return Side(lambda: calls(make()), repeats=1, ids=count)
 
 
@@ -62,7 +62,7 @@ def _parsed() -> Loop:
 
 
 def _cast_to_text() -> Loop:
-    """What pyarrow itself does to make text of a column: numbers in decimal."""
+    """Return a call in which pyarrow itself casts a column of numbers to decimal text."""
     cast = resolve_name("pyarrow:array")(ids(IN_CACHE, "snowflake")).cast
     return calls(cast, resolve_name("pyarrow:string")())
 

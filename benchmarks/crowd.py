@@ -1,4 +1,4 @@
-"""The rows of a crowd: how long a new connection waits for its answer while others keep the one worker busy."""
+"""The rows of a crowd: how long a new connection waits while others keep the one worker busy."""
 
 import socket
 import subprocess
@@ -17,7 +17,7 @@ BUSY, AHEAD, COUNT = 300, 20, 10_000
 NEW = 5
 """New connections of a round."""
 PATIENCE_S = 4.0
-"""A new connection that waits longer has waited so long."""
+"""The longest recorded wait of a new connection."""
 
 _PROGRAM = """
 import selectors, socket, sys
@@ -45,7 +45,7 @@ while True:
 
 
 class Starlette(Measured):
-    """A plain application of Starlette's, by uvicorn on uvloop and httptools, that counts in memory."""
+    """A plain Starlette application, run by uvicorn on uvloop and httptools, that counts in memory."""
 
     name = label = "starlette"
     programs = ()
@@ -60,7 +60,7 @@ class Starlette(Measured):
 
 
 def _waited_ms(server: Measured) -> float:
-    """Connect, ask for `/healthz`, and return the milliseconds until the answer, or until patience is at its end."""
+    """Connect, request `/healthz`, and return the milliseconds until the answer, at most the patience."""
     began = time.perf_counter()
     with socket.create_connection((HOST, server.port), PATIENCE_S) as connection:
         connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
@@ -74,7 +74,7 @@ def _waited_ms(server: Measured) -> float:
 
 @contextmanager
 def _crowd(server: Measured) -> Iterator[None]:
-    """Have connections ask without end, so many requests ahead of their answers."""
+    """Keep connections sending requests without end, a given number ahead of their answers."""
     command = [sys.executable, "-c", _PROGRAM, *map(str, (server.port, BUSY, AHEAD, COUNT))]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as asking:
         try:

@@ -1,7 +1,7 @@
-"""Mints IDs by several threads on one sno generator and proves with an exact bitmap that none occurs twice.
+"""Mint IDs by several threads on one sno generator and prove with an exact bitmap that none occurs twice.
 
-`python -m benchmarks.deep_threads [COUNT] [--threads N]`: a billion IDs take about a minute, for the layout ends at
-16.384 million a second, and 330 MB. Exits with 1 on a duplicate.
+`python -m benchmarks.deep_threads [COUNT] [--threads N]`: a billion IDs take about a minute, as the layout allows
+16.384 million a second, and 330 MB. The exit code is 1 if there is a duplicate.
 """
 
 import argparse
@@ -30,15 +30,15 @@ BLOCKS = ((65_536, FILLED), (10_007, ITERATED), (40_000, FILLED), (1_024, FILLED
 
 
 class Bitmap:
-    """One bit for every unit, timeline and sequence number, from 10 s before the first ID on."""
+    """One bit for every unit, timeline and sequence number, starting 10 s before the first ID."""
 
     def __init__(self, ids: int) -> None:
-        """Room for so many IDs minted without a pause; it grows where that is not enough."""
+        """Reserve space for IDs minted without a pause; it grows on demand."""
         self._bits = np.zeros(ids * 2 // 8 + 20 * TIMELINES * SEQUENCES // 8, np.uint8)
         self._first: int | None = None
 
     def add(self, block: bytes | bytearray) -> int:
-        """Enter the IDs of a block; how many of them were there already."""
+        """Enter the IDs of a block; return how many of them were entered before."""
         ids = np.frombuffer(block, ID)
         if np.any(ids["partition"] != PARTITION) or np.any(ids["meta"]):
             raise AssertionError("an ID of another partition or with a metabyte")
@@ -62,7 +62,7 @@ class Bitmap:
 
 
 def mint(generator: sno.Generator, ids: int, filled: bool) -> bytes | bytearray:
-    """One piece of work."""
+    """Mint the IDs of one job."""
     if not filled:
         return b"".join(map(bytes, islice(generator, ids)))
     block = bytearray(ID.itemsize * ids)
@@ -71,7 +71,7 @@ def mint(generator: sno.Generator, ids: int, filled: bool) -> bytes | bytearray:
 
 
 def plan(count: int) -> Iterator[tuple[int, bool]]:
-    """Pieces of work that come to `count` IDs."""
+    """Return jobs that add up to `count` IDs."""
     for ids, filled in cycle(BLOCKS):
         if count <= ids:
             yield count, filled
@@ -81,7 +81,7 @@ def plan(count: int) -> Iterator[tuple[int, bool]]:
 
 
 def main() -> int:
-    """Mint and check; 1 where an ID occurred twice."""
+    """Mint and check; return 1 if an ID occurred twice."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.deep_threads", description=__doc__)
     parser.add_argument("count", nargs="?", type=int, default=10**9, help="IDs to mint (default: 10**9)")
     parser.add_argument("--threads", type=int, default=4, help="threads that share the generator (default: 4)")

@@ -1,4 +1,4 @@
-"""What a figure depends on: the machine, the interpreter, the compilers, the packages. Never a host name or a path."""
+"""The facts that figures depend on: machine, interpreter, compilers and packages; no host name and no path."""
 
 import os
 import platform
@@ -14,7 +14,7 @@ HERE = Path(__file__).parent
 
 
 def _first_line(*command: str) -> str | None:
-    """What a command says first, or nothing where it is missing or fails."""
+    """Return the first line that a command prints, or None if it is missing or fails."""
     try:
         done = subprocess.run(command, cwd=HERE, check=True, capture_output=True, text=True)
     except (OSError, subprocess.CalledProcessError):
@@ -29,17 +29,17 @@ def _cpuinfo(field: str) -> str | None:
 
 
 def cpu() -> str:
-    """The processor's model."""
+    """Return the model of the processor."""
     return _cpuinfo("model name") or _first_line("sysctl", "-n", "machdep.cpu.brand_string") or platform.machine()
 
 
 def cores() -> int:
-    """Processors that this process may use."""
+    """Return the number of processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def stolen_s() -> float | None:
-    """Seconds, over all processors, that the hypervisor has given to others since the machine started."""
+    """Return the seconds, over all processors, that the hypervisor gave to others since the machine started."""
     try:
         steal = Path("/proc/stat").read_text(encoding="ascii").split(maxsplit=9)[8]
     except OSError:
@@ -55,14 +55,14 @@ def _version(package: str) -> str | None:
 
 
 def _packages() -> dict[str, str | None]:
-    """Versions of mintage, of what the service runs with and of every peer; null where one is not installed."""
+    """Return the versions of mintage, of the packages of the service and of every peer; null if not installed."""
     files = (HERE / "requirements.txt", HERE.parent / "deploy" / "requirements.txt")
     pinned = [package for file in files for package in re.findall(r"^([\w-]+).*==", file.read_text(), re.MULTILINE)]
     return {package: _version(package) for package in ["mintage", *pinned]}
 
 
 def _programs() -> dict[str, str | None]:
-    """Versions of the programs in the service's rows; null where one is not there."""
+    """Return the versions of the programs in the rows of the service; null if a program is missing."""
     return {
         "redis-server": _said(r"v=([\d.]+)", "redis-server", "--version"),
         "mariadbd": _said(r"Ver ([\d.]+)", "mariadbd", "--version"),
@@ -71,7 +71,7 @@ def _programs() -> dict[str, str | None]:
 
 
 def _said(version: str, *command: str) -> str | None:
-    """The version in what a program says of itself, however it ends."""
+    """Return the version that a program prints, whatever its exit code."""
     found = shutil.which(command[0], path=os.pathsep.join([os.environ["PATH"], "/usr/sbin"]))
     if found is None:
         return None
@@ -81,7 +81,7 @@ def _said(version: str, *command: str) -> str | None:
 
 
 def _extension() -> dict[str, object] | None:
-    """How the Rust extension was built and which clock it found."""
+    """Return how the Rust extension was built and which clock it found."""
     try:
         core, new = resolve_name("mintage._core"), resolve_name("mintage.sno:new")
     except ImportError:
@@ -93,7 +93,7 @@ def _extension() -> dict[str, object] | None:
 
 
 def facts() -> dict[str, object]:
-    """Everything that a record says about where it comes from."""
+    """Return all facts that a record contains."""
     flags = set((_cpuinfo("flags") or _cpuinfo("Features") or "").split())
     return {
         "cpu": cpu(),
@@ -114,7 +114,7 @@ def facts() -> dict[str, object]:
 
 
 def slug() -> str:
-    """The machine and the interpreter in the name of a file, such as `amd-epyc-2c-cpython3.11`."""
+    """Return the machine and the interpreter as part of a file name, such as `amd-epyc-2c-cpython3.11`."""
     model = re.sub(r"\((r|tm)\)|\bcpu\b|@.*", "", cpu().lower())
     name = "-".join(re.findall(r"[a-z0-9]+", model))
     major, minor, _ = platform.python_version_tuple()

@@ -1,4 +1,4 @@
-"""The table of the family, in Markdown: what IDs of each format are, as it declares, and what one costs."""
+"""The table of the family, in Markdown: what IDs of each format contain and what one costs."""
 
 from collections.abc import Iterator
 from importlib import import_module
@@ -16,15 +16,15 @@ SHOWN = {"snowflake": ("default",), "uuid": ("v7", "v4", "v6", "v1")}
 """Of schemes with several layouts, those that have a row."""
 
 LEASING = ("sno", "snowflake", "locality")
-"""The schemes that lease a node number without being told to, as IDs of two hosts would not differ by chance."""
+"""The schemes that lease a node number by default, as IDs of two hosts would not differ by chance."""
 
 TICKS = {"milliseconds": "1 ms", "seconds": "1 s"}
 KEPT = "\u00a0"
-"""A space at which no line ends."""
+"""A non-breaking space."""
 
 
 def formats() -> Iterator[Format]:
-    """The formats that are minted here, one for each row."""
+    """Return the formats that mintage mints, one for each row."""
     seen = set()
     for each in chain(FORMATS, LAST_RESORTS):
         is_shown = each.layout in SHOWN[each.scheme] if each.scheme in SHOWN else each.scheme not in seen
@@ -41,7 +41,7 @@ def _characters(each: Format) -> str:
 
 
 def sorts_by_time(each: Format) -> bool:
-    """Whether an ID with a greater first field is of a later time than any with a lesser one."""
+    """Return True if an ID with a greater first field always has a later time."""
     zero = int.from_bytes(b"0" * (each.bits // 8), "big") if not each.raw else 0
     low = each.bits
     ticks = []
@@ -69,7 +69,7 @@ def _node(each: Format) -> str:
 
 
 def _tells(each: Format) -> str:
-    """The names of the fields that are neither random nor always the same."""
+    """Return the names of the fields that are neither random nor constant."""
     told = dict.fromkeys(
         "time" if part.role == "time" else part.name for part in each.parts if _says_something(part.role)
     )
@@ -89,7 +89,7 @@ def _store(each: Format) -> str:
 
 
 def _cost(each: Format, record: Record | None) -> str:
-    """The median of nanoseconds in the record."""
+    """Return the recorded median in nanoseconds."""
     names = [f"{each.scheme}.new()", f"{each.scheme}.Generator.new()"]
     if each.layout and each.layout.startswith("v"):
         version = each.layout[1:]
@@ -100,7 +100,7 @@ def _cost(each: Format, record: Record | None) -> str:
 
 
 def table(pages: str, record: Record | None) -> str:
-    """The table, with links into the folder of the schemes' pages."""
+    """Return the table, with links into the folder of the pages of the schemes."""
     rows = [HEADINGS, ("---",) * len(HEADINGS)]
     for each in formats():
         name = each.scheme if each.layout == "default" else each.name

@@ -1,7 +1,7 @@
 """FLUSHALL under load: idalloc and `mintage serve` in turn, each new, on the same MariaDB and Redis.
 
-`python -m benchmarks.flush` has clients of idalloc ask each server for integers, flushes its Redis three times
-and counts the integers that came again. Exits with 1 unless mintage repeated none.
+`python -m benchmarks.flush` runs clients of idalloc against each server, flushes its Redis three times and counts the
+integers that were repeated. The exit code is 1 unless mintage repeated none.
 """
 
 import argparse
@@ -19,7 +19,7 @@ from benchmarks.timing import UnavailableError
 from tests.servers.server import ANSWER_S, HOST, until
 
 CLIENTS, COUNT = 4, 100
-"""Who asks, and for how many integers each time: the most that idalloc gives."""
+"""The number of clients, and of integers of each request: the most that idalloc gives."""
 
 FLUSHES = 3
 
@@ -28,7 +28,7 @@ BATCH = 10_000
 
 
 class MintageInBatches(Mintage):
-    """Fetches as many at a time as idalloc, so that it needs its Redis as often."""
+    """The service with batches of the size of idalloc, so that it needs its Redis as often."""
 
     label = "mintage-batches"
 
@@ -38,13 +38,13 @@ class MintageInBatches(Mintage):
 
 @dataclass
 class Load:
-    """What the clients of one server got."""
+    """The integers that the clients of one server received."""
 
     given: list[int] = field(default_factory=list)
     refused: int = 0
 
     def ask(self, port: int, end: threading.Event) -> None:
-        """One client, on one connection, until the end."""
+        """Run one client, on one connection, until the end."""
         connection = http.client.HTTPConnection(HOST, port, timeout=ANSWER_S)
         body = json.dumps({"serviceName": "orders", "count": COUNT})
         while not end.is_set():
@@ -59,17 +59,17 @@ class Load:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one server did."""
+    """The result of one server."""
 
     given: int
     refused: int
     again: int
-    """Integers that had been given before."""
+    """Repeated integers."""
     repeated: list[int]
     """Which ones, in order."""
 
     def cells(self, name: str) -> tuple[str, ...]:
-        """Its row of the table."""
+        """Return the row of this server in the table."""
         which = f"{self.repeated[0]:,} … {self.repeated[-1]:,}" if self.repeated else "–"
         return (name, f"{self.given:,}", f"{self.refused:,}", f"{self.again:,}", which)
 
@@ -78,7 +78,7 @@ HEADINGS = ("", "integers given", "requests refused", "given again", "between")
 
 
 def flushed(kind: type[Measured], seconds: float) -> Outcome:
-    """Put load on one server, with FLUSHALL in between and so many seconds before and after each."""
+    """Put load on one server and run FLUSHALL several times, with some seconds before and after each."""
     with bench(alone=False) as servers, ThreadPoolExecutor(CLIENTS) as pool:
         server, redis = servers.start(kind), servers.place.redis
         load, end = Load(), threading.Event()
@@ -100,7 +100,7 @@ def flushed(kind: type[Measured], seconds: float) -> Outcome:
 
 
 def main() -> int:
-    """Run both and print the table; 1 where mintage repeated an integer or something is missing."""
+    """Run both and print the table; return 1 if mintage repeated an integer or something is missing."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.flush", description=__doc__)
     parser.add_argument("--seconds", type=float, default=2, help="of load around each FLUSHALL (default: 2)")
     options = parser.parse_args()

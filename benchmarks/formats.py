@@ -1,4 +1,4 @@
-"""The rows of the formats: each beside the fastest library of its own, and beside the one that most people use.
+"""The rows of the formats: each beside its fastest library and beside its most used one.
 
 A peer that takes more than 300 ns has to be five times slower; another no faster than ours.
 """
@@ -26,7 +26,7 @@ def beside(what: str, ours: str, name: str, peer: Side, limit: float | None, not
 
 
 def minted_text(module: str) -> Side:
-    """An ID and its text, as the peers give text alone."""
+    """Return an ID and its text, for peers that return only text."""
 
     def prepare() -> Loop:
         new, write = resolve_name(f"{module}:new"), str
@@ -36,7 +36,7 @@ def minted_text(module: str) -> Side:
 
 
 def peer_text(name: str) -> Side:
-    """A peer's text, kept in the same way."""
+    """Return the text of a peer, stored in the same way."""
 
     def prepare() -> Loop:
         new = resolve_name(name)
@@ -58,7 +58,7 @@ def parsed(module: str) -> Side:
 
 
 def filled(make: Callable[[], Any], size: int) -> Side:
-    """IDs written into one reused buffer."""
+    """Return a call that writes IDs into one reused buffer."""
     return Side(lambda: calls(make().fill, bytearray(size * BLOCK)), repeats=16, ids=BLOCK)
 
 
@@ -68,7 +68,7 @@ def _clickhouse_v7() -> Loop:
 
 
 def _version(number: int) -> Any:
-    """A generator of UUIDs of a version."""
+    """Return a generator of UUIDs of a version."""
     return resolve_name("mintage.uuid:Generator")(version=number)
 
 

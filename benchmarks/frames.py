@@ -1,5 +1,8 @@
-"""The rows of frames: an engine's column of times beside the expression that one writes by hand, and a column filled by
-`with_id` beside a batch that is made a series."""
+"""The rows of frames.
+
+One compares the column of times of an engine with a hand-written expression, the other a column filled by `with_id`
+with a batch that is made a series.
+"""
 
 from collections.abc import Callable
 from functools import partial
@@ -9,7 +12,7 @@ from benchmarks.row import Row, at_most
 from benchmarks.timing import Loop, Side, side_by_side
 
 DECODED = 10_000_000
-"""Rows of a column whose times are told."""
+"""Rows of a column of which the times are computed."""
 FILLED = 10_000_000
 """Rows of a frame that gets IDs."""
 EPOCH_MS = 1_420_070_400_000

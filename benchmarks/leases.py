@@ -29,7 +29,7 @@ assert len({generator.node for generator in generators}) == leases
 
 
 def _share(leases: int) -> float:
-    """Return the percentage of a processor that the keeper of a fresh process takes for so many leases."""
+    """Return the percentage of a processor that the keeper of a fresh process uses for a number of leases."""
     command = [sys.executable, "-c", _PROGRAM, *map(str, (leases, SPAN_MS, ROUND_S))]
     return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 

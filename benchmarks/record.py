@@ -1,4 +1,4 @@
-"""What is kept of a run: every round of every row, and the facts of the machine. Medians are computed when shown."""
+"""The record of a run: every round of every row and the facts of the machine. Medians are computed on display."""
 
 import json
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ HEADINGS = ("what", "figure", "beside", "its figure", "ratio [min … max]", "ba
 
 @dataclass
 class Result:
-    """A row and what was measured of it, one `Rounds` a process."""
+    """A row and its measurements, one `Rounds` a process."""
 
     what: str
     beside: str
@@ -26,44 +26,44 @@ class Result:
     note: str
     passes: list[Rounds] = field(default_factory=list)
     skipped: str | None = None
-    """Why nothing was measured."""
+    """The reason if nothing was measured."""
 
     @classmethod
     def of(cls, row: Row) -> "Result":
-        """A result without a measurement yet."""
+        """Return a result without a measurement yet."""
         return cls(row.what, row.beside, row.unit, row.bar, row.note)
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> "Result":
-        """Read what `asdict` wrote."""
+        """Read the output of `asdict`."""
         bar = Bar(**data["bar"]) if data["bar"] else None
         return cls(**{**data, "bar": bar, "passes": [Rounds(**rounds) for rounds in data["passes"]]})
 
     @property
     def figures(self) -> list[float]:
-        """Our figure of every round, in the row's unit."""
+        """Return our figure of every round, in the unit of the row."""
         return [figure for rounds in self.passes for figure in rounds.figures]
 
     @property
     def beside_figures(self) -> list[float]:
-        """The other side's figure of every round."""
+        """Return the figure of the other side of every round."""
         return [figure for rounds in self.passes for figure in rounds.beside]
 
     @property
     def ratios(self) -> list[float]:
-        """Ours over the other side's, pair by pair."""
+        """Return our figures over those of the other side, pair by pair."""
         pairs = [pair for rounds in self.passes for pair in zip(rounds.figures, rounds.beside, strict=False)]
         return [figure / beside for figure, beside in pairs]
 
     @property
     def counts(self) -> dict[str, int]:
-        """What was counted, over all processes."""
+        """Return the counts, added up over all processes."""
         names = dict.fromkeys(name for rounds in self.passes for name in rounds.counts)
         return {name: sum(rounds.counts.get(name, 0) for rounds in self.passes) for name in names}
 
     @property
     def met(self) -> bool | None:
-        """Whether the bar is met; nothing where there is no bar, or not what it judges."""
+        """Return whether the bar is met; None if there is no bar or no figure for it."""
         if self.bar is None or self.skipped is not None:
             return None
         judged = self.ratios if self.bar.of == "ratio" else self.figures
@@ -74,7 +74,7 @@ class Result:
         return reached and (self.bar.zero is None or self.counts[self.bar.zero] == 0)
 
     def cells(self) -> tuple[str, ...]:
-        """The row of the table, under `HEADINGS`."""
+        """Return the row of the table, under `HEADINGS`."""
         counted = "".join(f"; {name}: {number:,}" for name, number in self.counts.items())
         missing = self.skipped or next((rounds.missing for rounds in self.passes if rounds.missing), None)
         ratios = self.ratios
@@ -96,7 +96,7 @@ class Result:
 
 
 def _figure(figures: Sequence[float], unit: str) -> str:
-    """The median, to three digits or two decimals."""
+    """Return the median, to three digits or two decimals."""
     if not figures:
         return ""
     value = median(figures)
@@ -112,21 +112,21 @@ def _bar(bar: Bar | None, unit: str) -> str:
 
 @dataclass(frozen=True)
 class Record:
-    """A whole run."""
+    """A complete run."""
 
     date: str
     facts: dict[str, Any]
     results: list[Result]
 
     def save(self, slug: str) -> Path:
-        """Write it under its day and the machine's slug; a second run of the day takes the place of the first."""
+        """Write the record under its date and the slug of the machine; a second run of the day replaces the first."""
         DIRECTORY.mkdir(exist_ok=True)
         path = DIRECTORY / f"{self.date[:10]}-{slug}.json"
         path.write_text(self.as_json(), encoding="utf-8")
         return path
 
     def as_json(self) -> str:
-        """A fact a line and a row a line, so that a change of the file shows what was measured anew."""
+        """Return one line for each fact and row, so that a diff of the file shows the new measurements."""
 
         def written(value: object) -> str:
             return json.dumps(value, ensure_ascii=False, default=str)
@@ -143,5 +143,5 @@ class Record:
 
     @classmethod
     def newest(cls) -> "Record | None":
-        """The one of the latest date, or nothing where there is none."""
+        """Return the record of the latest date, or None."""
         return max(map(cls.load, DIRECTORY.glob("*.json")), key=lambda record: record.date, default=None)

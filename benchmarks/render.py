@@ -1,4 +1,4 @@
-"""Renders the newest record and the table of the family into the pages that show them, between two markers."""
+"""Render the newest record and the table of the family into their pages, between two markers."""
 
 import argparse
 import sys
@@ -19,7 +19,7 @@ def _line(cells: tuple[str, ...]) -> str:
 
 
 def section(record: Record | None) -> str:
-    """The facts, the table and its notes in Markdown."""
+    """Return the facts, the table and its notes in Markdown."""
     if record is None:
         return "No record has been made yet: `make bench` makes one."
     facts = record.facts
@@ -49,11 +49,11 @@ SECTIONS: tuple[tuple[str, str, Callable[[Record | None], str]], ...] = (
     ("README.md", "family", partial(family.table, "docs/schemes")),
     ("docs/how-to/choose.md", "family", partial(family.table, "../schemes")),
 )
-"""A page, what its markers are called, and what is between them."""
+"""A page, the name of its markers, and the content between them."""
 
 
 def rendered() -> Iterator[tuple[Path, str, str]]:
-    """Each page, as it is and as it should be."""
+    """Return each page with its current and its new text."""
     record = Record.newest()
     for name, marker, section_of in SECTIONS:
         page = ROOT / name
@@ -66,14 +66,14 @@ def rendered() -> Iterator[tuple[Path, str, str]]:
 
 
 def write() -> list[str]:
-    """Bring the pages up to date, and name them."""
+    """Update the pages, and return their names."""
     for page, _, new in rendered():
         page.write_text(new, encoding="utf-8")
     return [name for name, *_ in SECTIONS]
 
 
 def main() -> int:
-    """Write, or with `--check` only compare: 1 where a page is not what its sources say."""
+    """Write the pages; with `--check` only compare, and return 1 if a page is out of date."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.render", description=__doc__)
     parser.add_argument("--check", action="store_true", help="change nothing; exit with 1 where a page is stale")
     if not parser.parse_args().check:

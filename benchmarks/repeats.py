@@ -1,8 +1,8 @@
-"""Which libraries repeat IDs after a fork, with threads, and when the clock steps back: theirs and ours, tried in turn.
+"""Count repeated IDs of other libraries and ours after a fork, with threads, and when the clock steps back.
 
-`python -m benchmarks.repeats` mints with each in processes of its own and counts equal IDs, and IDs that sort before an
-earlier one of the same thread. libfaketime (package `faketime`) steps the clock under a fresh process; without it that
-is not tried. Exits with 1 unless ours repeated none.
+`python -m benchmarks.repeats` mints with each in processes of its own and counts equal IDs, and IDs that sort before
+an earlier one of the same thread. libfaketime (package `faketime`) steps the clock under a fresh process; without it
+this trial is skipped. The exit code is 1 unless ours repeated none.
 """
 
 import argparse
@@ -54,11 +54,11 @@ LIBRARIES: tuple[tuple[str, str, bool], ...] = (
     ("fastnanoid.generate", "fastnanoid:generate", False),
     ("snowflake-id", "benchmarks.repeats:snowflake_id", True),
 )
-"""A name, what mints one ID, and whether these are meant to sort by time."""
+"""A name, a function that mints one ID, and whether IDs sort by time."""
 
 
 def snowflake_id() -> object:
-    """The next of snowflake-id's generator, which has a number that the user gives it."""
+    """Return the next ID of a generator of snowflake-id, with a number given by the user."""
     generator: Iterator[int] = _generators.setdefault("", None) or resolve_name("snowflake:SnowflakeGenerator")(1)
     _generators[""] = generator
     return next(generator)
@@ -68,18 +68,18 @@ _generators: dict[str, Any] = {}
 
 
 def minted(new: Callable[[], object], count: int) -> list[str]:
-    """So many IDs; integers padded, so that they sort as such."""
+    """Return a number of IDs; integers are padded so that they sort as such."""
     ids = [new() for _ in range(count)]
     return [f"{one:020}" if isinstance(one, int) else str(one) for one in ids if one is not None]
 
 
 def equal(ids: list[str]) -> int:
-    """How many of them had been there before."""
+    """Return how many of the IDs occurred before."""
     return len(ids) - len(set(ids))
 
 
 def forked(new: Callable[[], object]) -> int:
-    """IDs minted twice by children and their parent, which had minted before."""
+    """Return the IDs minted twice by children and their parent, which had minted before."""
     ids = minted(new, EACH)
     pipes = []
     for _ in range(CHILDREN):
@@ -100,7 +100,7 @@ def forked(new: Callable[[], object]) -> int:
 
 
 def threaded(new: Callable[[], object]) -> int:
-    """IDs minted twice by threads."""
+    """Return the IDs minted twice by threads."""
     sys.setswitchinterval(1e-6)
     ids: list[str] = []
     begin = threading.Barrier(THREADS)
@@ -118,7 +118,7 @@ def threaded(new: Callable[[], object]) -> int:
 
 
 def stepped(new: Callable[[], object]) -> tuple[int, int]:
-    """IDs minted twice, and out of order, by one thread whose clock goes back some seconds."""
+    """Return the IDs minted twice and out of order by one thread whose clock goes back some seconds."""
     ids = minted(new, EACH)
     Path(os.environ["FAKETIME_TIMESTAMP_FILE"]).write_text(f"-{STEP_S}s\n")
     ids += minted(new, EACH)
@@ -137,7 +137,7 @@ TRIALS: dict[str, Callable[[Callable[[], object]], object]] = {
 
 
 def tried(trial: str, name: str) -> Any:
-    """What a trial finds, in a process of its own; why it found nothing, as text."""
+    """Return the result of a trial in a process of its own, or the reason of its failure as text."""
     environment = dict(os.environ)
     with tempfile.TemporaryDirectory() as folder:
         if trial == "stepped":

@@ -1,4 +1,4 @@
-"""What a row is, and the sides that rows of several kinds have."""
+"""The rows of the table, and the sides that rows of several kinds share."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ Unit = Literal["ns", "µs", "ms", "k/s", "M/s", "MB", "%"]
 
 @dataclass(frozen=True)
 class Bar:
-    """What a row's median has to reach: that of the ratio to the other side, or of the figure in the row's unit."""
+    """The limit of the median of a row: of the ratio to the other side, or of the figure in the unit of the row."""
 
     of: Literal["ratio", "figure"]
     sense: Literal["≤", "≥"]
@@ -23,7 +23,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table: `what` with its figure in `unit`, and what it stands beside."""
+    """One line of the table: `what` with its figure in `unit`, and its peer."""
 
     what: str
     beside: str
@@ -32,23 +32,23 @@ class Row:
     unit: Unit = "ns"
     note: str = ""
     pinned: bool = True
-    """Whether one processor is all that the row needs."""
+    """True if the row needs only one processor."""
     processes: int = 5
     """Fresh processes of a full run. The service's rows start servers of their own in one, which is as fresh."""
 
     @property
     def key(self) -> str:
-        """Names the row; `--rows` searches in it."""
+        """Return the name of the row, in which `--rows` searches."""
         return f"{self.what} beside {self.beside}"
 
 
 def at_most(limit: float, of: Literal["ratio", "figure"] = "ratio", zero: str | None = None) -> Bar:
-    """A bar that is met from below."""
+    """Return a bar that figures must not exceed."""
     return Bar(of, "≤", limit, zero)
 
 
 def at_least(limit: float) -> Bar:
-    """A bar that the ratio meets from above."""
+    """Return a bar that the ratio must reach."""
     return Bar("ratio", "≥", limit)
 
 
@@ -61,7 +61,7 @@ def each(generator: Callable[[], Iterator[object]]) -> Side:
 
 
 def call(name: str, *arguments: object, repeats: int = CALLS) -> Side:
-    """A peer's function by its `module:name`."""
+    """Return the function of a peer by its `module:name`."""
     return Side(lambda: calls(resolve_name(name), *arguments), repeats)
 
 

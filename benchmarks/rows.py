@@ -1,4 +1,4 @@
-"""What is compared with what, and what has to be reached. Nothing is imported before a row is measured."""
+"""The list of comparisons and their bars. Nothing is imported before a row is measured."""
 
 import re
 from array import array
@@ -93,7 +93,7 @@ def sequence() -> Any:
 
 @contextmanager
 def sequence_of_mariadb() -> Iterator[Callable[[], int]]:
-    """A sequence that refills from MariaDB again and again while it is measured."""
+    """Return a sequence that refills from MariaDB repeatedly while it is measured."""
     servers = resolve_name("tests.servers")
     if missing := servers.missing("mariadb"):
         raise UnavailableError(missing)
@@ -192,7 +192,7 @@ OWN_HALF = "At a fixed rate, each at half its own peak; an answer's time counts 
 
 
 CLOSE = 3
-"""Where the two are close, so many times the rounds tell which is ahead."""
+"""If the two are close, this multiple of the rounds decides which is ahead."""
 
 FRESH = "A fresh process that has just given its first integer; as it is by default, on SQLite, unless it says more."
 
@@ -250,7 +250,7 @@ SERVICE: tuple[Row, ...] = (
     incr(64, IN_MEMORY, RedisInMemory, at_least(1.3)),
     *(incr_crowded(pipeline, limit) for pipeline, limit in ((1, 1.0), (16, 1.1), (64, 1.3))),
     incr(1, DURABLE, DurableRedis, at_least(2), alone=True),
-    # No bar: the client does not ask for twice as much, as the next row shows.
+    # No bar: the client cannot send twice as much, as the next row shows.
     incr(1, DURABLE, DurableRedis, None),
     served(
         "INCR of Redis without persistence, pipeline 1",
@@ -449,5 +449,5 @@ ROWS: tuple[Row, ...] = (
 
 
 def selected(pattern: str) -> list[Row]:
-    """The rows whose key contains the regular expression."""
+    """Return the rows whose key matches the regular expression."""
     return [row for row in ROWS if re.search(pattern, row.key)]

@@ -1,7 +1,7 @@
-"""What the store of `mintage serve` sees, and what workers buy: the tables of docs/how-to/scale.md.
+"""The load of the store of `mintage serve` and the gain of workers: the tables of docs/how-to/scale.md.
 
-`python -m benchmarks.scale` takes integers at several rates from a service on MariaDB and counts its writes there; then
-`wrk` asks services of one worker and of two as fast as it can.
+`python -m benchmarks.scale` takes integers at several rates from a service on MariaDB and counts its writes there;
+then `wrk` sends requests to services of one worker and of two as fast as it can.
 """
 
 import argparse
@@ -22,17 +22,17 @@ RATES = (1_000, 10_000, 100_000, 1_000_000)
 """Integers a second."""
 
 BEAT_S = 0.01
-"""How often the client asks: for a hundredth of a second's integers, in a pipeline."""
+"""Requests a second of the client: each for a hundredth of the integers of a second, in a pipeline."""
 
 ROW = 1_000
 """The most integers of one `INCRBY`."""
 
 TARGET_S = 10
-"""How long a segment is to last; `target_ms` as it is by default."""
+"""The target duration of a segment; the default of `target_ms`."""
 
 
 class OnMariaDB(Mintage):
-    """With the database alone behind it, so that a refill is a write."""
+    """The service with only the database behind it, so that a refill is a write."""
 
     name = label = "mintage-mariadb"
     options: ClassVar[tuple[str, ...]] = ()
@@ -46,7 +46,7 @@ class OnMariaDB(Mintage):
 
 
 class InSteps(OnMariaDB):
-    """As a server that fetches a thousand at a time, whatever the load."""
+    """The service with segments of a thousand integers, whatever the load."""
 
     label = "mintage-steps"
     options = ("--min-step", "1000", "--max-step", "1000")
@@ -58,7 +58,7 @@ class TwoWorkers(OnMariaDB):
 
 
 def refills(server: Measured) -> int:
-    """How often it has reserved a segment in its store."""
+    """Return how often the service has reserved a segment in its store."""
     connection = http.client.HTTPConnection(HOST, server.port, timeout=ANSWER_S)
     connection.request("GET", "/metrics")
     text = connection.getresponse().read().decode()
@@ -68,7 +68,7 @@ def refills(server: Measured) -> int:
 
 
 def take(server: Measured, rate: int, seconds: float) -> int:
-    """Take so many integers a second, in order; how many were taken."""
+    """Take a number of integers a second, in order; return how many were taken."""
     each = int(rate * BEAT_S)
     row = min(each, ROW)
     beat = f"INCRBY orders {row}\r\n".encode() * (each // row)
@@ -90,7 +90,7 @@ def take(server: Measured, rate: int, seconds: float) -> int:
 
 
 def writes(servers: Bench, kind: type[Measured], rate: int, warm_up_s: float, seconds: float) -> tuple[float, float]:
-    """Integers a second that were taken, and writes a second that this took."""
+    """Return the integers a second that were taken, and the writes a second that this caused."""
     server = servers.start(kind)
     take(server, rate, warm_up_s)
     before, start = refills(server), time.monotonic()
@@ -102,7 +102,7 @@ def writes(servers: Bench, kind: type[Measured], rate: int, warm_up_s: float, se
 
 
 def print_table(lines: list[tuple[str, ...]]) -> None:
-    """In aligned columns."""
+    """Print rows in aligned columns."""
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     for name, *cells in lines:
         print("  ".join([name.ljust(widths[0]), *map(str.rjust, cells, widths[1:])]).rstrip())
@@ -117,7 +117,7 @@ def main() -> int:
         with bench(alone=False) as servers:
             lines: list[tuple[str, ...]] = [("integers a second", "writes a second", "in steps of 1,000")]
             for rate in RATES:
-                # Segments grow eightfold at a time, until one lasts as long as it is to.
+                # Segments grow eightfold at a time, until one lasts for its target time.
                 taken, adaptive = writes(servers, OnMariaDB, rate, TARGET_S, options.seconds)
                 _, fixed = writes(servers, InSteps, rate, 1, options.seconds / 5)
                 lines.append((f"{taken:,.0f}", f"{adaptive:.2f}", f"{fixed:,.1f}"))

@@ -1,4 +1,4 @@
-"""The servers that are measured, each on a processor of its own, and the MariaDB and Redis behind them on another."""
+"""The measured servers, each on a processor of its own, and the MariaDB and Redis behind them on another."""
 
 import http.client
 import json
@@ -22,10 +22,10 @@ PEERS = Path(__file__).parent / "peers"
 
 
 def alloc(port: int, name: str, count: int = 1) -> list[int]:
-    """The integers that a server gives to a client of idalloc.
+    """Return the integers that a server gives to a client of idalloc.
 
-    :raises OSError, HTTPException: where there is no server yet.
-    :raises ValueError: where it refuses.
+    :raises OSError, HTTPException: if there is no server yet.
+    :raises ValueError: if it refuses.
     """
     connection = http.client.HTTPConnection(HOST, port, timeout=ANSWER_S)
     try:
@@ -41,21 +41,21 @@ def alloc(port: int, name: str, count: int = 1) -> list[int]:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a server runs, and what it may keep its integers in."""
+    """The place where a server runs, and the stores that it may use."""
 
     directory: Path
     processor: int | None
-    """The one that is the server's own; nothing where it need not be alone."""
+    """The processor of the server; None if it need not be alone."""
     mariadb: MariaDB
     redis: Redis
 
     def pinned(self, *program: str) -> list[str]:
-        """The command of a program that runs on that processor."""
+        """Return the command of a program that runs on that processor."""
         return [*([] if self.processor is None else ["taskset", "--cpu-list", str(self.processor)]), *program]
 
 
 class Measured(Daemon):
-    """A server that is measured: alone on its processor, and up at its first good answer, seen within 1 ms."""
+    """A measured server: alone on its processor; it is up at its first good answer, seen within 1 ms."""
 
     label: ClassVar[str]
 
@@ -69,21 +69,21 @@ class Measured(Daemon):
 
     @property
     def redis_port(self) -> int:
-        """Where it speaks Redis's protocol."""
+        """Return the port of the Redis protocol."""
         raise NotImplementedError
 
     def reset(self) -> None:
-        """It holds nothing that the pair behind it does not."""
+        """Do nothing: the server stores nothing besides the pair."""
 
     def program(self) -> Sequence[str]:
-        """The program and its options."""
+        """Return the program and its options."""
         raise NotImplementedError
 
     def command(self) -> list[str]:
         return self.place.pinned(*self.program())
 
     def serves(self) -> bool:
-        """Whether it gives an integer now."""
+        """Return True if the server hands out an integer now."""
         return bool(alloc(self.port, "ready"))
 
     def answers(self) -> bool:
@@ -111,7 +111,7 @@ class Mintage(Measured):
 
     @property
     def store(self) -> str:
-        """Where it keeps its integers."""
+        """Return the URL of its store."""
         return f"{self.place.mariadb.url}?cache={self.place.redis.url}"
 
     def program(self) -> list[str]:
@@ -121,7 +121,7 @@ class Mintage(Measured):
 
 
 class MintageOnSQLite(Mintage):
-    """The same without another server behind it."""
+    """`mintage serve` without another server behind it."""
 
     name = label = "mintage-sqlite"
 
@@ -131,7 +131,7 @@ class MintageOnSQLite(Mintage):
 
 
 class Idalloc(Measured):
-    """idalloc as its README configures it, on the pair. It logs every request, which goes to nowhere."""
+    """idalloc as its README configures it, on the pair. It logs every request, to the null device."""
 
     name = label = "idalloc"
     programs = ()
@@ -152,14 +152,14 @@ class Idalloc(Measured):
 
 
 class QuietIdalloc(Idalloc):
-    """The same that logs errors only, and so has less to do."""
+    """idalloc that logs only errors, and so has less to do."""
 
     name = label = "idalloc-quiet"
     level = "ERROR"
 
 
 class GoConstant(Measured):
-    """Go's net/http with a handler that knows its answer."""
+    """net/http of Go with a handler that returns a constant."""
 
     name = label = "goconstant"
     programs = ()
@@ -172,7 +172,7 @@ class GoConstant(Measured):
 
 
 class RedisInMemory(Measured):
-    """`redis-server` that writes nothing down."""
+    """`redis-server` without persistence."""
 
     name = label = "redis-memory"
     programs = Redis.programs
@@ -192,7 +192,7 @@ class RedisInMemory(Measured):
 
 
 class DurableRedis(RedisInMemory):
-    """`redis-server` that has on the disk what it answers, as mintage has what it hands out."""
+    """`redis-server` that writes to the disk before it answers, as mintage does before it hands out."""
 
     name = label = "redis-durable"
     options = ("--appendonly", "yes", "--appendfsync", "always")
@@ -202,16 +202,16 @@ M = TypeVar("M", bound=Measured)
 
 
 class Bench:
-    """The pair, and servers on it, until the bench is left."""
+    """The pair, and servers on it, until the bench is closed."""
 
     def __init__(self, place: Place, stack: ExitStack) -> None:
         self.place = place
         self._stack = stack
 
     def start(self, kind: type[M]) -> M:
-        """A new server of that kind, up.
+        """Start a new server of that kind and wait until it is up.
 
-        :raises UnavailableError: where it cannot run here.
+        :raises UnavailableError: if it cannot run here.
         """
         server = kind(self.place)
         self._stack.callback(server.kill)
@@ -219,7 +219,7 @@ class Bench:
         return server
 
     def crowd(self) -> None:
-        """Share the servers' processor from now on with a program that never waits: it takes half while one is busy."""
+        """Share the processor of the servers from now on with a busy program, which takes half of it."""
         spinner = subprocess.Popen(self.place.pinned("sh", "-c", "while :; do :; done"))
         self._stack.callback(spinner.wait)
         self._stack.callback(spinner.kill)
@@ -234,7 +234,7 @@ def _can_serve() -> bool:
 def bench(*, alone: bool = True) -> Iterator[Bench]:
     """Start the pair. `alone`: this process, the pair and all clients keep away from the processor of the servers.
 
-    :raises UnavailableError: without the programs, or where there is no second processor.
+    :raises UnavailableError: without the programs, or if there is no second processor.
     """
     for database in ("mariadb", "redis"):
         if reason := missing(database):

@@ -1,4 +1,4 @@
-"""How the rows of the service are measured: two servers on one processor, clients and databases on another, in turn."""
+"""Measurement of the rows of the service: two servers on one processor, clients and databases on another, in turn."""
 
 import csv
 import json
@@ -17,18 +17,18 @@ CONNECTIONS = 50
 """Connections of every client, as many as `redis-benchmark` opens by itself."""
 
 CROWD = 500
-"""Connections where the server is to be the limit: enough waits for it whenever it has its processor."""
+"""Connections if the server must be the limit: enough requests wait for it at all times."""
 
 ROUND_S = 1.5
-"""About how long one round of one side takes."""
+"""The approximate duration of a round of one side."""
 
 TAIL_ROUNDS, TAIL_ROUND_S = 25, 0.5
-"""Rounds of a latency, and how long one takes: many and short, as a busy host spoils some of them."""
+"""Rounds of a latency, and the duration of each: many and short, as a busy host spoils some."""
 
 SCRIPT = Path(__file__).parent / "alloc.lua"
 
 Client = Callable[[Measured], float]
-"""Puts load on a server for one round; the figure."""
+"""Puts load on a server for one round and returns the figure."""
 
 
 def _client(name: str, package: str) -> str:
@@ -46,7 +46,7 @@ def _printed(command: list[str]) -> str:
 
 
 def posts(server: Measured) -> float:
-    """Thousands of `POST /alloc` a second by `wrk`, over connections that stay open."""
+    """Return thousands of `POST /alloc` a second by `wrk`, over persistent connections."""
     to = ["--script", str(SCRIPT), f"{server.url}/alloc"]
     how = ["--threads", "1", "--connections", str(CONNECTIONS), "--duration", "2s"]
     printed = json.loads(_printed([_client("wrk", "wrk"), *how, *to]).splitlines()[-1])
@@ -56,7 +56,7 @@ def posts(server: Measured) -> float:
 
 
 def increments(pipeline: int, connections: int = CONNECTIONS) -> Client:
-    """Thousands of `INCR` a second by `redis-benchmark`, so many in a pipeline."""
+    """Return thousands of `INCR` a second by `redis-benchmark`, with a given pipeline length."""
 
     def rate(server: Measured, requests: int) -> float:
         program = _client("redis-benchmark", "redis-tools")
@@ -65,7 +65,7 @@ def increments(pipeline: int, connections: int = CONNECTIONS) -> Client:
         return float(row[1])
 
     def client(server: Measured) -> float:
-        # It knows no duration: a short run tells how many requests one takes.
+        # It has no duration option: a short run measures how many requests it needs.
         requests = rate(server, 40 * connections * pipeline) * ROUND_S
         return rate(server, max(int(requests), 1_000)) / 1e3
 
@@ -73,7 +73,7 @@ def increments(pipeline: int, connections: int = CONNECTIONS) -> Client:
 
 
 def busy(client: Client) -> Client:
-    """How much of its processor a client takes while it asks, in percent."""
+    """Return the load of its processor that a client causes, in percent."""
 
     def share(server: Measured) -> float:
         before = os.times()
@@ -86,7 +86,7 @@ def busy(client: Client) -> Client:
 
 
 def _p99_us(server: Measured, protocol: str, rate: float) -> float:
-    """The P99 of answers at so many thousand requests a second, in microseconds, each from when it was due."""
+    """Return the P99 of answers at a given rate, in microseconds, each from the time when it was due."""
     port = server.port if protocol == "http" else server.redis_port
     how = ["-protocol", protocol, "-port", str(port), "-connections", str(CONNECTIONS)]
     offered = ["-rate", str(rate * 1e3), "-seconds", str(TAIL_ROUND_S)]
@@ -102,7 +102,7 @@ def _p99_us(server: Measured, protocol: str, rate: float) -> float:
 def in_turn(
     client: Client, ours: type[Measured], beside: type[Measured], times: int = 1, *, crowded: bool = False
 ) -> Measure:
-    """The client's figure of both servers in alternation, in `times` as many rounds as are wanted.
+    """Return the figure of the client for both servers in alternation, in `times` as many rounds as requested.
 
     `crowded`: each server has to share its processor, so that it is the limit and not the client.
     """
@@ -124,7 +124,7 @@ def in_turn(
 
 
 def latency(protocol: str, ours: type[Measured], beside: type[Measured], *, same_rate: bool = True) -> Measure:
-    """The P99 of both servers in microseconds, at half the peak of the slower one, or each at half its own."""
+    """Return the P99 of both servers in microseconds, at half the peak of the slower one or each at half its own."""
     peak = posts if protocol == "http" else increments(1)
 
     def measure(_rounds: int) -> Rounds:
@@ -146,7 +146,7 @@ def latency(protocol: str, ours: type[Measured], beside: type[Measured], *, same
 
 
 def started(figure: Callable[[Measured, float], float], ours: type[Measured], beside: type[Measured]) -> Measure:
-    """A figure of servers that have just given their first answer, from the server and the milliseconds that took."""
+    """Return a figure of servers that have just given their first answer, and the milliseconds that this took."""
 
     def measure(rounds: int) -> Rounds:
         result = Rounds()
@@ -167,12 +167,12 @@ def started(figure: Callable[[Measured, float], float], ours: type[Measured], be
 
 
 def start_ms(_server: Measured, milliseconds: float) -> float:
-    """How long the start took, until the first integer."""
+    """Return the milliseconds of the start, until the first integer."""
     return milliseconds
 
 
 def memory_mb(server: Measured, _milliseconds: float) -> float:
-    """Megabytes that a server and its processes hold in memory."""
+    """Return the megabytes of memory that a server and its processes use."""
     total_kb = 0
     for pid in server.family():
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines()

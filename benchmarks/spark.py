@@ -1,7 +1,7 @@
-"""What IDs for the rows of Spark's frames cost: ``python -m benchmarks.spark [ROWS]``, 10^7 by default.
+"""Cost of IDs for rows of Spark frames: ``python -m benchmarks.spark [ROWS]``, 10^7 by default.
 
-Each call's frame is read once, into Spark's sink that keeps nothing, and beside it the frame without IDs. The best of
-several turns counts. From its rate, it says what 10^9 rows would take on this machine.
+The frame of each call is read once, into the null sink of Spark, and beside it the frame without IDs. The best of
+several turns counts. From its rate, the program extrapolates the time for 10^9 rows on this machine.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ TURNS = 3
 
 
 class Counting(Forwarding):
-    """A store that counts what it is asked."""
+    """A store that counts its calls."""
 
     calls = 0
 

@@ -1,4 +1,4 @@
-"""How a row is measured: two sides, alternating, each in a loop with a code object of its own."""
+"""Measurement of a row: two sides, alternating, each in a loop with a code object of its own."""
 
 import json
 import shutil
@@ -37,7 +37,7 @@ class UnavailableError(Exception):
 
 @dataclass(frozen=True)
 class Side:
-    """One side of a row: `prepare` imports what it needs and returns the loop, which does `repeats` of its thing."""
+    """One side of a row: `prepare` imports what it needs and returns the loop, which makes `repeats` calls."""
 
     prepare: Callable[[], Loop]
     repeats: int = CALLS
@@ -45,7 +45,7 @@ class Side:
     """IDs of one repeat."""
 
     def ns_per_id(self, loop: Loop) -> float:
-        """Nanoseconds an ID of one timed loop that starts early in a unit of sno."""
+        """Return nanoseconds an ID of one timed loop that starts early in a unit of sno."""
         await_unit()
         start = time.perf_counter_ns()
         loop(self.repeats)
@@ -54,13 +54,13 @@ class Side:
 
 @dataclass
 class Rounds:
-    """What a measurement gives: one figure a round on either side, in the unit of the row, and what it counted."""
+    """The result of a measurement: one figure a round for each side, in the unit of the row, and its counts."""
 
     figures: list[float] = field(default_factory=list)
     beside: list[float] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
     missing: str | None = None
-    """Why there is nothing to compare with."""
+    """The reason if there is no other side."""
 
     def add(self, figure: float, beside: float) -> None:
         """Add one round."""
@@ -77,7 +77,7 @@ Measure = Callable[[int], Rounds]
 
 
 def await_unit() -> None:
-    """Spin, to keep the processor awake, until a unit of sno is 0.1 ms old: by then a cached clock has seen it."""
+    """Spin, to keep the processor awake, until a unit of sno is 0.1 ms old and every cached clock shows it."""
     now = time.time_ns()
     fresh = now - now % SNO_UNIT_NS + SNO_UNIT_NS + 100_000
     while time.time_ns() < fresh:
@@ -118,12 +118,12 @@ def _keep(ids: Iterable[object], n: int, kept: list[object]) -> None:
 
 
 def calls(f: Callable[..., object], *arguments: object) -> Loop:
-    """A loop over `f(*arguments)`, with at most two arguments."""
+    """Return a loop over `f(*arguments)`, with at most two arguments."""
     return partial(_own_copy((_call0, _call1, _call2)[len(arguments)]), f, *arguments)
 
 
 def iterates(ids: Iterable[object]) -> Loop:
-    """A loop over `for id in ids`, which `islice` ends: its price is part of the figure."""
+    """Return a loop over `for id in ids`, which `islice` ends: its cost is part of the figure."""
     return partial(_own_copy(_iterate), ids)
 
 
@@ -131,7 +131,7 @@ def iterates(ids: Iterable[object]) -> Loop:
 
 
 def side_by_side(ours: Side, beside: Side) -> Measure:
-    """Nanoseconds an ID of both sides in alternation; ours alone where the other is not installed."""
+    """Return nanoseconds an ID of both sides in alternation; only ours if the other is not installed."""
 
     def measure(rounds: int) -> Rounds:
         result = Rounds()
@@ -164,8 +164,10 @@ def _time_each(f: Callable[[], object], n: int, into: list[int]) -> None:
 def tail(
     open_ours: Callable[[], AbstractContextManager[Callable[[], object]]], beside: str, per_mille: float
 ) -> Measure:
-    """The given per mille of single calls in nanoseconds, beside those of a peer: each call is timed by itself, and the
-    clock's price is in the figure. A round is a million calls."""
+    """Return the given per mille of single calls in nanoseconds, beside those of a peer.
+
+    Each call is timed by itself, and the cost of the clock is part of the figure. A round is a million calls.
+    """
 
     def measure(rounds: int) -> Rounds:
         result = Rounds()
@@ -187,10 +189,10 @@ def tail(
 
 
 def saturation(ids: Callable[[], Iterator[object]], ceiling: Callable[[], int], seconds: int = 2) -> Measure:
-    """Millions of IDs a second of one `for` loop that drains a generator, beside the layout's ceiling.
+    """Return millions of IDs a second of one `for` loop that drains a generator, beside the ceiling of the layout.
 
-    One round, however many are asked for: it lasts `seconds`. It starts at the beginning of a unit and ends with the
-    first ID of another, so that the IDs between are those of whole units.
+    There is one round, however many are requested: it lasts `seconds`. It starts at the beginning of a unit and ends
+    with the first ID of another, so that the IDs between fill whole units.
     """
 
     def measure(_rounds: int) -> Rounds:
@@ -208,11 +210,11 @@ def saturation(ids: Callable[[], Iterator[object]], ceiling: Callable[[], int], 
 
 
 def threads(ids: Callable[[], Iterator[object]], *, count: int = 2, total: int = 2**20 + 2) -> Measure:
-    """Nanoseconds an ID (wall time over all IDs) of `count` threads on one generator, beside those of one thread.
+    """Return nanoseconds an ID (wall time over all IDs) of `count` threads on one generator, beside one thread.
 
-    On sno, `total` is the IDs of 16 units and the first of another, so that the ceiling is not seen too high.
-    After every round, untimed because fresh memory costs more than an ID, the threads mint as many again and keep them:
-    those are counted, and those among them that occur twice.
+    On sno, `total` is the IDs of 16 units and the first of another, so that the ceiling is not overestimated. After
+    every round, untimed because fresh memory costs more than an ID, the threads mint as many again and keep them:
+    those are counted, and the duplicates among them.
     """
 
     def measure(rounds: int) -> Rounds:
@@ -233,7 +235,7 @@ def threads(ids: Callable[[], Iterator[object]], *, count: int = 2, total: int =
 
 
 def _together(jobs: list[Callable[[], object]]) -> int:
-    """Nanoseconds until every job is done, each in a thread of its own, from when all have started."""
+    """Run every job in a thread of its own; return the nanoseconds from the start of all to the end of all."""
     ready = threading.Barrier(len(jobs) + 1)
 
     def run(job: Callable[[], object]) -> None:
@@ -253,7 +255,7 @@ def _together(jobs: list[Callable[[], object]]) -> int:
 
 @cache
 def go_program(source: Path) -> str:
-    """The Go program in `source`, built where all that is built goes."""
+    """Build the Go program in `source` in the build directory, and return its path."""
     go = shutil.which("go")
     if go is None:
         raise UnavailableError("Go is not installed")
@@ -269,7 +271,7 @@ def go_program(source: Path) -> str:
 
 
 def go_threads(source: Path) -> Measure:
-    """The same of the Go program in `source`: two goroutines beside one."""
+    """Return the same figures of the Go program in `source`: two goroutines beside one."""
 
     def measure(rounds: int) -> Rounds:
         run = [go_program(source), "-rounds", str(rounds)]
@@ -295,7 +297,7 @@ print(*sorted(new - sys.stdlib_module_names - {{"{module}"}}))
 
 
 def importing(module: str) -> Measure:
-    """Milliseconds that `import module` adds to the start of an interpreter, beside that start itself."""
+    """Return the milliseconds that `import module` adds to the start of an interpreter, beside that start itself."""
 
     def start_ms(program: str) -> float:
         start = time.perf_counter_ns()
@@ -303,7 +305,7 @@ def importing(module: str) -> Measure:
         return (time.perf_counter_ns() - start) / 1e6
 
     def measure(rounds: int) -> Rounds:
-        __import__(module)  # an ImportError is told here; its files are in the page cache from now on
+        __import__(module)  # an ImportError is reported here; its files are in the page cache from now on
         result = Rounds()
         for _ in range(rounds):
             bare = start_ms("pass")

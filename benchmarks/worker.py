@@ -1,4 +1,4 @@
-"""Measures one row in this process, which nothing else has used, and prints its rounds as JSON: `worker KEY ROUNDS`."""
+"""Measure one row in this fresh process and print its rounds as JSON: `worker KEY ROUNDS`."""
 
 import gc
 import json
@@ -12,12 +12,12 @@ from benchmarks.timing import UnavailableError
 
 
 def main(key: str, rounds: int) -> None:
-    """Measure the row of that key; where that cannot be done here, print why."""
+    """Measure the row with that key; print the reason if it cannot be measured here."""
     row = next(row for row in ROWS if row.key == key)
     if row.pinned and hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     gc.disable()
-    # Where objects lie changes a figure by some per cent, for either side: in each process they lie elsewhere.
+    # The addresses of objects change a figure by some per cent, for either side, and differ in each process.
     _elsewhere = [bytes(random.randrange(512)) for _ in range(random.randrange(10_000))]
     try:
         print(json.dumps(asdict(row.measure(rounds))))

@@ -1,15 +1,13 @@
-"""What all tests share: the recorded behaviour of real implementations."""
+"""Configuration of all tests: servers, a temporary registry and Hypothesis profiles."""
 
 from __future__ import annotations
 
 import atexit
-import json
 import os
 import shutil
 import tempfile
-from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
@@ -21,16 +19,16 @@ pytest_plugins = ["tests.servers.fixtures"]
 
 
 def _has_room(place: Path, room: int = 4 << 30) -> bool:
-    """Whether the data of all servers fits in many times over, and what tests write there can be run."""
+    """Return True if the place has room for the data of all servers and allows programs to run."""
     return place.is_dir() and shutil.disk_usage(place).free > room and not os.statvfs(place).f_flag & os.ST_NOEXEC
 
 
-# In memory, if there is room: servers die here, machines do not, so nobody need wait for disks.
+# Keep data in memory if there is room: processes are killed here but machines are not, so no test needs a disk.
 if "TMPDIR" not in os.environ and _has_room(MEMORY := Path("/dev/shm")):
     os.environ["TMPDIR"] = str(MEMORY)
     tempfile.tempdir = None
 
-# Default generators lease from a registry of the tests' own, not from the user's.
+# Default generators lease from a temporary registry, not from that of the user.
 os.environ["MINTAGE_HOME"] = tempfile.mkdtemp(prefix="mintage-home-")
 atexit.register(shutil.rmtree, os.environ["MINTAGE_HOME"], ignore_errors=True)
 os.environ.pop("MINTAGE_STORE", None)
@@ -43,19 +41,10 @@ settings.load_profile("mintage")
 
 
 @pytest.fixture(autouse=True)
-def the_epoch_stays() -> Iterator[None]:
-    """A test moves the epoch in a child only: generators that were made before would become a fork's."""
+def no_test_changes_the_generation() -> Iterator[None]:
+    """Assert that no test changes the generation of this process, which would look like a fork to generators."""
     from mintage._core import epoch
 
     before = epoch()
     yield
     assert epoch() == before
-
-
-VECTORS = Path(__file__).parents[1] / "spec" / "vectors"
-
-
-@cache
-def vectors(name: str) -> Any:
-    """The content of ``spec/vectors/<name>.json``; its README says what the fields mean."""
-    return json.loads((VECTORS / f"{name}.json").read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""Many clients of one store at once, each with a wrong clock, and what they were given: no two of them the same.
+"""Concurrent clients of one store, each with a wrong clock, which record the values that they were given.
 
 ``python -m tests.contract.clients URL CLIENTS TURNS SEED`` runs some in their own process and prints their history.
 """
@@ -31,7 +31,7 @@ History = list[tuple[str, int, int]]
 
 
 class Client:
-    """Leases and reserves until it was given something so many times, a lease among it, as untidily as it may."""
+    """A client that leases and reserves untidily until it has a number of values, at least one lease among them."""
 
     def __init__(self, store: Store, seed: int) -> None:
         self.history: History = []
@@ -47,11 +47,11 @@ class Client:
                 try:
                     self._reserve() if self._random.random() < 0.5 else self._lease()
                 except LeaseError as error:
-                    # In a thick crowd, some come so late that their clock counts as wrong.
+                    # In a large crowd, some requests are so late that their clock counts as wrong.
                     if error.code not in {"lease.none_free", "lease.lost", "lease.unknown", "lease.clock"}:
                         raise
                 except StoreError as error:
-                    # A crowd may be too thick for a while.
+                    # A crowd may be too large for a while.
                     if error.code != "store.unavailable":
                         raise
         except BaseException as error:  # noqa: BLE001 (whatever it is, the test reports it)
@@ -69,7 +69,7 @@ class Client:
         at = len(self.history)
         self.history.append((str(lease.node), lease.floor_ms, lease.until_ms))
         for _ in range(self._random.randrange(4)):
-            time.sleep(self._random.uniform(0, 0.05))  # so that others come in between
+            time.sleep(self._random.uniform(0, 0.05))  # so that other clients get a turn
             lease = self._store.extend(lease, now_ms=self._now_ms(), next_token=new_token())
             self.history[at] = (str(lease.node), lease.floor_ms, lease.until_ms)
         match self._random.randrange(8):
@@ -97,9 +97,9 @@ class Client:
 
 
 def crowd(store: Store, clients: int, turns: int, seed: int) -> History:
-    """What so many clients were given, on a thread each, ``turns`` times each or more.
+    """Run clients on a thread each, for at least ``turns`` turns each, and return the values that they were given.
 
-    :raises MintError: what none of them should have seen.
+    :raises MintError: an error that no client should see.
     """
     stop = threading.Event()
     all_clients = [Client(store, seed * 1_000 + number) for number in range(clients)]
@@ -115,7 +115,7 @@ def crowd(store: Store, clients: int, turns: int, seed: int) -> History:
 
 
 def overlaps(history: History) -> list[tuple[tuple[str, int, int], tuple[str, int, int]]]:
-    """Pairs that share something."""
+    """Return the pairs that share a value."""
     found = []
     by_whom = defaultdict(list)
     for entry in history:

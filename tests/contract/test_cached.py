@@ -1,4 +1,4 @@
-"""What is special about Redis in front of a database: whatever becomes of either, no integer is reserved twice."""
+"""Tests of Redis in front of a database: no integer is reserved twice, whatever happens to either of them."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import pytest
 from mintage.errors import ConfigError, StoreError
 from mintage.rules import Segment
 from mintage.store import Store, cached, open_store
-from tests.contract.test_redis import follow, forgetting
-from tests.outcomes import refusal
+from tests.helpers.outcomes import refusal
+from tests.helpers.redis_replicas import follow, forgetting
 from tests.servers import MariaDB, PostgreSQL, Proxy, Redis, RedisSentinel, RedisWithoutAOF
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def store(database: str, redis: Redis, monkeypatch: pytest.MonkeyPatch) -> Itera
 
 @pytest.fixture
 def other(tmp_path: Path) -> Iterator[Redis]:
-    """A second server."""
+    """Return a second server."""
     server = Redis(tmp_path / "other")
     server.start()
     yield server
@@ -47,13 +47,13 @@ def other(tmp_path: Path) -> Iterator[Redis]:
 
 
 class Reserved:
-    """All that was reserved so far, by whomever."""
+    """All integers that any client reserved so far."""
 
     def __init__(self) -> None:
         self.integers: set[int] = set()
 
     def take(self, store: Store, count: int = 10, times: int = 1) -> Segment:
-        """Reserves, and fails if it holds an integer that was reserved before."""
+        """Reserve a segment, and fail if it contains an integer that was reserved before."""
         for _ in range(times):
             segment = store.reserve("n", count)
             integers = set(segment.as_range())
@@ -76,20 +76,20 @@ def block(redis: Redis) -> dict[str, str]:
 # --- while all is well --------------------------------------------------------------------------------------------
 
 
-def test_the_database_is_asked_once_a_block_and_nothing_is_skipped(store: Pair, redis: Redis) -> None:
+def test_database_is_asked_once_a_block_and_no_integer_is_skipped(store: Pair, redis: Redis) -> None:
     segments = [store.reserve("n", 10) for _ in range(250)]
     assert [segment.first for segment in segments] == list(range(1, 2500, 10))
     assert high_water(store) == 3000
     assert (block(redis)["next"], block(redis)["last"]) == ("2501", "3000")
 
 
-def test_a_block_has_as_many_segments_as_the_url_says(database: str, redis: Redis) -> None:
+def test_block_has_as_many_segments_as_the_url_says(database: str, redis: Redis) -> None:
     with open_store(f"{database}&block=3&cache={redis.url}") as store:
         store.reserve("n", 10)
         assert high_water(store) == 30
 
 
-def test_steps_may_differ(store: Pair) -> None:
+def test_clients_with_different_steps_share_a_block(store: Pair) -> None:
     reserved = Reserved()
     for count in (1, 1000, 3, 100_000, 7, 1):
         reserved.take(store, count)
@@ -97,14 +97,14 @@ def test_steps_may_differ(store: Pair) -> None:
     assert reserved.integers == set(range(1, len(reserved.integers) + 1))
 
 
-def test_a_namespace_is_used_up_to_its_last_integer(store: Pair) -> None:
+def test_namespace_is_used_up_to_its_last_integer(store: Pair) -> None:
     store.create_namespace("n", start=5, maximum=1000, stride=7, offset=3)
     segments = [store.reserve("n", 30) for _ in range(5)]
     assert [integer for segment in segments for integer in segment.as_range()] == list(range(10, 1001, 7))
     assert refusal(lambda: store.reserve("n", 30)).code == "sequence.exhausted"
 
 
-def test_a_block_of_one_integer_is_used_once(store: Pair) -> None:
+def test_block_of_one_integer_is_used_once(store: Pair) -> None:
     store.create_namespace("n", maximum=1)
     assert store.reserve("n", 10).as_range() == range(1, 2)
     assert refusal(lambda: store.reserve("n", 10)).code == "sequence.exhausted"
@@ -115,7 +115,7 @@ def test_integers_near_the_end_are_exact(store: Pair) -> None:
     assert [store.reserve("n", 10).last for _ in range(3)] == [2**63 - 16, 2**63 - 6, 2**63 - 1]
 
 
-def test_an_unused_tail_is_taken_back_from_the_last_segment_alone(store: Pair) -> None:
+def test_tail_is_taken_back_from_the_last_segment_only(store: Pair) -> None:
     first, second = store.reserve("n", 10), store.reserve("n", 10)
     assert store.give_back(first, 5) is False
     assert store.give_back(second, 15) is True
@@ -123,14 +123,14 @@ def test_an_unused_tail_is_taken_back_from_the_last_segment_alone(store: Pair) -
 
 
 @pytest.mark.parametrize("serial", [0, 1], ids=["none", "the database's"])
-def test_a_tail_that_the_cache_did_not_cut_is_not_taken_back(store: Pair, serial: int) -> None:
+def test_tail_not_cut_by_the_cache_is_not_taken_back(store: Pair, serial: int) -> None:
     first, second = store.reserve("n", 10), store.reserve("n", 10)
     assert store.give_back(second, 11)
     assert store.give_back(first, 4)
     assert not store.give_back(Segment("n", 1, 3, serial=serial), 2)
 
 
-def test_databases_that_share_a_cache_do_not_share_blocks(tmp_path: Path, redis: Redis) -> None:
+def test_databases_that_share_a_cache_have_separate_blocks(tmp_path: Path, redis: Redis) -> None:
     stores = [open_store(f"sqlite:///{tmp_path}/{name}.db?cache={redis.url}") for name in ("one", "two")]
     both = [Reserved(), Reserved()]
     for _ in range(3):
@@ -140,7 +140,7 @@ def test_databases_that_share_a_cache_do_not_share_blocks(tmp_path: Path, redis:
     assert 1 in both[1].integers
 
 
-def test_schemas_of_one_database_that_share_a_cache_do_not_share_blocks(postgresql: PostgreSQL, redis: Redis) -> None:
+def test_schemas_that_share_a_cache_have_separate_blocks(postgresql: PostgreSQL, redis: Redis) -> None:
     roles = ("red", "blue")
     for role in roles:
         postgresql.sql(f"CREATE ROLE {role} LOGIN PASSWORD 'x'; CREATE SCHEMA {role} AUTHORIZATION {role};")
@@ -156,7 +156,7 @@ def test_schemas_of_one_database_that_share_a_cache_do_not_share_blocks(postgres
         postgresql.sql("DROP OWNED BY red, blue; DROP ROLE red, blue;")
 
 
-def test_a_block_of_tables_that_were_dropped_is_nobodys(mariadb: MariaDB, redis: Redis) -> None:
+def test_block_of_dropped_tables_is_not_used(mariadb: MariaDB, redis: Redis) -> None:
     url = f"{mariadb.url}?cache={redis.url}"
     with open_store(url) as store:
         assert store.reserve("n", 10).first == 1
@@ -167,7 +167,7 @@ def test_a_block_of_tables_that_were_dropped_is_nobodys(mariadb: MariaDB, redis:
         reserved.take(store, times=300)
 
 
-def test_a_cache_needs_no_append_only_file(database: str, redis_without_aof: RedisWithoutAOF) -> None:
+def test_cache_needs_no_append_only_file(database: str, redis_without_aof: RedisWithoutAOF) -> None:
     with open_store(f"{database}&cache={redis_without_aof.url}") as store:
         reserved = Reserved()
         reserved.take(store)
@@ -188,13 +188,13 @@ def test_a_cache_needs_no_append_only_file(database: str, redis_without_aof: Red
         "redis://127.0.0.1/0?cache=redis://127.0.0.1",
     ],
 )
-def test_a_pair_that_cannot_work_is_refused(url: str) -> None:
+def test_unsuitable_cache_or_database_is_refused(url: str) -> None:
     error = refusal(lambda: open_store(url))
     assert isinstance(error, ConfigError)
     assert error.code == "config.store"
 
 
-def test_no_password_of_either_is_shown(database: str, redis: Redis) -> None:
+def test_passwords_of_cache_and_database_are_not_shown(database: str, redis: Redis) -> None:
     store: Pair = open_store(f"{database}&cache={redis.url.replace('://', '://:s3same@')}")
     shown = f"{store!r}{store.url!r}{store.describe()!r}"
     assert "s3same" not in shown
@@ -250,9 +250,7 @@ def test_nothing_is_reserved_twice_after(
     reserved.take(store, times=150)
 
 
-def test_nothing_is_reserved_twice_after_following_a_replica_that_did_not_hear_all(
-    store: Pair, redis: Redis, other: Redis
-) -> None:
+def test_nothing_is_reserved_twice_after_following_a_stale_replica(store: Pair, redis: Redis, other: Redis) -> None:
     reserved = Reserved()
     follow(other, redis)
     reserved.take(store, times=5)
@@ -317,7 +315,7 @@ def test_nothing_is_reserved_twice_by_many_clients_of_a_cache_that_forgets(datab
     assert len(integers) == len(set(integers))
 
 
-def test_a_block_whose_arrival_is_unknown_is_left_alone(database: str, redis: Redis) -> None:
+def test_block_of_unknown_arrival_is_not_used(database: str, redis: Redis) -> None:
     reserved = Reserved()
     with Proxy(redis) as proxy, open_store(f"{database}&cache={proxy.url}") as store:
         pair: Pair = store
@@ -335,7 +333,7 @@ def test_a_block_whose_arrival_is_unknown_is_left_alone(database: str, redis: Re
         reserved.take(pair)
         pair.inner.reserve = reserve
         assert block(redis)["next"] == "1011"
-        # Straight from the database, beside the block that did arrive; others use that.
+        # Directly from the database, beside the block that arrived, which others use.
         assert max(reserved.integers) == 2010
         with open_store(f"{database}&cache={redis.url}") as neighbour:
             reserved.take(neighbour, times=150)
@@ -345,7 +343,7 @@ def test_a_block_whose_arrival_is_unknown_is_left_alone(database: str, redis: Re
 # --- either is away -----------------------------------------------------------------------------------------------
 
 
-def test_without_its_cache_the_database_goes_on_alone(store: Pair, redis: Redis) -> None:
+def test_database_goes_on_alone_without_its_cache(store: Pair, redis: Redis) -> None:
     reserved = Reserved()
     reserved.take(store, times=3)
     redis.kill()
@@ -357,7 +355,7 @@ def test_without_its_cache_the_database_goes_on_alone(store: Pair, redis: Redis)
     assert high_water(store) > 2000
 
 
-def test_a_cache_that_did_not_answer_is_left_alone_for_a_while(
+def test_cache_that_did_not_answer_is_skipped_for_a_while(
     store: Pair, redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cached, "PAUSE_S", 3600.0)
@@ -370,7 +368,7 @@ def test_a_cache_that_did_not_answer_is_left_alone_for_a_while(
     assert block(redis) == {}
 
 
-def test_without_its_database_a_block_goes_on_to_its_end(store: Pair, tmp_path: Path) -> None:
+def test_block_is_used_to_its_end_without_the_database(store: Pair, tmp_path: Path) -> None:
     reserved = Reserved()
     reserved.take(store)
     away = sqlite3.connect(tmp_path / "ids.db", isolation_level=None)
@@ -382,7 +380,7 @@ def test_without_its_database_a_block_goes_on_to_its_end(store: Pair, tmp_path: 
     assert reserved.take(store).first == 1001
 
 
-def test_a_killed_database_is_not_missed_within_a_block(mariadb: MariaDB, redis: Redis) -> None:
+def test_killed_database_is_not_needed_within_a_block(mariadb: MariaDB, redis: Redis) -> None:
     reserved = Reserved()
     with open_store(f"{mariadb.url}?cache={redis.url}") as store:
         reserved.take(store)
@@ -393,7 +391,7 @@ def test_a_killed_database_is_not_missed_within_a_block(mariadb: MariaDB, redis:
         assert reserved.take(store).first == 1001
 
 
-def test_a_process_that_never_met_the_database_does_not_use_its_blocks(
+def test_process_that_never_reached_the_database_uses_no_block(
     store: Pair, database: str, redis: Redis, tmp_path: Path
 ) -> None:
     store.reserve("n", 10)
@@ -406,7 +404,7 @@ def test_a_process_that_never_met_the_database_does_not_use_its_blocks(
         assert newcomer.reserve("n", 10).first == 11
 
 
-def test_a_database_that_took_over_is_met_anew(store: Pair, database: str, redis: Redis, tmp_path: Path) -> None:
+def test_database_that_took_over_is_identified_again(store: Pair, database: str, redis: Redis, tmp_path: Path) -> None:
     store.reserve("n", 10)
     for file in tmp_path.glob("ids.db*"):
         file.rename(tmp_path / f"former-{file.name}")
@@ -422,7 +420,7 @@ def test_a_database_that_took_over_is_met_anew(store: Pair, database: str, redis
 # --- raised floors ------------------------------------------------------------------------------------------------
 
 
-def test_a_raised_floor_holds_within_a_block_and_beyond(store: Pair, database: str, redis: Redis) -> None:
+def test_raised_floor_applies_within_a_block_and_after_it(store: Pair, database: str, redis: Redis) -> None:
     store.reserve("n", 10)
     with open_store(f"{database}&cache={redis.url}") as neighbour:
         neighbour.raise_floor("n", 500)
@@ -433,26 +431,26 @@ def test_a_raised_floor_holds_within_a_block_and_beyond(store: Pair, database: s
         assert store.reserve("n", 10).first == 5010
 
 
-def test_a_floor_above_a_block_leaves_nothing_of_it(store: Pair) -> None:
+def test_floor_above_a_block_discards_the_block(store: Pair) -> None:
     store.reserve("n", 10)
     store.raise_floor("n", 5000)
     assert store.reserve("n", 1).first == 5000
 
 
-def test_a_lower_floor_does_not_replace_that_of_a_block(store: Pair) -> None:
+def test_lower_floor_does_not_replace_that_of_a_block(store: Pair) -> None:
     store.reserve("n", 10)
     store.raise_floor("n", 500)
     store.raise_floor("n", 7)
     assert store.reserve("n", 10).floor == 500
 
 
-def test_a_cache_that_forgot_a_floor_has_it_from_the_database_again(store: Pair, redis: Redis) -> None:
+def test_forgotten_floor_is_read_from_the_database_again(store: Pair, redis: Redis) -> None:
     store.raise_floor("n", 500)
     redis.ask("FLUSHALL")
     assert store.reserve("n", 10).floor == 500
 
 
-def test_a_floor_is_not_raised_while_the_cache_is_away(store: Pair, redis: Redis) -> None:
+def test_floor_cannot_be_raised_while_the_cache_is_away(store: Pair, redis: Redis) -> None:
     store.reserve("n", 10)
     redis.kill()
     error = refusal(lambda: store.raise_floor("n", 5000))
@@ -464,7 +462,7 @@ def test_a_floor_is_not_raised_while_the_cache_is_away(store: Pair, redis: Redis
 
 
 @pytest.mark.parametrize("forgets", [False, True])
-def test_a_block_from_before_a_raised_floor_does_not_come_late(
+def test_block_from_before_a_raised_floor_does_not_arrive_late(
     store: Pair, database: str, redis: Redis, forgets: bool
 ) -> None:
     reserve = store.inner.reserve

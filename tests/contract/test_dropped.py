@@ -1,7 +1,7 @@
-"""Tables that are dropped, emptied, or restored from a dump: nothing is handed out again.
+"""Tests of tables that are dropped, emptied, or restored from a dump: nothing is handed out again.
 
-A database that the application's own tools look after loses tables: migrations drop what no model declares, test suites
-truncate all that they find, and administrators restore single tables.
+A database that is managed by the tools of an application loses tables: migrations drop tables that no model declares,
+test suites truncate every table, and administrators restore single tables.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from mintage.rules import CLOCK_LIMIT_MS, CLOCK_MARGIN_MS, GAP, SPAN_MS
 from mintage.store import new_token, open_store
 from mintage.store.database import Database
 from mintage.store.statements import migrations
-from tests.contract.test_sql import Server, account, acquire, administer, refusal
+from tests.helpers.sql_servers import Server, account, administer, refusal_text
+from tests.helpers.stores import acquire
 from tests.servers import MariaDB, PostgreSQL
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def store(server: Server) -> Iterator[Database]:
 
 
 def tables(server: Server) -> list[str]:
-    """Those that mintage made."""
+    """Return the tables that mintage created."""
     named = (
         "SELECT table_name FROM information_schema.tables WHERE table_schema = 'mintage' AND table_type = 'BASE TABLE'"
         if isinstance(server, MariaDB)
@@ -55,12 +56,12 @@ def tables(server: Server) -> list[str]:
 
 
 def drop(server: Server) -> None:
-    """What a migration does that was made without ``include_name``."""
+    """Drop the tables, as a migration does that was generated without ``include_name``."""
     administer(server, "".join(f"DROP TABLE {table};" for table in tables(server)))
 
 
 def waited(server: Server) -> None:
-    """Until what is made now is known from what was made."""
+    """Wait until new tables have another creation time than the existing ones."""
     if isinstance(server, MariaDB):
         server.await_new_second()
 
@@ -70,7 +71,7 @@ def warnings(store: Store) -> str:
 
 
 def waits(store: Store, pool: str = "p") -> int:
-    """For how long a pool grants nothing."""
+    """Return for how long a pool grants nothing."""
     with pytest.raises(LeaseError) as caught:
         acquire(store, pool, nodes=range(9))
     assert caught.value.code == "lease.none_free"
@@ -80,23 +81,23 @@ def waits(store: Store, pool: str = "p") -> int:
 # --- all of them ------------------------------------------------------------------------------------------------------
 
 
-def test_a_namespace_of_dropped_tables_does_not_begin_again(server: Server, store: Database) -> None:
+def test_namespace_of_dropped_tables_does_not_begin_again(server: Server, store: Database) -> None:
     assert store.reserve("invoice", 100).last == 100
     drop(server)
     for _ in range(2):
-        assert "namespaces create invoice --start N" in refusal(lambda: store.reserve("invoice", 1))
+        assert "namespaces create invoice --start N" in refusal_text(lambda: store.reserve("invoice", 1))
     assert store.list_namespaces() == []
-    # Nor does one that is new: nobody knows that it is.
-    assert "has lost namespaces" in refusal(lambda: store.reserve("other", 1))
+    # Nor does a new one, as nobody knows that it is new.
+    assert "has lost namespaces" in refusal_text(lambda: store.reserve("other", 1))
     store.create_namespace("invoice", start=101)
     assert store.reserve("invoice", 1).first == 101
     store.raise_floor("other", 500)
     assert store.reserve("other", 1).first == 500
     store.retire("third")
-    refusal(lambda: store.reserve("fourth", 1))
+    refusal_text(lambda: store.reserve("fourth", 1))
 
 
-def test_a_pool_of_dropped_tables_begins_in_quarantine(server: Server, store: Database) -> None:
+def test_pool_of_dropped_tables_begins_in_quarantine(server: Server, store: Database) -> None:
     held = acquire(store, nodes=range(9))
     drop(server)
     with pytest.raises(LeaseError) as caught:
@@ -110,7 +111,7 @@ def test_a_pool_of_dropped_tables_begins_in_quarantine(server: Server, store: Da
     assert acquire(store, nodes=range(9)).floor_ms >= held.until_ms
 
 
-def test_lost_history_is_told_until_it_is_accepted(server: Server, store: Database) -> None:
+def test_lost_history_is_reported_until_it_is_accepted(server: Server, store: Database) -> None:
     store.reserve("invoice", 100)
     acquire(store)
     assert store.describe().warnings == ()
@@ -125,7 +126,7 @@ def test_lost_history_is_told_until_it_is_accepted(server: Server, store: Databa
     assert acquire(store, "q").node == 0
 
 
-def test_the_doctor_says_that_history_was_lost(server: Server, store: Database) -> None:
+def test_doctor_reports_lost_history(server: Server, store: Database) -> None:
     def doctor() -> list[dict[str, str]]:
         command = [sys.executable, "-m", "mintage", "doctor", "--json"]
         environment = {**os.environ, "MINTAGE_STORE": server.url}
@@ -137,7 +138,7 @@ def test_the_doctor_says_that_history_was_lost(server: Server, store: Database) 
     store.reserve("invoice", 100)
     assert doctor() == []
     drop(server)
-    # It makes the tables, and so would anybody.
+    # It creates the tables, as any client would.
     for _ in range(2):
         [finding] = doctor()
         assert "history was lost" in finding["text"]
@@ -149,16 +150,16 @@ def test_tables_dropped_with_the_view_begin_anew(server: Server, store: Database
     administer(server, "DROP VIEW mintage_existed")
     assert store.reserve("invoice", 1).first == 1
     assert store.describe().warnings == ()
-    # That, too, is remembered.
+    # The acceptance is stored too.
     drop(server)
-    refusal(lambda: store.reserve("invoice", 1))
+    refusal_text(lambda: store.reserve("invoice", 1))
 
 
 def test_nothing_repeats_however_often_tables_are_dropped(server: Server, store: Database) -> None:
     handed_out = list(store.reserve("invoice", 10).as_range())
     for _ in range(5):
         drop(server)
-        refusal(lambda: store.reserve("invoice", 10))
+        refusal_text(lambda: store.reserve("invoice", 10))
         store.create_namespace("invoice", start=handed_out[-1] + 1)
         handed_out += store.reserve("invoice", 10).as_range()
     assert handed_out == list(range(1, 61))
@@ -167,61 +168,61 @@ def test_nothing_repeats_however_often_tables_are_dropped(server: Server, store:
 # --- some of them -----------------------------------------------------------------------------------------------------
 
 
-def test_a_table_that_is_missing_is_refused(server: Server, store: Database) -> None:
+def test_table_that_is_missing_is_refused(server: Server, store: Database) -> None:
     for kind in RECORDS:
         store.reserve("n", 1)
         kept = server.dump(f"mintage_{kind}")
         administer(server, f"DROP TABLE mintage_{kind}")
         for _ in range(2):
-            said = refusal(lambda: store.reserve("n", 1))
+            said = refusal_text(lambda: store.reserve("n", 1))
             assert f"mintage_{kind}" in said
             assert "mintage_existed" in said
         administer(server, kept)
     assert store.reserve("n", 1).first > len(RECORDS)
 
 
-def test_the_table_of_the_version_alone_can_be_missed(server: Server, store: Database) -> None:
+def test_loss_of_the_version_table_alone_is_handled(server: Server, store: Database) -> None:
     store.reserve("n", 10)
     administer(server, "DROP TABLE mintage_schema")
     if isinstance(server, MariaDB):
         assert store.reserve("n", 1).first > 10
-        refusal(lambda: store.reserve("new", 1))
+        refusal_text(lambda: store.reserve("new", 1))
     else:
-        assert "mintage_schema is missing" in refusal(lambda: store.reserve("n", 1))
+        assert "mintage_schema is missing" in refusal_text(lambda: store.reserve("n", 1))
 
 
 @pytest.mark.parametrize("how", ["TRUNCATE TABLE", "DELETE FROM"])
-def test_an_emptied_table_of_namespaces_is_missed(server: Server, store: Database, how: str) -> None:
+def test_emptied_table_of_namespaces_is_noticed(server: Server, store: Database, how: str) -> None:
     store.reserve("n", 10)
     administer(server, f"{how} mintage_namespace")
-    assert "has lost namespaces" in refusal(lambda: store.reserve("n", 1))
+    assert "has lost namespaces" in refusal_text(lambda: store.reserve("n", 1))
     assert "records of namespaces are gone" in warnings(store)
 
 
 @pytest.mark.parametrize("how", ["TRUNCATE TABLE", "DELETE FROM"])
-def test_an_emptied_table_of_pools_is_missed(server: Server, store: Database, how: str) -> None:
+def test_emptied_table_of_pools_is_noticed(server: Server, store: Database, how: str) -> None:
     acquire(store, nodes=range(9))
     administer(server, f"{how} mintage_pool")
     assert 0 < waits(store) <= QUARANTINE_MS
     assert "records of pools are gone" in warnings(store)
 
 
-def test_all_tables_emptied_at_once_are_missed(server: Server, store: Database) -> None:
+def test_all_tables_emptied_at_once_are_noticed(server: Server, store: Database) -> None:
     store.reserve("n", 10)
     acquire(store)
     administer(server, "".join(f"TRUNCATE TABLE {table};" for table in tables(server)))
-    refusal(lambda: store.reserve("n", 1))
+    refusal_text(lambda: store.reserve("n", 1))
     if isinstance(server, MariaDB):
         assert 0 < waits(store) <= QUARANTINE_MS
     else:
-        assert "drop all tables of mintage" in refusal(lambda: acquire(store))
+        assert "drop all tables of mintage" in refusal_text(lambda: acquire(store))
 
 
 # --- from a dump ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", RECORDS)
-def test_a_table_restored_from_a_dump_is_a_server_that_took_over(
+def test_table_restored_from_a_dump_is_a_server_that_took_over(
     server: Server,
     store: Database,
     kind: str,
@@ -243,7 +244,7 @@ def test_a_table_restored_from_a_dump_is_a_server_that_took_over(
         store.extend(other, now_ms=store.now_ms(), next_token=new_token())
 
 
-def test_all_tables_restored_from_a_dump_are_a_server_that_took_over(
+def test_tables_restored_from_a_dump_are_a_server_that_took_over(
     server: Server,
     store: Database,
 ) -> None:
@@ -261,17 +262,17 @@ def test_all_tables_restored_from_a_dump_are_a_server_that_took_over(
     assert store.extend(held, now_ms=store.now_ms(), next_token=new_token()).node == held.node
 
 
-def test_a_namespace_that_a_dump_does_not_have_is_refused(server: Server, store: Database) -> None:
+def test_namespace_missing_from_a_dump_is_refused(server: Server, store: Database) -> None:
     store.reserve("old", 10)
     kept = server.dump("mintage_namespace")
     store.reserve("young", 10)
     waited(server)
     administer(server, kept)
-    assert "has lost namespaces" in refusal(lambda: store.reserve("young", 1))
+    assert "has lost namespaces" in refusal_text(lambda: store.reserve("young", 1))
     assert store.reserve("old", 1).first > 10
 
 
-def test_a_pool_that_a_dump_does_not_have_is_in_quarantine(server: Server, store: Database) -> None:
+def test_pool_missing_from_a_dump_is_quarantined(server: Server, store: Database) -> None:
     acquire(store, "old")
     kept = server.dump("mintage_pool")
     acquire(store, "young")
@@ -280,8 +281,8 @@ def test_a_pool_that_a_dump_does_not_have_is_in_quarantine(server: Server, store
     assert 0 < waits(store, "young") <= QUARANTINE_MS
 
 
-def test_rows_put_back_into_an_emptied_table_are_noticed(postgresql: PostgreSQL) -> None:
-    # Only PostgreSQL tells that a table was emptied.
+def test_rows_restored_into_an_emptied_table_are_noticed(postgresql: PostgreSQL) -> None:
+    # Only PostgreSQL reports that a table was emptied.
     with open_store(postgresql.url) as store:
         store.reserve("n", 100)
         row = postgresql.sql("COPY mintage_namespace TO STDOUT")
@@ -290,7 +291,7 @@ def test_rows_put_back_into_an_emptied_table_are_noticed(postgresql: PostgreSQL)
         assert store.reserve("n", 1).first == 101 + 100 * GAP
 
 
-def test_a_table_written_anew_counts_as_restored(server: Server, store: Database) -> None:
+def test_rewritten_table_counts_as_restored(server: Server, store: Database) -> None:
     # It looks the same. Holders go on, and nothing is refused.
     held = acquire(store, nodes=range(9))
     store.reserve("n", 1)
@@ -302,7 +303,7 @@ def test_a_table_written_anew_counts_as_restored(server: Server, store: Database
     assert store.reserve("new", 1).first == 1
 
 
-def test_care_for_tables_changes_no_identity(server: Server, store: Database) -> None:
+def test_table_maintenance_changes_no_server_id(server: Server, store: Database) -> None:
     before = store.describe().identity
     waited(server)
     for verb in (
@@ -313,7 +314,7 @@ def test_care_for_tables_changes_no_identity(server: Server, store: Database) ->
     assert store.describe().identity == before
 
 
-def test_a_copy_of_a_database_in_its_place_is_noticed(postgresql: PostgreSQL) -> None:
+def test_copy_of_a_database_in_its_place_is_noticed(postgresql: PostgreSQL) -> None:
     with open_store(postgresql.url) as store:
         store.reserve("n", 100)
         acquire(store)
@@ -335,7 +336,7 @@ def test_a_copy_of_a_database_in_its_place_is_noticed(postgresql: PostgreSQL) ->
             postgresql.sql("DROP DATABASE backup", database="postgres")
 
 
-def test_tables_are_not_exchanged_within_a_transaction(postgresql: PostgreSQL) -> None:
+def test_tables_cannot_be_exchanged_within_a_transaction(postgresql: PostgreSQL) -> None:
     with open_store(postgresql.url) as store:
         assert isinstance(store, Database)
         store.reserve("n", 1)
@@ -347,7 +348,7 @@ def test_tables_are_not_exchanged_within_a_transaction(postgresql: PostgreSQL) -
 
 
 def make_first_version(server: Server) -> None:
-    """The tables of the first version, with a namespace and a pool."""
+    """Create the tables of the first version, with a namespace and a pool."""
     [_, steps] = migrations("mysql" if isinstance(server, MariaDB) else "postgresql")[0]
     made = "CREATE TABLE mintage_schema (version INTEGER NOT NULL PRIMARY KEY); INSERT INTO mintage_schema VALUES (1);"
     owner = "" if isinstance(server, MariaDB) else "SET ROLE mintage;"
@@ -357,19 +358,19 @@ def make_first_version(server: Server) -> None:
     administer(server, f"{owner} {'; '.join(steps)}; {made} {records}")
 
 
-def test_tables_of_before_are_brought_up_to_date(server: Server, store: Database) -> None:
+def test_tables_of_an_older_version_are_upgraded(server: Server, store: Database) -> None:
     make_first_version(server)
     assert store.reserve("n", 1).first == 11 + 10 * GAP
     assert store.reserve("new", 1).first == 1
     assert store.describe().warnings == ()
     drop(server)
-    refusal(lambda: store.reserve("new", 1))
+    refusal_text(lambda: store.reserve("new", 1))
 
 
-def test_an_account_that_only_writes_waits_for_the_new_schema(server: Server, store: Database) -> None:
+def test_write_only_account_waits_for_the_new_schema(server: Server, store: Database) -> None:
     make_first_version(server)
     with account(server) as url, open_store(url) as clerk:
-        assert "bring them up to date" in refusal(lambda: clerk.reserve("n", 1))
+        assert "bring them up to date" in refusal_text(lambda: clerk.reserve("n", 1))
         store.now_ms()
         assert clerk.reserve("n", 1).first == 11 + 10 * GAP
         assert clerk.reserve("new", 1).first == 1
@@ -377,7 +378,7 @@ def test_an_account_that_only_writes_waits_for_the_new_schema(server: Server, st
         assert clerk.describe().warnings == ()
 
 
-def test_a_schema_that_was_left_half_way_is_completed(mariadb: MariaDB) -> None:
+def test_half_upgraded_schema_is_completed(mariadb: MariaDB) -> None:
     make_first_version(mariadb)
     administer(mariadb, migrations("mysql")[1][1][0])
     with open_store(mariadb.url) as store:
@@ -386,7 +387,7 @@ def test_a_schema_that_was_left_half_way_is_completed(mariadb: MariaDB) -> None:
 
 
 @pytest.mark.parametrize("name", ["mariadb", "mysql"])
-def test_an_account_that_may_make_no_view_is_told_how_to(request: pytest.FixtureRequest, name: str) -> None:
+def test_account_that_cannot_create_a_view_gets_the_remedy(request: pytest.FixtureRequest, name: str) -> None:
     maker: MariaDB = request.getfixturevalue(name)
     maker.sql("REVOKE CREATE VIEW ON mintage.* FROM mintage")
     try:
@@ -397,12 +398,12 @@ def test_an_account_that_may_make_no_view_is_told_how_to(request: pytest.Fixture
             administer(maker, said.partition("run ")[2])
             assert store.describe().warnings == ()
             drop(maker)
-            refusal(lambda: store.reserve("n", 1))
+            refusal_text(lambda: store.reserve("n", 1))
     finally:
         maker.sql("GRANT CREATE VIEW ON mintage.* TO mintage")
 
 
-def test_the_times_of_tables_are_those_of_every_zone(mariadb: MariaDB) -> None:
+def test_creation_times_of_tables_do_not_depend_on_the_time_zone(mariadb: MariaDB) -> None:
     with open_store(mariadb.url) as store:
         before = store.describe().identity
         mariadb.sql("SET GLOBAL time_zone = '+05:00'")

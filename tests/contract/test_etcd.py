@@ -1,4 +1,4 @@
-"""What is special about etcd: clusters that are replaced, passwords, members, TLS, a clock that HTTP tells."""
+"""Tests of etcd: replaced clusters, passwords, members, TLS, and the clock in HTTP headers."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mintage.errors import ConfigError, LeaseError, StoreError
-from mintage.store import Store, new_token, open_store
+from mintage.store import new_token, open_store
 from mintage.store.etcd import PAGE
-from tests.outcomes import code_of, eventually
+from tests.helpers.outcomes import code_of, eventually
+from tests.helpers.stores import acquire
 from tests.servers import Etcd, Proxy
 from tests.service.running import certificate
 
@@ -31,11 +32,6 @@ Answer = tuple[int, dict[str, str], bytes]
 """Status, headers, body."""
 
 
-def acquire(store: Store, **options: Any) -> Any:
-    chosen = {"nodes": range(4), "now_ms": store.now_ms(), "span_ms": SPAN_MS, **options}
-    return store.acquire("p", layout="test", holder="me", **chosen)
-
-
 def keys(etcd: Etcd) -> dict[str, str]:
     pairs = etcd.call("/v3/kv/range", EVERYTHING).get("kvs", [])
     return {b64decode(pair["key"]).decode(): b64decode(pair["value"]).decode() for pair in pairs}
@@ -43,7 +39,7 @@ def keys(etcd: Etcd) -> dict[str, str]:
 
 @contextmanager
 def gateway(answer: Callable[[str, dict[str, Any]], Answer], tls: ssl.SSLContext | None = None) -> Iterator[str]:
-    """The URL of somebody who answers as etcd's gateway would, or would not."""
+    """Yield the URL of a fake gateway of etcd with given answers."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -56,7 +52,7 @@ def gateway(answer: Callable[[str, dict[str, Any]], Answer], tls: ssl.SSLContext
             self.wfile.write(text)
 
         def log_message(self, format: str, *args: object) -> None:
-            """Silent."""
+            """Log nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         if tls is not None:
@@ -73,7 +69,7 @@ def answering(body: object, status: int = 200, **headers: str) -> Callable[[str,
     return lambda path, asked: (status, dated, json.dumps(body).encode())
 
 
-def test_records_are_keys_that_people_can_read(etcd: Etcd) -> None:
+def test_records_are_readable_keys(etcd: Etcd) -> None:
     with open_store(etcd.url) as store:
         lease = acquire(store)
         store.reserve("orders", 5)
@@ -89,7 +85,7 @@ def test_prefixes_keep_stores_apart(etcd: Etcd) -> None:
     assert sorted(keys(etcd)) == ["a/namespace/n", "bnamespace/n"]
 
 
-def test_a_cluster_restored_under_a_new_token_grants_nothing_that_may_be_forgotten(etcd: Etcd, tmp_path: Path) -> None:
+def test_restored_cluster_grants_nothing_that_may_be_forgotten(etcd: Etcd, tmp_path: Path) -> None:
     with open_store(etcd.url) as store:
         held = acquire(store)
         segment = store.reserve("n", 100)
@@ -108,7 +104,7 @@ def test_a_cluster_restored_under_a_new_token_grants_nothing_that_may_be_forgott
             assert caught.value.code == "lease.none_free"
             assert caught.value.retry_after_ms is not None
             assert caught.value.retry_after_ms > SPAN_MS
-            # Who held on without a break goes on.
+            # A holder with an unbroken window continues.
             assert store.extend(held, now_ms=store.now_ms() + 4_000, next_token=new_token()).until_ms > held.until_ms
             assert store.reserve("n", 100).first == segment.last + 10 * 100 + 1
             store.create_pool("p", layout="test")
@@ -117,7 +113,7 @@ def test_a_cluster_restored_under_a_new_token_grants_nothing_that_may_be_forgott
         other.kill()
 
 
-def test_a_cluster_that_is_replaced_within_a_verb_makes_it_fail() -> None:
+def test_verb_fails_if_the_cluster_is_replaced_during_it() -> None:
     identities = iter("12")
 
     def answer(path: str, asked: dict[str, Any]) -> Answer:
@@ -128,7 +124,7 @@ def test_a_cluster_that_is_replaced_within_a_verb_makes_it_fail() -> None:
         assert code_of(lambda: store.reserve("n", 1)) == "store.unavailable"
 
 
-def test_the_stores_clock_is_the_servers() -> None:
+def test_time_is_that_of_the_server() -> None:
     header = {"cluster_id": "1", "revision": "7"}
     with gateway(answering({"header": header}, Date="Thu, 01 Jan 2026 00:00:00 GMT")) as url, open_store(url) as store:
         assert store.now_ms() == 1_767_225_600_500
@@ -136,7 +132,7 @@ def test_the_stores_clock_is_the_servers() -> None:
 
 
 @pytest.mark.parametrize("date", ["", "yesterday"])
-def test_a_server_without_a_clock_is_refused(date: str) -> None:
+def test_server_without_a_clock_is_refused(date: str) -> None:
     header = {"cluster_id": "1", "revision": "7"}
     with gateway(answering({"header": header}, Date=date)) as url, open_store(url) as store:
         assert code_of(store.now_ms) == "store.refused"
@@ -160,12 +156,12 @@ def test_a_server_without_a_clock_is_refused(date: str) -> None:
     ],
     ids=str,
 )
-def test_what_is_no_answer_is_an_error(status: int, body: object, code: str) -> None:
+def test_invalid_answer_is_an_error(status: int, body: object, code: str) -> None:
     with gateway(answering(body, status)) as url, open_store(url) as store:
         assert code_of(lambda: store.reserve("n", 1)) == code
 
 
-def test_a_moment_that_was_compacted_is_read_again(etcd: Etcd) -> None:
+def test_compacted_revision_is_read_again(etcd: Etcd) -> None:
     asked: list[str] = []
 
     def answer(path: str, body: dict[str, Any]) -> Answer:
@@ -182,7 +178,7 @@ def test_a_moment_that_was_compacted_is_read_again(etcd: Etcd) -> None:
 
 
 @pytest.mark.parametrize("value", ["", "no", "[]", "{}", '{"name": "n", "colour": 7}', "\0"], ids=ascii)
-def test_what_another_wrote_at_our_keys_is_refused(etcd: Etcd, value: str) -> None:
+def test_foreign_values_at_our_keys_are_refused(etcd: Etcd, value: str) -> None:
     body = {"key": b64encode(b"mintage/namespace/n").decode(), "value": b64encode(value.encode()).decode()}
     etcd.call("/v3/kv/put", body)
     with open_store(etcd.url) as store:
@@ -191,7 +187,7 @@ def test_what_another_wrote_at_our_keys_is_refused(etcd: Etcd, value: str) -> No
         assert store.reserve("other", 1).first == 1
 
 
-def test_lists_longer_than_a_page_are_whole(etcd: Etcd) -> None:
+def test_lists_longer_than_a_page_are_complete(etcd: Etcd) -> None:
     with open_store(etcd.url) as store:
         store.reserve("n0", 1)
         template = keys(etcd)["mintage/namespace/n0"]
@@ -211,7 +207,7 @@ def test_lists_longer_than_a_page_are_whole(etcd: Etcd) -> None:
     assert names == sorted({f"n{number}" for number in range(len(names))})
 
 
-def test_a_lost_reply_makes_a_verb_fail_and_nothing_repeats(etcd: Etcd) -> None:
+def test_lost_reply_fails_the_verb_and_repeats_nothing(etcd: Etcd) -> None:
     with Proxy(etcd) as proxy, open_store(proxy.url) as store:
         first = store.reserve("n", 10)
         proxy.cut(2)
@@ -220,7 +216,7 @@ def test_a_lost_reply_makes_a_verb_fail_and_nothing_repeats(etcd: Etcd) -> None:
         assert store.reserve("n", 10).first == first.last + 11
 
 
-def test_of_several_members_one_that_runs_is_asked(etcd: Etcd) -> None:
+def test_running_member_is_asked_among_several(etcd: Etcd) -> None:
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))
         url = f"etcd://127.0.0.1:{nobody.getsockname()[1]},127.0.0.1:{etcd.port}"
@@ -228,7 +224,7 @@ def test_of_several_members_one_that_runs_is_asked(etcd: Etcd) -> None:
             assert [store.reserve("n", 5).first for _ in range(3)] == [1, 6, 11]
 
 
-def test_a_member_that_does_not_answer_is_passed_over_next_time(etcd: Etcd) -> None:
+def test_member_that_does_not_answer_is_skipped_next_time(etcd: Etcd) -> None:
     with Proxy(etcd) as proxy:
         with open_store(f"etcd://127.0.0.1:{proxy.port},127.0.0.1:{etcd.port}?timeout_ms=300") as store:
             proxy.blackhole()
@@ -239,7 +235,7 @@ def test_a_member_that_does_not_answer_is_passed_over_next_time(etcd: Etcd) -> N
 
 @pytest.fixture
 def guarded(etcd: Etcd) -> Iterator[Etcd]:
-    """etcd with a user whose password has signs in it, and nobody let in without one."""
+    """Yield an etcd that requires a user whose password contains special characters."""
     etcd.call("/v3/auth/user/add", {"name": "root", "password": "p@ss:w/rd"})
     etcd.call("/v3/auth/role/add", {"name": "root"})
     etcd.call("/v3/auth/user/grant", {"user": "root", "role": "root"})
@@ -251,7 +247,7 @@ def guarded(etcd: Etcd) -> Iterator[Etcd]:
         etcd.is_new = True
 
 
-def test_a_user_is_let_in_and_stays_in(guarded: Etcd) -> None:
+def test_user_is_authenticated_and_stays_authenticated(guarded: Etcd) -> None:
     with open_store(guarded.url.replace("://", "://root:p%40ss%3Aw%2Frd@")) as store:
         first = store.reserve("n", 5)
         assert acquire(store).node == 0
@@ -262,7 +258,7 @@ def test_a_user_is_let_in_and_stays_in(guarded: Etcd) -> None:
 
 
 @pytest.mark.parametrize("who", ["", "root:wr0ng@", "root@", "nobody:p%40ss%3Aw%2Frd@"])
-def test_who_is_not_let_in_is_told_so(guarded: Etcd, who: str) -> None:
+def test_failed_authentication_is_reported(guarded: Etcd, who: str) -> None:
     with open_store(guarded.url.replace("://", f"://{who}")) as store:
         with pytest.raises(StoreError) as caught:
             store.reserve("n", 5)
@@ -279,20 +275,20 @@ def test_who_is_not_let_in_is_told_so(guarded: Etcd, who: str) -> None:
         "etcd://127.0.0.1?volatile=1",
     ],
 )
-def test_a_url_with_what_etcd_has_not_is_refused(url: str) -> None:
+def test_option_that_etcd_does_not_have_is_refused(url: str) -> None:
     with pytest.raises(ConfigError) as caught:
         open_store(url)
     assert caught.value.code == "config.store"
 
 
-def test_authorities_that_are_none_are_refused(tmp_path: Path) -> None:
+def test_invalid_certificate_authority_is_refused(tmp_path: Path) -> None:
     (tmp_path / "ca.pem").write_text("no certificate")
     for name in ("ca.pem", "missing.pem"):
         with open_store(f"etcds://127.0.0.1?ca={tmp_path}/{name}") as store:
             assert code_of(lambda: store.reserve("n", 1)) == "config.store"
 
 
-def test_with_tls_each_side_wants_to_be_vouched_for(tmp_path: Path) -> None:
+def test_tls_verifies_server_and_client(tmp_path: Path) -> None:
     ca, key = certificate(tmp_path, "etcd")
     cert, cert_key = certificate(tmp_path, "shop")
     tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=cert)

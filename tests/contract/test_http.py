@@ -1,4 +1,4 @@
-"""What is special about the service as a store: restarts, several services, keys, TLS; and the clients beside it."""
+"""Tests of the service as a store, and of its clients: restarts, several services, keys and TLS."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from mintage import AsyncClient, Client, Sequence, locality, open_store, sno, sn
 from mintage.errors import LeaseError, RequestError, StoreError
 from mintage.rules import Segment
 from mintage.store import new_token
-from tests.outcomes import code_of
+from tests.helpers.outcomes import code_of
+from tests.helpers.stores import acquire
 from tests.servers import Proxy
 from tests.servers.server import HOST, free_port, until
 from tests.service.running import certificate, key_toml, locked
@@ -28,7 +29,6 @@ from tests.service.serving import Serving
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from mintage.rules import Lease
     from mintage.store import Store
     from tests.servers import MariaDB
     from tests.servers.mintage import Http
@@ -52,17 +52,12 @@ def serving(directory: Path, store: str, toml: str = "", **settings: object) -> 
 
 
 def patient(service: Serving) -> str:
-    """For those who ask once: a machine under load is no reason to fail."""
+    """Return a URL with a long timeout, for tests that try only once on a busy machine."""
     return f"{service.url}?timeout_ms={PATIENCE_MS}"
 
 
-def acquire(store: Store) -> Lease:
-    now_ms = store.now_ms()
-    return store.acquire("p", nodes=range(4), layout="test", holder="me", now_ms=now_ms, span_ms=SPAN_MS)
-
-
 def window_ms(store: Store) -> int:
-    """The end of the only window that was granted."""
+    """Return the end of the only window that was granted."""
     (record,) = store.list_leases()
     return record.until_ms
 
@@ -70,7 +65,7 @@ def window_ms(store: Store) -> int:
 # --- the library on the service -------------------------------------------------------------------------------------
 
 
-def test_a_sequence_hands_out_what_it_holds_while_the_service_is_away_and_goes_on_after(http: Http) -> None:
+def test_sequence_uses_its_buffer_while_the_service_is_away(http: Http) -> None:
     with Sequence("orders", store=http.url, step=50, max_wait_ms=PATIENCE_MS) as orders, open_store(http.url) as store:
         seen = [orders.next() for _ in range(10)]
         until(lambda: orders.held >= 40, "a segment is held")
@@ -84,7 +79,7 @@ def test_a_sequence_hands_out_what_it_holds_while_the_service_is_away_and_goes_o
     assert all(before < after for before, after in pairwise(seen))
 
 
-def test_a_generator_mints_while_the_service_restarts_and_keeps_its_node_number(http: Http) -> None:
+def test_generator_mints_and_keeps_its_node_during_a_restart(http: Http) -> None:
     with snowflake.Generator(store=http.url, span_ms=3000, max_wait_ms=PATIENCE_MS) as generator:
         seen = generator.batch(1000).tolist()
         with open_store(http.url) as store:
@@ -92,14 +87,14 @@ def test_a_generator_mints_while_the_service_restarts_and_keeps_its_node_number(
             http.stop()
             seen += generator.batch(1000)
             http.start()
-            # Long enough for it to be extended, were the service away or not.
+            # Long enough for an extension, with or without the service.
             until(lambda: window_ms(store) > before_ms, "the lease is extended")
             seen += generator.batch(1000)
             assert len(set(seen)) == 3000
             assert len({snowflake.DEFAULT.parse(each).node for each in seen}) == 1
 
 
-def test_each_process_of_a_service_may_die_and_no_integer_comes_twice(mariadb: MariaDB, tmp_path: Path) -> None:
+def test_killed_processes_of_a_service_repeat_no_integer(mariadb: MariaDB, tmp_path: Path) -> None:
     with ExitStack() as stack:
         one, other = (stack.enter_context(serving(tmp_path / name, mariadb.url)) for name in ("one", "other"))
         url = f"http://{HOST}:{one.port},{HOST}:{other.port}?timeout_ms={PATIENCE_MS}"
@@ -119,14 +114,14 @@ def test_each_process_of_a_service_may_die_and_no_integer_comes_twice(mariadb: M
         assert len(ids) == len(set(ids)) == 2000
 
 
-def test_what_a_service_leaves_is_given_back_and_what_its_client_leaves_too(http: Http) -> None:
+def test_service_and_client_both_give_back_their_tails(http: Http) -> None:
     with Sequence("orders", store=http.url, step=100) as orders:
         assert [orders.next() for _ in range(3)] == [1, 2, 3]
     with Sequence("orders", store=http.url, step=100) as orders:
         assert orders.next() == 4
 
 
-def test_a_lost_answer_leaves_a_gap_and_nothing_repeats(http: Http) -> None:
+def test_lost_answer_leaves_a_gap_and_repeats_nothing(http: Http) -> None:
     with Proxy(http) as proxy, open_store(proxy.url) as store:
         assert store.reserve("n", 10) == Segment("n", 1, 10)
         proxy.cut()
@@ -134,8 +129,8 @@ def test_a_lost_answer_leaves_a_gap_and_nothing_repeats(http: Http) -> None:
         assert store.reserve("n", 10) == Segment("n", 21, 30)
 
 
-def test_a_tail_whose_answer_was_lost_is_taken_back_once(http: Http) -> None:
-    # Another way to the same service is there, and is not gone for this.
+def test_tail_whose_answer_was_lost_is_taken_back_once(http: Http) -> None:
+    # The other URL of the same service must not be used for this.
     with Proxy(http) as proxy, open_store(f"{proxy.url},{HOST}:{http.port}") as store:
         segment = store.reserve("n", 10)
         proxy.cut()
@@ -143,7 +138,7 @@ def test_a_tail_whose_answer_was_lost_is_taken_back_once(http: Http) -> None:
         assert store.reserve("n", 10) == Segment("n", 4, 13)
 
 
-def test_a_lost_answer_is_asked_for_again_elsewhere(http: Http) -> None:
+def test_lost_answer_is_requested_again_from_another_host(http: Http) -> None:
     with Proxy(http) as proxy, open_store(f"{proxy.url},{HOST}:{http.port}") as store:
         store.create_pool("p", layout="test")
         first = acquire(store)
@@ -154,7 +149,7 @@ def test_a_lost_answer_is_asked_for_again_elsewhere(http: Http) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="forks beside threads are Linux's")
-def test_a_forked_child_and_its_parent_never_read_each_others_answers(http: Http) -> None:
+def test_forked_child_and_parent_do_not_share_connections(http: Http) -> None:
     context = multiprocessing.get_context("fork")
     receiving, sending = context.Pipe(duplex=False)
     with open_store(patient(http)) as store, Client(patient(http)) as client:
@@ -165,7 +160,7 @@ def test_a_forked_child_and_its_parent_never_read_each_others_answers(http: Http
         # Both have a connection that the child inherits.
         mine = [store.reserve("n", 1).first, client.next("forks")]
         with warnings.catch_warnings():
-            # Python 3.12 warns of forks beside threads: to be safe there is what is tested.
+            # Python 3.12 warns of forks beside threads, which are the subject of this test.
             warnings.simplefilter("ignore", DeprecationWarning)
             child = context.Process(target=lambda: sending.send(take()))
             child.start()
@@ -181,7 +176,7 @@ def test_a_forked_child_and_its_parent_never_read_each_others_answers(http: Http
         assert len({*mine[at::2], *theirs[at::2]}) == 201
 
 
-def test_what_the_store_behind_is_can_be_asked(http: Http) -> None:
+def test_kind_of_the_store_behind_the_service_can_be_asked(http: Http) -> None:
     with open_store(http.url) as store, open_store(http.store) as behind:
         described, itself = store.describe(), behind.describe()
         assert described.promise == itself.promise == "host"
@@ -189,7 +184,7 @@ def test_what_the_store_behind_is_can_be_asked(http: Http) -> None:
         assert described.identity == itself.identity
 
 
-def test_a_namespace_that_the_service_may_not_make_is_refused(tmp_path: Path) -> None:
+def test_namespace_that_the_service_may_not_create_is_refused(tmp_path: Path) -> None:
     toml = "auto_create = false\nmax_reserve = 100\n"
     with serving(tmp_path / "s", f"sqlite:///{tmp_path}/ids.db", toml) as service, open_store(service.url) as store:
         with pytest.raises(StoreError, match=r"auto_create is off.*request\.namespace") as caught:
@@ -212,7 +207,7 @@ RIGHTS = {
 
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
-    """A service with a key for each kind of right."""
+    """Yield a service with a key for each kind of right."""
     directory = tmp_path_factory.mktemp("guarded")
     toml = "auto_create = true\n" + "\n".join(key_toml(name, f"mint_{name}-s3cr3t", RIGHTS[name]) for name in RIGHTS)
     with serving(directory / "service", f"sqlite:///{directory}/ids.db", toml) as service:
@@ -223,7 +218,7 @@ def with_key(service: Serving, name: str) -> str:
     return service.url.replace("://", f"://:mint_{name}-s3cr3t@")
 
 
-def test_a_key_does_what_it_has_the_right_to(guarded: Serving) -> None:
+def test_key_allows_what_its_rights_say(guarded: Serving) -> None:
     with open_store(with_key(guarded, "orders")) as store:
         segment = store.reserve("orders", 10)
         assert store.give_back(segment, segment.first)
@@ -253,7 +248,7 @@ def test_a_key_does_what_it_has_the_right_to(guarded: Serving) -> None:
         ("", lambda store: store.reserve("orders", 1)),
     ],
 )
-def test_a_key_without_the_right_is_refused_and_never_shown(
+def test_key_without_the_right_is_refused_and_not_shown(
     guarded: Serving, name: str, verb: Callable[[Store], object], caplog: pytest.LogCaptureFixture
 ) -> None:
     url = with_key(guarded, name) if name else guarded.url
@@ -266,7 +261,7 @@ def test_a_key_without_the_right_is_refused_and_never_shown(
         assert "s3cr3t" not in text
 
 
-def test_a_client_without_the_right_is_told_so(guarded: Serving) -> None:
+def test_client_without_the_right_gets_an_error(guarded: Serving) -> None:
     with Client(with_key(guarded, "reader")) as client:
         assert client.inspect(str(sno.new()))
         for call in (
@@ -280,7 +275,7 @@ def test_a_client_without_the_right_is_told_so(guarded: Serving) -> None:
             assert "s3cr3t" not in "".join(traceback.format_exception(caught.value))
 
 
-def test_with_tls_only_a_service_that_the_authority_vouches_for_is_asked(tmp_path: Path) -> None:
+def test_service_certificate_must_come_from_the_configured_authority(tmp_path: Path) -> None:
     ca, key = certificate(tmp_path, "ids")
     with serving(tmp_path / "s", f"sqlite:///{tmp_path}/ids.db", tls_cert=ca, tls_key=key) as service:
         url = service.url.replace("http:", "https:")
@@ -292,7 +287,7 @@ def test_with_tls_only_a_service_that_the_authority_vouches_for_is_asked(tmp_pat
                 assert code_of(lambda store=store: store.reserve("n", 5)) == "store.unavailable"  # type: ignore[misc]
 
 
-def test_a_service_that_wants_a_certificate_is_shown_it(tmp_path: Path) -> None:
+def test_client_certificate_is_sent_to_a_service_that_requires_it(tmp_path: Path) -> None:
     ca, key = certificate(tmp_path, "ids")
     cert, cert_key = certificate(tmp_path, "shop")
     (tmp_path / "both.pem").write_text(Path(cert).read_text() + Path(cert_key).read_text())
@@ -307,7 +302,7 @@ def test_a_service_that_wants_a_certificate_is_shown_it(tmp_path: Path) -> None:
                 assert code_of(lambda store=store: store.reserve("n", 5)) == "store.unavailable"  # type: ignore[misc]
 
 
-def test_files_that_have_no_certificates_or_a_locked_key_are_refused(tmp_path: Path) -> None:
+def test_invalid_certificate_files_and_locked_keys_are_refused(tmp_path: Path) -> None:
     cert, key = certificate(tmp_path, "shop")
     for options in (
         "ca=",
@@ -322,7 +317,7 @@ def test_files_that_have_no_certificates_or_a_locked_key_are_refused(tmp_path: P
             assert code_of(lambda store=store: store.reserve("n", 1)) == "config.store"  # type: ignore[misc]
 
 
-def test_a_sequence_makes_do_with_what_a_service_gives_at_a_time(tmp_path: Path) -> None:
+def test_sequence_accepts_segments_smaller_than_requested(tmp_path: Path) -> None:
     with (
         serving(tmp_path / "s", f"sqlite:///{tmp_path}/ids.db", max_reserve=300) as service,
         Sequence("orders", store=service.url, min_step=1000) as orders,
@@ -333,7 +328,7 @@ def test_a_sequence_makes_do_with_what_a_service_gives_at_a_time(tmp_path: Path)
 # --- the clients ----------------------------------------------------------------------------------------------------
 
 
-def test_a_client_gets_integers_and_ids_from_the_service(http: Http) -> None:
+def test_client_gets_integers_and_ids_from_the_service(http: Http) -> None:
     with Client(patient(http)) as client:
         first = client.next("clients")
         assert client.batch("clients", 100) == list(range(first + 1, first + 101))
@@ -347,7 +342,7 @@ def test_a_client_gets_integers_and_ids_from_the_service(http: Http) -> None:
         assert client.inspect(str(marks[0]))[0]["scheme"] == "sno"
 
 
-def test_an_asynchronous_client_asks_for_many_at_once(http: Http) -> None:
+def test_asynchronous_client_sends_requests_concurrently(http: Http) -> None:
     async def ask() -> list[int]:
         async with AsyncClient(patient(http)) as client:
             numbers = await asyncio.gather(*(client.batch("tasks", 10) for _ in range(50)), client.batch("tasks", 10))
@@ -372,7 +367,7 @@ def test_an_asynchronous_client_asks_for_many_at_once(http: Http) -> None:
         (lambda client: client.inspect(""), "request.path"),
     ],
 )
-def test_what_the_service_refuses_its_clients_raise(http: Http, call: Callable[[Client], object], code: str) -> None:
+def test_clients_raise_the_errors_of_the_service(http: Http, call: Callable[[Client], object], code: str) -> None:
     with Client(patient(http)) as client:
         assert code_of(lambda: call(client)) == code
 
@@ -383,7 +378,7 @@ def test_what_the_service_refuses_its_clients_raise(http: Http, call: Callable[[
     assert code_of(lambda: asyncio.run(ask())) == code
 
 
-def test_a_client_whose_service_is_away_says_so_and_finds_it_again(http: Http) -> None:
+def test_client_reports_an_absent_service_and_reconnects(http: Http) -> None:
     with Client(patient(http)) as client:
         first = client.next("away")
         http.kill()
@@ -395,7 +390,7 @@ def test_a_client_whose_service_is_away_says_so_and_finds_it_again(http: Http) -
         assert client.next("away") > first
 
 
-def test_a_lease_of_another_is_as_lost_as_in_any_store(http: Http) -> None:
+def test_lease_held_by_another_is_lost_as_in_any_store(http: Http) -> None:
     with open_store(http.url) as store:
         lease = acquire(store)
         store.release(lease, used_until_ms=lease.floor_ms)

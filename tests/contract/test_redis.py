@@ -1,10 +1,9 @@
-"""What is special about Redis: it may forget, change, follow another; and its numbers are exact to 2^53 only."""
+"""Tests of Redis: lost writes, replaced servers, replicas, and integers that are exact only up to 2^53."""
 
 from __future__ import annotations
 
 import json
 import time
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -31,9 +30,10 @@ from mintage.rules import (
 from mintage.store import Store, new_token, open_store
 from mintage.store.memory import MemoryStore
 from mintage.store.redis import RedisStore
-from tests.outcomes import eventually, refusal
+from tests.helpers import stores
+from tests.helpers.outcomes import eventually, refusal
+from tests.helpers.redis_replicas import follow, forgetting
 from tests.servers import Proxy, Redis, RedisCluster, RedisSentinel, RedisWithoutAOF
-from tests.servers.server import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -56,59 +56,29 @@ def store(redis: Redis) -> Iterator[Store]:
 
 @pytest.fixture
 def other(tmp_path: Path) -> Iterator[Redis]:
-    """A second server."""
+    """Return a second server."""
     server = Redis(tmp_path / "other")
     server.start()
     yield server
     server.kill()
 
 
-def acquire(
-    store: Store, *, nodes: range = range(4), span_ms: int = SPAN_MS, never_used: bool = False, ahead_ms: int = 0
-) -> Lease:
-    return store.acquire(
-        "p",
-        nodes=nodes,
-        layout="test",
-        holder="me",
-        now_ms=time.time_ns() // 1_000_000 + ahead_ms,
-        span_ms=span_ms,
-        never_used=never_used,
-    )
+def acquire(store: Store, *, ahead_ms: int = 0, **options: Any) -> Lease:
+    # By the clock of this machine: a proxy would count the question for that of the store.
+    return stores.acquire(store, now_ms=time.time_ns() // 1_000_000 + ahead_ms, **options)
 
 
 def hold(store: Store) -> Lease:
-    """A lease of a pool for spans that outlast a failover."""
+    """Return a lease of a pool for spans that outlast a failover."""
     assert refusal(lambda: acquire(store, span_ms=LONG_MS)).code == "lease.none_free"
     store.create_pool("p", layout="test")
     return acquire(store, span_ms=LONG_MS)
 
 
-def follow(server: Redis, master: Redis) -> None:
-    """Makes it the replica of another, with all of its data."""
-    master.ask("CONFIG", "SET", "repl-diskless-sync-delay", "0")
-    server.ask("REPLICAOF", "127.0.0.1", str(master.port))
-    until(lambda: server.info("replication").get("master_link_status") == "up", "it follows")
-
-
-@contextmanager
-def forgetting(server: Redis, replica: Redis) -> Iterator[None]:
-    """What happens inside, a server forgets without ever stopping: it follows its replica, which did not hear of it."""
-    until(lambda: offset(server, "master_repl_offset") == offset(replica, "slave_repl_offset"), "it has heard all")
-    replica.ask("REPLICAOF", "NO", "ONE")
-    yield
-    follow(server, replica)
-    server.ask("REPLICAOF", "NO", "ONE")
-
-
-def offset(server: Redis, name: str) -> str:
-    return server.info("replication")[name]
-
-
 # --- what it may forget -------------------------------------------------------------------------------------------
 
 
-def test_a_pool_that_is_not_there_grants_nothing_for_a_span(store: Store) -> None:
+def test_missing_pool_grants_nothing_for_a_span(store: Store) -> None:
     error = refusal(lambda: acquire(store))
     assert isinstance(error, LeaseError)
     assert error.code == "lease.none_free"
@@ -120,12 +90,12 @@ def test_a_pool_that_is_not_there_grants_nothing_for_a_span(store: Store) -> Non
     assert store.list_leases() == []
 
 
-def test_a_pool_that_somebody_made_grants_at_once(store: Store) -> None:
+def test_pool_created_by_an_administrator_grants_at_once(store: Store) -> None:
     store.create_pool("p", layout="test")
     assert acquire(store, never_used=True).floor_ms == 0
 
 
-def test_a_quarantine_ends_by_the_clock_of_the_server_not_of_who_asks(store: Store, redis: Redis) -> None:
+def test_quarantine_ends_by_the_clock_of_the_server(store: Store, redis: Redis) -> None:
     store.clock_limit_ms = 600_000
     store.create_pool("p", layout="test")
     kept, now = json.loads(redis.ask("HGET", "mintage:{pool:p}", "pool")), store.now_ms()
@@ -139,14 +109,14 @@ def test_a_quarantine_ends_by_the_clock_of_the_server_not_of_who_asks(store: Sto
     assert acquire(store, ahead_ms=-500_000).node == 0
 
 
-def test_a_quarantine_is_not_lifted_by_who_asks_for_another_layout(store: Store) -> None:
+def test_request_with_another_layout_lifts_no_quarantine(store: Store) -> None:
     assert refusal(lambda: acquire(store)).code == "lease.none_free"
     before = store.list_pools()
     assert refusal(lambda: store.create_pool("p", layout="other")).code == "config.pool"
     assert store.list_pools() == before
 
 
-def test_after_a_flush_no_window_begins_before_every_forgotten_one_has_ended(store: Store, redis: Redis) -> None:
+def test_windows_after_a_flush_begin_after_all_forgotten_ones(store: Store, redis: Redis) -> None:
     store.create_pool("p", layout="test")
     forgotten = acquire(store)
     redis.ask("FLUSHALL")
@@ -158,7 +128,7 @@ def test_after_a_flush_no_window_begins_before_every_forgotten_one_has_ended(sto
 
 
 @pytest.mark.parametrize("end", ["kill", "stop"])
-def test_after_a_restart_only_holders_go_on(store: Store, redis: Redis, end: str) -> None:
+def test_only_holders_go_on_after_a_restart(store: Store, redis: Redis, end: str) -> None:
     held = hold(store)
     getattr(redis, end)()
     assert refusal(lambda: store.extend(held, now_ms=0, next_token=new_token())).code == "store.unavailable"
@@ -167,9 +137,7 @@ def test_after_a_restart_only_holders_go_on(store: Store, redis: Redis, end: str
     assert store.extend(held, now_ms=store.now_ms(), next_token=new_token()).node == held.node
 
 
-def test_after_a_restart_a_pool_that_somebody_makes_anew_grants_above_every_forgotten_window(
-    store: Store, redis: Redis
-) -> None:
+def test_pool_created_after_a_restart_grants_above_forgotten_windows(store: Store, redis: Redis) -> None:
     held = hold(store)
     redis.kill()
     redis.start()
@@ -177,9 +145,7 @@ def test_after_a_restart_a_pool_that_somebody_makes_anew_grants_above_every_forg
     assert acquire(store).floor_ms >= held.until_ms
 
 
-def test_an_extension_that_was_forgotten_is_made_up_for_after_a_restart_only_and_by_the_token_before_only(
-    store: Store, redis: Redis
-) -> None:
+def test_forgotten_extension_is_accepted_only_after_a_restart(store: Store, redis: Redis) -> None:
     held = hold(store)
     record = "mintage:{pool:p}", f"{held.node:014}"
     kept = redis.ask("HGET", *record)
@@ -200,9 +166,7 @@ def test_an_extension_that_was_forgotten_is_made_up_for_after_a_restart_only_and
     assert extend(going_on).until_ms >= extended.until_ms
 
 
-def test_after_a_restart_a_window_that_may_have_ended_by_the_clock_of_the_server_is_lost_whatever_its_holders_says(
-    store: Store, redis: Redis
-) -> None:
+def test_expired_lease_is_lost_after_a_restart(store: Store, redis: Redis) -> None:
     held = hold(store)
     redis.kill()
     redis.start()
@@ -214,9 +178,7 @@ def test_after_a_restart_a_window_that_may_have_ended_by_the_clock_of_the_server
     assert "its window ran out" in str(lost)
 
 
-def test_after_a_restart_a_holder_has_what_it_was_granted_but_no_more_than_can_have_been(
-    store: Store, redis: Redis
-) -> None:
+def test_restart_keeps_a_lease_up_to_what_could_have_been_granted(store: Store, redis: Redis) -> None:
     span_ms = 3_600_000
     store.create_pool("p", layout="test", span_ms=span_ms)
     held = acquire(store, span_ms=span_ms)
@@ -233,7 +195,7 @@ def test_after_a_restart_a_holder_has_what_it_was_granted_but_no_more_than_can_h
     assert earliest + span_ms <= until_ms <= earliest + span_ms + store.now_ms() - now
 
 
-def test_after_a_restart_a_namespace_skips_what_may_be_forgotten(store: Store, redis: Redis) -> None:
+def test_namespace_skips_possibly_forgotten_integers_after_a_restart(store: Store, redis: Redis) -> None:
     store.reserve("n", 7)
     last = store.reserve("n", 3)
     redis.kill()
@@ -243,9 +205,7 @@ def test_after_a_restart_a_namespace_skips_what_may_be_forgotten(store: Store, r
     assert store.reserve("n", 1).first == 10 + GAP * 7 + 2
 
 
-def test_a_server_that_followed_another_may_have_forgotten_though_it_never_stopped(
-    store: Store, redis: Redis, other: Redis
-) -> None:
+def test_promoted_replica_counts_as_a_server_that_may_have_forgotten(store: Store, redis: Redis, other: Redis) -> None:
     follow(other, redis)
     store.create_pool("p", layout="test")
     store.reserve("n", 10)
@@ -259,7 +219,7 @@ def test_a_server_that_followed_another_may_have_forgotten_though_it_never_stopp
     assert store.reserve("n", 1).first > 20
 
 
-def test_a_failover_that_forgets_repeats_nothing(redis_sentinel: RedisSentinel) -> None:
+def test_failover_that_forgets_repeats_nothing(redis_sentinel: RedisSentinel) -> None:
     with open_store(redis_sentinel.url) as store:
         store.create_pool("p", layout="test")
         store.reserve("n", 10)
@@ -271,14 +231,14 @@ def test_a_failover_that_forgets_repeats_nothing(redis_sentinel: RedisSentinel) 
         assert store.list_pools()[0].floor_ms >= forgotten.until_ms
 
 
-def test_a_failover_of_which_nothing_is_lost_is_not_noticed_by_holders(redis_sentinel: RedisSentinel) -> None:
+def test_holders_do_not_notice_a_failover_without_losses(redis_sentinel: RedisSentinel) -> None:
     with open_store(redis_sentinel.url) as store:
         held = hold(store)
         redis_sentinel.failover()
         assert store.extend(held, now_ms=store.now_ms(), next_token=new_token()).until_ms >= held.until_ms
 
 
-def test_a_server_without_an_append_only_file_is_refused_unless_the_url_says_so(
+def test_server_without_an_append_only_file_is_refused_by_default(
     redis_without_aof: RedisWithoutAOF,
 ) -> None:
     store = open_store(redis_without_aof.url)
@@ -293,7 +253,7 @@ def test_a_server_without_an_append_only_file_is_refused_unless_the_url_says_so(
     assert any("volatile=1" in warning for warning in volatile.describe().warnings)
 
 
-def test_a_server_that_drops_keys_when_memory_is_short_is_refused(store: Store, redis: Redis) -> None:
+def test_server_that_evicts_keys_is_refused(store: Store, redis: Redis) -> None:
     try:
         redis.ask("CONFIG", "SET", "maxmemory", "1gb", "maxmemory-policy", "allkeys-lru")
         error = refusal(lambda: store.reserve("n", 1))
@@ -304,7 +264,7 @@ def test_a_server_that_drops_keys_when_memory_is_short_is_refused(store: Store, 
     assert store.reserve("n", 1).first == 1
 
 
-def test_a_second_that_may_be_lost_is_a_warning(store: Store, redis: Redis) -> None:
+def test_fsync_once_a_second_is_a_warning(store: Store, redis: Redis) -> None:
     assert store.describe().warnings == ()
     try:
         redis.ask("CONFIG", "SET", "appendfsync", "everysec")
@@ -316,7 +276,7 @@ def test_a_second_that_may_be_lost_is_a_warning(store: Store, redis: Redis) -> N
 # --- replicas -----------------------------------------------------------------------------------------------------
 
 
-def test_a_replica_is_not_taken_for_the_master(redis: Redis, other: Redis) -> None:
+def test_replica_is_not_used_as_the_master(redis: Redis, other: Redis) -> None:
     follow(other, redis)
     with open_store(other.url) as store:
         assert refusal(lambda: store.reserve("n", 1)).code == "store.unavailable"
@@ -326,7 +286,7 @@ def test_a_replica_is_not_taken_for_the_master(redis: Redis, other: Redis) -> No
         assert store.reserve("n", 1).first == 1
 
 
-def test_a_master_cut_off_from_its_replicas_grants_nothing_where_replicas_are_waited_for(
+def test_master_cut_off_from_its_replicas_grants_nothing_with_wait(
     redis_sentinel: RedisSentinel,
 ) -> None:
     with open_store(redis_sentinel.url + "?wait_replicas=1&timeout_ms=2500") as store:
@@ -338,7 +298,7 @@ def test_a_master_cut_off_from_its_replicas_grants_nothing_where_replicas_are_wa
         assert lost.code == "store.unavailable"
         assert refusal(lambda: store.reserve("n", 1)).code == "store.unavailable"
         redis_sentinel.start()
-        # It is not known whether it was done: the same token is asked for again.
+        # The effect is unknown, so the same token is requested again.
         again = eventually(lambda: store.extend(held, now_ms=store.now_ms(), next_token=token))
         assert again.token == token
     with open_store(redis_sentinel.url) as store:
@@ -348,7 +308,7 @@ def test_a_master_cut_off_from_its_replicas_grants_nothing_where_replicas_are_wa
 # --- connections --------------------------------------------------------------------------------------------------
 
 
-def test_a_verb_whose_reply_was_lost_is_not_sent_again(redis: Redis) -> None:
+def test_verb_whose_reply_was_lost_is_not_sent_again(redis: Redis) -> None:
     with Proxy(redis) as proxy, open_store(proxy.url) as store:
         store.reserve("n", 10)
         proxy.cut()
@@ -356,7 +316,7 @@ def test_a_verb_whose_reply_was_lost_is_not_sent_again(redis: Redis) -> None:
         assert store.reserve("n", 10).first == 21
 
 
-def test_a_server_that_does_not_answer_is_not_waited_for(redis: Redis) -> None:
+def test_server_that_does_not_answer_is_unavailable(redis: Redis) -> None:
     with Proxy(redis) as proxy, open_store(proxy.url + "?timeout_ms=50") as store:
         store.reserve("n", 1)
         proxy.blackhole()
@@ -365,13 +325,13 @@ def test_a_server_that_does_not_answer_is_not_waited_for(redis: Redis) -> None:
         assert eventually(lambda: store.reserve("n", 1)).first >= 2
 
 
-def test_a_server_that_forgot_its_scripts_is_told_again(store: Store, redis: Redis) -> None:
+def test_scripts_are_loaded_again_into_a_server_that_forgot_them(store: Store, redis: Redis) -> None:
     store.reserve("n", 1)
     redis.ask("SCRIPT", "FLUSH")
     assert store.reserve("n", 1).first == 2
 
 
-def test_a_wrong_password_is_refused_and_never_shown(redis: Redis) -> None:
+def test_wrong_password_is_refused_and_never_shown(redis: Redis) -> None:
     redis.ask("ACL", "SETUSER", "mint", "on", ">open:sesame", "~*", "+@all")
     try:
         address = redis.url.removeprefix("redis://")
@@ -387,7 +347,7 @@ def test_a_wrong_password_is_refused_and_never_shown(redis: Redis) -> None:
         redis.ask("ACL", "DELUSER", "mint")
 
 
-def test_a_user_who_may_not_run_scripts_is_refused(redis: Redis) -> None:
+def test_user_without_the_right_to_run_scripts_is_refused(redis: Redis) -> None:
     redis.ask("ACL", "SETUSER", "mint", "on", ">sesame", "~*", "+@all", "-@scripting")
     try:
         with open_store(redis.url.replace("://", "://mint:sesame@")) as store:
@@ -412,7 +372,7 @@ def test_a_user_who_may_not_run_scripts_is_refused(redis: Redis) -> None:
         "redis+cluster://127.0.0.1:6379?wait_replicas=1",
     ],
 )
-def test_a_url_that_cannot_work_is_refused(url: str) -> None:
+def test_url_that_cannot_work_is_refused(url: str) -> None:
     assert refusal(lambda: open_store(url)).code in {"config.store", "config.name"}
 
 
@@ -422,14 +382,14 @@ def test_stores_with_different_prefixes_share_nothing(redis: Redis) -> None:
     assert [record.name for record in first.list_namespaces()] == ["n"]
 
 
-def test_a_sentinel_without_the_service_is_away(redis_sentinel: RedisSentinel) -> None:
+def test_sentinel_that_does_not_know_the_service_is_unavailable(redis_sentinel: RedisSentinel) -> None:
     with open_store(redis_sentinel.url.replace("mymaster", "nobody")) as store:
         error = refusal(lambda: store.reserve("n", 1))
         assert isinstance(error, StoreError)
         assert error.code == "store.unavailable"
 
 
-def test_a_cluster_spreads_pools_and_namespaces_and_lists_all(redis_cluster: RedisCluster) -> None:
+def test_cluster_spreads_pools_and_namespaces_over_its_members(redis_cluster: RedisCluster) -> None:
     names = [f"n{number}" for number in range(20)]
     with open_store(redis_cluster.url) as store:
         for name in names:
@@ -444,7 +404,7 @@ def test_a_cluster_spreads_pools_and_namespaces_and_lists_all(redis_cluster: Red
 
 
 @pytest.mark.parametrize("lost", [["until"], ["numbers"], ["until", "numbers"]], ids="+".join)
-def test_lost_indexes_are_made_anew(store: Store, redis: Redis, lost: list[str]) -> None:
+def test_lost_indexes_are_rebuilt(store: Store, redis: Redis, lost: list[str]) -> None:
     store.create_pool("p", layout="test")
 
     def indexed() -> list[str]:
@@ -461,7 +421,7 @@ def test_lost_indexes_are_made_anew(store: Store, redis: Redis, lost: list[str])
     assert indexed() == ["1", "1"]
 
 
-def test_the_oldest_of_a_range_is_found_among_many_older_ones(store: Store) -> None:
+def test_oldest_node_of_a_range_is_found_among_many_older_ones(store: Store) -> None:
     store.create_pool("p", layout="test")
     leases = [acquire(store, nodes=range(300)) for _ in range(300)]
     # It is neither among the first hundred nor among the last.
@@ -470,7 +430,7 @@ def test_the_oldest_of_a_range_is_found_among_many_older_ones(store: Store) -> N
     assert acquire(store, nodes=range(210, 300)).node == 250
 
 
-def test_the_time_is_the_servers_own_to_the_millisecond(store: Store) -> None:
+def test_time_is_that_of_the_server_in_milliseconds(store: Store) -> None:
     before = time.time_ns() // 1_000_000
     told = store.now_ms()
     assert before <= told <= time.time_ns() // 1_000_000
@@ -481,7 +441,7 @@ def test_the_time_is_the_servers_own_to_the_millisecond(store: Store) -> None:
 
 @pytest.mark.parametrize("field", ["high_water", "maximum", "stride", "largest", "floor", "serial", "retired"])
 @pytest.mark.parametrize("text", ["", "x", "1x", "x1", "1.5", "1e5", "-", "0" * 21])
-def test_what_is_no_integer_in_a_namespace_is_refused_and_stays_as_it_is(
+def test_non_integer_field_of_a_namespace_is_refused_and_unchanged(
     store: Store, redis: Redis, field: str, text: str
 ) -> None:
     store.reserve("n", 1)
@@ -493,7 +453,7 @@ def test_what_is_no_integer_in_a_namespace_is_refused_and_stays_as_it_is(
     assert redis.ask("HGETALL", "mintage:{namespace:n}") == before
 
 
-def test_a_namespace_that_lacks_a_field_is_refused(store: Store, redis: Redis) -> None:
+def test_namespace_without_a_field_is_refused(store: Store, redis: Redis) -> None:
     store.reserve("n", 1)
     redis.ask("HDEL", "mintage:{namespace:n}", "serial")
     error = refusal(lambda: store.reserve("n", 1))
@@ -503,7 +463,7 @@ def test_a_namespace_that_lacks_a_field_is_refused(store: Store, redis: Redis) -
 
 @pytest.mark.parametrize("value", ["soon", "1x", "-1", "1.5", "", True])
 @pytest.mark.parametrize("field", ["until_ms", "changes"])
-def test_what_is_no_time_or_count_in_a_lease_is_refused(store: Store, redis: Redis, field: str, value: object) -> None:
+def test_invalid_time_or_count_in_a_lease_is_refused(store: Store, redis: Redis, field: str, value: object) -> None:
     store.create_pool("p", layout="test")
     held = acquire(store)
     kept = json.loads(redis.ask("HGET", "mintage:{pool:p}", f"{0:014}"))
@@ -514,7 +474,7 @@ def test_what_is_no_time_or_count_in_a_lease_is_refused(store: Store, redis: Red
     assert f"damaged: {field} is no whole number" in str(error)
 
 
-def test_whole_numbers_of_pools_and_leases_are_kept_as_texts_which_no_json_cuts(store: Store, redis: Redis) -> None:
+def test_large_integers_are_stored_as_text_so_that_json_keeps_them(store: Store, redis: Redis) -> None:
     store.create_pool("p", layout="test")
     held = acquire(store)
     for name in ("pool", f"{held.node:014}"):
@@ -524,14 +484,14 @@ def test_whole_numbers_of_pools_and_leases_are_kept_as_texts_which_no_json_cuts(
         assert all(type(value) is str and value.isdecimal() for value in whole.values())
 
 
-def test_a_tail_of_one_successor_is_not_taken_back_on_another(redis: Redis, other: Redis) -> None:
+def test_tail_of_one_successor_is_not_taken_back_on_another(redis: Redis, other: Redis) -> None:
     with open_store(redis.url) as store:
         store.reserve("n", 10)
         follow(other, redis)
         other.ask("REPLICAOF", "NO", "ONE")
         segments = []
         for _ in range(2):
-            # Another server takes over, with what the replica had heard.
+            # Another server takes over with the data that the replica had received.
             follow(redis, other)
             redis.ask("REPLICAOF", "NO", "ONE")
             segments.append(store.reserve("n", 2))
@@ -560,7 +520,7 @@ def namespaces(draw: st.DrawFn) -> NamespaceRecord:
     serial = draw(st.integers(0, 2**40))
     made = replace(made, serial=serial, serial_before=draw(st.integers(0, serial)))
     floor = draw(WHOLE)
-    # What another wrote may have a floor above the last integer, as a reservation heeds.
+    # Foreign records may have a floor above the last integer, which a reservation respects.
     return draw(st.sampled_from([rules.raise_floor(made, floor), replace(made, floor=floor)]))
 
 
@@ -572,7 +532,7 @@ def namespaces(draw: st.DrawFn) -> NamespaceRecord:
     moved=st.booleans(),
 )
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=200)
-def test_the_server_computes_as_the_rules_do(
+def test_scripts_compute_segments_as_the_rules_do(
     telling: Telling,
     record: NamespaceRecord,
     largest: int,
@@ -611,7 +571,7 @@ def test_the_server_computes_as_the_rules_do(
             unused = expected.first + expected.stride * (len(expected) // 2)
             record = give_back(record, expected, unused)
             assert not store.give_back(expected, unused)
-    # The one before the last is known as long as all of the last was taken back.
+    # The second to last segment is known once the last was taken back completely.
     for segment in reversed(held):
         record = give_back(record, segment, segment.first)
         assert store.list_namespaces() == [record]
@@ -633,13 +593,13 @@ SPANS = st.sampled_from([rules.MIN_SPAN_MS, SPAN_MS, SPAN_MS, SPAN_MS + 1, LONG_
 
 @dataclass(frozen=True)
 class Kept:
-    """A pool and its node numbers, with times from the store's now on."""
+    """A pool and its node numbers, with times relative to the current time of the store."""
 
     pool: PoolRecord | None
     nodes: tuple[NodeRecord, ...]
 
     def at(self, now_ms: int, identity: str) -> tuple[PoolRecord | None, list[NodeRecord]]:
-        """As they are kept at that time; what was written on the server ``here`` was on the one of that identity."""
+        """Return the records as stored at that time; ``here`` becomes the id of that server."""
 
         def settled(record: Any) -> Any:
             here = identity if record.identity == "here" else record.identity
@@ -675,7 +635,7 @@ def kept(draw: st.DrawFn) -> Kept:
 
 @st.composite
 def verbs(draw: st.DrawFn) -> Callable[[Store, int, list[NodeRecord]], object]:
-    """A verb of a store, at a time of the store's, on what it keeps."""
+    """Draw a verb of a store, at a time of the store, on its records."""
     node, used, clock, span_ms = draw(st.sampled_from(NODES)), draw(ABOUT), draw(CLOCKS), draw(SPANS)
     nodes = draw(st.sampled_from([NODES, range(2), range(2, 4), range(1)]))
     layout, never_used = draw(st.sampled_from(["test"] * 19 + ["other"])), draw(st.sampled_from([False] * 3 + [True]))
@@ -709,7 +669,7 @@ def verbs(draw: st.DrawFn) -> Callable[[Store, int, list[NodeRecord]], object]:
 
 
 class Telling(RedisStore):
-    """Tells by what time of its own the server decided."""
+    """A store that reports the time by which the server decided."""
 
     decided_ms = 0
 
@@ -730,7 +690,7 @@ def telling(redis: Redis) -> Iterator[Telling]:
 
 
 class ByTheRules(MemoryStore):
-    """The same records, by the rules of rules.py; like Redis it cannot tell a new pool from one that it lost."""
+    """The same records under rules.py; like Redis it cannot tell a new pool from a lost one."""
 
     def __init__(
         self, clock: Callable[[], int], identity: str, pool: PoolRecord | None, nodes: list[NodeRecord]
@@ -748,7 +708,7 @@ class ByTheRules(MemoryStore):
 
 
 def outcome(store: Store, verb: Callable[[], object]) -> object:
-    """What came of it, and what is kept then; drawn tokens aside."""
+    """Return the result of a verb and the records after it, without random tokens."""
 
     def shown(value: Any) -> Any:
         is_drawn = isinstance(value, (Lease, NodeRecord)) and value.token not in {*TOKENS, "of-nobody", None}
@@ -763,7 +723,7 @@ def outcome(store: Store, verb: Callable[[], object]) -> object:
 
 @given(before=kept(), asked=st.lists(verbs(), min_size=1, max_size=6))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300)
-def test_the_server_leases_as_the_rules_do(
+def test_scripts_lease_as_the_rules_do(
     telling: Telling, before: Kept, asked: list[Callable[[Store, int, list[NodeRecord]], object]]
 ) -> None:
     store, ask = telling, telling.client.execute_command
@@ -782,14 +742,14 @@ def test_the_server_leases_as_the_rules_do(
         assert by_the_server == outcome(rule, partial(verb, rule, known.now_ms, nodes))
 
 
-def test_a_server_that_is_no_cluster_is_told_from_one_that_cannot_be_reached(redis: Redis) -> None:
+def test_no_cluster_and_no_connection_give_different_errors(redis: Redis) -> None:
     with open_store(f"redis+cluster://127.0.0.1:{redis.port}") as store:
         refused = refusal(lambda: store.reserve("n", 1))
     assert refused.code == "store.refused"
     assert "begin the URL with redis:" in str(refused)
 
 
-def test_a_port_without_tls_is_suspected_where_tls_is_spoken(redis: Redis) -> None:
+def test_error_suspects_a_plain_port_when_a_tls_handshake_fails(redis: Redis) -> None:
     with open_store(f"{redis.url.replace('redis:', 'rediss:', 1)}?timeout_ms=300") as store:
         refused = refusal(lambda: store.reserve("n", 1))
     assert refused.code == "store.unavailable"

@@ -1,4 +1,4 @@
-"""``postgresql://…?schema=mintage``: the tables in a schema of their own."""
+"""Tests of ``postgresql://…?schema=mintage``: the tables in a schema of their own."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import pytest
 
 from mintage.rules import SPAN_MS
 from mintage.store import new_token, open_store
-from tests.contract.test_sql import acquire, refusal
-from tests.outcomes import code_of
+from tests.helpers.outcomes import code_of
+from tests.helpers.sql_servers import refusal_text
+from tests.helpers.stores import acquire
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,14 +21,14 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def url(postgresql: PostgreSQL) -> Iterator[str]:
-    """Of a store in the schema ``ids``, which is not there yet."""
+    """Return the URL of a store in the schema ``ids``, which does not exist yet."""
     yield f"{postgresql.url}?schema=ids"
     postgresql.sql("DROP SCHEMA IF EXISTS ids, other CASCADE")
 
 
 @contextmanager
 def role(postgresql: PostgreSQL, name: str, rights: str = "") -> Iterator[str]:
-    """The URL of an account with these rights."""
+    """Create an account with these rights and return its URL."""
     postgresql.sql(f"CREATE ROLE {name} LOGIN PASSWORD 'x'; {rights}")
     try:
         yield f"postgresql://{name}:x@{postgresql.url.rpartition('@')[2]}?schema=ids"
@@ -35,7 +36,7 @@ def role(postgresql: PostgreSQL, name: str, rights: str = "") -> Iterator[str]:
         postgresql.sql(f"DROP OWNED BY {name}; DROP ROLE {name};")
 
 
-def test_all_is_in_the_schema_that_the_url_names(postgresql: PostgreSQL, url: str) -> None:
+def test_tables_are_in_the_schema_of_the_url(postgresql: PostgreSQL, url: str) -> None:
     with open_store(url) as store:
         assert store.reserve("n", 10).last == 10
         lease = acquire(store, nodes=range(4))
@@ -56,18 +57,18 @@ def test_all_is_in_the_schema_that_the_url_names(postgresql: PostgreSQL, url: st
     assert postgresql.sql(where).split() == ["ids"]
 
 
-def test_it_is_another_store_than_that_without_a_schema(postgresql: PostgreSQL, url: str) -> None:
+def test_store_with_a_schema_is_another_than_that_without(postgresql: PostgreSQL, url: str) -> None:
     with open_store(url) as own, open_store(postgresql.url) as usual, open_store(url.replace("ids", "other")) as other:
         assert [store.reserve("n", 1).first for store in (own, usual, other, own)] == [1, 1, 1, 2]
         assert len({store.describe().identity for store in (own, usual, other)}) == 3
 
 
-def test_many_who_start_at_once_make_one(url: str) -> None:
+def test_concurrent_starts_create_one_schema(url: str) -> None:
     with open_store(f"{url}&timeout_ms=60000") as first, open_store(f"{url}&timeout_ms=60000") as second:
         assert {first.reserve("n", 1).first, second.reserve("n", 1).first} == {1, 2}
 
 
-def test_no_search_path_and_no_setting_of_a_session_is_needed(postgresql: PostgreSQL, url: str) -> None:
+def test_schema_needs_no_search_path_or_session_setting(postgresql: PostgreSQL, url: str) -> None:
     # So it goes on behind a pooler that gives each transaction another connection.
     with open_store(url) as store:
         store.reserve("n", 1)
@@ -81,7 +82,7 @@ def test_no_search_path_and_no_setting_of_a_session_is_needed(postgresql: Postgr
             postgresql.sql("ALTER ROLE mintage RESET search_path")
 
 
-def test_tables_are_moved_into_a_schema_as_they_are(postgresql: PostgreSQL, url: str) -> None:
+def test_tables_can_be_moved_into_a_schema(postgresql: PostgreSQL, url: str) -> None:
     with open_store(postgresql.url) as before:
         before.reserve("n", 10)
         identity = before.describe().identity
@@ -94,11 +95,11 @@ def test_tables_are_moved_into_a_schema_as_they_are(postgresql: PostgreSQL, url:
         assert after.describe().identity == identity
 
 
-def test_dropped_tables_are_missed_there_too(postgresql: PostgreSQL, url: str) -> None:
+def test_dropped_tables_are_noticed_in_a_schema_too(postgresql: PostgreSQL, url: str) -> None:
     with open_store(url) as store:
         store.reserve("n", 10)
         postgresql.sql("DROP TABLE ids.mintage_schema, ids.mintage_pool, ids.mintage_node, ids.mintage_namespace")
-        assert "has lost namespaces" in refusal(lambda: store.reserve("n", 1))
+        assert "has lost namespaces" in refusal_text(lambda: store.reserve("n", 1))
         [said] = store.describe().warnings
         postgresql.sql(said.partition("then run: ")[2])
         assert store.describe().warnings == ()
@@ -106,7 +107,7 @@ def test_dropped_tables_are_missed_there_too(postgresql: PostgreSQL, url: str) -
         assert store.reserve("n", 1).first == 1
 
 
-def test_an_account_with_the_least_rights_is_enough(postgresql: PostgreSQL, url: str) -> None:
+def test_account_with_the_least_rights_is_enough(postgresql: PostgreSQL, url: str) -> None:
     with open_store(url) as store:
         store.now_ms()
     rights = "GRANT USAGE ON SCHEMA ids TO clerk; GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA ids TO clerk;"
@@ -116,22 +117,22 @@ def test_an_account_with_the_least_rights_is_enough(postgresql: PostgreSQL, url:
         assert clerk.describe().warnings == ()
 
 
-def test_an_owner_of_the_schema_alone_may_make_the_tables(postgresql: PostgreSQL, url: str) -> None:
+def test_owner_of_the_schema_may_create_the_tables(postgresql: PostgreSQL, url: str) -> None:
     assert url
     with role(postgresql, "owner", "CREATE SCHEMA ids AUTHORIZATION owner;") as owners, open_store(owners) as owner:
         assert owner.reserve("n", 1).first == 1
 
 
-def test_an_account_without_rights_is_told_what_to_do(postgresql: PostgreSQL, url: str) -> None:
+def test_account_without_rights_gets_the_remedy(postgresql: PostgreSQL, url: str) -> None:
     with role(postgresql, "guest") as guests, open_store(guests) as guest:
-        assert "connect once with an account that may" in refusal(lambda: guest.reserve("n", 1))
+        assert "connect once with an account that may" in refusal_text(lambda: guest.reserve("n", 1))
         with open_store(url) as store:
             store.now_ms()
-        assert "USAGE on their schema" in refusal(lambda: guest.reserve("n", 1))
+        assert "USAGE on their schema" in refusal_text(lambda: guest.reserve("n", 1))
 
 
 @pytest.mark.parametrize("name", ["order", "_", "a" * 63])
-def test_a_name_that_is_a_word_of_sql_or_long_is_taken(postgresql: PostgreSQL, url: str, name: str) -> None:
+def test_schema_name_may_be_long_or_an_sql_keyword(postgresql: PostgreSQL, url: str, name: str) -> None:
     try:
         with open_store(url.replace("ids", name)) as store:
             assert store.reserve("n", 1).first == 1
@@ -143,11 +144,11 @@ def test_a_name_that_is_a_word_of_sql_or_long_is_taken(postgresql: PostgreSQL, u
 @pytest.mark.parametrize(
     "name", ["", "Ids", "1ds", "a-b", "a.b", "a%22b", "a%20b", "gr%C3%B6%C3%9Fe", "a" * 64, "pg_ids", "a%00", "a%0A"]
 )
-def test_a_name_that_is_none_is_refused(name: str) -> None:
-    said = refusal(lambda: open_store(f"postgresql://u@127.0.0.1/d?schema={name}"), "config.store")
+def test_invalid_schema_name_is_refused(name: str) -> None:
+    said = refusal_text(lambda: open_store(f"postgresql://u@127.0.0.1/d?schema={name}"), "config.store")
     assert "option schema" in said
 
 
 @pytest.mark.parametrize("scheme", ["mysql", "mariadb"])
-def test_others_have_no_such_option(scheme: str) -> None:
+def test_other_stores_have_no_schema_option(scheme: str) -> None:
     assert code_of(lambda: open_store(f"{scheme}://u@127.0.0.1/d?schema=ids")) == "config.store"

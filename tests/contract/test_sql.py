@@ -1,4 +1,4 @@
-"""What is special to stores in a database: first writers, locks, rights, settings, schemas; a counter taken over."""
+"""Tests of stores in a database: concurrent first writers, locks, rights, settings, schemas, and idalloc."""
 
 from __future__ import annotations
 
@@ -17,14 +17,16 @@ import sqlalchemy as sa
 
 from mintage import rules
 from mintage.errors import ConfigError, LeaseError, MintError, StoreError
-from mintage.rules import CLOCK_LIMIT_MS, GAP, SPAN_MS, Lease, NamespaceRecord, NodeRecord, PoolRecord, Segment
+from mintage.rules import CLOCK_LIMIT_MS, GAP, SPAN_MS, NamespaceRecord, NodeRecord, PoolRecord, Segment
 from mintage.store import Store, new_token, open_store
 from mintage.store.database import CONNECTIONS, Database
 from mintage.store.idalloc import MARGIN, import_idalloc, read_idalloc_hashes, read_idalloc_table
 from mintage.store.statements import migrations
-from tests.outcomes import eventually
+from tests.helpers.outcomes import eventually
+from tests.helpers.sql_servers import Server, account, administer, refusal_text, setting
+from tests.helpers.stores import acquire
 from tests.servers import MariaDB, MySQL, PostgreSQL, Redis
-from tests.servers.server import PASSWORD, until
+from tests.servers.server import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -33,7 +35,6 @@ if TYPE_CHECKING:
     from mintage.protocol.records import Record
     from mintage.store.ledger import Transaction
 
-Server = MariaDB | PostgreSQL
 THREADS = 16
 MANY = 50
 """How often something is tried that must succeed in the end; each try is bounded by the store's own timeout."""
@@ -52,34 +53,8 @@ def store(server: Server) -> Iterator[Database]:
         yield opened
 
 
-def administer(server: Server, sql: str) -> str:
-    return server.sql(f"USE mintage; {sql}" if isinstance(server, MariaDB) else sql)
-
-
-@contextmanager
-def setting(server: Server, change: str, undo: str) -> Iterator[None]:
-    administer(server, change)
-    try:
-        yield
-    finally:
-        administer(server, undo)
-
-
-def acquire(store: Store, pool: str = "p", *, nodes: range = range(1), holder: str = "me") -> Lease:
-    return store.acquire(pool, nodes=nodes, layout="test", holder=holder, now_ms=store.now_ms(), span_ms=SPAN_MS)
-
-
-def refusal(call: Callable[[], object], code: str = "store.refused") -> str:
-    with pytest.raises(MintError) as caught:
-        call()
-    assert caught.value.code == code, caught.value
-    shown = "".join(traceback.format_exception(caught.value))
-    assert PASSWORD not in shown
-    return str(caught.value)
-
-
 def at_once(calls: list[Callable[[], object]]) -> list[Any]:
-    """What they return, or raise, when all start together."""
+    """Start all functions together; return what they return or raise."""
     barrier = threading.Barrier(len(calls))
     outcomes: list[Any] = [None] * len(calls)
 
@@ -100,7 +75,7 @@ def at_once(calls: list[Callable[[], object]]) -> list[Any]:
 
 @contextmanager
 def stores(url: str, count: int) -> Iterator[list[Store]]:
-    """Many, which wait for each other as long as it takes."""
+    """Return several stores, which wait for each other without a limit."""
     with ExitStack() as stack:
         yield [stack.enter_context(open_store(f"{url}?timeout_ms=60000")) for _ in range(count)]
 
@@ -109,7 +84,7 @@ def stores(url: str, count: int) -> Iterator[list[Store]]:
 
 
 @pytest.mark.parametrize("name", ["a", "b", "c"])
-def test_who_is_first_to_use_a_namespace_or_pool_among_many_loses_nothing(server: Server, name: str) -> None:
+def test_concurrent_first_users_of_a_name_lose_nothing(server: Server, name: str) -> None:
     with stores(server.url, THREADS) as clients:
         clients[0].now_ms()
         segments = at_once([partial(client.reserve, name, 10) for client in clients])
@@ -120,11 +95,11 @@ def test_who_is_first_to_use_a_namespace_or_pool_among_many_loses_nothing(server
 
 
 @pytest.mark.parametrize("what", ["pool", "namespace", "node"])
-def test_of_two_who_both_found_no_record_one_begins_again(store: Database, what: str) -> None:
+def test_second_creator_of_a_record_retries(store: Database, what: str) -> None:
     both_looked = threading.Barrier(2)
 
     def write() -> list[str]:
-        """What it found, in each of its attempts."""
+        """Return the rows that were found in each attempt."""
         found: list[str] = []
 
         def verb(t: Transaction) -> None:
@@ -146,7 +121,7 @@ def test_of_two_who_both_found_no_record_one_begins_again(store: Database, what:
     assert sorted(at_once([write, write])) == [["nothing"], ["nothing", "the other's"]]
 
 
-def test_many_who_start_at_once_make_one_schema(server: Server) -> None:
+def test_concurrent_starts_create_one_schema(server: Server) -> None:
     with stores(server.url, THREADS) as clients:
         segments = at_once([partial(client.reserve, "n", 1) for client in clients])
     assert sorted(segment.first for segment in segments) == list(range(1, THREADS + 1))
@@ -155,16 +130,16 @@ def test_many_who_start_at_once_make_one_schema(server: Server) -> None:
     ]
 
 
-def test_only_one_at_a_time_makes_the_schema(server: Server) -> None:
+def test_schema_is_created_by_one_client_at_a_time(server: Server) -> None:
     with open_store(f"{server.url}?timeout_ms=60000") as maker, open_store(f"{server.url}?timeout_ms=500") as other:
         assert isinstance(maker, Database)
         with maker.transaction(maker._sql["lock_schema"]):
-            refusal(other.now_ms, "store.unavailable")
+            refusal_text(other.now_ms, "store.unavailable")
         maker.close()
         assert other.reserve("n", 1).first == 1
 
 
-def test_a_schema_that_was_left_half_made_is_completed(mariadb: MariaDB) -> None:
+def test_incomplete_schema_is_completed(mariadb: MariaDB) -> None:
     [_, steps] = migrations("mysql")[0]
     administer(mariadb, "; ".join([*steps[:2], "CREATE TABLE mintage_schema (version INTEGER NOT NULL PRIMARY KEY)"]))
     with open_store(mariadb.url) as store:
@@ -172,8 +147,8 @@ def test_a_schema_that_was_left_half_made_is_completed(mariadb: MariaDB) -> None
         assert acquire(store).node == 0
 
 
-def test_two_who_wait_for_each_other_both_succeed(server: Server) -> None:
-    # PostgreSQL looks for such a pair after a second; on a busy machine the rest of it takes longer than a verb may.
+def test_deadlocked_transactions_both_succeed(server: Server) -> None:
+    # PostgreSQL detects a deadlock after a second; on a busy machine the rest may exceed the timeout of a verb.
     store = open_store(f"{server.url}?timeout_ms=60000")
     assert isinstance(store, Database)
     for name in ("a", "b"):
@@ -199,7 +174,7 @@ def test_two_who_wait_for_each_other_both_succeed(server: Server) -> None:
     store.close()
 
 
-def test_a_node_number_that_changed_after_it_was_found_the_oldest_is_looked_for_again(store: Database) -> None:
+def test_oldest_node_number_is_looked_for_again_after_a_change(store: Database) -> None:
     for _ in range(2):
         acquire(store, nodes=range(2))
     attempts: list[Any] = []
@@ -224,7 +199,7 @@ def test_a_node_number_that_changed_after_it_was_found_the_oldest_is_looked_for_
     assert len(attempts) == 2
 
 
-def test_a_client_that_stops_in_the_middle_does_not_stop_the_others_for_long(server: Server) -> None:
+def test_client_stopped_in_a_transaction_blocks_others_only_briefly(server: Server) -> None:
     with open_store(f"{server.url}?timeout_ms=1000") as stopped, open_store(f"{server.url}?timeout_ms=60000") as other:
         assert isinstance(stopped, Database)
         assert stopped.reserve("n", 1) == Segment("n", 1, 1)
@@ -236,12 +211,12 @@ def test_a_client_that_stops_in_the_middle_does_not_stop_the_others_for_long(ser
             segments.append(other.reserve("n", 10))
             t.put(record)
 
-        refusal(lambda: stopped._run(stop_in_the_middle), "store.unavailable")
+        refusal_text(lambda: stopped._run(stop_in_the_middle), "store.unavailable")
         assert [segment.first for segment in (*segments, other.reserve("n", 1))] == [2, 12]
         assert eventually(lambda: stopped.reserve("n", 1)).first == 13
 
 
-def test_a_lock_that_is_not_free_in_time_is_unavailable(server: Server) -> None:
+def test_lock_that_stays_taken_is_unavailable(server: Server) -> None:
     with open_store(f"{server.url}?timeout_ms=60000") as holder, open_store(f"{server.url}?timeout_ms=500") as other:
         assert isinstance(holder, Database)
         holder.reserve("n", 1)
@@ -249,8 +224,8 @@ def test_a_lock_that_is_not_free_in_time_is_unavailable(server: Server) -> None:
         with holder._begin() as transaction:
             transaction.get(NamespaceRecord, "n")
             transaction.get(PoolRecord, "p")
-            refusal(lambda: other.reserve("n", 1), "store.unavailable")
-            refusal(lambda: acquire(other, nodes=range(2)), "store.unavailable")
+            refusal_text(lambda: other.reserve("n", 1), "store.unavailable")
+            refusal_text(lambda: acquire(other, nodes=range(2)), "store.unavailable")
         assert holder.reserve("n", 1).first == 2
         assert acquire(holder, nodes=range(2)).node == 1
 
@@ -260,19 +235,19 @@ def test_more_threads_than_connections_take_turns(store: Database) -> None:
     assert sorted(segment.first for segment in segments) == list(range(1, 4 * CONNECTIONS + 1))
 
 
-def test_threads_that_find_all_connections_busy_are_told(server: Server) -> None:
+def test_threads_without_a_free_connection_get_an_error(server: Server) -> None:
     with open_store(f"{server.url}?timeout_ms=300") as store, ExitStack() as busy:
         assert isinstance(store, Database)
         store.now_ms()
         for _ in range(CONNECTIONS):
             busy.enter_context(store._engine.get().connect())
-        assert "busy" in refusal(store.now_ms, "store.unavailable")
+        assert "busy" in refusal_text(store.now_ms, "store.unavailable")
 
 
 # --- servers that go away -------------------------------------------------------------------------------------------
 
 
-def test_a_server_killed_in_the_middle_has_written_nothing(server: Server, store: Database) -> None:
+def test_server_killed_during_a_verb_has_written_nothing(server: Server, store: Database) -> None:
     assert store.reserve("n", 10).last == 10
 
     def verb(t: Transaction) -> None:
@@ -285,12 +260,12 @@ def test_a_server_killed_in_the_middle_has_written_nothing(server: Server, store
         store._run(verb)
     assert caught.value.code == "store.unavailable"
     assert caught.value.__cause__ is not None
-    refusal(lambda: store.reserve("n", 1), "store.unavailable")
+    refusal_text(lambda: store.reserve("n", 1), "store.unavailable")
     server.start()
     assert store.reserve("n", 1).first == 11
 
 
-def test_a_connection_that_the_server_closed_while_it_was_idle_is_made_anew(server: Server, store: Database) -> None:
+def test_idle_connection_closed_by_the_server_is_reopened(server: Server, store: Database) -> None:
     at_once([lambda: store.reserve("n", 1)] * CONNECTIONS)
     if isinstance(server, MariaDB):
         kill = "SELECT CONCAT('KILL ', id, ';') FROM information_schema.processlist WHERE user = 'mintage'"
@@ -300,10 +275,10 @@ def test_a_connection_that_the_server_closed_while_it_was_idle_is_made_anew(serv
     assert store.reserve("n", 1).first == CONNECTIONS + 1
 
 
-def test_a_frozen_server_cannot_be_connected_to(server: Server) -> None:
+def test_frozen_server_cannot_be_connected_to(server: Server) -> None:
     with open_store(f"{server.url}?timeout_ms=500") as store:
         server.pause()
-        refusal(store.now_ms, "store.unavailable")
+        refusal_text(store.now_ms, "store.unavailable")
         server.resume()
         eventually(store.now_ms)
 
@@ -311,7 +286,7 @@ def test_a_frozen_server_cannot_be_connected_to(server: Server) -> None:
 # --- another server than before ---------------------------------------------------------------------------------------
 
 
-def test_a_server_has_an_identity_of_its_own(server: Server, store: Database) -> None:
+def test_server_has_a_stable_id_of_its_own(server: Server, store: Database) -> None:
     identity = store.describe().identity
     if isinstance(server, MySQL):
         assert identity.startswith(server.sql("SELECT @@server_uuid").strip())
@@ -327,9 +302,7 @@ def test_a_server_has_an_identity_of_its_own(server: Server, store: Database) ->
     assert store.describe().identity == identity
 
 
-def test_repmgr_475_after_a_change_of_server_node_numbers_rest_and_namespaces_skip(
-    server: Server, store: Database
-) -> None:
+def test_repmgr_475_failover_quarantines_nodes_and_skips_integers(server: Server, store: Database) -> None:
     held = acquire(store, nodes=range(4))
     store.reserve("n", 100)
     for table in ("pool", "node", "namespace"):
@@ -338,7 +311,7 @@ def test_repmgr_475_after_a_change_of_server_node_numbers_rest_and_namespaces_sk
         acquire(store, nodes=range(4))
     assert caught.value.code == "lease.none_free"
     assert 0 < (caught.value.retry_after_ms or 0) <= SPAN_MS + 2 * CLOCK_LIMIT_MS
-    # It is on record: the next request has to wait, too.
+    # The quarantine is stored: the next request has to wait too.
     [pool] = store.list_pools()
     assert (pool.identity, pool.history_lost) == (store.describe().identity, True)
     assert store.extend(held, now_ms=store.now_ms(), next_token=new_token()).node == held.node
@@ -348,23 +321,7 @@ def test_repmgr_475_after_a_change_of_server_node_numbers_rest_and_namespaces_sk
 # --- rights and settings ----------------------------------------------------------------------------------------------
 
 
-@contextmanager
-def account(server: Server) -> Iterator[str]:
-    """The URL of an account that may read and write what there is, and nothing else."""
-    if isinstance(server, MariaDB):
-        make = "CREATE USER clerk IDENTIFIED BY 'x'; GRANT SELECT, INSERT, UPDATE ON mintage.* TO clerk"
-        drop = "DROP USER clerk"
-    else:
-        make = """
-            CREATE ROLE clerk LOGIN PASSWORD 'x'; GRANT USAGE ON SCHEMA public TO clerk;
-            GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA public TO clerk"""
-        drop = "DROP OWNED BY clerk; DROP ROLE clerk"
-    scheme, _, rest = server.url.partition("://")
-    with setting(server, make, drop):
-        yield f"{scheme}://clerk:x@{rest.rpartition('@')[2]}"
-
-
-def test_an_account_that_may_read_and_write_tables_is_enough(server: Server, store: Database) -> None:
+def test_account_with_only_read_and_write_rights_is_enough(server: Server, store: Database) -> None:
     store.now_ms()
     with account(server) as url, open_store(url) as clerk:
         assert clerk.reserve("n", 1).first == 1
@@ -376,34 +333,34 @@ def test_an_account_that_may_read_and_write_tables_is_enough(server: Server, sto
         assert len(clerk.list_leases()) == 1
 
 
-def test_an_account_that_may_not_make_the_tables_is_told_what_to_do(server: Server) -> None:
+def test_account_that_cannot_create_tables_gets_the_remedy(server: Server) -> None:
     with account(server) as url, open_store(url) as clerk:
-        assert "connect once with an account that may create tables" in refusal(lambda: clerk.reserve("n", 1))
+        assert "connect once with an account that may create tables" in refusal_text(lambda: clerk.reserve("n", 1))
 
 
-def test_an_account_that_may_only_read_is_refused(server: Server, store: Database) -> None:
+def test_read_only_account_is_refused(server: Server, store: Database) -> None:
     store.now_ms()
     right = "INSERT, UPDATE ON {} {} clerk"
     tables = "mintage.*" if isinstance(server, MariaDB) else "ALL TABLES IN SCHEMA public"
     with account(server) as url, open_store(url) as clerk:
         administer(server, f"REVOKE {right.format(tables, 'FROM')}")
         for verb in (lambda: clerk.reserve("n", 1), clerk.describe):
-            assert "SELECT, INSERT and UPDATE" in refusal(verb)
+            assert "SELECT, INSERT and UPDATE" in refusal_text(verb)
         assert store.list_namespaces() == []
 
 
 @pytest.mark.parametrize("table", ["pool", "node", "namespace"])
 @pytest.mark.parametrize("right", ["INSERT", "UPDATE"])
-def test_a_right_that_verbs_need_is_missed_at_once(postgresql: PostgreSQL, table: str, right: str) -> None:
+def test_missing_right_is_reported_at_once(postgresql: PostgreSQL, table: str, right: str) -> None:
     with open_store(postgresql.url) as store:
         store.now_ms()
     with account(postgresql) as url, open_store(url) as clerk:
         clerk.describe()
         administer(postgresql, f"REVOKE {right} ON mintage_{table} FROM clerk")
-        assert "SELECT, INSERT and UPDATE" in refusal(clerk.describe)
+        assert "SELECT, INSERT and UPDATE" in refusal_text(clerk.describe)
 
 
-def test_two_roles_with_a_schema_each_have_a_store_each(postgresql: PostgreSQL) -> None:
+def test_two_roles_with_a_schema_each_have_separate_stores(postgresql: PostgreSQL) -> None:
     for role in ("red", "blue"):
         administer(postgresql, f"CREATE ROLE {role} LOGIN PASSWORD 'x'; CREATE SCHEMA {role} AUTHORIZATION {role};")
     try:
@@ -421,25 +378,25 @@ def test_two_roles_with_a_schema_each_have_a_store_each(postgresql: PostgreSQL) 
         administer(postgresql, "DROP OWNED BY red, blue; DROP ROLE red, blue;")
 
 
-def test_tables_that_were_made_anew_are_another_store(server: Server, store: Database) -> None:
+def test_recreated_tables_are_another_store(server: Server, store: Database) -> None:
     before = store.describe().identity
     assert store.describe().identity == before
     server.reset()
     assert eventually(lambda: store.describe().identity) != before
 
 
-def test_a_database_that_is_not_there_is_refused(server: Server) -> None:
+def test_missing_database_is_refused(server: Server) -> None:
     with open_store(f"{server.url}_not") as store:
-        said = refusal(store.now_ms)
+        said = refusal_text(store.now_ms)
         assert "create the database" in said or "rights on the database" in said
 
 
-def test_an_unknown_account_is_refused(server: Server) -> None:
+def test_unknown_account_is_refused(server: Server) -> None:
     with open_store(server.url.replace("//mintage:", "//nobody:")) as store:
-        assert "check user" in refusal(store.now_ms)
+        assert "check user" in refusal_text(store.now_ms)
 
 
-def test_a_server_that_is_read_only_is_refused(server: Server, store: Database) -> None:
+def test_read_only_server_is_refused(server: Server, store: Database) -> None:
     store.reserve("n", 1)
     if isinstance(server, MariaDB):
         # An administrator's account could write to a replica.
@@ -452,12 +409,12 @@ def test_a_server_that_is_read_only_is_refused(server: Server, store: Database) 
     with setting(server, change, undo):
         store.close()
         for verb in (lambda: store.reserve("n", 1), store.describe, store.now_ms, lambda: acquire(store)):
-            assert "name the primary" in refusal(verb)
+            assert "name the primary" in refusal_text(verb)
     store.close()
     assert store.reserve("n", 1).first == 2
 
 
-def test_an_account_of_mysql_logs_in_whether_or_not_the_server_remembers_it(mysql: MySQL) -> None:
+def test_mysql_account_logs_in_with_and_without_the_servers_cache(mysql: MySQL) -> None:
     assert mysql.sql("SELECT plugin FROM mysql.user WHERE user = 'mintage'") == "caching_sha2_password\n"
 
     def logs_in_twice(url: str) -> None:
@@ -472,40 +429,38 @@ def test_an_account_of_mysql_logs_in_whether_or_not_the_server_remembers_it(mysq
         logs_in_twice(mysql.url)
 
 
-def test_an_account_of_mysql_needs_a_library_to_log_in_without_tls(
-    mysql: MySQL, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_mysql_account_without_tls_needs_a_library(mysql: MySQL, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pymysql._auth._have_cryptography", False)
     mysql.sql("FLUSH PRIVILEGES")
     with mysql.without_tls(), open_store(mysql.url) as store:
-        assert "mintage[mysql]" in refusal(store.now_ms, "config.driver")
+        assert "mintage[mysql]" in refusal_text(store.now_ms, "config.driver")
     with open_store(mysql.url) as store:
         store.now_ms()
 
 
-def test_a_schema_made_by_a_newer_mintage_is_refused(server: Server, store: Database) -> None:
+def test_schema_made_by_a_newer_mintage_is_refused(server: Server, store: Database) -> None:
     store.reserve("n", 1)
     administer(server, "INSERT INTO mintage_schema (version) VALUES (999)")
-    assert "upgrade mintage" in refusal(lambda: store.reserve("n", 1), "store.schema")
+    assert "upgrade mintage" in refusal_text(lambda: store.reserve("n", 1), "store.schema")
     administer(server, "DELETE FROM mintage_schema WHERE version = 999")
     assert store.reserve("n", 1).first == 2
 
 
-def test_a_missing_table_is_named(server: Server, store: Database) -> None:
+def test_missing_table_is_named(server: Server, store: Database) -> None:
     store.reserve("n", 1)
     administer(server, "DROP TABLE mintage_namespace")
-    assert "mintage_namespace" in refusal(lambda: store.reserve("n", 1))
+    assert "mintage_namespace" in refusal_text(lambda: store.reserve("n", 1))
 
 
-def test_tables_that_were_dropped_altogether_are_made_anew(server: Server, store: Database) -> None:
+def test_tables_that_were_all_dropped_are_created_again(server: Server, store: Database) -> None:
     store.reserve("n", 1)
     server.reset()
     assert eventually(lambda: store.reserve("n", 1)).first == 1
 
 
-def test_an_error_of_the_server_shows_no_token(server: Server, store: Database) -> None:
+def test_server_error_shows_no_token(server: Server, store: Database) -> None:
     lease = acquire(store)
-    # Of a row that breaks a rule, a server likes to show all that is in it.
+    # A server shows the whole content of a row that violates a constraint.
     administer(server, f"ALTER TABLE mintage_node ADD CONSTRAINT enough CHECK (until_ms <= {lease.until_ms})")
     with pytest.raises(StoreError) as caught:
         store.extend(lease, now_ms=store.now_ms() + 1, next_token=new_token())
@@ -517,7 +472,7 @@ def test_an_error_of_the_server_shows_no_token(server: Server, store: Database) 
     "option", ["timeout_ms=0", "timeout_ms=2s", "timeout=5", "sslmode=yes", "ssl_ca=/no/such/file"]
 )
 @pytest.mark.parametrize("scheme", ["mysql", "mariadb", "postgresql"])
-def test_a_wrong_option_is_refused(scheme: str, option: str) -> None:
+def test_wrong_option_is_refused(scheme: str, option: str) -> None:
     with pytest.raises(MintError) as caught, open_store(f"{scheme}://u:secret@127.0.0.1:1/d?{option}") as store:
         store.now_ms()
     file = option.startswith("ssl_ca") and scheme != "postgresql"
@@ -526,13 +481,13 @@ def test_a_wrong_option_is_refused(scheme: str, option: str) -> None:
 
 
 @pytest.mark.parametrize("url", ["mysql://h", "postgresql://h/", "mariadb://a,b/d", "postgresql://a,b/d"])
-def test_one_host_and_a_database_are_needed(url: str) -> None:
+def test_url_without_one_host_and_a_database_is_refused(url: str) -> None:
     with pytest.raises(ConfigError) as caught:
         open_store(url)
     assert caught.value.code == "config.store"
 
 
-def test_settings_that_lose_what_was_committed_are_warned_of(mariadb: MariaDB) -> None:
+def test_settings_that_lose_commits_are_warned_of(mariadb: MariaDB) -> None:
     def warning(store: Store) -> str:
         [only] = store.describe().warnings
         return only
@@ -547,19 +502,19 @@ def test_settings_that_lose_what_was_committed_are_warned_of(mariadb: MariaDB) -
 
 
 @pytest.mark.parametrize("name", ["mariadb", "mysql"])
-def test_a_server_that_loses_what_it_committed_is_refused(request: pytest.FixtureRequest, name: str) -> None:
+def test_server_that_loses_commits_is_refused(request: pytest.FixtureRequest, name: str) -> None:
     server: MariaDB = request.getfixturevalue(name)
     flush = "SET GLOBAL innodb_flush_log_at_trx_commit = "
     with open_store(server.url) as store, open_store(f"{server.url}?volatile=1") as allowed:
         with setting(server, flush + "0", flush + "1"):
             for verb in (lambda: store.reserve("n", 1), lambda: acquire(store), store.describe, store.now_ms):
-                assert "volatile=1" in refusal(verb, "config.volatile")
+                assert "volatile=1" in refusal_text(verb, "config.volatile")
             assert allowed.reserve("n", 1).first == 1
             assert any("volatile=1" in warning for warning in allowed.describe().warnings)
         assert store.reserve("n", 1).first == 2
 
 
-def test_settings_that_damage_what_was_committed_are_warned_of(postgresql: PostgreSQL) -> None:
+def test_settings_that_damage_commits_are_warned_of(postgresql: PostgreSQL) -> None:
     alter = "ALTER SYSTEM {} full_page_writes {};\nSELECT pg_reload_conf();"
     with open_store(postgresql.url) as store:
         assert store.describe().warnings == ()
@@ -568,7 +523,7 @@ def test_settings_that_damage_what_was_committed_are_warned_of(postgresql: Postg
         until(lambda: not store.describe().warnings, "it is not any more")
 
 
-def test_a_commit_waits_for_the_disk_even_if_the_account_would_not(postgresql: PostgreSQL) -> None:
+def test_commit_waits_for_the_disk_despite_the_accounts_setting(postgresql: PostgreSQL) -> None:
     role = "ALTER ROLE mintage {} synchronous_commit {}"
     with (
         setting(postgresql, role.format("SET", "= off"), role.format("RESET", "")),
@@ -581,23 +536,23 @@ def test_a_commit_waits_for_the_disk_even_if_the_account_would_not(postgresql: P
         assert shown == "on"
 
 
-def test_the_clock_is_the_same_in_every_time_zone(mariadb: MariaDB) -> None:
+def test_clock_is_the_same_in_every_time_zone(mariadb: MariaDB) -> None:
     zone = "SET GLOBAL time_zone = "
     with setting(mariadb, zone + "'+05:00'", zone + "'SYSTEM'"), open_store(mariadb.url) as store:
         assert abs(store.now_ms() - time.time_ns() // 1_000_000) < CLOCK_LIMIT_MS
 
 
-def test_what_does_not_fit_is_refused_and_not_cut(mariadb: MariaDB) -> None:
+def test_value_too_long_for_its_column_is_refused(mariadb: MariaDB) -> None:
     mode = "SET GLOBAL sql_mode = "
     with setting(mariadb, mode + "''", mode + "DEFAULT"), open_store(mariadb.url) as store:
         long = PoolRecord("p", "x" * 70_000, "here", 1000)
-        assert "layout" in refusal(lambda: cast("Any", store)._run(lambda transaction: transaction.put(long)))
+        assert "layout" in refusal_text(lambda: cast("Any", store)._run(lambda transaction: transaction.put(long)))
         assert store.list_pools() == []
 
 
 @pytest.mark.parametrize("holder", ["a\udc80", "a\0b", "x" * 201])
-def test_text_that_no_column_holds_is_refused(store: Database, holder: str) -> None:
-    assert "holder" in refusal(lambda: acquire(store, holder=holder), "field.range")
+def test_text_that_no_column_can_hold_is_refused(store: Database, holder: str) -> None:
+    assert "holder" in refusal_text(lambda: acquire(store, holder=holder), "field.range")
     assert store.list_leases() == []
 
 
@@ -612,7 +567,7 @@ CREATE TABLE IF NOT EXISTS tbl_alloc_info (
 """
 
 
-def test_what_an_idalloc_handed_out_is_never_reserved(mariadb: MariaDB, redis: Redis) -> None:
+def test_integers_of_an_idalloc_are_never_reserved(mariadb: MariaDB, redis: Redis) -> None:
     administer(
         mariadb, TABLE + "INSERT INTO tbl_alloc_info VALUES ('orders', 10000, 1), ('gone', 700000, 70), ('a b', 5, 1)"
     )
@@ -633,7 +588,7 @@ def test_what_an_idalloc_handed_out_is_never_reserved(mariadb: MariaDB, redis: R
         assert store.reserve("young", 1).first == 5_000_000
 
 
-def test_the_command_line_takes_over_an_idalloc(mariadb: MariaDB, redis: Redis, tmp_path: Path) -> None:
+def test_command_line_takes_over_an_idalloc(mariadb: MariaDB, redis: Redis, tmp_path: Path) -> None:
     administer(mariadb, TABLE + "INSERT INTO tbl_alloc_info VALUES ('orders', 10000, 1), ('a b', 5, 1)")
     redis.ask("HSET", "idalloc:alloc_info_orders", "lastAllocValue", "90000", "dataVersion", "9")
     store = f"sqlite:///{tmp_path}/ids.db"
@@ -646,19 +601,19 @@ def test_the_command_line_takes_over_an_idalloc(mariadb: MariaDB, redis: Redis, 
     assert open_store(store).reserve("orders", 1).first == 91_001
 
 
-def test_a_counter_without_room_for_the_margin_is_reported() -> None:
+def test_counter_without_room_for_the_margin_is_reported() -> None:
     with open_store("memory:") as store:
         done = import_idalloc(store, {"full": 2**63 - 1, "fine": 1}, margin=0)
         assert (list(done.floors), list(done.refused)) == (["fine"], ["full"])
-        refusal(lambda: import_idalloc(store, {}, margin=-1), "field.range")
+        refusal_text(lambda: import_idalloc(store, {}, margin=-1), "field.range")
 
 
-def test_what_is_no_idalloc_is_said_so(mariadb: MariaDB, redis: Redis) -> None:
-    assert "tbl_alloc_info" in refusal(lambda: read_idalloc_table(mariadb.url))
+def test_database_without_idalloc_tables_is_reported(mariadb: MariaDB, redis: Redis) -> None:
+    assert "tbl_alloc_info" in refusal_text(lambda: read_idalloc_table(mariadb.url))
     assert administer(mariadb, "SHOW TABLES") == ""
     redis.ask("HSET", "idalloc:alloc_info_x", "lastAllocValue", "1e5")
-    assert "whole number" in refusal(lambda: read_idalloc_hashes(redis.url))
+    assert "whole number" in refusal_text(lambda: read_idalloc_hashes(redis.url))
     assert read_idalloc_hashes(redis.url, prefix="other:") == {}
-    refusal(lambda: read_idalloc_hashes(redis.url, prefix="*"), "config.name")
-    refusal(lambda: read_idalloc_hashes("mysql://h/d"), "config.store")
-    refusal(lambda: read_idalloc_table("redis://h"), "config.store")
+    refusal_text(lambda: read_idalloc_hashes(redis.url, prefix="*"), "config.name")
+    refusal_text(lambda: read_idalloc_hashes("mysql://h/d"), "config.store")
+    refusal_text(lambda: read_idalloc_table("redis://h"), "config.store")

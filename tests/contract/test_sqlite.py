@@ -1,4 +1,4 @@
-"""What is special about SQLite: a file, which others open, replace, fill with other things, or forbid to write."""
+"""Tests of SQLite: a file that others open, replace, fill with other data or make read-only."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from mintage.rules import GAP, PoolRecord
 from mintage.store import new_token, open_store, sqlite, witness
 from mintage.store.sqlite import SqliteStore
 from mintage.store.statements import migrations
-from tests.contract import copies
 from tests.contract.clients import NAMESPACE, POOL, overlaps
-from tests.outcomes import code_of, eventually
+from tests.helpers import file_copies
+from tests.helpers.outcomes import code_of, eventually
+from tests.helpers.stores import acquire
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from mintage.rules import Lease
 
 ROOT = Path(__file__).parents[2]
 BOUND_S = 60
@@ -54,11 +54,6 @@ def opened(path: Path, options: str = "") -> SqliteStore:
     return store
 
 
-def acquire(store: SqliteStore, **options: Any) -> Lease:
-    chosen = {"nodes": range(4), "now_ms": store.now_ms(), "span_ms": SPAN_MS, **options}
-    return store.acquire("p", layout="test", holder="me", **chosen)
-
-
 def python(program: str, *arguments: object) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-c", program, *map(str, arguments)], cwd=ROOT, stdout=subprocess.PIPE, text=True
@@ -68,13 +63,13 @@ def python(program: str, *arguments: object) -> subprocess.Popen[str]:
 # --- the file -------------------------------------------------------------------------------------------------------
 
 
-def test_nothing_is_opened_before_the_first_verb(path: Path) -> None:
+def test_store_opens_no_file_before_the_first_verb(path: Path) -> None:
     with opened(path) as store:
         assert str(store.path) == str(path)
     assert not path.exists()
 
 
-def test_a_relative_path_stays_where_it_was_meant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_relative_path_is_resolved_when_the_store_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with open_store("sqlite:///ids.db") as store:
         monkeypatch.chdir("/")
@@ -83,13 +78,13 @@ def test_a_relative_path_stays_where_it_was_meant(tmp_path: Path, monkeypatch: p
 
 
 @pytest.mark.parametrize("name", ["with space.db", "größe.db", "100%25.db", "what%3F.db", "a%23b.db", "it's.db"])
-def test_a_file_may_have_any_name(tmp_path: Path, name: str) -> None:
+def test_file_may_have_any_name(tmp_path: Path, name: str) -> None:
     with open_store(f"sqlite:///{tmp_path}/{name}") as store:
         store.reserve("n", 1)
         assert [str(file.name) for file in tmp_path.glob("*.db")] == [Path(str(store.url)).name]
 
 
-def test_what_was_committed_survives_a_power_failure(store: SqliteStore) -> None:
+def test_committed_records_survive_a_power_failure(store: SqliteStore) -> None:
     store.reserve("n", 1)
     with closing(store._connect()) as connection:
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
@@ -97,14 +92,14 @@ def test_what_was_committed_survives_a_power_failure(store: SqliteStore) -> None
         assert synchronous >= 2
 
 
-def test_a_verb_is_on_the_disk_when_it_returns(store: SqliteStore, path: Path) -> None:
-    # Who reads on keeps the log of what was written beside the file.
+def test_verb_is_on_the_disk_when_it_returns(store: SqliteStore, path: Path) -> None:
+    # A reader keeps the write-ahead log beside the file.
     with closing(sqlite3.connect(path, isolation_level=None)) as reader:
         store.reserve("n", 1)
         reader.execute("BEGIN")
         reader.execute("SELECT * FROM mintage_namespace").fetchall()
         segment = store.reserve("n", 10)
-        # As after a crash: a copy of what the files hold now.
+        # Copy the files as after a crash.
         for suffix in ("", "-wal"):
             shutil.copy(f"{path}{suffix}", f"{path}.copy{suffix}")
     with opened(Path(f"{path}.copy")) as crashed:
@@ -112,15 +107,13 @@ def test_a_verb_is_on_the_disk_when_it_returns(store: SqliteStore, path: Path) -
     assert namespace.high_water == segment.last
 
 
-def test_a_closed_store_leaves_its_file_and_the_guard(store: SqliteStore, path: Path) -> None:
+def test_closed_store_leaves_its_file_and_the_guard(store: SqliteStore, path: Path) -> None:
     store.reserve("n", 1)
     store.close()
     assert sorted(file.name for file in path.parent.iterdir()) == ["ids.db", "ids.db-guard"]
 
 
-def test_a_file_that_was_replaced_is_noticed_and_nothing_that_may_be_forgotten_is_given(
-    store: SqliteStore, path: Path
-) -> None:
+def test_replaced_file_is_noticed_and_forgotten_numbers_are_withheld(store: SqliteStore, path: Path) -> None:
     kept = acquire(store)
     segment = store.reserve("n", 100)
     shutil.copy(path, f"{path}.backup")
@@ -133,15 +126,15 @@ def test_a_file_that_was_replaced_is_noticed_and_nothing_that_may_be_forgotten_i
     assert caught.value.retry_after_ms is not None
     assert caught.value.retry_after_ms > SPAN_MS
     assert code_of(lambda: store.extend(forgotten, now_ms=store.now_ms(), next_token=new_token())) == "lease.lost"
-    # Who held on without a break goes on.
+    # A holder with an unbroken window continues.
     assert store.extend(kept, now_ms=store.now_ms() + 4_000, next_token=new_token()).until_ms > kept.until_ms
-    # What was lost, and ten times the largest count.
+    # The lost integers, and ten times the largest count.
     assert store.reserve("n", 100).first == segment.last + 100 + 10 * 100 + 1
     with opened(path) as other:
         assert code_of(lambda: acquire(other)) == "lease.none_free"
 
 
-def test_a_file_that_was_removed_is_made_again(store: SqliteStore, path: Path) -> None:
+def test_removed_file_is_created_again(store: SqliteStore, path: Path) -> None:
     store.reserve("n", 10)
     for file in path.parent.iterdir():
         file.unlink()
@@ -151,7 +144,7 @@ def test_a_file_that_was_removed_is_made_again(store: SqliteStore, path: Path) -
 
 
 @pytest.mark.parametrize("content", [b"no database, just text " * 100, b"SQLite format 3\0" + b"\xff" * 5_000])
-def test_a_file_that_is_no_database_is_refused_and_left_alone(store: SqliteStore, path: Path, content: bytes) -> None:
+def test_file_that_is_no_database_is_refused_and_left_alone(store: SqliteStore, path: Path, content: bytes) -> None:
     path.write_bytes(content)
     with pytest.raises(StoreError, match=r"ids\.db") as caught:
         store.reserve("n", 1)
@@ -159,19 +152,19 @@ def test_a_file_that_is_no_database_is_refused_and_left_alone(store: SqliteStore
     assert path.read_bytes() == content
 
 
-def test_a_directory_is_no_file(store: SqliteStore, path: Path) -> None:
+def test_directory_is_refused_as_a_file(store: SqliteStore, path: Path) -> None:
     path.mkdir()
     assert code_of(lambda: store.reserve("n", 1)) == "store.refused"
 
 
-def test_a_directory_that_is_not_there_is_not_made(tmp_path: Path) -> None:
+def test_missing_directory_is_not_created(tmp_path: Path) -> None:
     with opened(tmp_path / "missing" / "ids.db") as store:
         assert code_of(lambda: store.reserve("n", 1)) == "store.refused"
     assert not (tmp_path / "missing").exists()
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everything")
-def test_a_directory_that_cannot_be_written_is_refused(store: SqliteStore, path: Path) -> None:
+def test_directory_that_cannot_be_written_is_refused(store: SqliteStore, path: Path) -> None:
     path.parent.chmod(0o555)
     try:
         assert code_of(lambda: store.reserve("n", 1)) == "store.refused"
@@ -180,14 +173,14 @@ def test_a_directory_that_cannot_be_written_is_refused(store: SqliteStore, path:
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everything")
-def test_a_file_that_cannot_be_written_is_refused(store: SqliteStore, path: Path) -> None:
+def test_file_that_cannot_be_written_is_refused(store: SqliteStore, path: Path) -> None:
     store.reserve("n", 1)
     store.close()
     path.chmod(0o444)
     assert code_of(lambda: store.reserve("n", 1)) == "store.refused"
 
 
-def test_a_database_that_nobody_may_write_is_refused() -> None:
+def test_database_in_read_only_mode_is_refused() -> None:
     with open_store("sqlite:////proc/version") as store:
         assert code_of(lambda: store.reserve("n", 1)) == "store.refused"
     with open_store("sqlite:////proc/ids.db") as store:
@@ -206,7 +199,7 @@ def test_tables_of_a_newer_mintage_are_left_alone(store: SqliteStore, path: Path
         assert connection.execute("SELECT high_water FROM mintage_namespace").fetchall() == [(10,)]
 
 
-def test_a_database_of_an_application_can_hold_the_records_too(store: SqliteStore, path: Path) -> None:
+def test_database_of_an_application_can_hold_the_records(store: SqliteStore, path: Path) -> None:
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("CREATE TABLE orders (id INTEGER PRIMARY KEY)")
     assert store.reserve("n", 1).first == 1
@@ -215,7 +208,7 @@ def test_a_database_of_an_application_can_hold_the_records_too(store: SqliteStor
     assert tables == {"orders", "mintage_pool", "mintage_node", "mintage_namespace", "mintage_life"}
 
 
-def test_a_file_that_another_holds_is_unavailable_for_as_long(path: Path) -> None:
+def test_file_locked_by_another_is_unavailable_after_the_timeout(path: Path) -> None:
     with opened(path, "?timeout_ms=1") as store, closing(sqlite3.connect(path, isolation_level=None)) as other:
         store.reserve("n", 10)
         other.execute("BEGIN IMMEDIATE")
@@ -230,7 +223,7 @@ def test_a_file_that_another_holds_is_unavailable_for_as_long(path: Path) -> Non
     "url",
     ["sqlite:", "sqlite://", "sqlite:///", "sqlite://ids.db", "sqlite:///a?mode=ro", "sqlite:///a?timeout_ms=0"],
 )
-def test_a_url_without_a_file_or_with_unknown_options_is_refused(url: str) -> None:
+def test_url_without_a_file_or_with_unknown_options_is_refused(url: str) -> None:
     with pytest.raises(ConfigError) as caught:
         open_store(url)
     assert caught.value.code == "config.store"
@@ -239,7 +232,7 @@ def test_a_url_without_a_file_or_with_unknown_options_is_refused(url: str) -> No
 # --- processes ------------------------------------------------------------------------------------------------------
 
 
-def test_eight_processes_make_the_file_and_reserve_at_once(path: Path) -> None:
+def test_eight_processes_create_the_file_and_reserve_at_once(path: Path) -> None:
     command = [sys.executable, "-m", "tests.contract.clients", f"sqlite:///{path}", "2", "1"]
     processes = [
         subprocess.Popen([*command, str(seed)], cwd=ROOT, stdout=subprocess.PIPE, text=True) for seed in range(8)
@@ -255,7 +248,7 @@ def test_eight_processes_make_the_file_and_reserve_at_once(path: Path) -> None:
         assert [pool.name for pool in store.list_pools()] == [POOL]
 
 
-def test_a_process_killed_between_reserving_and_using_takes_its_segment_along(store: SqliteStore, path: Path) -> None:
+def test_process_killed_after_reserving_loses_only_its_segment(store: SqliteStore, path: Path) -> None:
     process = python(
         "import sys, time; from mintage.store import open_store; store = open_store(sys.argv[1]);"
         "segment = store.reserve('n', 10);"
@@ -271,7 +264,7 @@ def test_a_process_killed_between_reserving_and_using_takes_its_segment_along(st
     assert code_of(lambda: acquire(store, nodes=range(1))) == "lease.none_free"
 
 
-def test_a_process_killed_in_the_middle_has_written_nothing(store: SqliteStore, path: Path) -> None:
+def test_process_killed_during_a_verb_has_written_nothing(store: SqliteStore, path: Path) -> None:
     store.reserve("n", 10)
     process = python(
         "import sys, time; from mintage.store import open_store; store = open_store(sys.argv[1]);\n"
@@ -290,7 +283,7 @@ def test_a_process_killed_in_the_middle_has_written_nothing(store: SqliteStore, 
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="forks beside threads are Linux's")
-def test_a_forked_child_that_ends_leaves_its_parents_store_whole(store: SqliteStore, path: Path) -> None:
+def test_exit_of_a_forked_child_leaves_the_store_of_its_parent_intact(store: SqliteStore, path: Path) -> None:
     process = python(
         "import os, sys; from mintage.store import open_store; store = open_store(sys.argv[1]);\n"
         "first = store.reserve('n', 10).first\n"
@@ -306,7 +299,7 @@ def test_a_forked_child_that_ends_leaves_its_parents_store_whole(store: SqliteSt
     assert store.reserve("n", 10).first == 31
 
 
-def test_a_table_of_another_program_is_not_taken_for_a_full_disk(path: Path, store: SqliteStore) -> None:
+def test_table_of_another_program_is_not_reported_as_a_full_disk(path: Path, store: SqliteStore) -> None:
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("CREATE TABLE mintage_namespace (name TEXT)")
     with pytest.raises(StoreError, match="its tables are not those that this mintage makes") as caught:
@@ -314,14 +307,14 @@ def test_a_table_of_another_program_is_not_taken_for_a_full_disk(path: Path, sto
     assert caught.value.code == "store.refused"
 
 
-def test_a_file_that_is_no_database_is_told_from_one_that_cannot_be_written(path: Path, store: SqliteStore) -> None:
+def test_corrupt_file_and_unwritable_file_give_different_errors(path: Path, store: SqliteStore) -> None:
     path.write_bytes(b"no database" * 1000)
     with pytest.raises(StoreError, match="is no SQLite database or a damaged one"):
         store.reserve("n", 1)
 
 
-def test_a_verb_holds_the_file_from_its_first_look_on(store: SqliteStore, path: Path) -> None:
-    # Who looked first and then found that another wrote meanwhile would be refused without a wait.
+def test_verb_locks_the_file_before_its_first_read(store: SqliteStore, path: Path) -> None:
+    # A transaction that reads first and finds another writer would fail without waiting.
     store.reserve("n", 1)
     with (
         store._begin(),
@@ -334,7 +327,7 @@ def test_a_verb_holds_the_file_from_its_first_look_on(store: SqliteStore, path: 
 # --- one file, one name -----------------------------------------------------------------------------------------------
 
 
-def test_a_file_with_two_names_is_refused(store: SqliteStore, path: Path, tmp_path: Path) -> None:
+def test_file_with_two_names_is_refused(store: SqliteStore, path: Path, tmp_path: Path) -> None:
     assert store.reserve("n", 10).first == 1
     other = tmp_path / "other.db"
     other.hardlink_to(path)
@@ -346,7 +339,7 @@ def test_a_file_with_two_names_is_refused(store: SqliteStore, path: Path, tmp_pa
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount")
-def test_a_file_that_is_mounted_by_itself_is_refused(store: SqliteStore, path: Path, tmp_path: Path) -> None:
+def test_bind_mounted_file_is_refused(store: SqliteStore, path: Path, tmp_path: Path) -> None:
     assert store.reserve("n", 10).first == 1
     other = tmp_path / "in a container" / "ids.db"
     other.parent.mkdir()
@@ -361,7 +354,7 @@ def test_a_file_that_is_mounted_by_itself_is_refused(store: SqliteStore, path: P
     assert store.reserve("n", 10).first == 11
 
 
-def test_a_file_that_was_made_anew_is_another_one_even_in_the_same_place(store: SqliteStore, path: Path) -> None:
+def test_recreated_file_in_the_same_place_is_another_store(store: SqliteStore, path: Path) -> None:
     def made() -> str:
         store.reserve("n", 1)
         return store.describe().identity
@@ -374,7 +367,7 @@ def test_a_file_that_was_made_anew_is_another_one_even_in_the_same_place(store: 
 
 @pytest.mark.parametrize(("times", "is_opened"), [(2, True), (3, False)])
 @pytest.mark.parametrize("code", [sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY_CANTINIT])
-def test_a_file_that_is_closed_for_a_moment_is_tried_three_times(
+def test_file_closed_for_a_moment_is_tried_three_times(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch, code: int, times: int, *, is_opened: bool
 ) -> None:
     denied = [sqlite3.OperationalError("denied") for _ in range(times)]
@@ -396,7 +389,7 @@ def test_a_file_that_is_closed_for_a_moment_is_tried_three_times(
 
 # --- a copy takes its place -----------------------------------------------------------------------------------------
 
-FILE_SYSTEMS = ["tmpfs", "disk", "overlay", *copies.KINDS]
+FILE_SYSTEMS = ["tmpfs", "disk", "overlay", *file_copies.KINDS]
 NUMBERS = count()
 
 
@@ -408,9 +401,9 @@ def file_system(request: pytest.FixtureRequest) -> Iterator[Path]:
         try:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="mintage-", dir=base)))
             if kind == "overlay":
-                folder = stack.enter_context(copies.overlaid(folder))
-            elif kind in copies.KINDS:
-                folder = stack.enter_context(copies.mounted(folder, kind)).root
+                folder = stack.enter_context(file_copies.overlaid(folder))
+            elif kind in file_copies.KINDS:
+                folder = stack.enter_context(file_copies.mounted(folder, kind)).root
         except OSError as error:
             pytest.skip(f"{kind} cannot be had here: {error}")
         yield folder
@@ -425,12 +418,12 @@ def anywhere(file_system: Path) -> Path:
 
 def copied(path: Path) -> Path:
     copy = path.parent.with_name(f"{path.parent.name}-copy")
-    copies.copied(path.parent, copy)
+    file_copies.copied(path.parent, copy)
     return copy
 
 
 def forget(*, process: bool = False, guard: Path | None = None, shared: bool = False) -> None:
-    """Takes memory away: the process's, as in another process, and the machine's, as when it was restarted."""
+    """Erase the memory of the process, as in another process, and of the machine, as after a restart."""
     if process:
         witness._remembered.clear()
     if guard is not None:
@@ -441,9 +434,9 @@ def forget(*, process: bool = False, guard: Path | None = None, shared: bool = F
 
 
 @pytest.mark.parametrize("is_another", [False, True], ids=["this process", "another"])
-@pytest.mark.parametrize("way", copies.WAYS)
-def test_a_copy_in_its_place_is_a_server_that_took_over(anywhere: Path, way: str, *, is_another: bool) -> None:
-    if reason := copies.lacks(way):
+@pytest.mark.parametrize("way", file_copies.WAYS)
+def test_copy_in_place_of_the_file_is_a_server_that_took_over(anywhere: Path, way: str, *, is_another: bool) -> None:
+    if reason := file_copies.lacks(way):
         pytest.skip(reason)
     path = anywhere / "ids.db"
     with opened(path) as store:
@@ -451,7 +444,7 @@ def test_a_copy_in_its_place_is_a_server_that_took_over(anywhere: Path, way: str
         store.reserve("n", 100)
         copy, before = copied(path), store.describe().identity
         forgotten, lost = acquire(store), store.reserve("n", 100)
-        copies.WAYS[way](anywhere, copy)
+        file_copies.WAYS[way](anywhere, copy)
         if is_another:
             forget(process=True)
         assert code_of(lambda: acquire(store)) == "lease.none_free"
@@ -466,11 +459,11 @@ def test_a_copy_in_its_place_is_a_server_that_took_over(anywhere: Path, way: str
 
 
 @pytest.mark.parametrize("is_another", [False, True], ids=["this process", "another"])
-@pytest.mark.parametrize("kind", copies.KINDS)
-def test_a_restored_volume_is_a_server_that_took_over(tmp_path: Path, kind: str, *, is_another: bool) -> None:
+@pytest.mark.parametrize("kind", file_copies.KINDS)
+def test_restored_volume_is_a_server_that_took_over(tmp_path: Path, kind: str, *, is_another: bool) -> None:
     with ExitStack() as stack:
         try:
-            volume = stack.enter_context(copies.mounted(tmp_path, kind))
+            volume = stack.enter_context(file_copies.mounted(tmp_path, kind))
         except OSError as error:
             pytest.skip(f"{kind} cannot be had here: {error}")
         with opened(volume.root / "ids.db") as store:
@@ -486,44 +479,42 @@ def test_a_restored_volume_is_a_server_that_took_over(tmp_path: Path, kind: str,
 
 
 @pytest.mark.parametrize("only", ["process", "guard", "shared"])
-def test_each_memory_notices_an_older_copy_by_itself(store: SqliteStore, path: Path, only: str) -> None:
+def test_each_process_notices_an_older_copy_by_itself(store: SqliteStore, path: Path, only: str) -> None:
     segment = store.reserve("n", 100)
     copy = copied(path)
     store.reserve("n", 100)
-    copies.WAYS["cp over it"](path.parent, copy)
+    file_copies.WAYS["cp over it"](path.parent, copy)
     forget(process=only != "process", guard=None if only == "guard" else path, shared=only != "shared")
     assert store.reserve("n", 100).first == segment.last + 100 + GAP * 100 + 1
 
 
 @pytest.mark.parametrize("way", ["rm all, cp", "cp aside, mv", "tar -x", "rsync", "rm -r, cp -r of all"])
-def test_a_copy_at_another_inode_is_noticed_after_a_restart(anywhere: Path, way: str) -> None:
-    if reason := copies.lacks(way):
+def test_copy_at_another_inode_is_noticed_after_a_restart(anywhere: Path, way: str) -> None:
+    if reason := file_copies.lacks(way):
         pytest.skip(reason)
     path = anywhere / "ids.db"
     with opened(path) as store:
         segment = store.reserve("n", 100)
         copy = copied(path)
         store.reserve("n", 100)
-        copies.WAYS[way](anywhere, copy)
+        file_copies.WAYS[way](anywhere, copy)
         forget(process=True, guard=path, shared=True)
         assert store.reserve("n", 100).first == segment.last + GAP * 100 + 1
 
 
 @pytest.mark.parametrize("way", ["rm all, cp", "cp over it", "cp aside, mv"])
-def test_a_copy_is_noticed_where_no_time_of_birth_is_shown(
-    anywhere: Path, way: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_copy_is_noticed_without_a_creation_time(anywhere: Path, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sqlite, "created_ns", lambda _: None)
     path = anywhere / "ids.db"
     with opened(path) as store:
         segment = store.reserve("n", 100)
         copy = copied(path)
         store.reserve("n", 100)
-        copies.WAYS[way](anywhere, copy)
+        file_copies.WAYS[way](anywhere, copy)
         assert store.reserve("n", 100).first == segment.last + 100 + GAP * 100 + 1
 
 
-def test_a_time_of_birth_that_only_some_see_changes_nothing(
+def test_creation_time_that_only_some_processes_see_changes_nothing(
     store: SqliteStore, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as without:
@@ -535,21 +526,21 @@ def test_a_time_of_birth_that_only_some_see_changes_nothing(
         without.setattr(sqlite, "created_ns", lambda _: None)
         assert store.reserve("n", 1).first == 3
     assert store.describe().identity == before
-    # Those who see it agree from then on.
+    # Processes that see it agree from then on.
     copy = copied(path)
     forget(process=True, guard=path, shared=True)
-    copies.WAYS["cp aside, mv"](path.parent, copy)
+    file_copies.WAYS["cp aside, mv"](path.parent, copy)
     assert store.describe().identity != before
 
 
-def test_integers_that_were_lost_are_skipped_however_many(store: SqliteStore, path: Path) -> None:
+def test_lost_integers_are_skipped_however_many(store: SqliteStore, path: Path) -> None:
     store.reserve("n", 10)
     copy = copied(path)
     found = []
     for _ in range(5):  # the same copy, again and again
         for _ in range(50):
             found += [*store.reserve("n", 10).as_range(), *store.reserve("later", 10).as_range()]
-        copies.WAYS["cp over it"](path.parent, copy)
+        file_copies.WAYS["cp over it"](path.parent, copy)
     for name in ("n", "later"):
         found += store.reserve(name, 500).as_range()
     by_name = [found[at : at + 10] for at in range(0, 5000, 10)]
@@ -559,21 +550,21 @@ def test_integers_that_were_lost_are_skipped_however_many(store: SqliteStore, pa
     assert len(set(later)) == len(later) == 3000
 
 
-def test_a_copy_that_comes_back_again_skips_what_came_since(store: SqliteStore, path: Path) -> None:
+def test_second_restore_of_a_copy_skips_later_integers(store: SqliteStore, path: Path) -> None:
     store.reserve("n", 10)
     copy = copied(path)
     found: list[int] = []
     for _ in range(6):
         found += [each for _ in range(100) for each in store.reserve("n", 10).as_range()]
-        copies.WAYS["cp over it"](path.parent, copy)
+        file_copies.WAYS["cp over it"](path.parent, copy)
     assert len(set(found)) == len(found)
 
 
-def test_a_pool_that_the_copy_has_not_rests_as_well(store: SqliteStore, path: Path) -> None:
+def test_pool_missing_from_the_copy_is_quarantined(store: SqliteStore, path: Path) -> None:
     store.reserve("n", 1)
     copy = copied(path)
     acquire(store)
-    copies.WAYS["cp over it"](path.parent, copy)
+    file_copies.WAYS["cp over it"](path.parent, copy)
     assert code_of(lambda: acquire(store)) == "lease.none_free"
     assert (
         code_of(
@@ -586,7 +577,7 @@ def test_a_pool_that_the_copy_has_not_rests_as_well(store: SqliteStore, path: Pa
 
 
 @pytest.mark.parametrize("way", ["rm ids.db", "rm ids.db*", ": > ids.db"])
-def test_a_file_that_is_removed_begins_anew_in_another_process(store: SqliteStore, path: Path, way: str) -> None:
+def test_removed_file_begins_anew_in_another_process(store: SqliteStore, path: Path, way: str) -> None:
     store.reserve("n", 100)
     acquire(store)
     subprocess.run(["sh", "-c", way], cwd=path.parent, check=True)
@@ -597,7 +588,7 @@ def test_a_file_that_is_removed_begins_anew_in_another_process(store: SqliteStor
 
 
 @pytest.mark.parametrize("way", ["rm ids.db", "rm ids.db*", ": > ids.db"])
-def test_a_file_that_is_removed_from_a_live_process_has_lost_all(store: SqliteStore, path: Path, way: str) -> None:
+def test_file_removed_from_a_live_process_counts_as_lost(store: SqliteStore, path: Path, way: str) -> None:
     store.reserve("n", 100)
     copy = copied(path)
     lost = store.reserve("n", 100)
@@ -606,17 +597,17 @@ def test_a_file_that_is_removed_from_a_live_process_has_lost_all(store: SqliteSt
     assert code_of(lambda: acquire(store)) == "lease.none_free"
     assert (after := store.reserve("n", 1)).first > lost.last
     # The copy comes back when others have made the file anew.
-    copies.WAYS["cp over it"](path.parent, copy)
+    file_copies.WAYS["cp over it"](path.parent, copy)
     assert store.reserve("n", 1).first > after.last
 
 
-def test_two_who_remember_different_moments_notice_a_copy_once(store: SqliteStore, path: Path) -> None:
+def test_processes_with_different_memories_notice_a_copy_once(store: SqliteStore, path: Path) -> None:
     store.reserve("n", 100)
     copy = copied(path)
     store.reserve("n", 100)
     earlier = dict(witness._remembered)
     store.reserve("n", 100)
-    copies.WAYS["cp -r of all"](path.parent, copy)
+    file_copies.WAYS["cp -r of all"](path.parent, copy)
     now = store.describe().identity
     witness._remembered.update(earlier)
     assert store.describe().identity == now
@@ -626,13 +617,13 @@ def test_two_who_remember_different_moments_notice_a_copy_once(store: SqliteStor
     assert store.describe().identity == now
 
 
-def test_copy_is_noticed_again_where_more_is_remembered_and_no_more(store: SqliteStore, path: Path) -> None:
+def test_copy_is_noticed_again_only_by_who_remembers_more(store: SqliteStore, path: Path) -> None:
     store.reserve("n", 100)
     copy, early = copied(path), dict(witness._remembered)
     for _ in range(3):
         store.reserve("n", 100)
     late = dict(witness._remembered)
-    copies.WAYS["cp -r of all"](path.parent, copy)
+    file_copies.WAYS["cp -r of all"](path.parent, copy)
     forget(shared=True)
     witness._remembered.update(early)
     unnoticed = store.reserve("n", 1)  # as after a restart of the machine
@@ -645,7 +636,7 @@ def test_copy_is_noticed_again_where_more_is_remembered_and_no_more(store: Sqlit
         assert store.describe().identity == after
 
 
-def test_a_file_of_another_store_in_its_place_is_noticed(store: SqliteStore, path: Path, tmp_path: Path) -> None:
+def test_file_of_another_store_in_its_place_is_noticed(store: SqliteStore, path: Path, tmp_path: Path) -> None:
     store.reserve("n", 10)
     with opened(tmp_path / "other.db") as other:
         other.reserve("n", 10)
@@ -655,7 +646,9 @@ def test_a_file_of_another_store_in_its_place_is_noticed(store: SqliteStore, pat
     assert store.describe().identity != before
 
 
-def test_what_changes_no_content_is_no_replacement(store: SqliteStore, path: Path, tmp_path: Path) -> None:
+def test_file_operations_that_keep_the_content_are_no_replacement(
+    store: SqliteStore, path: Path, tmp_path: Path
+) -> None:
     segment = store.reserve("n", 10)
     lease = acquire(store)
     before = store.describe().identity
@@ -680,7 +673,7 @@ def test_what_changes_no_content_is_no_replacement(store: SqliteStore, path: Pat
             assert other.reserve("n", 10).first == segment.last + GAP * 10 + 1
 
 
-def test_a_directory_that_is_moved_keeps_its_store(tmp_path: Path) -> None:
+def test_moved_directory_keeps_its_store(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     with opened(tmp_path / "a" / "ids.db") as store:
         store.reserve("n", 10)
@@ -691,7 +684,7 @@ def test_a_directory_that_is_moved_keeps_its_store(tmp_path: Path) -> None:
         assert store.reserve("n", 10).first == 11
 
 
-def test_a_file_elsewhere_that_gets_the_name_is_itself(tmp_path: Path) -> None:
+def test_renamed_file_is_the_same_store(tmp_path: Path) -> None:
     # As in containers that share the memory of the machine, and call two files by one name.
     names = [tmp_path / name / "ids.db" for name in ("one", "two")]
     identities = []
@@ -723,7 +716,7 @@ while True:
 
 
 @pytest.mark.parametrize(("base", "verbs"), [("/dev/shm", 1000), ("/var/tmp", 200)])
-def test_killed_processes_are_no_replacement(base: str, verbs: int) -> None:
+def test_killed_processes_do_not_count_as_a_replacement(base: str, verbs: int) -> None:
     with tempfile.TemporaryDirectory(prefix="mintage-", dir=base) as folder, opened(Path(folder) / "ids.db") as store:
         store.create_namespace("n")
         store.create_pool("p", layout="test")
@@ -739,14 +732,14 @@ def test_killed_processes_are_no_replacement(base: str, verbs: int) -> None:
                 deadline = time.monotonic() + BOUND_S
                 while eventually(store.list_namespaces)[0].serial < used:
                     assert time.monotonic() < deadline
-                    time.sleep(0.02)  # or it would hold the file most of the time itself
+                    time.sleep(0.02)  # otherwise it would lock the file most of the time itself
         [namespace] = store.list_namespaces()
         assert namespace.high_water == namespace.serial >= verbs
         assert store.describe().identity == before
         assert [pool.changes for pool in store.list_pools()] == [0]
 
 
-def test_a_file_of_version_1_goes_on(path: Path) -> None:
+def test_file_of_schema_version_1_still_works(path: Path) -> None:
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("PRAGMA journal_mode = WAL")
         [(_, steps)] = [each for each in migrations("sqlite") if each[0] == 1]
@@ -781,7 +774,7 @@ def leave_a_log(path: Path, namespace: str, count: int) -> None:
     assert path.with_name("ids.db-wal").stat().st_size
 
 
-def test_a_log_that_a_killed_process_left_is_used(store: SqliteStore, path: Path) -> None:
+def test_write_ahead_log_of_a_killed_process_is_used(store: SqliteStore, path: Path) -> None:
     store.reserve("n", 10)
     before = store.describe().identity
     leave_a_log(path, "n", 10)
@@ -791,7 +784,7 @@ def test_a_log_that_a_killed_process_left_is_used(store: SqliteStore, path: Path
 
 @pytest.mark.parametrize("is_another", [False, True], ids=["this process", "another"])
 @pytest.mark.parametrize("way", ["cp over it", "rm, cp", "cp aside, mv"])
-def test_a_copy_beside_a_log_that_was_left_is_noticed(
+def test_copy_beside_a_stale_write_ahead_log_is_noticed(
     store: SqliteStore, path: Path, way: str, *, is_another: bool
 ) -> None:
     store.reserve("n", 100)
@@ -799,7 +792,7 @@ def test_a_copy_beside_a_log_that_was_left_is_noticed(
     copy = copied(path)
     store.reserve("n", 100)
     acquire(store)
-    # The log has none of the pages that the copy lacks, but counts on.
+    # The log has no page that the copy lacks, but a later counter.
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     process = python(
@@ -811,7 +804,7 @@ def test_a_copy_beside_a_log_that_was_left_is_noticed(
     )
     process.communicate(timeout=BOUND_S)
     assert path.with_name("ids.db-wal").stat().st_size
-    copies.WAYS[way](path.parent, copy)
+    file_copies.WAYS[way](path.parent, copy)
     if is_another:
         forget(process=True)
     assert store.reserve("n", 100).first == 200 + GAP * 100 + 1
@@ -819,7 +812,7 @@ def test_a_copy_beside_a_log_that_was_left_is_noticed(
 
 
 @pytest.mark.parametrize("way", ["cp over it", "cp aside, mv", "rm, cp", "rm all, cp"])
-def test_a_copy_that_comes_during_a_verb_is_noticed(store: SqliteStore, path: Path, way: str) -> None:
+def test_copy_that_arrives_during_a_verb_is_noticed(store: SqliteStore, path: Path, way: str) -> None:
     store.reserve("n", 100)
     copy, before = copied(path), store.describe().identity
     lost = store.reserve("n", 100)
@@ -828,7 +821,7 @@ def test_a_copy_that_comes_during_a_verb_is_noticed(store: SqliteStore, path: Pa
     def verb(t: Any) -> None:
         t.put(PoolRecord("p", "test", t.server().identity, 1000))
         if not times:
-            copies.WAYS[way](path.parent, copy)
+            file_copies.WAYS[way](path.parent, copy)
         times.append(1)
 
     store._run(verb)
@@ -864,7 +857,7 @@ print(json.dumps(found))
 """
 
 
-def test_who_reads_the_files_as_well_keeps_others_out(store: SqliteStore, path: Path) -> None:
+def test_process_that_reads_the_file_keeps_its_locks(store: SqliteStore, path: Path) -> None:
     store.reserve("n", 1)
     processes = [
         subprocess.Popen(
@@ -888,7 +881,7 @@ def test_who_reads_the_files_as_well_keeps_others_out(store: SqliteStore, path: 
     assert len(set(integers)) == len(integers) == 4 * 100 * 5
 
 
-def test_a_guard_that_another_holds_is_waited_for_as_long_as_the_file(path: Path) -> None:
+def test_locked_guard_is_waited_for_as_long_as_the_file(path: Path) -> None:
     with opened(path, "?timeout_ms=1") as store:
         store.reserve("n", 10)
         with witness.watched(os.path.realpath(path), 1), pytest.raises(StoreError, match="1 ms") as caught:
@@ -897,7 +890,7 @@ def test_a_guard_that_another_holds_is_waited_for_as_long_as_the_file(path: Path
         assert store.reserve("n", 10).first == 11
 
 
-def test_a_guard_that_was_removed_is_made_again(store: SqliteStore, path: Path) -> None:
+def test_removed_guard_is_created_again(store: SqliteStore, path: Path) -> None:
     before = store.describe().identity
     guard = path.with_name("ids.db-guard")
     with witness.watched(os.path.realpath(path), 1):
@@ -907,7 +900,7 @@ def test_a_guard_that_was_removed_is_made_again(store: SqliteStore, path: Path) 
     assert store.describe().identity == before
 
 
-def test_a_guard_that_is_removed_while_it_is_waited_for_keeps_nobody_out(
+def test_guard_removed_during_the_wait_keeps_nobody_out(
     store: SqliteStore, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store.reserve("n", 1)
@@ -926,14 +919,14 @@ def test_a_guard_that_is_removed_while_it_is_waited_for_keeps_nobody_out(
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o664])
-def test_a_guard_is_open_to_those_who_may_open_the_file(store: SqliteStore, path: Path, mode: int) -> None:
+def test_guard_has_the_permissions_of_the_file(store: SqliteStore, path: Path, mode: int) -> None:
     store.reserve("n", 1)
     path.chmod(mode)
     store.reserve("n", 1)
     assert path.with_name("ids.db-guard").stat().st_mode & 0o777 == mode
 
 
-def test_a_new_guard_appears_open_to_those_who_may_open_the_file(
+def test_new_guard_has_the_permissions_of_the_file(
     store: SqliteStore, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store.reserve("n", 1)
@@ -953,7 +946,7 @@ def test_a_new_guard_appears_open_to_those_who_may_open_the_file(
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
-def test_a_guard_that_root_makes_is_the_owners(store: SqliteStore, path: Path) -> None:
+def test_guard_created_by_root_belongs_to_the_owner(store: SqliteStore, path: Path) -> None:
     store.reserve("n", 1)
     os.chown(path, 54_301, 54_302)
     path.with_name("ids.db-guard").unlink()
@@ -965,7 +958,7 @@ def test_a_guard_that_root_makes_is_the_owners(store: SqliteStore, path: Path) -
 @pytest.mark.parametrize(
     "what", ["a link", "a directory", "a pipe", "a hard link", "garbage", "half of it", "two halves"]
 )
-def test_a_guard_that_is_none_is_done_without(store: SqliteStore, path: Path, tmp_path: Path, what: str) -> None:
+def test_invalid_guard_is_ignored(store: SqliteStore, path: Path, tmp_path: Path, what: str) -> None:
     other = tmp_path / "other"
     other.write_text("precious")
     guard = path.with_name("ids.db-guard")
@@ -993,7 +986,7 @@ def test_a_guard_that_is_none_is_done_without(store: SqliteStore, path: Path, tm
     assert other.read_text() == "precious"
 
 
-def test_the_memory_of_the_machine_forgets_the_oldest_stores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_of_the_machine_forgets_the_oldest_stores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(witness, "_SHARED", tmp_path)
     monkeypatch.setattr(witness, "_MOST", 4)
     for number in range(9):
@@ -1004,7 +997,7 @@ def test_the_memory_of_the_machine_forgets_the_oldest_stores(tmp_path: Path, mon
     assert len(witness._remembered) <= 4
 
 
-def test_a_folder_in_memory_that_is_anothers_is_not_used(
+def test_memory_folder_of_another_user_is_not_used(
     store: SqliteStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "theirs").mkdir()
@@ -1045,7 +1038,7 @@ print(len(ids) - len(set(ids)), len(integers) - len(set(integers)))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="forks beside threads are Linux's")
-def test_a_relative_url_is_one_store_wherever_the_process_goes(tmp_path: Path) -> None:
+def test_relative_url_names_one_store_after_chdir(tmp_path: Path) -> None:
     (tmp_path / "first").mkdir()
     process = python(MOVES, tmp_path / "first", 2_000)
     printed, _ = process.communicate(timeout=BOUND_S)

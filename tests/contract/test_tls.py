@@ -1,4 +1,4 @@
-"""Connections that are encrypted, to servers that a private authority vouches for."""
+"""Tests of TLS connections to database servers with a private certificate authority."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def refusal(url: str) -> str:
     return str(caught.value).lower()
 
 
-def test_a_server_that_the_authority_vouches_for_is_used(server: Any) -> None:
+def test_certificate_of_the_configured_authority_is_accepted(server: Any) -> None:
     with open_store(server.tls_url) as store:
         store.create_pool("p", layout="test")
         assert store.reserve("n", 10).last == 10
@@ -39,18 +39,18 @@ def test_a_server_that_the_authority_vouches_for_is_used(server: Any) -> None:
         assert [pool.name for pool in store.list_pools()] == ["p"]
 
 
-def test_a_server_that_another_authority_vouches_for_is_refused(server: Any, tmp_path: Path) -> None:
+def test_certificate_of_another_authority_is_refused(server: Any, tmp_path: Path) -> None:
     other, _ = certificate(tmp_path, "other")
     said = refusal(server.tls_url.replace(str(server.certified().authority), other))
     assert "certificate" in said
 
 
-def test_a_server_whose_certificate_names_another_host_is_refused(server: Any) -> None:
+def test_certificate_of_another_host_is_refused(server: Any) -> None:
     said = refusal(server.tls_url.replace(f"{HOST}:", "localhost:"))
     assert "certificate" in said
 
 
-def test_a_server_without_tls_is_refused_where_tls_is_asked_for(mysql: MySQL) -> None:
+def test_server_without_tls_is_refused_if_the_url_asks_for_tls(mysql: MySQL) -> None:
     with mysql.without_tls():
         assert "ssl" in refusal(mysql.tls_url)
         with open_store(mysql.url) as store:

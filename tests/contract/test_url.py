@@ -1,4 +1,4 @@
-"""Store URLs are read strictly, and never shown with what is secret in them."""
+"""Tests of store URLs: strict parsing, and no secret shown."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SECRET = "s3cr3t-w0rd"
         ("postgresql://h/d?x=a+b%2B", (("h", None),), None, None, "d", {"x": "a b+"}),
     ],
 )
-def test_a_url_is_taken_apart(
+def test_url_is_split_into_its_parts(
     url: str, hosts: Any, user: str | None, password: str | None, path: str, options: dict[str, str]
 ) -> None:
     read = StoreUrl.parse(url)
@@ -54,7 +54,7 @@ def test_a_url_is_taken_apart(
         ("mysql://h/d?cache=redis%3A%2F%2Fr%2F0%3Fvolatile%3D1", "redis://r/0?volatile=1"),
     ],
 )
-def test_a_cache_is_a_url_in_a_url(url: str, cache: str) -> None:
+def test_cache_url_contains_a_database_url(url: str, cache: str) -> None:
     read = StoreUrl.parse(url)
     assert (read.scheme, read.path, read.options["cache"]) == ("mysql", "d", cache)
 
@@ -89,7 +89,7 @@ def test_a_cache_is_a_url_in_a_url(url: str, cache: str) -> None:
         f"redis://me:{SECRET}/x@h:99999999",
     ],
 )
-def test_a_malformed_url_is_refused_and_not_repeated(url: str) -> None:
+def test_malformed_url_is_refused_and_not_repeated(url: str) -> None:
     with pytest.raises(ConfigError) as caught:
         open_store(url)
     assert caught.value.code == "config.store"
@@ -97,7 +97,7 @@ def test_a_malformed_url_is_refused_and_not_repeated(url: str) -> None:
 
 
 @pytest.mark.parametrize("url", [None, 7, b"memory:", ["memory:"]])
-def test_a_url_is_text(url: Any) -> None:
+def test_url_must_be_text(url: Any) -> None:
     with pytest.raises(ArgumentError) as caught:
         open_store(url)
     assert caught.value.code == "argument.type"
@@ -114,7 +114,7 @@ def test_a_url_is_text(url: Any) -> None:
         ("sqlite+aiosqlite:///f.db", "sqlite:///f.db"),
     ],
 )
-def test_a_database_url_may_name_a_driver(url: str, same: str) -> None:
+def test_database_url_may_name_a_driver(url: str, same: str) -> None:
     assert StoreUrl.parse(url) == StoreUrl.parse(same)
 
 
@@ -127,7 +127,7 @@ def test_a_database_url_may_name_a_driver(url: str, same: str) -> None:
         ("redis+asyncio://h", "redis"),
     ],
 )
-def test_a_kind_that_others_write_is_told_what_it_is_called_here(url: str, meant: str) -> None:
+def test_error_for_a_foreign_scheme_names_the_one_of_mintage(url: str, meant: str) -> None:
     with pytest.raises(ConfigError, match=rf"did you mean {meant}\?") as caught:
         open_store(url)
     assert caught.value.code == "config.store"
@@ -142,32 +142,32 @@ def test_a_kind_that_others_write_is_told_what_it_is_called_here(url: str, meant
         ("mysql://h/d?timeout_ms", "query"),
     ],
 )
-def test_a_malformed_url_is_told_which_part_is(url: str, part: str) -> None:
+def test_error_names_the_malformed_part_of_a_url(url: str, part: str) -> None:
     with pytest.raises(ConfigError, match=f"the {part} of the store's URL is malformed") as caught:
         open_store(url)
     assert SECRET not in str(caught.value)
 
 
 @pytest.mark.parametrize("url", ["mysql:///ids", "redis:", "etcd://", "postgresql:///ids?timeout_ms=5"])
-def test_a_server_is_named_also_where_it_is_this_machine(url: str) -> None:
+def test_local_server_must_be_named_too(url: str) -> None:
     with pytest.raises(ConfigError, match=r"names no host: .* [a-z]+://127\.0\.0\.1/"):
         open_store(url)
 
 
-def test_a_malformed_cache_is_named() -> None:
+def test_error_names_a_malformed_cache_url() -> None:
     with pytest.raises(ConfigError, match="option cache of the store's URL: a store's URL begins with its kind"):
         open_store("mysql://h/d?cache=foo")
 
 
 @pytest.mark.parametrize("url", [f"mongodb://me:{SECRET}@h", f"mysqls://h/{SECRET}", f"x:{SECRET}", "REDIS2://h"])
-def test_a_kind_of_store_that_is_not_known_is_refused(url: str) -> None:
+def test_unknown_kind_of_store_is_refused(url: str) -> None:
     with pytest.raises(ConfigError, match="memory, sqlite") as caught:
         open_store(url)
     assert caught.value.code == "config.store"
     assert SECRET not in str(caught.value)
 
 
-def test_a_kind_is_the_same_in_capitals() -> None:
+def test_kind_of_a_store_ignores_case() -> None:
     assert type(open_store("MEMORY:")) is type(open_store("memory:"))
 
 
@@ -179,7 +179,7 @@ def test_no_password_or_option_is_ever_shown(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", STORE_KINDS)
-def test_a_store_that_does_not_know_an_option_says_which_it_knows(kind: str) -> None:
+def test_unknown_option_is_refused_with_the_known_ones(kind: str) -> None:
     urls = {"memory": "memory:x", "sqlite": "sqlite:///x", "redis+sentinel": "redis+sentinel://h/service/0"}
     with pytest.raises(ConfigError, match="colour") as caught:
         open_store(
@@ -190,7 +190,7 @@ def test_a_store_that_does_not_know_an_option_says_which_it_knows(kind: str) -> 
 
 
 @pytest.mark.parametrize("text", ["", "0", "60001", "-1", "1.5", "1e3", " 5", "+5", "٥", "9" * 10_000])
-def test_a_whole_number_is_one_within_its_limits(text: str) -> None:
+def test_integer_option_is_checked_against_its_limits(text: str) -> None:
     with pytest.raises(ConfigError, match=r"timeout_ms .* 1\.\.60000") as caught:
         StoreUrl("redis", options={"timeout_ms": text}).whole("timeout_ms", 2000, 1, 60_000)
     assert caught.value.code == "config.store"
@@ -205,7 +205,7 @@ def test_options_have_defaults() -> None:
             StoreUrl("redis", options={"volatile": text}).flag("volatile")
 
 
-def test_the_first_host_is_loopback_where_none_is_named() -> None:
+def test_first_host_defaults_to_loopback() -> None:
     assert (StoreUrl("redis").host, StoreUrl("redis").port(6379)) == ("127.0.0.1", 6379)
     named = StoreUrl.parse("redis://a,b:7")
     assert (named.host, named.port(6379)) == ("a", 6379)
@@ -223,7 +223,7 @@ def test_every_password_can_be_written(user: str, password: str) -> None:
 
 
 @given(url=st.one_of(st.text(), st.text("redis:/@?&=#%[],. \n\t1é").map("redis://".__add__)))
-def test_any_text_is_a_url_or_refused(url: str) -> None:
+def test_any_text_is_a_url_or_a_config_error(url: str) -> None:
     try:
         read = StoreUrl.parse(url)
     except MintError as error:
@@ -232,7 +232,7 @@ def test_any_text_is_a_url_or_refused(url: str) -> None:
         str(read)
 
 
-def test_a_driver_that_is_not_installed_is_named_with_what_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_driver_is_named_with_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "mintage.store.etcd", raising=False)
     monkeypatch.setitem(sys.modules, "httpx", None)
     with pytest.raises(ConfigError, match=r"httpx: pip install 'mintage\[etcd\]'") as caught:

@@ -1,4 +1,4 @@
-"""PyInstaller bundles an application that mints, and it mints where no Python is. Part of ``make deep``.
+"""Tests of PyInstaller: a bundled application mints on a machine without Python. Part of ``make deep``.
 
 python -m pytest tests/deep/bundles.py
 """
@@ -26,10 +26,10 @@ with mintage.Sequence("orders", store="sqlite:///" + __import__("sys").argv[1]) 
 """
 
 
-def test_a_bundled_application_mints(tmp_path: Path) -> None:
+def test_bundled_application_mints(tmp_path: Path) -> None:
     script = tmp_path / "application.py"
     script.write_text(APPLICATION, "utf-8")
-    # Not from the source tree, where PyInstaller would find the package without what it is installed with.
+    # Not in the source tree, where PyInstaller would find the package without its metadata.
     build = [sys.executable, "-m", "PyInstaller", "--log-level=ERROR", "--exclude-module=numpy", script.name]
     subprocess.run(build, cwd=tmp_path, check=True, timeout=1200)
     environment = {"MINTAGE_HOME": str(tmp_path / "home"), "PATH": os.defpath}

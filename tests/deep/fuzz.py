@@ -1,7 +1,7 @@
-"""Throws coverage-guided bytes at everything that reads input, for a bounded time.
+"""Fuzz everything that reads input with coverage-guided bytes, for a bounded time.
 
-Each call must raise the documented error or give an ID that writes back what was read; anything else, a crash of the
-interpreter above all, ends the run with the input that caused it.
+Each call must raise the documented error or return an ID that writes back the same input; anything else, a crash of
+the interpreter above all, ends the run with the input that caused it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ DOCUMENTED = (errors.ParseError, errors.FieldError, errors.ConfigError, errors.A
 
 
 def read_text(text: str) -> None:
-    """Every parser of text."""
+    """Feed every parser of text."""
     for scheme in (sno, locality):
         try:
             read = scheme.ID.parse(text)
@@ -40,7 +40,7 @@ def read_text(text: str) -> None:
 
 
 def read_bytes(data: bytes) -> None:
-    """Every reader of bytes."""
+    """Feed every reader of bytes."""
     for id_class in (sno.ID, locality.ID):
         try:
             read = id_class.from_bytes(data)
@@ -60,7 +60,7 @@ def read_bytes(data: bytes) -> None:
 
 
 def one_input(data: bytes) -> None:
-    """What the fuzzer calls."""
+    """Test one input of the fuzzer."""
     provider = atheris.FuzzedDataProvider(data)
     if provider.ConsumeBool():
         read_text(provider.ConsumeUnicode(64))

@@ -1,7 +1,7 @@
-"""The service for an hour under a mixed load on both interfaces: clients that stay, come and go, break off, and err.
+"""Run the service for an hour under a mixed load on both interfaces: clients stay, come and go, disconnect, and err.
 
-It ends with 0 if no integer came twice, no client that stayed lost its connection, memory and open files stayed level,
-and the service, told to stop, ended well with nothing in its log that nobody should see.
+The exit code is 0 if no integer came twice, no client that stayed lost its connection, memory and open files stayed
+level, and the service stopped cleanly with no error in its log.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ NAMESPACES: Final = [f"rows-{number}" for number in range(10)]
 
 
 class Seen:
-    """Which integers of one namespace were given, a bit for each: they are next to dense."""
+    """The integers of one namespace that were given, one bit each, as they are nearly dense."""
 
     def __init__(self) -> None:
         self._bits = np.zeros(1 << 16, np.uint8)
         self.count = 0
 
     def add(self, integers: np.ndarray) -> int:
-        """How many of these were there before, or are there twice."""
+        """Return how many of these integers were added before or occur twice."""
         if not integers.size:
             return 0
         self.count += integers.size
@@ -65,7 +65,7 @@ class Seen:
 
 
 class Visitor(threading.Thread):
-    """Connects, asks for something, right or wrong, and leaves, politely or not; again and again."""
+    """A client that connects, sends right or wrong requests, and disconnects, politely or not, repeatedly."""
 
     def __init__(self, service: Serving, chance: random.Random) -> None:
         super().__init__(daemon=True)
@@ -91,7 +91,7 @@ class Visitor(threading.Thread):
             self.failure = error
 
     def take(self) -> dict[str, list[int]]:
-        """By namespace, what it was given since this was last called."""
+        """Return the integers received since the last call, by namespace."""
         if self.failure is not None:
             raise self.failure
         with self._lock:
@@ -119,7 +119,7 @@ class Visitor(threading.Thread):
                 self._keep(namespace, json.loads(read_answer(line.replies).body)["data"]["ids"])
 
     def _break_off(self) -> None:
-        """Leaves in the middle of a request, or without its answer."""
+        """Disconnect in the middle of a request, or without reading its answer."""
         redis = self._chance.random() < 0.5
         asked = command("INCR", "broken") * 50 if redis else post("/alloc", '{"serviceName":"broken"}') * 50
         with suppress(ConnectionError), self._service.redis() if redis else self._service.http() as line:
@@ -175,7 +175,7 @@ class Visitor(threading.Thread):
 
 
 def soak(service: Serving, seconds: float) -> bool:
-    """Runs it, prints what came of it, and says whether all was well."""
+    """Run the load, print the results, and return True if all is well."""
     service.start()
     files = service.open_files()
     seen: dict[str, Seen] = {}
@@ -231,7 +231,7 @@ def soak(service: Serving, seconds: float) -> bool:
 
 
 def _stop(service: Serving) -> str:
-    """Tells it to stop; returns what was wrong with that, or in its log."""
+    """Stop the service; return the problems with its stop or in its log."""
     service.stop()
     if code := service.wait():
         return f"it ended with {code}"

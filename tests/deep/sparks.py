@@ -1,7 +1,7 @@
-"""``python -m tests.deep.sparks``: runs the tests of Spark on the oldest and the newest version that the extra allows.
+"""Run the tests of Spark on the oldest and the newest version that the extra allows: ``python -m tests.deep.sparks``.
 
-Each version is installed into ``.cache/sparks`` once, 450 MB, and found by the tests before that of their environment.
-Of each plan that is accepted, there are more rows than in ``make test``. The exit code is 1 where a test failed.
+Each version is installed into ``.cache/sparks`` once, 450 MB, and precedes the environment on the path of the tests.
+Each accepted plan has more rows than in ``make test``. The exit code is 1 if a test failed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def oldest() -> str:
 
 
 def installed(version: str) -> Path:
-    """Return where a version is, installing it if it is not there."""
+    """Return the folder of a version, installing it if it is missing."""
     folder, made = CACHE / version, CACHE / f"{version}.made"
     if not made.exists():
         shutil.rmtree(folder, ignore_errors=True)
@@ -40,7 +40,7 @@ def installed(version: str) -> Path:
 
 
 def tested(version: str, rows: int, words: list[str]) -> bool:
-    """Run the tests on a version; return whether all passed."""
+    """Run the tests on a version; return True if all passed."""
     paths = [str(installed(version)), str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths), "MINTAGE_SPARK_ROWS": str(rows)}
     check = f"import pyspark; assert pyspark.__version__ == {version!r}, pyspark.__version__"

@@ -1,8 +1,8 @@
-"""Runs a command on a machine that stalls: all its processes stop at once, again and again, for up to some seconds.
+"""Run a command on a machine that stalls: all its processes stop at once, repeatedly, for up to some seconds.
 
-As a busy host does it to a virtual machine. What fails only here depends on how much happens in a time, or blames a
-clock, a server or a file for a pause: `python -m tests.deep.stalls python -m pytest tests/service`. It needs Linux's
-control groups of version 2, and root.
+A busy host does this to a virtual machine. Tests that fail only here depend on how much happens in a time, or blame a
+clock, a server or a file for a pause: `python -m tests.deep.stalls python -m pytest tests/service`. It needs Linux
+with control groups of version 2, and root.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 RUNS_S: Final = 2.0, 10.0
-"""How long they run between two stalls."""
+"""The time between two stalls."""
 STALLS_S: Final = 0.3, 0.6, 1.2, 1.2, 1.2, 2.4, 3.5
 """Drawn from: longer than a second, as a wait may be, and longer than two, as a server's patience."""
 
 
 @contextmanager
 def control_group() -> Iterator[Path]:
-    """One of our own, empty at the end."""
+    """Yield a control group of our own, empty at the end."""
     mounts = [line.split() for line in Path("/proc/mounts").read_text(encoding="utf-8").splitlines()]
     root = next((Path(where) for _, where, kind, *_ in mounts if kind == "cgroup2"), None)
     if root is None:
@@ -57,7 +57,7 @@ def _ends_within(seconds: float, process: subprocess.Popen[bytes]) -> bool:
 
 
 def main() -> int:
-    """Ends as the command does."""
+    """Run the command and exit with its code."""
     parser = argparse.ArgumentParser(prog="python -m tests.deep.stalls", description=__doc__)
     parser.add_argument("--seed", type=int, default=random.randrange(2**32), help="of the moments and lengths")
     parser.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND")

@@ -1,4 +1,4 @@
-"""Run an example by the lines of its README, in a folder that holds nothing but a copy of the example."""
+"""Run an example by the commands of its README, in a folder with nothing but a copy of the example."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ BOUND_S: Final = 250
 
 
 def json_values(text: str) -> list[Any]:
-    """Return the JSON values that follow one another in a text, as curl prints them."""
+    """Return the consecutive JSON values in a text, as curl prints them."""
     decoder, found = json.JSONDecoder(), []
     while text := text.strip():
         value, end = decoder.raw_decode(text)
@@ -37,9 +37,10 @@ def json_values(text: str) -> list[Any]:
 
 
 class Example:
-    """A copy of an example, and the environment in which a reader runs its lines.
+    """A copy of an example, and the environment in which a reader runs its commands.
 
-    ``environment`` has what a reader exports. ``places`` replaces texts in the lines, such as the port of a service.
+    ``environment`` has the exported variables. ``places`` replaces texts in the commands, such as the port of a
+    service.
     """
 
     def __init__(
@@ -48,7 +49,7 @@ class Example:
         self.folder = folder / name
         shutil.copytree(EXAMPLES / name, self.folder, ignore=shutil.ignore_patterns("__pycache__"))
         self.log = self.folder.with_suffix(".log")
-        """What :meth:`serve` runs says there."""
+        """The output of the service that :meth:`serve` runs."""
         self._places = dict(places)
         path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
         own = {"MINTAGE_HOME": str(folder / "home"), "PYTHONDONTWRITEBYTECODE": "1", "NO_PROXY": HOST, "no_proxy": HOST}
@@ -56,7 +57,7 @@ class Example:
 
     @property
     def lines(self) -> list[str]:
-        """The commands of the README, in their order, without those that install and those that a test exports."""
+        """Return the commands of the README in order, without installations and exports."""
         return [line for line in self._commands() if line.split()[0] not in {"pip", "export"}]
 
     def _commands(self) -> list[str]:
@@ -72,7 +73,7 @@ class Example:
         return commands
 
     def check_installs(self) -> None:
-        """Assert that what the ``pip install`` lines name is what the tests run with."""
+        """Assert that the ``pip install`` lines name the packages that the tests run with."""
         for line in self._commands():
             words = line.split()
             if words[:2] != ["pip", "install"]:
@@ -94,9 +95,9 @@ class Example:
                     assert requirement.specifier.contains(version(requirement.name))
 
     def run(self, line: str, *, check: bool = True) -> str:
-        """Return what a line prints, or several that share the variables of one shell.
+        """Return the output of a command, or of several in one shell.
 
-        Assert that it succeeds; without ``check``, return what it says of its failure as well.
+        Assert that it succeeds; without ``check``, return its error output as well.
         """
         done = subprocess.run(
             ["sh", "-ec", self._placed(line)],
@@ -113,7 +114,7 @@ class Example:
 
     @contextmanager
     def serve(self, line: str, url: str) -> Iterator[str]:
-        """Run a line that does not end, until the block does: a service, which answers ``url`` with 200 first."""
+        """Run a service until the block ends; it answers ``url`` with 200 first."""
         opener = build_opener(ProxyHandler({}))
         log = self.log
         with log.open("w+") as file:

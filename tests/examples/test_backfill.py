@@ -1,4 +1,4 @@
-"""The example of backfill: a shop's old table gets IDs while the shop goes on selling, on real databases."""
+"""Tests of the example of backfill: an old table gets IDs while its shop stays open, on real databases."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 from sqlalchemy import create_engine, make_url, text
 
 from mintage import ulid
-from tests.ext.databases import url_of
+from tests.helpers.databases import url_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,7 +35,7 @@ def environment(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, str
 
 @pytest.fixture
 def run(environment: dict[str, str], tmp_path: Path) -> Callable[..., subprocess.Popen[str]]:
-    """Starts a command in a copy of the example."""
+    """Start a command in a copy of the example."""
     folder = tmp_path / "example"
     shutil.copytree(EXAMPLE, folder, ignore=shutil.ignore_patterns("__pycache__"))
 
@@ -53,7 +53,7 @@ def said(process: subprocess.Popen[str]) -> str:
     return out
 
 
-def test_old_orders_get_ids_of_their_time_while_new_ones_are_taken(
+def test_old_orders_get_ids_of_their_time_during_new_inserts(
     run: Callable[..., subprocess.Popen[str]], environment: dict[str, str]
 ) -> None:
     said(run("python", "shop.py", "old", str(ORDERS)))

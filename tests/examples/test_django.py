@@ -1,4 +1,4 @@
-"""The example of Django, by the lines of its README: PostgreSQL, two workers of gunicorn, ten thousand rows at once."""
+"""Tests of the example of Django by its README: PostgreSQL, two gunicorn workers, ten thousand rows at once."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ print(json.dumps(found))
 
 
 class Shop(Example):
-    """The example on a PostgreSQL of its own, and the port that gunicorn listens to."""
+    """The example on a PostgreSQL of its own, and the port of gunicorn."""
 
     def __init__(self, folder: Path, database: str) -> None:
         self.port = free_port()
@@ -60,7 +60,7 @@ class Shop(Example):
         return self.run(f"python manage.py {words}")
 
     def python(self, program: str) -> str:
-        """Return what a program in Django's shell prints."""
+        """Return the output of a program in the shell of Django."""
         return self.manage(f"shell --no-imports --command {shlex.quote(program)}")
 
 
@@ -86,7 +86,7 @@ def service(shop: Shop) -> Iterator[httpx.Client]:
 
 
 def post(client: httpx.Client, path: str, body: object) -> httpx.Response:
-    """Return the answer to a body; ask again where the service cannot mint now, as on a machine that stalls."""
+    """Return the answer to a body; repeat the request if the service cannot mint now, as on a machine that stalls."""
     for _ in range(30):
         answer = client.post(path, json=body)
         if answer.status_code != 503:
@@ -95,7 +95,7 @@ def post(client: httpx.Client, path: str, body: object) -> httpx.Response:
     return answer
 
 
-def test_the_migrations_are_those_of_the_models(shop: Shop) -> None:
+def test_migrations_match_the_models(shop: Shop) -> None:
     shop.check_installs()
     shop.manage("makemigrations --check --dry-run")
     assert "no issues" in shop.manage("check")
@@ -104,7 +104,7 @@ def test_the_migrations_are_those_of_the_models(shop: Shop) -> None:
     assert "mintage.W" not in warnings
 
 
-def test_the_lines_of_the_readme_make_an_order_with_an_invoice(shop: Shop, service: httpx.Client) -> None:
+def test_commands_of_the_readme_make_an_order_with_an_invoice(shop: Shop, service: httpx.Client) -> None:
     names, _, answers = shop.run("\n".join(shop.asking)).partition("\n")
     customer, order = names.split()
     number, listed, refused = json_values(answers)
@@ -117,7 +117,7 @@ def test_the_lines_of_the_readme_make_an_order_with_an_invoice(shop: Shop, servi
     assert (again.status_code, again.json()) == (200, {"number": 1})
 
 
-def test_the_ids_of_relations_are_refused_as_strictly_as_keys(shop: Shop, service: httpx.Client) -> None:
+def test_ids_of_relations_are_checked_as_strictly_as_keys(shop: Shop, service: httpx.Client) -> None:
     user = int(shop.python("from orders.models import User; print(User.objects.create_user('reader').pk)"))
     assert user > 2**53
     customer = post(service, "/api/customers/", {"name": "Ada"}).json()["id"]
@@ -140,7 +140,7 @@ def test_the_ids_of_relations_are_refused_as_strictly_as_keys(shop: Shop, servic
     )
 
 
-def test_what_dumpdata_wrote_loaddata_brings_back(shop: Shop) -> None:
+def test_rows_of_dumpdata_are_restored_by_loaddata(shop: Shop) -> None:
     shop.python(
         "from orders.models import *; c = Customer.objects.create(name='Ada');"
         "o = Order.objects.create(title='tea', customer=c); Event.objects.create(order=o, number=0);"
@@ -157,7 +157,7 @@ def test_what_dumpdata_wrote_loaddata_brings_back(shop: Shop) -> None:
     assert shop.python(program + "print(Invoice.objects.create(order=o).number)") == "2\n"
 
 
-def test_an_app_that_names_another_default_key_is_named_by_check(shop: Shop) -> None:
+def test_check_names_an_app_with_another_default_key(shop: Shop) -> None:
     apps = shop.folder / "orders/apps.py"
     apps.write_text(
         "from django.apps import AppConfig\n\n\nclass Orders(AppConfig):\n    name = 'orders'\n"
@@ -167,7 +167,7 @@ def test_an_app_that_names_another_default_key_is_named_by_check(shop: Shop) -> 
     assert "mintage.W002" in shop.run("python manage.py check", check=False)
 
 
-def test_an_id_that_cannot_be_minted_now_is_answered_503(shop: Shop) -> None:
+def test_temporary_failure_to_mint_is_answered_503(shop: Shop) -> None:
     said = shop.python(
         "from mintage.errors import StoreError; from orders.api import answer_errors;"
         "e = StoreError('away', code='store.unavailable', retry_after_ms=1200); a = answer_errors(e, {});"
@@ -176,7 +176,7 @@ def test_an_id_that_cannot_be_minted_now_is_answered_503(shop: Shop) -> None:
     assert said == "503 2\n"
 
 
-def test_ten_thousand_rows_of_two_workers_have_ten_thousand_ids(shop: Shop, service: httpx.Client) -> None:
+def test_ten_thousand_rows_of_two_workers_have_unique_ids(shop: Shop, service: httpx.Client) -> None:
     def post_all(client: int) -> list[Any]:
         made = []
         with httpx.Client(base_url=service.base_url, timeout=60, trust_env=False) as http:

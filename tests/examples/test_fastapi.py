@@ -1,4 +1,4 @@
-"""The example of FastAPI, as it is deployed: gunicorn, two workers of uvicorn, a real PostgreSQL."""
+"""Tests of the example of FastAPI as deployed: gunicorn, two uvicorn workers, a real PostgreSQL."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CONNECTIONS: Final = 64
 
 
 class Shop(Example):
-    """The example on a PostgreSQL, and the port that gunicorn listens to."""
+    """The example on a PostgreSQL, and the port of gunicorn."""
 
     def __init__(self, folder: Path, database: str) -> None:
         self.url = f"http://{HOST}:{free_port()}"
@@ -53,7 +53,7 @@ def url(shop: Shop) -> str:
 
 
 async def post(url: str, path: str, body: bytes, count: int) -> list[dict[str, Any]]:
-    """The answers to ``count`` requests over one connection, one after the other."""
+    """Return the answers to ``count`` requests over one connection, one after the other."""
     reader, writer = await asyncio.open_connection(*url.removeprefix("http://").split(":"))
     head = (
         f"POST {path} HTTP/1.1\r\nHost: {HOST}\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
@@ -77,7 +77,7 @@ async def post_all(url: str, path: str, body: bytes) -> list[dict[str, Any]]:
     return [each for several in answers for each in several]
 
 
-def test_two_workers_insert_ten_thousand_orders_at_once_and_no_id_is_twice(url: str, postgresql: PostgreSQL) -> None:
+def test_two_workers_insert_ten_thousand_orders_with_unique_ids(url: str, postgresql: PostgreSQL) -> None:
     with httpx.Client(base_url=url) as client:
         customer = client.post("/customers", json={"name": "Ada"}).raise_for_status().json()
         # Text in JSON, as JavaScript would round the number; and an integer of its layout.
@@ -114,7 +114,7 @@ def test_two_workers_insert_ten_thousand_orders_at_once_and_no_id_is_twice(url: 
         assert client.get("/orders", params={**since, "since": "2026-01-01T00:00:00"}).status_code == 422
 
 
-def test_the_lines_of_the_readme_are_answered_as_it_says(shop: Shop) -> None:
+def test_commands_of_the_readme_are_answered_as_it_says(shop: Shop) -> None:
     shop.check_installs()
     names, _, answers = shop.run("\n".join(shop.asking)).partition("\n")
     customer, order = names.split()
@@ -126,7 +126,7 @@ def test_the_lines_of_the_readme_are_answered_as_it_says(shop: Shop) -> None:
     assert httpx.get(f"{shop.url}/orders/{order}", trust_env=False).status_code == 404
 
 
-def test_an_id_that_cannot_be_minted_now_is_answered_503(tmp_path: Path) -> None:
+def test_temporary_failure_to_mint_is_answered_503(tmp_path: Path) -> None:
     example = Example("fastapi", tmp_path, {"DATABASE_URL": "postgresql://127.0.0.1:1/none"})
     said = example.run(
         "python -c 'import asyncio, app; from mintage.errors import StoreError;"
@@ -136,7 +136,7 @@ def test_an_id_that_cannot_be_minted_now_is_answered_503(tmp_path: Path) -> None
     assert said == "503 2\n"
 
 
-def test_a_bad_id_is_refused_with_the_code_of_mintage(url: str) -> None:
+def test_bad_id_is_refused_with_the_code_of_mintage(url: str) -> None:
     with httpx.Client(base_url=url) as client:
         for path, code in (
             ("/orders/short", "parse.length"),

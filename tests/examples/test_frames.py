@@ -1,4 +1,4 @@
-"""The example of frames, by the lines of its README: every order has an ID, and keeps it in every file."""
+"""Tests of the example of frames by its README: every order has an ID and keeps it in every file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def example(tmp_path: Path) -> Example:
     return Example("frames", tmp_path, {"PYTHONWARNINGS": "error"})
 
 
-def test_the_lines_of_the_readme_give_every_order_an_id(example: Example) -> None:
+def test_commands_of_the_readme_give_every_order_an_id(example: Example) -> None:
     example.check_installs()
     wrote, reported, verified = map(example.run, example.lines)
     assert "24 orders since " in wrote
@@ -46,7 +46,7 @@ def test_the_lines_of_the_readme_give_every_order_an_id(example: Example) -> Non
     assert feather["invoice"].dtype == "Int64"
 
 
-def test_a_second_day_has_ids_and_invoices_of_its_own(example: Example) -> None:
+def test_second_day_gets_its_own_ids_and_invoices(example: Example) -> None:
     seen: set[str] = set()
     invoices: list[int] = []
     for _ in range(2):
@@ -59,7 +59,7 @@ def test_a_second_day_has_ids_and_invoices_of_its_own(example: Example) -> None:
     assert len(set(invoices)) == len(invoices) == 36
 
 
-def test_ids_that_csv_changed_are_found(example: Example) -> None:
+def test_ids_changed_by_csv_are_found(example: Example) -> None:
     for line in example.lines[:2]:
         example.run(line)
     path = example.folder / "numbered.csv"

@@ -1,4 +1,4 @@
-"""The example of Spark, by the lines of its README, twice; and what its job must not leave out."""
+"""Tests of the example of Spark by its README, run twice, and of the steps that its job must not omit."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def example(tmp_path: Path) -> Example:
 
 
 def rows(example: Example, name: str) -> dict[tuple[Any, ...], tuple[Any, ...]]:
-    """Return the IDs and references of a job's output, by order."""
+    """Return the IDs and references in the output of a job, by order."""
     table = pq.read_table(example.folder / name).to_pylist()
     assert len(table) == 100
     return {(row["shop"], row["number"]): (row["id"], row["ref"]) for row in table}
 
 
-def test_a_second_run_gives_other_integers_and_the_same_references(example: Example) -> None:
+def test_second_run_gives_other_integers_and_the_same_references(example: Example) -> None:
     example.check_installs()
     said = [example.run(line).splitlines()[-1] for line in example.lines]
     assert said == ["110 rows", "100 orders have IDs in 1..100", "100 orders have IDs in 101..200"]
@@ -55,7 +55,7 @@ def test_a_second_run_gives_other_integers_and_the_same_references(example: Exam
     ],
     ids=["without an order", "with an order that has ties"],
 )
-def test_rows_out_of_a_shuffle_are_refused(example: Example, order: str, refusal: str) -> None:
+def test_rows_after_a_shuffle_are_refused(example: Example, order: str, refusal: str) -> None:
     job = example.folder / "number_orders.py"
     text = job.read_text(encoding="utf-8")
     assert ORDER in text

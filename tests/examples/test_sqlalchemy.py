@@ -1,4 +1,4 @@
-"""The example of SQLAlchemy, by the lines of its README: migrated twice, its store in the database of the shop."""
+"""Tests of the example of SQLAlchemy by its README: migrated twice, its store in the database of the shop."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def shop(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Shop]:
     server.sql("DROP SCHEMA IF EXISTS mintage CASCADE")
 
 
-def test_the_shop_is_migrated_and_used_and_nothing_is_left_to_migrate(shop: Shop) -> None:
+def test_shop_is_migrated_completely_and_used(shop: Shop) -> None:
     shop.check_installs()
     shop.run("alembic upgrade head")
     made = [shop.order(name, "tea:2", "cups:4") for name in ("Ada", "Grace", "Ada")]
@@ -72,7 +72,7 @@ def test_the_shop_is_migrated_and_used_and_nothing_is_left_to_migrate(shop: Shop
     assert "BYTEA CHECK (octet_length(id) = 10)" in shop.run("alembic upgrade head --sql")
 
 
-def test_numbers_go_on_after_each_migration_by_the_lines_of_the_readme(shop: Shop) -> None:
+def test_numbers_continue_after_each_migration_of_the_readme(shop: Shop) -> None:
     again = shop.lines[[line.split()[:2] for line in shop.lines].index(["alembic", "revision"]) :]
     numbers = []
     for line in [*shop.lines, *again]:
@@ -105,7 +105,7 @@ def test_orders_from_before_the_second_migration_get_receipts(shop: Shop) -> Non
     assert "No new upgrade operations detected" in shop.run("alembic check")
 
 
-def test_without_include_name_autogenerate_would_drop_the_store(postgresql: PostgreSQL, tmp_path: Path) -> None:
+def test_autogenerate_without_include_name_would_drop_the_store(postgresql: PostgreSQL, tmp_path: Path) -> None:
     database = make_url(postgresql.url).set(drivername="postgresql+psycopg").render_as_string(hide_password=False)
     shop = Shop(tmp_path, database, postgresql.url)
     for line in shop.lines[:2]:
@@ -116,6 +116,6 @@ def test_without_include_name_autogenerate_would_drop_the_store(postgresql: Post
     env.write_text(text.replace(", include_name=include_name", ""), encoding="utf-8")
     shop.run("alembic revision --autogenerate -m forgetful")
     assert "op.drop_table('mintage_namespace')" in shop.written()
-    # A shop that applies it is told, and gets no number twice.
+    # A shop that applies it gets an error, and no number twice.
     shop.run("alembic upgrade head")
     assert "the store has lost namespaces" in shop.run("python shop.py order Grace tea:1", check=False)

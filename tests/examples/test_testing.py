@@ -1,4 +1,4 @@
-"""The tests of examples/testing pass, and would not without what they show."""
+"""Tests of examples/testing: its tests pass, and fail without the techniques that it shows."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_every_test_of_the_example_passes_twice(tmp_path: Path) -> None:
         assert "4 passed" in said.splitlines()[-1], said
 
 
-def test_without_its_markers_and_its_bridge_the_example_fails(tmp_path: Path) -> None:
+def test_example_fails_without_its_markers_and_its_bridge(tmp_path: Path) -> None:
     project = shutil.copytree(EXAMPLE, tmp_path / "shop")
     tests = project / "test_shop.py"
     plain = [line for line in tests.read_text("utf-8").splitlines() if not line.startswith("@pytest.mark.mintage")]

@@ -1,4 +1,4 @@
-"""What the tests of adapters run on: the kinds, and TypeIDs."""
+"""Kinds of IDs, TypeIDs included, on which adapters are tested."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ each = pytest.mark.parametrize("form", FORMS.values(), ids=list(FORMS))
 
 
 def minted(form: Form) -> Any:
-    """A new ID."""
+    """Return a new ID."""
     if isinstance(form, TypeIDs):
         return typeid.new("user" if form.prefix is None else form.prefix)
     if form.layout is not None:

@@ -1,7 +1,7 @@
-"""Run by test_spark.py in a process of its own: a cluster whose executors are processes, in which attempts race and
-executors are killed. Prints what every attempt saw, what was read before and after, and Spark's own events, as JSON.
-Of each plan that is accepted, it prints how many rows had another ID in later readings, with little memory and after
-executors were killed.
+"""A Spark cluster in a process of its own, run by test_spark.py, in which attempts race and executors are killed.
+
+Prints as JSON what every attempt saw, the rows read before and after, and the events of Spark. For each accepted plan,
+it prints how many rows had another ID in later reads, with little memory and after executors were killed.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ def is_executor(pid: int | str) -> bool:
 
 
 def started(directory: str) -> str:
-    """Starts a master and two workers in this process's JVM; the master's URL.
+    """Start a master and two workers in the JVM of this process; return the URL of the master.
 
-    As ``local-cluster`` does, but the workers are on two hosts: Spark races no attempt on the host of the first.
+    This is like ``local-cluster``, but with the workers on two hosts: Spark races no attempt on the host of the first.
     """
     SparkContext._ensure_initialized()
     jvm: Any = SparkContext._jvm
@@ -63,7 +63,7 @@ def started(directory: str) -> str:
 
 
 def noted(directory: Path, fault: str) -> Any:
-    """Notes what each attempt sees. Of partition 0, the first one then waits for another, or kills its executor."""
+    """Record the rows of each attempt. The first of partition 0 then waits for another, or kills its executor."""
     directory.mkdir()
 
     def record(batches: Any) -> Any:
@@ -98,7 +98,7 @@ def noted(directory: Path, fault: str) -> Any:
 
 
 def kill_executors() -> None:
-    """All that there are: children of this process's JVM."""
+    """Kill all executors: children of the JVM of this process."""
     gateway: Any = SparkContext._gateway
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(FileNotFoundError, ProcessLookupError):  # it ended
@@ -111,7 +111,7 @@ def read(frame: Any) -> list[list[Any]]:
 
 
 def read_thrice(spark: Any, store: str, names: list[str], count: int) -> dict[str, list[int]]:
-    """Of each plan: how many rows it has, and how many of them are others in a second and a third reading."""
+    """Return for each plan its number of rows, and how many changed in a second and a third read."""
     frames, shapes = {}, {**spark_shapes.ORDERLY, **spark_shapes.ORDERED}
     for name in names:
         made = shapes[name].make(spark, count)
@@ -156,7 +156,7 @@ def main(directory: Path, count: int, names: list[str]) -> None:
     store = f"sqlite:///{directory}/ids.db"
 
     def numbered(frame: Any, **how: Any) -> Any:
-        """With IDs of both grades."""
+        """Return the frame with IDs of both levels."""
         placed = with_ids(frame, sequence="orders", store=store, **how).frame
         return with_keyed_ids(placed, key="v", time="v", name="keyed", form="text")
 

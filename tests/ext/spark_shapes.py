@@ -1,4 +1,4 @@
-"""Plans of Spark that ``with_ids`` accepts, and plans that it refuses: each made of a session and a number of rows."""
+"""Plans of Spark that ``with_ids`` accepts or refuses, each built from a session and a number of rows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Shape(NamedTuple):
-    """A plan, the order that it is given, and of what is refused, why."""
+    """A plan, its order, and for a refused one the reason."""
 
     make: Callable[[Any, int], Any]
     order: tuple[str, ...] = ()
@@ -20,29 +20,29 @@ class Shape(NamedTuple):
 
 
 def rows(spark: Any, count: int) -> Any:
-    """Four partitions, with a number of its own in ``v``, few others in ``k``, few texts in ``c``."""
+    """Return four partitions with a unique number in ``v``, few values in ``k`` and few texts in ``c``."""
     made = spark.range(0, count, 1, 4).selectExpr("id as v", "id % 13 as k", "double(id) / 7 as d")
     return made.withColumn("c", sql.expr("collate(if(v % 2 = 0, 'a', 'A') || (v div 2), 'UTF8_LCASE')"))
 
 
 def one(spark: Any, count: int) -> Any:
-    """The same in one partition, which Spark needs no shuffle to sort or to group."""
+    """Return the same rows in one partition, which Spark needs no shuffle to sort or group."""
     return rows(spark, count).coalesce(1)
 
 
 def shuffled(spark: Any, count: int) -> Any:
-    """The same, whose rows come in any order."""
+    """Return the same rows in an undefined order."""
     return rows(spark, count).repartition(3, "k")
 
 
 def viewed(frame: Any, query: str) -> Any:
-    """What a query finds, to which the frame is the table ``t``."""
+    """Return the result of a query on the frame, named ``t``."""
     frame.createOrReplaceTempView("t")
     return frame.sparkSession.sql(query)
 
 
 def numbered() -> Any:
-    """The number of a row among those of its ``k``, by a column in which many are equal."""
+    """Return the number of a row among those of its ``k``, by a column with many equal values."""
     return sql.row_number().over(Window.partitionBy("k").orderBy(sql.expr("v % 5")))
 
 

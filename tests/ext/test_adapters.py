@@ -1,4 +1,4 @@
-"""What all adapters promise: none is imported by ``import mintage``, and each says what installs its framework."""
+"""Tests of all adapters: ``import mintage`` imports none, and each says what installs its framework."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def run(script: str) -> str:
     return done.stdout.strip()
 
 
-def test_the_library_imports_no_package_of_others_and_no_adapter() -> None:
+def test_library_imports_no_third_party_package_or_adapter() -> None:
     script = "import sys; before = set(sys.modules); import mintage; print(*sorted(set(sys.modules) - before))"
     loaded = run(script).split()
     foreign = {name.split(".")[0] for name in loaded} - sys.stdlib_module_names - {"mintage"}
@@ -36,7 +36,7 @@ def test_the_library_imports_no_package_of_others_and_no_adapter() -> None:
 
 
 @pytest.mark.parametrize("adapter", [name for name in ADAPTERS if name not in NEEDS_NOTHING])
-def test_an_adapter_without_its_framework_says_what_installs_it(adapter: str) -> None:
+def test_adapter_without_its_framework_says_what_installs_it(adapter: str) -> None:
     package = FRAMEWORKS.get(adapter, adapter)
     script = f"""
 import sys
@@ -55,7 +55,7 @@ except ModuleNotFoundError as error:
 
 
 @pytest.mark.parametrize("adapter", sorted(NEEDS_NOTHING))
-def test_what_needs_no_package_is_imported_without_any(adapter: str) -> None:
+def test_modules_without_requirements_import_alone(adapter: str) -> None:
     script = f"import sys, mintage.ext.{adapter}; print(*sorted(sys.modules))"
     foreign = {name.split(".")[0] for name in run(script).split()} - sys.stdlib_module_names - {"mintage"}
     assert not foreign & {"sqlalchemy", "pydantic", "pyarrow", "numpy", "pandas", "polars", "django"}

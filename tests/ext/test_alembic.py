@@ -1,4 +1,4 @@
-"""Alembic writes migrations of these columns that run as they are, and finds nothing to do after."""
+"""Tests of Alembic: generated migrations run unchanged, and no difference remains."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from mintage.ext import sqlalchemy as ids
 from mintage.ext.sqlalchemy import IDType, SnoType, SnowflakeType, TypeIDType, UUIDType, include_name, render_item
 from mintage.formats.kinds import KINDS
 from mintage.store import open_store
-from tests.ext.databases import engine_of, on_each_database
-from tests.outcomes import code_of
+from tests.helpers.databases import engine_of, on_each_database
+from tests.helpers.outcomes import code_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,7 +42,7 @@ context.configure(
     include_name=given.get("include_name", include_name),
     include_schemas=given.get("include_schemas", False),
     compare_type=True,
-    # What MariaDB says of a default in binary is no SQL: Alembic would find a difference each time.
+    # MariaDB reports a binary default that is no SQL, so Alembic would find a difference each time.
     compare_server_default=given["connection"].dialect.name != "mariadb",
 )
 with context.begin_transaction():
@@ -52,7 +52,7 @@ TEMPLATE = Path(alembic.__file__).parent / "templates" / "generic" / "script.py.
 
 
 class Migrations:
-    """A folder of migrations, and the database that they are run on."""
+    """A folder of migrations, and the database on which they run."""
 
     def __init__(self, folder: Path, engine: Engine) -> None:
         (folder / "versions").mkdir(parents=True)
@@ -70,13 +70,13 @@ class Migrations:
             connection.commit()
 
     def found(self, metadata: MetaData) -> list[Any]:
-        """How the database differs."""
+        """Return the differences of the database."""
         with self.engine.connect() as connection:
             differences: list[Any] = compare_metadata(MigrationContext.configure(connection), metadata)
             return differences
 
     def migrate(self, metadata: MetaData, name: str) -> str:
-        """Writes what is missing, and runs it."""
+        """Generate the missing migration and run it."""
         self.do(command.revision, metadata, message=name, autogenerate=True)
         self.do(command.upgrade, metadata, "head")
         return next(self.versions.glob(f"*_{name}.py")).read_text(encoding="utf-8")
@@ -89,7 +89,7 @@ def migrations(driver: str, request: pytest.FixtureRequest, tmp_path: Path) -> I
 
 
 def store_url(driver: str, migrations: Migrations) -> str:
-    """The store in the application's own database."""
+    """Return the URL of a store in the database of the application."""
     return migrations.engine.url.set(drivername=driver.partition("+")[0]).render_as_string(hide_password=False)
 
 
@@ -133,7 +133,7 @@ def one_of(stored: Any) -> Any:
 
 
 @on_each_database
-def test_the_second_autogenerate_finds_nothing(driver: str, migrations: Migrations) -> None:
+def test_second_autogenerate_finds_nothing(driver: str, migrations: Migrations) -> None:
     metadata = models()
     first = migrations.migrate(metadata, "first")
     assert first.count("import mintage.ext.sqlalchemy\n") == 1
@@ -151,7 +151,7 @@ def test_the_second_autogenerate_finds_nothing(driver: str, migrations: Migratio
 
 
 @on_each_database
-def test_a_migrated_table_is_as_one_that_the_models_made(driver: str, migrations: Migrations) -> None:
+def test_migrated_table_equals_one_created_from_models(driver: str, migrations: Migrations) -> None:
     metadata = models()
 
     def described() -> dict[str, object]:
@@ -172,7 +172,7 @@ def test_a_migrated_table_is_as_one_that_the_models_made(driver: str, migrations
 
 
 @on_each_database
-def test_a_column_is_added_and_taken_away(driver: str, migrations: Migrations) -> None:
+def test_column_is_added_and_removed(driver: str, migrations: Migrations) -> None:
     before, after = models(), models(Column("added", SnoType()), Column("number", SnowflakeType()))
     migrations.migrate(before, "first")
     migrations.migrate(after, "more")
@@ -184,7 +184,7 @@ def test_a_column_is_added_and_taken_away(driver: str, migrations: Migrations) -
 
 
 @on_each_database
-def test_another_form_is_found(driver: str, migrations: Migrations) -> None:
+def test_change_of_the_storage_form_is_detected(driver: str, migrations: Migrations) -> None:
     def of(stored: IDType[Any]) -> MetaData:
         metadata = MetaData()
         Table("t", metadata, Column("id", stored, primary_key=True))
@@ -199,7 +199,7 @@ def test_another_form_is_found(driver: str, migrations: Migrations) -> None:
 
 
 @on_each_database
-def test_the_tables_of_a_store_are_left_alone(driver: str, migrations: Migrations) -> None:
+def test_tables_of_a_store_are_ignored(driver: str, migrations: Migrations) -> None:
     url, metadata = store_url(driver, migrations), models()
     assert integers(url) == 10
     migrations.migrate(metadata, "first")
@@ -209,7 +209,7 @@ def test_the_tables_of_a_store_are_left_alone(driver: str, migrations: Migration
 
 
 @on_each_database
-def test_a_migration_that_drops_the_tables_of_a_store_is_noticed(driver: str, migrations: Migrations) -> None:
+def test_migration_that_drops_store_tables_is_noticed(driver: str, migrations: Migrations) -> None:
     url, metadata = store_url(driver, migrations), models()
     assert integers(url) == 10
     migrations.config.attributes["include_name"] = None
@@ -219,7 +219,7 @@ def test_a_migration_that_drops_the_tables_of_a_store_is_noticed(driver: str, mi
 
 
 @on_each_database
-def test_a_name_of_your_own_is_asked_as_well(driver: str, migrations: Migrations) -> None:
+def test_include_name_of_the_user_is_called_too(driver: str, migrations: Migrations) -> None:
     def include_own_name(name: str | None, kind: str, parents: Any) -> bool:
         return include_name(name, kind, parents) and name != "legacy"
 
@@ -235,7 +235,7 @@ def test_a_name_of_your_own_is_asked_as_well(driver: str, migrations: Migrations
     assert "op.drop_table('mintage_orders')" in written
 
 
-def test_a_schema_of_its_own_is_left_alone(request: pytest.FixtureRequest, tmp_path: Path) -> None:
+def test_schema_of_a_store_is_ignored(request: pytest.FixtureRequest, tmp_path: Path) -> None:
     with engine_of("postgresql+psycopg", request, tmp_path) as engine:
         migrations = Migrations(tmp_path / "migrations", engine)
         url, metadata = f"{store_url('postgresql', migrations)}?schema=ids", models()
@@ -251,15 +251,15 @@ def test_a_schema_of_its_own_is_left_alone(request: pytest.FixtureRequest, tmp_p
 
 
 @on_each_database
-def test_all_that_a_store_makes_is_known(driver: str, migrations: Migrations) -> None:
+def test_every_object_of_a_store_is_known(driver: str, migrations: Migrations) -> None:
     integers(store_url(driver, migrations))
     found = inspect(migrations.engine)
     assert {*found.get_table_names(), *found.get_view_names()} <= ids._TABLES
 
 
-# What MariaDB says of a default in binary is no SQL.
+# MariaDB reports a binary default that is no SQL.
 @pytest.mark.parametrize("driver", ["sqlite", "postgresql+psycopg"])
-def test_alembic_1180_a_default_of_the_database_is_compared_as_sql(driver: str, migrations: Migrations) -> None:
+def test_alembic_1180_database_default_is_compared_as_sql(driver: str, migrations: Migrations) -> None:
     def of(default: sno.ID) -> MetaData:
         metadata, literal_of = MetaData(), literal(default, SnoType())
         Table("t", metadata, Column("id", Integer), Column("root", SnoType(), server_default=literal_of))
@@ -281,7 +281,7 @@ def imported(source: str, path: Path) -> Any:
     return module
 
 
-def test_alembic_1386_a_migration_imports_what_it_names(request: pytest.FixtureRequest, tmp_path: Path) -> None:
+def test_alembic_1386_migration_imports_what_it_names(request: pytest.FixtureRequest, tmp_path: Path) -> None:
     with engine_of("sqlite", request, tmp_path) as engine:
         migrations = Migrations(tmp_path / "migrations", engine)
         migrations.do(command.revision, models(), message="first", autogenerate=True)
@@ -301,7 +301,7 @@ def test_alembic_1235_types_are_rendered_without_an_environment() -> None:
 
 
 @pytest.mark.parametrize("stored", list(types()), ids=repr)
-def test_sqlalchemy_utils_106_what_is_rendered_has_all_arguments(stored: IDType[Any]) -> None:
+def test_sqlalchemy_utils_106_rendered_type_has_all_arguments(stored: IDType[Any]) -> None:
     context: Any = type("Context", (), {"imports": set()})()
     rendered = render_item("type", stored, context)
     assert rendered
@@ -310,7 +310,7 @@ def test_sqlalchemy_utils_106_what_is_rendered_has_all_arguments(stored: IDType[
     assert eval(rendered, scope)._static_cache_key == stored._static_cache_key
 
 
-def test_types_of_others_are_left_to_alembic() -> None:
+def test_types_of_other_packages_are_left_to_alembic() -> None:
     class Own(SnoType):
         cache_ok = True
 
@@ -320,7 +320,7 @@ def test_types_of_others_are_left_to_alembic() -> None:
         assert context.imports == set()
 
 
-def test_the_check_of_a_column_goes_with_it(request: pytest.FixtureRequest, tmp_path: Path) -> None:
+def test_check_constraint_is_removed_with_its_column(request: pytest.FixtureRequest, tmp_path: Path) -> None:
     with engine_of("postgresql+psycopg", request, tmp_path) as engine, engine.begin() as connection:
         Table("t", MetaData(), Column("id", SnoType(), primary_key=True)).create(connection)
         connection.execute(text("ALTER TABLE t RENAME COLUMN id TO key"))

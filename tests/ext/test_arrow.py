@@ -1,4 +1,4 @@
-"""Every Array is a column of Arrow: what pyarrow, Polars, pandas, NumPy and DuckDB read is what it holds."""
+"""Tests of Arrow: pyarrow, Polars, pandas, NumPy and DuckDB read every Array as a column."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def batch(kind: Kind, count: int) -> Any:
 
 
 def checked(made: Any) -> Any:
-    """What pyarrow made, after it looked at every value."""
+    """Return the array of pyarrow after a check of every value."""
     made.validate(full=True)
     assert made.null_count == 0
     return made
@@ -59,7 +59,7 @@ def test_pyarrow_reads_fixed_size_binary_in_place(kind: Kind, count: int) -> Non
 @each
 @COUNTS
 @pytest.mark.parametrize("type", BINARY.values(), ids=list(BINARY))
-def test_binary_of_any_kind_is_there_for_the_asking(kind: Kind, count: int, type: Any) -> None:
+def test_every_binary_type_is_available_on_request(kind: Kind, count: int, type: Any) -> None:
     ids = batch(kind, count)
     read = checked(pa.array(ids, type=type))
     assert read.type == type
@@ -69,7 +69,7 @@ def test_binary_of_any_kind_is_there_for_the_asking(kind: Kind, count: int, type
 @each
 @COUNTS
 @pytest.mark.parametrize("type", TEXT.values(), ids=list(TEXT))
-def test_text_of_any_kind_is_there_for_the_asking(kind: Kind, count: int, type: Any) -> None:
+def test_every_text_type_is_available_on_request(kind: Kind, count: int, type: Any) -> None:
     ids = batch(kind, count)
     read = checked(pa.array(ids, type=type))
     assert read.type == type
@@ -77,21 +77,21 @@ def test_text_of_any_kind_is_there_for_the_asking(kind: Kind, count: int, type: 
 
 
 @each
-def test_slices_are_columns_of_their_own(kind: Kind) -> None:
+def test_slices_are_independent_columns(kind: Kind) -> None:
     ids = batch(kind, 10)
     for part in (ids[3:7], ids[::-1], ids[::3], ids[5:5], ids[-1:]):
         assert checked(pa.array(part)).to_pylist() == [bytes(one) for one in part]
 
 
 class OnlyStream:
-    """Has nothing but the stream, which is all that some consumers know."""
+    """An object with only the stream interface, the only one that some consumers use."""
 
     def __init__(self, ids: Any) -> None:
         self.__arrow_c_stream__ = ids.__arrow_c_stream__
 
 
 @each
-def test_arrow_37797_an_array_is_a_stream_too_of_one_piece(kind: Kind) -> None:
+def test_arrow_37797_array_is_a_stream_of_one_chunk(kind: Kind) -> None:
     ids = batch(kind, 3)
     read = pa.chunked_array(OnlyStream(ids))
     assert read.num_chunks == 1
@@ -99,7 +99,7 @@ def test_arrow_37797_an_array_is_a_stream_too_of_one_piece(kind: Kind) -> None:
 
 
 @each
-def test_polars_and_pandas_read_it(kind: Kind) -> None:
+def test_polars_and_pandas_read_columns(kind: Kind) -> None:
     ids = batch(kind, 3)
     expected = [bytes(one) for one in ids]
     assert pl.Series(ids).to_list() == expected
@@ -107,7 +107,7 @@ def test_polars_and_pandas_read_it(kind: Kind) -> None:
 
 
 @each
-def test_chdb_core_193_no_extension_unless_it_is_asked_for(kind: Kind) -> None:
+def test_chdb_core_193_extension_type_only_on_request(kind: Kind) -> None:
     ids = batch(kind, 1)
     for wanted in (None, pa.binary(kind.size), pa.binary(), pa.string()):
         schema, _ = ids.__arrow_c_array__(wanted and wanted.__arrow_c_schema__())
@@ -115,7 +115,7 @@ def test_chdb_core_193_no_extension_unless_it_is_asked_for(kind: Kind) -> None:
 
 
 @each
-def test_a_column_has_a_name_everywhere(kind: Kind) -> None:
+def test_column_has_a_name_everywhere(kind: Kind) -> None:
     ids = batch(kind, 3)
     expected = [bytes(one) for one in ids]
     named = column(ids, "order_id")
@@ -134,7 +134,7 @@ def checked_table(table: pa.Table) -> pa.Table:
 
 @each
 @pytest.mark.parametrize("name", [*BINARY, *TEXT])
-def test_a_column_says_its_type_by_arrows_name(kind: Kind, name: Any) -> None:
+def test_column_tells_its_arrow_type(kind: Kind, name: Any) -> None:
     ids = batch(kind, 3)
     table = checked_table(pa.table(column(ids, type=name)))
     assert table.schema.names == ["id"]
@@ -156,7 +156,7 @@ def test_a_column_says_its_type_by_arrows_name(kind: Kind, name: Any) -> None:
     ],
     ids=str,
 )
-def test_what_is_no_column_is_refused(arguments: dict[str, Any]) -> None:
+def test_invalid_column_is_refused(arguments: dict[str, Any]) -> None:
     given: dict[str, Any] = {"ids": sno.Array(), "name": "id"} | arguments
     with pytest.raises(MintError):
         column(**given)
@@ -168,7 +168,7 @@ NUMBERS = [0, 7, 10**11, 10**12 - 1, 10**12, 2**53 - 1]
 
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=list(LAYOUTS))
 @COUNTS
-def test_snowflakes_are_signed_up_to_63_bits_and_lie_in_place(layout: snowflake.Layout, count: int) -> None:
+def test_snowflakes_up_to_63_bits_are_signed_and_not_copied(layout: snowflake.Layout, count: int) -> None:
     with snowflake.Generator(1, layout=layout) as generator:
         ids = generator.batch(count)
     read = checked(pa.array(ids))
@@ -180,7 +180,7 @@ def test_snowflakes_are_signed_up_to_63_bits_and_lie_in_place(layout: snowflake.
         assert pl.Series(ids).to_numpy().ctypes.data == np.asarray(ids).ctypes.data
 
 
-def test_integers_of_another_sign_are_there_where_nothing_is_lost() -> None:
+def test_other_signedness_is_available_if_lossless() -> None:
     top = snowflake.Array(array("Q", [1, 2**64 - 1]), snowflake.DISCORD)
     low = snowflake.Array(array("Q", [1, 2**63 - 1]))
     assert checked(pa.array(low, type=pa.uint64())).to_pylist() == list(low)
@@ -191,7 +191,7 @@ def test_integers_of_another_sign_are_there_where_nothing_is_lost() -> None:
 
 
 @pytest.mark.parametrize("name", TEXT)
-def test_snowflakes_are_decimal_text_for_the_asking(name: Any) -> None:
+def test_snowflakes_are_decimal_text_on_request(name: Any) -> None:
     for numbers, layout in (
         (NUMBERS, snowflake.JS_SAFE),
         ([2**64 - 1, *NUMBERS], snowflake.DISCORD),
@@ -207,7 +207,7 @@ def test_snowflakes_are_decimal_text_for_the_asking(name: Any) -> None:
 # What NumPy makes of 10 bytes.
 
 
-def test_numpy_cuts_zero_bytes_off_strings_and_not_off_void() -> None:
+def test_numpy_drops_zero_bytes_of_strings_but_not_of_void() -> None:
     ids: Any = sno.Array(b"\1" + bytes(9) + b"\2" + bytes(9))
     expected = [bytes(one) for one in ids]
     assert np.frombuffer(ids, "S10").tolist() == [b"\1", b"\2"]
@@ -220,7 +220,7 @@ def test_numpy_cuts_zero_bytes_off_strings_and_not_off_void() -> None:
 
 
 class Wanted(pa.ExtensionType):  # type: ignore[misc]
-    """An extension of somebody's, by any name."""
+    """An extension type with any name."""
 
     def __init__(self, name: str, storage: pa.DataType) -> None:
         super().__init__(storage, name)
@@ -234,7 +234,7 @@ class Wanted(pa.ExtensionType):  # type: ignore[misc]
 
 
 def named(ids: Any, wanted: pa.DataType) -> tuple[pa.DataType, dict[bytes, bytes] | None]:
-    """The type and the metadata with which an Array answers."""
+    """Return the type and the metadata that an Array exports."""
     schema, data = ids.__arrow_c_array__(wanted.__arrow_c_schema__())
     storage = Schema.of(schema)
     imported = pa.Field._import_from_c_capsule(schema)
@@ -243,7 +243,7 @@ def named(ids: Any, wanted: pa.DataType) -> tuple[pa.DataType, dict[bytes, bytes
 
 
 @each
-def test_an_extensions_name_is_given_to_who_asks_with_it(kind: Kind) -> None:
+def test_extension_name_is_exported_on_request(kind: Kind) -> None:
     ids = batch(kind, 2)
     name = f"mintage.{kind.name}"
     metadata = {b"ARROW:extension:name": name.encode(), b"ARROW:extension:metadata": b"its own"}
@@ -256,13 +256,13 @@ def test_an_extensions_name_is_given_to_who_asks_with_it(kind: Kind) -> None:
 
 
 @each
-def test_a_uuid_is_one_where_it_has_16_bytes_and_is_asked_for(kind: Kind) -> None:
+def test_uuid_extension_needs_16_bytes_and_a_request(kind: Kind) -> None:
     schema, data = batch(kind, 2).__arrow_c_array__(pa.uuid().__arrow_c_schema__())
     read = checked(pa.Array._import_from_c_capsule(schema, data))
     assert read.type == (pa.uuid() if kind.size == 16 else pa.binary(kind.size))
 
 
-def test_snowflakes_have_a_name_as_well() -> None:
+def test_snowflakes_have_an_extension_name_too() -> None:
     ids = snowflake.Generator(1).batch(2)
     assert named(ids, Wanted("mintage.snowflake", pa.int64()))[1]
     assert not named(ids, Wanted("mintage.sno", pa.int64()))[1]
@@ -281,13 +281,13 @@ def test_snowflakes_have_a_name_as_well() -> None:
     ],
     ids=str,
 )
-def test_what_cannot_be_answered_is_answered_as_nothing(wanted: pa.DataType) -> None:
+def test_unsupported_requested_schema_falls_back_to_the_default(wanted: pa.DataType) -> None:
     for ids in (sno.Generator(1).batch(2), snowflake.Generator(1).batch(2)):
         schema, data = ids.__arrow_c_array__(wanted.__arrow_c_schema__())
         assert pa.Array._import_from_c_capsule(schema, data).equals(pa.array(ids))
 
 
-def test_a_column_passes_a_request_on_and_refuses_two() -> None:
+def test_column_forwards_one_request_and_refuses_two() -> None:
     ids = column(sno.Generator(1).batch(3), "a")
     for wanted in (pa.binary_view(), pa.string()):
         read = pa.RecordBatchReader.from_stream(ids, pa.schema([("a", wanted)])).read_all()
@@ -299,7 +299,7 @@ def test_a_column_passes_a_request_on_and_refuses_two() -> None:
             ids.__arrow_c_stream__(wrong.__arrow_c_schema__())
 
 
-def test_what_is_no_capsule_of_a_schema_is_refused() -> None:
+def test_invalid_schema_capsule_is_refused() -> None:
     ids = sno.Generator(1).batch(3)
     schema, data = ids.__arrow_c_array__()
     for wrong in (1, "w:10", object(), data, pa.binary(10)):
@@ -311,7 +311,7 @@ def test_what_is_no_capsule_of_a_schema_is_refused() -> None:
         ids.__arrow_c_array__(schema)
 
 
-def test_a_column_takes_what_others_export() -> None:
+def test_column_accepts_exports_of_others() -> None:
     strings = pa.array(["a", None, "ccc"])
     assert pa.table(column(strings, "x")).to_pydict() == {"x": ["a", None, "ccc"]}
     words = pa.array(["a", "b", "a"]).dictionary_encode()
@@ -322,7 +322,7 @@ def test_a_column_takes_what_others_export() -> None:
 
 
 class Once:
-    """Exports the same capsules each time."""
+    """An object that exports the same capsules each time."""
 
     def __init__(self, exported: Any) -> None:
         self.exported = exported
@@ -331,7 +331,7 @@ class Once:
         return self.exported
 
 
-def test_a_column_refuses_what_is_not_there_any_more() -> None:
+def test_column_refuses_released_arrays() -> None:
     once = column(Once(sno.Array(bytes(10)).__arrow_c_array__()))
     once.__arrow_c_array__()
     with pytest.raises(ValueError, match="released"):
@@ -345,13 +345,13 @@ def test_a_column_refuses_what_is_not_there_any_more() -> None:
 
 
 class Schema(ctypes.Structure):
-    """The beginning of the structure of that name."""
+    """The beginning of the structure ArrowSchema."""
 
     _fields_ = (("format", ctypes.c_char_p), ("name", ctypes.c_char_p))
 
     @staticmethod
     def of(capsule: object) -> str:
-        """The letters of a type."""
+        """Return the format string of a type."""
         code: bytes = Schema.from_address(address(capsule, b"arrow_schema")).format
         return code.decode()
 
@@ -375,7 +375,7 @@ def address(capsule: object, name: bytes) -> int:
 
 @contextmanager
 def all_given_back(ids: Any) -> Iterator[None]:
-    """Asserts that nobody holds the bytes of an array any more who did not before."""
+    """Assert that the block leaves no new reference to the bytes of an array."""
     before = sys.getrefcount(ids.tobytes())
     yield
     gc.collect()
@@ -389,7 +389,7 @@ ARRAYS = pytest.mark.parametrize("ids", [sno.Generator(1).batch(5), uuid.Generat
 
 @ARRAYS
 @EXPORTS
-def test_capsules_that_nobody_takes_are_released(ids: Any, wanted: Any) -> None:
+def test_unused_capsules_are_released(ids: Any, wanted: Any) -> None:
     def request() -> Any:
         return wanted and wanted.__arrow_c_schema__()
 
@@ -401,7 +401,7 @@ def test_capsules_that_nobody_takes_are_released(ids: Any, wanted: Any) -> None:
 
 @ARRAYS
 @EXPORTS
-def test_what_a_consumer_takes_lives_as_long_as_it_needs(ids: Any, wanted: Any) -> None:
+def test_exported_array_lives_as_long_as_its_consumer(ids: Any, wanted: Any) -> None:
     def consume() -> None:  # in a frame of its own, as DuckDB looks at the frame's names, which then keeps them
         whole = pa.array(ids[:], type=wanted)
         part = whole[1:3]
@@ -418,7 +418,7 @@ def test_what_a_consumer_takes_lives_as_long_as_it_needs(ids: Any, wanted: Any) 
         consume()
 
 
-def test_a_thread_without_the_lock_may_release() -> None:
+def test_release_works_in_a_thread_without_the_gil() -> None:
     ids = sno.Generator(1).batch(5)
     release = ctypes.CFUNCTYPE(None, ctypes.c_void_p)  # a call of one gives the lock away meanwhile
 
@@ -436,13 +436,13 @@ def test_a_thread_without_the_lock_may_release() -> None:
     for thread in threads:
         thread.join()
     let_go()
-    for _ in range(1000):  # where the interpreter looks whether somebody wants something of it
+    for _ in range(1000):  # where the interpreter checks for pending requests
         pass
     after = sys.getrefcount(ids.tobytes())
     assert after == before
 
 
-def test_polars_copies_fixed_size_binary_and_not_views() -> None:
+def test_polars_copies_fixed_size_binary_but_not_views() -> None:
     ids = sno.Generator(1).batch(1000)
 
     def exported(wanted: Any) -> tuple[Any, int]:
@@ -457,7 +457,7 @@ def test_polars_copies_fixed_size_binary_and_not_views() -> None:
         assert series.to_list() == [bytes(one) for one in ids]
 
 
-def test_many_exports_take_no_more_memory() -> None:
+def test_many_exports_leak_no_memory() -> None:
     resource = pytest.importorskip("resource")
     ids = uuid.Generator().batch(50_000)
 
@@ -477,7 +477,7 @@ def test_many_exports_take_no_more_memory() -> None:
     assert largest() - before < 64 * 1024
 
 
-def test_a_forked_child_has_columns_of_its_own() -> None:
+def test_forked_child_can_release_columns() -> None:
     ids = sno.Generator(1).batch(1000)
     read, capsules = pa.array(ids), ids.__arrow_c_array__()
     child = os.fork()
@@ -494,7 +494,7 @@ def test_a_forked_child_has_columns_of_its_own() -> None:
     assert pa.Array._import_from_c_capsule(*capsules).equals(read)
 
 
-def test_columns_that_outlive_the_interpreter_do_no_harm() -> None:
+def test_columns_that_outlive_the_interpreter_are_harmless() -> None:
     script = """
 import threading, time
 import polars as pl, pyarrow as pa

@@ -1,4 +1,4 @@
-"""``mintage.ext.django`` on three databases: a project of ``django_project`` each, in a process of its own.
+"""Tests of ``mintage.ext.django`` on three databases: a copy of ``django_project`` for each, in its own process.
 
 Django is configured once a process, and migrations are files, so the project is copied and its promises run there.
 """
@@ -63,16 +63,16 @@ def of_url(engine: str, url: str) -> dict[str, Any]:
     }
 
 
-def test_the_promises_hold_on_sqlite(tmp_path: Path) -> None:
+def test_django_promises_hold_on_sqlite(tmp_path: Path) -> None:
     rows = tmp_path / "rows.db"
     promises(tmp_path, {"ENGINE": "django.db.backends.sqlite3", "NAME": str(rows)}, f"sqlite:///{rows}")
 
 
-def test_the_promises_hold_on_postgresql(tmp_path: Path, postgresql: PostgreSQL) -> None:
+def test_django_promises_hold_on_postgresql(tmp_path: Path, postgresql: PostgreSQL) -> None:
     promises(tmp_path, of_url("postgresql", postgresql.url), postgresql.url)
 
 
-def test_the_promises_hold_on_mariadb(tmp_path: Path, mariadb: MariaDB) -> None:
+def test_django_promises_hold_on_mariadb(tmp_path: Path, mariadb: MariaDB) -> None:
     promises(tmp_path, of_url("mysql", mariadb.url), mariadb.url)
 
 
@@ -87,7 +87,7 @@ def test_every_format_has_its_fields() -> None:
         assert field.__name__ in django.__all__
 
 
-def test_the_package_is_named_where_it_is_missing() -> None:
+def test_missing_package_is_named() -> None:
     script = "import sys; sys.modules['django'] = None; import mintage.ext.django"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert "[django]" in done.stderr

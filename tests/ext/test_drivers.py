@@ -1,4 +1,4 @@
-"""Database drivers take IDs as parameters and, on request, return them."""
+"""Tests of database drivers: they take IDs as parameters and, on request, return them."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from mintage import sno, snowflake, typeid, ulid, uuid, xid
 from mintage.errors import ArgumentError, ConfigError, ParseError
 from mintage.formats.cast import cast
 from mintage.formats.kinds import BY_CLASS, KINDS, TypeID
-from mintage.formats.storage import CLASSES, WRITERS, Form, forms
+from mintage.formats.storage import WRITERS, Form, forms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tests.servers import MariaDB, PostgreSQL
+
+pytestmark = pytest.mark.usefixtures("registrations_end")
 
 EVERY: list[tuple[type[Any], Form]] = [(python, form) for python, kind in BY_CLASS.items() for form in forms(kind)]
 POSTGRESQL = {"bytes": "bytea", "uuid": "uuid", "text": "text"}
@@ -45,21 +45,6 @@ MARIADB = {"bytes": "VARBINARY(20)", "uuid": "BINARY(16)", "text": "CHAR(40) CHA
 def some(python: type[Any], count: int = 20) -> list[Any]:
     kind = BY_CLASS[python]
     return [python.from_int(0), python.from_int(kind.max), *(kind.mint() for _ in range(count))]
-
-
-@pytest.fixture(autouse=True)
-def registrations_end() -> Iterator[None]:
-    """What drivers keep for the whole process is as before."""
-    kept: list[Any] = [extensions.adapters, sqlite3.adapters, sqlite3.converters]
-    kept += [converters.encoders, converters.conversions]
-    before = [dict(each) for each in kept]
-    for each in kept:
-        for key in [key for key in each if (key[0] if isinstance(key, tuple) else key) in CLASSES]:
-            del each[key]
-    yield
-    for each, was in zip(kept, before, strict=True):
-        each.clear()
-        each.update(was)
 
 
 def mariadb_connection(mariadb: MariaDB) -> Any:
@@ -73,7 +58,7 @@ def mariadb_connection(mariadb: MariaDB) -> Any:
     )
 
 
-def test_the_classes_are_those_of_the_one_list() -> None:
+def test_driver_classes_equal_the_list_of_kinds() -> None:
     assert set(BY_CLASS) == {kind.python for kind in KINDS.values()} - {int, str}
 
 
@@ -103,7 +88,7 @@ def test_psycopg_sends_and_reads_every_form(binary: bool, postgresql: PostgreSQL
             connection.rollback()
 
 
-def test_psycopg_reads_a_domain_as_what_it_is_made_of(postgresql: PostgreSQL) -> None:
+def test_psycopg_reads_a_domain_as_its_base_type(postgresql: PostgreSQL) -> None:
     with psycopg.connect(postgresql.url, autocommit=True) as connection:
         connection.execute("CREATE DOMAIN sno AS bytea CHECK (octet_length(value) = 10)")
         connection.execute("CREATE TABLE t (id sno PRIMARY KEY)")
@@ -132,7 +117,7 @@ def test_psycopg_copies_ids_in(postgresql: PostgreSQL) -> None:
         assert found == [(bytes(one), key.as_uuid()) for one, key in rows] * 2
 
 
-def test_psycopg_of_asyncio_is_told_the_same(postgresql: PostgreSQL) -> None:
+def test_psycopg_asyncio_is_configured_alike(postgresql: PostgreSQL) -> None:
     async def use() -> None:
         async with await psycopg.AsyncConnection.connect(postgresql.url) as connection:
             mintage.ext.psycopg.register(connection, load={"bytea": xid.ID})
@@ -217,7 +202,7 @@ def test_asyncpg_sends_ids_in_the_form_of_their_column(postgresql: PostgreSQL) -
     asyncio.run(use())
 
 
-def test_asyncpg_sends_what_is_no_id_as_before(postgresql: PostgreSQL) -> None:
+def test_asyncpg_sends_other_values_as_before(postgresql: PostgreSQL) -> None:
     async def use() -> None:
         async with asyncpg.create_pool(postgresql.url, init=mintage.ext.asyncpg.register, min_size=1) as pool:
             key = uuid4()
@@ -231,7 +216,7 @@ def test_asyncpg_sends_what_is_no_id_as_before(postgresql: PostgreSQL) -> None:
     asyncio.run(use())
 
 
-def test_asyncpg_sends_text_only_where_it_is_text(postgresql: PostgreSQL) -> None:
+def test_asyncpg_sends_text_only_to_text_columns(postgresql: PostgreSQL) -> None:
     async def use() -> None:
         connection = await asyncpg.connect(postgresql.url)
         try:
@@ -245,7 +230,7 @@ def test_asyncpg_sends_text_only_where_it_is_text(postgresql: PostgreSQL) -> Non
     asyncio.run(use())
 
 
-def test_a_domain_is_written_through_asyncpg_and_django_ulid_61_ids_are_encoded(postgresql: PostgreSQL) -> None:
+def test_asyncpg_writes_a_domain_and_django_ulid_61_ids_are_encoded(postgresql: PostgreSQL) -> None:
     async def use() -> None:
         connection = await asyncpg.connect(postgresql.url)
         try:
@@ -284,7 +269,7 @@ def test_pymysql_sends_every_form(mariadb: MariaDB) -> None:
             cursor.execute("DROP TABLE t")
 
 
-def test_django_ulid_61_pymysql_adapts_ids_of_all_connections_to_come(mariadb: MariaDB) -> None:
+def test_django_ulid_61_pymysql_adapts_ids_of_later_connections(mariadb: MariaDB) -> None:
     one = ulid.new()
 
     def sent() -> Any:
@@ -362,7 +347,7 @@ def test_drivers_send_typeids_and_read_those_of_a_prefix(postgresql: PostgreSQL,
 
 
 @pytest.mark.parametrize("driver", ["psycopg", "psycopg2"])
-def test_a_typeid_without_its_prefix_is_not_loaded(driver: str) -> None:
+def test_typeid_is_not_loaded_without_its_prefix(driver: str) -> None:
     register: Any = getattr(mintage.ext, driver).register
     for name in ("uuid", "bytea"):
         with pytest.raises(ArgumentError, match="holds no prefix"):
@@ -373,7 +358,7 @@ def test_a_typeid_without_its_prefix_is_not_loaded(driver: str) -> None:
 
 
 @pytest.mark.parametrize("driver", ["psycopg", "psycopg2", "pymysql", "sqlite3"])
-def test_a_wrong_form_is_refused_and_nothing_is_registered(driver: str) -> None:
+def test_invalid_form_is_refused_and_registers_nothing(driver: str) -> None:
     register: Any = getattr(mintage.ext, driver).register
     before = [dict(each) for each in (extensions.adapters, sqlite3.adapters, converters.encoders)]
     for wrong in ({xid.ID: "uuid"}, {sno.ID: "hex"}, {sno.ID: 3}):
@@ -389,7 +374,7 @@ def test_a_wrong_form_is_refused_and_nothing_is_registered(driver: str) -> None:
 
 
 @pytest.mark.parametrize("driver", ["psycopg", "psycopg2"])
-def test_a_wrong_load_is_refused(driver: str) -> None:
+def test_invalid_load_option_is_refused(driver: str) -> None:
     register: Any = getattr(mintage.ext, driver).register
     for wrong in ({"int8": sno.ID}, {"bytea": int}, {"sno": sno.ID}, {"bytea": None}):
         with pytest.raises(ArgumentError) as caught:
@@ -397,7 +382,7 @@ def test_a_wrong_load_is_refused(driver: str) -> None:
         assert caught.value.code == "argument.type"
 
 
-def test_what_is_cast_is_what_is_stored() -> None:
+def test_cast_value_equals_the_stored_value() -> None:
     assert WRITERS["uuid"](ulid.ID.from_int(5)) == cast(ulid.ID.from_int(5), UUID) == UUID(int=5)
 
 
@@ -405,20 +390,20 @@ def test_what_is_cast_is_what_is_stored() -> None:
 
 
 def snippet(marker: str) -> str:
-    """The block of the documentation that has these words."""
+    """Return the block of the documentation that contains these words."""
     page = (Path(__file__).parents[2] / "docs" / "how-to" / "databases.md").read_text(encoding="utf-8")
     [found] = [block for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if marker in block]
     return str(found)
 
 
 @pytest.mark.parametrize("marker", ["psycopg.connect", "psycopg2.connect", "asyncpg.create_pool"])
-def test_the_documentation_of_a_driver_runs(marker: str, postgresql: PostgreSQL) -> None:
+def test_documentation_of_a_driver_runs(marker: str, postgresql: PostgreSQL) -> None:
     source = snippet(marker).replace("postgresql://localhost/shop", postgresql.url)
     assert postgresql.url in source
     exec(source, {})
 
 
-def test_the_documentation_of_pymysql_runs(mariadb: MariaDB, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_documentation_of_pymysql_runs(mariadb: MariaDB, monkeypatch: pytest.MonkeyPatch) -> None:
     ready = mariadb_connection(mariadb)
     monkeypatch.setattr(pymysql, "connect", lambda **_: ready)
     exec(snippet("pymysql.connect"), {})

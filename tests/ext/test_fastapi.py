@@ -1,4 +1,4 @@
-"""IDs in FastAPI and SQLModel: wherever a request has a value, in responses, in the OpenAPI document, in a table."""
+"""Tests of FastAPI and SQLModel: IDs in requests, responses, the OpenAPI document and tables."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def annotation(form: forms.Form) -> Any:
 
 
 def application(form: forms.Form) -> tuple[FastAPI, list[Any]]:
-    """An ID in each place of a request, and what the functions got."""
+    """Return an application with an ID in each part of a request, and the values that its functions got."""
     of, app = annotation(form), FastAPI()
     got: list[Any] = []
     fields: dict[str, Any] = {"id": (of, ...), "by": (dict.__class_getitem__((of, int)), {})}
@@ -84,7 +84,7 @@ def applications() -> dict[forms.Form, tuple[FastAPI, list[Any], TestClient]]:
 
 
 def calls(client: TestClient, text: str) -> Any:
-    """The places where a request has a value, except the path, which cannot have all texts."""
+    """Return requests with a value in every part except the path, which cannot contain every text."""
     yield client.get("/query", params={"id": text})
     if text.isascii():
         yield client.get("/header", headers={"id": text})
@@ -92,7 +92,7 @@ def calls(client: TestClient, text: str) -> Any:
 
 
 @each
-def test_an_id_is_read_wherever_a_request_has_one(form: forms.Form, applications: Any) -> None:
+def test_id_is_read_from_every_part_of_a_request(form: forms.Form, applications: Any) -> None:
     _, got, client = applications[form]
     one = minted(form)
     text = str(one)
@@ -107,7 +107,7 @@ def test_an_id_is_read_wherever_a_request_has_one(form: forms.Form, applications
 
 
 @each
-def test_what_is_no_id_is_422_with_the_code_of_mintage(form: forms.Form, applications: Any) -> None:
+def test_invalid_id_is_422_with_the_code_of_mintage(form: forms.Form, applications: Any) -> None:
     _, got, client = applications[form]
     got.clear()
     for wrong in WRONG:
@@ -128,7 +128,7 @@ def test_what_is_no_id_is_422_with_the_code_of_mintage(form: forms.Form, applica
 
 
 @each
-def test_the_openapi_document_has_the_parser_in_every_place(form: forms.Form, applications: Any) -> None:
+def test_openapi_document_matches_the_parser_everywhere(form: forms.Form, applications: Any) -> None:
     *_, client = applications[form]
     document = client.get("/openapi.json").json()
     assert document["openapi"].startswith("3.1")
@@ -150,12 +150,12 @@ def test_the_openapi_document_has_the_parser_in_every_place(form: forms.Form, ap
     jsonschema.validate({"id": str(minted(form)), "by": {}}, order)
 
 
-def test_fba_1014_a_response_model_writes_text_of_the_integer_that_the_orm_has() -> None:
+def test_fba_1014_response_model_writes_orm_integers_as_text() -> None:
     class Order(BaseModel):
         id: Annotated[int, snowflake.Str()]
 
     class Row:
-        """As an ORM gives it: attributes, and an int."""
+        """A row as an ORM returns it: attributes, and an int."""
 
         id = 454947766275222906
 
@@ -181,7 +181,7 @@ def test_fba_1014_a_response_model_writes_text_of_the_integer_that_the_orm_has()
 
 
 class Hanging(Forwarding):
-    """A store that answers no more from some time on, and knows which threads asked it."""
+    """A store that stops answering, and records which threads called it."""
 
     def __init__(self) -> None:
         super().__init__(MemoryStore())
@@ -196,7 +196,7 @@ class Hanging(Forwarding):
         return super().forward(verb, *args, **kwargs)
 
 
-def test_fba_1256_no_request_waits_for_the_store_that_ids_are_leased_from() -> None:
+def test_fba_1256_no_request_waits_for_the_lease_store() -> None:
     store = Hanging()
     orders, numbers = sno.Generator(store=store), Sequence("orders", store=store)
     loops: set[int] = set()
@@ -219,7 +219,7 @@ def test_fba_1256_no_request_waits_for_the_store_that_ids_are_leased_from() -> N
         answers = []
         while not store.is_asked.is_set():
             answers.append(client.post("/orders").json()["number"])
-        # The next segment is asked for, and the store hangs: requests are answered from the one that is there.
+        # The store hangs at the request for the next segment; the current one answers requests.
         answers += [client.post("/orders").json()["number"] for _ in range(3)]
         assert answers == list(range(2, 2 + len(answers)))
         store.goes_on.set()
@@ -230,13 +230,13 @@ def test_fba_1256_no_request_waits_for_the_store_that_ids_are_leased_from() -> N
 
 
 class Sale(SQLModel, table=True):
-    """A table and a model at once."""
+    """A class that is a table and a model."""
 
     id: sno.ID = Field(default_factory=sno.new, sa_type=SnoType, primary_key=True)
     customer: Annotated[int, snowflake.Str()] = Field(sa_type=SnowflakeType)
 
 
-def test_sqlmodel_keeps_an_object_in_its_table_and_writes_text() -> None:
+def test_sqlmodel_stores_objects_and_writes_text() -> None:
     engine = create_engine("sqlite://", poolclass=StaticPool)
     SQLModel.metadata.create_all(engine, tables=[SQLModel.metadata.tables["sale"]])
     assert isinstance(inspect(Sale).columns["id"].type, SnoType)

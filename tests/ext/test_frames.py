@@ -1,4 +1,4 @@
-"""Columns of IDs: filled at once, decoded as the IDs themselves are, and found by time, in every engine and format."""
+"""Tests of columns of IDs in every engine and format: filling, decoding, and search by time."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ each_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=list(KINDS))
 
 
 class Engine:
-    """What tests ask of an engine: frames of plain values, and columns as lists of them."""
+    """Operations of an engine for tests: frames of plain values, and columns as lists."""
 
     name: str
     module: Any
@@ -73,15 +73,15 @@ class Engine:
         raise NotImplementedError
 
     def of(self, function: str, frame: Any, *arguments: Any, **options: Any) -> list[Any]:
-        """What one of the four functions of columns makes of the column ``id``."""
+        """Return the result of one of the four column functions on the column ``id``."""
         return self.plain(getattr(self.module, function)(frame["id"], *arguments, **options))
 
     def select(self, frame: Any, expression: Any) -> list[Any]:
-        """What an expression gives."""
+        """Return the values of an expression."""
         raise NotImplementedError
 
     def filter(self, frame: Any, condition: Any) -> list[Any]:
-        """The IDs for which a condition holds."""
+        """Return the IDs that satisfy a condition."""
         raise NotImplementedError
 
 
@@ -201,14 +201,14 @@ def engine(request: pytest.FixtureRequest) -> Engine:
 
 
 def of(kind: Kind, **options: Any) -> Any:
-    """A generator that needs no store."""
+    """Return a generator that needs no store."""
     if kind.name == "sno":
         options = {"partition": 7, **options}
     return kind.scheme.generator({} if kind.name in ("sno", "snowflake") else {"store": "memory:"}, **options)
 
 
 def of_the_past(kind: Kind) -> Any:
-    """One that mints IDs of any time."""
+    """Return a generator that mints IDs of any time."""
     if kind.name in ("sno", "snowflake"):
         return of(kind, **({"node": 3} if kind.layout else {}))
     return kind.scheme.generator({"store": "memory:", "never_used": True})
@@ -224,12 +224,12 @@ def generator(kind: Kind) -> Iterator[Any]:
 
 
 def plain(kind: Kind, id: Any) -> Any:
-    """An ID as columns hold it."""
+    """Return an ID as columns store it."""
     return id if kind.layout or kind.scheme.is_text else bytes(id)
 
 
 def number(kind: Kind, id: Any) -> int:
-    """The number that the core takes fields from."""
+    """Return the number from which the core takes fields."""
     return int.from_bytes(id.encode(), "big") if isinstance(id, str) else int(id)
 
 
@@ -243,7 +243,7 @@ def format_of(kind: Kind, id: Any) -> Format:
 
 
 @each_kind
-def test_a_frame_gets_as_many_new_ids_as_it_has_rows(engine: Engine, kind: Kind, generator: Any) -> None:
+def test_frame_gets_as_many_new_ids_as_rows(engine: Engine, kind: Kind, generator: Any) -> None:
     frame = engine.frame(item=["pen", "ink", None], count=[1, 2, 3])
     made = engine.module.with_id(frame, generator)
     assert engine.names(made) == ["id", "item", "count"]
@@ -259,7 +259,7 @@ def test_a_frame_gets_as_many_new_ids_as_it_has_rows(engine: Engine, kind: Kind,
 
 
 @each_kind
-def test_ids_are_text_where_that_is_asked_for(engine: Engine, kind: Kind, generator: Any) -> None:
+def test_ids_are_text_on_request(engine: Engine, kind: Kind, generator: Any) -> None:
     made = engine.module.with_id(engine.frame(item=["pen", "ink"]), generator, as_text=True)
     for value in engine.values(made, "id"):
         assert isinstance(value, str)
@@ -267,7 +267,7 @@ def test_ids_are_text_where_that_is_asked_for(engine: Engine, kind: Kind, genera
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=list(KINDS))
-def test_a_name_stands_for_who_mints_at_that_time_so_no_frozen_id_comes_after_a_test(kind: Kind) -> None:
+def test_named_generator_is_looked_up_at_each_call(kind: Kind) -> None:
     first, second = (frozen_column(kind) for _ in range(2))
     assert first == second
     assert not set(in_pyarrow.minted(kind.name, 5).to_pylist()) & set(first)
@@ -280,7 +280,7 @@ def frozen_column(kind: Kind) -> list[object]:
 
 
 @each_kind
-def test_a_name_or_module_stands_for_the_default_generator(engine: Engine, kind: Kind) -> None:
+def test_name_or_module_means_the_default_generator(engine: Engine, kind: Kind) -> None:
     frame = engine.frame(item=["pen", "ink"])
     ids = engine.values(engine.module.with_id(frame, kind.name), "id")
     ids += engine.values(engine.module.with_id(frame, kind.scheme.module), "id")
@@ -288,14 +288,14 @@ def test_a_name_or_module_stands_for_the_default_generator(engine: Engine, kind:
 
 
 @each_kind
-def test_a_frame_without_rows_gets_a_column_of_the_same_type(engine: Engine, kind: Kind, generator: Any) -> None:
+def test_frame_without_rows_gets_a_column_of_the_same_type(engine: Engine, kind: Kind, generator: Any) -> None:
     one, none = engine.frame(count=[1]), engine.frame(count=pa.array([], pa.int64()).to_pylist())
     made = engine.module.with_id(none, generator)
     assert engine.values(made, "id") == []
     assert engine.kinds(made)["id"] == engine.kinds(engine.module.with_id(one, generator))["id"]
 
 
-def test_a_sequence_and_a_typeid_fill_columns_too(engine: Engine) -> None:
+def test_sequence_and_a_typeid_fill_columns_too(engine: Engine) -> None:
     frame = engine.frame(item=["pen", "ink", "nib"])
     with Sequence("orders", store="memory:") as sequence:
         ids = engine.values(engine.module.with_id(frame, sequence), "id")
@@ -305,7 +305,7 @@ def test_a_sequence_and_a_typeid_fill_columns_too(engine: Engine) -> None:
     assert [typeid.ID.parse(each).prefix for each in ids] == ["order"] * 3
 
 
-def test_a_column_that_is_there_is_not_replaced(engine: Engine) -> None:
+def test_existing_column_is_not_replaced(engine: Engine) -> None:
     frame = engine.frame(id=[1], item=["pen"])
     with pytest.raises(FieldError, match="there is a column 'id' already") as caught:
         engine.module.with_id(frame, "uuid")
@@ -314,26 +314,26 @@ def test_a_column_that_is_there_is_not_replaced(engine: Engine) -> None:
         engine.module.with_id(frame, "uuid", 5)
 
 
-def test_duckdbs_names_are_taken_in_either_case() -> None:
+def test_duckdb_column_names_ignore_case() -> None:
     with pytest.raises(FieldError, match="already"):
         in_duckdb.with_id(duckdb.connect().sql("SELECT 1 AS ID"), "uuid")
 
 
 @pytest.mark.parametrize("wrong", [None, 5, object(), sno.new, lambda: 1, iter(()), np.random.default_rng()])
-def test_what_is_no_generator_is_refused(engine: Engine, wrong: object) -> None:
+def test_invalid_generator_is_refused(engine: Engine, wrong: object) -> None:
     with pytest.raises(ArgumentError, match="generator must be one of mintage's"):
         engine.module.with_id(engine.frame(item=["pen"]), wrong)
 
 
 @pytest.mark.parametrize("wrong", ["", "snow", "store", "x" * 5000])
-def test_a_name_of_no_scheme_is_refused(engine: Engine, wrong: str) -> None:
+def test_name_of_no_scheme_is_refused(engine: Engine, wrong: str) -> None:
     with pytest.raises(ConfigError, match="is not one of sno, snowflake") as caught:
         engine.module.with_id(engine.frame(item=["pen"]), wrong)
     assert len(str(caught.value)) < 300
 
 
 class Liar:
-    """Exports an array of two IDs that says something else of itself, a field of Arrow's structure changed."""
+    """An exporter of an array of two IDs with one field of the Arrow structure changed."""
 
     def __init__(self, place: int, value: int) -> None:
         self.place, self.value = place, value
@@ -353,19 +353,19 @@ LENGTH, NULLS, OFFSET, BUFFERS = range(4)
 @pytest.mark.parametrize(
     ("place", "value"), [(LENGTH, -1), (LENGTH, 1 << 62), (NULLS, 9), (OFFSET, -5), (BUFFERS, 0), (BUFFERS, 1)]
 )
-def test_a_column_that_contradicts_itself_is_refused(place: int, value: int) -> None:
+def test_contradictory_column_options_are_refused(place: int, value: int) -> None:
     assert len(in_pyarrow.time_of(Liar(OFFSET, 0), "snowflake")) == 2
     with pytest.raises(ArgumentError, match="column of Liar is no array that Arrow can import"):
         in_pyarrow.time_of(Liar(place, value), "snowflake")
 
 
-def test_what_is_no_frame_is_refused(engine: Engine) -> None:
+def test_invalid_frame_is_refused(engine: Engine) -> None:
     for wrong in (None, [1, 2], {"item": ["pen"]}, pl.Series([1]), pa.array([1]), pd.Series([1])):
         with pytest.raises(ArgumentError, match="frame must be"):
             engine.module.with_id(wrong, "uuid")
 
 
-def test_what_cannot_be_minted_leaves_no_column(engine: Engine) -> None:
+def test_failed_minting_leaves_no_column(engine: Engine) -> None:
     closed = sno.Generator(partition=1)
     closed.close()
     frame = engine.frame(item=["pen"])
@@ -381,12 +381,12 @@ def test_pandas_keeps_its_index() -> None:
     assert list(in_pandas.time_of(made["id"], "snowflake").index) == ["b", "b"]
 
 
-def test_a_frame_of_no_columns_but_rows() -> None:
+def test_frame_with_rows_and_no_columns_gets_ids() -> None:
     made = in_pandas.with_id(pd.DataFrame(index=range(3)), "snowflake")
     assert made["id"].nunique() == 3
 
 
-def test_many_rows_are_one_batch_and_all_different() -> None:
+def test_many_rows_are_one_batch_of_different_ids() -> None:
     made = in_polars.with_id(pl.DataFrame({"item": range(200_000)}), sno.Generator(partition=1))
     assert made["id"].n_unique() == 200_000
     assert made["id"].is_sorted()
@@ -396,7 +396,7 @@ def test_many_rows_are_one_batch_and_all_different() -> None:
 
 
 def some(kind: Kind) -> list[Any]:
-    """IDs of several times, where they can be made; and the smallest and the largest."""
+    """Return IDs of several times, if possible, and the smallest and the largest."""
     with_at = of_the_past(kind)
     ids = [kind.mint() for _ in range(20)]
     if hasattr(with_at, "new_at"):
@@ -407,7 +407,7 @@ def some(kind: Kind) -> list[Any]:
 
 
 @each_kind
-def test_a_columns_times_are_those_of_its_ids(engine: Engine, kind: Kind) -> None:
+def test_times_of_a_column_are_those_of_its_ids(engine: Engine, kind: Kind) -> None:
     ids = some(kind)
     frame = engine.frame(id=[plain(kind, each) for each in ids])
     if format_of(kind, ids[0]).clock is None:
@@ -423,7 +423,7 @@ def test_a_columns_times_are_those_of_its_ids(engine: Engine, kind: Kind) -> Non
 
 
 @each_kind
-def test_a_columns_nodes_are_those_of_its_ids(engine: Engine, kind: Kind) -> None:
+def test_nodes_of_a_column_are_those_of_its_ids(engine: Engine, kind: Kind) -> None:
     ids = some(kind)
     frame = engine.frame(id=[plain(kind, each) for each in ids])
     parts = [part for part in kind.format.parts if part.role == "node"]
@@ -442,7 +442,7 @@ def test_a_columns_nodes_are_those_of_its_ids(engine: Engine, kind: Kind) -> Non
     assert engine.of("node_of", frame, kind.name) == wanted
 
 
-def test_the_node_is_the_generators() -> None:
+def test_node_is_that_of_the_generator() -> None:
     for source in (sno.Generator(partition=999), snowflake.Generator(node=999)):
         name = type(source).__module__.removeprefix("mintage.")
         column = in_pyarrow.minted(source, 3)
@@ -450,7 +450,7 @@ def test_the_node_is_the_generators() -> None:
 
 
 @each_kind
-def test_text_and_parse_are_those_of_each_id(engine: Engine, kind: Kind) -> None:
+def test_text_and_parse_work_for_each_id(engine: Engine, kind: Kind) -> None:
     ids = some(kind)
     frame = engine.frame(id=[plain(kind, each) for each in ids])
     texts = engine.of("text", frame, kind.name)
@@ -459,7 +459,7 @@ def test_text_and_parse_are_those_of_each_id(engine: Engine, kind: Kind) -> None
 
 
 @pytest.mark.parametrize("version", [1, 6, 7])
-def test_uuids_of_each_version_tell_their_time(engine: Engine, version: int) -> None:
+def test_uuids_of_each_time_based_version_have_a_time(engine: Engine, version: int) -> None:
     kind = KINDS["uuid"]
     ids = [of(kind, version=version).new() for _ in range(5)]
     frame = engine.frame(id=[bytes(each) for each in ids])
@@ -475,7 +475,7 @@ def _micros(time: Any) -> int:
     return int((time - EPOCH) // timedelta(microseconds=1))
 
 
-def test_a_time_that_nanoseconds_cannot_hold_is_refused() -> None:
+def test_time_outside_int64_nanoseconds_is_refused() -> None:
     kind = KINDS["uuid"]
     first, last = (kind.read(text) for text in ("00000000-0000-1000-8000-000000000000", str(of(kind, version=1).new())))
     column = pa.array([bytes(last), bytes(first)], pa.binary(16))
@@ -495,7 +495,7 @@ LAYOUT_NAMES = {
 
 
 @pytest.mark.parametrize("name", LAYOUT_NAMES)
-def test_expressions_of_integers_say_what_the_layout_does(engine: Engine, name: str) -> None:
+def test_integer_expressions_match_the_layout(engine: Engine, name: str) -> None:
     layout = LAYOUT_NAMES[name]
     start = max(layout.epoch_ms, 0)
     ids = [
@@ -511,9 +511,7 @@ def test_expressions_of_integers_say_what_the_layout_does(engine: Engine, name: 
 
 
 @pytest.mark.parametrize("layout", [snowflake.DISCORD, snowflake.INSTAGRAM], ids=["discord", "instagram"])
-def test_ids_of_64_bits_that_are_stored_signed_tell_their_time_or_are_refused(
-    engine: Engine, layout: snowflake.Layout
-) -> None:
+def test_signed_64_bit_ids_have_a_time_or_are_refused(engine: Engine, layout: snowflake.Layout) -> None:
     late = (1 << 63) + 5
     frame = engine.frame(id=[late - (1 << 64), 5])
     wanted = [layout.parse(each).time for each in (late, 5)]
@@ -527,7 +525,7 @@ def test_ids_of_64_bits_that_are_stored_signed_tell_their_time_or_are_refused(
         engine.of("parse", engine.frame(id=[str(late)]), layout)
 
 
-def test_a_column_of_ids_beyond_63_bits_is_not_filled() -> None:
+def test_column_of_ids_beyond_63_bits_is_not_filled() -> None:
     ids = snowflake.Generator(node=1, layout=snowflake.DISCORD)
     late = ids.new_at(snowflake.DISCORD.parse(1 << 63).time)
     with pytest.raises(FieldError, match=f"snowflake {late} has 64 bits"):
@@ -552,7 +550,7 @@ def test_missing_ids_stay_missing(kind: Kind) -> None:
 
 
 @each_kind
-def test_slices_chunks_and_other_types_of_arrow_are_read(kind: Kind) -> None:
+def test_slices_chunks_and_other_arrow_types_are_read(kind: Kind) -> None:
     ids = [plain(kind, kind.mint()) for _ in range(9)]
     plain_column = pa.array(ids, in_pyarrow.minted(kind.name, 0).type)
     texts = [kind.write(kind.read(each)) for each in ids]
@@ -575,7 +573,7 @@ def test_slices_chunks_and_other_types_of_arrow_are_read(kind: Kind) -> None:
 
 
 @each_kind
-def test_the_first_bad_text_is_named_with_its_row(engine: Engine, kind: Kind) -> None:
+def test_first_bad_text_is_named_with_its_row(engine: Engine, kind: Kind) -> None:
     good = kind.write(kind.mint())
     for bad in ("", "no id", good[:-1] + "!", good + "0" * 20, "é" * (len(good) // 2), good + "\n"):
         frame = engine.frame(id=[good, good, bad, good, "worse"])
@@ -588,7 +586,7 @@ def test_the_first_bad_text_is_named_with_its_row(engine: Engine, kind: Kind) ->
         assert found[3] == plain(kind, kind.read(good))
 
 
-def test_many_bad_texts_among_many_are_found() -> None:
+def test_many_invalid_texts_are_found() -> None:
     ids = [str(sno.new()) for _ in range(2_000)]
     texts = [None if at % 11 == 0 else "x" * 16 if at % 7 == 0 else "!" + each[1:] if at % 5 == 0 else each
              for at, each in enumerate(ids)]  # fmt: skip
@@ -597,13 +595,13 @@ def test_many_bad_texts_among_many_are_found() -> None:
         assert each == (None if text is None or text.startswith("!") else bytes(sno.ID.parse(text)))
 
 
-def test_errors_is_one_of_two_words(engine: Engine) -> None:
+def test_errors_option_has_two_values(engine: Engine) -> None:
     with pytest.raises(ConfigError, match="errors must be 'raise' or 'null', not 'coerce'"):
         engine.of("parse", engine.frame(id=["x"]), "sno", errors="coerce")
 
 
 @pytest.mark.parametrize("function", ["time_of", "node_of", "text", "parse"])
-def test_a_column_of_another_type_is_refused(engine: Engine, function: str) -> None:
+def test_column_of_another_type_is_refused(engine: Engine, function: str) -> None:
     wrong: list[list[Any]] = [[1.5], [True], [datetime(2024, 5, 1)]]  # noqa: DTZ001
     for values in [*wrong, [1] if function == "parse" else ["x"]]:
         for name in ("sno", "snowflake"):
@@ -620,7 +618,7 @@ def test_bytes_of_another_length_are_refused_with_their_row(engine: Engine, func
     assert caught.value.code == "parse.length"
 
 
-def test_an_integer_outside_its_layout_is_refused_with_its_row(engine: Engine) -> None:
+def test_integer_outside_its_layout_is_refused_with_its_row(engine: Engine) -> None:
     for bad in (-1, 1 << 53):
         with pytest.raises(FieldError, match=f"row 1: {bad} is outside 0..9007199254740991") as caught:
             engine.of("time_of", engine.frame(id=[5, bad]), snowflake.JS_SAFE)
@@ -628,7 +626,7 @@ def test_an_integer_outside_its_layout_is_refused_with_its_row(engine: Engine) -
 
 
 @pytest.mark.parametrize("wrong", [None, 5, sno])
-def test_a_scheme_is_a_name_or_a_layout(engine: Engine, wrong: Any) -> None:
+def test_scheme_is_a_name_or_a_layout(engine: Engine, wrong: Any) -> None:
     frame = engine.frame(id=[5])
     with pytest.raises(ArgumentError, match="scheme must be the name of one or a Layout"):
         engine.of("time_of", frame, wrong)
@@ -638,7 +636,7 @@ def test_a_scheme_is_a_name_or_a_layout(engine: Engine, wrong: Any) -> None:
         engine.of("time_of", frame, "no scheme")
 
 
-def test_expressions_are_of_integers_only(engine: Engine) -> None:
+def test_expressions_accept_only_integer_schemes(engine: Engine) -> None:
     with pytest.raises(ConfigError, match="sno is no integer: decode its columns with time_of"):
         engine.module.time_expr("sno", "id")
 
@@ -647,7 +645,7 @@ def test_expressions_are_of_integers_only(engine: Engine) -> None:
 
 
 def hours(kind: Kind) -> list[Any]:
-    """The first ID of each of 24 hours, and the last before it."""
+    """Return the first ID of each of 24 hours, and the last before it."""
     step = 3_600_000 * MS
     start = NOON - NOON % step
     return [
@@ -677,14 +675,14 @@ TIMED = [*(KINDS[name] for name in SORTED), *(Kind(KINDS["snowflake"].scheme, ea
 
 
 def near(kind: Kind, time_ns: int) -> list[Any]:
-    """The first and the last ID of ticks around an instant."""
+    """Return the first and the last ID of ticks around an instant."""
     times = [time_ns + at * step for step in (MS, 10 * MS, 1000 * MS) for at in range(-3, 4)]
     return sorted({bound(time) for time in times for bound in (kind.min_at, kind.max_at)})
 
 
 @pytest.mark.parametrize("kind", TIMED, ids=lambda kind: f"{kind.name} {kind.format.name}")
 @given(data=st.data())
-def test_a_range_holds_the_ids_whose_time_is_in_it(kind: Kind, data: st.DataObject) -> None:
+def test_range_holds_exactly_the_ids_of_its_time(kind: Kind, data: st.DataObject) -> None:
     times = {each: format_of(kind, each).time_ns(number(kind, each)) or 0 for each in near(kind, NOON)}
     instants = st.sampled_from(sorted(times.values())).flatmap(
         lambda time: st.sampled_from([time, time + 1, time - 1]) | st.integers(time - 1000 * MS, time + 1000 * MS)
@@ -696,7 +694,7 @@ def test_a_range_holds_the_ids_whose_time_is_in_it(kind: Kind, data: st.DataObje
 
 
 @each_kind
-def test_a_filter_by_ids_finds_the_rows_of_a_filter_by_time(engine: Engine, kind: Kind) -> None:
+def test_filter_by_ids_equals_a_filter_by_time(engine: Engine, kind: Kind) -> None:
     if not kind.has_time:
         return
     frame = engine.frame(id=[plain(kind, each) for each in near(kind, NOON)])
@@ -712,14 +710,14 @@ def test_a_filter_by_ids_finds_the_rows_of_a_filter_by_time(engine: Engine, kind
     assert seen
 
 
-def test_a_timestamp_of_pandas_keeps_its_nanoseconds() -> None:
+def test_pandas_timestamp_keeps_its_nanoseconds() -> None:
     instant = pd.Timestamp(NOON, unit="ns", tz="UTC")
     assert columns.bounds("snowflake", instant, instant + pd.Timedelta(1, "ns")) == columns.bounds(
         "snowflake", NOON, NOON + MS
     )
 
 
-def test_what_has_no_order_of_time_has_no_range(engine: Engine) -> None:
+def test_scheme_without_time_order_has_no_range(engine: Engine) -> None:
     for scheme in ("locality", "uuid v4", "uuid v1", "nanoid", LAYOUT_NAMES["node first"]):
         name = scheme if isinstance(scheme, str) else "snowflake"
         with pytest.raises(FieldError, match=f"^{name} does not sort by time") as caught:
@@ -736,7 +734,7 @@ BETWEEN = (NOON + 250_000 * MS, NOON + 350_000 * MS)
 
 
 def write_seconds(name: str, directory: Path) -> Path:
-    """A Parquet file with an ID of each of 1,000 seconds, in ten row groups."""
+    """Write a Parquet file with one ID for each of 1,000 seconds, in ten row groups."""
     kind, path = KINDS[name], directory / f"{name}.parquet"
     ids = [plain(kind, kind.min_at(NOON + at * 1_000 * MS)) for at in range(GROUPS * GROUP)]
     column = pa.array(ids, in_pyarrow.minted(name, 0).type)
@@ -745,7 +743,7 @@ def write_seconds(name: str, directory: Path) -> Path:
 
 
 @pytest.mark.parametrize("name", SORTED)
-def test_duckdb_reads_only_the_row_groups_of_the_time(name: str, tmp_path: Path) -> None:
+def test_duckdb_reads_only_the_matching_row_groups(name: str, tmp_path: Path) -> None:
     path = write_seconds(name, tmp_path)
     connection = duckdb.connect()
     condition = columns.sql_minted_between(name, "id", *BETWEEN, "duckdb")
@@ -763,7 +761,7 @@ def _scans(operators: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return found + [scan for each in operators for scan in _scans(each.get("children", []))]
 
 
-def test_polars_reads_only_the_row_groups_of_the_time(tmp_path: Path) -> None:
+def test_polars_reads_only_the_matching_row_groups(tmp_path: Path) -> None:
     script = """if True:
         import sys
         import polars as pl
@@ -783,12 +781,12 @@ def test_polars_reads_only_the_row_groups_of_the_time(tmp_path: Path) -> None:
         text=True,
     )
     assert [json.loads(line) for line in done.stdout.splitlines()] == [list(range(250, 350))] * len(SORTED)
-    # Only where it says so does Polars tell what it left out.
+    # Polars reports omitted row groups only in its verbose log.
     assert done.stderr.count("reading 2 / 10 row groups") == len(SORTED)
 
 
 @pytest.mark.parametrize("name", SORTED)
-def test_pyarrow_reads_only_the_row_groups_of_the_time(name: str, tmp_path: Path) -> None:
+def test_pyarrow_reads_only_the_matching_row_groups(name: str, tmp_path: Path) -> None:
     dataset, kind = ds.dataset(write_seconds(name, tmp_path)), KINDS[name]
     condition = in_pyarrow.minted_between(name, "id", *BETWEEN)
     assert dataset.to_table(filter=condition)["row"].to_pylist() == list(range(250, 350))
@@ -811,7 +809,7 @@ def some_integers(layout: snowflake.Layout) -> list[int]:
 
 
 def told(layout: snowflake.Layout, ids: list[int]) -> list[tuple[int, int]]:
-    """Milliseconds and node of each."""
+    """Return the milliseconds and node of each ID."""
     parts = [layout.parse(each % (1 << 64)) for each in ids]
     return [(each.timestamp_ms, each.node) for each in parts]
 
@@ -824,7 +822,7 @@ def _queries(layout: snowflake.Layout, dialect: Any) -> tuple[str, str]:
 
 
 @SQL_LAYOUTS
-def test_postgresql_tells_time_and_node(postgresql: PostgreSQL, name: str) -> None:
+def test_postgresql_computes_time_and_node(postgresql: PostgreSQL, name: str) -> None:
     layout = LAYOUT_NAMES[name]
     ids = some_integers(layout)
     time, node = _queries(layout, "postgresql")
@@ -840,12 +838,12 @@ def test_postgresql_tells_time_and_node(postgresql: PostgreSQL, name: str) -> No
 
 
 @SQL_LAYOUTS
-def test_mariadb_tells_time_and_node(mariadb: MariaDB, name: str) -> None:
+def test_mariadb_computes_time_and_node(mariadb: MariaDB, name: str) -> None:
     _mysql(mariadb, "mariadb", name)
 
 
 @SQL_LAYOUTS
-def test_mysql_tells_time_and_node(mysql: MariaDB, name: str) -> None:
+def test_mysql_computes_time_and_node(mysql: MariaDB, name: str) -> None:
     _mysql(mysql, "mysql", name)
 
 
@@ -868,7 +866,7 @@ def _ms(text: str) -> int:
 
 
 @SQL_LAYOUTS
-def test_sqlite_tells_time_and_node(name: str) -> None:
+def test_sqlite_computes_time_and_node(name: str) -> None:
     layout = LAYOUT_NAMES[name]
     ids = some_integers(layout)
     connection = sqlite3.connect(":memory:")
@@ -881,7 +879,7 @@ def test_sqlite_tells_time_and_node(name: str) -> None:
 
 
 @SQL_LAYOUTS
-def test_duckdb_tells_time_and_node(name: str) -> None:
+def test_duckdb_computes_time_and_node(name: str) -> None:
     layout = LAYOUT_NAMES[name]
     integers = some_integers(layout)
     ids = pa.table({"nr": range(len(integers)), "Id": integers})
@@ -894,7 +892,7 @@ def test_duckdb_tells_time_and_node(name: str) -> None:
 
 @pytest.mark.parametrize("scheme", SORTED)
 @pytest.mark.parametrize("dialect", ["postgresql", "mariadb", "sqlite", "duckdb"])
-def test_databases_find_what_was_minted_between(request: pytest.FixtureRequest, dialect: Any, scheme: str) -> None:
+def test_databases_find_ids_minted_in_a_range(request: pytest.FixtureRequest, dialect: Any, scheme: str) -> None:
     kind = KINDS[scheme]
     step = 3_600_000 * MS
     start = NOON - NOON % step
@@ -926,7 +924,7 @@ def test_databases_find_what_was_minted_between(request: pytest.FixtureRequest, 
 
 
 @pytest.mark.parametrize("dialect", columns.DIALECTS)
-def test_the_name_of_a_column_is_quoted(dialect: Any) -> None:
+def test_column_name_is_quoted(dialect: Any) -> None:
     quote = "`" if dialect in ("mysql", "mariadb", "spark") else '"'
     made = columns.sql_node("snowflake", f"a{quote}; DROP TABLE ids --", dialect)
     assert f"{quote}a{quote}{quote}; DROP TABLE ids --{quote}" in made
@@ -937,7 +935,7 @@ def test_the_name_of_a_column_is_quoted(dialect: Any) -> None:
         columns.sql_time("snowflake", 5, dialect)  # type: ignore[arg-type]
 
 
-def test_a_dialect_that_is_not_known_is_refused() -> None:
+def test_unknown_dialect_is_refused() -> None:
     for wrong in ("oracle", None, 5):
         with pytest.raises(ConfigError, match="is not one of postgresql, mysql"):
             columns.sql_time("snowflake", "id", wrong)  # type: ignore[arg-type]
@@ -946,7 +944,7 @@ def test_a_dialect_that_is_not_known_is_refused() -> None:
 # What went wrong elsewhere.
 
 
-def test_polars_28733_and_29165_a_lazy_frame_or_an_expression_is_refused() -> None:
+def test_polars_28733_and_29165_lazy_frame_or_expression_is_refused() -> None:
     lazy = pl.LazyFrame({"item": ["pen", "ink"]})
     for wrong in (lazy, pl.col("item")):
         with pytest.raises(ArgumentError, match=r"it is a plan, .*call collect\(\) first"):
@@ -955,17 +953,17 @@ def test_polars_28733_and_29165_a_lazy_frame_or_an_expression_is_refused() -> No
     for mapped in (pl.col("item").map_elements(lambda _: str(sno.new()), pl.String), lambda _: sno.new()):
         with pytest.raises(ArgumentError, match="not by a function of its rows"):
             in_polars.with_id(frame, mapped)
-    # Two uses of one plan have the same IDs, each once.
+    # Two uses of one plan have the same IDs.
     twice = pl.concat([in_polars.with_id(frame, "sno"), in_polars.with_id(frame, "sno")]).lazy()
     assert pl.concat([twice, twice]).collect()["id"].n_unique() == 4
 
 
-def test_polars_28733_a_plan_over_ids_gives_the_same_ids_each_time() -> None:
+def test_polars_28733_plan_over_ids_gives_the_same_ids_each_time() -> None:
     plan = in_polars.with_id(pl.DataFrame({"item": range(1000)}), "sno").lazy().filter(pl.col("item") > 10)
     assert plan.collect().equals(plan.collect())
 
 
-def test_a_reader_of_arrow_is_refused() -> None:
+def test_arrow_reader_is_refused() -> None:
     reader = pa.table({"item": [1]}).to_reader()
     for wrong in (reader, ds.dataset(pa.table({"item": [1]}))):
         with pytest.raises(ArgumentError, match=r"it is a plan, .*read_all\(\) or to_table\(\)"):
@@ -988,7 +986,7 @@ def test_ray_63974_two_columns_of_one_generator_differ(engine: Engine) -> None:
     assert not {*engine.values(frame, "first")} & {*engine.values(frame, "second")}
 
 
-def test_doris_48103_and_clickhouse_37366_two_equal_calls_are_two_sets_of_ids(engine: Engine) -> None:
+def test_doris_48103_and_clickhouse_37366_equal_calls_differ(engine: Engine) -> None:
     frame = engine.frame(item=["pen"] * 100)
     one, other = (engine.values(engine.module.with_id(frame, "sno"), "id") for _ in range(2))
     assert not {*one} & {*other}
@@ -1013,7 +1011,7 @@ def test_duckdb_7773_and_9921_no_function_is_registered() -> None:
     assert connection.sql("SELECT count(*) FROM duckdb_views() WHERE NOT internal").fetchall() == [(0,)]
 
 
-def test_duckdb_relations_of_any_connection_stay_in_theirs() -> None:
+def test_duckdb_relations_stay_in_their_connection() -> None:
     connection = duckdb.connect()
     connection.execute("CREATE TABLE items AS SELECT range AS item FROM range(3)")
     made = in_duckdb.with_id(connection.table("items"), "snowflake")
@@ -1025,7 +1023,7 @@ ZEROS = sno.ID.from_int(int(sno.min_at(NOON)))
 """An ID that ends in zero bytes."""
 
 
-def test_numpy_s10_cuts_off_zero_bytes_and_no_column_here_does(engine: Engine) -> None:
+def test_numpy_s10_drops_zero_bytes_and_our_columns_do_not(engine: Engine) -> None:
     assert bytes(ZEROS).endswith(b"\0\0")
     assert np.array([bytes(ZEROS)], "S10")[0] != bytes(ZEROS)
     frame = engine.frame(id=[bytes(ZEROS)])
@@ -1035,25 +1033,25 @@ def test_numpy_s10_cuts_off_zero_bytes_and_no_column_here_does(engine: Engine) -
     assert made.dtype == pd.ArrowDtype(pa.binary())
 
 
-def test_numpy_s10_a_column_that_was_cut_off_is_refused() -> None:
+def test_numpy_s10_shortened_column_is_refused() -> None:
     cut = pd.Series(np.array([bytes(sno.ID.MAX), bytes(ZEROS)], "S10").tolist())
     with pytest.raises(ParseError, match="row 1: sno has 10 bytes, not "):
         in_pandas.text(cut, "sno")
 
 
 @each_kind
-def test_chdb_core_193_no_extension_type_is_named(kind: Kind) -> None:
+def test_chdb_core_193_no_extension_type_is_used(kind: Kind) -> None:
     field = in_pyarrow.with_id(pa.table({"item": [1]}), kind.name).schema.field("id")
     assert not isinstance(field.type, pa.BaseExtensionType)
     assert field.metadata is None
 
 
-def test_spark_has_no_unsigned_integers_so_snowflakes_are_int64(engine: Engine) -> None:
+def test_spark_snowflakes_are_int64(engine: Engine) -> None:
     made = engine.module.with_id(engine.frame(item=["pen"]), "snowflake")
     assert engine.kinds(made)["id"].lower() in ("int64", "bigint")
 
 
-def test_pandas_missing_values_elsewhere_leave_integers_whole() -> None:
+def test_pandas_missing_values_elsewhere_keep_integers_exact() -> None:
     frame = pd.DataFrame({"item": ["pen", None, "ink"], "count": [1, None, 3]})
     made = in_pandas.with_id(frame, snowflake.Generator(node=1))
     assert made["id"].dtype == np.int64
@@ -1071,13 +1069,13 @@ def test_pandas_text_with_a_missing_value_stays_text() -> None:
     assert found[0] == "5"
 
 
-def test_ids_of_a_frame_sort_as_its_rows(engine: Engine) -> None:
+def test_ids_of_a_frame_sort_in_row_order(engine: Engine) -> None:
     made = engine.module.with_id(engine.frame(row=list(range(1000))), sno.Generator(partition=1))
     ids = engine.values(made, "id")
     assert all(a < b for a, b in pairwise(ids))
 
 
-def test_spark_tells_time_and_node_of_each_layout() -> None:
+def test_spark_computes_time_and_node_of_each_layout() -> None:
     script = """if True:
         import json, sys
         from pyspark.sql import SparkSession
@@ -1114,7 +1112,7 @@ def test_spark_tells_time_and_node_of_each_layout() -> None:
 
 
 def filled(name: str) -> pd.DataFrame:
-    """A frame with a column of a scheme's IDs, and another with one that is missing."""
+    """Return a frame with a column of IDs of a scheme, and another with one ID missing."""
     frame = in_pandas.with_id(pd.DataFrame({"item": range(40)}), name)
     texts = frame["id"] if SCHEMES[name].is_text else in_pandas.text(frame["id"], name)
     other = in_pandas.parse(texts.mask(frame["item"] == 7), name, errors="null")
@@ -1148,8 +1146,8 @@ def test_pandas_reads_back_the_texts_of_a_csv_file(name: str, tmp_path: Path) ->
     pd.testing.assert_frame_equal(read, frame)
 
 
-def test_digits_alone_are_text_in_a_csv_file(tmp_path: Path) -> None:
-    """Without its dtype a column of such texts is read as numbers: why the page names it."""
+def test_text_of_only_digits_stays_text_in_csv(tmp_path: Path) -> None:
+    """Without its dtype such a column is read as numbers, so the page sets it."""
     zero = str(sno.ID.ZERO)
     pd.DataFrame({"id": [zero]}).to_csv(tmp_path / "file.csv", index=False)
     assert pd.read_csv(tmp_path / "file.csv")["id"].dtype == "int64"
@@ -1157,14 +1155,14 @@ def test_digits_alone_are_text_in_a_csv_file(tmp_path: Path) -> None:
     assert list(in_pandas.text(in_pandas.parse(again["id"], "sno"), "sno")) == [zero]
 
 
-def test_pandas_integers_survive_a_csv_file_as_they_are(tmp_path: Path) -> None:
+def test_pandas_integers_survive_csv_unchanged(tmp_path: Path) -> None:
     frame = filled("snowflake")
     frame.to_csv(tmp_path / "file.csv", index=False)
     again = pd.read_csv(tmp_path / "file.csv", dtype={"id": "int64", "other": "Int64"})
     pd.testing.assert_frame_equal(again, frame)
 
 
-def test_pandas_writes_a_column_of_another_engine_once_its_size_is_no_part_of_its_type(tmp_path: Path) -> None:
+def test_pandas_writes_a_fixed_size_column_after_a_cast(tmp_path: Path) -> None:
     table = in_pyarrow.with_id(pa.table({"item": [1, 2]}), "sno")
     frame = table.to_pandas(types_mapper=pd.ArrowDtype)
     assert frame["id"].dtype == pd.ArrowDtype(pa.binary(10))

@@ -1,4 +1,4 @@
-"""What adapters are told of the schemes is what the schemes do."""
+"""Tests of kinds: the description of schemes for adapters matches the schemes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ each = pytest.mark.parametrize("kind", KINDS.values(), ids=list(KINDS))
 
 
 @each
-def test_what_is_minted_is_of_its_kind(kind: Kind) -> None:
+def test_minted_ids_belong_to_their_kind(kind: Kind) -> None:
     one: Any = kind.mint()
     assert one.__class__ is kind.python
     assert kind.read(one) == one
@@ -36,14 +36,14 @@ def test_what_is_minted_is_of_its_kind(kind: Kind) -> None:
 
 @each
 @pytest.mark.parametrize("wrong", [None, True, 1.5, "", "no id", b"", object(), [], "9" * 5000, -1, 1 << 200])
-def test_what_is_no_id_is_refused_in_one_way(kind: Kind, wrong: object) -> None:
+def test_invalid_id_is_refused_in_one_way(kind: Kind, wrong: object) -> None:
     with pytest.raises(MintError) as caught:
         kind.read(wrong)
     assert len(str(caught.value)) < 300
 
 
 @each
-def test_a_uuid_is_read_where_it_is_a_form(kind: Kind) -> None:
+def test_uuid_is_read_where_it_is_a_form(kind: Kind) -> None:
     one: Any = kind.mint()
     if kind.has_uuid:
         assert kind.read(cast(one, UUID)) == one
@@ -53,7 +53,7 @@ def test_a_uuid_is_read_where_it_is_a_form(kind: Kind) -> None:
 
 
 @each
-def test_a_typeid_is_read_as_the_id_below_it(kind: Kind) -> None:
+def test_typeid_is_read_as_its_suffix(kind: Kind) -> None:
     one: Any = kind.mint()
     if kind.size == 16:
         assert kind.read(typeid.ID("user", one)) == one
@@ -66,7 +66,7 @@ def test_a_typeid_is_read_as_the_id_below_it(kind: Kind) -> None:
                 read(value)
 
 
-def test_typeids_of_a_prefix_take_no_other() -> None:
+def test_typeids_of_a_prefix_accept_no_other() -> None:
     users, other = TypeIDs("user"), typeid.new("order")
     for wrong in (other, str(other)):
         with pytest.raises(ParseError, match='has the prefix "order", needs "user"'):
@@ -88,7 +88,7 @@ def test_bounds_enclose_an_instant(kind: Kind) -> None:
     assert kind.min_at(instant) < kind.max_at(instant) < kind.min_at(instant + 2_000_000_000)
 
 
-def test_a_layout_has_a_kind_of_its_own() -> None:
+def test_layout_has_its_own_kind() -> None:
     kind = Kind(KINDS["snowflake"].scheme, snowflake.JS_SAFE)
     assert kind.max == 2**53 - 1
     assert kind.read(str(kind.max)) == kind.max
@@ -97,7 +97,7 @@ def test_a_layout_has_a_kind_of_its_own() -> None:
 
 
 @each
-def test_who_leases_a_number_by_itself_says_so(kind: Kind, tmp_path: Path) -> None:
+def test_kind_tells_if_its_generator_leases_by_default(kind: Kind, tmp_path: Path) -> None:
     script = f"from mintage import {kind.name}; {kind.name}.new()"
     subprocess.run([sys.executable, "-c", script], env={**os.environ, "MINTAGE_HOME": str(tmp_path)}, check=True)
     assert any(tmp_path.iterdir()) == kind.scheme.leases

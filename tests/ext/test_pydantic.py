@@ -1,4 +1,4 @@
-"""IDs in Pydantic's models: any form in, objects in Python, text in JSON, and a schema that is exactly the parser."""
+"""Tests of Pydantic models: any form in, objects in Python, text in JSON, and a schema that equals the parser."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NAMED = {"nanoid": NanoID, "cuid": CUID, "cuid2": CUID2, "snowflake": Snowflake}
 
 
 def annotation(form: Form) -> Any:
-    """What a user writes as the type of a field."""
+    """Return the annotation of a field."""
     if isinstance(form, TypeIDs):
         return typeid.ID if form.prefix is None else Annotated[typeid.ID, TypeID(form.prefix)]
     if form.layout is not None:
@@ -38,7 +38,7 @@ def annotation(form: Form) -> Any:
 
 
 def model(form: Form) -> type[BaseModel]:
-    """A model with an ID, an optional one, a list, and a dict with IDs as keys."""
+    """Return a model with an ID, an optional one, a list, and a dict with IDs as keys."""
     of = annotation(form)
     return create_model(
         "Order",
@@ -50,7 +50,7 @@ def model(form: Form) -> type[BaseModel]:
 
 
 @each
-def test_an_id_is_an_object_in_python_and_text_in_json(form: Form) -> None:
+def test_id_is_an_object_in_python_and_text_in_json(form: Form) -> None:
     one, other = minted(form), minted(form)
     order: Any = model(form)(id=one, other=None, several=[one, other], by={other: 1})
     assert order.id is one or order.id == one
@@ -65,7 +65,7 @@ def test_an_id_is_an_object_in_python_and_text_in_json(form: Form) -> None:
 
 
 @each
-def test_python_takes_every_form_that_the_id_has(form: Form) -> None:
+def test_python_accepts_every_form_of_the_id(form: Form) -> None:
     one, adapter = minted(form), TypeAdapter(annotation(form))
     given: list[Any] = [one, str(one)]
     if isinstance(form, Kind) and form.size and form.layout is None:
@@ -80,7 +80,7 @@ def test_python_takes_every_form_that_the_id_has(form: Form) -> None:
 
 
 @each
-def test_json_takes_text_and_nothing_else_but_integers_of_a_layout(form: Form) -> None:
+def test_json_accepts_only_text_and_integers_of_layouts(form: Form) -> None:
     one, adapter = minted(form), TypeAdapter(annotation(form))
     assert adapter.validate_json(json.dumps(str(one))) == one
     for wrong in ("true", "1.0", "null", "[]", "{}", "-1", str(1 << 200)):
@@ -116,7 +116,7 @@ WRONG = [
 
 @each
 @pytest.mark.parametrize("wrong", WRONG, ids=lambda wrong: repr(wrong)[:12])
-def test_an_error_has_the_code_of_mintage_and_says_what_mintage_says(form: Form, wrong: object) -> None:
+def test_error_has_the_code_and_message_of_mintage(form: Form, wrong: object) -> None:
     with pytest.raises(MintError) as own:
         form.read(wrong)
     with pytest.raises(ValidationError) as caught:
@@ -126,7 +126,7 @@ def test_an_error_has_the_code_of_mintage_and_says_what_mintage_says(form: Form,
     assert error["msg"] == str(own.value)
 
 
-def test_braces_of_a_user_are_no_template() -> None:
+def test_braces_in_input_are_not_a_template() -> None:
     for text in ("{reason}", "{code}{0}", "{{", "%s"):
         with pytest.raises(ValidationError) as caught:
             TypeAdapter(CUID).validate_python(text)
@@ -134,7 +134,7 @@ def test_braces_of_a_user_are_no_template() -> None:
 
 
 @each
-def test_a_strict_model_takes_objects_and_in_json_text(form: Form) -> None:
+def test_strict_model_accepts_objects_and_json_text(form: Form) -> None:
     strict = create_model("Strict", __config__=ConfigDict(strict=True), id=(annotation(form), ...))
     one = minted(form)
     assert strict(id=one).model_dump() == {"id": one}
@@ -148,8 +148,8 @@ SIXTEEN = [kind for kind in KINDS.values() if kind.size == 16]
 
 
 @pytest.mark.parametrize("kind", SIXTEEN, ids=lambda kind: kind.name)
-def test_a_typeid_is_read_from_an_object_that_has_the_id_below_it(kind: Kind) -> None:
-    """As FastAPI reads a row of the ORM, of a column of another class."""
+def test_typeid_is_read_from_an_object_of_its_suffix(kind: Kind) -> None:
+    """FastAPI reads a row of the ORM in this way, with a column of another class."""
 
     class User(BaseModel):
         model_config = ConfigDict(from_attributes=True)
@@ -165,7 +165,7 @@ def test_a_typeid_is_read_from_an_object_that_has_the_id_below_it(kind: Kind) ->
 
 
 @pytest.mark.parametrize("strict", [False, True])
-def test_a_typeid_of_another_prefix_is_refused(strict: bool) -> None:
+def test_typeid_of_another_prefix_is_refused(strict: bool) -> None:
     adapter = TypeAdapter(Annotated[typeid.ID, TypeID("user")])
     with pytest.raises(ValidationError) as caught:
         adapter.validate_python(typeid.new("order"), strict=strict)
@@ -174,7 +174,7 @@ def test_a_typeid_of_another_prefix_is_refused(strict: bool) -> None:
         adapter.validate_python(sno.new())
 
 
-def test_a_union_takes_the_id_that_it_is() -> None:
+def test_union_selects_the_matching_id() -> None:
     adapter: TypeAdapter[Any] = TypeAdapter(sno.ID | ulid.ID | str)
     for one in (sno.new(), ulid.new()):
         assert adapter.validate_python(one) is one
@@ -184,7 +184,7 @@ def test_a_union_takes_the_id_that_it_is() -> None:
     assert ids.validate_json(ids.dump_json(one)) == one
 
 
-def test_ids_are_in_dataclasses_too() -> None:
+def test_ids_work_in_dataclasses() -> None:
     @dataclass
     class Order:
         id: sno.ID
@@ -197,7 +197,7 @@ def test_ids_are_in_dataclasses_too() -> None:
 
 
 @each
-def test_a_schema_says_what_is_taken_and_is_the_same_both_ways(form: Form) -> None:
+def test_schema_is_the_same_for_input_and_output(form: Form) -> None:
     adapter = TypeAdapter(annotation(form))
     schema = adapter.json_schema()
     assert schema == adapter.json_schema(mode="serialization") == form.json_schema
@@ -209,14 +209,14 @@ def test_a_schema_says_what_is_taken_and_is_the_same_both_ways(form: Form) -> No
 
 
 @each
-def test_a_schema_stands_in_a_models(form: Form) -> None:
+def test_schema_is_part_of_the_schema_of_a_model(form: Form) -> None:
     one = minted(form)
     schema = model(form).model_json_schema()
     assert schema["properties"]["id"] == {"title": "Id", **form.json_schema}
     jsonschema.validate({"id": str(one), "by": {str(one): 1}}, schema)
 
 
-def test_snos_pattern_is_what_people_would_write() -> None:
+def test_pattern_of_sno_is_the_obvious_one() -> None:
     assert KINDS["sno"].pattern == "^[2-9a-x]{16}$"
     assert KINDS["xid"].pattern == "^[0-9a-v]{19}[0g]$"
     assert KINDS["nanoid"].pattern == "^[-0-9A-Z_a-z]{21}$"
@@ -232,7 +232,7 @@ def takes(form: Form, text: str) -> bool:
 
 @cache
 def expression(form: Form) -> re.Pattern[str]:
-    """As a validator of JSON Schema reads it: ``$`` is the end, which in Python is ``\\Z``."""
+    """Return a pattern as JSON Schema reads it: ``$`` is the end, which in Python is ``\\Z``."""
     return re.compile(form.pattern.removesuffix("$") + r"\Z")
 
 
@@ -246,7 +246,7 @@ def matches(form: Form, text: str) -> bool:
 
 @each
 @given(data=st.data())
-def test_the_parser_takes_what_the_pattern_does(form: Form, data: st.DataObject) -> None:
+def test_parser_accepts_what_the_pattern_accepts(form: Form, data: st.DataObject) -> None:
     text = data.draw(st.from_regex(expression(form)))
     assert matches(form, text)
     assert takes(form, text)
@@ -254,7 +254,7 @@ def test_the_parser_takes_what_the_pattern_does(form: Form, data: st.DataObject)
 
 @each
 @given(data=st.data())
-def test_the_pattern_refuses_what_the_parser_does(form: Form, data: st.DataObject) -> None:
+def test_pattern_refuses_what_the_parser_refuses(form: Form, data: st.DataObject) -> None:
     # Near misses: an ID with a character or two changed, put in or left out, or in the other case.
     text = list(data.draw(st.just(form.example) | st.from_regex(expression(form))))
     for _ in range(data.draw(st.integers(1, 2))):
@@ -267,7 +267,7 @@ def test_the_pattern_refuses_what_the_parser_does(form: Form, data: st.DataObjec
 
 
 @each
-def test_every_character_is_taken_by_both_or_neither(form: Form) -> None:
+def test_pattern_and_parser_agree_about_every_character(form: Form) -> None:
     largest = [str(form.max)] if isinstance(form, Kind) and form.layout else []
     for text in (form.example, *largest, "z" * form.lengths[1], "7" + "Z" * 25):
         for at in {0, 1, 8, 14, 19, len(text) - 1} & set(range(len(text))):
@@ -276,7 +276,7 @@ def test_every_character_is_taken_by_both_or_neither(form: Form) -> None:
                 assert matches(form, changed) == takes(form, changed), changed
 
 
-def test_the_limit_of_a_base_that_is_no_power_of_two_is_in_its_pattern() -> None:
+def test_pattern_includes_the_limit_of_odd_bases() -> None:
     largest = "aWgEPTl1tmebfsQzFP4bxwgy80V"
     ksuid = KINDS["ksuid"]
     assert matches(ksuid, largest)
@@ -286,7 +286,7 @@ def test_the_limit_of_a_base_that_is_no_power_of_two_is_in_its_pattern() -> None
         assert not takes(ksuid, above)
 
 
-def test_the_limit_of_a_layout_is_in_its_pattern() -> None:
+def test_pattern_includes_the_limit_of_a_layout() -> None:
     for layout in (snowflake.DEFAULT, snowflake.JS_SAFE, snowflake.SONYFLAKE, snowflake.Layout("time:1", epoch_ms=0)):
         kind = Kind(KINDS["snowflake"].scheme, layout)
         for number in (0, kind.max - 1, kind.max, kind.max + 1, 10 ** len(str(kind.max)) - 1):
@@ -296,7 +296,7 @@ def test_the_limit_of_a_layout_is_in_its_pattern() -> None:
 # Snowflakes: an int in Python, text in JSON.
 
 
-def test_fba_1014_an_orm_gets_an_int_and_javascript_text() -> None:
+def test_fba_1014_orm_gets_an_int_and_javascript_text() -> None:
     class Order(BaseModel):
         id: Snowflake
 
@@ -307,7 +307,7 @@ def test_fba_1014_an_orm_gets_an_int_and_javascript_text() -> None:
         assert order.model_dump_json() == '{"id":"454947766275222906"}'
 
 
-def test_fba_1024_what_came_as_text_is_stored_as_an_integer() -> None:
+def test_fba_1024_text_input_is_stored_as_an_integer() -> None:
     import sqlite3
 
     class Order(BaseModel):
@@ -318,14 +318,14 @@ def test_fba_1024_what_came_as_text_is_stored_as_an_integer() -> None:
     database.execute("CREATE TABLE orders (id INTEGER PRIMARY KEY)")
     database.execute("INSERT INTO orders VALUES (:id)", order.model_dump())
     assert database.execute("SELECT id, typeof(id) FROM orders").fetchall() == [(454947766275222906, "integer")]
-    # What its hand-made serializer did: a driver that is told a bigint refuses the str.
+    # Its custom serializer did this: a driver refuses a str for a bigint.
     with pytest.raises(TypeError, match="cannot be interpreted as an integer"):
         range(order.model_dump(mode="json")["id"])
     range(order.model_dump()["id"])
     database.close()
 
 
-def test_powercontext_91_and_piccolo_admin_55_an_integer_above_2_53_is_no_number_of_javascript() -> None:
+def test_powercontext_91_and_piccolo_admin_55_large_integers_are_text() -> None:
     class Order(BaseModel):
         id: Snowflake
 
@@ -335,7 +335,7 @@ def test_powercontext_91_and_piccolo_admin_55_an_integer_above_2_53_is_no_number
 
 
 @pytest.mark.parametrize("wrong", [True, False, 1.0, 454947766275222906.0, "1.0", " 1", "+1", "1_0", "١", "0x1", -1])
-def test_a_snowflake_is_no_bool_and_no_float(wrong: object) -> None:
+def test_snowflake_is_no_bool_and_no_float(wrong: object) -> None:
     for adapter in (TypeAdapter(Snowflake), TypeAdapter(Annotated[int, Str(snowflake.JS_SAFE)])):
         with pytest.raises(ValidationError):
             adapter.validate_python(wrong)
@@ -343,7 +343,7 @@ def test_a_snowflake_is_no_bool_and_no_float(wrong: object) -> None:
             adapter.validate_json(json.dumps(wrong))
 
 
-def test_a_layout_is_checked() -> None:
+def test_layout_is_checked() -> None:
     adapter = TypeAdapter(Annotated[int, snowflake.Str(snowflake.JS_SAFE)])
     assert adapter.validate_python(2**53 - 1) == 2**53 - 1
     for wrong in (2**53, str(2**53)):
@@ -352,7 +352,7 @@ def test_a_layout_is_checked() -> None:
         assert caught.value.errors()[0]["type"] == "field.range"
 
 
-def test_str_is_a_value() -> None:
+def test_str_annotation_accepts_a_value() -> None:
     assert Str() == Str(snowflake.DEFAULT) != Str(snowflake.JS_SAFE)
     assert hash(Str()) == hash(Str(snowflake.DEFAULT))
     assert pickle.loads(pickle.dumps(Str(snowflake.JS_SAFE))) == Str(snowflake.JS_SAFE)
@@ -374,7 +374,7 @@ def test_another_prefix_is_refused() -> None:
     assert TypeAdapter(typeid.ID).validate_python(str(order)) == order
 
 
-def test_an_annotation_says_what_it_is_of() -> None:
+def test_annotation_tells_its_inner_type() -> None:
     assert repr(TypeID("user")) == "TypeID('user')"
     assert repr(TextID("cuid2")) == "TextID('cuid2')"
     with pytest.raises(ConfigError, match="nanoid, cuid or cuid2"):
@@ -383,7 +383,7 @@ def test_an_annotation_says_what_it_is_of() -> None:
         TypeID("User")
 
 
-def test_mintage_imports_no_pydantic_before_it_is_asked() -> None:
+def test_mintage_imports_pydantic_only_on_request() -> None:
     code = (
         "import sys, mintage; from mintage import sno, snowflake, typeid; sno.ID.ZERO; snowflake.Str()\n"
         "assert 'pydantic' not in sys.modules and 'pydantic_core' not in sys.modules\n"
@@ -392,7 +392,7 @@ def test_mintage_imports_no_pydantic_before_it_is_asked() -> None:
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 
-def test_without_pydantic_the_hooks_say_what_installs_it() -> None:
+def test_hooks_without_pydantic_say_what_installs_it() -> None:
     code = (
         "import sys; sys.modules['pydantic_core'] = None\n"
         "from mintage import sno\n"
@@ -403,7 +403,7 @@ def test_without_pydantic_the_hooks_say_what_installs_it() -> None:
     assert "pydantic]'" in done.stdout
 
 
-def test_python_ulid_42_a_pattern_is_no_looser_than_the_parser() -> None:
+def test_python_ulid_42_pattern_is_as_strict_as_the_parser() -> None:
     # Its schema has [A-Z0-9]{26}; its parser, and ours, refuse U, and what is above 7 in front.
     form = FORMS["ulid"]
     for text in ("81ARZ3NDEKTSV4RRFFQ69G5FAV", "01ARZ3NDEKTSV4RRFFQ69G5FAU", "ZZZZZZZZZZZZZZZZZZZZZZZZZZ"):
@@ -412,7 +412,7 @@ def test_python_ulid_42_a_pattern_is_no_looser_than_the_parser() -> None:
         assert re.search("[A-Z0-9]{26}", text)
 
 
-def test_a_uuid_of_another_kind_is_refused_by_its_own_code() -> None:
+def test_uuid_of_another_version_is_refused_with_its_own_code() -> None:
     with pytest.raises(ValidationError) as caught:
         TypeAdapter(sno.ID).validate_python(UUID(int=0))
     assert caught.value.errors()[0]["type"].startswith("parse.")

@@ -1,4 +1,4 @@
-"""Rows of Spark's frames have the same IDs whatever is computed again. A real JVM: tasks fail, shuffles are lost."""
+"""Tests of Spark: rows keep their IDs in every recomputation. A real JVM: tasks fail, shuffles are lost."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ BRIEF = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 @pytest.fixture(scope="module")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """A session in a JVM of its own: two tasks at a time, each tried four times."""
+    """Yield a session in a JVM of its own: two tasks at a time, each tried four times."""
     import warnings
 
     home = tmp_path_factory.mktemp("spark")
@@ -76,13 +76,13 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 @pytest.fixture
 def adaptive(spark: Any) -> Iterator[Callable[[bool], None]]:
-    """Turns adaptive execution on or off, until the end of the test."""
+    """Return a function that switches adaptive execution until the end of the test."""
     yield lambda on: spark.conf.set("spark.sql.adaptive.enabled", str(on).lower())
     spark.conf.unset("spark.sql.adaptive.enabled")
 
 
 class Counting(Forwarding):
-    """A store that counts what it is asked."""
+    """A store that counts its calls."""
 
     def __init__(self, inner: Store) -> None:
         super().__init__(inner)
@@ -99,7 +99,7 @@ def store() -> Counting:
 
 
 def rows_of(frame: Any, *columns: str) -> list[Any]:
-    """The rows, in an order that is theirs."""
+    """Return the rows in a canonical order."""
     return sorted(tuple(row) for row in frame.select(*columns).collect())
 
 
@@ -108,7 +108,7 @@ def numbers(spark: Any, count: int = 1000, parts: int = 4) -> Any:
 
 
 def grouped(spark: Any) -> Any:
-    """The same rows, out of a shuffle whose partitions are chosen with the plan: a range itself needs none for that."""
+    """Return the same rows after a shuffle whose partitions depend on the plan; a range itself needs no shuffle."""
     return numbers(spark).selectExpr("999 - v as v").groupBy("v").count()
 
 
@@ -123,7 +123,7 @@ def test_rows_get_the_integers_of_one_reservation(spark: Any, store: Counting) -
     assert store.calls == ["create_namespace", "reserve"]  # reading asks no store, and nothing is given back
 
 
-def test_a_sequence_may_be_passed(spark: Any, store: Counting) -> None:
+def test_sequence_may_be_passed(spark: Any, store: Counting) -> None:
     from mintage.ext.spark import with_ids
 
     with Sequence("orders", store) as sequence:
@@ -144,7 +144,7 @@ def test_no_rows_reserve_nothing(spark: Any, store: Counting) -> None:
     assert "reserve" not in store.calls
 
 
-def test_a_column_may_have_any_name(spark: Any, store: Counting) -> None:
+def test_column_may_have_any_name(spark: Any, store: Counting) -> None:
     from mintage.ext.spark import with_ids
 
     frame = numbers(spark, 10).selectExpr("v as __mintage_place", "v as __Mintage_Place_", "v as key")
@@ -160,7 +160,7 @@ def test_empty_partitions_take_no_ids(spark: Any, store: Counting) -> None:
     assert [each for _, each in rows_of(numbered.frame, "v", "id")] == list(range(1, 30))
 
 
-def test_a_service_that_gives_less_at_a_time_is_asked_more_often(spark: Any, store: Counting) -> None:
+def test_service_with_small_answers_is_asked_more_often(spark: Any, store: Counting) -> None:
     from mintage.ext.spark import with_ids
 
     class Small(Forwarding):
@@ -176,7 +176,7 @@ def test_a_service_that_gives_less_at_a_time_is_asked_more_often(spark: Any, sto
     assert [each for _, each in rows_of(numbered.frame, "v", "id")] == [each for part in numbered.ids for each in part]
 
 
-def test_a_refusal_for_want_of_integers_reserves_none(spark: Any, store: Counting) -> None:
+def test_refusal_for_lack_of_integers_reserves_none(spark: Any, store: Counting) -> None:
     from mintage.ext.spark import with_ids
 
     class Small(Forwarding):
@@ -191,7 +191,7 @@ def test_a_refusal_for_want_of_integers_reserves_none(spark: Any, store: Countin
     assert store.reserve("small", 990).as_range() == range(1, 991)
 
 
-def test_a_namespace_that_is_used_up_says_so(spark: Any, store: Counting) -> None:
+def test_exhausted_namespace_is_reported(spark: Any, store: Counting) -> None:
     from mintage.ext.spark import with_ids
 
     store.create_namespace("small", maximum=10)
@@ -204,7 +204,7 @@ def test_a_namespace_that_is_used_up_says_so(spark: Any, store: Counting) -> Non
 
 
 def recording(to: Path, fails: bool) -> Any:
-    """What notes each attempt's rows in a file of its own; the first attempts then fail."""
+    """Record the rows of each attempt in a file of its own; the first attempts then fail."""
     directory = str(to)
 
     def record(batches: Any) -> Any:
@@ -232,7 +232,7 @@ def attempts(directory: Path) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("on", [True, False], ids=["adaptive", "not adaptive"])
-def test_a_task_that_is_tried_again_sees_the_same_ids(
+def test_retried_task_has_the_same_ids(
     spark: Any, store: Counting, tmp_path: Path, adaptive: Callable[[bool], None], on: bool
 ) -> None:
     from mintage.ext.spark import with_ids
@@ -251,9 +251,7 @@ def test_a_task_that_is_tried_again_sees_the_same_ids(
     assert sorted(each for _, each in tried) == list(range(1, 1001))
 
 
-def test_spark_24552_a_stage_that_runs_again_has_the_same_attempt_numbers_and_the_same_ids(
-    spark: Any, store: Counting, tmp_path: Path
-) -> None:
+def test_spark_24552_repeated_stage_has_the_same_ids(spark: Any, store: Counting, tmp_path: Path) -> None:
     from mintage.ext.spark import with_ids
 
     frame = with_ids(numbers(spark).repartition(4, "v"), sequence="orders", store=store, order="v").frame
@@ -268,7 +266,7 @@ def test_spark_24552_a_stage_that_runs_again_has_the_same_attempt_numbers_and_th
     assert len(set(tried)) < len(tried)  # so these tell no two attempts apart
 
 
-def test_a_frame_that_is_cached_has_the_ids_of_one_that_is_not(spark: Any, store: Counting) -> None:
+def test_cached_frame_has_the_same_ids(spark: Any, store: Counting) -> None:
     from mintage.ext.spark import with_ids
 
     frame = with_ids(numbers(spark), sequence="orders", store=store).frame
@@ -296,7 +294,7 @@ def test_hudi_7829_ids_stay_when_partitions_are_joined_or_moved(
     assert frame.filter("id = 500").count() == 1
 
 
-def test_delta_242_a_later_setting_of_partitions_moves_no_id(
+def test_delta_242_later_partition_setting_moves_no_id(
     spark: Any, store: Counting, adaptive: Callable[[bool], None]
 ) -> None:
     from mintage.ext.spark import with_ids
@@ -330,9 +328,7 @@ def test_splink_227_both_sides_of_a_join_have_the_same_ids(
     assert joined == [(v, each, each) for v, each in before]
 
 
-def test_a_skewed_join_that_is_split_has_the_ids_of_one_that_is_not(
-    spark: Any, store: Counting, adaptive: Callable[[bool], None]
-) -> None:
+def test_split_skewed_join_has_the_same_ids(spark: Any, store: Counting, adaptive: Callable[[bool], None]) -> None:
     from mintage.ext.spark import with_ids
 
     settings = {
@@ -368,7 +364,7 @@ def test_ray_63974_two_columns_of_ids_are_two_reservations(spark: Any, store: Co
     assert [row[:2] for row in found] == rows_of(once.frame, "v", "id")
 
 
-def test_a_checkpoint_makes_what_is_random_the_same_twice(spark: Any, store: Counting) -> None:
+def test_checkpoint_makes_random_input_repeatable(spark: Any, store: Counting) -> None:
     from pyspark.sql import functions as sql
 
     from mintage.ext.spark import with_ids
@@ -381,9 +377,7 @@ def test_a_checkpoint_makes_what_is_random_the_same_twice(spark: Any, store: Cou
     assert sorted(row[2] for row in found) == list(numbered.ids[0])
 
 
-def test_more_rows_than_were_counted_are_an_error_and_no_repeated_id(
-    spark: Any, store: Counting, tmp_path: Path
-) -> None:
+def test_uncounted_extra_rows_are_an_error_and_no_duplicate(spark: Any, store: Counting, tmp_path: Path) -> None:
     from mintage.ext.spark import with_ids
 
     flag = str(tmp_path / "more")
@@ -404,7 +398,7 @@ def test_more_rows_than_were_counted_are_an_error_and_no_repeated_id(
         frame.collect()
 
 
-def test_rows_that_come_after_none_were_counted_are_an_error(spark: Any, store: Counting, tmp_path: Path) -> None:
+def test_rows_after_a_count_of_zero_are_an_error(spark: Any, store: Counting, tmp_path: Path) -> None:
     from mintage.ext.spark import with_ids
 
     flag = str(tmp_path / "some")
@@ -429,7 +423,7 @@ def test_rows_that_come_after_none_were_counted_are_an_error(spark: Any, store: 
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """What spark_cluster.py found."""
+    """Return the output of spark_cluster.py."""
     # make deep has more of both.
     rows = os.environ.get("MINTAGE_SPARK_ROWS", "")
     names = list(SHAPES) if rows else spark_shapes.BRIEF
@@ -446,7 +440,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 def attempts_at(fault: str, cluster: Any) -> tuple[Any, list[Any]]:
-    """What Spark's events say of the attempt that met the fault, and of the others at its partition.
+    """Return what the events of Spark report of the attempt at the fault, and of the others at its partition.
 
     All of them saw the same rows, and so does a reader of the frame.
     """
@@ -459,38 +453,38 @@ def attempts_at(fault: str, cluster: Any) -> tuple[Any, list[Any]]:
     return of.pop(found["first"]), list(of.values())
 
 
-def test_a_row_of_a_cluster_has_an_id_of_its_own_in_each_grade(cluster: Any) -> None:
+def test_rows_of_a_cluster_have_unique_ids_at_each_level(cluster: Any) -> None:
     for rows in cluster["before"].values():
         *_, ids, keyed = zip(*rows, strict=True)
         assert len(set(keyed)) == len(set(ids)) == 300
         assert max(ids) - min(ids) == 299
 
 
-def test_attempts_that_race_see_the_same_ids_in_both_grades(cluster: Any) -> None:
+def test_racing_attempts_have_the_same_ids_at_both_levels(cluster: Any) -> None:
     first, (other,) = attempts_at("raced", cluster)
     assert {first["Speculative"], other["Speculative"]} == {False, True}
     assert first["Host"] != other["Host"]
 
 
-def test_an_executor_that_is_killed_in_a_stage_changes_no_id_in_either_grade(cluster: Any) -> None:
+def test_killed_executor_changes_no_id_at_either_level(cluster: Any) -> None:
     first, others = attempts_at("killed", cluster)
     assert first["Executor ID"] not in [each["Executor ID"] for each in others] != []
     removed = [event for event in cluster["events"] if event["Event"] == "SparkListenerExecutorRemoved"]
     assert first["Executor ID"] in [event["Executor ID"] for event in removed]
 
 
-def test_ids_are_the_same_after_all_executors_are_killed(cluster: Any) -> None:
+def test_ids_survive_the_loss_of_all_executors(cluster: Any) -> None:
     for name in ("shuffled", "checkpoint"):
         assert cluster["after"][name] == cluster["before"][name]
 
 
-def test_what_is_accepted_has_the_same_ids_in_three_readings(cluster: Any) -> None:
+def test_accepted_plan_has_the_same_ids_in_three_reads(cluster: Any) -> None:
     # Little memory, and all executors killed before each reading.
     assert {name: others for name, (_, *others) in cluster["shapes"].items() if any(others)} == {}
     assert all(rows for rows, *_ in cluster["shapes"].values())
 
 
-def test_a_local_checkpoint_that_is_lost_is_an_error_and_no_other_ids(cluster: Any) -> None:
+def test_lost_local_checkpoint_is_an_error_without_other_ids(cluster: Any) -> None:
     assert "CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND" in cluster["lost"]
     assert "local" not in cluster["after"]
 
@@ -524,7 +518,7 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], str]] = {
 
 
 @pytest.mark.parametrize("what", REFUSED)
-def test_a_plan_that_may_give_others_is_refused(spark: Any, store: Counting, what: str) -> None:
+def test_nondeterministic_plan_is_refused(spark: Any, store: Counting, what: str) -> None:
     from mintage.ext.spark import with_ids
 
     make, message = REFUSED[what]
@@ -535,7 +529,7 @@ def test_a_plan_that_may_give_others_is_refused(spark: Any, store: Counting, wha
 
 
 @pytest.mark.parametrize("what", SHAPES_REFUSED)
-def test_a_plan_that_mixes_or_chooses_rows_is_refused(spark: Any, store: Counting, what: str) -> None:
+def test_plan_that_shuffles_or_samples_rows_is_refused(spark: Any, store: Counting, what: str) -> None:
     from mintage.ext.spark import with_ids
 
     make, order, why = SHAPES_REFUSED[what]
@@ -547,7 +541,7 @@ def test_a_plan_that_mixes_or_chooses_rows_is_refused(spark: Any, store: Countin
 
 
 @pytest.mark.parametrize("what", SHAPES)
-def test_a_plan_that_keeps_its_rows_is_accepted(spark: Any, store: Counting, what: str) -> None:
+def test_plan_that_keeps_its_rows_is_accepted(spark: Any, store: Counting, what: str) -> None:
     from mintage.ext.spark import with_ids
 
     make, order, _ = SHAPES[what]
@@ -557,7 +551,7 @@ def test_a_plan_that_keeps_its_rows_is_accepted(spark: Any, store: Counting, wha
     assert sorted(found) == [each for part in numbered.ids for each in part] != []
 
 
-def test_a_round_robin_that_is_not_sorted_is_refused(spark: Any, store: Counting) -> None:
+def test_unsorted_round_robin_is_refused(spark: Any, store: Counting) -> None:
     from mintage.ext.spark import with_ids
 
     spark.conf.set("spark.sql.execution.sortBeforeRepartition", "false")
@@ -568,7 +562,7 @@ def test_a_round_robin_that_is_not_sorted_is_refused(spark: Any, store: Counting
         spark.conf.unset("spark.sql.execution.sortBeforeRepartition")
 
 
-def test_texts_that_are_equal_in_their_collation_are_apart_by_their_bytes(spark: Any, store: Counting) -> None:
+def test_texts_equal_in_their_collation_differ_by_bytes(spark: Any, store: Counting) -> None:
     from mintage.ext.spark import with_ids
 
     texts = spark.createDataFrame([("a",), ("B",), ("A",), ("b",)], "c string").coalesce(1)
@@ -580,7 +574,7 @@ def test_texts_that_are_equal_in_their_collation_are_apart_by_their_bytes(spark:
         with_ids(twice, sequence="orders", store=store, order="c")
 
 
-def test_an_order_in_which_rows_are_equal_is_refused(spark: Any, store: Counting) -> None:
+def test_order_with_ties_is_refused(spark: Any, store: Counting) -> None:
     from mintage.ext.spark import with_ids
 
     rows = numbers(spark).selectExpr("v", "v % 900 as k", "if(v = 3, null, v) as n").repartition(2, "k")
@@ -591,7 +585,7 @@ def test_an_order_in_which_rows_are_equal_is_refused(spark: Any, store: Counting
     assert len(ids) == 1000
 
 
-def test_a_database_that_is_read_is_refused(spark: Any, store: Counting) -> None:
+def test_jdbc_source_is_refused(spark: Any, store: Counting) -> None:
     from mintage.ext.spark import with_ids
 
     url = "jdbc:derby:memory:mintage;create=true"
@@ -602,7 +596,7 @@ def test_a_database_that_is_read_is_refused(spark: Any, store: Counting) -> None
     assert len(with_ids(read, sequence="orders", store=store, checkpoint=True).ids[0]) == 10
 
 
-def test_a_batch_of_a_stream_wants_a_checkpoint(spark: Any, store: Counting, tmp_path: Path) -> None:
+def test_batch_of_a_stream_needs_a_checkpoint(spark: Any, store: Counting, tmp_path: Path) -> None:
     from mintage.ext.spark import with_ids
 
     numbers(spark, 10, 1).write.parquet(str(tmp_path / "in"))
@@ -635,14 +629,14 @@ def test_files_and_tables_are_accepted(spark: Any, store: Counting, tmp_path: Pa
     spark.sql("drop table bucketed")
 
 
-def test_a_stream_is_not_counted(spark: Any, store: Counting) -> None:
+def test_stream_is_not_counted(spark: Any, store: Counting) -> None:
     from mintage.ext.spark import with_ids
 
     with pytest.raises(ConfigError, match="foreachBatch"):
         with_ids(spark.readStream.format("rate").load(), sequence="orders", store=store)
 
 
-def test_wrong_arguments_say_what_is_wrong(spark: Any, store: Counting) -> None:
+def test_wrong_arguments_are_reported(spark: Any, store: Counting) -> None:
     from mintage.ext.spark import with_ids, with_keyed_ids
 
     frame = numbers(spark).selectExpr("v", "double(v) f", "timestamp_millis(v) t", "map(v, v) m")
@@ -671,7 +665,7 @@ def test_wrong_arguments_say_what_is_wrong(spark: Any, store: Counting) -> None:
 
 
 def keyed(millis: int, message: bytes, secret: bytes | None = None) -> str:
-    """The ID, after the words of the documentation."""
+    """Return the ID, computed as the documentation describes."""
     hashed = b"mintage.keyed\0" + message
     made = hashlib.sha256(hashed).digest() if secret is None else hmac.digest(secret, hashed, "sha256")
     number = int.from_bytes(made[:16], "big") & ~(0xF << 76 | 0x3 << 62) | 0x8 << 76 | 0x2 << 62
@@ -699,7 +693,7 @@ MILLIS = 1795343400000
 
 @pytest.mark.parametrize("ansi", ["true", "false"])
 @pytest.mark.parametrize("secret", [None, b"a secret of ours"], ids=["public", "secret"])
-def test_a_keyed_id_is_the_hash_that_the_page_describes(spark: Any, secret: bytes | None, ansi: str) -> None:
+def test_keyed_id_is_the_documented_hash(spark: Any, secret: bytes | None, ansi: str) -> None:
     from mintage.ext.spark import with_keyed_ids
 
     schema = ", ".join(f"`{name}` {kind}" for name, (kind, _, _) in VECTORS.items()) + ", t timestamp"
@@ -719,7 +713,7 @@ def test_a_keyed_id_is_the_hash_that_the_page_describes(spark: Any, secret: byte
     assert str(uuid.UUID(bytes=bytes(row["all"]))) == keyed(MILLIS, everything, secret)
 
 
-def test_the_example_of_the_page_is_so(spark: Any) -> None:
+def test_example_of_the_page_is_correct(spark: Any) -> None:
     from mintage.ext.spark import with_keyed_ids
 
     frame = spark.createDataFrame([(42, "eu", None, T0)], "a int, b string, c binary, t timestamp")
@@ -729,7 +723,7 @@ def test_the_example_of_the_page_is_so(spark: Any) -> None:
     assert row["id"] in (with_keyed_ids.__doc__ or "")
 
 
-def test_keyed_ids_sort_by_time_whatever_its_type(spark: Any) -> None:
+def test_keyed_ids_sort_by_time_of_any_type(spark: Any) -> None:
     from mintage.ext.spark import with_keyed_ids
 
     day = MILLIS // 86_400_000 * 86_400_000
@@ -742,7 +736,7 @@ def test_keyed_ids_sort_by_time_whatever_its_type(spark: Any) -> None:
 
 
 @pytest.mark.parametrize("value", [None, -1, 2**48])
-def test_a_row_without_a_time_that_an_id_can_have_is_an_error(spark: Any, value: int | None) -> None:
+def test_row_without_a_valid_time_is_an_error(spark: Any, value: int | None) -> None:
     from mintage.ext.spark import with_keyed_ids
 
     frame = spark.createDataFrame([(1, value)], "v int, t bigint")
@@ -750,7 +744,7 @@ def test_a_row_without_a_time_that_an_id_can_have_is_an_error(spark: Any, value:
         with_keyed_ids(frame, key="v", time="t").collect()
 
 
-def test_chronon_1111_keyed_ids_are_the_same_after_retries_and_in_other_partitions(spark: Any, tmp_path: Path) -> None:
+def test_chronon_1111_keyed_ids_survive_retries_and_repartitioning(spark: Any, tmp_path: Path) -> None:
     from mintage.ext.spark import with_keyed_ids
 
     frame = numbers(spark).selectExpr("v", "timestamp_millis(v) t")
@@ -767,7 +761,7 @@ def test_chronon_1111_keyed_ids_are_the_same_after_retries_and_in_other_partitio
     assert {tuple(row) for rows in noted for row in rows} == set(before)
 
 
-def test_a_secret_is_in_no_plan(spark: Any) -> None:
+def test_secret_is_in_no_plan(spark: Any) -> None:
     from mintage.ext.spark import with_keyed_ids
 
     frame = numbers(spark).selectExpr("v", "timestamp_millis(v) t")
@@ -797,7 +791,7 @@ def test_executors_need_no_mintage() -> None:
 
 
 @pytest.mark.parametrize("module", ["pyspark", "pyarrow"])
-def test_without_spark_the_import_says_what_installs_it(module: str) -> None:
+def test_import_without_spark_says_what_installs_it(module: str) -> None:
     code = f"import sys; sys.modules[{module!r}] = None\nimport mintage.ext.spark"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=os.environ)
     assert f"this needs the package {module}" in done.stderr

@@ -1,4 +1,4 @@
-"""Columns of IDs in SQLAlchemy: what goes in comes out, in the order of the IDs, on each database."""
+"""Tests of SQLAlchemy columns: IDs are read back as written, in the order of the IDs, on each database."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ from mintage.errors import ArgumentError, ConfigError, FieldError, MintError, Pa
 from mintage.ext import sqlalchemy as ids
 from mintage.ext.sqlalchemy import IDType, SnoType, SnowflakeType, TypeIDType, ULIDType, UUIDType
 from mintage.formats.kinds import KINDS, Kind, TypeIDs
-from tests.ext.databases import engine_of, on_each_database, on_each_driver, statements, url_of
+from tests.helpers.databases import engine_of, on_each_database, on_each_driver, statements, url_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,7 +65,7 @@ NODE_FIRST = snowflake.Layout("node:10 time:41 sequence:12", epoch_ms=0)
 
 
 def forms(name: str) -> Iterator[IDType[Any]]:
-    """Each way to store the IDs of a scheme."""
+    """Return each storage form of the IDs of a scheme."""
     if name == "snowflake":
         for layout in (snowflake.DEFAULT, snowflake.JS_SAFE, snowflake.DISCORD):
             yield SnowflakeType(layout)
@@ -85,7 +85,7 @@ each = pytest.mark.parametrize("stored", EVERY.values(), ids=list(EVERY))
 
 
 def some(stored: IDType[Any], count: int) -> list[Any]:
-    """IDs from all over their space, with the smallest and the largest."""
+    """Return IDs from the whole space, with the smallest and the largest."""
     kind, seeded = stored.kind, random.Random(13)
     if isinstance(kind, TypeIDs):
         return [typeid.ID("user", bytes(one)) for one in some(UUIDType(), count)]
@@ -113,7 +113,7 @@ def test_every_scheme_has_a_type(name: str) -> None:
     assert made.__dict__["cache_ok"] is True
 
 
-def test_type_checkers_see_what_a_column_holds() -> None:
+def test_type_checkers_know_the_type_of_a_column() -> None:
     assert_type(type_coerce(1, SnoType()), TypeCoerce[sno.ID])
     assert_type(type_coerce(1, UUIDType("text")), TypeCoerce[uuid.ID])
     assert_type(type_coerce(1, SnowflakeType()), TypeCoerce[int])
@@ -121,7 +121,7 @@ def test_type_checkers_see_what_a_column_holds() -> None:
 
 
 @each
-def test_a_type_is_one_word_of_python_and_pickles(stored: IDType[Any]) -> None:
+def test_type_is_importable_and_picklable(stored: IDType[Any]) -> None:
     for copy in (eval(repr(stored), vars(ids)), pickle.loads(pickle.dumps(stored)), stored.copy()):
         assert repr(copy) == repr(stored)
         assert copy._static_cache_key == stored._static_cache_key
@@ -132,12 +132,12 @@ def test_a_type_is_one_word_of_python_and_pickles(stored: IDType[Any]) -> None:
 @pytest.mark.parametrize(
     "layout", [snowflake.JS_SAFE, NODE_FIRST, snowflake.Layout("time:40 a:8 b:16", epoch_ms=1, unit_ms=7)]
 )
-def test_a_layout_of_ones_own_is_written_out(layout: snowflake.Layout) -> None:
+def test_custom_layout_is_written_out(layout: snowflake.Layout) -> None:
     assert eval(repr(SnowflakeType(layout)), vars(ids)).layout == layout
 
 
 @on_each_driver
-def test_all_ids_come_back_and_the_column_sorts_as_they_do(driver: str, engine: Engine) -> None:
+def test_ids_are_read_back_and_the_column_sorts_as_they_do(driver: str, engine: Engine) -> None:
     metadata = MetaData()
     tables = {
         Table(f"t{n}", metadata, Column("id", stored, primary_key=True)): some(stored, 200)
@@ -157,7 +157,7 @@ def test_all_ids_come_back_and_the_column_sorts_as_they_do(driver: str, engine: 
 
 
 @on_each_driver
-def test_a_literal_is_the_id(driver: str, engine: Engine) -> None:
+def test_literal_renders_the_id(driver: str, engine: Engine) -> None:
     metadata = MetaData()
     tables = {
         Table(
@@ -184,7 +184,7 @@ def test_a_literal_is_the_id(driver: str, engine: Engine) -> None:
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_only_an_id_is_bound(name: str) -> None:
+def test_only_ids_are_bound(name: str) -> None:
     kind = KINDS[name]
     minted: Any = kind.mint()
     wrong: list[object] = [b"x", True, 1.5, object(), [minted], UUID(int=1)]
@@ -223,9 +223,7 @@ def test_only_an_id_is_bound(name: str) -> None:
         (TYPES["cuid2"](), "", ParseError),
     ],
 )
-def test_what_is_no_id_is_not_bound_even_if_its_type_is_right(
-    stored: IDType[Any], value: object, error: type[MintError]
-) -> None:
+def test_invalid_id_of_the_right_type_is_not_bound(stored: IDType[Any], value: object, error: type[MintError]) -> None:
     process: Any = stored.dialect_impl(DIALECTS["sqlite"]).bind_processor(DIALECTS["sqlite"])
     with pytest.raises(error):
         process(value)
@@ -238,7 +236,7 @@ SIXTEEN = [name for name, kind in KINDS.items() if kind.size == 16]
 
 
 @on_each_driver
-def test_a_column_of_16_bytes_takes_a_typeid_over_its_ids(driver: str, engine: Engine) -> None:
+def test_column_of_16_bytes_accepts_a_typeid(driver: str, engine: Engine) -> None:
     metadata = MetaData()
     columns: list[Column[Any]] = [Column(name, TYPES[name]()) for name in SIXTEEN]
     table = Table("t", metadata, *columns, Column("at", DateTime, server_default=now()))
@@ -255,7 +253,7 @@ def test_a_column_of_16_bytes_takes_a_typeid_over_its_ids(driver: str, engine: E
 
 
 @on_each_database
-def test_a_typeid_finds_the_object_of_a_uuid(driver: str, engine: Engine) -> None:
+def test_typeid_finds_the_row_of_its_uuid(driver: str, engine: Engine) -> None:
     class Data(DeclarativeBase):
         pass
 
@@ -272,7 +270,7 @@ def test_a_typeid_finds_the_object_of_a_uuid(driver: str, engine: Engine) -> Non
 
 
 @on_each_database
-def test_typeids_of_a_prefix_are_the_keys_of_objects(driver: str, engine: Engine) -> None:
+def test_typeids_of_a_prefix_are_primary_keys(driver: str, engine: Engine) -> None:
     class Data(DeclarativeBase):
         pass
 
@@ -302,7 +300,7 @@ def test_typeids_of_a_prefix_are_the_keys_of_objects(driver: str, engine: Engine
 
 
 @pytest.mark.parametrize("wrong", ["User", "_", "a" * 64, 5, None])
-def test_a_prefix_that_is_none_is_refused(wrong: Any) -> None:
+def test_invalid_prefix_is_refused(wrong: Any) -> None:
     with pytest.raises(MintError):
         TypeIDType(wrong)
 
@@ -333,7 +331,7 @@ class Line(Base):
 
 
 @on_each_driver
-def test_relationships_hold_across_keys_that_are_ids(driver: str, engine: Engine) -> None:
+def test_relationships_work_with_ids_as_keys(driver: str, engine: Engine) -> None:
     Base.metadata.create_all(engine)
     customer = Customer(orders=[Order(lines=[Line(), Line()]), Order()])
     with Session(engine) as session, session.begin():
@@ -362,7 +360,7 @@ def test_relationships_hold_across_keys_that_are_ids(driver: str, engine: Engine
 
 
 @on_each_driver
-def test_a_thousand_objects_with_returning_are_one_statement(driver: str, engine: Engine) -> None:
+def test_thousand_objects_with_returning_are_one_statement(driver: str, engine: Engine) -> None:
     Base.metadata.create_all(engine)
     orders = [Order() for _ in range(1000)]
     with Session(engine) as session, statements(engine) as sent:
@@ -378,9 +376,7 @@ def test_a_thousand_objects_with_returning_are_one_statement(driver: str, engine
 
 
 @on_each_driver
-def test_sqlalchemy_9822_keys_of_every_form_are_matched_where_the_database_fills_in_a_time(
-    driver: str, engine: Engine
-) -> None:
+def test_sqlalchemy_9822_keys_match_with_a_time_set_by_the_database(driver: str, engine: Engine) -> None:
     metadata = MetaData()
     tables = [
         Table(f"t{n}", metadata, Column("id", stored, primary_key=True), Column("at", DateTime, server_default=now()))
@@ -399,7 +395,7 @@ def test_sqlalchemy_9822_keys_of_every_form_are_matched_where_the_database_fills
 
 
 @on_each_driver
-def test_sqlalchemy_11160_text_is_refused_before_it_cannot_be_matched(driver: str, engine: Engine) -> None:
+def test_sqlalchemy_11160_text_is_refused_before_the_insert(driver: str, engine: Engine) -> None:
     Base.metadata.create_all(engine)
     with Session(engine) as session:
         session.add_all([Order(id=str(sno.new())), Order(id=str(sno.new()))])
@@ -409,9 +405,7 @@ def test_sqlalchemy_11160_text_is_refused_before_it_cannot_be_matched(driver: st
 
 
 @on_each_driver
-def test_sqlalchemy_10787_a_uuid_of_the_standard_module_is_refused_before_it_cannot_be_matched(
-    driver: str, engine: Engine
-) -> None:
+def test_sqlalchemy_10787_standard_uuid_is_refused_before_the_insert(driver: str, engine: Engine) -> None:
     class Data(DeclarativeBase):
         pass
 
@@ -429,7 +423,7 @@ def test_sqlalchemy_10787_a_uuid_of_the_standard_module_is_refused_before_it_can
 
 
 @on_each_driver
-def test_bulk_and_upsert_and_streams(driver: str, engine: Engine) -> None:
+def test_bulk_upsert_and_streaming_work(driver: str, engine: Engine) -> None:
     Base.metadata.create_all(engine)
     minted = [sno.new() for _ in range(300)]
     with engine.begin() as connection:
@@ -459,7 +453,7 @@ TIMED = {name: stored for name, stored in EVERY.items() if stored.kind.has_time}
 
 
 @on_each_database
-def test_rows_are_found_by_the_time_of_their_ids(driver: str, engine: Engine) -> None:
+def test_rows_are_found_by_the_times_of_their_ids(driver: str, engine: Engine) -> None:
     metadata = MetaData()
     tables = [Table(f"t{n}", metadata, Column("id", stored)) for n, stored in enumerate(TIMED.values())]
     metadata.create_all(engine)
@@ -486,7 +480,7 @@ def test_rows_are_found_by_the_time_of_their_ids(driver: str, engine: Engine) ->
 @pytest.mark.parametrize(
     "stored", [*(form for form in EVERY.values() if not form.kind.has_time), SnowflakeType(NODE_FIRST)], ids=repr
 )
-def test_without_an_order_by_time_no_time_is_asked_for(stored: IDType[Any]) -> None:
+def test_scheme_without_time_order_has_no_time_query(stored: IDType[Any]) -> None:
     column: Any = Column("id", stored)
     for ask in (column.minted_after, column.minted_before, lambda time: column.minted_between(time, time)):
         with pytest.raises(FieldError) as caught:
@@ -494,7 +488,7 @@ def test_without_an_order_by_time_no_time_is_asked_for(stored: IDType[Any]) -> N
         assert caught.value.code == "time.order"
 
 
-def test_a_time_without_a_zone_is_refused() -> None:
+def test_naive_datetime_is_refused() -> None:
     with pytest.raises(FieldError) as caught:
         Order.id.minted_after(datetime(2026, 1, 1))  # noqa: DTZ001
     assert caught.value.code == "time.naive"
@@ -543,11 +537,11 @@ def ddl(stored: IDType[Any], dialect: Dialect) -> str:
     ],
     ids=repr,
 )
-def test_each_database_stores_ids_its_own_way(stored: IDType[Any], expected: tuple[str, ...]) -> None:
+def test_each_database_uses_its_own_storage_form(stored: IDType[Any], expected: tuple[str, ...]) -> None:
     assert tuple(ddl(stored, dialect) for dialect in DIALECTS.values()) == expected
 
 
-def test_a_literal_is_of_the_dialect() -> None:
+def test_literal_uses_the_syntax_of_the_dialect() -> None:
     def of(dialect: str, stored: IDType[Any], value: object) -> str:
         return str(literal(value, stored).compile(dialect=DIALECTS[dialect], compile_kwargs={"literal_binds": True}))
 
@@ -562,14 +556,14 @@ def test_a_literal_is_of_the_dialect() -> None:
 
 
 @on_each_database
-def test_bytes_of_another_length_are_refused_by_the_database(driver: str, engine: Engine) -> None:
+def test_database_refuses_bytes_of_another_length(driver: str, engine: Engine) -> None:
     Table("t", MetaData(), Column("id", SnoType(), primary_key=True)).create(engine)
     with engine.begin() as connection, pytest.raises(sqlalchemy.exc.DBAPIError):
         connection.execute(text("INSERT INTO t VALUES (:id)"), {"id": bytes(11)})
 
 
 @on_each_database
-def test_the_database_counts_no_snowflakes(driver: str, engine: Engine) -> None:
+def test_database_does_not_autoincrement_snowflakes(driver: str, engine: Engine) -> None:
     table = Table("t", MetaData(), Column("id", SnowflakeType(), primary_key=True), Column("x", Integer))
     assert table.c.id.autoincrement is False
     table.create(engine)
@@ -581,7 +575,7 @@ def test_the_database_counts_no_snowflakes(driver: str, engine: Engine) -> None:
         connection.execute(insert(table), {"x": 1})
 
 
-def test_arrays_of_ids_are_of_the_plain_type(request: pytest.FixtureRequest, tmp_path: Path) -> None:
+def test_arrays_of_ids_use_the_plain_type(request: pytest.FixtureRequest, tmp_path: Path) -> None:
     with engine_of("postgresql+psycopg", request, tmp_path) as engine:
         table = Table("t", MetaData(), Column("ids", ARRAY(SnoType())), Column("uuids", ARRAY(UUIDType())))
         table.create(engine)
@@ -594,9 +588,7 @@ def test_arrays_of_ids_are_of_the_plain_type(request: pytest.FixtureRequest, tmp
             )
 
 
-def test_a_column_that_was_made_as_mariadbs_own_uuid_is_read_too(
-    request: pytest.FixtureRequest, tmp_path: Path
-) -> None:
+def test_existing_mariadb_uuid_column_is_read(request: pytest.FixtureRequest, tmp_path: Path) -> None:
     table = Table("t", MetaData(), Column("id", SnoType("uuid"), primary_key=True))
     with engine_of("mariadb+pymysql", request, tmp_path) as engine, engine.begin() as connection:
         connection.execute(text("CREATE TABLE t (id UUID PRIMARY KEY)"))
@@ -606,7 +598,7 @@ def test_a_column_that_was_made_as_mariadbs_own_uuid_is_read_too(
         assert connection.scalar(select(table.c.id).where(table.c.id == minted[3])) == minted[3]
 
 
-def test_an_annotation_is_enough() -> None:
+def test_annotation_selects_the_type() -> None:
     class Annotated(DeclarativeBase):
         type_annotation_map = ids.ANNOTATIONS
 
@@ -620,7 +612,7 @@ def test_an_annotation_is_enough() -> None:
     assert [column.nullable for column in Row.__table__.c] == [False, True, False]
 
 
-def test_dataclasses_have_their_ids_at_once_or_at_the_flush() -> None:
+def test_dataclasses_get_ids_at_creation_or_flush() -> None:
     class Data(MappedAsDataclass, DeclarativeBase):
         pass
 
@@ -645,7 +637,7 @@ def test_dataclasses_have_their_ids_at_once_or_at_the_flush() -> None:
     engine.dispose()
 
 
-def test_the_method_of_a_generator_is_a_default() -> None:
+def test_method_of_a_generator_is_a_default() -> None:
     generator = snowflake.Generator(7, layout=snowflake.DISCORD)
     table = Table("t", MetaData(), Column("id", SnowflakeType("discord"), primary_key=True, default=generator.new))
     engine = sqlalchemy.create_engine("sqlite://")
@@ -657,7 +649,7 @@ def test_the_method_of_a_generator_is_a_default() -> None:
     engine.dispose()
 
 
-def test_asyncio_has_the_same_types(request: pytest.FixtureRequest, tmp_path: Path) -> None:
+def test_asyncio_uses_the_same_types(request: pytest.FixtureRequest, tmp_path: Path) -> None:
     async def use() -> None:
         engine = create_async_engine(url_of("postgresql+asyncpg", request, tmp_path))
         metadata = MetaData()
@@ -691,7 +683,7 @@ def test_asyncio_has_the_same_types(request: pytest.FixtureRequest, tmp_path: Pa
 
 
 @on_each_database
-def test_a_missing_row_of_an_outer_join_is_none(driver: str, engine: Engine) -> None:
+def test_missing_row_of_an_outer_join_is_none(driver: str, engine: Engine) -> None:
     Base.metadata.create_all(engine)
     with Session(engine) as session:
         session.add(Order())
@@ -700,7 +692,7 @@ def test_a_missing_row_of_an_outer_join_is_none(driver: str, engine: Engine) -> 
             assert session.execute(select(stored).select_from(Order).join(stored.class_, isouter=True)).scalar() is None
 
 
-def test_a_type_is_wrapped_and_subclassed() -> None:
+def test_type_can_be_wrapped_and_subclassed() -> None:
     class Prefixed(TypeDecorator[str]):
         impl = SnoType
         cache_ok = True
@@ -721,7 +713,7 @@ def test_a_type_is_wrapped_and_subclassed() -> None:
     engine.dispose()
 
 
-def test_what_is_no_form_or_layout_is_refused() -> None:
+def test_invalid_form_or_layout_is_refused() -> None:
     for form in ("uuid", "hex", 3):
         with pytest.raises(ConfigError) as caught:
             TYPES["xid"](form)
@@ -732,7 +724,7 @@ def test_what_is_no_form_or_layout_is_refused() -> None:
         assert caught.value.code == "config.layout"
 
 
-def test_what_a_database_holds_that_is_no_id_is_said() -> None:
+def test_invalid_stored_id_is_reported() -> None:
     engine = sqlalchemy.create_engine("sqlite://")
     with engine.begin() as connection:
         connection.execute(text("CREATE TABLE t (id)"))
@@ -742,7 +734,7 @@ def test_what_a_database_holds_that_is_no_id_is_said() -> None:
     engine.dispose()
 
 
-def test_text_ids_are_minted_by_default_too() -> None:
+def test_text_ids_have_a_default_generator() -> None:
     metadata = MetaData()
     table = Table(
         "t",

@@ -1,5 +1,7 @@
-"""The tables of docs/reference/storage.md, cell by cell: each is compared with what every adapter writes: columns of
-SQLAlchemy and Django, parameters of drivers, columns of frames.
+"""Tests of the tables of docs/reference/storage.md, cell by cell.
+
+Each cell is compared with what every adapter writes: columns of SQLAlchemy and Django, parameters of drivers, columns
+of frames.
 """
 
 from __future__ import annotations
@@ -39,12 +41,13 @@ from mintage.ext import pyarrow as in_arrow
 from mintage.ext import sqlalchemy as types
 from mintage.formats.kinds import KINDS, Kind, TypeIDs
 from mintage.formats.storage import CLASSES, WRITERS, Form, chosen, form_of, forms
-from tests.ext.test_drivers import registrations_end
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tests.servers import PostgreSQL
+
+pytestmark = pytest.mark.usefixtures("registrations_end")
 
 django = pytest.importorskip("mintage.ext.django")
 
@@ -62,11 +65,9 @@ ALL: Final[dict[str, Kind | TypeIDs]] = {
     "typeid": TypeIDs("user"),
 }
 
-assert registrations_end  # the fixture that drivers need
-
 
 def read_tables() -> list[tuple[list[str], list[list[str]]]]:
-    """Head and rows of each table of the page, without the marks of code."""
+    """Return head and rows of each table of the page, without the marks of code."""
     tables = []
     for block in re.findall(r"(?:^\|.*\n)+", PAGE.read_text("utf-8").replace("`", ""), re.MULTILINE):
         head, _, *rows = ([cell.strip() for cell in line.strip("|").split("|")] for line in block.splitlines())
@@ -76,7 +77,7 @@ def read_tables() -> list[tuple[list[str], list[list[str]]]]:
 
 @pytest.fixture(scope="module")
 def cells() -> dict[tuple[str, str], dict[str, str]]:
-    """The table of columns, by format and form; a default form is bold."""
+    """Return the table of columns, by format and form; a default form is bold."""
     (head, rows), *_ = read_tables()
     return {(row[0], row[1].strip("*")): dict(zip(head, row, strict=True)) for row in rows}
 
@@ -114,7 +115,7 @@ def sample(name: str) -> Any:
 
 
 def plain(sql: str, vendor: str, size: int | None) -> str:
-    """A column in the words of the table, if it has the collation and the check that the page promises of all."""
+    """Return a column in the words of the table, if it has the collation and the check that the page promises."""
     text = sql.lower().replace("character varying", "varchar").replace("character(", "char(").replace(", 0)", ")")
     found = text.split(" check ")[0]
     if found.startswith(("char", "varchar")):
@@ -126,12 +127,12 @@ def plain(sql: str, vendor: str, size: int | None) -> str:
     return found
 
 
-def test_every_format_has_its_rows_and_every_row_a_format(cells: dict[tuple[str, str], Any]) -> None:
+def test_formats_and_storage_rows_match(cells: dict[tuple[str, str], Any]) -> None:
     assert list(cells) == [(name, form) for name, kind in ALL.items() for form in forms(kind)]
     assert set(CLASSES) == {kind.python for kind in ALL.values()} - {int, str}
 
 
-def test_the_default_form_is_one_for_all_adapters(cells: dict[tuple[str, str], dict[str, str]]) -> None:
+def test_default_form_is_the_same_in_all_adapters(cells: dict[tuple[str, str], dict[str, str]]) -> None:
     drivers = chosen(None)
     for name, kind in ALL.items():
         [default] = [form for (each, form), row in cells.items() if each == name and row["form"] == f"**{form}**"]
@@ -148,7 +149,7 @@ def test_the_default_form_is_one_for_all_adapters(cells: dict[tuple[str, str], d
 
 @each
 @pytest.mark.parametrize("database", SQL)
-def test_a_column_is_what_the_page_says(
+def test_column_types_equal_the_documented_ones(
     name: str, form: Form, database: str, cells: dict[tuple[str, str], dict[str, str]]
 ) -> None:
     vendor, kind = SQL[database], ALL[name]
@@ -183,13 +184,13 @@ def test_two_adapters_give_a_driver_one_value(name: str, form: Form, vendor: str
 
 
 def forms_written(stored: Any, dialect: Dialect, one: Any) -> Any:
-    """What a type hands on before SQLAlchemy's own processing, which wraps bytes for some drivers."""
+    """Return the value before the processing of SQLAlchemy, which wraps bytes for some drivers."""
     from mintage.formats.storage import writer_of
 
     return writer_of(stored.kind, stored.form, dialect.name)(stored._checked(one))
 
 
-def test_the_migration_of_a_column_to_uuids_keeps_its_ids(postgresql: PostgreSQL) -> None:
+def test_migration_of_a_column_to_uuids_keeps_its_ids(postgresql: PostgreSQL) -> None:
     [statement] = re.findall(r'"(ALTER .*?)"\s+"(.*?)"', PAGE.read_text("utf-8"))
     minted = [locality.new() for _ in range(20)]
     with psycopg.connect(postgresql.url) as connection:
@@ -207,7 +208,7 @@ def test_the_migration_of_a_column_to_uuids_keeps_its_ids(postgresql: PostgreSQL
 
 @pytest.fixture(scope="module")
 def sent() -> dict[str, dict[str, str]]:
-    """The table of parameters, by adapter."""
+    """Return the table of parameters, by adapter."""
     _, (head, rows), *_ = read_tables()
     return {row[0]: dict(zip(head, row, strict=True)) for row in rows}
 
@@ -220,7 +221,7 @@ def of_bytes() -> Iterator[Any]:
 
 
 def binary(form: Form, one: Any) -> bytes:
-    """The bytes of a form that has some."""
+    """Return the bytes of a form, if it has some."""
     written = WRITERS[form](one)
     return written.bytes if isinstance(written, UUID) else bytes(written)
 
@@ -280,10 +281,11 @@ DRIVERS: Final = {
 }
 
 
-@pytest.mark.usefixtures("registrations_end")
 @pytest.mark.parametrize("driver", DRIVERS)
 @pytest.mark.parametrize(("name", "form"), list(of_bytes()))
-def test_a_driver_sends_what_the_page_says(driver: str, name: str, form: Form, sent: dict[str, dict[str, str]]) -> None:
+def test_driver_values_equal_the_documented_ones(
+    driver: str, name: str, form: Form, sent: dict[str, dict[str, str]]
+) -> None:
     assert asyncpg
     assert list(sent) == list(DRIVERS)
     one = sample(name)
@@ -294,7 +296,7 @@ def test_a_driver_sends_what_the_page_says(driver: str, name: str, form: Form, s
 
 
 @pytest.mark.parametrize("name", [name for name in ALL if name != "snowflake of 64 bits"])
-def test_a_column_of_a_frame_is_what_the_page_says(name: str, cells: dict[tuple[str, str], dict[str, str]]) -> None:
+def test_frame_column_types_equal_the_documented_ones(name: str, cells: dict[tuple[str, str], dict[str, str]]) -> None:
     generator: Any = typeid.Generator("user") if name == "typeid" else name
     for form in get_args(Form):
         if (name, form) not in cells:

@@ -1,4 +1,4 @@
-"""``mintage backfill`` on real databases: killed at any moment, it leaves nothing half done, and no ID comes twice."""
+"""Tests of ``mintage backfill`` on real databases: killed at any moment, it completes rows with unique IDs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from mintage import sno, snowflake, ulid
 from mintage.errors import CATALOGUE
 from mintage.formats.catalogue import read_layout, write_layout
 from mintage.formats.kinds import KINDS
-from tests.ext.databases import DATABASES, engine_of
+from tests.helpers.databases import DATABASES, engine_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -42,7 +42,7 @@ def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[sa.Engine
 
 @pytest.fixture
 def url(engine: sa.Engine) -> str:
-    """As its users write it, without a driver."""
+    """Return the URL as users write it, without a driver."""
     return engine.url.set(drivername=engine.url.get_backend_name()).render_as_string(hide_password=False)
 
 
@@ -90,7 +90,7 @@ def rows_of(engine: sa.Engine, table: sa.Table) -> list[Any]:
 def finish_however_often_it_is_killed(
     url: str, chance: random.Random, *options: str, between: Callable[[], None]
 ) -> int:
-    """Kills it at moments that are drawn, among lines and within batches, until it is done; how often that was."""
+    """Kill it at random lines and moments until it completes; return how often it was killed."""
     kills = 0
     while True:
         with started(url, *options, "--batch", "97") as process:
@@ -108,9 +108,7 @@ def finish_however_often_it_is_killed(
 
 
 @pytest.mark.parametrize("mode", ["snowflake", "ulid", "sequence"])
-def test_killed_again_and_again_it_gives_each_row_one_id(
-    url: str, engine: sa.Engine, mode: str, tmp_path: Path
-) -> None:
+def test_killed_and_restarted_run_gives_each_row_one_id(url: str, engine: sa.Engine, mode: str, tmp_path: Path) -> None:
     store = f"sqlite:{tmp_path / 'store.db'}"
     kind, kept, options = {
         "snowflake": (sa.BigInteger(), snowflake.Generator(node=5).new(), SNOWFLAKE),
@@ -165,7 +163,7 @@ def are_in_order(rows: list[Any]) -> None:
 
 
 @pytest.mark.parametrize("kind", [sa.LargeBinary(10), sa.String(16)], ids=["bytes", "text"])
-def test_sno_ids_are_of_the_time_of_their_rows(url: str, engine: sa.Engine, kind: Any) -> None:
+def test_sno_ids_have_the_times_of_their_rows(url: str, engine: sa.Engine, kind: Any) -> None:
     if engine.dialect.name in {"mysql", "mariadb"} and isinstance(kind, sa.LargeBinary):
         kind = sa.BINARY(10)
     times: list[datetime | None] = [BEGIN + timedelta(milliseconds=n // 3) for n in range(500)]
@@ -190,7 +188,7 @@ def test_sno_ids_are_of_the_time_of_their_rows(url: str, engine: sa.Engine, kind
     ],
     ids=["none", "before", "after"],
 )
-def test_a_time_that_no_id_can_have_is_said_before_anything_is_written(
+def test_time_outside_the_layout_is_reported_before_any_write(
     url: str, engine: sa.Engine, time: datetime | None, said: str
 ) -> None:
     table = make_table(engine, sa.BigInteger(), [BEGIN, BEGIN, BEGIN, time, BEGIN])
@@ -222,7 +220,7 @@ def test_a_time_that_no_id_can_have_is_said_before_anything_is_written(
         (["--id-column", "made"], "has no unique index"),
     ],
 )
-def test_wrong_words_are_one_sentence(url: str, engine: sa.Engine, options: list[str], said: str) -> None:
+def test_wrong_arguments_are_one_line(url: str, engine: sa.Engine, options: list[str], said: str) -> None:
     make_table(engine, sa.BigInteger(), [BEGIN])
     code, out, err = finished(url, *SNOWFLAKE, *options)
     assert code in {2, 64, 65, 78}
@@ -231,7 +229,7 @@ def test_wrong_words_are_one_sentence(url: str, engine: sa.Engine, options: list
     assert err.count("\n") == 1
 
 
-def test_without_a_unique_index_it_says_how_to_make_one(url: str, engine: sa.Engine) -> None:
+def test_missing_unique_index_is_reported_with_its_statement(url: str, engine: sa.Engine) -> None:
     make_table(engine, sa.BigInteger(), [BEGIN], is_unique=False)
     code, _, err = finished(url, *SNOWFLAKE)
     assert code == 2
@@ -243,7 +241,7 @@ def test_without_a_unique_index_it_says_how_to_make_one(url: str, engine: sa.Eng
 @pytest.mark.parametrize(
     "wrong", ["nothing", "oracle://x", "sqlite:////nowhere/at/all.db", "postgresql://127.0.0.1:1/x"]
 )
-def test_a_database_that_is_none_is_one_sentence(wrong: str) -> None:
+def test_invalid_database_is_reported_in_one_line(wrong: str) -> None:
     code, out, err = finished(wrong, *SNOWFLAKE)
     assert code
     assert out == ""
@@ -252,7 +250,7 @@ def test_a_database_that_is_none_is_one_sentence(wrong: str) -> None:
 
 
 @on_sqlite
-def test_only_where_no_terminal_shows_a_bar_each_batch_is_a_line(url: str, engine: sa.Engine) -> None:
+def test_batches_are_lines_only_without_a_progress_bar(url: str, engine: sa.Engine) -> None:
     make_table(engine, sa.BigInteger(), [BEGIN] * 4)
     words = ["--table", "orders", "--time-column", "made", "--id-column", "id", "--batch", "2", *SNOWFLAKE]
     command = [sys.executable, "-m", "mintage", "backfill", url, *words]
@@ -281,7 +279,9 @@ def test_progress_in_a_log_is_a_line_for_each_percent(url: str, engine: sa.Engin
     ],
     ids=["a float", "NULL"],
 )
-def test_a_key_that_names_no_row_is_refused(url: str, engine: sa.Engine, kind: Any, keys: list[Any], says: str) -> None:
+def test_key_that_identifies_no_row_is_refused(
+    url: str, engine: sa.Engine, kind: Any, keys: list[Any], says: str
+) -> None:
     table = sa.Table(
         "orders",
         sa.MetaData(),
@@ -313,7 +313,7 @@ ZONES = {
 
 
 @pytest.mark.parametrize("name", ZONES)
-def test_times_are_read_in_utc_whatever_the_sessions_zone(request: pytest.FixtureRequest, name: str) -> None:
+def test_times_are_read_as_utc_in_any_session_time_zone(request: pytest.FixtureRequest, name: str) -> None:
     statement, zone, usual, instant, naive = ZONES[name]
     server = request.getfixturevalue(name)
     values = ", ".join(f"({n}, '{time:%Y-%m-%d %H:%M:%S}')" for n, time in enumerate(INSTANTS))
@@ -348,7 +348,7 @@ PLENTY = ["locality", "xid", "objectid", "sandflake"]
 
 @pytest.mark.parametrize("scheme", PLENTY)
 @on_sqlite
-def test_a_scheme_with_plenty_of_node_numbers_wants_them_leased(url: str, engine: sa.Engine, scheme: str) -> None:
+def test_scheme_with_large_node_numbers_requires_a_lease(url: str, engine: sa.Engine, scheme: str) -> None:
     table = make_table(engine, sa.String(40), [BEGIN])
     code, out, err = finished(url, "--scheme", scheme, "--node", "9")
     assert (code, out, err.count("\n")) == (CATALOGUE["config.node"].exit, "", 1)
@@ -359,7 +359,7 @@ def test_a_scheme_with_plenty_of_node_numbers_wants_them_leased(url: str, engine
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("form", ["text", "bytes"])
 @on_sqlite
-def test_every_scheme_with_a_node_number_has_ids_of_the_rows_times(
+def test_every_scheme_with_a_node_number_uses_the_rows_times(
     url: str, engine: sa.Engine, scheme: str, form: str, tmp_path: Path
 ) -> None:
     kind = KINDS[scheme]
@@ -386,7 +386,7 @@ def test_every_scheme_with_a_node_number_has_ids_of_the_rows_times(
         assert timedelta(0) <= row.made.replace(tzinfo=UTC) - time < timedelta(seconds=1)
 
 
-def test_a_uuid_of_version_7_goes_into_the_databases_own_type(url: str, engine: sa.Engine) -> None:
+def test_uuid_version_7_is_stored_in_the_native_type(url: str, engine: sa.Engine) -> None:
     kind: Any = sa.Uuid()
     if engine.dialect.name != "postgresql":
         kind = sa.BINARY(16) if engine.dialect.name in {"mysql", "mariadb"} else sa.LargeBinary(16)
@@ -402,7 +402,7 @@ def test_a_uuid_of_version_7_goes_into_the_databases_own_type(url: str, engine: 
     [write_layout(snowflake.JS_SAFE), "sonyflake", "discord", "time:32 sequence:2 node:6 @1262304000000 1000ms"],
 )
 @on_sqlite
-def test_any_layout_of_a_snowflake_is_taken_and_verified(url: str, engine: sa.Engine, layout: str) -> None:
+def test_any_snowflake_layout_is_filled_and_verified(url: str, engine: sa.Engine, layout: str) -> None:
     table = make_table(engine, sa.BigInteger(), [SINCE + timedelta(seconds=n // 10) for n in range(100)])
     options = ("--scheme", "snowflake", "--layout", layout)
     assert finished(url, *options, "--node", "33", "--batch", "30")[::2] == (0, "")
@@ -416,7 +416,7 @@ def test_any_layout_of_a_snowflake_is_taken_and_verified(url: str, engine: sa.En
 
 
 @on_sqlite
-def test_a_tick_that_an_earlier_run_filled_is_gone_on_with_in_the_next(url: str, engine: sa.Engine) -> None:
+def test_tick_filled_by_an_earlier_run_continues_in_the_next(url: str, engine: sa.Engine) -> None:
     layout = "time:32 sequence:2 node:6 @1262304000000 1000ms"
     options = ("--scheme", "snowflake", "--layout", layout, "--node", "33", "--batch", "4")
     table = make_table(engine, sa.BigInteger(), [BEGIN] * 10)
@@ -436,7 +436,7 @@ def test_a_tick_that_an_earlier_run_filled_is_gone_on_with_in_the_next(url: str,
 # --- reservations -------------------------------------------------------------------------------------------------
 
 
-def test_each_run_leases_a_node_number_that_was_never_used(url: str, engine: sa.Engine, tmp_path: Path) -> None:
+def test_each_run_leases_a_never_used_node_number(url: str, engine: sa.Engine, tmp_path: Path) -> None:
     table = make_table(engine, sa.BigInteger(), [BEGIN] * 50)
     store = f"sqlite:{tmp_path / 'store.db'}"
     with snowflake.Generator(store=store) as generator:
@@ -450,9 +450,7 @@ def test_each_run_leases_a_node_number_that_was_never_used(url: str, engine: sa.
 
 
 @on_sqlite
-def test_with_a_store_a_row_of_the_future_is_named_before_anything_is_written(
-    url: str, engine: sa.Engine, tmp_path: Path
-) -> None:
+def test_row_in_the_future_is_reported_before_any_write(url: str, engine: sa.Engine, tmp_path: Path) -> None:
     tomorrow = datetime.now(UTC) + timedelta(days=1)
     table = make_table(engine, sa.BigInteger(), [BEGIN, tomorrow, BEGIN])
     code, out, err = finished(url, "--scheme", "snowflake", "--store", f"sqlite:{tmp_path / 'store.db'}")
@@ -461,7 +459,7 @@ def test_with_a_store_a_row_of_the_future_is_named_before_anything_is_written(
     assert all(row.id is None for row in rows_of(engine, table))
 
 
-def test_a_sequence_numbers_the_rows_in_the_order_of_their_times(url: str, engine: sa.Engine, tmp_path: Path) -> None:
+def test_sequence_numbers_the_rows_in_order_of_time(url: str, engine: sa.Engine, tmp_path: Path) -> None:
     days = random.Random(3).sample(range(365), 100)
     table = make_table(engine, sa.BigInteger(), [BEGIN + timedelta(days=day) for day in days])
     options = ("--sequence", "orders", "--store", f"sqlite:{tmp_path / 'store.db'}", "--batch", "30")
@@ -474,9 +472,7 @@ def test_a_sequence_numbers_the_rows_in_the_order_of_their_times(url: str, engin
 
 
 @on_sqlite
-def test_a_sequence_that_has_integers_of_the_column_is_told_before_anything_is_written(
-    url: str, engine: sa.Engine, tmp_path: Path
-) -> None:
+def test_overlap_of_a_sequence_with_the_column_is_reported_first(url: str, engine: sa.Engine, tmp_path: Path) -> None:
     table = make_table(engine, sa.BigInteger(), [BEGIN] * 5)
     with engine.begin() as connection:
         connection.execute(table.update().where(table.c.number == 0).values(id=3))
@@ -488,7 +484,7 @@ def test_a_sequence_that_has_integers_of_the_column_is_told_before_anything_is_w
 
 @pytest.mark.parametrize("words", [("--scheme", "ulid"), ("--sequence", "orders")], ids=["scheme", "sequence"])
 @on_sqlite
-def test_a_store_that_is_away_is_said_and_nothing_is_written(
+def test_unavailable_store_is_reported_and_nothing_is_written(
     url: str, engine: sa.Engine, words: tuple[str, ...]
 ) -> None:
     kind = sa.BigInteger() if "--sequence" in words else sa.String(26)
@@ -501,7 +497,7 @@ def test_a_store_that_is_away_is_said_and_nothing_is_written(
 
 
 @on_sqlite
-def test_a_sequence_wants_a_time_of_every_row(url: str, engine: sa.Engine, tmp_path: Path) -> None:
+def test_sequence_needs_a_time_of_every_row(url: str, engine: sa.Engine, tmp_path: Path) -> None:
     table = make_table(engine, sa.BigInteger(), [BEGIN, None, BEGIN])
     code, out, err = finished(url, "--sequence", "orders", "--store", f"sqlite:{tmp_path / 'store.db'}")
     assert (code, out) == (CATALOGUE["time.range"].exit, "")
@@ -510,7 +506,7 @@ def test_a_sequence_wants_a_time_of_every_row(url: str, engine: sa.Engine, tmp_p
 
 
 @on_sqlite
-def test_without_node_number_and_store_it_asks_for_one(url: str, engine: sa.Engine) -> None:
+def test_missing_node_number_and_store_are_requested(url: str, engine: sa.Engine) -> None:
     make_table(engine, sa.BigInteger(), [BEGIN])
     code, _, err = finished(url, "--scheme", "snowflake")
     assert (code, err.count("\n")) == (2, 1)
@@ -519,7 +515,7 @@ def test_without_node_number_and_store_it_asks_for_one(url: str, engine: sa.Engi
 
 
 @on_sqlite
-def test_a_table_without_a_primary_key_is_refused_until_a_key_is_named(url: str, engine: sa.Engine) -> None:
+def test_table_without_a_primary_key_needs_a_named_key(url: str, engine: sa.Engine) -> None:
     with engine.begin() as connection:
         connection.execute(sa.text("CREATE TABLE orders (name TEXT UNIQUE, made DATETIME, id BIGINT UNIQUE)"))
         connection.execute(sa.text("INSERT INTO orders (name, made) VALUES ('a', '2020-01-01 12:00:00')"))

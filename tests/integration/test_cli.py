@@ -1,4 +1,4 @@
-"""The command ``mintage``, run as people and scripts run it."""
+"""Tests of the command ``mintage``, run as people and scripts run it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 MINTAGE = [sys.executable, "-m", "mintage"]
 WITHOUT_RICH = "import sys; sys.modules['rich'] = None; from mintage.cli import main; sys.exit(main(sys.argv[1:]))"
-# Tests that run in the background may ignore Ctrl-C, and what they start would with them.
+# Tests in the background may ignore Ctrl-C, and their child processes would inherit that.
 HEED = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
 HEEDING_CTRL_C = [
     sys.executable,
@@ -60,7 +60,7 @@ needs_terminals = pytest.mark.skipif(os.name != "posix", reason="opens a termina
 
 @pytest.fixture(autouse=True, scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Commands lease from a registry of their own, not from the user's."""
+    """Use a temporary registry for commands, instead of that of the user."""
     CLEAN["MINTAGE_HOME"] = str(tmp_path_factory.mktemp("home"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MINTAGE_HOME", CLEAN["MINTAGE_HOME"])
@@ -77,14 +77,14 @@ def run(
 
 
 def output(*args: str, stdin: bytes = b"", env: dict[str, str] | None = None) -> str:
-    """What a command that succeeds prints."""
+    """Return the output of a successful command."""
     done = run(*args, stdin=stdin, env=env)
     assert (done.returncode, done.stderr) == (0, b"")
     return done.stdout.decode()
 
 
 def on_terminal(*args: str, env: dict[str, str] | None = None, python: list[str] | None = None) -> str:
-    """What a command prints when standard output is a terminal."""
+    """Return the output of a command whose standard output is a terminal."""
     import pty
 
     ours, theirs = pty.openpty()
@@ -98,7 +98,7 @@ def on_terminal(*args: str, env: dict[str, str] | None = None, python: list[str]
 
 
 def _read_terminal(ours: int) -> str:
-    """All that a terminal shows until nobody writes to it."""
+    """Return everything that a terminal shows until its writers close it."""
     shown = b""
     try:
         while chunk := os.read(ours, 65536):
@@ -124,7 +124,7 @@ def test_new_prints_one_id_by_default() -> None:
 
 @pytest.mark.parametrize("scheme", NAMES)
 @pytest.mark.parametrize("count", [1, 2, 65_536, 65_537, 200_000])
-def test_new_prints_as_many_different_ids_as_asked_one_a_line(scheme: str, count: int) -> None:
+def test_new_prints_the_requested_number_of_different_ids(scheme: str, count: int) -> None:
     printed = output("new", scheme, "-n", str(count))
     assert printed.endswith("\n")
     lines = printed.splitlines()
@@ -135,7 +135,7 @@ def test_new_prints_as_many_different_ids_as_asked_one_a_line(scheme: str, count
         assert lines == sorted(lines)
 
 
-def test_the_options_of_new_are_in_the_ids() -> None:
+def test_options_of_new_set_the_fields_of_ids() -> None:
     for line in output("new", "sno", "-n", "3", "--meta", "7", "--partition", "0x9a0a").split():
         assert (sno.ID.parse(line).meta, sno.ID.parse(line).partition) == (7, 0x9A0A)
     for name, layout in (("twitter", snowflake.TWITTER), ("instagram", snowflake.INSTAGRAM)):
@@ -146,7 +146,7 @@ def test_the_options_of_new_are_in_the_ids() -> None:
     assert locality.ID.parse(second).sequential_counter == locality.ID.parse(first).sequential_counter + 1
 
 
-def test_the_options_of_new_are_the_sizes_and_characters_of_text() -> None:
+def test_options_of_new_set_size_and_alphabet_of_text_ids() -> None:
     [pin] = output("new", "nanoid", "--size", "6", "--alphabet", "0123456789").split()
     assert len(pin) == 6
     assert pin.isdigit()
@@ -156,7 +156,7 @@ def test_the_options_of_new_are_the_sizes_and_characters_of_text() -> None:
     assert json.loads(said) == {**json.loads(said), "scheme": "nanoid", "time": None, "fields": {}}
 
 
-def test_new_mints_typeids_of_a_prefix() -> None:
+def test_new_mints_typeids_with_a_prefix() -> None:
     lines = output("new", "typeid", "--prefix", "user", "-n", "70000").splitlines()
     assert lines == sorted(set(lines))
     assert len(lines) == 70_000
@@ -177,13 +177,13 @@ def test_new_mints_typeids_of_a_prefix() -> None:
         (["typeid", "--prefix", "user", "--node", "1"], "not to typeid"),
     ],
 )
-def test_new_says_what_is_wrong_with_a_prefix(args: list[str], said: str) -> None:
+def test_new_reports_an_invalid_prefix(args: list[str], said: str) -> None:
     done = run("new", *args)
     assert done.returncode != 0
     assert said in done.stderr.decode()
 
 
-def test_new_mints_with_a_layout_that_the_command_line_declares() -> None:
+def test_new_mints_with_a_declared_layout() -> None:
     fields, epoch_ms = "time:38 region:4 node:10 sequence:8", 1_735_689_600_000
     args = ["--layout", fields, "--epoch-ms", str(epoch_ms), "--unit-ms", "10", "--node", "300"]
     parts = snowflake.Layout(fields, epoch_ms=epoch_ms, unit_ms=10).parse(int(output("new", "snowflake", *args)))
@@ -191,14 +191,14 @@ def test_new_mints_with_a_layout_that_the_command_line_declares() -> None:
     assert abs(parts.time.timestamp() - time.time()) < 60
 
 
-def test_new_waits_for_ticks_however_long_they_are() -> None:
+def test_new_waits_for_ticks_of_any_length() -> None:
     now = str(time.time_ns() // 10**6)  # so that the wait for the second tick is longer than generators wait by default
     slow = ["--layout", "time:31 node:4 sequence:1", "--epoch-ms", now, "--unit-ms", "1500"]
     assert len(set(output("new", "snowflake", "-n", "3", *slow).split())) == 3
 
 
 class Outlet(io.TextIOWrapper):
-    """A standard output that takes ``most`` bytes at a time, and remembers each time."""
+    """A standard output that accepts ``most`` bytes at a time, and records each write."""
 
     def __init__(self, most: int | None = None) -> None:
         self.taken: list[bytes] = []
@@ -214,7 +214,7 @@ class Outlet(io.TextIOWrapper):
         super().__init__(Raw())  # type: ignore[arg-type]
 
 
-def test_new_writes_all_to_what_takes_less_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_new_writes_everything_to_a_pipe_with_short_writes(monkeypatch: pytest.MonkeyPatch) -> None:
     outlet = Outlet(most=7)
     monkeypatch.setattr(sys, "stdout", outlet)
     assert main(["new", "sno", "-n", "100"]) == 0
@@ -229,9 +229,7 @@ def test_new_writes_all_to_what_takes_less_at_a_time(monkeypatch: pytest.MonkeyP
         (["snowflake", "--layout", "sonyflake", "-n", "6000"], 2_560),  # of 25,600 a second
     ],
 )
-def test_new_prints_so_often_that_nobody_waits_for_long(
-    args: list[str], most: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_new_flushes_often_enough(args: list[str], most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     outlet = Outlet()
     monkeypatch.setattr(sys, "stdout", outlet)
     assert main(["new", *args]) == 0
@@ -255,7 +253,7 @@ def test_new_prints_the_fields_of_each_id_as_json() -> None:
         }
 
 
-def test_json_of_snowflake_and_locality_has_the_fields_of_the_id() -> None:
+def test_json_of_snowflake_and_locality_has_all_fields() -> None:
     shown = json.loads(output("new", "snowflake", "--layout", "discord", "--node", "33", "--json"))
     parts = snowflake.DISCORD.parse(int(shown["id"]))
     assert shown["layout"] == "discord"
@@ -270,7 +268,7 @@ def test_json_of_snowflake_and_locality_has_the_fields_of_the_id() -> None:
     }
 
 
-def test_new_loses_nothing_where_python_does_not_buffer() -> None:
+def test_new_loses_nothing_without_python_buffering() -> None:
     lines = output("new", "sno", "-n", "300000", env={"PYTHONUNBUFFERED": "1"}).splitlines()
     assert len(set(lines)) == 300_000
 
@@ -313,12 +311,12 @@ ch72gsb320000udocl363eofy
 """
 
 
-def test_inspect_draws_the_bits_or_characters_and_explains_every_field() -> None:
+def test_inspect_draws_and_explains_every_field() -> None:
     varying = re.compile(r"in \d+ years?|\d+ years? ago")
     assert varying.sub("AGE", output("inspect", SNO, CUID)) == varying.sub("AGE", DRAWN)
 
 
-def test_inspect_draws_likely_readings_and_only_names_unlikely_ones() -> None:
+def test_inspect_draws_only_the_likely_readings() -> None:
     shown = output("inspect", TWEET)
     assert re.search(r"^  snowflake twitter  .* UTC, 1 day ago  likely$", shown, re.MULTILINE)
     assert shown.index("snowflake twitter") < shown.index("snowflake instagram") < shown.index("  unlikely  snowflake")
@@ -327,7 +325,7 @@ def test_inspect_draws_likely_readings_and_only_names_unlikely_ones() -> None:
 
 
 @pytest.mark.parametrize("flag", ["-1", "--best"])
-def test_best_shows_the_likeliest_reading_only(flag: str) -> None:
+def test_best_shows_only_the_likeliest_reading(flag: str) -> None:
     shown = output("inspect", flag, TWEET)
     assert "snowflake twitter" in shown
     assert "instagram" not in shown
@@ -335,7 +333,7 @@ def test_best_shows_the_likeliest_reading_only(flag: str) -> None:
     assert len(json.loads(output("inspect", flag, "--json", TWEET))["anatomies"]) == 1
 
 
-def test_inspect_says_how_the_text_is_written_canonically() -> None:
+def test_inspect_prints_the_canonical_text() -> None:
     assert f"canonical text {ULID}\n" in output("inspect", ULID.lower())
     assert "canonical text" not in output("inspect", ULID)
 
@@ -353,12 +351,12 @@ def test_inspect_says_how_the_text_is_written_canonically() -> None:
         (timedelta(minutes=2, seconds=30), "in 2 minutes"),
     ],
 )
-def test_inspect_says_how_long_ago(offset: timedelta, expected: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_inspect_prints_the_age_of_an_id(offset: timedelta, expected: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["inspect", str(sno.min_at(datetime.now(UTC) + offset))]) == 0
     assert f"UTC, {expected}  " in capsys.readouterr().out
 
 
-def test_inspect_prints_json_of_what_the_library_says() -> None:
+def test_inspect_prints_json_of_the_library_result() -> None:
     for line, value in zip(output("inspect", "--json", SNO, ULID).splitlines(), [SNO, ULID], strict=True):
         assert json.loads(line) == {"input": value, "anatomies": [each.as_dict() for each in mintage.inspect(value)]}
 
@@ -391,7 +389,7 @@ def test_inspect_explains_what_new_prints() -> None:
     assert [each["anatomies"][0]["scheme"] for each in shown] == ["sno"] * 500
 
 
-def test_unknown_ids_are_a_sentence_each_and_do_not_stop_the_others() -> None:
+def test_each_unknown_id_is_one_line_and_others_are_inspected() -> None:
     done = run("inspect", "--json", stdin=f"frob\n{SNO}\n\x1b[31m\n{XID}\n".encode())
     assert done.returncode == 65
     assert done.stderr.decode() == (
@@ -409,7 +407,7 @@ def test_unknown_ids_are_a_sentence_each_and_do_not_stop_the_others() -> None:
 @pytest.mark.parametrize(
     "stdin", [b"\x00" * 3_000_000, b"x" * 3_000_000 + b"\n" + SNO.encode(), b"\xff\xfe\x80", "\u0661\u0662".encode()]
 )
-def test_no_input_is_too_wild_for_inspect(stdin: bytes) -> None:
+def test_inspect_handles_any_input(stdin: bytes) -> None:
     done = run("inspect", stdin=stdin)
     assert done.returncode == 65
     assert re.fullmatch(rb"mintage: [ -~]{1,500} is not an ID of any known scheme\n", done.stderr)
@@ -417,7 +415,7 @@ def test_no_input_is_too_wild_for_inspect(stdin: bytes) -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="arguments are text elsewhere")
-def test_arguments_that_are_no_unicode_are_no_ids() -> None:
+def test_arguments_that_are_not_unicode_are_no_ids() -> None:
     done = run("inspect", b"\xff\xfe")
     assert (done.returncode, done.stderr) == (65, b"mintage: '\\udcff\\udcfe' is not an ID of any known scheme\n")
 
@@ -427,7 +425,7 @@ def test_arguments_that_are_no_unicode_are_no_ids() -> None:
 
 @needs_rich
 @needs_terminals
-def test_a_terminal_gets_colours_unless_it_or_the_user_says_no() -> None:
+def test_terminal_gets_colours_unless_switched_off() -> None:
     assert "\x1b[" in on_terminal("inspect", SNO)
     assert "\x1b[" in on_terminal("schemes")
     assert "\x1b[" in on_terminal("inspect", SNO, env={"NO_COLOR": ""})
@@ -438,7 +436,7 @@ def test_a_terminal_gets_colours_unless_it_or_the_user_says_no() -> None:
 
 
 @needs_rich
-def test_colours_change_nothing_but_colours_and_brackets() -> None:
+def test_colours_change_only_escapes_and_brackets() -> None:
     ascii_only = {"PYTHONIOENCODING": "ascii"}
     for args in (["inspect", SNO, CUID, TWEET], ["schemes"]):
         colored = output(*args, "--color", "always", env={**ascii_only, "NO_COLOR": "1", "COLUMNS": "120"})
@@ -448,13 +446,13 @@ def test_colours_change_nothing_but_colours_and_brackets() -> None:
 
 
 @needs_rich
-def test_brackets_are_drawn_with_lines_where_the_terminal_has_them() -> None:
+def test_brackets_are_drawn_with_lines_on_a_capable_terminal() -> None:
     shown = output("inspect", SNO, "--color", "always", env={"PYTHONIOENCODING": "utf-8"})
     assert "\u2570 meta \u256f" in without_colors(shown)
 
 
 @needs_rich
-def test_the_picture_fits_a_narrow_terminal() -> None:
+def test_picture_fits_a_narrow_terminal() -> None:
     shown = without_colors(output("inspect", "-1", ULID, "--color", "always", env={"COLUMNS": "40"}))
     bits = [line for line in shown.splitlines() if re.fullmatch(r"[ 01]+", line)]
     assert len(bits) == 4
@@ -473,7 +471,7 @@ def test_without_rich_a_terminal_gets_plain_output() -> None:
     assert on_terminal("inspect", SNO, python=[sys.executable, "-c", WITHOUT_RICH]) == output("inspect", SNO)
 
 
-def test_without_rich_colours_at_any_price_are_refused() -> None:
+def test_colours_without_rich_are_refused_when_forced() -> None:
     done = subprocess.run(
         [sys.executable, "-c", WITHOUT_RICH, "schemes", "--color", "always"],
         capture_output=True,
@@ -490,7 +488,7 @@ TWO_SECONDS = ["new", "snowflake", "--layout", "sonyflake", "-n", "51200"]  # at
 
 
 def progress_of(*args: str, python: list[str] | None = None) -> str:
-    """What standard error shows as a terminal, while standard output goes elsewhere."""
+    """Return what standard error shows as a terminal, while standard output goes elsewhere."""
     import pty
 
     ours, theirs = pty.openpty()
@@ -504,13 +502,13 @@ def progress_of(*args: str, python: list[str] | None = None) -> str:
 
 
 @needs_terminals
-def test_progress_is_shown_once_minting_takes_long() -> None:
+def test_progress_is_shown_after_some_time() -> None:
     assert "of 51,200 IDs" in progress_of(*TWO_SECONDS)
     assert progress_of("new", "sno", "-n", "1000") == ""
 
 
 @needs_terminals
-def test_progress_without_rich_is_one_line_that_is_wiped_at_the_end() -> None:
+def test_progress_without_rich_is_one_line_erased_at_the_end() -> None:
     shown = progress_of(*TWO_SECONDS, python=[sys.executable, "-c", WITHOUT_RICH])
     assert re.fullmatch(r"(\r[\d,]+ of 51,200 IDs, [\d,]+/s *)+\r +\r", shown)
 
@@ -536,7 +534,7 @@ def test_schemes_lists_fields_capacity_and_end_of_every_layout() -> None:
     assert all(len(line) <= 80 for line in lines)
 
 
-def test_schemes_as_json_has_every_layout_that_new_and_inspect_know() -> None:
+def test_schemes_as_json_lists_every_layout() -> None:
     listed = [json.loads(line) for line in output("schemes", "--json").splitlines()]
     assert {each["name"] for each in listed if each["mints"]} == {
         *(f"snowflake {layout}" for layout in ("default", "twitter", "discord", "instagram", "sonyflake")),
@@ -556,14 +554,14 @@ def test_schemes_as_json_has_every_layout_that_new_and_inspect_know() -> None:
 # --- the command itself -----------------------------------------------------------------------------------------------
 
 
-def test_without_arguments_it_prints_help() -> None:
+def test_no_arguments_print_the_help() -> None:
     assert output() == output("--help")
     for name in COMMANDS:
         assert re.search(rf"^    {name} ", output(), re.MULTILINE)
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_the_help_of_every_command_has_examples(name: str) -> None:
+def test_help_of_every_command_has_examples(name: str) -> None:
     printed = output(name, "--help")
     assert f"\nexamples:\n  mintage {name}" in printed
     assert (COMMANDS[name].about or "missing") in printed
@@ -574,7 +572,7 @@ EXAMPLES = [line.strip() for each in COMMANDS.values() for line in each.examples
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="the examples are for a shell")
 @pytest.mark.parametrize("line", EXAMPLES)
-def test_every_example_works(line: str, tmp_path: Path) -> None:
+def test_every_example_of_the_help_works(line: str, tmp_path: Path) -> None:
     if "jq " in line and shutil.which("jq") is None:
         pytest.skip("the example needs jq")
     if "@db/" in line:
@@ -596,11 +594,11 @@ def test_every_example_works(line: str, tmp_path: Path) -> None:
         store.acquire("sno", nodes=range(9), layout="sno/1", holder="host:1", now_ms=now_ms, span_ms=10_000)
     script = f'set -eo pipefail; mintage() {{ "{sys.executable}" -m mintage "$@"; }}; {line}'
     done = subprocess.run(["bash", "-c", script], capture_output=True, cwd=tmp_path, env=env, timeout=60, check=False)
-    # What verify takes of memory and disk, it says before it begins.
+    # Verify first prints the memory and disk that it will use.
     assert (done.returncode, re.sub(rb"^uses at most .*\n", b"", done.stderr)) == (0, b"")
 
 
-def test_it_says_its_version() -> None:
+def test_version_is_printed() -> None:
     assert output("--version") == f"mintage {mintage.__version__}\n"
 
 
@@ -667,7 +665,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("args", "status", "sentence"), WRONG, ids=lambda each: str(each)[:60])
-def test_wrong_input_is_one_sentence_and_the_exit_code_of_its_kind(args: list[str], status: int, sentence: str) -> None:
+def test_wrong_input_is_one_line_and_its_exit_code(args: list[str], status: int, sentence: str) -> None:
     done = run(*args)
     assert done.stdout == b""
     message = done.stderr.decode()
@@ -689,7 +687,7 @@ ENDLESS = [
 
 @pytest.mark.parametrize("args", ENDLESS, ids=" ".join)
 @pytest.mark.parametrize("unbuffered", ["", "1"])
-def test_a_closed_pipe_ends_it_silently(args: list[str], unbuffered: str) -> None:
+def test_closed_pipe_ends_the_command_silently(args: list[str], unbuffered: str) -> None:
     env = {**CLEAN, "PYTHONUNBUFFERED": unbuffered}
     process = subprocess.Popen([*MINTAGE, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env)
     assert process.stdout
@@ -702,7 +700,7 @@ def test_a_closed_pipe_ends_it_silently(args: list[str], unbuffered: str) -> Non
 
 
 @pytest.mark.parametrize("args", [["new", "sno"], ["inspect", SNO], ["schemes"], ["schemes", "--json"]], ids=" ".join)
-def test_a_pipe_that_nobody_reads_ends_it_silently(args: list[str]) -> None:
+def test_unread_pipe_ends_the_command_silently(args: list[str]) -> None:
     process = subprocess.Popen([*MINTAGE, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=CLEAN)
     assert process.stdout
     process.stdout.close()
@@ -716,7 +714,7 @@ def test_a_pipe_that_nobody_reads_ends_it_silently(args: list[str]) -> None:
 @pytest.mark.parametrize(
     "args", [*ENDLESS, ["inspect"], ["new", "snowflake", "--layout", "sonyflake", "-n", "999999"]], ids=" ".join
 )
-def test_ctrl_c_ends_it_silently_even_while_nobody_reads(args: list[str]) -> None:
+def test_ctrl_c_ends_the_command_silently_on_an_unread_pipe(args: list[str]) -> None:
     import fcntl
     import termios
 
@@ -741,7 +739,7 @@ def test_ctrl_c_ends_it_silently_even_while_nobody_reads(args: list[str]) -> Non
 @pytest.mark.parametrize(
     "args", [["new", "sno"], ["new", "sno", "-n", "1000000"], ["inspect", SNO], ["schemes"]], ids=" ".join
 )
-def test_a_full_disk_is_one_sentence(args: list[str]) -> None:
+def test_full_disk_is_reported_in_one_line(args: list[str]) -> None:
     with open("/dev/full", "wb") as full:
         done = subprocess.run(
             [*MINTAGE, *args], stdout=full, stderr=subprocess.PIPE, env=CLEAN, timeout=60, check=False
@@ -759,13 +757,13 @@ def test_a_full_disk_is_one_sentence(args: list[str]) -> None:
         ("2>&-", "inspect frob", 65, b""),
     ],
 )
-def test_closed_streams_are_no_surprise(redirection: str, args: str, status: int, stderr: bytes) -> None:
+def test_closed_standard_streams_are_handled(redirection: str, args: str, status: int, stderr: bytes) -> None:
     script = f'"{sys.executable}" -m mintage {args} {redirection}'
     done = subprocess.run(["bash", "-c", script], capture_output=True, env=CLEAN, timeout=60, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (status, b"", stderr)
 
 
-def test_the_command_does_not_load_what_it_does_not_need() -> None:
+def test_command_does_not_import_unneeded_modules() -> None:
     needless = ("rich", "uuid", "inspect", "sqlite3", "mintage.store", "mintage.lease", "mintage.lease.registry")
     script = f"import sys; import mintage.cli; sys.exit(any(name in sys.modules for name in {needless}))"
     assert subprocess.run([sys.executable, "-c", script], env=CLEAN, timeout=60, check=False).returncode == 0

@@ -1,4 +1,4 @@
-"""The commands that look after a store, run as people and scripts run them, on an SQLite file."""
+"""Tests of the commands that administer a store, on an SQLite file."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ needs_rich = pytest.mark.skipif(find_spec("rich") is None, reason="colours need 
 
 
 class Shell:
-    """Runs commands with a store and a home of their own."""
+    """A runner of commands with a store and a home of their own."""
 
     def __init__(self, home: Path) -> None:
         self.home = home
@@ -58,7 +58,7 @@ class Shell:
         )
 
     def output(self, *args: str, **env: str) -> str:
-        """What a command that succeeds prints."""
+        """Return the output of a successful command."""
         done = self.run(*args, **env)
         assert (done.returncode, done.stderr) == (0, "")
         return done.stdout
@@ -67,7 +67,7 @@ class Shell:
         return [json.loads(line) for line in self.output(*args, "--json", **env).splitlines()]
 
     def findings(self, *args: str, status: int = 0, **env: str) -> dict[tuple[str, str], dict[str, Any]]:
-        """What the doctor finds, by topic and what it is about."""
+        """Return the findings of the doctor, by topic and subject."""
         done = self.run("doctor", "--json", *args, **env)
         assert done.returncode == status, done.stderr
         found = [json.loads(line) for line in done.stdout.splitlines()]
@@ -90,7 +90,7 @@ def lease(
 # --- next, reserve ----------------------------------------------------------------------------------------------------
 
 
-def test_next_prints_integers_that_go_on_where_the_last_command_stopped(shell: Shell) -> None:
+def test_next_continues_where_the_last_command_stopped(shell: Shell) -> None:
     assert shell.output("next", "orders") == "1\n"
     assert shell.output("next", "orders", "-n", "3") == "2\n3\n4\n"
     assert shell.output("next", "refunds") == "1\n"
@@ -100,12 +100,12 @@ def test_next_prints_integers_that_go_on_where_the_last_command_stopped(shell: S
     ]
 
 
-def test_next_prints_more_than_one_reservation_holds(shell: Shell) -> None:
+def test_next_prints_more_than_one_reservation(shell: Shell) -> None:
     printed = shell.output("next", "orders", "-n", "200000").split()
     assert [int(each) for each in printed] == list(range(1, 200_001))
 
 
-def test_next_records_before_it_prints(shell: Shell) -> None:
+def test_next_records_integers_before_it_prints_them(shell: Shell) -> None:
     process = subprocess.Popen(
         [*MINTAGE, "next", "orders", "-n", "1000000000"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=shell.env
     )
@@ -119,14 +119,14 @@ def test_next_records_before_it_prints(shell: Shell) -> None:
     assert int(shell.output("next", "orders")) > last
 
 
-def test_next_prints_what_is_left_and_then_says_that_it_is_used_up(shell: Shell) -> None:
+def test_next_prints_the_remaining_integers_and_then_exhaustion(shell: Shell) -> None:
     shell.output("namespaces", "create", "few", "--start", "8", "--maximum", "10")
     done = shell.run("next", "few", "-n", "5")
     assert (done.stdout, done.returncode) == ("8\n9\n10\n", CATALOGUE["sequence.exhausted"].exit)
     assert done.stderr.startswith("mintage: namespace 'few' is used up: its last integer is 10, its maximum 10\n")
 
 
-def test_reserve_prints_the_first_and_the_last(shell: Shell) -> None:
+def test_reserve_prints_the_first_and_the_last_integer(shell: Shell) -> None:
     assert shell.output("reserve", "orders", "1000") == "1 1000\n"
     assert shell.output("reserve", "orders", "1") == "1001 1001\n"
     shell.output("namespaces", "create", "odd", "--stride", "2", "--offset", "1")
@@ -135,7 +135,7 @@ def test_reserve_prints_the_first_and_the_last(shell: Shell) -> None:
     ]
 
 
-def test_reserve_takes_nothing_where_fewer_are_left(shell: Shell) -> None:
+def test_reserve_takes_nothing_if_too_few_are_left(shell: Shell) -> None:
     shell.output("namespaces", "create", "few", "--maximum", "10")
     done = shell.run("reserve", "few", "11")
     assert (done.stdout, done.returncode) == ("", CATALOGUE["sequence.exhausted"].exit)
@@ -150,7 +150,7 @@ def test_reserve_takes_nothing_where_fewer_are_left(shell: Shell) -> None:
     ("args", "pool"),
     [(["sno"], "sno"), (["snowflake"], "snowflake"), (["snowflake", "--layout", "default"], "snowflake")],
 )
-def test_new_leases_its_node_number_and_gives_it_back(args: list[str], pool: str, shell: Shell) -> None:
+def test_new_leases_and_releases_its_node_number(args: list[str], pool: str, shell: Shell) -> None:
     with open_store(shell.url) as store:
         layout = read_layout(args[-1])
         assert layout is not None
@@ -164,13 +164,13 @@ def test_new_leases_its_node_number_and_gives_it_back(args: list[str], pool: str
         assert {sno.ID.parse(each).partition for each in minted} == {taken.node + 1}
 
 
-def test_new_says_what_to_do_where_the_store_cannot_be_used(shell: Shell) -> None:
+def test_new_prints_the_remedy_for_an_unusable_store(shell: Shell) -> None:
     done = shell.run("new", "sno", "--store", "sqlite:////nowhere/at/all/ids.db")
     assert (done.returncode, done.stdout) == (CATALOGUE["store.refused"].exit, "")
     assert re.fullmatch(r"mintage: [^\n]*unable to open[^\n]*\n  [A-Z][^\n]*\n", done.stderr)
 
 
-def test_new_warns_in_one_line_where_uniqueness_rests_on_a_lock(shell: Shell, tmp_path: Path) -> None:
+def test_new_warns_in_one_line_when_uniqueness_depends_on_a_lock(shell: Shell, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     done = shell.run("new", "sno", MINTAGE_STORE="", MINTAGE_HOME=str(tmp_path / "file" / "home"))
     assert (done.returncode, len(done.stdout)) == (0, 17)
@@ -180,7 +180,7 @@ def test_new_warns_in_one_line_where_uniqueness_rests_on_a_lock(shell: Shell, tm
 # --- namespaces -------------------------------------------------------------------------------------------------------
 
 
-def test_namespaces_are_listed_with_what_is_left(shell: Shell) -> None:
+def test_namespaces_list_shows_the_remaining_integers(shell: Shell) -> None:
     assert shell.output("namespaces", "list").startswith("no namespaces yet")
     assert shell.facts("namespaces", "list") == []
     shell.output("namespaces", "create", "invoices", "--start", "100", "--maximum", "1000", "--stride", "10")
@@ -193,7 +193,7 @@ def test_namespaces_are_listed_with_what_is_left(shell: Shell) -> None:
     assert first.split() == ["invoices", "100", "9.0%", "91", "1,000", "10"]
 
 
-def test_a_floor_raised_for_a_new_namespace_says_so_as_its_name_may_be_mistyped(shell: Shell) -> None:
+def test_raising_the_floor_of_a_new_namespace_is_announced(shell: Shell) -> None:
     shell.output("next", "orders")
     assert "is new" not in shell.output("namespaces", "raise-floor", "orders", "5000")
     assert "ordres is new: there was no namespace of that name" in shell.output(
@@ -205,13 +205,13 @@ def test_a_floor_raised_for_a_new_namespace_says_so_as_its_name_may_be_mistyped(
     ]
 
 
-def test_a_floor_is_raised_and_never_lowered(shell: Shell) -> None:
+def test_floor_is_raised_and_never_lowered(shell: Shell) -> None:
     assert shell.facts("namespaces", "raise-floor", "orders", "5000")[0]["next"] == "5000"
     assert shell.facts("namespaces", "raise-floor", "orders", "10")[0]["next"] == "5000"
     assert shell.output("next", "orders") == "5000\n"
 
 
-def test_a_namespace_is_retired_for_good_once_its_name_is_typed_out(shell: Shell) -> None:
+def test_retiring_a_namespace_needs_its_name_typed_out(shell: Shell) -> None:
     shell.output("next", "orders", "-n", "7")
     refused = shell.run("namespaces", "retire", "orders", "--for-good", "order")
     assert (refused.returncode, refused.stdout) == (2, "")
@@ -229,7 +229,7 @@ def test_a_namespace_is_retired_for_good_once_its_name_is_typed_out(shell: Shell
     assert "Take another name" in done.stderr
 
 
-def test_a_used_up_namespace_has_no_next_integer(shell: Shell) -> None:
+def test_exhausted_namespace_has_no_next_integer(shell: Shell) -> None:
     shell.output("namespaces", "create", "one", "--maximum", "1")
     shell.output("next", "one")
     assert (shell.facts("namespaces", "list")[0]["next"], shell.facts("namespaces", "list")[0]["left"]) == (None, "0")
@@ -253,14 +253,14 @@ TWITTER = "snowflake time:41 datacenter:5 worker:5 sequence:12 @1288834974657 1m
         ("locality", "locality", 2**44),
     ],
 )
-def test_a_layout_is_written_as_generators_write_it(text: str, written: str | None, nodes: int) -> None:
+def test_layout_is_written_as_generators_write_it(text: str, written: str | None, nodes: int) -> None:
     layout = read_layout(text)
     assert layout is not None
     assert (layout.text, layout.nodes) == (written or text, nodes)
     assert read_layout(layout.text) == layout
 
 
-def test_the_ends_of_layouts_are_those_of_their_generators() -> None:
+def test_layouts_expire_with_their_generators() -> None:
     years = {}
     for name in ("sno", "snowflake", "locality"):
         layout = read_layout(name)
@@ -274,7 +274,7 @@ def test_the_ends_of_layouts_are_those_of_their_generators() -> None:
     "text",
     ["", "sno/0", "sno/3", "sno/16384", "sno/10923", "sno/08", "sno/-1", "snowflake time:41", "nanoid", "LOCALITY"],
 )
-def test_a_text_that_is_no_layout_is_refused(text: str, shell: Shell) -> None:
+def test_invalid_layout_is_refused(text: str, shell: Shell) -> None:
     assert read_layout(text) is None
     done = shell.run("pools", "create", "mine", f"--layout={text}")
     assert (done.returncode, done.stdout) == (2, "")
@@ -282,7 +282,7 @@ def test_a_text_that_is_no_layout_is_refused(text: str, shell: Shell) -> None:
 
 
 @pytest.mark.parametrize("shards", [1 << bits for bits in range(14)])
-def test_every_sno_layout_that_a_pool_can_be_made_with_has_generators_that_take_it(shards: int) -> None:
+def test_generators_accept_every_sno_layout_of_a_pool(shards: int) -> None:
     layout = read_layout(f"sno/{shards}")
     assert layout is not None
     with open_store("memory:") as store:
@@ -293,7 +293,7 @@ def test_every_sno_layout_that_a_pool_can_be_made_with_has_generators_that_take_
         assert taken.node < layout.nodes
 
 
-def test_pools_create_has_the_span_that_the_first_generator_gives(shell: Shell) -> None:
+def test_pools_create_uses_the_span_of_the_first_generator(shell: Shell) -> None:
     (made,) = shell.facts("pools", "create", "sno")
     assert made["span_ms"] == SPAN_MS
     assert "(default, and least: that of generators)" in " ".join(shell.output("pools", "create", "--help").split())
@@ -301,7 +301,7 @@ def test_pools_create_has_the_span_that_the_first_generator_gives(shell: Shell) 
     assert shell.facts("pools", "create", "long", "--layout", "sno", "--span-ms", "60000")[0]["span_ms"] == 60_000
 
 
-def test_a_wait_as_long_as_fleets_names_outlasts_a_window(shell: Shell) -> None:
+def test_recommended_wait_of_fleets_outlasts_a_window(shell: Shell) -> None:
     page = (Path(__file__).parents[2] / "docs/how-to/fleets.md").read_text(encoding="utf-8")
     named_ms = int(re.findall(r"`max_wait_ms=([0-9_]+)`", page)[0])
     assert named_ms > SPAN_MS
@@ -317,7 +317,7 @@ def test_a_wait_as_long_as_fleets_names_outlasts_a_window(shell: Shell) -> None:
             assert generator.new().partition == 7
 
 
-def test_pools_are_made_with_their_name_for_a_layout_or_with_a_layout(shell: Shell) -> None:
+def test_pools_are_created_by_name_or_with_a_layout(shell: Shell) -> None:
     assert shell.facts("pools", "create", "sno")[0]["layout"] == "sno/1"
     assert shell.facts("pools", "create", "eu", "--layout", "twitter")[0]["layout"] == TWITTER
     assert [each["pool"] for each in shell.facts("pools", "list")] == ["eu", "sno"]
@@ -330,7 +330,7 @@ def test_pools_are_made_with_their_name_for_a_layout_or_with_a_layout(shell: She
     assert done.returncode == CATALOGUE["config.pool"].exit
 
 
-def test_creating_a_pool_again_ends_its_quarantine(shell: Shell) -> None:
+def test_creating_an_existing_pool_ends_its_quarantine(shell: Shell) -> None:
     now_ms = time.time_ns() // 10**6
     with open_store(shell.url) as store:
         store.create_pool("eu", layout=TWITTER)
@@ -348,7 +348,7 @@ def test_creating_a_pool_again_ends_its_quarantine(shell: Shell) -> None:
     assert (freed["quarantine_until"], freed["layout"]) == (None, TWITTER)
 
 
-def test_pools_are_listed_with_what_is_granted_and_held(shell: Shell) -> None:
+def test_pools_list_shows_granted_and_held_nodes(shell: Shell) -> None:
     assert shell.output("pools", "list").startswith("no pools yet")
     with open_store(shell.url) as store:
         first = lease(store)
@@ -362,7 +362,7 @@ def test_pools_are_listed_with_what_is_granted_and_held(shell: Shell) -> None:
 
 
 @pytest.mark.parametrize("args", [["pools", "show", "nix"], ["leases", "list", "nix"]])
-def test_a_pool_that_is_not_there_is_named(args: list[str], shell: Shell) -> None:
+def test_missing_pool_is_named(args: list[str], shell: Shell) -> None:
     done = shell.run(*args)
     assert (done.returncode, done.stderr) == (2, "mintage: there is no pool 'nix': see 'mintage pools list'\n")
 
@@ -370,7 +370,7 @@ def test_a_pool_that_is_not_there_is_named(args: list[str], shell: Shell) -> Non
 # --- leases -----------------------------------------------------------------------------------------------------------
 
 
-def test_leases_are_listed_with_their_state(shell: Shell) -> None:
+def test_leases_list_shows_their_state(shell: Shell) -> None:
     assert shell.output("leases", "list") == "nothing is leased yet\n"
     with open_store(shell.url) as store:
         held, revoked, released = lease(store), lease(store), lease(store)
@@ -405,7 +405,7 @@ def test_tokens_are_never_shown(shell: Shell) -> None:
             assert token not in shell.run(*args, *json_too).stdout
 
 
-def test_releasing_a_lease_takes_it_from_its_holder_at_the_end_of_its_window(shell: Shell) -> None:
+def test_releasing_a_lease_revokes_it_at_the_end_of_its_window(shell: Shell) -> None:
     with open_store(shell.url) as store:
         held = lease(store)
         printed = shell.output("leases", "release", "sno", "0")
@@ -418,13 +418,13 @@ def test_releasing_a_lease_takes_it_from_its_holder_at_the_end_of_its_window(she
     assert (first["state"], first["left_ms"] > 0) == ("revoked", True)
 
 
-def test_a_node_number_that_was_never_leased_cannot_be_released(shell: Shell) -> None:
+def test_never_leased_node_number_cannot_be_released(shell: Shell) -> None:
     done = shell.run("leases", "release", "sno", "3")
     assert done.returncode == CATALOGUE["lease.unknown"].exit
     assert "node 3 of pool 'sno' was never leased" in done.stderr
 
 
-def test_what_a_store_holds_cannot_command_the_terminal(shell: Shell) -> None:
+def test_stored_text_cannot_control_the_terminal(shell: Shell) -> None:
     with open_store(shell.url) as store:
         lease(store, holder="\x1b[31mred\nnext line")
     printed = shell.output("leases", "list")
@@ -435,7 +435,7 @@ def test_what_a_store_holds_cannot_command_the_terminal(shell: Shell) -> None:
 # --- doctor -----------------------------------------------------------------------------------------------------------
 
 
-def test_the_doctor_finds_nothing_wrong_with_a_new_store(shell: Shell) -> None:
+def test_doctor_reports_no_problem_of_a_new_store(shell: Shell) -> None:
     found = shell.findings()
     assert {each["level"] for each in found.values()} == {"ok"}
     assert found["store", "url"]["facts"] == {"url": shell.url, "from": "MINTAGE_STORE"}
@@ -447,7 +447,7 @@ def test_the_doctor_finds_nothing_wrong_with_a_new_store(shell: Shell) -> None:
     assert shell.output("doctor").endswith("\nall is well\n")
 
 
-def test_the_doctor_shows_what_is_wrong_first_and_fits_a_screen(shell: Shell) -> None:
+def test_doctor_shows_problems_first_and_fits_a_screen(shell: Shell) -> None:
     with open_store(shell.url) as store:
         for name in "abcdefgh":
             store.create_pool(name, layout="sno/1")
@@ -463,7 +463,7 @@ def test_the_doctor_shows_what_is_wrong_first_and_fits_a_screen(shell: Shell) ->
     assert "rest (doctor -v shows it in full)" in brief
 
 
-def test_the_doctor_changes_nothing(shell: Shell) -> None:
+def test_doctor_changes_nothing(shell: Shell) -> None:
     with open_store(shell.url) as store:
         lease(store)
         store.reserve("orders", 5)
@@ -472,7 +472,7 @@ def test_the_doctor_changes_nothing(shell: Shell) -> None:
         assert (store.list_pools(), store.list_leases(), store.list_namespaces()) == before
 
 
-def test_the_doctor_foretells_the_node_number_that_a_store_grants(shell: Shell) -> None:
+def test_doctor_predicts_the_next_node_number(shell: Shell) -> None:
     with open_store(shell.url) as store:
         for _ in range(3):
             lease(store)
@@ -482,7 +482,7 @@ def test_the_doctor_foretells_the_node_number_that_a_store_grants(shell: Shell) 
         assert finding["facts"]["held_here"] == ["0", "1", "2", "3", "4"]
 
 
-def test_the_doctor_says_when_no_node_number_is_left(shell: Shell) -> None:
+def test_doctor_reports_an_exhausted_pool(shell: Shell) -> None:
     layout = "snowflake time:41 node:1 sequence:12 @1420070400000 1ms"
     with open_store(shell.url) as store:
         for _ in range(2):
@@ -493,7 +493,7 @@ def test_the_doctor_says_when_no_node_number_is_left(shell: Shell) -> None:
     assert finding["todo"]
 
 
-def test_the_doctor_says_which_namespace_runs_out(shell: Shell) -> None:
+def test_doctor_reports_a_namespace_that_runs_out(shell: Shell) -> None:
     shell.output("namespaces", "create", "short", "--maximum", "100")
     shell.output("next", "short", "-n", "90")
     assert shell.findings()["namespaces", "short"]["facts"] == {"maximum": "100", "left": "10", "used": "90.0%"}
@@ -503,14 +503,14 @@ def test_the_doctor_says_which_namespace_runs_out(shell: Shell) -> None:
     assert shell.findings(status=1)["namespaces", "short"]["text"] == "used up: its maximum is 100"
 
 
-def test_the_doctor_warns_of_a_store_that_ends_with_its_process(shell: Shell) -> None:
+def test_doctor_warns_of_a_store_in_memory(shell: Shell) -> None:
     done = shell.run("doctor", "--store", "memory:")
     assert done.returncode == 1
     assert "!!  promise" in done.stdout
     assert done.stdout.endswith("\n1 thing needs attention\n")
 
 
-def test_a_clock_that_is_far_from_the_stores_needs_attention(shell: Shell) -> None:
+def test_doctor_reports_a_clock_far_from_that_of_the_store(shell: Shell) -> None:
     from mintage.cli.doctor import _clock
 
     store = SqliteStore(StoreUrl.parse(shell.url))
@@ -520,7 +520,7 @@ def test_a_clock_that_is_far_from_the_stores_needs_attention(shell: Shell) -> No
     assert "no lease is granted" in _clock(store, 5_001, 1).text
 
 
-def test_the_doctor_reports_a_store_that_cannot_be_used_and_all_the_rest(shell: Shell) -> None:
+def test_doctor_reports_an_unusable_store_and_everything_else(shell: Shell) -> None:
     url = "sqlite:////nowhere/at/all/ids.db"
     found = shell.findings(status=CATALOGUE["store.refused"].exit, MINTAGE_STORE=url)
     assert found["store", "url"]["level"] == "unusable"
@@ -531,7 +531,7 @@ def test_the_doctor_reports_a_store_that_cannot_be_used_and_all_the_rest(shell: 
     assert re.fullmatch(r"mintage: [^\n]*unable to open[^\n]*\n  [A-Z][^\n]*\n", done.stderr)
 
 
-def test_every_finding_that_is_not_fine_says_what_to_do(shell: Shell) -> None:
+def test_every_problem_has_a_remedy(shell: Shell) -> None:
     shell.output("namespaces", "create", "one", "--maximum", "1")
     shell.output("next", "one")
     with open_store(shell.url) as store:
@@ -541,7 +541,7 @@ def test_every_finding_that_is_not_fine_says_what_to_do(shell: Shell) -> None:
     assert all(each["todo"] for each in found.values() if each["level"] != "ok")
 
 
-def test_the_doctor_fits_eighty_columns(shell: Shell) -> None:
+def test_doctor_fits_eighty_columns(shell: Shell) -> None:
     short = {"MINTAGE_STORE": "sqlite:///ids.db", "MINTAGE_HOME": ""}
     shell.output("next", "orders")
     with open_store(shell.url) as store:
@@ -556,7 +556,7 @@ def test_the_doctor_fits_eighty_columns(shell: Shell) -> None:
 # --- which store ------------------------------------------------------------------------------------------------------
 
 
-def test_the_store_is_the_command_lines_then_the_environments_then_the_registry(shell: Shell, tmp_path: Path) -> None:
+def test_store_comes_from_option_then_environment_then_registry(shell: Shell, tmp_path: Path) -> None:
     named = f"sqlite:///{tmp_path / 'named.db'}"
     assert shell.output("next", "orders", "--store", named) == "1\n"
     assert shell.output("next", "orders", "-n", "2") == "1\n2\n"
@@ -569,7 +569,7 @@ def test_the_store_is_the_command_lines_then_the_environments_then_the_registry(
     assert list((tmp_path / "home").iterdir())
 
 
-def test_the_doctor_says_that_the_registry_reaches_one_user_and_what_it_leases(shell: Shell) -> None:
+def test_doctor_explains_the_reach_and_leases_of_the_registry(shell: Shell) -> None:
     shell.output("new", "sno", MINTAGE_STORE="")
     found = shell.findings(MINTAGE_STORE="")
     assert "of this user of this host; other users start apart by chance only" in found["store", "promise"]["text"]
@@ -577,13 +577,13 @@ def test_the_doctor_says_that_the_registry_reaches_one_user_and_what_it_leases(s
     assert "of this host that name this store" in shell.findings()["store", "promise"]["text"]
 
 
-def test_a_home_that_is_another_in_each_directory_is_refused(shell: Shell) -> None:
+def test_relative_home_is_refused(shell: Shell) -> None:
     done = shell.run("new", "sno", MINTAGE_STORE="", MINTAGE_HOME="state")
     assert (done.returncode, done.stdout) == (CATALOGUE["config.home"].exit, "")
     assert "MINTAGE_HOME 'state' is not an absolute path" in done.stderr
 
 
-def test_a_home_that_cannot_be_made_is_one_sentence(shell: Shell, tmp_path: Path) -> None:
+def test_home_that_cannot_be_created_is_reported_in_one_line(shell: Shell, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     home = {"MINTAGE_STORE": "", "MINTAGE_HOME": str(tmp_path / "file" / "home")}
     done = shell.run("next", "orders", **home)
@@ -650,7 +650,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("args", "status", "sentence"), WRONG, ids=lambda each: str(each)[:60])
-def test_wrong_input_is_one_sentence_and_what_to_do(args: list[str], status: int, sentence: str, shell: Shell) -> None:
+def test_wrong_input_is_one_line_with_the_remedy(args: list[str], status: int, sentence: str, shell: Shell) -> None:
     done = shell.run(*args)
     assert (done.stdout, done.returncode) == ("", status)
     first, *rest = done.stderr.splitlines()
@@ -662,7 +662,7 @@ def test_wrong_input_is_one_sentence_and_what_to_do(args: list[str], status: int
 
 
 @pytest.mark.parametrize("content", [b"this is no database, " * 99, b"", None])
-def test_a_file_that_is_no_store_is_one_sentence(content: bytes | None, shell: Shell, tmp_path: Path) -> None:
+def test_file_that_is_no_store_is_reported_in_one_line(content: bytes | None, shell: Shell, tmp_path: Path) -> None:
     path = tmp_path / "ids.db"
     if content is None:
         path.mkdir()
@@ -676,7 +676,7 @@ def test_a_file_that_is_no_store_is_one_sentence(content: bytes | None, shell: S
         assert "Traceback" not in done.stderr
 
 
-def test_a_store_of_a_newer_mintage_is_refused(shell: Shell, tmp_path: Path) -> None:
+def test_store_of_a_newer_mintage_is_refused(shell: Shell, tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "ids.db") as connection:
         connection.execute("PRAGMA user_version = 99")
     connection.close()
@@ -686,7 +686,7 @@ def test_a_store_of_a_newer_mintage_is_refused(shell: Shell, tmp_path: Path) -> 
         assert done.stderr.endswith(f"\n  {CATALOGUE['store.schema'].remedy}\n")
 
 
-# --- looks ------------------------------------------------------------------------------------------------------------
+# --- output -----------------------------------------------------------------------------------------------------------
 
 
 NARROW = [["pools", "list"], ["leases", "list"], ["namespaces", "list"], ["doctor"]]
@@ -694,9 +694,7 @@ NARROW = [["pools", "list"], ["leases", "list"], ["namespaces", "list"], ["docto
 
 @pytest.mark.parametrize("columns", [40, 60, 80])
 @pytest.mark.parametrize("args", NARROW, ids=" ".join)
-def test_on_a_narrow_terminal_nothing_but_a_long_word_is_wider_than_it(
-    shell: Shell, args: list[str], columns: int
-) -> None:
+def test_only_long_words_exceed_a_narrow_terminal(shell: Shell, args: list[str], columns: int) -> None:
     shell.output("next", "orders")
     with open_store(shell.url) as store:
         for pool in ("sno", "p" * 100):
@@ -710,7 +708,7 @@ def test_on_a_narrow_terminal_nothing_but_a_long_word_is_wider_than_it(
         assert len(shell.output(*args).splitlines()) == (2 if args[0] == "namespaces" else 3)
 
 
-def test_a_lease_lost_to_a_copy_of_its_holder_is_shown(shell: Shell) -> None:
+def test_lease_lost_to_a_copy_of_its_holder_is_shown(shell: Shell) -> None:
     with open_store(shell.url) as store:
         held = lease(store, span_ms=3_600_000)
         now_ms = store.now_ms()
@@ -726,7 +724,7 @@ def test_a_lease_lost_to_a_copy_of_its_holder_is_shown(shell: Shell) -> None:
 
 
 @pytest.mark.parametrize("code", CATALOGUE)
-def test_what_to_do_at_a_terminal_is_no_python(code: str) -> None:
+def test_remedies_at_a_terminal_mention_no_python(code: str) -> None:
     if not code.startswith(
         ("generator", "fork", "config.snapshot", "config.clock", "time", "field", "parse", "argument")
     ):
@@ -736,7 +734,7 @@ def test_what_to_do_at_a_terminal_is_no_python(code: str) -> None:
 
 
 @needs_rich
-def test_colours_change_nothing_but_colours_and_marks(shell: Shell) -> None:
+def test_colours_change_only_escapes_and_marks(shell: Shell) -> None:
     shell.output("next", "orders")
     with open_store(shell.url) as store:
         lease(store, span_ms=3_600_000)
@@ -749,7 +747,7 @@ def test_colours_change_nothing_but_colours_and_marks(shell: Shell) -> None:
 
 
 def timeless(printed: str) -> list[str]:
-    """The lines without how far two clocks were apart just then, and how exactly that could be told."""
+    """Return the lines without the measured difference of two clocks and its accuracy."""
 
     def near(offset: re.Match[str]) -> str:
         # Where the sentence breaks depends on how long its numbers are.
@@ -771,6 +769,6 @@ def test_plain_output_is_ascii(shell: Shell) -> None:
         assert shell.output(*args).isascii()
 
 
-def test_a_group_without_a_command_prints_its_help(shell: Shell) -> None:
+def test_group_without_a_command_prints_its_help(shell: Shell) -> None:
     for name in ("namespaces", "pools", "leases"):
         assert shell.output(name) == shell.output(name, "--help")

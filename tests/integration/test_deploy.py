@@ -1,7 +1,7 @@
-"""What is in ``deploy/`` can be deployed, as far as that shows without a cluster, a daemon of Docker or systemd.
+"""Tests of ``deploy/``: as far as possible without a cluster, Docker or systemd, its files can be deployed.
 
-Each file is read by the tool or checked by its reader's schema; what mintage is told in them is read by
-its settings; and what they say about one another agrees.
+Each file is read by its tool or checked by a schema; the settings in it are read by mintage; and files that refer to
+each other agree.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ SHUTDOWN_TIMEOUT_S = 5
 
 
 def run(*command: str | Path, cwd: Path | None = None, given: str | None = None) -> str:
-    """What a program prints, which must not complain."""
+    """Return the output of a program, which must not complain."""
     done = subprocess.run(command, check=False, cwd=cwd, input=given, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout + done.stderr
@@ -69,7 +69,7 @@ def promtool() -> str:
 
 @pytest.fixture
 def told(monkeypatch: pytest.MonkeyPatch) -> Callable[[Mapping[str, str]], Any]:
-    """The settings of a service that is told these variables and nothing else."""
+    """Return the settings of a service with only these variables."""
     for name in os.environ:
         if name.startswith("MINTAGE_"):
             monkeypatch.delenv(name)
@@ -88,19 +88,19 @@ DOCKERFILE = DEPLOY / "docker" / "Dockerfile"
 
 
 def instructions() -> list[tuple[str, str]]:
-    """Of the Dockerfile, each with what it is given."""
+    """Return the instructions of the Dockerfile, each with its arguments."""
     text = re.sub(r"(?m)^#.*\n", "", DOCKERFILE.read_text(encoding="utf-8")).replace("\\\n", "")
     return [(word, rest.strip()) for word, _, rest in (line.partition(" ") for line in text.splitlines() if line)]
 
 
 def image() -> list[tuple[str, str]]:
-    """The instructions of the last stage."""
+    """Return the instructions of the last stage."""
     every = instructions()
     return every[max(at for at, (word, _) in enumerate(every) if word == "FROM") :]
 
 
 def of_image(word: str) -> str:
-    """What the last stage gives that instruction, which it has once."""
+    """Return the arguments of an instruction that occurs once in the last stage."""
     (rest,) = [rest for name, rest in image() if name == word]
     return rest
 
@@ -114,33 +114,33 @@ def health_check() -> list[str]:
     return words
 
 
-def test_a_linter_of_dockerfiles_has_nothing_to_say() -> None:
+def test_dockerfile_passes_its_linter() -> None:
     run(Path(sys.executable).with_name("hadolint"), DOCKERFILE)
 
 
-def test_the_image_runs_as_somebody_who_is_not_root_by_number() -> None:
+def test_image_runs_as_a_numeric_user_other_than_root() -> None:
     assert re.fullmatch(r"[1-9]\d{3,}:[1-9]\d{3,}", of_image("USER"))
 
 
-def test_the_image_runs_programs_and_no_shell() -> None:
+def test_image_runs_programs_without_a_shell() -> None:
     assert json.loads(of_image("ENTRYPOINT")) == ["mintage"]
     assert json.loads(of_image("CMD")) == ["serve"]
     assert health_check()[0] == "python"
     assert of_image("STOPSIGNAL") == "SIGTERM"
 
 
-def test_the_image_has_what_was_built_and_neither_sources_nor_secrets() -> None:
+def test_image_has_the_build_and_neither_sources_nor_secrets() -> None:
     assert [rest for word, rest in image() if word in {"COPY", "ADD"}] == ["--from=build /opt/mintage /opt/mintage"]
     named = [rest for word, rest in instructions() if word in {"ARG", "ENV"}]
     assert not re.search(r"(?i)password|secret|token|_key|MINTAGE_STORE|INSECURE", " ".join(named))
 
 
-def test_the_image_exposes_the_ports_that_it_serves(told: Callable[[Mapping[str, str]], Any]) -> None:
+def test_image_exposes_the_served_ports(told: Callable[[Mapping[str, str]], Any]) -> None:
     settings = told(image_environment() | {"MINTAGE_CONFIG": str(EXAMPLE)})
     assert of_image("EXPOSE").split() == [str(settings.http_address[1]), str(settings.redis_address[1])]
 
 
-def test_the_image_does_not_start_without_keys() -> None:
+def test_image_does_not_start_without_keys() -> None:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("MINTAGE_")}
     done = subprocess.run(
         [sys.executable, "-m", "mintage", "serve"], check=False, env=environment | image_environment(), timeout=60,
@@ -150,7 +150,7 @@ def test_the_image_does_not_start_without_keys() -> None:
     assert "no keys are configured" in done.stderr
 
 
-def test_the_health_check_tells_a_service_that_serves_from_one_that_does_not(tmp_path: Path) -> None:
+def test_health_check_detects_a_service_that_does_not_serve(tmp_path: Path) -> None:
     def check() -> int:
         program, option, code = health_check()
         assert (program, option) == ("python", "-c")
@@ -162,7 +162,7 @@ def test_the_health_check_tells_a_service_that_serves_from_one_that_does_not(tmp
     assert check() != 0
 
 
-def test_the_build_sees_what_it_needs_and_nothing_else() -> None:
+def test_build_context_has_only_needed_files() -> None:
     lines = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
     rules = [line for line in lines if line and not line.startswith("#")]
     assert rules[0] == "*"
@@ -197,11 +197,11 @@ def service_of_compose(name: str) -> Any:
     return document(COMPOSE)["services"][name]
 
 
-def test_compose_agrees_with_its_specification() -> None:
+def test_compose_file_is_valid() -> None:
     python("check_jsonschema", "--builtin-schema", "vendor.compose-spec", COMPOSE)
 
 
-def test_compose_asks_for_passwords_and_has_none() -> None:
+def test_compose_asks_for_passwords_and_contains_none() -> None:
     asked = set(re.findall(r"\$\{(\w+):\?\}", COMPOSE.read_text(encoding="utf-8")))
     example = (DEPLOY / "compose.env.example").read_text(encoding="utf-8")
     assert asked == set(re.findall(r"(?m)^(\w+)=$", example))
@@ -209,7 +209,7 @@ def test_compose_asks_for_passwords_and_has_none() -> None:
     assert redis["command"][-2:] == ["--requirepass", redis["environment"]["REDISCLI_AUTH"]]
 
 
-def test_what_compose_tells_the_service_are_settings_of_it(told: Callable[[Mapping[str, str]], Any]) -> None:
+def test_compose_passes_only_known_settings(told: Callable[[Mapping[str, str]], Any]) -> None:
     mintage = service_of_compose("mintage")
     given = {name: re.sub(r"\$\{\w+:\?\}", "secret", value) for name, value in mintage["environment"].items()}
     (secret,) = mintage["secrets"]
@@ -221,7 +221,7 @@ def test_what_compose_tells_the_service_are_settings_of_it(told: Callable[[Mappi
     assert seconds(mintage["stop_grace_period"]) > settings.grace_ms / 1000 + SHUTDOWN_TIMEOUT_S
 
 
-def test_compose_lets_nobody_beyond_this_machine_in_and_nobody_near_the_stores() -> None:
+def test_compose_publishes_only_local_ports_and_no_store() -> None:
     networks = document(COMPOSE)["networks"]
     for name in ("mariadb", "redis"):
         store = service_of_compose(name)
@@ -230,7 +230,7 @@ def test_compose_lets_nobody_beyond_this_machine_in_and_nobody_near_the_stores()
     assert [port.split(":")[0] for port in service_of_compose("mintage")["ports"]] == ["127.0.0.1"] * 2
 
 
-def test_compose_keeps_what_the_stores_hold() -> None:
+def test_compose_keeps_the_data_of_the_stores() -> None:
     volumes = document(COMPOSE)["volumes"]
     for name in ("mariadb", "redis"):
         (volume,) = service_of_compose(name)["volumes"]
@@ -238,7 +238,7 @@ def test_compose_keeps_what_the_stores_hold() -> None:
     assert "--appendonly yes" in " ".join(service_of_compose("redis")["command"])
 
 
-def test_compose_gives_the_service_no_more_than_it_needs() -> None:
+def test_compose_gives_the_service_minimal_rights() -> None:
     mintage = service_of_compose("mintage")
     assert mintage["read_only"] is True
     assert mintage["cap_drop"] == ["ALL"]
@@ -269,14 +269,14 @@ def container() -> Any:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_manifests_agree_with_the_schemas_of_kubernetes(version: str) -> None:
+def test_manifests_match_the_schemas_of_kubernetes(version: str) -> None:
     files = [path for path in sorted(KUBERNETES.glob("*.yaml")) if path.name not in FOREIGN]
     pytest.importorskip("kubernetes_validate")
     said = python("kubernetes_validate", "--kubernetes-version", version, "--strict", *files)
     assert said.count("passed") == len(files) == 7
 
 
-def test_the_kustomization_has_every_manifest_but_secrets_and_what_needs_the_operator() -> None:
+def test_kustomization_lists_every_plain_manifest_except_secrets() -> None:
     kustomization = manifest("kustomization")
     every = {path.name for path in KUBERNETES.glob("*.yaml")}
     assert set(kustomization["resources"]) == every - FOREIGN - {"secret.example.yaml"}
@@ -285,13 +285,13 @@ def test_the_kustomization_has_every_manifest_but_secrets_and_what_needs_the_ope
 
 
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
-def test_kubectl_can_build_the_kustomization() -> None:
+def test_kubectl_builds_the_kustomization() -> None:
     built = list(YAML(typ="safe").load_all(run("kubectl", "kustomize", KUBERNETES)))
     assert {each["kind"] for each in built} >= {"Deployment", "Service", "PodDisruptionBudget", "NetworkPolicy"}
     assert {each["metadata"].get("namespace", "mintage") for each in built} == {"mintage"}
 
 
-def test_whatever_selects_pods_selects_those_of_the_deployment() -> None:
+def test_every_pod_selector_matches_the_deployment() -> None:
     spec = manifest("deployment")["spec"]
     labels = spec["template"]["metadata"]["labels"].items()
     selectors = [
@@ -306,7 +306,7 @@ def test_whatever_selects_pods_selects_those_of_the_deployment() -> None:
     assert of_monitor.items() <= manifest("service")["metadata"]["labels"].items()
 
 
-def test_whatever_names_a_port_names_one_of_the_container() -> None:
+def test_every_named_port_is_a_port_of_the_container() -> None:
     ports = {port["name"]: port["containerPort"] for port in container()["ports"]}
     assert {port["targetPort"]: port["port"] for port in manifest("service")["spec"]["ports"]} == ports
     probes = [container()[probe]["httpGet"] for probe in ("livenessProbe", "readinessProbe")]
@@ -316,9 +316,7 @@ def test_whatever_names_a_port_names_one_of_the_container() -> None:
     assert {each["port"] for each in manifest("servicemonitor")["spec"]["endpoints"]} == {"http"}
 
 
-def test_what_kubernetes_tells_the_service_are_settings_of_it(
-    told: Callable[[Mapping[str, str]], Any], tmp_path: Path
-) -> None:
+def test_kubernetes_passes_only_known_settings(told: Callable[[Mapping[str, str]], Any], tmp_path: Path) -> None:
     given = manifest("configmap")["data"]
     (mount,) = [each for each in container()["volumeMounts"] if each["name"] == "config"]
     ((name, text),) = manifest("secret.example")["stringData"].items()
@@ -346,7 +344,7 @@ def test_pods_meet_the_restricted_standard() -> None:
     assert own["readOnlyRootFilesystem"] is True
 
 
-def test_a_node_can_be_drained_while_others_serve() -> None:
+def test_node_can_be_drained_while_others_serve() -> None:
     spec = manifest("deployment")["spec"]
     assert spec["replicas"] > manifest("poddisruptionbudget")["spec"]["maxUnavailable"]
     assert spec["strategy"]["rollingUpdate"]["maxUnavailable"] == 0
@@ -362,15 +360,15 @@ def of_unit(name: str) -> list[str]:
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
-def test_systemd_understands_the_unit_and_finds_it_safe(tmp_path: Path) -> None:
+def test_systemd_accepts_the_unit_and_rates_it_safe(tmp_path: Path) -> None:
     unit = tmp_path / UNIT.name
-    # It looks whether the program is there.
+    # systemd-analyze checks that the program exists.
     unit.write_text(UNIT.read_text(encoding="utf-8").replace("/opt/mintage/bin/mintage", sys.executable))
     assert run("systemd-analyze", "verify", unit) == ""
     run("systemd-analyze", "security", "--offline=yes", "--threshold=20", unit)
 
 
-def test_what_systemd_tells_the_service_are_settings_of_it(told: Callable[[Mapping[str, str]], Any]) -> None:
+def test_systemd_passes_only_known_settings(told: Callable[[Mapping[str, str]], Any]) -> None:
     given = dict(line.split("=", 1) for line in of_unit("Environment"))
     (credential,) = of_unit("LoadCredential")
     assert given["MINTAGE_CONFIG"] == f"%d/{credential.partition(':')[0]}"
@@ -379,14 +377,14 @@ def test_what_systemd_tells_the_service_are_settings_of_it(told: Callable[[Mappi
     assert seconds(of_unit("TimeoutStopSec")[0]) > settings.grace_ms / 1000 + SHUTDOWN_TIMEOUT_S
 
 
-def test_systemd_does_not_start_a_wrong_setting_again() -> None:
+def test_systemd_does_not_restart_after_a_wrong_setting() -> None:
     from mintage.errors import CATALOGUE
 
     assert {CATALOGUE[code].exit for code in ("config.setting", "config.insecure", "config.store")} == {78}
     assert of_unit("RestartPreventExitStatus") == ["78"]
 
 
-# --- what watches it ----------------------------------------------------------------------------------------------
+# --- monitoring ---------------------------------------------------------------------------------------------------
 
 ALERTS = PROMETHEUS / "alerts.yaml"
 DASHBOARD = DEPLOY / "grafana" / "mintage.json"
@@ -401,25 +399,25 @@ def alerts() -> list[Any]:
 
 
 def panels() -> list[Any]:
-    """Of the dashboard, without the headings of rows."""
+    """Return the panels of the dashboard, without the headings of rows."""
     return [each for each in json.loads(DASHBOARD.read_text(encoding="utf-8"))["panels"] if each["type"] != "row"]
 
 
 def queries() -> list[tuple[str, str]]:
-    """The dashboard's, with the legend of each, and with values in place of variables."""
+    """Return the queries of the dashboard, with their legends, and with values in place of variables."""
     pairs = [(target["expr"], target["legendFormat"]) for panel in panels() for target in panel["targets"]]
     return [(re.sub(r"\$\w+", "5m", expression), legend) for expression, legend in pairs]
 
 
 def series() -> dict[str, set[str]]:
-    """What ``GET /metrics`` can have, and the labels."""
+    """Return the metrics of ``GET /metrics``, with their labels."""
     suffixes = {"counter": ["_total"], "histogram": ["_bucket", "_count", "_sum"], "gauge": [""]}
     collectors: Any = Metrics().registry._collector_to_names
     return {each._name + suffix: set(each._labelnames) for each in collectors for suffix in suffixes[each._type]}
 
 
 def assert_is_known(expression: str, further: Sequence[str] = ()) -> None:
-    """It reads metrics that there are, and by labels that these have."""
+    """Assert that a query uses existing metrics and labels."""
     known = series()
     read = set(re.findall(r"\bmintage_\w+", expression))
     assert read <= known.keys()
@@ -434,7 +432,7 @@ def assert_is_known(expression: str, further: Sequence[str] = ()) -> None:
     assert (named | set(further)) - {""} <= labels, expression
 
 
-def test_alerts_can_be_read_and_each_of_them_fires(promtool: str) -> None:
+def test_alerts_are_valid_and_each_of_them_fires(promtool: str) -> None:
     run(promtool, "check", "rules", "--lint-fatal", ALERTS)
     run(promtool, "test", "rules", "alerts_test.yaml", cwd=PROMETHEUS)
     tests = (PROMETHEUS / "alerts_test.yaml").read_text(encoding="utf-8")
@@ -442,13 +440,13 @@ def test_alerts_can_be_read_and_each_of_them_fires(promtool: str) -> None:
     assert fired == {rule["alert"] for rule in alerts()}
 
 
-def test_alerts_read_metrics_that_there_are() -> None:
+def test_alerts_use_existing_metrics() -> None:
     for rule in alerts():
         words = " ".join(rule["annotations"].values())
         assert_is_known(rule["expr"], re.findall(r"\$labels\.(\w+)", words))
 
 
-def test_alerts_name_codes_and_verbs_that_there_are() -> None:
+def test_alerts_use_existing_codes_and_verbs() -> None:
     from mintage.errors import CATALOGUE
     from mintage.store import Store
 
@@ -461,14 +459,14 @@ def test_alerts_name_codes_and_verbs_that_there_are() -> None:
             assert any(re.fullmatch(one, name) for name in known[label]), one
 
 
-def test_the_dashboard_asks_what_prometheus_understands(promtool: str, tmp_path: Path) -> None:
+def test_dashboard_queries_are_valid(promtool: str, tmp_path: Path) -> None:
     rules = [{"record": f"dashboard:query{at}", "expr": expression} for at, (expression, _) in enumerate(queries())]
     file = tmp_path / "rules.json"  # which is YAML, too
     file.write_text(json.dumps({"groups": [{"name": "dashboard", "rules": rules}]}), encoding="utf-8")
     assert f"SUCCESS: {len(rules)} rules found" in run(promtool, "check", "rules", file)
 
 
-def test_the_dashboard_shows_metrics_that_there_are_and_all_of_them() -> None:
+def test_dashboard_shows_every_metric() -> None:
     for expression, legend in queries():
         assert_is_known(expression, re.findall(r"\{\{(\w+)\}\}", legend))
     shown = set(re.findall(r"\bmintage_\w+", " ".join(expression for expression, _ in queries())))
@@ -477,14 +475,14 @@ def test_the_dashboard_shows_metrics_that_there_are_and_all_of_them() -> None:
     }
 
 
-def test_every_query_of_the_dashboard_keeps_to_the_chosen_instances() -> None:
+def test_dashboard_queries_are_limited_to_the_chosen_instances() -> None:
     for panel in panels():
         for target in panel["targets"]:
             metrics = re.findall(r"\bmintage_\w+(\{[^}]*\})?", target["expr"])
             assert all('job=~"$job", instance=~"$instance"' in selector for selector in metrics), target["expr"]
 
 
-def test_panels_of_the_dashboard_say_what_they_show_and_do_not_overlap() -> None:
+def test_dashboard_panels_are_described_and_do_not_overlap() -> None:
     every = json.loads(DASHBOARD.read_text(encoding="utf-8"))["panels"]
     assert len({panel["id"] for panel in every}) == len(every)
     taken: set[tuple[int, int]] = set()
@@ -513,7 +511,7 @@ def test_prometheus_can_read_the_metrics_of_a_running_service(promtool: str, tmp
         text = scrape(service.url, "mint_prometheus")
     assert text.count("# TYPE mintage_") == len({re.sub(r"_(bucket|count|sum)$", "", name) for name in series()})
     done = subprocess.run([promtool, "check", "metrics"], check=False, input=text, capture_output=True, text=True)
-    # Days are what people plan in.
+    # People plan in days.
     unusual = [line for line in (done.stdout + done.stderr).splitlines() if "_days_left use base unit" not in line]
     assert unusual == []
 
@@ -527,7 +525,7 @@ def scrape(url: str, key: str) -> str:
     return text
 
 
-# --- what the how-tos say -----------------------------------------------------------------------------------------
+# --- the how-tos --------------------------------------------------------------------------------------------------
 
 
 def how_to(name: str) -> str:
@@ -535,7 +533,7 @@ def how_to(name: str) -> str:
 
 
 @pytest.mark.parametrize("page", ["serve", "secure"])
-def test_what_the_how_tos_put_into_a_file_are_settings(
+def test_configuration_files_of_the_how_tos_are_valid(
     page: str, told: Callable[[Mapping[str, str]], Any], tmp_path: Path
 ) -> None:
     blocks = re.findall(r"(?s)```toml\n(.*?)```", how_to(page))
@@ -546,7 +544,7 @@ def test_what_the_how_tos_put_into_a_file_are_settings(
         assert told({"MINTAGE_CONFIG": str(file)}).has_keys
 
 
-def test_the_bounds_have_the_defaults_that_the_how_to_says() -> None:
+def test_bounds_have_the_defaults_of_the_how_to() -> None:
     rows = re.findall(r"(?m)^\| [^|`]+ \| `(\w+)` \| ([\d,]+)", how_to("secure"))
     assert len(rows) == 9
     assert {name: int(text.replace(",", "")) for name, text in rows} == {
@@ -554,6 +552,6 @@ def test_the_bounds_have_the_defaults_that_the_how_to_says() -> None:
     }
 
 
-def test_the_how_to_has_every_right() -> None:
+def test_how_to_lists_every_right() -> None:
     table = how_to("secure").partition("| right |")[2].partition("\n\n")[0]
     assert re.findall(r"(?m)^\| `(\w+)` \|", table) == list(RIGHTS)

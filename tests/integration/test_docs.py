@@ -1,9 +1,9 @@
-"""What the documentation shows is what happens: every snippet of README.md, docs/ and the docstrings runs here.
+"""Tests of the documentation: every snippet of README.md, docs/ and the docstrings runs here.
 
 - ``python`` blocks run from top to bottom of a page, in one namespace; blocks of ``>>>`` are doctests.
-- ``console`` blocks run where every command in them is ``mintage``; IDs and times may differ, the shape may not. A
-  command that shows no output only has to succeed.
-- A block below ``% skip: next`` is only to be read; below ``% skip: next if(not installed("numpy"))`` it needs numpy.
+- ``console`` blocks run if every command in them is ``mintage``; IDs and times may differ, the shape may not. A
+  command without shown output only has to succeed.
+- A block below ``% skip: next`` is not run; below ``% skip: next if(not installed("numpy"))`` it needs numpy.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def snippets_leave_nothing_to_collect() -> Iterator[None]:
 
 
 def shape(output: str) -> str:
-    """Output with everything replaced that differs from run to run, and with the space that pads columns left out."""
+    """Return output with every variable part replaced, and without the padding of columns."""
     for pattern, kind in (
         (r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", "<uuid>"),
         (r"\b[0-9]{15,20}\b", "<integer>"),
@@ -143,18 +143,18 @@ FALL_BACK = re.compile(
 
 
 @pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: str(file.relative_to(ROOT)))
-def test_no_example_falls_back_where_a_setting_is_missing(file: Path) -> None:
-    # A worker that begins with a store of its own mints the IDs of its siblings.
+def test_examples_do_not_fall_back_when_a_setting_is_missing(file: Path) -> None:
+    # A worker with a store of its own mints the IDs of its siblings.
     assert FALL_BACK.findall(file.read_text(encoding="utf-8")) == []
 
 
-def test_the_pages_have_snippets_to_run() -> None:
+def test_pages_have_runnable_snippets() -> None:
     found = {page: len(list(DOCUMENTS.parse(page).examples())) for page in PAGES}
     assert found[ROOT / "docs" / "tutorial.md"] > 10
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_every_row_of_a_table_is_in_a_table_of_as_many_columns(page: Path) -> None:
+def test_rows_of_a_table_have_as_many_cells_as_its_head(page: Path) -> None:
     # A blank line ends a table, and what follows it is shown as it was typed.
     text = re.sub(r"(?ms)^ *(`{3,}|:{3,}).*?^ *\1$", "", page.read_text(encoding="utf-8"))
     for block in re.findall(r"(?m)(?:^ *\|.*\n?)+", text):
@@ -166,7 +166,7 @@ def test_every_row_of_a_table_is_in_a_table_of_as_many_columns(page: Path) -> No
 
 
 @pytest.mark.parametrize("page", ["explanation/traps.md", "how-to/frames.md"])
-def test_a_fault_that_others_reported_has_its_number_in_the_name_of_a_test(page: str) -> None:
+def test_each_cited_issue_is_in_the_name_of_a_test(page: str) -> None:
     text = (ROOT / "docs" / page).read_text(encoding="utf-8")
     sources = [file.read_text(encoding="utf-8") for file in (ROOT / "tests").rglob("*.py")]
     names = " ".join(name for source in sources for name in re.findall(r"(?m)^def (test_\w+)", source))
@@ -178,7 +178,7 @@ def test_a_fault_that_others_reported_has_its_number_in_the_name_of_a_test(page:
 
 
 @pytest.mark.parametrize("scheme", dict.fromkeys(each.scheme for each in family.formats()))
-def test_the_family_needs_a_store_where_a_generator_leases_without_being_told_to(scheme: str, tmp_path: Path) -> None:
+def test_generators_that_lease_by_default_need_a_store(scheme: str, tmp_path: Path) -> None:
     module = importlib.import_module(f"mintage.{scheme}")
     code = f"import mintage.{scheme}; mintage.{scheme}.{'Generator().new' if hasattr(module, 'Generator') else 'new'}()"
     environment = {**os.environ, "MINTAGE_HOME": str(tmp_path)}
@@ -186,7 +186,7 @@ def test_the_family_needs_a_store_where_a_generator_leases_without_being_told_to
     assert bool(list(tmp_path.iterdir())) == (scheme in family.LEASING)
 
 
-def test_an_id_sorts_by_time_where_its_time_stands_first_and_in_order() -> None:
+def test_ids_with_a_leading_ordered_time_sort_by_time() -> None:
     sorting = {each.name: family.sorts_by_time(each) for each in FORMATS}
     assert [name for name, sorts in sorting.items() if not sorts] == [
         "locality", "uuid v1", "uuid v2", "uuid v3", "uuid v4", "uuid v5", "uuid v8", "uuid nil", "uuid max",

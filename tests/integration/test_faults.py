@@ -1,4 +1,4 @@
-"""Real faults under real load: what was minted is unique, whatever happened meanwhile."""
+"""Tests of real faults under real load: IDs are unique whatever happened meanwhile."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_no_id_is_minted_twice(scenario: Scenario, kind: type[Server] | None, se
     assert outcome.duplicates == 0, outcome
 
 
-def test_the_table_of_the_documentation_is_the_record() -> None:
+def test_table_in_the_documentation_equals_the_record() -> None:
     assert TABLE.read_text(encoding="utf-8") == render(recorded())
     assert all(row.duplicates == 0 for row in recorded())
 

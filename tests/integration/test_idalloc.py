@@ -1,4 +1,4 @@
-"""A client of idalloc does not notice that mintage answers: both servers are run, and asked the same."""
+"""Tests of compatibility with idalloc: both servers run, and answer the same requests alike."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ REFUSED = {
     "a name with a control character": body(serviceName="orders\u0000"),
     "a name that is not UTF-8": b'{"serviceName":"\xff"}',
 }
-"""What idalloc takes for a name and mintage does not: a namespace stands in URLs, commands and metrics."""
+"""Names that only idalloc accepts: a namespace is part of URLs, commands and metrics."""
 
 HEADERS = {
     "a trace id": {TRACE: "0123456789abcdef0123456789abcdef"},
@@ -94,7 +94,7 @@ HEADERS = {
 }
 
 OTHER_TRACES = {"a trace id with a space": "a b", "a trace id of 200 characters": "x" * 200}
-"""What idalloc echoes and mintage replaces: it stands in logs, and its sender is not known."""
+"""Trace ids that idalloc echoes and mintage replaces, as they appear in logs."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class Answer:
 
     @property
     def shape(self) -> dict[str, Any]:
-        """All that a client could depend on; which integers, which trace id and what time differ by nature."""
+        """Return everything on which a client could depend; integers, trace ids and times differ by nature."""
         data = self.envelope["data"]
         return {
             "status": self.status,
@@ -120,7 +120,7 @@ class Answer:
         }
 
     def check(self, trace: str | None) -> None:
-        """What holds of every answer by itself."""
+        """Check the invariants of a single answer."""
         assert self.envelope["traceId"] == self.headers[TRACE.lower()]
         if trace:
             assert self.envelope["traceId"] == trace
@@ -164,7 +164,7 @@ def both(place: Place) -> Iterator[tuple[Measured, Measured]]:
 
 
 @pytest.mark.parametrize("sent", SAME.values(), ids=SAME)
-def test_the_same_request_gets_the_same_shape_of_answer(both: tuple[Measured, Measured], sent: bytes | None) -> None:
+def test_both_services_answer_with_the_same_shape(both: tuple[Measured, Measured], sent: bytes | None) -> None:
     theirs, ours = (ask(server, sent) for server in both)
     assert ours.shape == theirs.shape
     for answer in (theirs, ours):
@@ -172,7 +172,7 @@ def test_the_same_request_gets_the_same_shape_of_answer(both: tuple[Measured, Me
 
 
 @pytest.mark.parametrize("headers", HEADERS.values(), ids=HEADERS)
-def test_headers_are_heeded_alike(both: tuple[Measured, Measured], headers: dict[str, str]) -> None:
+def test_both_services_read_headers_alike(both: tuple[Measured, Measured], headers: dict[str, str]) -> None:
     theirs, ours = (ask(server, ONE, headers) for server in both)
     assert ours.shape == theirs.shape
     trace = {name.lower(): value for name, value in headers.items()}.get(TRACE.lower())
@@ -180,7 +180,7 @@ def test_headers_are_heeded_alike(both: tuple[Measured, Measured], headers: dict
         answer.check(trace)
 
 
-def test_a_body_in_chunks_is_read_by_both(both: tuple[Measured, Measured]) -> None:
+def test_both_services_read_chunked_bodies(both: tuple[Measured, Measured]) -> None:
     shapes = []
     for server in both:
         connection = http.client.HTTPConnection(HOST, server.port, timeout=START_S)
@@ -203,7 +203,7 @@ def test_many_requests_on_one_connection_never_repeat_an_integer(both: tuple[Mea
 
 
 @pytest.mark.parametrize("sent", REFUSED.values(), ids=REFUSED)
-def test_on_purpose_names_that_are_no_namespace_are_refused(both: tuple[Measured, Measured], sent: bytes) -> None:
+def test_invalid_namespaces_are_refused_unlike_idalloc(both: tuple[Measured, Measured], sent: bytes) -> None:
     theirs, ours = (ask(server, sent) for server in both)
     assert theirs.envelope["code"] == 0
     assert (ours.status, ours.envelope["code"], ours.envelope["data"]) == (200, 400_000, None)
@@ -212,7 +212,7 @@ def test_on_purpose_names_that_are_no_namespace_are_refused(both: tuple[Measured
 
 
 @pytest.mark.parametrize("trace", OTHER_TRACES.values(), ids=OTHER_TRACES)
-def test_on_purpose_a_trace_id_that_is_none_is_replaced(both: tuple[Measured, Measured], trace: str) -> None:
+def test_invalid_trace_id_is_replaced_unlike_idalloc(both: tuple[Measured, Measured], trace: str) -> None:
     theirs, ours = (ask(server, ONE, {TRACE: trace}) for server in both)
     assert ours.shape == theirs.shape
     theirs.check(trace)
@@ -233,7 +233,7 @@ class LimitedMintage(Mintage):
         return [*super().program(), "--rate", "1", "--burst", "1"]
 
 
-def test_too_many_requests_are_refused_alike(place: Place) -> None:
+def test_both_services_refuse_too_many_requests(place: Place) -> None:
     refused = []
     for kind in (LimitedIdalloc, LimitedMintage):
         with running(kind, place) as server:
@@ -243,12 +243,12 @@ def test_too_many_requests_are_refused_alike(place: Place) -> None:
     assert ours.shape == theirs.shape
     assert (ours.status, ours.envelope["code"]) == (429, 429_000)
     ours.check(None)
-    # On purpose: it also says when to come again.
+    # On purpose: it also has a retry delay.
     assert int(ours.headers["retry-after"]) >= 1
 
 
 def given_again(server: Measured) -> list[int]:
-    """Integers that come more than once, when Redis is flushed between several fetches and several more."""
+    """Return the integers that are repeated when Redis is flushed between several fetches and several more."""
     given: Counter[int] = Counter()
     for number in range(1_000):
         if number == 350:
@@ -257,7 +257,7 @@ def given_again(server: Measured) -> list[int]:
     return [integer for integer, times in given.items() if times > 1]
 
 
-def test_after_flushall_idalloc_repeats_integers_and_mintage_on_the_same_pair_does_not(
+def test_flushall_repeats_integers_of_idalloc_but_not_of_mintage(
     place: Place, servers: Servers, tmp_path: Path
 ) -> None:
     # A Redis of its own: the one that the other tests' idalloc counts on is not flushed.

@@ -1,4 +1,4 @@
-"""``make``: what was interrupted is made anew, and what is missing is one sentence. Covers the Makefile."""
+"""Tests of ``make``: interrupted steps are repeated, and a missing tool is one sentence. Covers the Makefile."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def run(*command: str | Path, at: Path, **environment: str) -> subprocess.Comple
 
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A checkout whose only requirement is a package of its own, with its environment made."""
+    """Return a checkout whose only requirement is a package of its own, with its environment made."""
     pytest.importorskip("ensurepip")
     place = tmp_path_factory.mktemp("checkout")
     shutil.copy(ROOT / "Makefile", place)
@@ -58,14 +58,14 @@ def made(place: Path, target: Path) -> None:
 
 
 def missing(place: Path, names: Iterable[str]) -> None:
-    """Takes files away, as where the run that made them did not come that far."""
+    """Remove files, as if the run that makes them had been interrupted before."""
     for name in names:
         [found] = (place / ".venv").glob(name)
         found.unlink()
 
 
-def test_a_package_of_which_half_was_installed_is_installed_again(checkout: Path) -> None:
-    # What pip is told to install is marked until it is: pip takes any half with a version for a whole.
+def test_half_installed_package_is_installed_again(checkout: Path) -> None:
+    # Installations are marked until complete, as pip accepts half an installation that has a version.
     missing(checkout, ["stamps/tools", "lib/python*/site-packages/thing.py", "lib/python*/site-packages/thing*/RECORD"])
     (checkout / STAMPS / "tools.begun").touch()
     made(checkout, STAMPS / "tools")
@@ -73,7 +73,7 @@ def test_a_package_of_which_half_was_installed_is_installed_again(checkout: Path
     assert not (checkout / STAMPS / "tools.begun").exists()
 
 
-def test_an_environment_of_which_half_was_made_is_made_anew(checkout: Path) -> None:
+def test_half_created_environment_is_created_again(checkout: Path) -> None:
     missing(checkout, ["stamps/venv", "stamps/tools", "bin/pip"])
     made(checkout, STAMPS / "tools")
     assert run(".venv/bin/pip", "--version", at=checkout).returncode == 0
@@ -83,7 +83,7 @@ def test_an_environment_of_which_half_was_made_is_made_anew(checkout: Path) -> N
 @pytest.mark.parametrize(
     ("version", "is_enough"), [("1.88.0", False), ("1.89.0", True), ("2.0.1-nightly", True), ("", False)]
 )
-def test_an_old_rust_is_told_from_one_that_will_do(tmp_path: Path, version: str, is_enough: bool) -> None:
+def test_too_old_rust_is_detected(tmp_path: Path, version: str, is_enough: bool) -> None:
     cargo = tmp_path / "cargo"
     cargo.write_text(f"#!/bin/sh\n{f'echo cargo {version} 2025' if version else 'exit 1'}\n", encoding="utf-8")
     cargo.chmod(0o755)
@@ -94,8 +94,8 @@ def test_an_old_rust_is_told_from_one_that_will_do(tmp_path: Path, version: str,
         assert done.stderr.startswith(f"mintage needs Rust 1.89 or newer, and this is {found}: install it with rustup")
 
 
-def test_servers_are_not_installed_where_they_are_not_wanted(tmp_path: Path) -> None:
-    # A PATH on which nothing is found but the shell's own words and a root user.
+def test_servers_are_not_installed_if_switched_off(tmp_path: Path) -> None:
+    # A PATH with nothing but shell builtins and a root user.
     for name, code in {"id": "echo 0", "apt-get": "touch ran"}.items():
         (tmp_path / name).write_text(f"#!/bin/sh\n{code}\n", encoding="utf-8")
         (tmp_path / name).chmod(0o755)

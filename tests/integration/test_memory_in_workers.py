@@ -1,4 +1,4 @@
-"""``memory:`` warns in the workers of a server, each of which would have a store of its own, and nowhere else."""
+"""Tests of the warning of ``memory:`` in worker processes, each of which would have a store of its own."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def ended(folder: Path, *words: str) -> str:
 
 
 @pytest.mark.parametrize("name", CHILDREN)
-def test_a_child_process_is_warned_once_of_a_store_of_its_own(tmp_path: Path, name: str) -> None:
+def test_child_process_is_warned_once_of_its_own_memory_store(tmp_path: Path, name: str) -> None:
     if sys.platform != "linux" and name.startswith("forked before"):
         pytest.skip("only Linux shows it")
     (tmp_path / "program.py").write_text(CHILDREN[name], encoding="utf-8")
@@ -78,7 +78,7 @@ def test_a_child_process_is_warned_once_of_a_store_of_its_own(tmp_path: Path, na
     assert re.search(r"program\.py:\d+: UniquenessWarning", said), said
 
 
-def test_workers_of_uvicorn_are_warned(tmp_path: Path) -> None:
+def test_uvicorn_workers_are_warned(tmp_path: Path) -> None:
     (tmp_path / "app.py").write_text(APP, encoding="utf-8")
     port = free_port()
     log = tmp_path / "log"
@@ -102,11 +102,11 @@ def test_workers_of_uvicorn_are_warned(tmp_path: Path) -> None:
         server.wait(60)
 
 
-def test_a_process_by_itself_is_not_warned(tmp_path: Path) -> None:
+def test_single_process_is_not_warned(tmp_path: Path) -> None:
     assert ended(tmp_path, "-W", "error", "-c", MINTS) == ""
 
 
-def test_tests_that_run_in_parallel_are_not_warned(tmp_path: Path) -> None:
+def test_parallel_test_processes_are_not_warned(tmp_path: Path) -> None:
     tests = "\n".join(f"def test_{n}():\n{''.join(f'    {line}' for line in MINTS.splitlines(True))}" for n in range(4))
     (tmp_path / "test_parallel.py").write_text(tests.replace("== 1", ">= 1"), encoding="utf-8")
     words = ["-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider", "-W", "error::mintage.errors.UniquenessWarning"]

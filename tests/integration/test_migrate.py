@@ -1,7 +1,7 @@
-"""Each way from another counter to the service, as ``docs/how-to/migrate.md`` says it: its commands are run here.
+"""Tests of the migrations from other counters, by the commands of ``docs/how-to/migrate.md``.
 
-The old servers are played by the few lines that say how they take integers, on tables of their layout in a real
-database; what they hand out and what the service hands out must have nothing in common.
+The old servers are simulated by the few lines that take integers, on tables of their layout in a real database; their
+integers and those of the service must be disjoint.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ PAGE: Final = Path(__file__).parents[2] / "docs" / "how-to" / "migrate.md"
 
 
 def commands(section: str) -> list[str]:
-    """The shell blocks of a section, in order."""
+    """Return the shell blocks of a section, in order."""
     sections = dict(re.findall(r"(?ms)^## (.+?)\n(.*?)(?=^## |\Z)", PAGE.read_text(encoding="utf-8")))
     return re.findall(r"(?ms)^ *```shell\n(.*?)^ *```$", sections[section])
 
@@ -59,7 +59,7 @@ class Place:
 
     @contextmanager
     def serving(self) -> Iterator[Running]:
-        """The service, with the options that the page gives it, on a database."""
+        """Run the service, with the options of the page, on a database."""
         assert "export MINTAGE_STORE=" in PREPARE
         options = PREPARE.partition("mintage serve ")[2].split()
         with running(self.home / "service", *options, store=self.mariadb.url) as self.service:
@@ -67,7 +67,7 @@ class Place:
         self.service = None
 
     def run(self, script: str) -> str:
-        """What the page's commands print, with hosts that exist."""
+        """Return the output of the commands of the page, with existing hosts."""
         hosts = {
             r"mysql://ids:secret@db/\w+": self.mariadb.url,
             r"redis://cache/0": self.redis.url,
@@ -93,14 +93,14 @@ class Place:
         return done.stdout
 
     def next(self, namespace: str, count: int = 1) -> list[int]:
-        """What the service gives a client of its own interface."""
+        """Return an integer from the interface of the service."""
         assert self.service
         with Line(self.service.http[1]) as line:
             told = json.loads(line.http(f"/v1/sequences/{namespace}:next?count={count}").body)
         return [int(text) for text in told["ids"]]
 
     def alloc(self, name: str, count: int = 1) -> dict[str, Any]:
-        """What the service answers a client of idalloc's."""
+        """Return the answer of the service to a client of idalloc."""
         assert self.service
         with Line(self.service.http[1]) as line:
             told: dict[str, Any] = json.loads(
@@ -118,7 +118,7 @@ def place(tmp_path: Path, mariadb: MariaDB, redis: Redis) -> Place:
 
 
 def check(old: Sequence[int], new: Sequence[int]) -> None:
-    """No integer was handed out twice, and the new ones lie above."""
+    """Assert that no integer repeats, and that the new ones are above the old."""
     both = [*old, *new]
     assert old
     assert new
@@ -127,7 +127,7 @@ def check(old: Sequence[int], new: Sequence[int]) -> None:
 
 
 def hand_out_until_refused(server: Leaf | Tinyid, name: str, fence: str) -> list[int]:
-    """All that an old server can still give."""
+    """Return all integers that an old server can still hand out."""
     given: list[int] = []
     with suppress(ServerError):
         while len(given) < 10_000:
@@ -141,7 +141,7 @@ def hand_out_until_refused(server: Leaf | Tinyid, name: str, fence: str) -> list
 
 
 class Idalloc:
-    """An idalloc server: it adds to the counter in Redis, hands out, and writes each tenth version down."""
+    """An idalloc server: it adds to the counter in Redis, hands out, and stores each tenth version."""
 
     def __init__(self, place: Place) -> None:
         self._place = place
@@ -163,7 +163,7 @@ class Idalloc:
         return [held.popleft() for _ in range(count)]
 
 
-def test_from_idalloc_with_its_servers_stopped_and_its_clients_as_they_are(place: Place) -> None:
+def test_from_idalloc_with_its_servers_stopped_and_clients_unchanged(place: Place) -> None:
     servers = Idalloc(place), Idalloc(place)
     old = [integer for server in servers for _ in range(300) for integer in server.alloc("orders", 100)]
     users = servers[0].alloc("users", 100)
@@ -195,7 +195,7 @@ def test_from_idalloc_while_both_run(place: Place) -> None:
             new += place.alloc("orders", 100)["data"]["ids"]
         check(old, new)
         assert max(old) <= int(place.run(IDALLOC_CAME_TO)) < min(new)
-        # What idalloc began meanwhile is not begun anew here, and comes over with another import.
+        # Namespaces that idalloc started meanwhile are not restarted here; another import takes them over.
         young = server.alloc("young", 100)
         assert place.alloc("young")["code"] == 404_000
         place.run(IDALLOC_BESIDE)
@@ -208,7 +208,7 @@ def test_from_idalloc_while_both_run(place: Place) -> None:
 
 
 class Leaf:
-    """A Leaf server in segment mode: it adds the step to ``max_id``, and hands out what lies below."""
+    """A Leaf server in segment mode: it adds the step to ``max_id``, and hands out the integers below."""
 
     TABLE = """
         CREATE TABLE leaf_alloc (
@@ -225,7 +225,7 @@ class Leaf:
         self._held: dict[str, deque[int]] = {}
 
     def next(self, tag: str) -> int:
-        """:raises ServerError: as the database refuses."""
+        """:raises ServerError: if the database refuses."""
         held = self._held.setdefault(tag, deque())
         if not held:
             max_id, step = self._place.sql(
@@ -245,7 +245,7 @@ def test_from_leaf_with_its_servers_stopped(place: Place) -> None:
         answer = json.loads(place.run(NEXT))
         assert answer == {"namespace": "orders", "ids": ["8001", "8002", "8003"]}
         check(old, [int(each) for each in answer["ids"]])
-        # Nothing was handed out of this one since its row was made.
+        # No integer of this one was handed out since its row was made.
         assert place.next("leaf-segment-test") == [700_001]
 
 
@@ -267,7 +267,7 @@ def test_from_leaf_while_both_run_until_leaf_is_refused(place: Place) -> None:
     assert servers[0].next("a") == 1
 
 
-def test_leafs_snowflakes_are_of_twitters_layout_and_meet_those_of_the_services_own() -> None:
+def test_leaf_snowflakes_have_the_layout_of_twitter_and_may_collide() -> None:
     def leafs(timestamp_ms: int, worker: int, sequence: int) -> int:
         return (timestamp_ms - 1_288_834_974_657) << 22 | worker << 12 | sequence
 
@@ -280,7 +280,7 @@ def test_leafs_snowflakes_are_of_twitters_layout_and_meet_those_of_the_services_
     assert ours == leafs(now_ms - four_years_ms, 700, 99)
 
 
-def test_after_leafs_snowflakes_those_of_the_library_have_numbers_that_the_service_leased(place: Place) -> None:
+def test_library_snowflakes_after_leaf_have_leased_node_numbers(place: Place) -> None:
     layout, nodes = snowflake.TWITTER, range(512, 1024)
     with (
         place.serving() as service,
@@ -295,7 +295,7 @@ def test_after_leafs_snowflakes_those_of_the_library_have_numbers_that_the_servi
 
 
 class Tinyid:
-    """A tinyid server, or its client: it hands out, up to ``max_id``, what is ``remainder`` modulo ``delta``."""
+    """A tinyid server, or its client: it hands out integers of ``remainder`` modulo ``delta``, up to ``max_id``."""
 
     TABLE = """
         CREATE TABLE tiny_id_info (
@@ -317,7 +317,7 @@ class Tinyid:
         self._held: dict[str, deque[int]] = {}
 
     def next(self, kind: str) -> int:
-        """:raises ServerError: as the database refuses."""
+        """:raises ServerError: if the database refuses."""
         held = self._held.setdefault(kind, deque())
         while not held:
             row = self._place.sql(
@@ -364,7 +364,7 @@ def test_from_tinyid_while_both_run_until_tinyid_is_refused(place: Place) -> Non
 
 
 def client(port: int) -> RedisClient:
-    """A client as it was before the move: afterwards only the port is another."""
+    """Return a client as it was before the move: only its port changes."""
     return RedisClient(HOST, port, decode_responses=True)
 
 
@@ -410,7 +410,7 @@ def test_from_redis_without_an_error_while_clients_move_one_by_one(place: Place)
 # --- the rules ----------------------------------------------------------------------------------------------------
 
 
-def test_a_namespace_that_was_forgotten_is_refused_and_does_not_begin_at_1(place: Place) -> None:
+def test_forgotten_namespace_is_refused_and_does_not_restart_at_1(place: Place) -> None:
     with place.serving() as service:
         assert place.alloc("forgotten")["code"] == 404_000
         with Line(service.http[1]) as line:
@@ -419,13 +419,13 @@ def test_a_namespace_that_was_forgotten_is_refused_and_does_not_begin_at_1(place
             assert "(request.namespace)" in line.redis("INCR", "forgotten")
 
 
-def test_a_floor_is_raised_over_http(place: Place) -> None:
+def test_floor_is_raised_over_http(place: Place) -> None:
     with place.serving():
         assert json.loads(place.run(RAISE_OVER_HTTP))["high_water"] == "4999999"
         assert place.next("orders", 3) == [5_000_000, 5_000_001, 5_000_002]
 
 
-def test_a_floor_counts_after_a_restart_where_somebody_asked_too_early(place: Place) -> None:
+def test_floor_applies_after_a_restart_despite_an_early_request(place: Place) -> None:
     with place.serving():
         place.run("mintage namespaces create orders")
         assert place.next("orders") == [1]

@@ -1,4 +1,4 @@
-"""The servers that other tests rely on: what they keep, what they lose, and what comes between."""
+"""Tests of the test servers: which data they keep and lose, and the proxy in front of them."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def holds(server: Server) -> bool:
 
 
 @pytest.mark.parametrize("server", DURABLE, indirect=True)
-def test_a_server_that_is_killed_comes_back_with_what_it_held(server: Server) -> None:
+def test_killed_server_comes_back_with_its_data(server: Server) -> None:
     url = server.url
     put(server)
     server.kill()
@@ -84,7 +84,7 @@ def test_a_server_that_is_killed_comes_back_with_what_it_held(server: Server) ->
 
 
 @pytest.mark.parametrize("server", DURABLE, indirect=True)
-def test_a_server_that_is_restarted_holds_what_it_held(server: Server) -> None:
+def test_restarted_server_keeps_its_data(server: Server) -> None:
     put(server)
     server.restart()
     assert server.is_up()
@@ -92,7 +92,7 @@ def test_a_server_that_is_restarted_holds_what_it_held(server: Server) -> None:
 
 
 @pytest.mark.parametrize("server", [*DURABLE, "redis_without_aof"], indirect=True)
-def test_a_server_that_is_reset_is_empty(server: Server) -> None:
+def test_reset_server_is_empty(server: Server) -> None:
     put(server)
     assert holds(server)
     server.reset()
@@ -100,7 +100,7 @@ def test_a_server_that_is_reset_is_empty(server: Server) -> None:
 
 
 @pytest.mark.parametrize("server", [*DURABLE, "redis_without_aof"], indirect=True)
-def test_a_paused_server_does_not_answer_until_it_goes_on(server: Server) -> None:
+def test_paused_server_answers_again_once_continued(server: Server) -> None:
     put(server)
     server.pause()
     assert not server.is_up()
@@ -110,7 +110,7 @@ def test_a_paused_server_does_not_answer_until_it_goes_on(server: Server) -> Non
 
 
 @pytest.mark.parametrize("name", [*DURABLE, "redis_without_aof"])
-def test_a_test_finds_its_server_up_and_empty_whatever_was_done_to_it(name: str, servers: Any) -> None:
+def test_each_test_finds_its_server_running_and_empty(name: str, servers: Any) -> None:
     server = servers.get(KINDS[name])
     put(server)
     server.kill()
@@ -121,7 +121,7 @@ def test_a_test_finds_its_server_up_and_empty_whatever_was_done_to_it(name: str,
     assert servers.get(KINDS[name]).is_up()
 
 
-def test_a_redis_without_a_file_forgets_and_says_that_it_is_another_run(redis_without_aof: Redis) -> None:
+def test_redis_without_a_file_forgets_and_has_a_new_run_id(redis_without_aof: Redis) -> None:
     put(redis_without_aof)
     run = redis_without_aof.info("server")["run_id"]
     redis_without_aof.kill()
@@ -135,7 +135,7 @@ def test_redis_writes_its_file_before_it_answers(redis: Redis) -> None:
     assert redis.info("persistence")["aof_enabled"] == "1"
 
 
-def test_mariadb_takes_what_its_url_says(mariadb: MariaDB) -> None:
+def test_mariadb_accepts_the_options_of_its_url(mariadb: MariaDB) -> None:
     url = urlsplit(mariadb.url)
     assert unquote(url.password or "") == PASSWORD
     words = [f"--user={url.username}", f"--password={unquote(url.password or '')}", f"--host={url.hostname}"]
@@ -153,24 +153,24 @@ def test_mariadb_takes_what_its_url_says(mariadb: MariaDB) -> None:
         mariadb.run("mariadb", "--no-defaults", *words[:1], *words[2:], f"--port={url.port}", "--password=wrong")
 
 
-def test_postgresql_takes_what_its_url_says(postgresql: PostgreSQL) -> None:
+def test_postgresql_accepts_the_options_of_its_url(postgresql: PostgreSQL) -> None:
     assert postgresql.run("psql", "-X", "-A", "-t", "-c", "SELECT current_user", postgresql.url) == "mintage\n"
     with pytest.raises(ServerError, match="password authentication failed"):
         postgresql.run("psql", "-X", "-c", "SELECT 1", postgresql.url.replace("p%40", "q%40"))
 
 
 @pytest.mark.parametrize("server", ["mariadb", "postgresql"], indirect=True)
-def test_a_database_that_was_killed_leaves_no_process_behind(server: Daemon) -> None:
+def test_killed_database_leaves_no_process(server: Daemon) -> None:
     pids = server.family()
     server.kill()
     until(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in pids), "all have ended")
 
 
-def test_the_account_of_the_url_makes_tables_of_its_own_after_a_reset(postgresql: PostgreSQL) -> None:
+def test_account_of_the_url_can_create_tables_after_a_reset(postgresql: PostgreSQL) -> None:
     postgresql.run("psql", "-X", "-c", "CREATE TABLE own ()", postgresql.url)
 
 
-def test_a_failover_keeps_what_the_replica_had_heard(redis_sentinel: RedisSentinel) -> None:
+def test_failover_keeps_replicated_writes(redis_sentinel: RedisSentinel) -> None:
     put(redis_sentinel)
     master, replica = redis_sentinel.master, redis_sentinel.replica
     redis_sentinel.failover()
@@ -182,7 +182,7 @@ def test_a_failover_keeps_what_the_replica_had_heard(redis_sentinel: RedisSentin
     assert holds(redis_sentinel)
 
 
-def test_a_failover_that_forgets_loses_the_last_writes_and_no_others(redis_sentinel: RedisSentinel) -> None:
+def test_lossy_failover_loses_only_the_last_writes(redis_sentinel: RedisSentinel) -> None:
     master, replica = redis_sentinel.master, redis_sentinel.replica
     master.ask("SET", "heard", "1")
     until(lambda: replica.heard() == master.heard(), "the replica has heard it")
@@ -204,7 +204,7 @@ def test_each_member_of_the_cluster_has_slots_of_its_own(redis_cluster: RedisClu
     assert all(held)
 
 
-def test_a_server_dies_with_the_tests(tmp_path: Path) -> None:
+def test_server_ends_with_the_test_process(tmp_path: Path) -> None:
     if reason := missing("redis"):
         pytest.skip(reason)
     code = """
@@ -226,7 +226,7 @@ time.sleep(600)
 
 @pytest.fixture
 def spare(tmp_path: Path) -> Iterator[Redis]:
-    """A server that has not started yet."""
+    """Return a server that has not started yet."""
     if reason := missing("redis"):
         pytest.skip(reason)
     server = Redis(tmp_path / "redis")
@@ -234,13 +234,13 @@ def spare(tmp_path: Path) -> Iterator[Redis]:
     server.kill()
 
 
-def test_a_server_that_cannot_start_shows_what_it_logged(spare: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_server_that_cannot_start_shows_its_log(spare: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spare, "options", ("--appendonly", "perhaps"))
     with pytest.raises(ServerError, match="perhaps"):
         spare.start()
 
 
-def test_a_server_whose_port_somebody_took_while_it_was_down_says_so(spare: Redis) -> None:
+def test_server_whose_port_was_taken_reports_it(spare: Redis) -> None:
     spare.start()
     spare.stop()
     with socket.create_server(("127.0.0.1", spare.port)), pytest.raises(ServerError, match="Address already in use"):
@@ -249,7 +249,7 @@ def test_a_server_whose_port_somebody_took_while_it_was_down_says_so(spare: Redi
     assert spare.is_up()
 
 
-def test_a_new_server_whose_port_somebody_took_takes_another(spare: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_new_server_takes_another_port_if_its_own_was_taken(spare: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         ports = iter([taken.getsockname()[1], free_port()])
         monkeypatch.setattr("tests.servers.server.free_port", lambda: next(ports))
@@ -258,7 +258,7 @@ def test_a_new_server_whose_port_somebody_took_takes_another(spare: Redis, monke
         assert spare.port != taken.getsockname()[1]
 
 
-def test_a_missing_server_is_named_and_fails_where_servers_must_run(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_server_fails_the_tests_where_servers_are_required(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Redis, "programs", ("no-such-server",))
     assert "no-such-server" in (missing("redis") or "")
     for variable in ("CI", "MINTAGE_REQUIRE_SERVERS"):
@@ -270,7 +270,7 @@ def test_a_missing_server_is_named_and_fails_where_servers_must_run(monkeypatch:
 
 
 class Client:
-    """Speaks to Redis over one connection, word by word."""
+    """A connection to Redis that sends single words."""
 
     def __init__(self, port: int) -> None:
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=BOUND_S)
@@ -279,7 +279,7 @@ class Client:
         self.socket.sendall(f"{line}\r\n".encode())
 
     def hear(self) -> str:
-        """A line, or nothing when the connection has ended."""
+        """Return a line, or nothing if the connection has ended."""
         try:
             return self.socket.recv(1000).decode().strip()
         except ConnectionError:
@@ -303,7 +303,7 @@ def client(proxy: Proxy) -> Iterator[Client]:
         yield client
 
 
-def test_a_proxy_passes_all_on_and_counts_replies(redis: Redis, proxy: Proxy, client: Client) -> None:
+def test_proxy_forwards_everything_and_counts_replies(redis: Redis, proxy: Proxy, client: Client) -> None:
     assert proxy.url == f"redis://127.0.0.1:{proxy.port}/0"
     assert client.ask("SET kept mint") == "+OK"
     assert client.ask("GET kept") == "$4\r\nmint"
@@ -317,7 +317,7 @@ def test_a_proxy_passes_all_on_and_counts_replies(redis: Redis, proxy: Proxy, cl
     assert proxy.replies == 4
 
 
-def test_a_cut_reply_is_lost_after_its_request_was_carried_out(redis: Redis, proxy: Proxy, client: Client) -> None:
+def test_cut_reply_is_lost_after_the_request_was_executed(redis: Redis, proxy: Proxy, client: Client) -> None:
     other = Client(proxy.port)
     proxy.cut(3)
     assert client.ask("INCR count") == ":1"
@@ -331,7 +331,7 @@ def test_a_cut_reply_is_lost_after_its_request_was_carried_out(redis: Redis, pro
         assert again.recv(100) == b":5\r\n"
 
 
-def test_a_proxy_that_refuses_ends_connections_and_takes_no_new_ones(proxy: Proxy, client: Client) -> None:
+def test_refusing_proxy_ends_connections_and_accepts_none(proxy: Proxy, client: Client) -> None:
     assert client.ask("PING") == "+PONG"
     proxy.refuse()
     assert client.hear() == ""
@@ -343,7 +343,7 @@ def test_a_proxy_that_refuses_ends_connections_and_takes_no_new_ones(proxy: Prox
         assert again.ask("PING") == "+PONG"
 
 
-def test_what_a_black_hole_swallows_arrives_late(redis: Redis, proxy: Proxy, client: Client) -> None:
+def test_bytes_swallowed_by_a_black_hole_arrive_late(redis: Redis, proxy: Proxy, client: Client) -> None:
     assert client.ask("INCR count") == ":1"
     proxy.blackhole()
     client.say("INCR count")
@@ -361,7 +361,7 @@ def test_what_a_black_hole_swallows_arrives_late(redis: Redis, proxy: Proxy, cli
     fresh.socket.close()
 
 
-def test_a_black_hole_can_be_closed_or_refuse(proxy: Proxy, client: Client) -> None:
+def test_black_hole_can_be_closed_or_refuse(proxy: Proxy, client: Client) -> None:
     proxy.blackhole()
     client.say("PING")
     proxy.refuse()
@@ -375,7 +375,7 @@ def test_a_black_hole_can_be_closed_or_refuse(proxy: Proxy, client: Client) -> N
             again.recv(100)
 
 
-def test_a_proxy_before_a_dead_server_resets_its_clients(redis: Redis, proxy: Proxy) -> None:
+def test_proxy_of_a_dead_server_resets_its_clients(redis: Redis, proxy: Proxy) -> None:
     redis.kill()
     # As the connection is made, or when the first reply is waited for.
     with pytest.raises(ConnectionError), socket.create_connection(("127.0.0.1", proxy.port), timeout=BOUND_S) as dead:
@@ -387,7 +387,7 @@ def test_a_proxy_before_a_dead_server_resets_its_clients(redis: Redis, proxy: Pr
 
 
 @pytest.mark.parametrize("server", ["mariadb", "postgresql"], indirect=True)
-def test_a_database_is_reached_through_a_proxy(server: MariaDB | PostgreSQL) -> None:
+def test_database_is_reached_through_a_proxy(server: MariaDB | PostgreSQL) -> None:
     with Proxy(server) as proxy:
         url = urlsplit(proxy.url)
         assert url.port == proxy.port
@@ -416,7 +416,7 @@ def test_only_the_main_thread_starts_servers(redis: Redis) -> None:
     assert redis.pid is None
 
 
-def test_a_stop_ends_even_what_was_paused(redis: Redis) -> None:
+def test_stop_ends_paused_processes_too(redis: Redis) -> None:
     put(redis)
     redis.pause()
     redis.stop()

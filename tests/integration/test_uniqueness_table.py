@@ -1,8 +1,8 @@
-"""The table of docs/uniqueness.md, cell by cell: each is read from the page, and tried with real processes.
+"""Tests of the table of docs/uniqueness.md, cell by cell: each is read from the page, and tried with real processes.
 
 A cell that begins with "yes" must show no equal IDs, a bold "no" must show some. A row is run in each configuration of
 its columns; that of generators without a store runs once more in a home that cannot be written, where locks hold the
-node number, as the page promises no less of it. What is not tried here has its reason in ``NOT_TRIED``.
+node number, as the page promises the same there. ``NOT_TRIED`` has the reasons for omitted cells.
 """
 
 from __future__ import annotations
@@ -30,9 +30,8 @@ from mintage.errors import MintError, StoreError, UniquenessWarning
 from mintage.lease import keeper
 from mintage.store import Forwarding, open_store
 from mintage.testing import ManualClock
+from tests.helpers.processes import answers, forked, raw_clone
 from tests.servers.server import until
-from tests.stress.registry import answers, forked
-from tests.unit.test_fork import raw_clone
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -54,12 +53,12 @@ FEW: Final = snowflake.Layout("time:41 node:3 sequence:2", epoch_ms=EPOCH_MS)
 
 
 def plain(cell: str) -> str:
-    """The text of a cell, without links."""
+    """Return the text of a cell, without links."""
     return re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", cell).strip()
 
 
 def read_table() -> tuple[list[str], dict[str, list[str]]]:
-    """The names of the columns, and the cells of each row by its label."""
+    """Return the names of the columns, and the cells of each row by its label."""
     page = (Path(__file__).parents[2] / "docs/uniqueness.md").read_text(encoding="utf-8")
     section = page.partition("## What is promised, by configuration\n")[2].partition("\n## ")[0]
     rows = [[plain(cell) for cell in line.strip("|").split("|")] for line in re.findall(r"(?m)^\|.*\|$", section)]
@@ -69,7 +68,7 @@ def read_table() -> tuple[list[str], dict[str, list[str]]]:
 
 COLUMNS, TABLE = read_table()
 CONFIGURATIONS: Final = {"store": 0, "default": 1, "locked": 1, "number": 2}
-"""What runs each column; ``locked`` is the default one, in a home that cannot be written."""
+"""The configuration of each column; ``locked`` is the default one, in a home that is not writable."""
 
 
 # --- the configurations ----------------------------------------------------------------------------------------------
@@ -83,10 +82,10 @@ class Setting:
         self.url = f"sqlite:///{folder}/store.db"
         self.pool = f"narrow-{folder.name}"
         self.refused: list[str] = []
-        """The codes of the errors that were met."""
+        """The codes of the errors."""
 
     def enter(self) -> None:
-        """Let this process and its children be of this configuration."""
+        """Configure this process and its children."""
         warnings.simplefilter("ignore", UniquenessWarning)
         home = self.folder / "home"
         if self.name == "locked":
@@ -95,12 +94,12 @@ class Setting:
         os.environ["MINTAGE_HOME"] = str(home)
 
     def make(self, *, number: int = 7, one: bool = False, **options: Any) -> snowflake.Generator:
-        """A generator; of ``one``, each has the same node number as far as it can be had."""
+        """Return a generator; with ``one``, each has the same node number if possible."""
         options = {"max_wait_ms": WAIT_MS, **options}
         if self.name == "number":
-            # One never waits for what is not its own, and has no window.
+            # A lock never waits for others, and has no window.
             return snowflake.Generator(node=number, **{key: options[key] for key in options if key != "span_ms"})
-        # With a clock of its own alone it would draw a number at random. With a pool it leases one, as without a clock.
+        # With only a custom clock it would choose a number at random. With a pool it leases one.
         where = {"store": self.url} if self.name == "store" else {"pool": "snowflake"}
         options = {**where, **options}
         if one and self.name == "locked":
@@ -110,7 +109,7 @@ class Setting:
         return snowflake.Generator(**options)
 
     def batch(self, generator: snowflake.Generator, count: int = MANY) -> list[int]:
-        """IDs, as many as can be had."""
+        """Return up to a number of IDs."""
         try:
             return list(generator.batch(count).tolist())
         except MintError as error:
@@ -118,7 +117,7 @@ class Setting:
             return []
 
     def apart(self, *works: Callable[[], Iterable[int]], fork: Callable[[], int] = os.fork) -> list[int]:
-        """All that several processes minted at once; an error of ours ends one."""
+        """Return the IDs that several processes minted concurrently; an error of mintage ends one."""
 
         def run(work: Callable[[], Iterable[int]]) -> bytes:
             self.refused.clear()
@@ -138,7 +137,7 @@ class Setting:
 
 
 def behind(ns: int) -> Callable[[], int]:
-    """A clock that is so far behind the system's."""
+    """Return a clock that is a number of nanoseconds behind that of the system."""
     return lambda: time.time_ns() - ns
 
 
@@ -171,7 +170,7 @@ def clock_back(to: Setting) -> list[int]:
 
 
 def pause(to: Setting) -> list[int]:
-    """A process sleeps past its window, and another mints meanwhile, under the same number if it can have that."""
+    """Pause a process past its window, while another mints, under the same number if possible."""
     reading, writing = os.pipe()
 
     def sleeper() -> list[int]:
@@ -206,7 +205,7 @@ def fork(to: Setting) -> list[int]:
 
 
 def cloned(to: Setting) -> list[int]:
-    """A copy of the process's memory, as a snapshot that is restored is."""
+    """Copy the memory of the process, as a restored snapshot does."""
     generator = to.make()
     minted = to.batch(generator, 10)
     mintage.before_snapshot()
@@ -252,7 +251,7 @@ def two_users(to: Setting, numbers: tuple[int, int] = (7, 7)) -> list[int]:
 
 
 def two_hosts(to: Setting, numbers: tuple[int, int] = (7, 7)) -> list[int]:
-    """Nothing in common but what is named."""
+    """Run two hosts that share only the named resources."""
 
     def mint(number: int) -> list[int]:
         os.environ["MINTAGE_HOME"] = str(to.folder / f"home of {os.getpid()}")
@@ -262,7 +261,7 @@ def two_hosts(to: Setting, numbers: tuple[int, int] = (7, 7)) -> list[int]:
 
 
 def killed(to: Setting) -> list[int]:
-    """A process is killed while it mints, and the next one begins at once; the last one stays."""
+    """Kill processes while they mint; the next one begins at once; the last one stays."""
     file = to.folder / "minted"
 
     def mint() -> bytes:
@@ -285,7 +284,7 @@ def killed(to: Setting) -> list[int]:
 
 
 def restarted(to: Setting, count: int = MANY, *, goes_back: bool, **options: Any) -> list[int]:
-    """Processes one after the other, which end with and without giving back what they have."""
+    """Run processes one after the other, which end with and without releasing."""
     began_ns, minted = time.time_ns(), list[int]()
 
     def mint(off_ns: int, closes: bool) -> list[int]:
@@ -324,13 +323,13 @@ def changed_hands(to: Setting) -> list[int]:
 
 
 def ahead(to: Setting) -> list[int]:
-    """A generator without a window is ahead for so long that the next one comes in time."""
+    """Run a generator without a window so far ahead that the next one starts within its time."""
     count = 40_000 if to.name == "number" else 1_600
     return restarted(to, count, goes_back=False, layout=FEW, on_exhausted="advance")
 
 
 class Away(Forwarding):
-    """A store that can be away."""
+    """A store that can be unavailable."""
 
     is_away = False
 
@@ -360,7 +359,7 @@ def store_away(to: Setting) -> list[int]:
 
 
 def store_forgot(to: Setting) -> list[int]:
-    """An older copy of an SQLite store comes back, while a generator and a sequence go on."""
+    """Restore an older copy of an SQLite store, while a generator and a sequence go on."""
     with open_store(to.url) as store:
         store.create_pool("snowflake", layout="snowflake time:41 node:10 sequence:12 @1420070400000 1ms")
         store.reserve("orders", 1000)
@@ -442,7 +441,7 @@ CELLS: Final = [(label, name) for label in TABLE for name in CONFIGURATIONS if c
 
 
 def run(label: str, name: str, folder: Path, **options: Any) -> tuple[int, int, list[str]]:
-    """Try a cell in a process of its own: how many IDs, how many of them equal, and the codes of refusals."""
+    """Try a cell in a process of its own; return the number of IDs and of equal IDs, and the codes of refusals."""
 
     def inside() -> bytes:
         to = Setting(name, folder)
@@ -461,7 +460,7 @@ def run(label: str, name: str, folder: Path, **options: Any) -> tuple[int, int, 
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """A directory that other users see, and what locks leave elsewhere is removed with it."""
+    """Return a directory that other users see; lock files elsewhere are removed with it."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as made:
         Path(made).chmod(0o755)
         yield Path(made)
@@ -471,7 +470,7 @@ def folder() -> Iterator[Path]:
 
 
 @pytest.mark.parametrize(("label", "name"), CELLS, ids=[f"{name}-{label}" for label, name in CELLS])
-def test_a_cell_of_the_table_is_true(label: str, name: str, folder: Path) -> None:
+def test_each_cell_of_the_table_is_true(label: str, name: str, folder: Path) -> None:
     if reason := NOT_TRIED.get((label, name)):
         pytest.skip(reason)
     if label == "two users of one host" and os.geteuid():
@@ -491,11 +490,11 @@ def test_a_cell_of_the_table_is_true(label: str, name: str, folder: Path) -> Non
         assert equal > 0
 
 
-def test_the_table_has_the_columns_that_are_run() -> None:
+def test_table_has_the_columns_that_the_tests_run() -> None:
     assert COLUMNS == ["`store=`", "default, no store", "explicit number, no store"]
 
 
-def test_every_row_of_the_table_is_run_or_has_a_reason() -> None:
+def test_every_row_of_the_table_is_run_or_excused() -> None:
     assert [label for label, name in CELLS if label not in ROWS and (label, name) not in NOT_TRIED] == []
     assert ROWS.keys() | {label for label, _ in NOT_TRIED} == TABLE.keys()
     assert NOT_TRIED.keys() <= set(CELLS)

@@ -1,4 +1,4 @@
-"""``mintage verify``: what is wrong with a column is found exactly, wherever the column is and however large it is."""
+"""Tests of ``mintage verify``: errors in a column of any size and source are found exactly."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from mintage.cli import main, screen
 from mintage.cli.verify import BATCH, CHUNK, EXAMPLES, Repeats, _lines
 from mintage.formats.catalogue import write_layout
 from mintage.formats.kinds import KINDS
-from tests.ext.databases import DATABASES, engine_of
+from tests.helpers.databases import DATABASES, engine_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -41,7 +41,7 @@ Verified = tuple[int, dict[str, Any]]
 
 @pytest.fixture
 def found(capsys: pytest.CaptureFixture[str]) -> Callable[..., Verified]:
-    """The exit code of a command line, and what it found."""
+    """Return the exit code of a command line, and its findings."""
 
     def run(*words: object) -> Verified:
         code = main(["verify", *map(str, words), "--json"])
@@ -53,7 +53,7 @@ def found(capsys: pytest.CaptureFixture[str]) -> Callable[..., Verified]:
 
 
 def texts(kind: Kind, count: int) -> list[str]:
-    """IDs that all differ and, of schemes that sort by time, rise."""
+    """Return different IDs; those of schemes that sort by time increase."""
     if kind.scheme.is_text:
         made = [str(kind.mint()) for _ in range(count)]
     else:
@@ -70,7 +70,7 @@ def written(directory: Path, lines: Sequence[str], name: str = "ids.txt") -> Pat
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())
-def test_a_column_of_new_ids_has_nothing_wrong(kind: Kind, tmp_path: Path, found: Callable[..., Verified]) -> None:
+def test_column_of_new_ids_has_no_findings(kind: Kind, tmp_path: Path, found: Callable[..., Verified]) -> None:
     ids = texts(kind, 1000)
     code, report = found(written(tmp_path, ids), "--scheme", kind.name, *(["--sorted"] if kind.has_time else []))
     assert (code, report["rows"], report["ids"], report["found"]) == (0, len(ids), len(ids), False)
@@ -79,9 +79,7 @@ def test_a_column_of_new_ids_has_nothing_wrong(kind: Kind, tmp_path: Path, found
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())
-def test_each_fault_of_a_column_is_named_with_its_row(
-    kind: Kind, tmp_path: Path, found: Callable[..., Verified]
-) -> None:
+def test_each_finding_names_its_row(kind: Kind, tmp_path: Path, found: Callable[..., Verified]) -> None:
     ids = texts(kind, 1000)
     lines = [*ids, "", ids[6], "bogus?", ids[0], ids[6]]
     code, report = found(written(tmp_path, lines), "--scheme", kind.name)
@@ -100,7 +98,7 @@ def test_each_fault_of_a_column_is_named_with_its_row(
         assert [each["row"] for each in report["out_of_order"]["examples"]] == [size + 2, size + 4]
 
 
-def test_duplicates_far_apart_are_found_among_many_batches(tmp_path: Path, found: Callable[..., Verified]) -> None:
+def test_duplicates_in_distant_batches_are_found(tmp_path: Path, found: Callable[..., Verified]) -> None:
     with sno.Generator() as generator:
         ids = [str(each) for each in generator.batch(5 * BATCH // 2)]
     last = len(ids) - 1
@@ -118,7 +116,7 @@ def test_duplicates_far_apart_are_found_among_many_batches(tmp_path: Path, found
 
 
 @pytest.mark.parametrize("limit", [10**9, 120])
-def test_however_little_memory_there_is_the_answer_is_the_same(limit: int) -> None:
+def test_result_does_not_depend_on_the_memory_limit(limit: int) -> None:
     chance = random.Random(5)
     numbers = [chance.randrange(30_000) for _ in range(20_000)]
     numbers[500:3_000] = [7] * 2_500  # more of one ID than are held at once
@@ -144,7 +142,7 @@ def test_however_little_memory_there_is_the_answer_is_the_same(limit: int) -> No
         assert each.rows == [row for row, one in enumerate(numbers, 1) if one == number][:EXAMPLES]
 
 
-def test_little_memory_means_more_files(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lower_memory_limit_means_more_files(monkeypatch: pytest.MonkeyPatch) -> None:
     made = []
     real = tempfile.TemporaryFile
 
@@ -178,7 +176,7 @@ print(limit, int(peak.split()[1]) >> 10)
 
 
 @pytest.mark.parametrize("width", [8, 10, 16, 26])
-def test_as_many_ids_as_it_holds_at_once_fit_into_its_memory(width: int) -> None:
+def test_buffered_ids_fit_into_the_memory_limit(width: int) -> None:
     script = _FULL.replace("WIDTH", str(width))
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     limit, peak = map(int, done.stdout.split())
@@ -186,14 +184,14 @@ def test_as_many_ids_as_it_holds_at_once_fit_into_its_memory(width: int) -> None
     assert peak < 128
 
 
-def test_it_says_what_it_uses(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_verify_prints_the_memory_and_disk_it_uses(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = written(tmp_path, [str(sno.new())])
     assert main(["verify", str(path), "--scheme", "sno", "--memory", "1GB", "--directory", str(tmp_path)]) == 0
     assert capsys.readouterr().err == f"uses at most 1,024 MB of memory, and 18 bytes a row in {tmp_path}\n"
 
 
 @pytest.mark.parametrize("way", [signal.SIGINT, signal.SIGKILL, "error"])
-def test_no_temporary_file_stays(way: object, tmp_path: Path) -> None:
+def test_no_temporary_file_remains(way: object, tmp_path: Path) -> None:
     with sno.Generator() as generator:
         lines = generator.batch(2 * BATCH).to_lines()
     words = ["verify", "-", "--scheme", "sno", "--directory", str(tmp_path), "--format"]
@@ -226,7 +224,7 @@ def _holds_files(pid: int, directory: Path) -> bool:
 # --- order, layout, window ----------------------------------------------------------------------------------------
 
 
-def test_disorder_is_a_mistake_only_where_order_is_asked_for(tmp_path: Path, found: Callable[..., Verified]) -> None:
+def test_disorder_is_a_finding_only_if_order_is_requested(tmp_path: Path, found: Callable[..., Verified]) -> None:
     path = written(tmp_path, ["100", "300", "200", "200", "400", "1"])
     code, report = found(path, "--scheme", "snowflake")
     assert (code, report["duplicates"]["count"]) == (1, 1)
@@ -241,7 +239,7 @@ def test_disorder_is_a_mistake_only_where_order_is_asked_for(tmp_path: Path, fou
     assert (code, report["out_of_order"]) == (1, disorder)
 
 
-def test_disorder_between_two_batches_is_seen(tmp_path: Path, found: Callable[..., Verified]) -> None:
+def test_disorder_between_two_batches_is_found(tmp_path: Path, found: Callable[..., Verified]) -> None:
     lines = [f"{number:07}" for number in range(5_000_000, 5_000_000 + BATCH)]
     assert len(lines) * 8 == CHUNK  # so that both batches are in order
     code, report = found(written(tmp_path, [*lines, "1", "2"]), "--scheme", "snowflake", "--sorted")
@@ -251,7 +249,7 @@ def test_disorder_between_two_batches_is_seen(tmp_path: Path, found: Callable[..
 
 
 @pytest.mark.parametrize(("layout", "bits"), [("twitter", 63), ("discord", 64)])
-def test_integers_beyond_a_layout_are_named(
+def test_integers_beyond_a_layout_are_reported(
     layout: str, bits: int, tmp_path: Path, found: Callable[..., Verified]
 ) -> None:
     path = tmp_path / "ids.parquet"
@@ -265,7 +263,7 @@ def test_integers_beyond_a_layout_are_named(
         assert [each["row"] for each in outside["examples"]] == [2]
 
 
-def test_a_layout_is_taken_as_pools_spell_it(tmp_path: Path, found: Callable[..., Verified]) -> None:
+def test_layout_is_written_as_for_pools(tmp_path: Path, found: Callable[..., Verified]) -> None:
     layout = snowflake.Layout("time:33 node:8 sequence:12", epoch_ms=1_700_000_000_000, unit_ms=10)
     begin = datetime(2024, 1, 1, tzinfo=UTC)
     ids = [layout.min_at(begin), layout.max_at(begin + timedelta(days=1)), 1 << 53]
@@ -277,7 +275,7 @@ def test_a_layout_is_taken_as_pools_spell_it(tmp_path: Path, found: Callable[...
 
 
 @pytest.mark.parametrize("kind", [each for each in KINDS.values() if each.has_time], ids=lambda each: each.name)
-def test_an_id_outside_the_window_is_named(kind: Kind, tmp_path: Path, found: Callable[..., Verified]) -> None:
+def test_id_outside_the_window_is_reported(kind: Kind, tmp_path: Path, found: Callable[..., Verified]) -> None:
     begin, end = datetime(2020, 3, 1, tzinfo=UTC), datetime(2020, 3, 2, tzinfo=UTC)
     second = timedelta(seconds=1)
     inside = [kind.min_at(begin), kind.max_at(end)]
@@ -295,16 +293,14 @@ def test_an_id_outside_the_window_is_named(kind: Kind, tmp_path: Path, found: Ca
     assert report["outside_the_window"] == {"count": 1, "examples": [{"row": 2, "id": str(tomorrow)}]}
 
 
-def test_uuids_of_other_versions_have_no_place_in_the_order_of_time(
-    tmp_path: Path, found: Callable[..., Verified]
-) -> None:
+def test_uuids_of_other_versions_are_exempt_from_time_checks(tmp_path: Path, found: Callable[..., Verified]) -> None:
     with uuid.Generator(version=4) as of_4, uuid.Generator(version=7) as of_7:
         ids = [str(each) for _ in range(50) for each in (of_4.new(), of_7.new())]
     code, report = found(written(tmp_path, ids), "--scheme", "uuid", "--sorted", "--from", "2024-01-01")
     assert (code, report["ids"], report["out_of_order"]["count"]) == (0, 100, 0)
 
 
-# --- where columns are --------------------------------------------------------------------------------------------
+# --- sources of columns -------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(params=DATABASES)
@@ -314,7 +310,7 @@ def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[sa.Engine
 
 
 def _forms(dialect: str) -> list[tuple[str, Any, list[Any]]]:
-    """IDs of many schemes, and columns that they are stored in."""
+    """Return IDs of many schemes, and columns in which they are stored."""
     with sno.Generator() as of_sno, snowflake.Generator(node=3) as of_snowflake:
         snos, numbers = of_sno.batch(3_000).tolist(), of_snowflake.batch(3_000).tolist()
     with ulid.Generator() as of_ulid, uuid.Generator() as of_uuid:
@@ -329,9 +325,7 @@ def _forms(dialect: str) -> list[tuple[str, Any, list[Any]]]:
     ]
 
 
-def test_a_column_of_a_database_is_read_in_whatever_form_it_has(
-    engine: sa.Engine, found: Callable[..., Verified]
-) -> None:
+def test_database_column_of_any_storage_form_is_read(engine: sa.Engine, found: Callable[..., Verified]) -> None:
     url = engine.url.render_as_string(hide_password=False)
     for scheme, kind, ids in _forms(engine.dialect.name):
         table = sa.Table(
@@ -369,7 +363,7 @@ def test_large_integers_of_sqlite_are_not_rounded(tmp_path: Path, found: Callabl
     assert (code, report["ids"], report["duplicates"]["count"]) == (0, 100, 0)
 
 
-def test_text_that_is_none_in_a_database_is_a_finding(tmp_path: Path, found: Callable[..., Verified]) -> None:
+def test_invalid_text_in_a_database_is_a_finding(tmp_path: Path, found: Callable[..., Verified]) -> None:
     import sqlite3
 
     path = tmp_path / "odd.db"
@@ -392,7 +386,7 @@ def test_text_that_is_none_in_a_database_is_a_finding(tmp_path: Path, found: Cal
     ],
     ids=["text", "bytes", "dictionary", "int64", "uint64"],
 )
-def test_a_column_of_parquet_is_read_in_whatever_form_it_has(
+def test_parquet_column_of_any_storage_form_is_read(
     scheme: str, column: Callable[[Any], pa.Array], tmp_path: Path, found: Callable[..., Verified]
 ) -> None:
     with KINDS[scheme].scheme.module.Generator() as generator:
@@ -404,7 +398,7 @@ def test_a_column_of_parquet_is_read_in_whatever_form_it_has(
     assert [each["rows"] for each in report["duplicates"]["examples"]] == [[18, 40_001]]
 
 
-def test_csv_is_read_by_the_name_of_its_column(tmp_path: Path, found: Callable[..., Verified]) -> None:
+def test_csv_column_is_found_by_name(tmp_path: Path, found: Callable[..., Verified]) -> None:
     ids = texts(KINDS["xid"], 30_000)
     lines = ["\ufeffname,id", *(f'"a, ""b""\n{at}",{each}' for at, each in enumerate(ids)), f"again,{ids[2]}", "short"]
     code, report = found(written(tmp_path, lines, "ids.csv"), "--column", "id", "--scheme", "xid")
@@ -422,7 +416,7 @@ def test_csv_is_read_by_the_name_of_its_column(tmp_path: Path, found: Callable[.
     ],
     ids=["unclosed", "escaped", "comma", "trailing"],
 )
-def test_csv_that_hides_rows_is_an_error(
+def test_csv_with_hidden_rows_is_an_error(
     rows: list[str], code: int, said: str, tmp_path: Path, found: Callable[..., Verified]
 ) -> None:
     path = written(tmp_path, ["n,id", *(row.format(sno.new()) for row in rows)], "ids.csv")
@@ -432,7 +426,7 @@ def test_csv_that_hides_rows_is_an_error(
     assert said in report.get("error", "")
 
 
-def test_columns_of_one_name_are_refused(tmp_path: Path, found: Callable[..., Verified]) -> None:
+def test_duplicate_column_names_are_refused(tmp_path: Path, found: Callable[..., Verified]) -> None:
     csv = written(tmp_path, ["id,n,id", f"{sno.new()},1,{sno.new()}"], "ids.csv")
     parquet = tmp_path / "ids.parquet"
     pq.write_table(pa.Table.from_arrays([pa.array([str(sno.new())])] * 2, ["id", "id"]), parquet)
@@ -450,12 +444,12 @@ def test_standard_input_is_a_source(monkeypatch: pytest.MonkeyPatch, found: Call
     assert [each["rows"] for each in report["duplicates"]["examples"]] == [[1, 4]]
 
 
-# --- how far it is ------------------------------------------------------------------------------------------------
+# --- progress -----------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
 def terminal() -> Iterator[tuple[int, Callable[[], str]]]:
-    """A terminal, and what it shows so far."""
+    """Return a terminal, and its current content."""
     ours, theirs = pty.openpty()
     shown = bytearray()
 
@@ -471,7 +465,7 @@ def terminal() -> Iterator[tuple[int, Callable[[], str]]]:
 
 @pytest.mark.parametrize("has_rich", [True, False], ids=["rich", "plain"])
 @pytest.mark.parametrize("total", [1000, 0], ids=["known", "unknown"])
-def test_a_terminal_shows_how_many_are_done_and_at_what_rate(
+def test_terminal_shows_count_and_rate(
     has_rich: bool, total: int, terminal: tuple[int, Callable[[], str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     theirs, show = terminal
@@ -491,9 +485,7 @@ def test_a_terminal_shows_how_many_are_done_and_at_what_rate(
     assert "501" not in show()
 
 
-def test_while_it_reads_a_pipe_a_terminal_shows_the_rows_and_nobody_else_sees_them(
-    terminal: tuple[int, Callable[[], str]], tmp_path: Path
-) -> None:
+def test_terminal_shows_the_rows_read_from_a_pipe(terminal: tuple[int, Callable[[], str]], tmp_path: Path) -> None:
     theirs, show = terminal
     with sno.Generator() as generator:
         lines = generator.batch(CHUNK // 17).to_lines()
@@ -515,13 +507,13 @@ def test_while_it_reads_a_pipe_a_terminal_shows_the_rows_and_nobody_else_sees_th
 # --- hostile input ------------------------------------------------------------------------------------------------
 
 
-def test_an_empty_file_has_nothing_wrong(tmp_path: Path, found: Callable[..., Verified]) -> None:
+def test_empty_file_has_no_findings(tmp_path: Path, found: Callable[..., Verified]) -> None:
     code, report = found(written(tmp_path, []), "--scheme", "sno")
     assert (code, report["rows"], report["found"]) == (0, 0, False)
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())
-def test_garbage_is_named_and_shortened(kind: Kind, tmp_path: Path, found: Callable[..., Verified]) -> None:
+def test_garbage_is_reported_and_shortened(kind: Kind, tmp_path: Path, found: Callable[..., Verified]) -> None:
     good = texts(kind, 1)[0]
     path = tmp_path / "garbage"
     garbage = random.Random(3).randbytes(200_000).replace(b"\n", b"")
@@ -535,7 +527,7 @@ def test_garbage_is_named_and_shortened(kind: Kind, tmp_path: Path, found: Calla
     assert all(each["value"].isprintable() for each in report["unreadable"]["examples"])
 
 
-def test_of_a_line_too_long_for_any_id_only_the_start_is_held() -> None:
+def test_only_the_start_of_an_overlong_line_is_kept() -> None:
     stream = io.BytesIO(b"1\n" + b"x" * 10_000_000 + b"\n2\n" + b"y" * 10_000_000)
     lines = [line for batch in _lines(stream) for line in batch]
     assert [line[:1] for line in lines] == ["1", "x", "2", "y"]
@@ -568,7 +560,7 @@ def test_of_a_line_too_long_for_any_id_only_the_start_is_held() -> None:
         (["postgresql://127.0.0.1:1/x", "--table", "t", "--column", "id"], 69, "the database: "),
     ],
 )
-def test_wrong_words_are_one_sentence(
+def test_wrong_arguments_are_one_line(
     words: list[str], code: int, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -585,6 +577,6 @@ def test_wrong_words_are_one_sentence(
     assert sorted(tmp_path.iterdir()) == before
 
 
-def test_an_order_of_ids_that_have_none_is_refused(tmp_path: Path, capsys: Any) -> None:
+def test_order_of_ids_without_a_time_is_refused(tmp_path: Path, capsys: Any) -> None:
     assert main(["verify", str(written(tmp_path, ["x"])), "--scheme", "nanoid", "--sorted"]) == 65
     assert "do not sort by time" in capsys.readouterr().err

@@ -15,7 +15,7 @@ for part in ${*:-integers.lua blocks.lua segments.lua leases.lua keeper.py segme
   case $part in
     *.lua)
       file=$copy/src/mintage/store/lua/$part check=--noCheck limit_s=900
-      tests="tests/contract/test_redis.py tests/contract/test_contract.py -k 'redis and not redis_'"
+      tests="tests/contract/test_redis.py tests/contract/every_store -k 'redis and not redis_'"
       ;;
     place.py | numbers.py | locks.py)
       file=$copy/src/mintage/lease/registry/$part check='' limit_s=120
@@ -24,7 +24,7 @@ for part in ${*:-integers.lua blocks.lua segments.lua leases.lua keeper.py segme
     *.py)
       file=$copy/src/mintage/lease/$part check='' limit_s=300
       tests="tests/unit/test_keeper.py tests/unit/test_sequence.py tests/unit/test_leases.py tests/unit/test_clones.py \
-        tests/unit/test_health.py tests/unit/test_threads.py tests/unit/test_fork.py tests/contract/test_contract.py \
+        tests/unit/test_health.py tests/unit/test_threads.py tests/unit/test_fork.py tests/contract/every_store \
         -k '(memory and not http) or unit'"
       ;;
   esac

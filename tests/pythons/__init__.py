@@ -1,1 +1,1 @@
-"""The quick suite on every supported CPython that can be had."""
+"""The quick suite on every supported CPython that is available."""

@@ -1,8 +1,8 @@
-"""``make pythons``: builds the release extension for each supported CPython, and runs the quick suite on it.
+"""Build the release extension for each supported CPython and run the quick suite on it: ``make pythons``.
 
-An interpreter is one on the PATH, or else one that ``unpack.sh`` unpacks beside the system. Each has an environment of
-its own in ``.cache/pythons/<version>``, with the wheels that there are for it, and builds in ``target/pythons``. A
-version that cannot be had is a row that says so. The exit code is 1 where a build or a test failed.
+An interpreter comes from the PATH, or else ``unpack.sh`` unpacks one beside the system. Each has an environment of its
+own in ``.cache/pythons/<version>``, with the available wheels, and builds in ``target/pythons``. A version that is not
+available is a row that says so. The exit code is 1 if a build or a test failed.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 CACHE = ROOT / ".cache" / "pythons"
 SUITES = ["tests/unit", "tests/contract", "tests/integration"]
-"""What ``make test-quick`` runs."""
+"""The arguments of ``make test-quick``."""
 REQUIREMENTS = [ROOT / "tests" / "requirements.txt", ROOT / "deploy" / "requirements.txt"]
 UNUSED = {"delta-spark", "pyspark"}
 """Packages of 400 MB that no test of the quick suite imports."""
 PIP = "pip==26.3"
-"""What installs into the environments: knows Pythons that are newer than the pip of this one."""
+"""The installer of the environments, which supports newer Pythons than our pip."""
 SECONDS = 3600
-"""The longest that the tests of one version may take, unless the command line says otherwise."""
+"""The default timeout of the tests of one version."""
 
 
 EXPIRED = 124
-"""What ``timeout`` ends with."""
+"""The exit code of ``timeout``."""
 
 
 @dataclass
 class Row:
-    """What became of a version."""
+    """The result of a version."""
 
     version: str
     found: str
@@ -50,7 +50,7 @@ class Row:
     is_wrong: bool = False
 
     def cells(self) -> list[str]:
-        """Return what stands in the table."""
+        """Return the cells of the table."""
         counts = [self.passed, self.failed, self.skipped, self.seconds] if self.built == "yes" else ["-"] * 4
         return [self.version, self.built, *map(str, counts), self.found]
 
@@ -70,7 +70,7 @@ def run(*command: object, **variables: str) -> subprocess.CompletedProcess[str]:
 
 
 def check(done: subprocess.CompletedProcess[str]) -> None:
-    """End here where a step of the preparation failed."""
+    """Exit here if a step of the preparation failed."""
     if done.returncode:
         raise RuntimeError(f"{' '.join(done.args)}\n{done.stdout}")
 
@@ -83,12 +83,12 @@ def supported() -> list[str]:
 
 
 def find(version: str) -> tuple[str | None, str]:
-    """Return the path of an interpreter of this version, or none, and where it was found, or why it was not."""
+    """Return the path of an interpreter of this version, or None, and where it was found, or why it was not."""
     question = (
         "import sys, venv; print('%d.%d' % sys.version_info[:2], '%d.%d.%d' % sys.version_info[:3], sys.executable)"
     )
     for name in (sys.executable, f"python{version}", "python3"):
-        # A program of that name may only say that it is none, as the shims of version managers do.
+        # A program of that name may be a shim of a version manager without an interpreter.
         path = shutil.which(name)
         words = run(path, "-c", question).stdout.split() if path else []
         if words[:1] == [version]:
@@ -108,7 +108,7 @@ def wanted() -> list[str]:
 
 
 def environment(interpreter: str, version: str) -> Path:
-    """Make the environment of an interpreter with the wheels that there are for it, once; return its Python."""
+    """Make the environment of an interpreter with the available wheels, once; return its Python."""
     folder = CACHE / version / "venv"
     python, made_of = folder / "bin" / "python", folder / "made-of"
     pins = wanted()
@@ -123,7 +123,7 @@ def environment(interpreter: str, version: str) -> Path:
     check(run(python, wheel / "pip", "install", "--quiet", "--no-index", wheel))
     install = [python, "-m", "pip", "install", "--quiet", "--only-binary=:all:"]
     if run(*install, *pins).returncode:
-        # Of some there is no wheel for this version: all but those.
+        # Some packages have no wheel for this version: install all the others.
         missing = [pin for pin in pins if run(*install, pin).returncode]
         say(f"{version}: not to be had, so that their tests skip: {', '.join(missing)}")
     made_of.write_text(key, "utf-8")
@@ -145,7 +145,7 @@ def build(python: Path, version: str) -> subprocess.CompletedProcess[str]:
 
 
 def suite(python: Path, log: Path, words: list[str], seconds: int) -> int:
-    """Run the quick suite by an interpreter, and return its exit code; what it says goes to a file."""
+    """Run the quick suite by an interpreter, and return its exit code; its output goes to a file."""
     variables = {"PATH": f"{python.parent}:{os.environ['PATH']}", "VIRTUAL_ENV": str(python.parents[1])}
     options = ["-p", "no:cacheprovider", "--numprocesses=2", "--dist=worksteal", "--hypothesis-profile=quick"]
     command = [python, "-m", "pytest", *options, "-m", "not servers", *(words or SUITES)]

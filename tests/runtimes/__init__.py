@@ -1,1 +1,1 @@
-"""Servers, task queues and pools that people run mintage in, as real processes: each mints, restarts and stops."""
+"""Servers, task queues and pools in which people run mintage, as real processes that mint, restart and stop."""

@@ -1,6 +1,6 @@
-"""``python -m tests.runtimes [NAME ...] --ids 100000``: has each runtime mint so many IDs, and prints a table.
+"""Make each runtime mint and print a table: ``python -m tests.runtimes [NAME ...] --ids 100000``.
 
-A name is any part of a runtime's name.
+A name is any part of the name of a runtime.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ ROW: Final = "{:34} {:>9} {:>6} {:>10} {:>6} {:>7} {:>12} {:>8}"
 
 
 def row(name: str, tally: Tally) -> str:
-    """A line of the table."""
+    """Return a line of the table."""
     counts = (tally.equal, tally.processes, len(tally.hangs), len(tally.failed), len(tally.leases))
     return ROW.format(name, f"{tally.ids:,}", *map(str, counts), f"{tally.seconds:.1f}")
 

@@ -1,4 +1,4 @@
-"""What the web servers of the suite serve: each request mints."""
+"""Applications for the web servers of the suite: each request mints."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ async def asgi(
 async def lifespan(
     receive: Callable[[], Awaitable[dict[str, Any]]], send: Callable[[dict[str, Any]], Awaitable[None]]
 ) -> None:
-    """Release when the server stops: uvicorn ends by the signal that it was sent, and Python's own end is left out."""
+    """Release when the server stops: uvicorn ends itself by the signal it received, without the exit of Python."""
     await receive()
     await send({"type": "lifespan.startup.complete"})
     await receive()

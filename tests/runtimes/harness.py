@@ -1,4 +1,4 @@
-"""Runs one runtime: starts it, has it mint, signals it, stops it, and counts what it minted and still leases."""
+"""Run one runtime: start it, make it mint, signal it, stop it, and count its IDs and remaining leases."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ EACH: Final = 150
 """How many IDs a call mints: :data:`tests.runtimes.minting.EACH` of each of its kinds."""
 CLIENTS: Final = 6
 PATIENCE_S: Final = 60.0
-"""A runtime that mints nothing for so long, or does not stop within it, hangs."""
+"""A runtime that mints nothing or does not stop for this long hangs."""
 SETTLED_S: Final = 1.0
-"""No worker that is being replaced takes so long to end once it has begun to."""
+"""A replaced worker ends within this time."""
 TRIES: Final = 200
 """How many requests in a row may be refused or reset, while workers are replaced."""
 
 
 @dataclass
 class Tally:
-    """What a runtime minted, and what went wrong."""
+    """The IDs that a runtime minted, and its errors."""
 
     ids: int = 0
     equal: int = 0
@@ -49,18 +49,18 @@ class Tally:
     hangs: list[str] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
     leases: list[str] = field(default_factory=list)
-    """Those that are held after the stop."""
+    """The leases held after the stop."""
     refused: str = ""
-    """The sentence with which it refused to import mintage."""
+    """The message with which it refused to import mintage."""
     seconds: float = 0.0
 
     def is_clean(self) -> bool:
-        """Whether nothing went wrong."""
+        """Return True if there was no error."""
         return not (self.equal or self.hangs or self.failed or self.leases)
 
 
 class _Process(Daemon):
-    """The runtime's first process."""
+    """The first process of the runtime."""
 
     programs = ()
 
@@ -130,24 +130,24 @@ class _Process(Daemon):
     def wait(self, seconds: float) -> int:
         """Wait until it has ended.
 
-        :raises subprocess.TimeoutExpired: when it does not.
+        :raises subprocess.TimeoutExpired: if it does not.
         """
         assert self._process
         return self._process.wait(seconds)
 
     @property
     def first(self) -> int:
-        """The id of the process that was started, also after its end."""
+        """Return the id of the process that was started, also after its end."""
         assert self._process
         return self._process.pid
 
     def minted(self) -> list[list[str]]:
-        """The lines that its workers wrote: process, kind, and IDs or what failed."""
+        """Return the lines that its workers wrote: process, kind, and IDs or errors."""
         text = self.file.read_text(encoding="utf-8") if self.file.exists() else ""
         return [line.split(" ", 2) for line in text.splitlines()]
 
     def calls(self) -> int:
-        """How many calls have ended, in tasks and while the application was loaded."""
+        """Return the number of finished calls, in tasks and while the application was loaded."""
         return sum(kind in {"sequence", "failed"} for _, kind, _ in self.minted())
 
     def size(self) -> int:
@@ -155,7 +155,7 @@ class _Process(Daemon):
 
 
 class _Clients:
-    """Threads that send requests until enough was minted by enough processes."""
+    """Threads that send requests until enough IDs were minted by enough processes."""
 
     def __init__(self, process: _Process, runtime: Runtime, calls: int, tally: Tally) -> None:
         self._process = process
@@ -168,7 +168,7 @@ class _Clients:
         self._is_over = False
 
     def is_enough(self, part: float = 1) -> bool:
-        """Whether so much of all was minted, by such a part of the processes."""
+        """Return True if enough was minted of every kind, by a sufficient share of the processes."""
         return self.answered >= self._calls * part and len(self._pids) >= self._runtime.processes * part
 
     def run(self) -> None:
@@ -187,7 +187,7 @@ class _Clients:
                 thread.join()
 
     def _until(self, condition: Callable[[], bool]) -> None:
-        """Wait until the condition holds, as long as what it depends on changes: answers, or who gave them."""
+        """Wait until the condition holds, as long as its inputs change: answers, or the processes that gave them."""
         last, since = (0, 0), time.monotonic()
         while not condition() and self._is_sound():
             now = min(self.answered, self._calls), len(self._pids)
@@ -238,7 +238,7 @@ class _Clients:
 
 
 class _Settled:
-    """Whether a runtime has had the same processes for a second, as many as it has between replacements."""
+    """A check that a runtime has had the same processes for a second, as many as between replacements."""
 
     def __init__(self, process: _Process, size: int) -> None:
         self._process = process
@@ -254,7 +254,7 @@ class _Settled:
 
 
 def run(runtime: Runtime, ids: int, directory: Path, redis: Redis | None = None) -> Tally:
-    """Have the runtime mint at least so many IDs, stop it, and count."""
+    """Make the runtime mint at least a number of IDs, stop it, and count."""
     tally, began = Tally(), time.monotonic()
     calls = -(-ids // EACH)
     process = _Process(directory, runtime, redis.url if redis else "", calls)
@@ -291,7 +291,7 @@ def run(runtime: Runtime, ids: int, directory: Path, redis: Redis | None = None)
 
 
 def _make_pool(url: str) -> None:
-    """Free the pool from the quarantine of a server on which it is new."""
+    """Lift the quarantine of the pool on a server on which it is new."""
     with open_store(url) as store:
         store.create_pool("snowflake", layout=f"snowflake {write_layout(snowflake.DEFAULT)}")
 
@@ -303,7 +303,7 @@ def _send(process: _Process, calls: int) -> None:
 
 
 def _watch(process: _Process, runtime: Runtime, calls: int, tally: Tally) -> None:
-    """Wait until all is minted, as long as something is; a program until it ends."""
+    """Wait until everything is minted, as long as there is progress; for a program until it ends."""
     size, since = process.size(), time.monotonic()
     while process.pid is not None:
         time.sleep(0.05)
@@ -331,7 +331,7 @@ def _stop(process: _Process, runtime: Runtime, tally: Tally) -> None:
 
 
 def _start_of(pid: int) -> str:
-    """Return when the process started, in ticks of the kernel: its id may be another's now. Empty if there is none."""
+    """Return when the process started, in ticks of the kernel, as its id may be reused. Empty if there is none."""
     try:
         return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[19]
     except (FileNotFoundError, ProcessLookupError):

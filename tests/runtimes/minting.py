@@ -1,7 +1,7 @@
-"""Mints in a worker of any runtime, and writes the IDs to the one file that the harness reads.
+"""Mint in a worker of any runtime, and write the IDs to the one file that the harness reads.
 
-Two variables of the environment are needed: ``RUNTIMES_FILE`` and ``RUNTIMES_STORE``. ``RUNTIMES_EARLY`` has the module
-mint when it is imported, which a server that loads the application before it forks does in the parent.
+Two environment variables are needed: ``RUNTIMES_FILE`` and ``RUNTIMES_STORE``. With ``RUNTIMES_EARLY`` the module
+mints when it is imported, which happens in the parent if a server loads the application before it forks.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ EACH: Final = 50
 """How many IDs of a kind one call mints."""
 KINDS: Final = 3
 NODES: Final = range(64)
-"""Few, so that workers that end without a release leave none to those that come after them."""
+"""Few, so that workers that end without a release do not exhaust the pool."""
 MAX_WAIT_MS: Final = 30_000
 
 FILE: Final = os.environ["RUNTIMES_FILE"]
@@ -25,7 +25,7 @@ NUMBERS: Final = Sequence("numbers", STORE, max_wait_ms=MAX_WAIT_MS)
 
 
 def write(**lines: object) -> None:
-    """Append lines to the file, in one write, so that processes do not cut each other's."""
+    """Append lines to the file in one write, so that processes do not interleave theirs."""
     with open(FILE, "ab", buffering=0) as file:
         file.write("".join(f"{os.getpid()} {kind} {values}\n" for kind, values in lines.items()).encode())
 

@@ -1,7 +1,7 @@
-"""Programs that mint in the ways that Python programs are concurrent: ``python -m tests.runtimes.programs fork 20``.
+"""Programs that mint with each kind of concurrency in Python: ``python -m tests.runtimes.programs fork 20``.
 
-The number is how often :func:`tests.runtimes.minting.mint` is to be called. It is imported late, since libraries that
-replace parts of the standard library may have to come first.
+The number is how often :func:`tests.runtimes.minting.mint` is called. It is imported late, since libraries that
+replace parts of the standard library may have to be imported first.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ def gevent_greenlets(calls: int) -> None:
 
 
 def gevent_forks(calls: int) -> None:
-    """Fork with ``gevent.os.fork`` after minting, as a prefork server of greenlets does."""
+    """Fork with ``gevent.os.fork`` after minting, as a prefork server with greenlets does."""
     from gevent import monkey
 
     monkey.patch_all()
@@ -199,7 +199,7 @@ for _ in range({calls}):
 
 
 def interpreter(calls: int) -> None:
-    """Mint in a sub-interpreter that shares the GIL, as the application groups of mod_wsgi do; or print the refusal."""
+    """Mint in a subinterpreter that shares the GIL, as mod_wsgi does; or print the refusal."""
     code = INSIDE.format(path=sys.path, calls=calls)
     reported = f"""
 try:
@@ -221,7 +221,7 @@ except ImportError as error:
 
 
 def interpreter_beside(calls: int) -> None:
-    """The same, after the main interpreter has minted."""
+    """Mint in a subinterpreter after the main interpreter has minted."""
     mint()
     interpreter(calls)
 

@@ -1,4 +1,4 @@
-"""The runtimes, as data: how each is started, asked and signalled, and what it needs."""
+"""The runtimes, as data: how to start, query and signal each of them, and its requirements."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ class Runtime:
     processes: int = 1
     """How many processes must have minted at least."""
     store: str = "sqlite"
-    """Or ``redis``, where sockets are what the runtime replaces."""
+    """Or ``redis``, if the runtime replaces sockets."""
     is_early: bool = False
-    """Whether the application mints while it is loaded, before it forks."""
+    """True if the application mints while it is loaded, before the fork."""
     signals: tuple[signal.Signals, ...] = ()
     """Sent to the first process, one after another while it is asked."""
     family: int = 0
-    """How many processes it has between replacements, for which the stop waits; 0 where it stops at any time."""
+    """The number of processes between replacements, for which the stop waits; 0 if it stops at any time."""
     keeps_first: bool = False
-    """Whether the first process never runs what Python registered for its end, and so keeps what it leased."""
+    """True if the first process never runs the exit handlers of Python, and so keeps its leases."""
     may_refuse: bool = False
-    """Whether it may refuse to import mintage instead, in one sentence."""
+    """True if it may refuse to import mintage instead, in one sentence."""
 
     def lacking(self) -> str | None:
-        """Why it cannot run here, if it cannot."""
+        """Return the reason why it cannot run here, or None."""
         missing = [name for name in self.needs if importlib.util.find_spec(name) is None]
         return f"{self.name} needs {', '.join(missing)}" if missing else None
 
     def uses_redis(self) -> bool:
-        """Whether a Redis must run, as its store or as Celery's broker."""
+        """Return True if it needs a Redis, as its store or as the broker of Celery."""
         return self.store == "redis" or self.kind == CELERY
 
 
@@ -75,7 +75,7 @@ PROGRAMS: Final = ("tests.runtimes.programs",)
 
 
 def gunicorn() -> list[Runtime]:
-    """Each class of workers: restarted by signals, forked from a parent that minted, replaced after some requests."""
+    """Return each class of workers: restarted by signals, forked from a minting parent, replaced after requests."""
     return [
         Runtime(
             name=f"gunicorn {name}{variant}",
@@ -93,7 +93,7 @@ def gunicorn() -> list[Runtime]:
 
 
 def uwsgi() -> list[Runtime]:
-    """Workers forked from a parent that minted, or that load the application themselves; with threads and without."""
+    """Return workers forked from a minting parent, or loading the application themselves; with and without threads."""
     threads = "--enable-threads"
     # Without its hooks uWSGI forks beside threads of Python, any of which may hold the GIL, and the child waits for it.
     early = (threads, "--py-call-uwsgi-fork-hooks")
@@ -127,7 +127,7 @@ def uwsgi() -> list[Runtime]:
 
 
 def celery() -> list[Runtime]:
-    """Each pool; the parent of prefork has minted."""
+    """Return each pool; the parent of prefork has minted."""
     pools = {
         "prefork": ("--pool=prefork",),
         "prefork, 5 tasks a child": ("--pool=prefork", "--max-tasks-per-child=5"),
@@ -150,7 +150,7 @@ def celery() -> list[Runtime]:
 
 
 def programs() -> list[Runtime]:
-    """Pools of processes, threads, event loops, greenlets, interpreters."""
+    """Return pools of processes, threads, event loops, greenlets and interpreters."""
     methods = ("fork", "forkserver", "spawn")
     processes = [
         Runtime(

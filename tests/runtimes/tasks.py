@@ -1,4 +1,4 @@
-"""A Celery application of one task, which mints. ``python -m tests.runtimes.tasks 20`` asks for it so often."""
+"""A Celery application with one task, which mints; ``python -m tests.runtimes.tasks 20`` sends 20 tasks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each runtime for a moment, at every run of the tests: `make deep` has it mint a hundred thousand IDs."""
+"""Tests of each runtime, briefly; `make deep` mints a hundred thousand IDs in each."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ IDS = 3000
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the harness reads /proc")
 @pytest.mark.parametrize("name", RUNTIMES)
-def test_a_runtime_mints_nothing_twice_and_releases_its_leases(name: str, servers: Servers, tmp_path: Path) -> None:
+def test_runtime_mints_nothing_twice_and_releases_its_leases(name: str, servers: Servers, tmp_path: Path) -> None:
     runtime = RUNTIMES[name]
     if reason := runtime.lacking():
         pytest.skip(reason)

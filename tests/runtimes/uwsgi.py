@@ -1,4 +1,4 @@
-"""uWSGI as the package pyuwsgi has it: a module, made ready for many versions of Python, that needs no compiler."""
+"""uWSGI from the package pyuwsgi: a compiled module for many versions of Python."""
 
 import pyuwsgi
 

@@ -1,6 +1,6 @@
-"""Real servers for tests: each a process on loopback, with its data and its log in a directory that the tests own.
+"""Real servers for tests: processes on loopback, with data and log in a directory of the tests.
 
-A test asks for one by its fixture (:mod:`tests.servers.fixtures`) and has it up, whole and empty.
+A test requests one by its fixture (:mod:`tests.servers.fixtures`), which is running, intact and empty.
 """
 
 from __future__ import annotations
@@ -62,12 +62,12 @@ OF_TODAY: Final = frozenset({"mysql", "valkey"})
 
 
 def missing(name: str) -> str | None:
-    """Why the server cannot run here, if it cannot."""
+    """Return the reason why the server cannot run here, or None."""
     lacking = [needed for needed in ("setpriv", *KINDS[name].programs) if program(needed) is None]
     how = "tests/servers/unstable.sh" if name in OF_TODAY else "tests/servers/install.sh as root"
     return f"{name} needs {', '.join(lacking)}: run {how}" if lacking else None
 
 
 def must_run(name: str) -> bool:
-    """Whether tests fail without it, as in continuous integration."""
+    """Return True if tests fail without it, as in continuous integration."""
     return name not in OF_TODAY and any(os.environ.get(variable) for variable in ("CI", "MINTAGE_REQUIRE_SERVERS"))

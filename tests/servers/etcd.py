@@ -1,4 +1,4 @@
-"""etcd, the distribution's."""
+"""etcd from the distribution."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _open = build_opener(ProxyHandler({})).open
 
 
 class Etcd(Daemon):
-    """A cluster of one ``etcd``, asked through its JSON gateway."""
+    """A cluster of one ``etcd``, used through its JSON gateway."""
 
     name = "etcd"
     programs = ("etcd", "openssl")
@@ -70,7 +70,7 @@ class Etcd(Daemon):
         self.call("/v3/kv/deleterange", {"key": everything, "range_end": everything})
 
     def call(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
-        """What the gateway answers."""
+        """Return the answer of the gateway."""
         return self._get(path, json.dumps(body).encode(), START_S)
 
     def _get(self, path: str, body: bytes | None, seconds: float) -> dict[str, Any]:
@@ -80,7 +80,7 @@ class Etcd(Daemon):
 
 
 class Member(Etcd):
-    """One of several."""
+    """A member of a cluster."""
 
     name = "etcd_member"
 
@@ -97,7 +97,7 @@ class Member(Etcd):
         self._tls_port = free_port()
 
     def answers(self) -> bool:
-        """Nobody answers before a majority runs."""
+        """Return True at once, as no member answers before a majority runs."""
         return True
 
     def is_up(self) -> bool:
@@ -105,7 +105,7 @@ class Member(Etcd):
 
 
 class EtcdCluster(Group):
-    """Three members, of which any two decide."""
+    """Three members; any two are a majority."""
 
     name = "etcd_cluster"
     programs = Etcd.programs

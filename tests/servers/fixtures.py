@@ -1,6 +1,6 @@
-"""A fixture a server. It starts when a test first asks for it, and each test finds it up, whole and empty.
+"""A fixture for each server. It starts at its first use, and each test gets it running, intact and empty.
 
-``servers`` lives as long as the tests: for those that cannot have a fixture of their own, such as hypothesis's.
+``servers`` lives as long as the tests, for those that cannot use a fixture of their own, such as Hypothesis tests.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ SERVICE = Path(__file__).parents[1] / "service"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks what starts a server, a database's or the service's own: ``make test-quick`` leaves it out."""
+    """Mark the tests that start a server or the service: ``make test-quick`` deselects them."""
     for item in items:
         chosen = (
             item.callspec.params.values() if isinstance(item, pytest.Function) and hasattr(item, "callspec") else ()
@@ -53,7 +53,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 class Servers:
-    """Those that run by now."""
+    """The servers that run already."""
 
     def __init__(self, directory: Path, stack: ExitStack) -> None:
         self._directory = directory
@@ -61,7 +61,7 @@ class Servers:
         self._servers: dict[type[Server], Server] = {}
 
     def get(self, kind: type[S]) -> S:
-        """The server of that kind: up, whole and empty. Skips where it is not installed; fails where it must be."""
+        """Return the server of that kind, running and empty. Skip if it is not installed; fail if it is required."""
         if reason := missing(kind.name):
             (pytest.fail if must_run(kind.name) else pytest.skip)(reason)
         server = self._servers.get(kind)

@@ -1,4 +1,4 @@
-"""MariaDB, the distribution's; and MySQL of today, which is told and asked the same."""
+"""MariaDB from the distribution, and a current MySQL with the same interface."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class MariaDB(Daemon):
-    """One ``mariadbd``; a commit is on the disk before it is answered."""
+    """A ``mariadbd`` that writes a commit to the disk before it answers."""
 
     name = "mariadb"
     programs: ClassVar[tuple[str, ...]] = ("mariadbd", "mariadb", "mariadb-install-db", "mariadb-dump", "openssl")
@@ -67,16 +67,16 @@ class MariaDB(Daemon):
         self.sql("SET lock_wait_timeout = 10; DROP DATABASE IF EXISTS mintage; CREATE DATABASE mintage;")
 
     def sql(self, statements: str) -> str:
-        """What the server answers its administrator, tab-separated."""
+        """Return the answer of the server to its administrator, tab-separated."""
         return self.run(self.programs[1], *self._administrator, "--batch", "--skip-column-names", text=statements)
 
     def dump(self, *tables: str) -> str:
-        """What makes tables of the store's database again as they are, in place of those that are there."""
+        """Return statements that replace tables of the store by their current content."""
         how = [*self._administrator, "mintage"]
         return f"USE mintage;\n{self.run('mariadb-dump', *how, *tables)}"
 
     def await_new_second(self) -> None:
-        """Wait until a table that is made now is of another second than those there are: no finer is what it shows."""
+        """Wait until new tables have a creation time in another second, its only resolution."""
         newest = (
             "(SELECT MAX(UNIX_TIMESTAMP(create_time)) FROM information_schema.tables WHERE table_schema = 'mintage')"
         )
@@ -104,7 +104,7 @@ class MariaDB(Daemon):
 
 
 class MySQL(MariaDB):
-    """One ``mysqld`` of version 9 (see ``unstable.sh``), whose accounts log in with ``caching_sha2_password``."""
+    """A ``mysqld`` of version 9 (see ``unstable.sh``), whose accounts log in with ``caching_sha2_password``."""
 
     name = "mysql"
     programs = ("mysqld9", "mysql9", "openssl")
@@ -122,7 +122,7 @@ class MySQL(MariaDB):
 
     @contextmanager
     def without_tls(self) -> Iterator[None]:
-        """As servers are that nobody gave a certificate: passwords go encrypted with the server's RSA key."""
+        """Disable TLS during the block: passwords are then encrypted with the RSA key of the server."""
         self.sql("SET GLOBAL tls_version = ''; ALTER INSTANCE RELOAD TLS NO ROLLBACK ON ERROR")
         try:
             yield
@@ -131,7 +131,7 @@ class MySQL(MariaDB):
 
 
 class Replica(Follower, MariaDB):
-    """A primary, or a replica that hears of each transaction after its commit."""
+    """A primary, or a replica that receives each transaction after its commit."""
 
     name = "mariadb_replica"
     follows: ClassVar = (

@@ -1,4 +1,4 @@
-"""The service as a store: `mintage serve` in front of a SQLite file that the tests empty."""
+"""The service as a store: `mintage serve` in front of an SQLite file that the tests empty."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ KEY: Final = "mint_of-the-contract-suite"
 
 
 class Http(Serving):
-    """The service with a key for everything, and with limits as wide as those of a store."""
+    """The service with a key that has every right, and with limits as wide as those of a store."""
 
     name = "http"
 

@@ -1,4 +1,4 @@
-"""A server and one that follows it, behind one address that moves to whichever is in charge."""
+"""A server and its follower, behind one address that moves to the current leader."""
 
 from __future__ import annotations
 
@@ -15,37 +15,37 @@ if TYPE_CHECKING:
 
 
 class Follower(Daemon):
-    """What can be either of the two."""
+    """A server that can be leader or follower."""
 
     leader: Self | None = None
     """Whom it follows."""
 
     def follow(self, leader: Self) -> None:
-        """Begin anew, with what the leader has and will have."""
+        """Start afresh, with the current and future data of the leader."""
         self.kill()
         self.is_new = True
         self.leader = leader
         self.start()
 
     def promote(self) -> None:
-        """Take charge, with what it has."""
+        """Become the leader, with the current data."""
         self.stand_alone()
         self.leader = None
 
     @abstractmethod
     def stand_alone(self) -> None:
-        """Follow nobody any more."""
+        """Stop following."""
 
     @abstractmethod
     def heard(self) -> str:
-        """How far it is: the same text on both once the follower has all."""
+        """Return the replication position: the same text on both once the follower has everything."""
 
 
 F = TypeVar("F", bound=Follower)
 
 
 class Pair(Group, Generic[F]):
-    """The two. ``url`` is the address that moves."""
+    """A leader and a follower. ``url`` is the address that moves."""
 
     member: type[F]
 
@@ -73,14 +73,14 @@ class Pair(Group, Generic[F]):
         self.leader.reset()
 
     def failover(self) -> None:
-        """The leader dies, having told its follower all, and that is in charge. ``start()`` mends the pair."""
+        """Stop the leader once its follower has received everything, and promote that. ``start()`` restores it."""
         self._agree()
         self.leader.kill()
         self._change()
 
     @contextmanager
     def failover_that_forgets(self) -> Iterator[None]:
-        """What the leader is told inside, its follower never hears of; then the leader dies and that is in charge."""
+        """Lose the writes of the block in the follower; then stop the leader and promote the follower."""
         self._agree()
         self.follower.kill()
         yield

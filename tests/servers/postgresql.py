@@ -1,4 +1,4 @@
-"""PostgreSQL, the distribution's."""
+"""PostgreSQL from the distribution."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.servers.server import ANSWER_S, HOST, PASSWORD, Daemon
 
 
 class PostgreSQL(Daemon):
-    """One ``postgres``; a commit is on the disk before it is answered."""
+    """A ``postgres`` that writes a commit to the disk before it answers."""
 
     name = "postgresql"
     programs: ClassVar[tuple[str, ...]] = ("postgres", "initdb", "psql", "pg_isready", "pg_dump", "openssl")
@@ -72,13 +72,13 @@ class PostgreSQL(Daemon):
         self.sql("SET lock_timeout = '10s'; DROP SCHEMA public CASCADE; CREATE SCHEMA public AUTHORIZATION mintage;")
 
     def dump(self, *tables: str) -> str:
-        """What makes tables of the store's database again as they are, in place of those that are there."""
+        """Return statements that replace tables of the store by their current content."""
         where = [f"--host={HOST}", f"--port={self.port}", "--username=postgres", "--dbname=mintage"]
         how = ["--clean", "--if-exists", *(f"--table={table}" for table in tables)]
         return self.run("pg_dump", *where, *how, env={"PGPASSWORD": PASSWORD, "PGSSLMODE": "disable"})
 
     def sql(self, statements: str, *, database: str = "mintage") -> str:
-        """What the server answers its administrator, one row a line, ``|`` between the columns."""
+        """Return the answer of the server to its administrator, one row a line, ``|`` between the columns."""
         where = [f"--host={HOST}", f"--port={self.port}", "--username=postgres", f"--dbname={database}"]
         how = ["--no-psqlrc", "--quiet", "--tuples-only", "--no-align", "--set=ON_ERROR_STOP=1", "--file=-"]
         return self.run("psql", *where, *how, text=statements, env={"PGPASSWORD": PASSWORD, "PGSSLMODE": "disable"})
@@ -120,13 +120,13 @@ class PostgreSQLPair(Pair[Standby]):
 
 
 class Subscriber(Follower, PostgreSQL):
-    """A server of its own that hears of each row after its commit: what is called a logical replica."""
+    """A server of its own that receives each row after its commit: a logical replica."""
 
     name = "postgresql_subscriber"
     settings: ClassVar = {"wal_level": "logical"}
 
     def subscribe(self) -> None:
-        """Hear of all rows of the leader's tables; tables that it makes later are not heard of."""
+        """Receive the rows of all current tables of the leader, not of tables that it creates later."""
         leader = self.leader
         assert leader
         where = [f"--host={HOST}", f"--port={leader.port}", "--username=postgres"]
@@ -148,7 +148,7 @@ class Subscriber(Follower, PostgreSQL):
 
 
 class PostgreSQLLogical(Pair[Subscriber]):
-    """A server and one that subscribes to its rows, once it is told to."""
+    """A server and one that subscribes to its rows, on request."""
 
     name = "postgresql_logical"
     programs = Subscriber.programs
@@ -167,7 +167,7 @@ class PostgreSQLLogical(Pair[Subscriber]):
         )
 
     def reset(self) -> None:
-        """Both, as what is done to tables is not heard of."""
+        """Reset both, as changes of tables are not replicated."""
         self.leader.sql("DROP PUBLICATION IF EXISTS all_tables")
         for member in (self.leader, self.follower):
             member.stand_alone()

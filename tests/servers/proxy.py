@@ -1,4 +1,4 @@
-"""A proxy before a server: it loses a reply, refuses, or swallows everything, when a test says so."""
+"""A proxy in front of a server: it loses a reply, refuses, or swallows everything, on request of a test."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class _Connection:
 
 
 class Proxy:
-    """Forwards between clients and one server, on one thread; what a verb orders holds when it returns.
+    """A proxy between clients and one server, on one thread; a method has taken effect when it returns.
 
-    A reply is what the server says, up to the client's next word, after the client has spoken: with protocols that ask
-    and answer, it is proof that the server has done what it was asked. A greeting is no reply.
+    A reply is the output of the server up to the next bytes of the client, after the client has sent something: in a
+    protocol of requests and answers, it proves that the server has executed the request. A greeting is no reply.
     """
 
     def __init__(self, server: Daemon) -> None:
@@ -54,11 +54,11 @@ class Proxy:
 
     @property
     def url(self) -> str:
-        """The server's, by way of the proxy."""
+        """Return the URL of the server through the proxy."""
         return self._server.url.replace(f"{HOST}:{self._server.port}", f"{HOST}:{self.port}")
 
     def cut(self, reply: int = 1) -> None:
-        """Lose the reply, counted from now: its request is carried out, and its client's connection reset instead."""
+        """Lose a reply, counted from now: its request is executed, and the connection of its client reset instead."""
         with self._changed:
             self._cut_at = self.replies + reply
 
@@ -68,7 +68,7 @@ class Proxy:
             self._refuse()
 
     def lead_to(self, server: Daemon) -> None:
-        """Another server from now on, as when an address moves: connections to the old one are reset."""
+        """Lead to another server from now on, as when an address moves; connections to the old one are reset."""
         with self._changed:
             self._server = server
             for connection in set(self._connections.values()):
@@ -80,7 +80,7 @@ class Proxy:
             self._swallows = True
 
     def heal(self) -> None:
-        """Forward again, beginning with what a black hole held back: it arrives late, as on a network."""
+        """Forward again, beginning with the bytes that a black hole held back, which arrive late."""
         with self._changed:
             self._cut_at = 0
             self._swallows = False
@@ -179,7 +179,7 @@ class Proxy:
 
 
 def _reset(end: socket.socket) -> None:
-    """Close it so that the other side is told at once, whatever it was about to say."""
+    """Close a connection with a reset, whatever is still to be sent."""
     with suppress(OSError):
         end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     end.close()

@@ -1,4 +1,4 @@
-"""Redis alone, behind a Sentinel and as a cluster; and Valkey, which is told and asked the same."""
+"""Redis alone, behind a Sentinel and as a cluster; and Valkey with the same interface."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SERVICE = "mymaster"
 
 
 class Redis(Daemon):
-    """One ``redis-server`` whose append-only file has on the disk what it answers."""
+    """A ``redis-server`` whose append-only file is on the disk before it answers."""
 
     name = "redis"
     programs: ClassVar[tuple[str, ...]] = ("redis-server", "redis-cli", "openssl")
@@ -49,25 +49,25 @@ class Redis(Daemon):
         self.ask("SCRIPT", "FLUSH")
 
     def ask(self, *words: str) -> str:
-        """What the server answers, one item a line."""
+        """Return the answer of the server, one item a line."""
         client = self.programs[1]
         return self.run(client, "-e", "-p", str(self.port), "--raw", *words).removesuffix("\n")
 
     def info(self, section: str) -> dict[str, str]:
-        """A section of ``INFO``."""
+        """Return a section of ``INFO``."""
         lines = self.ask("INFO", section).splitlines()
         return dict(line.split(":", 1) for line in lines if ":" in line)
 
 
 class RedisWithoutAOF(Redis):
-    """One ``redis-server`` that keeps nothing when it ends."""
+    """A ``redis-server`` that keeps nothing when it ends."""
 
     name = "redis_without_aof"
     options = ("--appendonly", "no")
 
 
 class Valkey(Redis):
-    """One ``valkey-server`` of version 9 (see ``unstable.sh``); its file has on the disk what it answers."""
+    """A ``valkey-server`` of version 9 (see ``unstable.sh``); its file is on the disk before it answers."""
 
     name = "valkey"
     programs = ("valkey9-server", "valkey9-cli", "openssl")
@@ -84,18 +84,18 @@ class Replicated(Redis):
         return [*super().command(), "--repl-diskless-sync-delay", "0", *role]
 
     def follow(self, master: Replicated | None) -> None:
-        """Run, from the start as the replica of that master if there is one."""
+        """Run as the replica of that master, or as a master, from the start."""
         self._master = master
         self.start()
         if master:
             self.ask("REPLICAOF", HOST, str(master.port))
 
     def is_in_step(self) -> bool:
-        """Whether it is a replica that hears its master."""
+        """Return True if it is a replica connected to its master."""
         return self.info("replication").get("master_link_status") == "up"
 
     def heard(self) -> int:
-        """How far it is in the stream of writes that a master and its replica share."""
+        """Return the replication offset of a master or its replica."""
         facts = self.info("replication")
         return int(facts.get("slave_repl_offset", facts["master_repl_offset"]))
 
@@ -105,7 +105,7 @@ TAKEOVER_S = 200
 
 
 class Sentinel(Redis):
-    """One ``redis-sentinel``, which alone decides."""
+    """A ``redis-sentinel`` that decides alone."""
 
     name = "sentinel"
 
@@ -127,22 +127,22 @@ class Sentinel(Redis):
         )
 
     def command(self) -> list[str]:
-        # What Sentinel learns, it writes into its settings.
+        # Sentinel writes its state into its configuration file.
         return ["redis-server", str(self._settings), "--sentinel"]
 
     def reset(self) -> None:
-        """It holds no data."""
+        """Do nothing: a Sentinel has no data."""
 
     def master_port(self) -> int:
-        """Where it sends those who ask for the master."""
+        """Return the port that it names as the master."""
         return int(self.ask("SENTINEL", "GET-MASTER-ADDR-BY-NAME", SERVICE).split()[1])
 
     def is_calm(self) -> bool:
-        """Whether it sees nothing wrong with the master, and does nothing about it."""
+        """Return True if it sees no problem with the master, and does nothing about it."""
         return self._facts(self.ask("SENTINEL", "MASTER", SERVICE))["flags"] == "master"
 
     def knows_a_replica(self) -> bool:
-        """Whether there is somebody who could take over, as far as it knows."""
+        """Return True if it knows a replica that can take over."""
         facts = self._facts(self.ask("SENTINEL", "REPLICAS", SERVICE))
         return facts.get("flags") == "slave" and facts.get("master-link-status") == "ok"
 
@@ -157,7 +157,7 @@ class Sentinel(Redis):
 
 
 class RedisSentinel(Group):
-    """A master, its replica, and the Sentinel that makes the one the other."""
+    """A master, its replica, and the Sentinel that promotes the replica."""
 
     name = "redis_sentinel"
     programs = Redis.programs
@@ -166,7 +166,7 @@ class RedisSentinel(Group):
         super().__init__(directory)
         self._pair = (Replicated(directory / "0"), Replicated(directory / "1"))
         self.sentinel = Sentinel(directory / "sentinel", self._pair[0])
-        # First to stop, so that it does not act on what looks like a fault.
+        # Stop it first, so that it does not react to what looks like a failure.
         self.members = (self.sentinel, *self._pair)
 
     @property
@@ -175,7 +175,7 @@ class RedisSentinel(Group):
 
     @property
     def master(self) -> Replicated:
-        """Whom Sentinel holds for the master."""
+        """Return the server that Sentinel names as the master."""
         port = self.sentinel.master_port()
         return next(member for member in self._pair if member.port == port)
 
@@ -194,7 +194,7 @@ class RedisSentinel(Group):
         self.until(self._mend, "the replica follows, and Sentinel knows it")
 
     def pause(self) -> None:
-        # Sentinel goes on: one that notices a gap in its time keeps still for half a minute.
+        # Sentinel is not paused: after a gap in its time it would be inactive for half a minute.
         for member in self._pair:
             member.pause()
 
@@ -202,7 +202,7 @@ class RedisSentinel(Group):
         self.master.reset()
 
     def failover(self) -> None:
-        """The master dies, having told its replica all; returns when that is the master. ``start()`` mends the pair."""
+        """Stop the master once its replica has received everything; return when that is promoted."""
         master, replica = self.master, self.replica
         self.until(lambda: master.heard() == replica.heard(), "the replica has heard all")
         master.kill()
@@ -210,9 +210,9 @@ class RedisSentinel(Group):
 
     @contextmanager
     def failover_that_forgets(self) -> Iterator[None]:
-        """What the master is told inside, its replica never hears of; then the master dies and that takes over."""
+        """Lose the writes of the block in the replica; then stop the master and wait for the promotion."""
         master, replica = self.master, self.replica
-        # One that is in step can still be a second behind: its first writes wait until it has said that it follows.
+        # A connected replica can still lag a second: wait until it has confirmed the first writes.
         told = master.heard()
         self.until(lambda: replica.heard() >= told, "the replica has heard what was told before")
         replica.kill()
@@ -230,7 +230,7 @@ class RedisSentinel(Group):
         master.follow(None)
 
     def _mend(self) -> bool:
-        """Have both run in the roles that Sentinel sees; whether all have come to agree."""
+        """Bring both back into the roles that Sentinel sees; return True if all agree."""
         master, replica = self.master, self.replica
         master.follow(None)
         if not self.sentinel.is_calm():
@@ -248,7 +248,7 @@ class Clustered(Redis):
         return [*super().command(), "--cluster-enabled", "yes", "--cluster-node-timeout", "2000"]
 
     def agrees(self) -> bool:
-        """Whether it serves, and sees every other member."""
+        """Return True if it serves, and sees every other member."""
         try:
             state = self.ask("CLUSTER", "INFO").splitlines()
         except ServerError:
@@ -287,7 +287,7 @@ class RedisCluster(Group):
             member.reset()
 
     def ask(self, *words: str) -> str:
-        """What the member that holds the key answers."""
+        """Return the answer of the member that stores the key."""
         return self.members[0].ask("-c", *words)
 
     @property

@@ -1,4 +1,4 @@
-"""What all servers share: a process on loopback that starts, stops, dies and comes back with what it kept."""
+"""The base of all servers: a process on loopback that starts, stops, dies and restarts with its data."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 HOST = "127.0.0.1"
-PASSWORD = "p@ss:w/rd?#[1%]&+="  # what means something in a URL, so that a client that forgets to decode it is refused
+PASSWORD = "p@ss:w/rd?#[1%]&+="  # reserved characters of URLs, so that a client that does not decode them is refused
 
 START_S = 60
 STOP_S = 30
@@ -29,7 +29,7 @@ ATTEMPTS = 3
 
 
 class ServerError(RuntimeError):
-    """A server did not do what it was asked; the message ends with what it logged."""
+    """A server did not do what was requested; the message ends with its log."""
 
 
 UNSTABLE = Path(__file__).parents[2] / ".cache" / "unstable" / "bin"
@@ -37,7 +37,7 @@ UNSTABLE = Path(__file__).parents[2] / ".cache" / "unstable" / "bin"
 
 
 def program(name: str) -> str | None:
-    """Where the program is; Debian keeps PostgreSQL's out of the search path, and servers out of a user's."""
+    """Return the path of a program; Debian keeps those of PostgreSQL and of servers out of the search path."""
     versions = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: float(path.parts[-2]), reverse=True)
     return shutil.which(
         name, path=os.pathsep.join([*map(str, versions), os.environ["PATH"], "/usr/sbin", str(UNSTABLE)])
@@ -45,10 +45,10 @@ def program(name: str) -> str | None:
 
 
 def free_port() -> int:
-    """A port nobody listens on.
+    """Return a port that nobody listens on.
 
-    It lies below those the kernel gives to outgoing connections: while a server is down none of them can take its
-    port. Ten thousand above it, where Redis Cluster has its bus, holds the same.
+    It is below the range for outgoing connections, so that none of them can take it while a server is down. The same
+    holds for the port ten thousand above, which is the bus of a Redis Cluster.
     """
     while True:
         port = random.randrange(10_000, 22_000)
@@ -60,7 +60,7 @@ def free_port() -> int:
 def until(condition: Callable[[], bool], what: str, *, seconds: float = START_S) -> None:
     """Wait until the condition holds.
 
-    :raises ServerError: when it does not within ``seconds``.
+    :raises ServerError: if it does not within ``seconds``.
     """
     deadline = time.monotonic() + seconds
     while not condition():
@@ -82,34 +82,34 @@ class Server(ABC):
     @property
     @abstractmethod
     def url(self) -> str:
-        """As ``mintage.open_store`` wants it; the same until the tests end."""
+        """Return the URL for ``mintage.open_store``; it never changes."""
 
     @abstractmethod
     def start(self) -> None:
-        """Start what does not run, with the data it had; returns when it answers.
+        """Start the processes that do not run, with their data, and wait until they answer.
 
-        Only from the main thread: a server dies with the thread that started it.
+        Call it only in the main thread: a server dies with the thread that started it.
         """
 
     @abstractmethod
     def stop(self) -> None:
-        """End it in its own good order."""
+        """Stop it in an orderly way."""
 
     @abstractmethod
     def kill(self) -> None:
-        """End it with SIGKILL."""
+        """Kill it with SIGKILL."""
 
     @abstractmethod
     def pause(self) -> None:
-        """Freeze it with SIGSTOP: connections open, nothing answers."""
+        """Freeze it with SIGSTOP: connections stay open and nothing answers."""
 
     @abstractmethod
     def resume(self) -> None:
-        """Go on after a pause."""
+        """Continue after a pause."""
 
     @abstractmethod
     def is_up(self) -> bool:
-        """Whether it runs and answers now."""
+        """Return True if it runs and answers now."""
 
     @abstractmethod
     def reset(self) -> None:
@@ -120,7 +120,7 @@ class Server(ABC):
         self.start()
 
     def renew(self) -> None:
-        """Whatever was done to it: up, whole and empty."""
+        """Make it running, intact and empty, whatever happened to it."""
         self.resume()
         self.start()
         self.reset()
@@ -128,7 +128,7 @@ class Server(ABC):
 
 @dataclass(frozen=True)
 class Certificate:
-    """Files: what a server shows for 127.0.0.1, and the private authority that vouches for it."""
+    """Files: the certificate of a server for 127.0.0.1, and its private authority."""
 
     authority: Path
     certificate: Path
@@ -149,25 +149,25 @@ class Daemon(Server):
         self._process: subprocess.Popen[bytes] | None = None
 
     def create(self) -> None:
-        """Make what must be there before the first start."""
+        """Create everything that is needed before the first start."""
 
     def prepare(self) -> None:
-        """Make what must be there after the first start: accounts, a database."""
+        """Create everything that is needed after the first start: accounts, a database."""
 
     @abstractmethod
     def command(self) -> Sequence[str]:
-        """The program and its options."""
+        """Return the program and its options."""
 
     @abstractmethod
     def answers(self) -> bool:
-        """Whether somebody answers at the port."""
+        """Return True if somebody answers at the port."""
 
     @property
     def log(self) -> Path:
         return self.directory / "log"
 
     def certified(self) -> Certificate:
-        """The server's certificate, made when it is first asked for."""
+        """Return the certificate of the server, made at its first use."""
         made = Certificate(*(self.directory / name for name in ("authority.pem", "server.pem", "server.key")))
         if not made.key.exists():
             for file, name, more in (
@@ -190,7 +190,7 @@ class Daemon(Server):
 
     @property
     def pid(self) -> int | None:
-        """The process, while it runs."""
+        """Return the id of the running process."""
         return self._process.pid if self._process and self._process.poll() is None else None
 
     def is_up(self) -> bool:
@@ -201,7 +201,7 @@ class Daemon(Server):
             return
         assert threading.current_thread() is threading.main_thread(), "servers die with the thread that starts them"
         tried = ""
-        # A port that was free may be taken a moment later, and what the last process held may be let go a moment late.
+        # A free port may be taken a moment later, and the last process may release its port a moment late.
         for _ in range(ATTEMPTS):
             if self.is_new:
                 self._make_anew()
@@ -253,14 +253,14 @@ class Daemon(Server):
         self._signal(signal.SIGCONT)
 
     def run(self, name: str, *arguments: str, text: str = "", env: dict[str, str] | None = None) -> str:
-        """What a program that comes with the server prints.
+        """Return the output of a program that comes with the server.
 
-        :raises ServerError: when it fails, or takes longer than a start may.
+        :raises ServerError: if it fails, or takes longer than a start may.
         """
         return self._run(START_S, [name, *arguments], text, env)
 
     def reaches(self, name: str, *arguments: str, env: dict[str, str] | None = None) -> bool:
-        """Whether a program that asks the server succeeds, at once."""
+        """Return True if a client program of the server succeeds at once."""
         try:
             self._run(ANSWER_S, [name, *arguments], "", env)
         except ServerError:
@@ -294,21 +294,21 @@ class Daemon(Server):
         self.create()
 
     def _as_account(self, command: Sequence[str]) -> list[str]:
-        """The command, run by the account that must, and killed should the tests die."""
+        """Return the command for the required account, killed if the tests die."""
         account = self.account if os.geteuid() == 0 else None
         who = ["--reuid", account, "--regid", account, "--init-groups"] if account else []
         return ["setpriv", "--pdeathsig", "KILL", *who, program(command[0]) or command[0], *command[1:]]
 
     def _environment(self) -> dict[str, str]:
-        """Nothing of ours: clients and servers alike heed variables."""
+        """Return an environment without our variables, which clients and servers would use."""
         return {"PATH": os.pathsep.join([os.environ["PATH"], "/usr/sbin"]), "LC_ALL": "C.UTF-8"}
 
     def family(self) -> list[int]:
-        """The process and all that it started."""
+        """Return the process and its descendants."""
         return family(self.pid) if self.pid else []
 
     def _freeze(self) -> None:
-        # A second time, for what one of them forked just before it froze.
+        # A second time, for processes forked just before the freeze.
         for _ in range(2):
             self._signal(signal.SIGSTOP)
 
@@ -318,7 +318,7 @@ class Daemon(Server):
                 os.kill(pid, number)
 
     def logged(self) -> str:
-        """The end of its log."""
+        """Return the end of its log."""
         text = self.log.read_text(encoding="utf-8", errors="replace") if self.log.exists() else ""
         return "\n".join([f"The end of {self.log}:", *text.splitlines()[-40:]])
 
@@ -350,7 +350,7 @@ class Group(Server):
     def until(self, condition: Callable[[], bool], what: str, *, seconds: float = START_S) -> None:
         """Wait until the condition holds.
 
-        :raises ServerError: when it does not within ``seconds``, with what all members logged.
+        :raises ServerError: if it does not within ``seconds``, with the logs of all members.
         """
         try:
             until(condition, what, seconds=seconds)
@@ -359,7 +359,7 @@ class Group(Server):
 
 
 def family(pid: int) -> list[int]:
-    """A process and all that it started, the elders first."""
+    """Return a process and its descendants, parents first."""
     found = [pid]
     for parent in found:
         with suppress(FileNotFoundError, ProcessLookupError):
@@ -368,7 +368,7 @@ def family(pid: int) -> list[int]:
 
 
 def state(pid: int) -> str:
-    """The letter that proc(5) gives to what a process does; a process that has ended is a zombie, ``Z``."""
+    """Return the state letter of a process in proc(5); an ended process is a zombie, ``Z``."""
     try:
         return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
     except (FileNotFoundError, ProcessLookupError):

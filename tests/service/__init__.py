@@ -1,1 +1,1 @@
-"""The service as its clients meet it: a real process on free ports, and what is said to it in bytes."""
+"""The service as its clients see it: a real process on free ports, and raw bytes."""

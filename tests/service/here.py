@@ -1,4 +1,4 @@
-"""A service in the very process and loop of the test, which can look into it; and what tests do in that loop."""
+"""A service in the process and event loop of the test, which can inspect it."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 
 class Here:
-    """A service in this very loop."""
+    """A service in this event loop."""
 
     def __init__(self, service: Service, ports: dict[str, int]) -> None:
         self.service = service
         self.ports = ports
 
     def count(self) -> int:
-        """The connections that are in memory, whatever holds them."""
+        """Return the number of connections in memory, whatever references them."""
         gc.collect()
         # By its type: a lazy object of another package would be made by a look at its class.
         return sum(issubclass(type(each), (HttpProtocol, RespProtocol, Handshake)) for each in gc.get_objects())
@@ -41,7 +41,7 @@ class Here:
 
 
 async def settled() -> None:
-    """Gives the loop its turns to close what the connections had."""
+    """Run the loop until the connections are closed."""
     for _ in range(100):
         await asyncio.sleep(0.001)
 

@@ -1,7 +1,7 @@
-"""Clients of the service: threads with sockets of their own, which keep every integer that they were given.
+"""Clients of the service: threads with sockets of their own, which record every integer that they receive.
 
-They speak both interfaces by hand, so that they see what a client library hides: an answer that is cut short, a request
-that was never answered, how a connection ended.
+They implement both protocols by hand, to see what a client library hides: a truncated answer, a request without an
+answer, and how a connection ended.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 PATIENCE_S: Final = 15
-"""No answer takes longer."""
+"""The timeout of an answer."""
 FALLBACK_FLOOR: Final = 2**62
 
 
 class Request(NamedTuple):
-    """What is sent, and how many integers it asks for."""
+    """The bytes of a request, and the number of integers that it requests."""
 
     data: bytes
     integers: int
 
 
 class Kind(NamedTuple):
-    """What a client asks for again and again."""
+    """A request that a client repeats."""
 
     interface: str
     make: Callable[[str, random.Random], Request]
@@ -45,13 +45,13 @@ class Kind(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """One whole answer."""
+    """A complete answer."""
 
     integers: Sequence[int] = ()
     code: str = "ok"
     """Or that of the error."""
     closes: bool = False
-    """Whether it says that the connection ends with it."""
+    """True if it announces the end of the connection."""
     is_fallback: bool = False
     retry_after: str | None = None
 
@@ -61,23 +61,23 @@ class TornError(Exception):
 
 
 class End(NamedTuple):
-    """How a connection ended that its client would have used further."""
+    """The end of a connection that its client would have used further."""
 
     interface: str
     unanswered: int
-    """Requests that were sent and not answered."""
+    """Unanswered requests."""
     torn: bool = False
-    """Whether that was in the middle of an answer."""
+    """True if it was in the middle of an answer."""
     reset: bool = False
     farewell: bool = False
-    """Whether the last answer had told so."""
+    """True if the last answer had announced it."""
 
 
 # --- the interfaces -----------------------------------------------------------------------------------------------
 
 
 def post(path: str, body: str = "") -> bytes:
-    """A request of HTTP."""
+    """Return a request of HTTP."""
     return f"POST {path} HTTP/1.1\r\nHost: {HOST}\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode()
 
 
@@ -107,7 +107,7 @@ NEXT: Final = Kind("http", _next)
 
 
 def line(replies: BinaryIO) -> str:
-    """One line of an answer, without its end."""
+    """Return one line of an answer, without its end."""
     text = replies.readline()
     if not text:
         raise EOFError
@@ -117,7 +117,7 @@ def line(replies: BinaryIO) -> str:
 
 
 def read_redis(replies: BinaryIO, count: int) -> Reply:
-    """The reply to ``INCR``, or to ``INCRBY`` with that count."""
+    """Return the reply to ``INCR``, or to ``INCRBY`` with that count."""
     text = line(replies)
     if text.startswith(":"):
         last = int(text[1:])
@@ -127,7 +127,7 @@ def read_redis(replies: BinaryIO, count: int) -> Reply:
 
 
 class Answer(NamedTuple):
-    """One whole answer of HTTP."""
+    """A complete HTTP answer."""
 
     status: int
     headers: dict[str, str]
@@ -136,7 +136,7 @@ class Answer(NamedTuple):
 
 
 def read_answer(replies: BinaryIO) -> Answer:
-    """Any answer that tells its length."""
+    """Return any answer that has a length."""
     status = int(line(replies).split(" ")[1])
     try:
         headers = {}
@@ -153,7 +153,7 @@ def read_answer(replies: BinaryIO) -> Answer:
 
 
 def read_http(replies: BinaryIO, count: int) -> Reply:
-    """The answer to ``/alloc`` or ``:next``, which must have as many integers as were asked for."""
+    """Return the answer to ``/alloc`` or ``:next``, which must have the requested number of integers."""
     status, headers, body = read_answer(replies)
     told = json.loads(body)
     closes = headers.get("connection", "").lower() == "close"
@@ -174,7 +174,7 @@ READERS: Final = {"redis": read_redis, "http": read_http}
 
 
 class Line:
-    """A connection on which a test asks for one thing after another."""
+    """A connection on which a test sends one request after another."""
 
     def __init__(self, port: int) -> None:
         self.socket = socket.create_connection((HOST, port), PATIENCE_S)
@@ -193,17 +193,17 @@ class Line:
         self.socket.sendall(data)
 
     def redis(self, *words: str) -> str:
-        """The first line of the reply to a command."""
+        """Return the first line of the reply to a command."""
         self.send(command(*words))
         return line(self.replies)
 
     def http(self, path: str, body: str = "", *, method: str = "POST") -> Answer:
-        """The answer to a request."""
+        """Return the answer to a request."""
         self.send(post(path, body).replace(b"POST", method.encode(), 1))
         return read_answer(self.replies)
 
     def has_ended(self) -> bool:
-        """Waits until the service ends the connection; whether it said nothing more."""
+        """Wait until the service closes the connection; return True if it sent nothing more."""
         with suppress(ConnectionResetError):
             return self.replies.read() == b""
         return True
@@ -246,7 +246,7 @@ class _Client(threading.Thread):
     def _talk(self, connected: socket.socket, replies: BinaryIO) -> None:
         waiting: deque[int] = deque()
         read = READERS[self._interface]
-        # Of HTTP, no client worth its name sends a request before it has the last one's answer.
+        # HTTP clients do not send a request before they have the last answer.
         most = self._load.pipeline if self._interface == "redis" else 1
         farewell = False
         try:
@@ -284,16 +284,16 @@ class _Client(threading.Thread):
                 (self.integers if integer < FALLBACK_FLOOR else self.fallbacks).append(integer)
 
     def take(self) -> array[int]:
-        """What it was given since this was last called, to be kept no longer."""
+        """Return the integers received since the last call, and forget them."""
         with self.lock:
             taken, self.integers = self.integers, array("Q")
         return taken
 
 
 class Load:
-    """Clients that ask for integers of one namespace until they are told to stop, or the service ends.
+    """Clients that request integers of one namespace until they are stopped, or the service ends.
 
-    ``pipeline`` is the most commands that are sent at once over the Redis protocol. ``reconnects`` says whether a
+    ``pipeline`` is the largest number of commands sent at once over the Redis protocol. ``reconnects`` says whether a
     client whose connection ended opens another.
     """
 
@@ -339,11 +339,11 @@ class Load:
                 raise client.failure
 
     def count(self) -> int:
-        """How many integers were given so far."""
+        """Return the number of integers received so far."""
         return sum(len(client.integers) for client in self._clients)
 
     def wait_for_more(self, count: int = 1) -> None:
-        """Waits until every client has been given more than now, and all together so many."""
+        """Wait until every client has received more, and all together a number of integers."""
         before = [len(client.integers) for client in self._clients]
 
         def have_more() -> bool:
@@ -354,32 +354,32 @@ class Load:
         until(have_more, f"{count} more integers (seed {self.seed})", seconds=2 * PATIENCE_S)
 
     def integers(self) -> np.ndarray:
-        """All that clients were given, but for those of the last resort."""
+        """Return all integers received, except those of the last resort."""
         return np.concatenate([np.array(client.integers, np.uint64) for client in self._clients])
 
     def take(self) -> np.ndarray:
-        """All that clients were given since this was last called, to be kept no longer."""
+        """Return the integers that all clients received since the last call, and forget them."""
         return np.concatenate([np.array(client.take(), np.uint64) for client in self._clients])
 
     def fallbacks(self) -> np.ndarray:
-        """Those of the last resort."""
+        """Return the integers of the last resort."""
         return np.concatenate([np.array(client.fallbacks, np.uint64) for client in self._clients])
 
     def codes(self) -> Counter[str]:
-        """How many requests were answered, by ``"ok"`` or the code of their error."""
+        """Return the number of answered requests, by ``"ok"`` or the code of their error."""
         return sum((client.codes for client in self._clients), Counter())
 
     def retries(self) -> set[str | None]:
-        """All that refusals said about when to try again."""
+        """Return all retry delays of refusals."""
         return set().union(*(client.retries for client in self._clients))
 
     def ends(self) -> list[End]:
-        """Of all connections that ended before their clients were told to stop."""
+        """Return the ends of all connections that ended before their clients were stopped."""
         return [end for client in self._clients for end in client.ends]
 
 
 def repeated(integers: np.ndarray) -> list[int]:
-    """The first of those that are there more than once."""
+    """Return the first of the duplicates."""
     values, counts = np.unique(integers, return_counts=True)
     found: list[int] = values[counts > 1][:10].tolist()
     return found

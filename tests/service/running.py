@@ -1,4 +1,4 @@
-"""``mintage serve`` with a configuration file, for one test: what it must be when it ends is demanded."""
+"""``mintage serve`` with a configuration file, for one test, with checks at its end."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class _Configured(Serving):
-    """With a file of settings, and with words of the command line as they are."""
+    """The service with a configuration file and unchanged words of the command line."""
 
     def __init__(self, home: Path, store: str, toml: str, options: Sequence[str]) -> None:
         super().__init__(home / "service", store)
@@ -41,7 +41,7 @@ class _Configured(Serving):
 
 
 class Running:
-    """A service that runs, and where."""
+    """A running service and its addresses."""
 
     def __init__(self, serving: Serving) -> None:
         self.serving = serving
@@ -50,24 +50,24 @@ class Running:
         self.url = serving.url
 
     def logged(self) -> str:
-        """All that it logged."""
+        """Return its complete log."""
         return self.serving.log.read_text(encoding="utf-8")
 
     def events(self) -> list[dict[str, Any]]:
-        """What it logged, line by line."""
+        """Return its log, line by line."""
         # The last line may be half written.
         lines = self.logged().split("\n")[:-1]
         return [json.loads(line) for line in lines if line.startswith("{")]
 
     def memory(self) -> int:
-        """The bytes of memory that it holds."""
+        """Return the bytes of memory that it uses."""
         return round(self.serving.memory_mb() * 1e6)
 
     def is_up(self) -> bool:
         return self.serving.pid is not None
 
     def stop(self) -> None:
-        """Stops it, and demands that it ended well and had no fault."""
+        """Stop it, and assert that it ended cleanly and logged no error."""
         self.serving.stop()
         log = self.logged()
         assert self.serving.wait() == 0, log
@@ -80,7 +80,7 @@ class Running:
 
 @contextmanager
 def running(home: Path, *options: str, toml: str = "", store: str = "") -> Iterator[Running]:
-    """A service with these options, over a registry of its own in ``home``; stopped at the end, and demanded well."""
+    """Run a service with these options, over a registry in ``home``; stop it at the end and check it."""
     home.mkdir(exist_ok=True)
     serving = _Configured(home, store or f"sqlite:///{home}/ids.db", toml, options)
     try:
@@ -95,13 +95,13 @@ def running(home: Path, *options: str, toml: str = "", store: str = "") -> Itera
 
 
 def key_toml(name: str, key: str, rights: Mapping[str, Sequence[str]], more: str = "") -> str:
-    """The lines of the configuration that let a key in."""
+    """Return the lines of the configuration that accept a key."""
     table = ", ".join(f'"{pattern}" = {json.dumps(list(granted))}' for pattern, granted in rights.items())
     return f'[keys.{name}]\nhash = "{digest(key)}"\nrights = {{ {table} }}\n{more}\n'
 
 
 def certificate(home: Path, name: str) -> tuple[str, str]:
-    """A certificate of its own authority, and its key."""
+    """Return a certificate of its own authority, and its key."""
     if shutil.which("openssl") is None:
         pytest.skip("openssl is not installed")
     cert, key = str(home / f"{name}.crt"), str(home / f"{name}.key")
@@ -112,7 +112,7 @@ def certificate(home: Path, name: str) -> tuple[str, str]:
 
 
 def locked(key: str) -> str:
-    """A private key with a password."""
+    """Return a private key with a password."""
     file = f"{key}.locked"
     lock = ["openssl", "pkcs8", "-topk8", "-in", key, "-out", file, "-passout", "pass:secret"]
     subprocess.run(lock, check=True, capture_output=True)
@@ -120,7 +120,7 @@ def locked(key: str) -> str:
 
 
 def talk(service: Running, *commands: Iterable[str | bytes | int] | str, version: int = 2) -> bytes:
-    """The replies to commands in one segment, each of words or a text of words; the last thing said is QUIT."""
+    """Return the replies to commands in one segment, each of words or a text of words; QUIT is sent last."""
     said = [command(*(each.split() if isinstance(each, str) else each)) for each in commands]
     hello = [command("HELLO", 3)] if version == 3 else []
     heard = say(service.redis, b"".join([*hello, *said, command("QUIT")]))

@@ -1,4 +1,4 @@
-"""`mintage serve` as a process of the tests': the same ports each time it is started, and what it logs as events."""
+"""`mintage serve` as a process of the tests: the same ports at each start, and its log as events."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class Serving(Daemon):
     """The service, on both interfaces; ``settings`` are those of the command line, such as ``max_wait_ms=500``.
 
-    Unless told otherwise it waits for its store as long as it has to: a slow machine is no reason to fail.
+    By default it waits for its store without a limit, as a slow machine is no reason to fail.
     """
 
     name = "mintage"
@@ -63,14 +63,14 @@ class Serving(Daemon):
         return bool(self.events("serving"))
 
     def reset(self) -> None:
-        """Its store holds what there is."""
+        """Do nothing: its data is in its store."""
 
     def events(self, name: str) -> list[dict[str, Any]]:
-        """What its last run logged under that name."""
+        """Return the events with that name in the log of its last run."""
         lines = self.log.read_text(encoding="utf-8").splitlines() if self.log.exists() else []
         events: list[dict[str, Any]] = []
         for text in lines:
-            with suppress(ValueError):  # not JSON, or not whole yet
+            with suppress(ValueError):  # not JSON, or incomplete
                 event = json.loads(text)
                 if event["event"] == "serving" and event["pid"] != self.pid:
                     events.clear()
@@ -79,7 +79,7 @@ class Serving(Daemon):
         return events
 
     def patch(self, code: str, *, workers_only: bool = False) -> None:
-        """Has code run at the next start, before any other: the tests' way to what no setting can do."""
+        """Run code at the next start before any other, for conditions that no setting can create."""
         place = self.directory.with_suffix(".patch")
         place.mkdir()
         condition = "'--multiprocessing-fork' in sys.orig_argv" if workers_only else "True"
@@ -87,34 +87,34 @@ class Serving(Daemon):
         self.environment["PYTHONPATH"] = str(place)
 
     def wait(self, seconds: float = STOP_S) -> int:
-        """Waits until it has ended, and returns its exit code."""
+        """Wait until it has ended, and return its exit code."""
         assert self._process
         return self._process.wait(seconds)
 
     def signal(self, number: signal.Signals) -> None:
-        """Sends it a signal; of several processes, to the one that was started."""
+        """Send it a signal; of several processes, to the one that was started."""
         assert self._process
         self._process.send_signal(number)
 
     def load(self, **how: Any) -> Load:
-        """Clients of both interfaces."""
+        """Return clients of both interfaces."""
         return Load(self.port, self.redis_port, **how)
 
     def http(self) -> Line:
-        """A connection."""
+        """Return an HTTP connection."""
         return Line(self.port)
 
     def redis(self) -> Line:
-        """A connection."""
+        """Return a Redis connection."""
         return Line(self.redis_port)
 
     def get(self, path: str) -> Answer:
-        """What it answers on a connection of its own."""
+        """Return its answer on a separate connection."""
         with self.http() as line:
             return line.http(path, method="GET")
 
     def metric(self, name: str, **labels: str) -> float:
-        """The sum of a metric over all series with these labels."""
+        """Return the sum of a metric over all series with these labels."""
         total = 0.0
         for text in self.get("/metrics").body.decode().splitlines():
             if match := re.fullmatch(rf"{name}(?:\{{(.*)\}})? (\S+)", text):
@@ -124,20 +124,20 @@ class Serving(Daemon):
         return total
 
     def until_metric(self, name: str, value: float, **labels: str) -> None:
-        """Waits until it has that value: counts are brought together once a second."""
+        """Wait until a metric has that value; counts are collected once a second."""
         until(lambda: self.metric(name, **labels) == value, f"{name} {labels} is {value}", seconds=10)
 
     def workers(self) -> list[int]:
-        """The processes that serve, where there are several."""
+        """Return the worker processes, if there are several."""
         return [pid for pid in self.family()[1:] if b"spawn_main" in _command_line(pid)]
 
     def memory_mb(self) -> float:
-        """What all its processes hold of the machine's memory."""
+        """Return the memory of all its processes in megabytes."""
         pages = sum(int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1]) for pid in self.family())
         return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
     def open_files(self) -> int:
-        """How many files and connections all its processes hold open."""
+        """Return the number of open files and connections of all its processes."""
         return sum(len(os.listdir(f"/proc/{pid}/fd")) for pid in self.family())
 
 

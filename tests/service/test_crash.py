@@ -1,4 +1,4 @@
-"""Whatever dies at whatever moment, the service or what it keeps its integers in: no integer is given out twice."""
+"""Tests of crashes: no integer repeats when the service or its store dies at any moment."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def service(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Serving]
 
 @pytest.fixture
 def cached(mariadb: MariaDB, redis_without_aof: RedisWithoutAOF, tmp_path: Path) -> Iterator[Serving]:
-    """On the pair of which the cache keeps nothing by itself."""
+    """Return a service on the pair of a database and a cache without persistence."""
     yield from serve(tmp_path, f"{mariadb.url}?cache={redis_without_aof.url}")
 
 
@@ -50,9 +50,7 @@ def chance() -> random.Random:
     return random.Random()
 
 
-def test_no_integer_comes_twice_though_the_service_is_killed_again_and_again(
-    service: Serving, chance: random.Random
-) -> None:
+def test_no_integer_repeats_while_the_service_is_killed_repeatedly(service: Serving, chance: random.Random) -> None:
     with service.load() as load:
         for _ in range(ROUNDS):
             load.wait_for_more(chance.randint(1, 20_000))
@@ -63,7 +61,7 @@ def test_no_integer_comes_twice_though_the_service_is_killed_again_and_again(
     assert any(end.unanswered for end in load.ends())
 
 
-def test_no_integer_comes_twice_though_the_cache_is_flushed_again_and_again(
+def test_no_integer_repeats_while_the_cache_is_flushed_repeatedly(
     cached: Serving, redis_without_aof: RedisWithoutAOF, chance: random.Random
 ) -> None:
     with cached.load() as load:
@@ -77,13 +75,13 @@ def test_no_integer_comes_twice_though_the_cache_is_flushed_again_and_again(
     assert repeated(load.integers()) == []
 
 
-def test_no_integer_comes_twice_though_the_cache_comes_back_with_what_it_held_earlier(
+def test_no_integer_repeats_after_the_cache_returns_with_old_data(
     cached: Serving, redis_without_aof: RedisWithoutAOF, chance: random.Random
 ) -> None:
     with cached.load() as load:
         for turn in range(ROUNDS):
             load.wait_for_more(chance.randint(1, 5000))
-            # It is this file that a server without an append-only file begins with.
+            # A server without an append-only file starts from this file.
             redis_without_aof.ask("SAVE")
             load.wait_for_more(5000)
             redis_without_aof.kill()
@@ -96,7 +94,7 @@ def test_no_integer_comes_twice_though_the_cache_comes_back_with_what_it_held_ea
     assert repeated(load.integers()) == []
 
 
-def test_no_integer_comes_twice_though_the_database_is_killed_as_well(
+def test_no_integer_repeats_while_the_database_is_killed_too(
     cached: Serving, mariadb: MariaDB, chance: random.Random
 ) -> None:
     with cached.load() as load:
@@ -110,17 +108,17 @@ def test_no_integer_comes_twice_though_the_database_is_killed_as_well(
     assert repeated(load.integers()) == []
 
 
-# --- that these tests would see it --------------------------------------------------------------------------------
+# --- sensitivity of these tests -----------------------------------------------------------------------------------
 
 
-def test_a_repeated_integer_is_found() -> None:
+def test_repeated_integer_is_found() -> None:
     integers = np.arange(1, 300_000, dtype=np.uint64)
     assert repeated(integers) == []
     integers[7] = 250_000
     assert repeated(integers) == [250_000]
 
 
-def test_a_store_that_forgets_is_caught(redis_without_aof: RedisWithoutAOF, tmp_path: Path) -> None:
+def test_forgetting_store_is_detected(redis_without_aof: RedisWithoutAOF, tmp_path: Path) -> None:
     service = Serving(tmp_path / "service", f"{redis_without_aof.url}?volatile=1", min_step=200)
     service.start()
     try:

@@ -1,4 +1,4 @@
-"""Clients that mean no good: memory stays bounded, their connections are closed, and others are served meanwhile."""
+"""Tests of hostile clients: memory stays bounded, they are disconnected, and others are served meanwhile."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 TIMEOUT_S: Final = 2
-"""After this long, a request must be whole, and an answer read; a busy machine keeps no client that long from it."""
+"""The limit for sending a request and reading an answer; clients stay below it on a busy machine."""
 ROOM: Final = 64 * 2**20
-"""Bytes that the service may take more than at rest, whatever is sent."""
+"""The additional bytes of memory that the service may use under any load."""
 
 NEXT: Final = head("POST /v1/sequences/flood:next", length=0)
 INCR: Final = command("INCR", "flood")
@@ -43,7 +43,7 @@ ENDLESS: Final = {
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     with running(tmp_path_factory.mktemp("service"), "--request-timeout-ms", str(TIMEOUT_S * 1000)) as service:
         for interface, request in ENDLESS.values():
-            # What is opened or imported at first use is not what is measured.
+            # Do not measure what is opened or imported at first use.
             say(getattr(service, interface), request * 20 + (b"\0" if interface == "http" else command("QUIT")))
         yield service
 
@@ -58,7 +58,7 @@ def others_are_served(service: Running) -> None:
 
 @contextmanager
 def bounded(service: Running) -> Iterator[None]:
-    """Demands, again and again, that memory stays bounded and others are served."""
+    """Assert repeatedly that memory stays bounded and others are served."""
     limit = service.memory() + ROOM
     done = threading.Event()
 
@@ -77,7 +77,7 @@ def bounded(service: Running) -> Iterator[None]:
 
 
 def is_closed(connection: socket.socket) -> bool:
-    """Whether the service has closed it; what came before is thrown away."""
+    """Return True if the service has closed the connection; earlier bytes are discarded."""
     connection.setblocking(False)
     try:
         while connection.recv(65536):
@@ -106,7 +106,7 @@ BEGUN = {
 }
 
 
-def test_a_request_that_is_never_whole_is_cut_however_it_drips(service: Running) -> None:
+def test_incomplete_request_is_closed_however_slowly_it_drips(service: Running) -> None:
     with ExitStack() as stack, bounded(service):
         waiting = {}
         for name, (interface, begun) in BEGUN.items():
@@ -126,7 +126,7 @@ def test_a_request_that_is_never_whole_is_cut_however_it_drips(service: Running)
         assert not waiting, set(waiting.values())
 
 
-def test_connections_that_say_nothing_hinder_nobody(service: Running) -> None:
+def test_silent_connections_do_not_block_others(service: Running) -> None:
     with ExitStack() as stack, bounded(service):
         for _ in range(200):
             stack.enter_context(connect(service.http))
@@ -138,7 +138,7 @@ def test_connections_that_say_nothing_hinder_nobody(service: Running) -> None:
 # --- fast ---------------------------------------------------------------------------------------------------------
 
 
-def test_an_endless_pipeline_is_answered_for_longer_than_one_request_may_take(service: Running) -> None:
+def test_endless_pipeline_is_answered_beyond_the_request_timeout(service: Running) -> None:
     until_s = time.monotonic() + 2.5 * TIMEOUT_S + 1
     heard = dict.fromkeys(ENDLESS, 0)
     failures = []
@@ -151,7 +151,7 @@ def test_an_endless_pipeline_is_answered_for_longer_than_one_request_may_take(se
 
     def flood(name: str) -> None:
         interface, request = ENDLESS[name]
-        # Not whole requests, so that one has always begun.
+        # Incomplete requests, so that one has always begun.
         cut = len(request) // 2
         block = request[cut:] + request * (2000 // len(request) + 1) + request[:cut]
         with connect(getattr(service, interface)) as connection:
@@ -178,7 +178,7 @@ def test_an_endless_pipeline_is_answered_for_longer_than_one_request_may_take(se
 
 
 @pytest.mark.parametrize("name", [name for name in ENDLESS if "lane" in name or "large" in name or "Starlette" in name])
-def test_who_never_reads_is_not_listened_to_and_then_cut(service: Running, name: str) -> None:
+def test_client_that_never_reads_is_not_read_and_disconnected(service: Running, name: str) -> None:
     interface, request = ENDLESS[name]
     with socket.socket() as connection, bounded(service):
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -188,7 +188,7 @@ def test_who_never_reads_is_not_listened_to_and_then_cut(service: Running, name:
 
 
 def send_for_ever(connection: socket.socket, block: bytes) -> None:
-    """Sends whenever there is room, until the connection is cut."""
+    """Send whenever there is room, until the connection is closed."""
     connection.setblocking(False)
     rest, deadline = b"", time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline:
@@ -230,7 +230,7 @@ LARGE = {
 
 
 @pytest.mark.parametrize("name", LARGE)
-def test_what_is_too_large_is_refused_before_it_is_there_and_cut(service: Running, name: str) -> None:
+def test_oversized_request_is_refused_before_it_is_read(service: Running, name: str) -> None:
     interface, begun, expected = LARGE[name]
     with connect(getattr(service, interface)) as connection, bounded(service):
         heard = bytearray()
@@ -241,12 +241,12 @@ def test_what_is_too_large_is_refused_before_it_is_there_and_cut(service: Runnin
             while listening.is_alive():
                 connection.sendall(FILL)
         listening.join()
-        # A reset may overtake what was said before it.
+        # A reset may overtake earlier bytes.
         assert bytes(heard).startswith(expected) or not heard
         others_are_served(service)
 
 
-def test_the_reason_is_heard_by_a_client_that_waits_for_it(service: Running) -> None:
+def test_waiting_client_receives_the_reason(service: Running) -> None:
     for interface, begun, expected in LARGE.values():
         if begun.endswith(b"\r\n") and b"chunked" not in begun:
             with connect(getattr(service, interface)) as connection:
@@ -257,7 +257,7 @@ def test_the_reason_is_heard_by_a_client_that_waits_for_it(service: Running) -> 
 # --- many ---------------------------------------------------------------------------------------------------------
 
 
-def test_too_many_connections_are_told_so_and_there_is_room_again_when_one_closes(tmp_path: object) -> None:
+def test_connections_above_the_limit_are_told_until_one_closes(tmp_path: object) -> None:
     refused = {"http": b"HTTP/1.1 503 ", "redis": b"-ERR max number of clients"}
     ask = {"http": head("GET /healthz", "Connection: close"), "redis": command("PING") + command("QUIT")}
     with running(tmp_path, "--max-connections", "5") as service:  # type: ignore[arg-type]

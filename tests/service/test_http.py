@@ -1,4 +1,4 @@
-"""HTTP as real clients speak it: what the lane answers and what Starlette answers are one interface."""
+"""Tests of HTTP with real clients: lane and Starlette together are one interface."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 @pytest.fixture(scope="module")
 def slow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    """A service without a lane: the log of all requests turns it off."""
+    """Return a service without a lane, which logging all requests turns off."""
     with running(tmp_path_factory.mktemp("slow"), "--access-log", "all") as service:
         yield service
 
@@ -58,7 +58,7 @@ def keyed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Keys]:
         yield Keys(service, orders, users, admin)
 
 
-def test_a_request_has_a_hundred_headers_and_no_more(service: Running) -> None:
+def test_request_may_have_a_hundred_headers(service: Running) -> None:
     # Host, Connection, and those that count.
     last = head("GET /healthz", "Connection: close", *["X: 1"] * 98)
     assert b" 200 " in say(service.http, last)[:20]
@@ -80,7 +80,7 @@ def test_a_request_has_a_hundred_headers_and_no_more(service: Running) -> None:
     ],
     ids=str,
 )
-def test_rfc_9112_a_request_has_one_header_host(service: Running, hosts: list[str], version: str, status: int) -> None:
+def test_rfc_9112_request_has_one_host_header(service: Running, hosts: list[str], version: str, status: int) -> None:
     for request, body in (("POST /alloc", BODY), ("POST /v1/sequences/orders:next", b"")):
         lines = [f"{request} HTTP/{version}", *(f"Host: {host}" for host in hosts), f"Content-Length: {len(body)}"]
         heard = say(service.http, "\r\n".join([*lines, "Connection: close", "", ""]).encode() + body)
@@ -88,7 +88,7 @@ def test_rfc_9112_a_request_has_one_header_host(service: Running, hosts: list[st
         assert (b"header" in heard and b"Host" in heard) == (status == 400)
 
 
-def test_a_trailer_is_no_header(service: Running) -> None:
+def test_trailer_is_not_read_as_a_header(service: Running) -> None:
     said = head("POST /alloc", "Transfer-Encoding: chunked", "Connection: close")
     heard = say(service.http, said + b"%x\r\n%s\r\n0\r\nX-Trace-Id: mine\r\n\r\n" % (len(BODY), BODY))
     assert b'"code":0' in heard
@@ -109,7 +109,7 @@ class Answer(NamedTuple):
 
 
 def read(connection: socket.socket) -> Answer:
-    """The next answer on a connection, byte by byte, so that none of the next is taken."""
+    """Return the next answer on a connection, byte by byte, so that no byte of the next is consumed."""
     text = b""
     while not text.endswith(b"\r\n\r\n"):
         byte = exactly(connection, 1)
@@ -131,7 +131,7 @@ def get(path: str, *headers: str) -> bytes:
 
 
 def ask(service: Running, *parts: bytes) -> Answer:
-    """The answer to one request, in as many segments."""
+    """Return the answer to one request, sent in a number of segments."""
     with connect(service.http) as connection:
         for each in parts:
             connection.sendall(each)
@@ -139,7 +139,7 @@ def ask(service: Running, *parts: bytes) -> Answer:
 
 
 def curl(*arguments: str) -> Answer:
-    """What curl is answered."""
+    """Return the answer to curl."""
     if shutil.which("curl") is None:
         pytest.skip("curl is not installed")
     command = ["curl", "--silent", "--show-error", "--include", "--max-time", "60", *arguments]
@@ -153,7 +153,7 @@ def curl(*arguments: str) -> Answer:
 
 
 def timed(service: Running, operation: str) -> float:
-    """How many requests were answered beyond the lane, which times none."""
+    """Return the number of requests answered outside the lane, which records no times."""
     text = httpx.get(f"{service.url}/metrics").text
     name = f'mintage_request_seconds_count{{interface="http",operation="{operation}"}}'
     return sum(float(line.rpartition(" ")[2]) for line in text.splitlines() if line.startswith(name))
@@ -162,7 +162,7 @@ def timed(service: Running, operation: str) -> float:
 # --- idalloc's clients --------------------------------------------------------------------------------------------
 
 
-def test_the_requests_of_idallocs_demo_are_answered_with_its_envelope(service: Running) -> None:
+def test_requests_of_the_idalloc_demo_get_its_envelope(service: Running) -> None:
     last = 0
     for count in (1, 3, 100):
         body = json.dumps({"serviceName": "demo", "count": count})
@@ -176,7 +176,7 @@ def test_the_requests_of_idallocs_demo_are_answered_with_its_envelope(service: R
         last += count
 
 
-def test_what_the_lane_answers_and_what_it_does_not_are_the_same(service: Running, slow: Running) -> None:
+def test_lane_and_python_give_the_same_answers(service: Running, slow: Running) -> None:
     requests = {
         "alloc": post("/alloc", b'{"serviceName":"same","count":3}', "X-Trace-Id: mine"),
         "next": post("/v1/sequences/same:next?count=3", b"", "X-Trace-Id: mine"),
@@ -196,13 +196,13 @@ def test_what_the_lane_answers_and_what_it_does_not_are_the_same(service: Runnin
         assert shapes[0][1]["x-trace-id"] == "mine"
 
 
-# --- how a request may be written ---------------------------------------------------------------------------------
+# --- spellings of requests ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     "request_", [post("/alloc", BODY), post("/v1/sequences/orders:next?count=3")], ids=["alloc", "next"]
 )
-def test_a_request_may_be_split_at_every_byte(service: Running, request_: bytes) -> None:
+def test_request_may_be_split_at_every_byte(service: Running, request_: bytes) -> None:
     with connect(service.http) as connection:
         for at in range(1, len(request_)):
             connection.sendall(request_[:at])
@@ -233,7 +233,7 @@ WRITTEN = {
 
 
 @pytest.mark.parametrize("written", WRITTEN.values(), ids=WRITTEN)
-def test_a_request_may_be_written_in_many_ways(service: Running, written: bytes) -> None:
+def test_request_may_be_written_in_many_forms(service: Running, written: bytes) -> None:
     request = written % len(BODY) + BODY
     with connect(service.http) as connection:
         connection.sendall(request + request[:-9])
@@ -245,7 +245,7 @@ def test_a_request_may_be_written_in_many_ways(service: Running, written: bytes)
         assert read(connection).json == {"status": "ok"}
 
 
-def test_a_client_of_http_1_0_is_answered_and_the_connection_closed(service: Running) -> None:
+def test_http_1_0_client_is_answered_and_disconnected(service: Running) -> None:
     heard = say(service.http, b"POST /alloc HTTP/1.0\r\nContent-Length: %d\r\n\r\n%s" % (len(BODY), BODY))
     assert heard.startswith(b"HTTP/1.1 200 OK\r\n")
     assert b"\r\nconnection: close\r\n" in heard
@@ -253,7 +253,7 @@ def test_a_client_of_http_1_0_is_answered_and_the_connection_closed(service: Run
     assert curl("--http1.0", "-d", BODY.decode(), f"{service.url}/alloc").json["code"] == 0
 
 
-def test_who_says_no_more_still_gets_the_answers(service: Running) -> None:
+def test_client_that_closes_its_sending_side_gets_its_answers(service: Running) -> None:
     slow, quick = post("/v1/sequences/half-closed:reserve?count=10"), post("/v1/sequences/half-closed:next")
     for said, answers in ((slow, 1), (quick, 1), (quick + slow + quick + get("/v1/store") + quick, 5)):
         with connect(service.http) as connection:
@@ -266,7 +266,7 @@ def test_who_says_no_more_still_gets_the_answers(service: Running) -> None:
         assert until_closed(connection).count(b"HTTP/1.1 200") == 1, "half a request is none"
 
 
-def test_a_connection_is_kept_until_the_client_wants_it_closed(service: Running) -> None:
+def test_connection_is_kept_until_the_client_closes_it(service: Running) -> None:
     with connect(service.http) as connection:
         for _ in range(3):
             for request in (post("/alloc", BODY), get("/healthz"), get("/nothing")):
@@ -277,7 +277,7 @@ def test_a_connection_is_kept_until_the_client_wants_it_closed(service: Running)
         assert until_closed(connection) == b""
 
 
-def test_a_body_may_come_in_chunks_and_after_a_question(service: Running) -> None:
+def test_body_may_be_chunked_and_after_expect_continue(service: Running) -> None:
     chunks = b"".join(b"%x\r\n%c\r\n" % (1, byte) for byte in BODY) + b"0\r\n\r\n"
     answer = ask(service, head("POST /alloc", "Transfer-Encoding: chunked"), chunks)
     assert answer.json["code"] == 0
@@ -313,7 +313,7 @@ def test_requests_sent_all_at_once_are_answered_in_their_order(service: Running)
     assert len(set(found)) == len(found) > 100
 
 
-def test_what_comes_before_a_broken_request_is_answered(service: Running) -> None:
+def test_requests_before_a_broken_one_are_answered(service: Running) -> None:
     good = post("/v1/sequences/before:next") + get("/healthz")
     for broken in (b"\0\r\n\r\n", b"GET / HTTP/1.1\r\nno header\r\n\r\n", b"GET /\xff HTTP/1.1\r\nHost: a\r\n\r\n"):
         with connect(service.http) as connection:
@@ -340,14 +340,14 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("broken", BROKEN.values(), ids=BROKEN)
-def test_what_is_no_request_is_refused_and_the_connection_closed(service: Running, broken: bytes) -> None:
+def test_malformed_request_is_refused_and_the_connection_closed(service: Running, broken: bytes) -> None:
     heard = say(service.http, broken)
     assert heard.startswith(b"HTTP/1.1 400 Bad Request\r\n")
     assert heard.count(b"HTTP/1.1 ") == 1
     assert b'"code":"request.malformed"' in heard
 
 
-def test_the_head_of_an_answer_has_no_body(service: Running) -> None:
+def test_answer_to_head_has_no_body(service: Running) -> None:
     ask(service, post("/v1/sequences/headed:next"))
     for path in ("/v1/sequences/headed", "/healthz", "/nothing"):
         with connect(service.http) as connection:
@@ -363,7 +363,7 @@ def test_the_head_of_an_answer_has_no_body(service: Running) -> None:
 
 
 @pytest.mark.parametrize("request_", [("/alloc", BODY), ("/v1/sequences/orders:next", b"")], ids=["alloc", "next"])
-def test_a_trace_id_is_kept_if_it_is_good_whichever_way_is_taken(service: Running, request_: tuple[str, bytes]) -> None:
+def test_valid_trace_id_is_kept_by_lane_and_python(service: Running, request_: tuple[str, bytes]) -> None:
     for sent in ("a", "order-4711", "x" * 128, "A._:/+=-9"):
         assert ask(service, post(*request_, f"X-Trace-Id: {sent}")).headers["x-trace-id"] == sent
         assert ask(service, post(*request_, f"x-TRACE-id:   {sent} \t ")).headers["x-trace-id"] == sent
@@ -380,7 +380,7 @@ def test_a_trace_id_is_kept_if_it_is_good_whichever_way_is_taken(service: Runnin
 # --- keys ---------------------------------------------------------------------------------------------------------
 
 
-def test_curl_brings_a_key_as_a_bearer_or_as_a_password(keyed: Keys) -> None:
+def test_curl_sends_a_key_as_bearer_or_password(keyed: Keys) -> None:
     url, body = f"{keyed.service.url}/alloc", BODY.decode()
     assert curl("-d", body, url).status == 401
     assert curl("-d", body, "-u", ":mint_nobody", url).status == 401
@@ -392,10 +392,10 @@ def test_curl_brings_a_key_as_a_bearer_or_as_a_password(keyed: Keys) -> None:
     assert keyed.orders not in keyed.service.logged()
 
 
-def test_what_one_key_may_on_a_connection_no_other_may(keyed: Keys) -> None:
+def test_rights_of_one_key_do_not_pass_to_the_next_on_a_connection(keyed: Keys) -> None:
     def answered(connection: socket.socket, namespace: str, *headers: str) -> int:
         statuses = set()
-        # Twice: what was found out at the first is known at the second.
+        # Twice, as the second request may use a cached result.
         for _ in range(2):
             connection.sendall(post(f"/v1/sequences/{namespace}:next", b"", *headers))
             statuses.add(read(connection).status)
@@ -415,7 +415,7 @@ def test_what_one_key_may_on_a_connection_no_other_may(keyed: Keys) -> None:
             assert answered(connection, "users", orders, users) == 401
 
 
-def test_a_profile_shows_the_service_at_work_and_the_service_works_on(keyed: Keys) -> None:
+def test_profile_shows_the_running_service(keyed: Keys) -> None:
     service = keyed.service
     done = threading.Event()
     served = 0
@@ -440,7 +440,7 @@ def test_a_profile_shows_the_service_at_work_and_the_service_works_on(keyed: Key
     assert served > 10
 
 
-def test_without_keys_nobody_gets_a_profile_or_takes_a_lease_from_another(service: Running) -> None:
+def test_without_keys_profiles_and_foreign_leases_are_refused(service: Running) -> None:
     for request in (get("/debug/profile"), post("/v1/leases/sno/0:revoke")):
         answer = ask(service, request)
         assert (answer.status, answer.json["code"]) == (403, "request.rights")
@@ -456,7 +456,7 @@ def over_tls(home: Path, *options: str) -> Iterator[tuple[Running, str]]:
         yield service, f"https://127.0.0.1:{service.http[1]}/alloc"
 
 
-def test_curl_is_answered_over_tls_and_only_over_tls(tmp_path: Path) -> None:
+def test_curl_is_answered_only_over_tls(tmp_path: Path) -> None:
     with over_tls(tmp_path) as (service, url):
         ca = ["--cacert", str(tmp_path / "ids.crt")]
         for _ in range(2):
@@ -469,7 +469,7 @@ def test_curl_is_answered_over_tls_and_only_over_tls(tmp_path: Path) -> None:
         assert b"HTTP/1.1" not in say(service.http, post("/alloc", BODY))
 
 
-def test_files_that_are_no_certificates_are_named(tmp_path: Path) -> None:
+def test_invalid_certificate_files_are_named(tmp_path: Path) -> None:
     cert, key = certificate(tmp_path, "ids")
     secret = locked(key)
     for files, sentence in (
@@ -484,7 +484,7 @@ def test_files_that_are_no_certificates_are_named(tmp_path: Path) -> None:
         assert sentence in done.stderr
 
 
-def test_a_client_without_a_certificate_is_not_heard_where_one_is_asked_for(tmp_path: Path) -> None:
+def test_client_without_a_required_certificate_is_refused(tmp_path: Path) -> None:
     mine, other = certificate(tmp_path, "me"), certificate(tmp_path, "other")
     with over_tls(tmp_path, "--tls-client-ca", mine[0]) as (_, url):
         ca = ["--cacert", str(tmp_path / "ids.crt")]

@@ -1,4 +1,4 @@
-"""Sequences for identity columns: a service as a process, and a writer that speaks the draft's wire form to it."""
+"""Tests of identity columns: a service process, and a writer that uses the protocol of the draft."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TABLE = "/delta/v1/catalogs/main/schemas/sales/tables/orders"
 
 
 class RefusedError(Exception):
-    """What the catalog said: a status, the draft's name of the error, and a message."""
+    """A refusal of the catalog: a status, the error name of the draft, and a message."""
 
 
 class Writer:
@@ -80,7 +80,7 @@ def test_ranges_follow_start_and_step_and_never_overlap(writer: Writer, start: i
     assert values == [start + k * step for k in range(1006)]
 
 
-def test_a_sequence_that_is_made_again_goes_on(writer: Writer) -> None:
+def test_recreated_sequence_continues(writer: Writer) -> None:
     sequence = writer.create(1, 1)
     assert writer.reserve(sequence, 5) == range(1, 6)
     assert writer.create(1, 1, sequence) == sequence
@@ -88,20 +88,20 @@ def test_a_sequence_that_is_made_again_goes_on(writer: Writer) -> None:
 
 
 @pytest.mark.parametrize(("start", "step"), [(1, 2), (2, 1), (-2, 1), (1, -1)])
-def test_a_sequence_is_not_made_otherwise_the_second_time(writer: Writer, start: int, step: int) -> None:
+def test_sequence_cannot_be_recreated_with_other_values(writer: Writer, start: int, step: int) -> None:
     sequence = writer.create(1, 1)
     with pytest.raises(RefusedError, match=r"AlreadyExistsException.*already exists"):
         writer.create(start, step, sequence)
     assert writer.reserve(sequence, 1) == range(1, 2)
 
 
-def test_delta_7572_a_retry_allocates_anew(writer: Writer) -> None:
+def test_delta_7572_retry_allocates_new_values(writer: Writer) -> None:
     sequence = writer.create(1, 1)
     assert writer.reserve(sequence, 10) == range(1, 11)
     assert writer.reserve(sequence, 10) == range(11, 21)  # as if the first answer had been lost
 
 
-def test_unitycatalog_1832_writers_that_reserve_at_once_get_ranges_of_their_own(writer: Writer) -> None:
+def test_unitycatalog_1832_concurrent_writers_get_separate_ranges(writer: Writer) -> None:
     sequence = writer.create(0, -2)
     with ThreadPoolExecutor(8) as threads:
         ranges = list(threads.map(lambda count: writer.reserve(sequence, count), [1, 7, 30] * 40))
@@ -134,7 +134,7 @@ def test_values_stay_unique_after_all_floors_are_raised(tmp_path: Path, start: i
     assert sorted(values, reverse=step < 0)[0] == start
 
 
-def test_a_definition_is_changed_by_no_verb_of_the_store() -> None:
+def test_verbs_of_the_store_change_no_definition() -> None:
     with MemoryStore() as store:
         for name, value in (("a", 0), ("b", -1), ("c", 2**63 - 1), ("d", -(2**63))):
             create(store, Spec.model_validate({"sequence-id": name, "start": value, "step": 3}))
@@ -151,7 +151,7 @@ def test_a_definition_is_changed_by_no_verb_of_the_store() -> None:
             assert Definitions().find(store, name) == (value, 3)
 
 
-def test_a_definition_is_read_again_after_the_store_lost_it() -> None:
+def test_definition_is_read_again_after_the_store_lost_it() -> None:
     definitions = Definitions()
     with MemoryStore() as lost:
         create(lost, Spec.model_validate({"sequence-id": "a", "start": 1, "step": 1}))
@@ -164,7 +164,7 @@ def test_a_definition_is_read_again_after_the_store_lost_it() -> None:
         assert definitions.reserve(store, "a", 3) == range(7, 13, 2)
 
 
-def test_no_value_leaves_64_bits_in_a_namespace_that_others_made() -> None:
+def test_values_stay_in_64_bits_in_namespaces_of_others() -> None:
     with MemoryStore() as store:
         store.reserve("identity:a", 1)  # which makes it, with the greatest maximum
         create(store, Spec.model_validate({"sequence-id": "a", "start": 2**63 - 5, "step": 1}))
@@ -174,7 +174,7 @@ def test_no_value_leaves_64_bits_in_a_namespace_that_others_made() -> None:
             definitions.reserve(store, "a", 1)
 
 
-def test_creators_that_differ_at_once_make_one_sequence(writer: Writer) -> None:
+def test_conflicting_concurrent_creators_make_one_sequence(writer: Writer) -> None:
     def create(step: int) -> int | None:
         try:
             writer.create(0, step, sequence)
@@ -190,7 +190,7 @@ def test_creators_that_differ_at_once_make_one_sequence(writer: Writer) -> None:
         assert writer.reserve(sequence, 2).step in made
 
 
-def test_a_step_that_a_writer_has_wrong_is_refused(writer: Writer) -> None:
+def test_wrong_step_of_a_writer_is_refused(writer: Writer) -> None:
     sequence = writer.create(1, 5)
     with pytest.raises(RefusedError, match="InvalidParameterValueException"):
         writer.reserve(sequence, 1, 6)
@@ -202,10 +202,10 @@ def test_delta_7572_values_never_leave_64_bits(writer: Writer) -> None:
         sequence = writer.create(start, step)
         with pytest.raises(RefusedError, match="BadRequestException"):
             writer.reserve(sequence, 10)
-        assert writer.reserve(sequence, 3)[-1] == end  # what was refused took nothing
+        assert writer.reserve(sequence, 3)[-1] == end  # refused requests took nothing
 
 
-def test_a_batch_that_names_an_unknown_sequence_takes_nothing(writer: Writer) -> None:
+def test_batch_with_an_unknown_sequence_takes_nothing(writer: Writer) -> None:
     known, unknown = writer.create(1, 1), str(uuid.uuid4())
     asked = [{"sequence-id": each, "count": 5} for each in (known, unknown)]
     with pytest.raises(RefusedError, match=r"404, 'NotFoundException'.*not found"):
@@ -213,7 +213,7 @@ def test_a_batch_that_names_an_unknown_sequence_takes_nothing(writer: Writer) ->
     assert writer.reserve(known, 1) == range(1, 2)
 
 
-def test_a_batch_is_answered_in_its_order(writer: Writer) -> None:
+def test_batch_is_answered_in_order(writer: Writer) -> None:
     sequences = [str(uuid.uuid4()) for _ in range(3)]
     specs = [{"sequence-id": each, "start": at, "step": 1} for at, each in enumerate(sequences)]
     writer.ask("POST", "/identities", {"sequences": specs})
@@ -226,7 +226,7 @@ def test_a_batch_is_answered_in_its_order(writer: Writer) -> None:
     ]
 
 
-def test_a_dropped_sequence_never_starts_again(writer: Writer) -> None:
+def test_dropped_sequence_never_starts_again(writer: Writer) -> None:
     sequence, unknown = writer.create(1, 1), str(uuid.uuid4())
     assert writer.reserve(sequence, 5) == range(1, 6)
     assert writer.drop(sequence, unknown, sequence) == [True, False]
@@ -254,13 +254,13 @@ def test_a_dropped_sequence_never_starts_again(writer: Writer) -> None:
         {"sequences": [{"sequence-id": f"a{n}", "start": 1, "step": 1} for n in range(129)]},
     ],
 )
-def test_what_is_no_request_of_the_draft_is_refused(writer: Writer, body: object) -> None:
+def test_request_outside_the_draft_is_refused(writer: Writer, body: object) -> None:
     with pytest.raises(RefusedError, match=r"400, '(InvalidParameterValue|BadRequest)Exception'"):
         writer.ask("POST", "/identities", body)
 
 
 @pytest.mark.parametrize("count", [0, -1, 2**31, 2**63, "5"])
-def test_a_count_that_cannot_be_reserved_is_refused(writer: Writer, count: object) -> None:
+def test_count_that_cannot_be_reserved_is_refused(writer: Writer, count: object) -> None:
     sequence = writer.create(1, 1)
     asked = {"reservations": [{"sequence-id": sequence, "count": count}]}
     with pytest.raises(RefusedError, match="400, 'InvalidParameterValueException'"):

@@ -1,4 +1,4 @@
-"""`Client` and `AsyncClient` with many callers at a time, asking a real service."""
+"""Tests of `Client` and `AsyncClient` with many concurrent callers on a real service."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 MANY = 10_000
 PATIENT = "?timeout_ms=60000"
-"""No time limit may strike because the machine is slow."""
+"""A timeout that a slow machine does not reach."""
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +25,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
         yield service
 
 
-def test_ten_thousand_gathered_callers_have_an_integer_each(service: Running) -> None:
+def test_ten_thousand_gathered_callers_get_an_integer_each(service: Running) -> None:
     async def ask() -> list[int]:
         async with AsyncClient(service.url + PATIENT) as client:
             return await asyncio.gather(*(client.next("gathered") for _ in range(MANY)))
@@ -37,7 +37,7 @@ def test_ten_thousand_gathered_callers_have_an_integer_each(service: Running) ->
     assert service.serving.metric("mintage_requests_total", operation="next") < MANY / 10
 
 
-def test_gathered_calls_that_share_nothing_all_succeed(service: Running) -> None:
+def test_gathered_calls_to_different_namespaces_all_succeed(service: Running) -> None:
     async def ask() -> list[range]:
         async with AsyncClient(service.url + PATIENT) as client:
             names = [f"apart{at % 50}" for at in range(300)]
@@ -66,7 +66,7 @@ def test_three_hundred_threads_share_a_client(service: Running) -> None:
     assert len({integer for each in found for integer in each}) == 1500
 
 
-def test_the_integers_left_are_handed_out_to_the_last_one(service: Running) -> None:
+def test_last_integers_go_to_the_last_caller(service: Running) -> None:
     async def ask() -> list[object]:
         async with AsyncClient(service.url + PATIENT) as client:
             return await asyncio.gather(*(client.next("few") for _ in range(300)), return_exceptions=True)

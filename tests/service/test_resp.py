@@ -1,4 +1,4 @@
-"""The Redis protocol: what each command answers, in which order, to whom; and that real clients need nothing else."""
+"""Tests of the Redis protocol: replies, their order, rights, and unchanged real clients."""
 
 from __future__ import annotations
 
@@ -107,19 +107,19 @@ REPLIES: list[tuple[str, bytes, bytes | None]] = [
 
 
 @pytest.mark.parametrize(("said", "resp2", "resp3"), REPLIES, ids=[row[0] for row in REPLIES])
-def test_a_command_answers(service: Running, said: str, resp2: bytes, resp3: bytes | None) -> None:
+def test_command_gets_its_documented_reply(service: Running, said: str, resp2: bytes, resp3: bytes | None) -> None:
     assert talk(service, said) == resp2
     assert talk(service, said, version=3) == (resp2 if resp3 is None else resp3)
 
 
 @pytest.mark.parametrize("version", [2, 3])
-def test_incr_begins_at_1_and_incrby_answers_the_last_of_a_row(service: Running, version: int) -> None:
+def test_incr_begins_at_1_and_incrby_returns_the_last_integer(service: Running, version: int) -> None:
     name = f"replies{version}"
     said = [f"INCR {name}", f"incr {name}", f"INCRBY {name} 10", f"INCR {name}", f"INCRBY {name} 1"]
     assert talk(service, *said, version=version) == b":1\r\n:2\r\n:12\r\n:13\r\n:14\r\n"
 
 
-def test_a_row_longer_than_what_is_held_is_a_row_too(service: Running) -> None:
+def test_incrby_may_exceed_the_buffer(service: Running) -> None:
     counts = [1, 900, 5000, 3, 10_000, 10_000, 1]
     replies = talk(service, *(f"INCRBY long {count}" for count in counts)).split()
     given: list[int] = []
@@ -130,19 +130,19 @@ def test_a_row_longer_than_what_is_held_is_a_row_too(service: Running) -> None:
     assert min(given) == 1
 
 
-def test_get_answers_the_last_integer_as_redis_does(service: Running) -> None:
+def test_get_returns_the_last_integer_as_redis_does(service: Running) -> None:
     said = ("INCR marked", "GET marked", "INCRBY marked 10", "GET marked", "INCR marked", "GET marked", "GET marked")
     assert talk(service, *said) == b":1\r\n$1\r\n1\r\n:11\r\n$2\r\n11\r\n:12\r\n" + b"$2\r\n12\r\n" * 2
     with service.serving.http() as line:
         assert line.http("/v1/sequences/marked:next?count=5", method="POST").status == 200
         assert talk(service, "GET marked") == b"$2\r\n17\r\n"
-        # A row that no segment has enough left for comes from the store, above what is held.
+        # A range too large for the current segment comes from the store, above the buffer.
         last = int(talk(service, "INCRBY marked 9000")[1:])
         assert talk(service, "GET marked") == b"$%d\r\n%d\r\n" % (len(str(last)), last)
         assert line.http("/alloc", '{"serviceName":"marked","count":3}', method="POST").status == 200
 
 
-def test_get_of_what_was_not_handed_out_here_is_what_is_reserved(tmp_path: Path) -> None:
+def test_get_without_local_integers_returns_what_is_reserved(tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path}/ids.db"
     with open_store(store) as opened:
         opened.reserve("elsewhere", 40)
@@ -150,7 +150,7 @@ def test_get_of_what_was_not_handed_out_here_is_what_is_reserved(tmp_path: Path)
         assert talk(service, "GET elsewhere", "INCR elsewhere", "GET elsewhere") == (b"$2\r\n40\r\n:41\r\n$2\r\n41\r\n")
 
 
-def test_mint_answers_ids_that_can_be_read(service: Running) -> None:
+def test_mint_returns_readable_ids(service: Running) -> None:
     with redis.Redis(port=service.redis[1], decode_responses=True) as client:
         ask: Any = client.execute_command
         one = ask("MINT", "sno")
@@ -162,14 +162,14 @@ def test_mint_answers_ids_that_can_be_read(service: Running) -> None:
         assert len(ask("MINT", "locality", "COUNT", 1)) == 1
 
 
-def test_hello_tells_what_it_talks_to(service: Running) -> None:
+def test_hello_describes_the_server(service: Running) -> None:
     with redis.Redis(port=service.redis[1], protocol=3, decode_responses=True) as client:
         ask: Any = client.execute_command
         facts = ask("HELLO", "3")
     assert (facts["server"], facts["proto"], facts["mode"], facts["role"]) == ("mintage", 3, "standalone", "master")
 
 
-def test_hello_changes_what_later_replies_look_like(service: Running) -> None:
+def test_hello_changes_the_protocol_of_later_replies(service: Running) -> None:
     heard = say(service.redis, *(command(*words.split()) for words in ("GET none", "HELLO 3", "GET none", "QUIT")))
     assert heard.startswith(b"$-1\r\n%7\r\n")
     assert after_hello(heard) == b"_\r\n"
@@ -177,13 +177,13 @@ def test_hello_changes_what_later_replies_look_like(service: Running) -> None:
     assert heard.endswith(b"$-1\r\n+OK\r\n")
 
 
-def test_a_client_has_a_name_and_a_number_of_its_own(service: Running) -> None:
+def test_client_has_a_name_and_an_id(service: Running) -> None:
     assert talk(service, "CLIENT SETNAME me", "CLIENT GETNAME") == b"+OK\r\n$2\r\nme\r\n"
     first, second = talk(service, "CLIENT ID"), talk(service, "CLIENT ID")
     assert int(first[1:]) < int(second[1:])
 
 
-def test_info_is_what_clients_parse_whatever_namespaces_are_called(service: Running) -> None:
+def test_info_can_be_parsed_with_any_namespace_names(service: Running) -> None:
     talk(service, "INCR told", "INCR role", "INCR loading")
     with redis.Redis(port=service.redis[1]) as client:
         facts: Any = client.info()
@@ -202,14 +202,14 @@ def test_command_lists_every_command(service: Running) -> None:
 
 
 @pytest.mark.parametrize("name", [name.decode() for name in COMMANDS])
-def test_a_wrong_number_of_words_is_refused_with_the_usage(service: Running, name: str) -> None:
+def test_wrong_number_of_words_is_refused_with_the_usage(service: Running, name: str) -> None:
     known = COMMANDS[name.encode()]
     refused = f"-ERR wrong number of arguments for '{name.lower()}': {known.usage} (request.malformed)\r\n".encode()
     counts = {known.least - 1, known.most + 1} - {0, 1025}
     assert talk(service, *(" ".join([name, *["x"] * (count - 1)]) for count in counts)) == refused * len(counts)
 
 
-def test_an_unknown_command_is_named_and_costs_no_other_reply(service: Running) -> None:
+def test_unknown_command_is_named_and_affects_no_other_reply(service: Running) -> None:
     said: list[str | list[bytes]] = ["PING", "FLUSHALL", "PING", [b"\xff\r\n" + b"x" * 100], "PING"]
     first, unknown, second, strange, third, end = talk(service, *said).split(b"\r\n")
     assert (first, second, third, end) == (b"+PONG",) * 3 + (b"",)
@@ -218,7 +218,7 @@ def test_an_unknown_command_is_named_and_costs_no_other_reply(service: Running) 
 
 
 @pytest.mark.parametrize("name", ["", "a b", "-", "ä", "x" * 129, "a\r\nb", "\0"])
-def test_a_wrong_name_is_refused_in_one_line(service: Running, name: str) -> None:
+def test_invalid_name_is_refused_in_one_line(service: Running, name: str) -> None:
     for words in (["INCR", name], ["INCRBY", name, "2"], ["GET", name]):
         reply = talk(service, words)
         assert reply.startswith(b"-ERR ")
@@ -226,7 +226,7 @@ def test_a_wrong_name_is_refused_in_one_line(service: Running, name: str) -> Non
         assert reply.endswith((b" (config.name)\r\n", b" (request.malformed)\r\n"))
 
 
-def test_an_error_has_the_prefix_of_the_catalogue_and_the_code(service: Running) -> None:
+def test_error_has_the_prefix_and_code_of_the_catalogue(service: Running) -> None:
     with redis.Redis(port=service.redis[1]) as client, pytest.raises(redis.ResponseError, match=r"\(field\.range\)$"):
         client.incrby("orders", 10**18)
 
@@ -248,10 +248,10 @@ def test_replies_are_in_the_order_of_commands(service: Running) -> None:
     assert talk(service, *steps("order")) == SAID
 
 
-def test_replies_are_in_the_order_of_commands_however_many_are_slow(service: Running) -> None:
+def test_replies_keep_the_order_of_any_number_of_slow_commands(service: Running) -> None:
     chance = random.Random(4)
     said, expected, given = [], [], 0
-    # Fewer integers than a segment has, beyond which a row may begin later.
+    # Fewer integers than a segment has, after which a range may begin later.
     for at in range(600):
         kind = chance.choice(["INCR", "INCRBY", "ECHO", "GET", "FROB"])
         if kind == "INCR":
@@ -275,7 +275,7 @@ def test_replies_are_in_the_order_of_commands_however_many_are_slow(service: Run
     assert talk(service, *said) == b"".join(expected)
 
 
-def test_pieces_of_a_command_are_put_together(service: Running) -> None:
+def test_command_in_pieces_is_reassembled(service: Running) -> None:
     whole = b"".join(command(*step.split()) for step in [*steps("bytes"), "QUIT"])
     assert say(service.redis, *(whole[at : at + 1] for at in range(len(whole)))) == SAID + b"+OK\r\n"
     for number, at in enumerate(range(1, len(whole), 7)):
@@ -283,17 +283,17 @@ def test_pieces_of_a_command_are_put_together(service: Running) -> None:
         assert say(service.redis, whole[:at], whole[at:]) == SAID + b"+OK\r\n"
 
 
-def test_lines_that_people_type_are_commands(service: Running) -> None:
+def test_inline_commands_are_accepted(service: Running) -> None:
     heard = say(service.redis, b"\r\n  ping \r\nINCR typed\nincrby\ttyped 3\r\n\n", command("INCR", "typed"), b"QUIT\n")
     assert heard == b"+PONG\r\n:1\r\n:4\r\n:5\r\n+OK\r\n"
 
 
-def test_quit_closes_and_nothing_after_it_is_done(service: Running) -> None:
+def test_quit_closes_and_ignores_everything_after_it(service: Running) -> None:
     assert say(service.redis, command("QUIT") + command("INCR", "after-quit")) == b"+OK\r\n"
     assert talk(service, "GET after-quit") == b"$-1\r\n"
 
 
-def test_who_says_no_more_still_gets_its_replies(service: Running) -> None:
+def test_client_that_closes_its_sending_side_gets_its_replies(service: Running) -> None:
     for said in ("INCR half-closed", "GET none\nINCR half-closed\nGET none", "ECHO x\n" * 1000):
         with connect(service.redis) as connection:
             connection.sendall(said.encode() + b"\n")
@@ -315,7 +315,7 @@ def test_who_says_no_more_still_gets_its_replies(service: Running) -> None:
         (b"*1\r\n$70000\r\n", b"the command is too long"),
     ],
 )
-def test_what_is_no_command_is_named_after_the_replies_before_it_and_ends_the_connection(
+def test_protocol_error_is_named_after_earlier_replies_and_disconnects(
     service: Running, bytes_: bytes, why: bytes
 ) -> None:
     heard = say(service.redis, command("PING") + command("GET", "none") + bytes_)
@@ -337,7 +337,7 @@ def test_what_is_no_command_is_named_after_the_replies_before_it_and_ends_the_co
         b"{\n",
     ],
 )
-def test_no_line_of_another_protocol_is_a_command(service: Running, first: bytes) -> None:
+def test_lines_of_other_protocols_are_no_commands(service: Running, first: bytes) -> None:
     for said in (first + b"INCR browsed\r\n", first, first[:1] + b"INCR browsed\r\n"):
         heard = say(service.redis, said + b"\r\nQUIT\r\n")
         assert heard.startswith(b"-ERR ")
@@ -346,7 +346,7 @@ def test_no_line_of_another_protocol_is_a_command(service: Running, first: bytes
     assert talk(service, "GET browsed") == b"$-1\r\n"
 
 
-def test_large_pipelines_are_answered_whole(service: Running) -> None:
+def test_large_pipelines_are_answered_completely(service: Running) -> None:
     count = 20_000
     said = command("INCR", "large") * count + command("QUIT")
     with connect(service.redis) as connection, ThreadPoolExecutor(1) as pool:
@@ -356,12 +356,12 @@ def test_large_pipelines_are_answered_whole(service: Running) -> None:
     assert heard == b"".join(b":%d\r\n" % n for n in range(1, count + 1)) + b"+OK\r\n"
 
 
-# --- a store that lets wait -----------------------------------------------------------------------------------------
+# --- slow stores ----------------------------------------------------------------------------------------------------
 
 
 @contextmanager
 def busy(home: Path) -> Iterator[None]:
-    """Another process writes to the store, and takes its time."""
+    """Keep another process writing to the store."""
     other = sqlite3.connect(home / "ids.db", isolation_level=None)
     try:
         other.execute("BEGIN EXCLUSIVE")
@@ -376,7 +376,7 @@ def nothing_comes(connection: Any) -> bool:
 
 
 @pytest.mark.parametrize("slow", ["GET {}", "INCR {}", "INCRBY {} 5", "MINT sno"])
-def test_a_slow_command_holds_up_those_behind_it_and_no_one_else(tmp_path: Path, slow: str) -> None:
+def test_slow_command_delays_only_its_own_connection(tmp_path: Path, slow: str) -> None:
     store = f"sqlite:///{tmp_path}/ids.db?timeout_ms=20000"
     with running(tmp_path, "--max-wait-ms", "20000", store=store) as service, connect(service.redis) as connection:
         assert talk(service, "INCR ready") == b":1\r\n"
@@ -393,7 +393,7 @@ def test_a_slow_command_holds_up_those_behind_it_and_no_one_else(tmp_path: Path,
         assert not heard.startswith(b"-")
 
 
-def test_a_store_that_is_away_is_told_with_a_code_and_what_is_held_is_served(tmp_path: Path) -> None:
+def test_store_outage_is_reported_and_the_buffer_served(tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path}/ids.db?timeout_ms=50"
     with running(tmp_path, "--max-wait-ms", "200", store=store) as service:
         assert talk(service, "INCR held") == b":1\r\n"
@@ -408,8 +408,8 @@ def test_a_store_that_is_away_is_told_with_a_code_and_what_is_held_is_served(tmp
         assert talk(service, "GET held", "MINT sno").count(b"-TRYAGAIN") == 0
 
 
-def test_a_client_that_goes_away_while_it_waits_is_no_fault(tmp_path: Path) -> None:
-    # That there was none is demanded at the service's end.
+def test_client_that_disconnects_while_waiting_is_no_error(tmp_path: Path) -> None:
+    # The end of the service checks that there was none.
     store = f"sqlite:///{tmp_path}/ids.db?timeout_ms=20000"
     with running(tmp_path, "--max-wait-ms", "20000", store=store) as service:
         assert talk(service, "INCR ready") == b":1\r\n"
@@ -418,7 +418,7 @@ def test_a_client_that_goes_away_while_it_waits_is_no_fault(tmp_path: Path) -> N
                 with connect(service.redis) as connection:
                     connection.sendall(command("PING") + command(*slow.split()) + command("INCR", "ready"))
                     assert exactly(connection, 7) == b"+PONG\r\n"
-                    # It does not say goodbye, as one that was killed.
+                    # It disconnects without QUIT, like a killed client.
                     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             service.serving.until_metric("mintage_connections", 0, interface="redis")
         until(lambda: not talk(service, "GET fresh").startswith(b"$-1"), "what was begun is done")
@@ -430,7 +430,7 @@ def test_a_client_that_goes_away_while_it_waits_is_no_fault(tmp_path: Path) -> N
 
 @pytest.fixture(scope="module")
 def narrow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    """A service with small limits."""
+    """Return a service with small limits."""
     limits = {"max-count": 50, "max-connections": 3, "max-request-bytes": 4096, "max-namespaces": 2}
     times = {"request-timeout-ms": 500, "idle-timeout-ms": 2000}
     options = [word for name, value in (limits | times).items() for word in (f"--{name}", str(value))]
@@ -438,7 +438,7 @@ def narrow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
         yield service
 
 
-def test_the_limits_are_those_of_the_settings(narrow: Running) -> None:
+def test_limits_equal_those_of_the_settings(narrow: Running) -> None:
     assert talk(narrow, "INCR one", "INCRBY one 50", "INCRBY one 51", "MINT sno COUNT 51") == (
         b":1\r\n:51\r\n" + b"-ERR count 51 is outside 1..50 (field.range)\r\n" * 2
     )
@@ -451,7 +451,7 @@ def test_the_limits_are_those_of_the_settings(narrow: Running) -> None:
     assert len(talk(narrow, "ECHO " + "x" * 4000)) == 4009
 
 
-def test_connections_beyond_the_limit_are_told_so_and_closed(narrow: Running) -> None:
+def test_connection_above_the_limit_is_told_and_closed(narrow: Running) -> None:
     connections = [connect(narrow.redis) for _ in range(3)]
     try:
         for connection in connections:
@@ -467,7 +467,7 @@ def test_connections_beyond_the_limit_are_told_so_and_closed(narrow: Running) ->
             connection.close()
 
 
-def test_silent_connections_keep_nobody_out(tmp_path: Path) -> None:
+def test_silent_connections_block_nobody(tmp_path: Path) -> None:
     limits = ("--max-connections", "3", "--request-timeout-ms", "1000", "--idle-timeout-ms", "0")
     with running(tmp_path, *limits) as service:
         for address, said, heard in (
@@ -483,14 +483,14 @@ def test_silent_connections_keep_nobody_out(tmp_path: Path) -> None:
                     each.close()
 
 
-def test_who_is_silent_or_slow_is_cut_off(narrow: Running) -> None:
+def test_silent_or_slow_client_is_disconnected(narrow: Running) -> None:
     with connect(narrow.redis) as silent, connect(narrow.redis) as slow:
         silent.sendall(command("PING"))
         slow.sendall(command("PING") + command("INCR", "one")[:-1])
         assert (until_closed(slow), until_closed(silent)) == (b"+PONG\r\n", b"+PONG\r\n")
 
 
-def test_who_does_not_read_is_not_listened_to_and_cut_off(narrow: Running) -> None:
+def test_client_that_does_not_read_is_not_read_and_disconnected(narrow: Running) -> None:
     before = narrow.memory()
     said = 0
     with connect(narrow.redis) as connection, suppress(ConnectionError):
@@ -501,7 +501,7 @@ def test_who_does_not_read_is_not_listened_to_and_cut_off(narrow: Running) -> No
 
 
 class Transport(asyncio.Transport):
-    """What a connection writes, and whether that is too much at once."""
+    """A transport that records writes, and reports a full buffer as a test says."""
 
     def __init__(self, room: int) -> None:
         super().__init__()
@@ -525,11 +525,11 @@ class Transport(asyncio.Transport):
         pass
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
-        """What is written has room as the test says."""
+        """Ignore the limits: the test decides about room."""
 
 
 def heard_by(service: Service, said: bytes, room: int = 10_000) -> Transport:
-    """A connection that has just heard this at once."""
+    """Return a connection that has just received these bytes at once."""
     transport = Transport(room)
     transport.protocol = RespProtocol(service)
     transport.protocol.connection_made(transport)
@@ -538,7 +538,7 @@ def heard_by(service: Service, said: bytes, room: int = 10_000) -> Transport:
 
 
 async def turns(room: int) -> AsyncIterator[Transport]:
-    """The turns of the others while a connection answers 1000 commands; at most 200 of them."""
+    """Count the turns of other tasks while a connection answers 1000 commands; at most 200 of them."""
     service = Service(Settings(max_wait_ms=60_000), MemoryStore())
     transport = heard_by(service, b"SELECT 0\n" * 1000, room)
     for _ in range(200):
@@ -547,7 +547,7 @@ async def turns(room: int) -> AsyncIterator[Transport]:
     await service.close()
 
 
-def test_who_says_much_at_once_lets_others_have_their_turn() -> None:
+def test_client_with_many_commands_lets_others_take_turns() -> None:
     async def main() -> list[int]:
         return [transport.written.count(b"+OK\r\n") async for transport in turns(room=10_000)]
 
@@ -556,7 +556,7 @@ def test_who_says_much_at_once_lets_others_have_their_turn() -> None:
     assert max(after - before for before, after in pairwise([0, *replies])) <= 100
 
 
-def test_who_does_not_read_is_not_answered_until_it_does() -> None:
+def test_client_that_does_not_read_is_answered_once_it_does() -> None:
     async def main() -> list[int]:
         replies: list[int] = []
         async for transport in turns(room=5):
@@ -571,13 +571,13 @@ def test_who_does_not_read_is_not_answered_until_it_does() -> None:
 
 
 class Faulty(MemoryStore):
-    """A store with a fault."""
+    """A store that fails unexpectedly."""
 
     def list_namespaces(self) -> list[NamespaceRecord]:
         raise KeyError("inner secrets")
 
 
-def test_a_fault_of_ours_is_told_as_one_and_costs_no_other_reply() -> None:
+def test_internal_error_is_reported_and_affects_no_other_reply() -> None:
     async def main() -> bytes:
         service = Service(Settings(max_wait_ms=60_000), Faulty())
         transport = heard_by(service, b"PING\nGET orders\nPING\n")
@@ -597,7 +597,7 @@ def test_a_fault_of_ours_is_told_as_one_and_costs_no_other_reply() -> None:
 # --- several workers ------------------------------------------------------------------------------------------------
 
 
-def test_workers_share_the_port_and_never_an_integer_and_count_together(tmp_path: Path) -> None:
+def test_workers_share_the_port_and_counts_but_no_integer(tmp_path: Path) -> None:
     with running(tmp_path, "--workers", "3") as service:
 
         def some(_: int) -> list[int]:
@@ -624,7 +624,7 @@ SHOP, TELLER, ADMIN, SLOW = (new_key() for _ in range(4))
 
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    """A service with keys, and rates."""
+    """Return a service with keys, and rates."""
     toml = "".join(
         [
             "auto_create = true\nburst = 2\nrates = { paced = 1 }\n",
@@ -647,12 +647,12 @@ def test_without_a_key_a_command_is_refused(kept: Running, name: str) -> None:
     assert talk(kept, [name, *["0"] * (known.least - 1)], "PING") == NOAUTH + b"+PONG\r\n"
 
 
-def test_a_key_lets_in(kept: Running) -> None:
+def test_auth_with_a_key_is_accepted(kept: Running) -> None:
     assert talk(kept, f"AUTH {SHOP}", "INCR shop.a", "INCR shop.a") == b"+OK\r\n:1\r\n:2\r\n"
     assert talk(kept, f"AUTH anybody {SHOP}", "INCR shop.a") == b"+OK\r\n:3\r\n"
 
 
-def test_hello_with_a_key_lets_in(kept: Running) -> None:
+def test_hello_with_a_key_is_accepted(kept: Running) -> None:
     for options in (["AUTH", "default", SHOP, "SETNAME", "me"], ["SETNAME", "me", "AUTH", "default", SHOP]):
         said = [command("HELLO", 3, *options), command("CLIENT", "GETNAME"), command("QUIT")]
         assert after_hello(say(kept.redis, *said)) == b"$2\r\nme\r\n"
@@ -664,7 +664,7 @@ def test_hello_without_a_key_says_that_it_needs_one(kept: Running) -> None:
 
 
 @pytest.mark.parametrize("words", ["AUTH {}", "AUTH default {}", "HELLO 3 AUTH default {}"])
-def test_a_wrong_key_is_refused_without_being_repeated(kept: Running, words: str) -> None:
+def test_wrong_key_is_refused_without_being_repeated(kept: Running, words: str) -> None:
     assert talk(kept, words.format("\0")).startswith(b"-WRONGPASS ")
     reply = talk(kept, words.format("mint_wrong"))
     assert reply.startswith(b"-WRONGPASS ")
@@ -673,20 +673,20 @@ def test_a_wrong_key_is_refused_without_being_repeated(kept: Running, words: str
     assert "mint_wrong" not in kept.logged()
 
 
-def test_a_wrong_key_takes_the_right_ones_rights_away(kept: Running) -> None:
+def test_failed_auth_removes_the_rights_of_the_previous_key(kept: Running) -> None:
     replies = talk(kept, f"AUTH {SHOP}", "INCR shop.b", "INCR shop.b", "AUTH mint_wrong", "INCR shop.b").split(b"\r\n")
     assert replies[:3] == [b"+OK", b":1", b":2"]
     assert replies[3].startswith(b"-WRONGPASS")
     assert replies[4].startswith(b"-NOAUTH")
 
 
-def test_hello_that_is_refused_changes_nothing(kept: Running) -> None:
+def test_refused_hello_changes_nothing(kept: Running) -> None:
     said = [f"HELLO 3 AUTH default {SHOP} SETNAME", "GET shop.none", "HELLO 3 SETNAME me AUTH"]
     replies = talk(kept, *said, f"AUTH {SHOP}", "CLIENT GETNAME").split(b"\r\n")
     assert [reply[:7] for reply in replies] == [b"-ERR HE", b"-NOAUTH", b"-ERR HE", b"+OK", b"$-1", b""]
 
 
-def test_a_key_is_for_its_names_alone_even_where_the_answer_is_held(kept: Running) -> None:
+def test_key_is_limited_to_its_names_even_for_buffered_integers(kept: Running) -> None:
     talk(kept, f"AUTH {ADMIN}", *["INCR other"] * 3)
     refused = b"-NOPERM the key 'shop' has no right 'next' for 'other' (request.rights)\r\n"
     assert talk(kept, f"AUTH {SHOP}", "INCR other", "INCRBY other 2", "INCR other") == b"+OK\r\n" + refused * 3
@@ -694,33 +694,33 @@ def test_a_key_is_for_its_names_alone_even_where_the_answer_is_held(kept: Runnin
     assert talk(kept, f"AUTH {SHOP}", "GET shop.a") == b"+OK\r\n" + refused
 
 
-def test_what_one_key_was_allowed_the_next_on_the_connection_is_not(kept: Running) -> None:
+def test_rights_of_one_key_do_not_pass_to_the_next(kept: Running) -> None:
     said = [f"AUTH {SHOP}", "INCR shop.c", "INCR shop.c", f"AUTH {TELLER}", "INCR shop.c", "INCRBY shop.c 1"]
     replies = talk(kept, *said).split(b"\r\n")
     assert replies[:4] == [b"+OK", b":1", b":2", b"+OK"]
     assert [reply[:8] for reply in replies[4:6]] == [b"-NOPERM "] * 2
 
 
-def test_a_right_to_one_scheme_is_none_to_others(kept: Running) -> None:
+def test_right_to_one_scheme_is_no_right_to_others(kept: Running) -> None:
     replies = talk(kept, f"AUTH {SHOP}", "MINT sno", "MINT snowflake").split(b"\r\n")
     assert replies[1].startswith(b"$")
     assert replies[3].startswith(b"-NOPERM ")
 
 
-def test_info_tells_only_of_what_a_key_may_know(kept: Running) -> None:
+def test_info_shows_only_what_the_key_allows(kept: Running) -> None:
     talk(kept, f"AUTH {ADMIN}", "INCR shown")
     assert b"held_shown:" in talk(kept, f"AUTH {TELLER}", "INFO")
     assert b"held_shown:" not in talk(kept, f"AUTH {SHOP}", "INFO")
 
 
 def tries_again(replies: list[bytes]) -> bool:
-    """Whether these are refusals for the rate that say when to try again."""
+    """Return True if these are refusals for the rate with a retry delay."""
     pattern = rb"-TRYAGAIN .* more often than its rate allows.* \[retry_after_ms=(\d+)\] \(request\.rate\)"
     found = [re.fullmatch(pattern, reply) for reply in replies]
     return bool(replies) and all(each and 0 < int(each[1]) <= 1000 for each in found)
 
 
-def test_a_key_is_held_to_its_rate_whatever_it_asks(kept: Running) -> None:
+def test_rate_of_a_key_applies_to_every_command(kept: Running) -> None:
     talk(kept, f"AUTH {ADMIN}", "INCR fast", "INCR faster")
     said = [f"AUTH {SLOW}", "INCR fast", "INCR fast", "INCRBY faster 3", *["INCR fast", "INCR faster"] * 3]
     replies = talk(kept, *said).split(b"\r\n")
@@ -729,7 +729,7 @@ def test_a_key_is_held_to_its_rate_whatever_it_asks(kept: Running) -> None:
     assert tries_again(talk(kept, f"AUTH {SLOW}", "INCR fast").split(b"\r\n")[1:-1]), "the rate is the key's"
 
 
-def test_a_namespace_is_held_to_its_rate_whoever_asks(kept: Running) -> None:
+def test_rate_of_a_namespace_applies_to_every_caller(kept: Running) -> None:
     talk(kept, f"AUTH {ADMIN}", "INCR unpaced")
     said = ["INCR paced", "INCR unpaced"] * 6
     replies = talk(kept, f"AUTH {ADMIN}", *said).split(b"\r\n")[1:-1]
@@ -745,7 +745,7 @@ ONCE = Retry(NoBackoff(), 0)
 
 
 def run(*words: str | Path, said: str | bytes = b"", **environment: str) -> str:
-    """What a program prints, which must not fail."""
+    """Return the output of a program, which must not fail."""
     done = subprocess.run(
         words,
         input=said.encode() if isinstance(said, str) else said,
@@ -765,7 +765,7 @@ def installed(name: str, *, must: bool = False) -> str:
     return path
 
 
-def test_redis_cli_needs_nothing_else(service: Running, kept: Running) -> None:
+def test_redis_cli_works_unchanged(service: Running, kept: Running) -> None:
     cli = installed("redis-cli", must=must_run("redis"))
     port = str(service.redis[1])
     assert run(cli, "-p", port, "INCR", "cli") == "1\n"
@@ -789,12 +789,12 @@ def test_redis_benchmark_sees_no_error(service: Running, pipeline: str) -> None:
         told = run(*common, *words)
         assert "requests per second" in told
         assert "rror" not in told
-    # A last pipeline of each connection may be whole.
+    # The last pipeline of each connection may be complete.
     assert 4001 <= int(talk(service, "INCR benchmark")[1:]) - before <= 4001 + 10 * int(pipeline)
 
 
 @pytest.mark.parametrize("protocol", [2, 3])
-def test_redis_py_needs_nothing_else(service: Running, kept: Running, protocol: int) -> None:
+def test_redis_py_works_unchanged(service: Running, kept: Running, protocol: int) -> None:
     name = f"py{protocol}"
     with redis.Redis(port=service.redis[1], protocol=protocol, client_name="tests", decode_responses=True) as client:
         assert client.ping()
@@ -820,7 +820,7 @@ def test_redis_py_needs_nothing_else(service: Running, kept: Running, protocol: 
         client.ping()
 
 
-def test_all_of_it_goes_over_tls(tmp_path: Path) -> None:
+def test_everything_works_over_tls(tmp_path: Path) -> None:
     cert, key = certificate(tmp_path, "ids")
     with running(tmp_path, "--tls-cert", cert, "--tls-key", key) as service:
         cli = installed("redis-cli", must=must_run("redis"))
@@ -833,7 +833,7 @@ def test_all_of_it_goes_over_tls(tmp_path: Path) -> None:
         assert b"PONG" not in say(service.redis, command("PING"))
 
 
-def test_a_pool_of_connections_gives_no_integer_twice(service: Running) -> None:
+def test_pool_of_connections_gives_no_integer_twice(service: Running) -> None:
     client = redis.Redis(port=service.redis[1], max_connections=8)
 
     def some(_: int) -> list[int]:
@@ -846,7 +846,7 @@ def test_a_pool_of_connections_gives_no_integer_twice(service: Running) -> None:
 
 
 @pytest.mark.parametrize("protocol", [2, 3])
-def test_redis_py_of_asyncio_needs_nothing_else(service: Running, protocol: int) -> None:
+def test_redis_py_asyncio_works_unchanged(service: Running, protocol: int) -> None:
     async def main() -> list[int]:
         async with redis.asyncio.Redis(port=service.redis[1], protocol=protocol, max_connections=20) as client:
             return [int(each) for each in await asyncio.gather(*(client.incr(f"aio{protocol}") for _ in range(20)))]
@@ -856,7 +856,7 @@ def test_redis_py_of_asyncio_needs_nothing_else(service: Running, protocol: int)
 
 @cache
 def made(name: str, *install: str) -> Path | str:
-    """A copy of a client's files in which it was installed; or why it could not be, as without a network."""
+    """Return an installed copy of the files of a client, or the reason of its failure, such as no network."""
     files = sorted(path for path in (CLIENTS / name).iterdir() if path.is_file())
     fingerprint = hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:16]
     place = CACHE / f"{name}-{fingerprint}"
@@ -866,7 +866,7 @@ def made(name: str, *install: str) -> Path | str:
     with tempfile.TemporaryDirectory(dir=CACHE) as directory:
         making = Path(directory) / "client"
         shutil.copytree(CLIENTS / name, making, ignore=shutil.ignore_patterns("node_modules"))
-        # Not another compiler, and no long waits for a registry that is away.
+        # No download of a compiler, and no long waits for an unavailable registry.
         bounds = {"GOTOOLCHAIN": "local", "npm_config_fetch_retries": "1", "npm_config_fetch_timeout": "20000"}
         try:
             done = subprocess.run(
@@ -888,7 +888,7 @@ def client(name: str, *install: str) -> Path:
 
 
 def check_client(told: str, first: int) -> None:
-    """What both programs in other languages do, and what they must have got."""
+    """Check the output that both programs in other languages must produce."""
     got = json.loads(told)
     assert (got["first"], got["row"]) == (first, first + 10)
     assert sorted(got["many"]) == list(range(first + 11, first + 1011))
@@ -897,7 +897,7 @@ def check_client(told: str, first: int) -> None:
 
 
 @pytest.mark.parametrize("protocol", ["2", "3"])
-def test_a_node_program_needs_nothing_else(kept: Running, protocol: str) -> None:
+def test_node_client_works_unchanged(kept: Running, protocol: str) -> None:
     node = installed("node")
     place = client("node", installed("npm"), "ci", "--ignore-scripts", "--no-audit", "--no-fund")
     told = run(node, place / "client.mjs", str(kept.redis[1]), protocol, f"shop.node{protocol}", SHOP)
@@ -906,7 +906,7 @@ def test_a_node_program_needs_nothing_else(kept: Running, protocol: str) -> None
 
 
 @pytest.mark.parametrize("protocol", ["2", "3"])
-def test_a_go_program_needs_nothing_else(kept: Running, protocol: str) -> None:
+def test_go_client_works_unchanged(kept: Running, protocol: str) -> None:
     place = client("go", installed("go"), "build", "-mod=readonly", "-o", "client", ".")
     check_client(run(place / "client", str(kept.redis[1]), protocol, f"shop.go{protocol}", SHOP), 1)
 
@@ -916,16 +916,16 @@ def test_a_go_program_needs_nothing_else(kept: Running, protocol: str) -> None:
 PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "redis.md").read_text(encoding="utf-8")
 
 
-def test_the_page_has_every_command_and_nothing_else() -> None:
+def test_page_lists_exactly_the_commands() -> None:
     assert re.findall(r"^### `(.*)`$", PAGE, re.MULTILINE) == [each.usage for each in COMMANDS.values()]
 
 
 def shape(replies: str) -> str:
-    """Replies without IDs, which differ, and their lengths."""
+    """Return replies without IDs and their lengths, which differ."""
     return re.sub(r"\$\d+\n(\d{15,19}|[2-9a-x]{16})\n", "<ID>", replies)
 
 
-def test_the_page_shows_what_is_answered(tmp_path: Path) -> None:
+def test_page_shows_the_actual_replies(tmp_path: Path) -> None:
     blocks = re.findall(r"```text\n(> .*?)```", PAGE, re.DOTALL)
     names = set()
     with running(tmp_path) as service:
@@ -940,7 +940,7 @@ def test_the_page_shows_what_is_answered(tmp_path: Path) -> None:
     assert names >= set(COMMANDS) - {b"INFO"}
 
 
-def test_the_page_has_the_prefix_of_every_error() -> None:
+def test_page_lists_the_prefix_of_every_error() -> None:
     section = PAGE.partition("\n## Errors\n")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| `([A-Z]+)` \| (.*?) \|", section, re.MULTILINE)
     told = {prefix: set(re.findall(r"`([a-z]+\.[a-z_]+)`", codes)) for prefix, codes in rows}
@@ -953,7 +953,7 @@ def test_the_page_has_the_prefix_of_every_error() -> None:
     assert set(re.findall(r"`((?:config|field|lease|clock|store|sequence|request)\.[a-z_]+)`", PAGE)) <= set(CATALOGUE)
 
 
-def test_the_page_names_the_clients_that_are_tried_here() -> None:
+def test_page_names_the_tested_clients() -> None:
     go = re.search(r"go-redis/v9 v(\S+)", (CLIENTS / "go" / "go.mod").read_text(encoding="utf-8"))
     node = json.loads((CLIENTS / "node" / "package.json").read_text(encoding="utf-8"))["dependencies"]["redis"]
     assert go

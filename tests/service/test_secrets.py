@@ -1,4 +1,4 @@
-"""A key that is sent where none belongs is not in the log, wherever that was."""
+"""Tests of secrets: a key that is sent in a wrong place never appears in the log."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def requests_with(key: str) -> list[bytes]:
-    """HTTP requests that have a key in each of their places."""
+    """Return HTTP requests with a key in each of their parts."""
     encoded = "".join(f"%{ord(each):02X}" for each in key)
     written = [key, f"orders_{key}", f"{key}_orders", f"a{key}", key.lower(), key.upper(), encoded, quote(encoded)]
     paths = [f"{before}{each}{after}" for each in written for before, after in PATHS]
@@ -54,7 +54,7 @@ COMMANDS += ["ECHO {}", "SELECT {}", "CLIENT {}", "CLIENT SETNAME {}", "HELLO {}
 
 
 @pytest.mark.parametrize("known", [True, False])
-def test_a_key_is_in_no_line_of_the_log_wherever_it_was_sent(tmp_path: Path, known: bool) -> None:
+def test_key_appears_in_no_log_line(tmp_path: Path, known: bool) -> None:
     key, other = new_key(), new_key()
     toml = key_toml("shop", key if known else other, {"*": ["admin"]})
     with running(tmp_path / "service", "--access-log", "all", "--log-level", "debug", toml=toml) as service:
@@ -68,6 +68,6 @@ def test_a_key_is_in_no_line_of_the_log_wherever_it_was_sent(tmp_path: Path, kno
 
 
 def parts_in(service: Running, key: str) -> list[str]:
-    """Lines of the log that have 16 characters of a key or more, in whichever case."""
+    """Return lines of the log that contain 16 or more characters of a key, in any case."""
     parts = [key[at : at + 16].lower() for at in range(5, len(key) - 15)]
     return [line for line in service.logged().splitlines() if any(part in line.lower() for part in parts)]

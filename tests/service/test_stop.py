@@ -1,4 +1,4 @@
-"""SIGTERM: what was asked is answered, what is held is given back, and the service ends in time."""
+"""Tests of SIGTERM: requests are answered, integers and leases are released, and the service ends in time."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 GRACE_S = 1.5
 BUSY_S = 5.0
-"""A grace that connections use up which never cease to ask, and in which a slow machine answers all that was read."""
+"""A grace period that endless connections use up, and in which a slow machine answers every read request."""
 LONG_S = 600.0
-"""A grace that lasts longer than a stop is waited for: what ends within it did not use it up."""
+"""A grace period longer than the wait for a stop: a stop within the wait did not use it up."""
 STEP = 1000
 IGNORED = (signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 
@@ -49,7 +49,7 @@ def service(url: str, tmp_path: Path) -> Iterator[Serving]:
 
 @pytest.fixture(params=[1, 2])
 def patient(url: str, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Serving]:
-    """A service, of one process or of several, whose grace is never used up."""
+    """Return a service, of one process or of several, with a practically endless grace period."""
     with serve(tmp_path, url, LONG_S, workers=request.param) as service:
         yield service
 
@@ -65,20 +65,20 @@ def serve(directory: Path, url: str, grace_s: float, **settings: object) -> Iter
 
 
 def begin(line: Line, request: bytes) -> None:
-    """Sends what is not a whole request, on a connection that the service has accepted."""
+    """Send an incomplete request, on a connection that the service has accepted."""
     assert line.http("/healthz", method="GET").status == 200
     line.send(request)
 
 
 def told_to_stop(service: Serving) -> None:
-    """Asks the service to stop, and waits until all its processes do."""
+    """Stop the service, and wait until all its processes have begun to stop."""
     service.signal(signal.SIGTERM)
     workers = service.settings.get("workers", 1)
     until(lambda: len(service.events("stopping")) == workers, "it stops")
 
 
 def stop(service: Serving, number: signal.Signals = signal.SIGTERM) -> None:
-    """Has it end, as it should."""
+    """Stop it, and check that it ends cleanly."""
     service.signal(number)
     code = service.wait()
     assert code == 0, service.logged()
@@ -92,12 +92,10 @@ def stop(service: Serving, number: signal.Signals = signal.SIGTERM) -> None:
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_every_request_that_was_read_is_answered_and_next_to_nothing_is_skipped(
-    url: str, tmp_path: Path, workers: int
-) -> None:
-    # A request is accepted once the service has read it, which the service alone knows. So nothing that was taken for
-    # one may be missing: whatever was read and not answered would have cost an integer that nobody has.
-    # No INCRBY: an integer is skipped where one segment has too few for a row.
+def test_every_read_request_is_answered_and_few_integers_skipped(url: str, tmp_path: Path, workers: int) -> None:
+    # A request is accepted once the service has read it, which only the service knows. So no integer taken for
+    # a request may be missing: a request that was read and not answered would have cost one.
+    # No INCRBY, which skips integers if a segment has too few for it.
     kinds = [INCR, INCR, INCR, ALLOC, ALLOC, ALLOC, NEXT, NEXT]
     with serve(tmp_path, url, BUSY_S, workers=workers, min_step=STEP, max_step=STEP) as service:
         with service.load(kinds=kinds, reconnects=False) as load:
@@ -108,7 +106,7 @@ def test_every_request_that_was_read_is_answered_and_next_to_nothing_is_skipped(
         for end in load.ends():
             assert not end.torn, end
             if end.interface == "http":
-                # They were told so, and had sent nothing more.
+                # They were disconnected, and had sent nothing more.
                 assert end.farewell, end
                 assert end.unanswered == 0, end
         integers = np.sort(load.integers())
@@ -123,7 +121,7 @@ def test_every_request_that_was_read_is_answered_and_next_to_nothing_is_skipped(
         assert 0 < following - integers[-1] <= 1 + most
 
 
-def test_a_request_that_was_begun_may_be_finished(patient: Serving) -> None:
+def test_started_request_may_be_completed(patient: Serving) -> None:
     request = post("/alloc", '{"serviceName":"orders","count":3}')
     incr = command("INCR", "rows")
     with patient.http() as http, patient.redis() as redis:
@@ -142,7 +140,7 @@ def test_a_request_that_was_begun_may_be_finished(patient: Serving) -> None:
     assert patient.wait() == 0
 
 
-def test_a_request_that_waits_for_the_store_is_answered(mariadb: MariaDB, tmp_path: Path) -> None:
+def test_request_waiting_for_the_store_is_answered(mariadb: MariaDB, tmp_path: Path) -> None:
     with Proxy(mariadb) as proxy, serve(tmp_path, proxy.url, LONG_S, max_wait_ms=5000) as service:
         with service.redis() as redis, service.http() as http:
             redis.redis("INCR", "orders")
@@ -161,10 +159,10 @@ def test_a_request_that_waits_for_the_store_is_answered(mariadb: MariaDB, tmp_pa
         assert service.wait() == 0
 
 
-# --- who is silent, and who is not --------------------------------------------------------------------------------
+# --- idle connections ---------------------------------------------------------------------------------------------
 
 
-def test_silent_connections_do_not_hold_it_up(patient: Serving) -> None:
+def test_silent_connections_do_not_delay_the_stop(patient: Serving) -> None:
     with patient.http() as http, patient.redis() as redis, patient.http() as new:
         http.http("/healthz", method="GET")
         redis.redis("PING")
@@ -172,7 +170,7 @@ def test_silent_connections_do_not_hold_it_up(patient: Serving) -> None:
         assert all(line.has_ended() for line in (http, redis, new))
 
 
-def test_nobody_is_let_in_any_more(patient: Serving) -> None:
+def test_no_connection_is_accepted_any_more(patient: Serving) -> None:
     with patient.http() as busy:
         begin(busy, post("/alloc", "{}")[:-1])
         told_to_stop(patient)
@@ -192,9 +190,7 @@ def never_reads(service: Serving) -> bytes:
 
 
 @pytest.mark.parametrize("kind", [never_ends, never_reads])
-def test_a_connection_that_is_never_done_is_ended_with_the_grace_period(
-    service: Serving, kind: Callable[[Serving], bytes]
-) -> None:
+def test_endless_connection_ends_with_the_grace_period(service: Serving, kind: Callable[[Serving], bytes]) -> None:
     with service.http() if kind is never_ends else service.redis() as line:
         line.socket.settimeout(0.5)
         try:
@@ -209,10 +205,10 @@ def test_a_connection_that_is_never_done_is_ended_with_the_grace_period(
         assert event["connections"] == 1
 
 
-# --- what is held -------------------------------------------------------------------------------------------------
+# --- buffers ------------------------------------------------------------------------------------------------------
 
 
-def test_leases_are_released_and_tails_given_back(service: Serving, url: str) -> None:
+def test_leases_and_tails_are_released(service: Serving, url: str) -> None:
     with service.redis() as line:
         assert line.redis("INCR", "orders") == ":1"
         assert line.redis("INCRBY", "rows", "50") == ":50"
@@ -232,7 +228,7 @@ def test_leases_are_released_and_tails_given_back(service: Serving, url: str) ->
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_a_store_that_is_away_does_not_hold_it_up(mariadb: MariaDB, tmp_path: Path, workers: int) -> None:
+def test_unavailable_store_does_not_delay_the_stop(mariadb: MariaDB, tmp_path: Path, workers: int) -> None:
     with Proxy(mariadb) as proxy:
         # It would be waited for much longer than a stop may take.
         url = f"{proxy.url}?timeout_ms=60000"
@@ -249,7 +245,7 @@ def test_a_store_that_is_away_does_not_hold_it_up(mariadb: MariaDB, tmp_path: Pa
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGQUIT])
-def test_control_c_and_quit_stop_it_as_well(service: Serving, number: signal.Signals) -> None:
+def test_sigint_and_sigquit_stop_the_service_too(service: Serving, number: signal.Signals) -> None:
     with service.redis() as line:
         line.redis("INCR", "orders")
     stop(service, number)
@@ -258,7 +254,7 @@ def test_control_c_and_quit_stop_it_as_well(service: Serving, number: signal.Sig
         assert line.redis("INCR", "orders") == ":2"
 
 
-def test_quit_lets_a_request_that_was_begun_finish(patient: Serving) -> None:
+def test_sigquit_lets_a_started_request_finish(patient: Serving) -> None:
     request = post("/alloc", '{"serviceName":"orders"}')
     with patient.http() as line:
         begin(line, request[:-1])
@@ -270,7 +266,7 @@ def test_quit_lets_a_request_that_was_begun_finish(patient: Serving) -> None:
 
 
 def ignored(service: Serving) -> None:
-    """Sends each process of it what other servers take for other things, and waits until all of that is logged."""
+    """Send each of its processes the signals that other servers use otherwise, and wait until all are logged."""
     pids = [service.pid or 0, *service.workers()]
     sent = {(pid, number.name) for pid in pids for number in IGNORED}
     for pid, name in sent:
@@ -288,7 +284,7 @@ def test_other_signals_are_logged_and_end_no_process(patient: Serving) -> None:
     assert not patient.events("worker died")
 
 
-def test_other_signals_hurry_no_stop(patient: Serving) -> None:
+def test_other_signals_do_not_hurry_a_stop(patient: Serving) -> None:
     request = post("/alloc", '{"serviceName":"orders"}')
     with patient.http() as line:
         begin(line, request[:-1])
@@ -302,7 +298,7 @@ def test_other_signals_hurry_no_stop(patient: Serving) -> None:
 
 
 @pytest.mark.parametrize("second", [signal.SIGTERM, signal.SIGINT, signal.SIGQUIT])
-def test_whoever_asks_twice_does_not_wait(patient: Serving, second: signal.Signals) -> None:
+def test_second_signal_stops_at_once(patient: Serving, second: signal.Signals) -> None:
     with patient.http() as busy:
         begin(busy, post("/alloc", "{}")[:-1])
         told_to_stop(patient)
@@ -310,12 +306,12 @@ def test_whoever_asks_twice_does_not_wait(patient: Serving, second: signal.Signa
         assert busy.has_ended()
 
 
-# --- where the log goes ---------------------------------------------------------------------------------------------
+# --- destination of the log -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("log", ["2>/dev/full", "2>&-"], ids=["full", "closed"])
-def test_a_log_that_cannot_be_written_hinders_no_request_and_no_stop(tmp_path: Path, log: str, workers: int) -> None:
+def test_unwritable_log_delays_neither_requests_nor_the_stop(tmp_path: Path, log: str, workers: int) -> None:
     port = free_port()
     words = ["mintage", "serve", "--http", f"{HOST}:{port}", "--redis", "off", "--workers", str(workers)]
     environment = {**os.environ, "MINTAGE_HOME": str(tmp_path)}

@@ -1,4 +1,4 @@
-"""``--workers``: several processes that look like one, and no two of which hold the same integer."""
+"""Tests of ``--workers``: several processes that look like one and share no integer."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def serving(service: Serving) -> Serving:
 
 
 def is_gone(pid: int) -> bool:
-    """Whether a process has ended; who adopted it may not have looked yet."""
+    """Return True if a process has ended, even if its parent has not waited for it."""
     try:
         return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] == "Z"
     except OSError:
@@ -50,7 +50,7 @@ def is_gone(pid: int) -> bool:
 
 @contextmanager
 def frozen(pids: list[int]) -> Iterator[None]:
-    """Processes that do not run meanwhile."""
+    """Freeze processes during the block."""
     for pid in pids:
         os.kill(pid, signal.SIGSTOP)
     try:
@@ -60,10 +60,10 @@ def frozen(pids: list[int]) -> Iterator[None]:
             os.kill(pid, signal.SIGCONT)
 
 
-# --- they look like one -------------------------------------------------------------------------------------------
+# --- one service to clients ---------------------------------------------------------------------------------------
 
 
-def test_each_worker_serves_both_ports_from_segments_of_its_own(serving: Serving) -> None:
+def test_each_worker_serves_both_ports_from_its_own_segments(serving: Serving) -> None:
     workers = serving.workers()
     assert len(workers) == WORKERS
     integers = set()
@@ -82,7 +82,7 @@ def test_each_worker_serves_both_ports_from_segments_of_its_own(serving: Serving
     assert len(integers) == WORKERS
 
 
-def test_it_says_that_it_serves_once_all_workers_do(serving: Serving) -> None:
+def test_readiness_is_logged_once_all_workers_serve(serving: Serving) -> None:
     [event] = serving.events("serving")
     assert event["workers"] == WORKERS
     assert event["http"] == f"{HOST}:{serving.port}"
@@ -91,7 +91,7 @@ def test_it_says_that_it_serves_once_all_workers_do(serving: Serving) -> None:
         assert line.http("/readyz", method="GET").status == 200
 
 
-def test_no_integer_comes_from_two_workers_and_their_metrics_add_up(serving: Serving) -> None:
+def test_workers_repeat_no_integer_and_add_up_their_metrics(serving: Serving) -> None:
     with serving.load() as load:
         load.wait_for_more(20_000)
     integers = load.integers()
@@ -102,7 +102,7 @@ def test_no_integer_comes_from_two_workers_and_their_metrics_add_up(serving: Ser
     assert serving.metric("mintage_store_up") == 1
 
 
-def test_each_worker_may_open_as_many_files_as_its_connections_need(service: Serving) -> None:
+def test_each_worker_has_enough_file_descriptors(service: Serving) -> None:
     service.settings["max_connections"] = 20_000
     service.start()
     for worker in service.workers():
@@ -112,10 +112,10 @@ def test_each_worker_may_open_as_many_files_as_its_connections_need(service: Ser
         assert int(found[1]) >= min(40_000, int(found[2]))
 
 
-# --- they end -----------------------------------------------------------------------------------------------------
+# --- end of workers -----------------------------------------------------------------------------------------------
 
 
-def test_a_worker_that_is_killed_is_replaced_and_counted(serving: Serving) -> None:
+def test_killed_worker_is_replaced_and_counted(serving: Serving) -> None:
     with serving.load() as load:
         load.wait_for_more(5000)
         before = serving.metric("mintage_integers_total", namespace="orders")
@@ -131,7 +131,7 @@ def test_a_worker_that_is_killed_is_replaced_and_counted(serving: Serving) -> No
     assert (event["pid"], event["exit"]) == (killed, -signal.SIGKILL)
 
 
-def test_a_worker_that_hangs_is_replaced(service: Serving) -> None:
+def test_hanging_worker_is_replaced(service: Serving) -> None:
     # Only once all have started, which may take long on a busy machine.
     watch = "lambda self: (setattr(run, '_SILENCE_S', 4.0), watch(self))[1]"
     service.patch(f"import mintage.server.run as run; watch = run._Supervisor._watch; run._Supervisor._watch = {watch}")
@@ -144,7 +144,7 @@ def test_a_worker_that_hangs_is_replaced(service: Serving) -> None:
     assert service.wait() == 0
 
 
-def test_workers_whose_parent_is_killed_end_by_themselves(serving: Serving) -> None:
+def test_workers_end_after_their_parent_is_killed(serving: Serving) -> None:
     with serving.load() as load:
         load.wait_for_more(1000)
         workers, parent = serving.workers(), serving.pid
@@ -164,8 +164,8 @@ def test_workers_whose_parent_is_killed_end_by_themselves(serving: Serving) -> N
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGQUIT, signal.SIGTERM])
-def test_a_signal_to_all_processes_counts_once(service: Serving, number: signal.Signals) -> None:
-    # As Ctrl-C in a terminal and some service managers send it. Heard twice, it would cut requests off.
+def test_signal_to_all_processes_counts_once(service: Serving, number: signal.Signals) -> None:
+    # Ctrl-C in a terminal and some service managers send it so. Handled twice, it would end requests.
     service.settings["grace_ms"] = 60_000
     service.start()
     request = post("/alloc", '{"serviceName":"orders"}')
@@ -185,10 +185,10 @@ def test_a_signal_to_all_processes_counts_once(service: Serving, number: signal.
     assert "worker died" not in log
 
 
-# --- they cannot start --------------------------------------------------------------------------------------------
+# --- failed starts ------------------------------------------------------------------------------------------------
 
 
-def test_workers_that_cannot_serve_end_the_service_with_the_reason(service: Serving) -> None:
+def test_workers_that_cannot_serve_end_the_service_with_a_reason(service: Serving) -> None:
     error = "StoreError('the disk is full', code='store.refused')"
     raises = f"from mintage.errors import StoreError; S.open_store = lambda _: (_ for _ in ()).throw({error})"
     service.patch(f"from mintage.server.settings import Settings as S; {raises}", workers_only=True)
@@ -200,7 +200,7 @@ def test_workers_that_cannot_serve_end_the_service_with_the_reason(service: Serv
     assert '"event": "serving"' not in text
 
 
-def test_workers_that_die_at_their_start_end_the_service(service: Serving) -> None:
+def test_workers_that_die_at_startup_end_the_service(service: Serving) -> None:
     service.patch("import os; os._exit(3)", workers_only=True)
     with pytest.raises(ServerError):
         service.start()

@@ -1,4 +1,4 @@
-"""Clients that say exactly the bytes they are given, and what commands and requests are in bytes."""
+"""Clients that send exact bytes, and commands and requests as bytes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Final
 
 PATIENCE_S: Final = 30
-"""How long a test waits for what must come."""
+"""The timeout of a test for an expected answer."""
 Address = tuple[str, int]
 
 
@@ -18,7 +18,7 @@ def connect(address: Address) -> socket.socket:
 
 
 def until_closed(connection: socket.socket) -> bytes:
-    """All that comes until the other side closes."""
+    """Return all bytes until the other side closes."""
     heard = bytearray()
     with suppress(ConnectionResetError):
         while data := connection.recv(65536):
@@ -27,7 +27,7 @@ def until_closed(connection: socket.socket) -> bytes:
 
 
 def exactly(connection: socket.socket, length: int) -> bytes:
-    """So many bytes."""
+    """Return a number of bytes."""
     heard = bytearray()
     while len(heard) < length:
         data = connection.recv(length - len(heard))
@@ -38,7 +38,7 @@ def exactly(connection: socket.socket, length: int) -> bytes:
 
 
 def say(address: Address, *parts: bytes) -> bytes:
-    """What the service answers to these segments, until it closes the connection."""
+    """Return the answer of the service to these segments, until it closes the connection."""
     with connect(address) as connection:
         for part in parts:
             connection.sendall(part)
@@ -46,20 +46,20 @@ def say(address: Address, *parts: bytes) -> bytes:
 
 
 def command(*words: str | bytes | int) -> bytes:
-    """A command of the Redis protocol as clients write it."""
+    """Return a command of the Redis protocol as clients write it."""
     encoded = [word if isinstance(word, bytes) else str(word).encode() for word in words]
     return b"*%d\r\n%s" % (len(encoded), b"".join(b"$%d\r\n%s\r\n" % (len(word), word) for word in encoded))
 
 
 def after_hello(heard: bytes) -> bytes:
-    """What comes after the reply to HELLO, which ends with no modules, and before that to QUIT."""
+    """Return the bytes between the reply to HELLO, which ends with no modules, and that to QUIT."""
     hello, mark, rest = heard.partition(b"$7\r\nmodules\r\n*0\r\n")
     assert mark, hello
     return rest.removesuffix(b"+OK\r\n")
 
 
 def head(request: str, *headers: str, length: int | None = None) -> bytes:
-    """The head of a request of HTTP as curl would write it."""
+    """Return the head of an HTTP request as curl would write it."""
     lines = [f"{request} HTTP/1.1", "Host: localhost", *headers]
     if length is not None:
         lines.append(f"Content-Length: {length}")

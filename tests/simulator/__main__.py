@@ -1,4 +1,4 @@
-"""``python -m tests.simulator --seed 1 --ids 1_000_000 --faults 10_000``: prints what was minted under which faults."""
+"""Run the simulator: ``python -m tests.simulator --seed 1 --ids 1_000_000 --faults 10_000`` prints its counts."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from tests.simulator.simulator import World, simulate
+from tests.simulator.world import World, simulate
 
 if TYPE_CHECKING:
     from collections import Counter
 
-    from tests.simulator.simulator import Outcome
+    from tests.simulator.outcomes import Outcome
 
 
 def show(outcome: Outcome, seconds: float) -> None:
-    """The counts, one line a kind."""
+    """Print the counts, one line a kind."""
 
     def line(name: str, counts: Counter[str]) -> str:
         kinds = ", ".join(f"{kind} {count:,}" for kind, count in counts.most_common())

@@ -1,8 +1,7 @@
-"""Holders with wrong clocks, holders that become two, a server that forgets, replies that get lost: nothing is ever
-given to two.
+"""Tests of leases as state machines: wrong clocks, cloned holders, a server that forgets, and lost replies.
 
-The machines know only what was given, and what its holders may have used of it. That they would notice is shown with
-rules that are broken on purpose.
+The machines know only the granted values and the use that holders may have made of them. Broken rules show that they
+would find a duplicate.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ is_lost = st.sampled_from([False] * 7 + [True])
 
 @dataclass
 class Grant:
-    """A node number's window, as its holder knows it."""
+    """The window of a node number, as its holder knows it."""
 
     lease: Lease
     host: int
@@ -72,7 +71,7 @@ class Grant:
 
 @dataclass
 class Reserved:
-    """A segment, as its holder knows it: what lies below ``stop`` may be used."""
+    """A segment, as its holder knows it: integers below ``stop`` may be used."""
 
     segment: Segment
     stop: int
@@ -82,7 +81,7 @@ class Reserved:
 
 @contextmanager
 def refused(*codes: str) -> Iterator[None]:
-    """Accepts that a verb is refused for one of these reasons."""
+    """Accept that a verb is refused for one of these reasons."""
     refusal = None
     try:
         yield
@@ -166,7 +165,7 @@ class LeaseMachine(RuleBasedStateMachine):
 
     @rule(at=anyone, lost=is_lost)
     def extend(self, at: int, lost: bool) -> None:
-        # Any lease, however old: its holder may have slept.
+        # Any lease, however old: its holder may have been paused.
         grant = self.grants[at % len(self.grants)]
         if grant.is_over:
             return
@@ -197,7 +196,7 @@ class LeaseMachine(RuleBasedStateMachine):
         self.remembered = self.store.remember()
 
     def forgets_a_copy(self) -> bool:
-        """Whether a replica has not heard what a copy did, and another does not know of it: then both may go on."""
+        """Return True if a replica has not received the writes of a copy unknown to others: then both may go on."""
         now, then = (state[NodeRecord] for state in (self.store.remember(), self.remembered))
         copied = {grant.lease.node for grant in self.grants if grant.own_from_ms}
         return any(
@@ -215,7 +214,7 @@ class LeaseMachine(RuleBasedStateMachine):
 
     @invariant()
     def no_two_windows_of_a_node_number_overlap(self) -> None:
-        # What copies share, a stranger may be granted once one of them gave it back.
+        # Shared resources of copies may be granted to others once one copy has released them.
         given_back = {grant.serial for grant in self.grants if grant.is_over}
         by_node = defaultdict(list)
         for grant in self.grants:
@@ -230,7 +229,7 @@ class LeaseMachine(RuleBasedStateMachine):
 
 
 class CopyMachine(LeaseMachine):
-    """The same, and holders become two."""
+    """Hosts that lease node numbers, and holders that are cloned."""
 
     @rule(at=anyone, host=hosts)
     def a_holder_becomes_two(self, at: int, host: int) -> None:
@@ -241,7 +240,7 @@ class CopyMachine(LeaseMachine):
 
 
 class SegmentMachine(RuleBasedStateMachine):
-    """Hosts that reserve integers, and give back what they have not used."""
+    """Hosts that reserve integers, and give back the unused ones."""
 
     @initialize(stride=st.integers(1, 3))
     def begin(self, stride: int) -> None:
@@ -268,7 +267,7 @@ class SegmentMachine(RuleBasedStateMachine):
     def give_back(self, at: int, used: int) -> None:
         reserved = self.segments[-1 - at % len(self.segments)]
         unused = reserved.segment.first + used * self.stride
-        # A holder means it once, and uses none of it any more whatever the answer: the store may hear of it again.
+        # A holder returns it once and never uses it again; the store may receive the request again.
         if reserved.is_whole and unused < reserved.stop:
             reserved.is_whole, reserved.stop = False, unused
             self.given_back.append((reserved.segment, unused))
@@ -290,7 +289,7 @@ class SegmentMachine(RuleBasedStateMachine):
         self.remembered, self.remembered_floor = self.store.remember(), self.floor
 
     def forgotten(self) -> int:
-        """How many integers a replica has not heard of."""
+        """Return how many integers a replica has not received."""
         high_waters = [state[NamespaceRecord]["n",].high_water for state in (self.store.remember(), self.remembered)]
         return int(high_waters[0] - high_waters[1]) // self.stride
 
@@ -312,7 +311,7 @@ TestCopiesKeepTheirRules = CopyMachine.TestCase
 TestSegmentsKeepTheirRules = SegmentMachine.TestCase
 
 
-def test_a_tail_of_one_successor_is_not_taken_back_on_another() -> None:
+def test_tail_of_one_successor_is_not_taken_back_on_another() -> None:
     machine = SegmentMachine()
     machine.begin(stride=1)
     # Two servers take over from the same replica: each reserves the same integers first.
@@ -431,8 +430,8 @@ def reserve_what_was_reserved(namespace: NamespaceRecord, count: int) -> tuple[N
     ],
     ids=lambda value: getattr(value, "__name__", None),
 )
-@pytest.mark.timeout(900)  # the search takes what chance has it take, and machines are slow
-def test_a_broken_rule_is_found_out(
+@pytest.mark.timeout(900)  # the search takes random time, and machines are slow
+def test_broken_rule_is_found(
     monkeypatch: pytest.MonkeyPatch,
     machine: type[RuleBasedStateMachine],
     name: str,

@@ -1,4 +1,4 @@
-"""locality's generator: both modes, changed on the way, with a clock that goes as it likes."""
+"""Tests of the generator of locality as a state machine: both modes, changes between them, and any clock."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MODES: list[Mode] = ["variable", "sequential"]
 
 
 def seed(ns: int) -> int:
-    """Where sequential mode starts: the first 4 bytes of the md5 of the UTC minute, less its last digit."""
+    """Return the start of sequential mode: the first 4 bytes of the md5 of the UTC minute, less its last digit."""
     minute = datetime.fromtimestamp(ns // 10**9, UTC).strftime("%Y%m%d%H%M")[:11]
     return int.from_bytes(hashlib.md5(minute.encode()).digest()[:4], "little")
 
@@ -45,7 +45,7 @@ class LocalityMachine(RuleBasedStateMachine):
         self.started = False
 
     def start(self) -> None:
-        """What the first ID counts on from; ``None`` where that is random."""
+        """Return the value from which the first ID counts; ``None`` if it is random."""
         self.started = True
         self.last = self.given
         if self.given is None and self.mode == "sequential":
@@ -107,7 +107,7 @@ class LocalityMachine(RuleBasedStateMachine):
 TestLocalityKeepsItsRules = LocalityMachine.TestCase
 
 
-def test_each_change_of_the_mode_puts_ids_ahead_by_one_span_of_2048_ms_at_most() -> None:
+def test_change_of_mode_moves_ids_ahead_by_2048_ms_at_most() -> None:
     clock = ManualClock(NOW)
     generator = locality.Generator(clock=clock)
     for changes in range(1, 20):
@@ -115,7 +115,7 @@ def test_each_change_of_the_mode_puts_ids_ahead_by_one_span_of_2048_ms_at_most()
         assert generator.new().timestamp_ms <= NOW // MS + 2_048 * changes
 
 
-def test_changing_to_the_same_mode_changes_nothing() -> None:
+def test_change_to_the_same_mode_changes_nothing() -> None:
     clock = ManualClock(NOW)
     generator = locality.Generator("sequential", pid=1, mac="0000001", counter=41, clock=clock)
     first = generator.new()
@@ -127,7 +127,7 @@ def test_changing_to_the_same_mode_changes_nothing() -> None:
 
 @pytest.mark.parametrize("ns", [-1, 2**43 * MS])
 @pytest.mark.parametrize("mode", MODES)
-def test_a_clock_outside_the_layout_is_refused(mode: Mode, ns: int) -> None:
+def test_clock_outside_the_layout_is_refused(mode: Mode, ns: int) -> None:
     generator = locality.Generator(mode, pid=1, counter=0, clock=ManualClock(ns))
     with pytest.raises(GenerationError) as caught:
         generator.new()

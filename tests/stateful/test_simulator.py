@@ -1,4 +1,4 @@
-"""The simulator: no ID twice while it plays by the rules, and duplicates as soon as one rule is broken."""
+"""Tests of the simulator: no ID repeats under the rules, and duplicates appear if one rule is broken."""
 
 from __future__ import annotations
 
@@ -17,13 +17,16 @@ from mintage.lease.segment_client import SegmentClient
 from mintage.rules import PoolRecord
 from mintage.store.ledger import Ledger
 from tests.simulator import Outcome, World
-from tests.simulator.simulator import LEASED, Process, Region, VirtualStore, twins_of
+from tests.simulator.outcomes import twins_of
+from tests.simulator.regions import LEASED, Region
+from tests.simulator.virtual_store import VirtualStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mintage.rules import Lease, NamespaceRecord, NodeRecord, Segment
     from mintage.store.ledger import Server, Transaction
+    from tests.simulator.processes import Process
 
 SEEDS = range(1, 5)
 WORLDS = 60
@@ -32,7 +35,7 @@ EVENTS = 8_000
 
 
 def run(seed: int, index: int = 0, events: int | None = None, **options: Any) -> Outcome:
-    """What becomes of a world, in a process of its own: a world moves the epoch of its process for good."""
+    """Return the outcome of a world, run in a process of its own, as a world changes its generation for good."""
     reading, writing = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -57,7 +60,7 @@ def run(seed: int, index: int = 0, events: int | None = None, **options: Any) ->
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_no_id_is_minted_twice_whatever_fails(seed: int) -> None:
+def test_no_id_is_minted_twice_under_any_faults(seed: int) -> None:
     outcome = run(seed)
     assert outcome.ids > 0
     assert sum(outcome.faults.values()) > 1_000
@@ -72,13 +75,13 @@ def test_no_id_of_any_leased_format_is_minted_twice(region: Region) -> None:
     assert not outcome.duplicates, "\n".join(map(str, outcome.duplicates))
 
 
-def test_a_seed_replays_exactly() -> None:
+def test_seed_replays_exactly() -> None:
     first, second = run(3, 1, 5_000), run(3, 1, 5_000)
     assert first == second
     assert first.digest != run(4, 1, 5_000).digest
 
 
-def test_twins_are_found_by_every_byte() -> None:
+def test_duplicates_are_found_by_every_byte() -> None:
     import numpy as np
 
     for width in (8, 10, 16):
@@ -89,7 +92,7 @@ def test_twins_are_found_by_every_byte() -> None:
 
 
 def hunt(seed: int, **options: Any) -> Outcome:
-    """The first world with a duplicate, or an integer below a floor."""
+    """Return the first world with a duplicate, or with an integer below a floor."""
     for index in range(WORLDS):
         outcome = run(seed, index, EVENTS, **options)
         if outcome.duplicates or outcome.below_floor:
@@ -97,7 +100,7 @@ def hunt(seed: int, **options: Any) -> Outcome:
     pytest.fail(f"no duplicate in {WORLDS} worlds")
 
 
-def test_an_integer_below_a_floor_that_was_told_of_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_integer_below_a_reported_floor_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     broken_raised_floor(monkeypatch)
     outcome = hunt(1, regions="sequence")
     assert outcome.below_floor
@@ -105,7 +108,7 @@ def test_an_integer_below_a_floor_that_was_told_of_is_found(monkeypatch: pytest.
 
 
 def broken_fence(patch: pytest.MonkeyPatch) -> None:
-    """A generator mints past the end of its window."""
+    """Mint past the end of a window."""
     window = LeaseClient.window
 
     def too_long(self: LeaseClient, max_wait_ms: int) -> tuple[int, int, int, int, int]:
@@ -116,7 +119,7 @@ def broken_fence(patch: pytest.MonkeyPatch) -> None:
 
 
 def broken_token(patch: pytest.MonkeyPatch) -> None:
-    """Any caller extends; the answer is as they expect it, or the holder would refuse it."""
+    """Accept every extension; the answer is as the caller expects it."""
     extend = rules.extend
 
     def anybodys(record: NodeRecord | None, lease: Lease, **now: Any) -> NodeRecord:
@@ -128,7 +131,7 @@ def broken_token(patch: pytest.MonkeyPatch) -> None:
 
 
 def broken_older_token(patch: pytest.MonkeyPatch) -> None:
-    """Any token of a grant extends it, not the last alone."""
+    """Accept every token of a grant, not only the last."""
     extend = rules.extend
 
     def of_the_grant(record: NodeRecord | None, lease: Lease, *, next_token: str, **now: Any) -> NodeRecord:
@@ -140,7 +143,7 @@ def broken_older_token(patch: pytest.MonkeyPatch) -> None:
 
 
 def broken_draw(patch: pytest.MonkeyPatch) -> None:
-    """The next token is drawn from what copies have in common."""
+    """Derive the next token from the state that copies share."""
     plan = LeaseClient.plan
 
     def from_memory(self: LeaseClient) -> Callable[[], Callable[[], None]]:
@@ -152,7 +155,7 @@ def broken_draw(patch: pytest.MonkeyPatch) -> None:
 
 
 def broken_rebirth(patch: pytest.MonkeyPatch) -> None:
-    """A process that is told of its copies goes on with the lease that it had."""
+    """Keep the lease of a process that is notified of its copies."""
 
     def goes_on(self: LeaseClient) -> None:
         self._serial += 1
@@ -161,7 +164,7 @@ def broken_rebirth(patch: pytest.MonkeyPatch) -> None:
 
 
 def broken_durability(patch: pytest.MonkeyPatch) -> None:
-    """The store answers before it has written, and does not know that it lost something."""
+    """Answer before the store has written, without noticing the loss."""
     fail_over = VirtualStore.fail_over
 
     def in_secret(self: VirtualStore, transactions: int, to: str = "") -> None:
@@ -173,7 +176,7 @@ def broken_durability(patch: pytest.MonkeyPatch) -> None:
 
 
 def broken_quarantine(patch: pytest.MonkeyPatch) -> None:
-    """Node numbers do not rest after a failover."""
+    """Grant node numbers without a quarantine after a failover."""
 
     def at_once(pool: PoolRecord, identity: str, *_: int) -> PoolRecord:
         return replace(pool, identity=identity)
@@ -182,7 +185,7 @@ def broken_quarantine(patch: pytest.MonkeyPatch) -> None:
 
 
 def broken_continuity(patch: pytest.MonkeyPatch) -> None:
-    """A window that ended is extended after a failover."""
+    """Extend an ended window after a failover."""
     extend = rules.extend
 
     def anyway(record: NodeRecord | None, lease: Lease, *, identity: str, **now: Any) -> NodeRecord:
@@ -195,7 +198,7 @@ def broken_continuity(patch: pytest.MonkeyPatch) -> None:
 
 
 def broken_count(patch: pytest.MonkeyPatch) -> None:
-    """A window that ended is extended on the server that it was granted on, whichever was in between."""
+    """Extend an ended window on the server that granted it, whatever server was in between."""
     extend = rules.extend
 
     def uncounted(record: NodeRecord | None, lease: Lease, *, changes: int = 0, **now: Any) -> NodeRecord:
@@ -205,7 +208,7 @@ def broken_count(patch: pytest.MonkeyPatch) -> None:
 
 
 def broken_note(patch: pytest.MonkeyPatch) -> None:
-    """An extension does not leave a note of its server in the pool."""
+    """Do not record the server of an extension in the pool."""
 
     def changes(_: Ledger, t: Transaction, name: str, __: Server) -> int:
         pool = t.look(PoolRecord, name)
@@ -215,7 +218,7 @@ def broken_note(patch: pytest.MonkeyPatch) -> None:
 
 
 def broken_floor(patch: pytest.MonkeyPatch) -> None:
-    """A window begins before the last one of its number has ended."""
+    """Begin a window before the last one of its number has ended."""
     grant = rules.grant
 
     def from_the_start(pool: PoolRecord, _: NodeRecord | None, node: int, **terms: Any) -> NodeRecord:
@@ -225,13 +228,13 @@ def broken_floor(patch: pytest.MonkeyPatch) -> None:
 
 
 def broken_release(patch: pytest.MonkeyPatch) -> None:
-    """A lease is given back as if nothing had been minted."""
+    """Release a lease as if nothing had been minted."""
     release = rules.release
     patch.setattr(rules, "release", lambda record, lease, used_until_ms: release(record, lease, used_until_ms=0))
 
 
 def broken_skip(patch: pytest.MonkeyPatch) -> None:
-    """A namespace goes on where it was after a failover."""
+    """Continue a namespace without a gap after a failover."""
 
     def goes_on(namespace: NamespaceRecord, identity: str) -> NamespaceRecord:
         return replace(namespace, identity=identity)
@@ -240,13 +243,13 @@ def broken_skip(patch: pytest.MonkeyPatch) -> None:
 
 
 def broken_raised_floor(patch: pytest.MonkeyPatch) -> None:
-    """A sequence goes on with what it holds, whatever a segment says of the floor."""
+    """Use the buffer of a sequence whatever floor a segment reports."""
     offer = SegmentClient._offer
     patch.setattr(SegmentClient, "_offer", lambda self, segment, most: offer(self, replace(segment, floor=0), most))
 
 
 def broken_serial(patch: pytest.MonkeyPatch) -> None:
-    """Whatever ends where the last reservation does is taken back, be it that very one or one of before."""
+    """Accept every segment that ends where the last reservation does."""
     give_back = rules.give_back
 
     def whoever_ends_there(namespace: NamespaceRecord, segment: Segment, first_unused: int) -> NamespaceRecord | None:
@@ -256,7 +259,7 @@ def broken_serial(patch: pytest.MonkeyPatch) -> None:
 
 
 def broken_spending(patch: pytest.MonkeyPatch) -> None:
-    """What is taken back does not use its serial up."""
+    """Keep the serial when a segment is returned."""
     give_back = rules.give_back
 
     def again_and_again(namespace: NamespaceRecord, segment: Segment, first_unused: int) -> NamespaceRecord | None:
@@ -267,7 +270,7 @@ def broken_spending(patch: pytest.MonkeyPatch) -> None:
 
 
 def broken_memory(patch: pytest.MonkeyPatch) -> None:
-    """A process mints what it has minted before."""
+    """Mint the same IDs again."""
     mint = World.mint
 
     def again(self: World, process: Process) -> None:
@@ -307,7 +310,7 @@ BROKEN = [
 
 
 @pytest.mark.parametrize(("break_it", "seed", "options"), BROKEN)
-def test_a_broken_rule_is_found(
+def test_broken_rule_is_found(
     break_it: Callable[[pytest.MonkeyPatch], None], seed: int, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     break_it(monkeypatch)

@@ -1,9 +1,8 @@
-"""sno's generator against the rules of its scheme, written down again as naively as possible."""
+"""Tests of the generator of sno as a state machine, against a naive implementation of its rules."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -13,9 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from mintage import sno
 from mintage.errors import GenerationError
 from mintage.testing import ManualClock
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from tests.helpers.outcomes import outcome
 
 MS = 1_000_000
 UNIT = 4 * MS
@@ -34,7 +31,7 @@ large_step_back = st.integers(1_000 * MS, 86_400_000 * MS)
 
 @st.composite
 def bounds(draw: st.DrawFn) -> tuple[int, int]:
-    """At least 6 numbers, in either order; but an upper bound of 0 would stand for 65535."""
+    """Draw bounds of at least 6 numbers, in either order; but an upper bound of 0 would mean 65535."""
     low = draw(st.one_of(st.integers(0, 20), st.integers(0, 65530)))
     high = draw(st.one_of(st.integers(low + 5, min(low + 20, 65535)), st.integers(low + 5, 65535)))
     return (high, low) if low and draw(st.booleans()) else (low, high)
@@ -44,17 +41,9 @@ Fields = tuple[int, int, int]
 """An ID's unit, tick and sequence number."""
 
 
-def outcome(call: Callable[[], list[Fields]]) -> list[Fields] | tuple[str, int | None]:
-    """What a call returns, or how it was refused."""
-    try:
-        return call()
-    except GenerationError as error:
-        return error.code, error.retry_after_ms
-
-
 @dataclass
 class Model:
-    """The rules of sno, one ID at a time and without a thought for speed."""
+    """The rules of sno, one ID at a time and without optimisation."""
 
     low: int
     high: int
@@ -101,7 +90,7 @@ class Model:
 
 
 class SnoMachine(RuleBasedStateMachine):
-    """One generator after the other on one partition, each going on where the one before was retired."""
+    """One generator after the other on one partition, each continuing where the last one was closed."""
 
     @initialize(limits=bounds(), max_wait_ms=st.sampled_from([0, 3, 20, PATIENT]), offset=st.integers(0, UNIT - 1))
     def begin(self, limits: tuple[int, int], max_wait_ms: int, offset: int) -> None:
@@ -173,7 +162,7 @@ class SnoMachine(RuleBasedStateMachine):
         s = sno.Snapshot.from_json(self.generator.snapshot().to_json())
         assert (s.now, s.wall_hi, s.wall_safe) == (self.model.unit_now(), self.model.unit, self.model.safe)
         if 0 < s.sequence < low:
-            # As in the original, what was used must not lie below the bounds.
+            # As in the original, used numbers must not lie below the bounds.
             low = s.sequence
         snapshot = sno.Snapshot(s.partition, low, high, s.sequence, s.now, s.wall_hi, s.wall_safe, s.drifts)
         self.generator.close()
@@ -232,7 +221,7 @@ def test_two_generators_with_disjoint_bounds_share_a_partition(cut: int, moves: 
     assert len(set(minted)) == len(minted)
 
 
-def test_a_restored_generator_must_not_know_less_than_its_snapshot() -> None:
+def test_restored_generator_must_know_as_much_as_its_snapshot() -> None:
     clock = ManualClock(START)
     first = sno.Generator(PARTITION, clock=clock)
     minted = first.batch(100).tolist()
@@ -245,7 +234,7 @@ def test_a_restored_generator_must_not_know_less_than_its_snapshot() -> None:
 
 
 @pytest.mark.parametrize("ns", [EPOCH - 1, EPOCH + (1 << 39) * UNIT])
-def test_a_clock_outside_the_layout_is_refused(ns: int) -> None:
+def test_clock_outside_the_layout_is_refused(ns: int) -> None:
     generator = sno.Generator(PARTITION, clock=ManualClock(ns))
     with pytest.raises(GenerationError) as caught:
         generator.new()

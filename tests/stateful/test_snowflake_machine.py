@@ -1,4 +1,4 @@
-"""snowflake's generator in any layout, under every policy, whatever the clock does."""
+"""Tests of the generator of snowflake as a state machine, in any layout, under every policy, with any clock."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import subprocess
 import sys
 from array import array
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
+from typing import Literal
 
 import pytest
 from hypothesis import strategies as st
@@ -15,9 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 from mintage.errors import GenerationError
 from mintage.snowflake import Generator, Layout
 from mintage.testing import ManualClock
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from tests.helpers.outcomes import Refusal, outcome
 
 MS = 1_000_000
 PATIENT = 10**9
@@ -30,7 +28,7 @@ EXHAUSTIONS: list[OnExhausted] = ["wait", "advance", "raise"]
 
 @st.composite
 def layouts(draw: st.DrawFn) -> Layout:
-    """Small sequence numbers, so that they are soon used up, and fields in any order."""
+    """Draw layouts with short sequence fields, which are soon exhausted, and fields in any order."""
     fields = [f"time:{draw(st.integers(34, 44))}"]
     if draw(st.booleans()):
         fields.append(f"{draw(st.sampled_from(['sequence', 'increment']))}:{draw(st.integers(1, 4))}")
@@ -40,18 +38,6 @@ def layouts(draw: st.DrawFn) -> Layout:
         epoch_ms=draw(st.integers(-(2**40), 2**40)),
         unit_ms=draw(st.one_of(st.just(1), st.integers(1, 20))),
     )
-
-
-T = TypeVar("T")
-Refusal: TypeAlias = "tuple[str, int | None]"
-
-
-def outcome(call: Callable[[], list[T]]) -> list[T] | Refusal:
-    """What a call returns, or how it was refused."""
-    try:
-        return call()
-    except GenerationError as error:
-        return error.code, error.retry_after_ms
 
 
 @dataclass
@@ -69,7 +55,7 @@ class Model:
     next: int = 0
 
     def new(self) -> tuple[int, int]:
-        """The tick and the sequence number of the next ID."""
+        """Return the tick and the sequence number of the next ID."""
         began = self.clock
         while True:
             now = (self.clock - self.epoch) // self.unit
@@ -144,7 +130,7 @@ class SnowflakeMachine(RuleBasedStateMachine):
         return self.epoch + tick * self.unit
 
     def mint(self, n: int, how: str) -> list[tuple[int, int]]:
-        """Ticks and sequence numbers of IDs minted one way or the other."""
+        """Return ticks and sequence numbers of IDs minted by any method."""
         ids = array("Q", bytes(8 * n))
         if how == "fill":
             assert self.generator.fill(ids) == n
@@ -190,11 +176,11 @@ class SnowflakeMachine(RuleBasedStateMachine):
             retried = outcome(lambda: self.mint(1, "new"))
             assert isinstance(retried, list), "retry_after_ms was too short"
             self.check_order(retried)
-        # What a batch minted before it failed is not known here: the next call may be any number of ticks ahead.
+        # The IDs of a failed batch are unknown: the next call may be any number of ticks ahead.
         self.last_call = self.epoch
 
     def check_bounds(self, before: int, n: int, last: tuple[int, int]) -> None:
-        """What the policies with "advance" promise: hardly any waiting, and no running away from the clock."""
+        """Check the promise of the policies with "advance": hardly any waiting, and no drift from the clock."""
         after = self.clock.now_ns
         ticks = -(-n // self.capacity)
         if self.on_rollback == "advance":
@@ -248,7 +234,7 @@ TWO_A_MS = Layout("time:41 node:10 sequence:1", epoch_ms=0)
 NOW = 1_700_000_000_000 * MS
 
 
-def test_a_rollback_from_a_used_up_tick_blocks_no_longer_than_a_tick() -> None:
+def test_rollback_from_an_exhausted_tick_blocks_at_most_a_tick() -> None:
     clock = ManualClock(NOW)
     generator = Generator(1, layout=TWO_A_MS, on_rollback="advance", clock=clock, max_wait_ms=PATIENT)
     first = generator.batch(2)
@@ -257,7 +243,7 @@ def test_a_rollback_from_a_used_up_tick_blocks_no_longer_than_a_tick() -> None:
     assert clock.now_ns <= NOW - 3_600_000 * MS + MS
 
 
-def test_a_rollback_from_a_used_up_tick_is_not_refused_under_advance() -> None:
+def test_rollback_from_an_exhausted_tick_is_accepted_with_advance() -> None:
     clock = ManualClock(NOW)
     generator = Generator(1, layout=TWO_A_MS, on_rollback="advance", clock=clock, max_wait_ms=100)
     first = generator.batch(2)
@@ -265,8 +251,8 @@ def test_a_rollback_from_a_used_up_tick_is_not_refused_under_advance() -> None:
     assert generator.new() > first[-1]
 
 
-def test_a_clock_that_comes_back_to_the_last_tick_sets_the_pace_again() -> None:
-    """Hangs where the generator believes that it is still ahead, so it runs in a process of its own."""
+def test_clock_back_at_the_last_tick_sets_the_pace_again() -> None:
+    """A generator that believes itself ahead would hang, so it runs in another process."""
     script = """if True:
         from mintage.snowflake import Generator, Layout
         from mintage.testing import ManualClock
@@ -283,7 +269,7 @@ def test_a_clock_that_comes_back_to_the_last_tick_sets_the_pace_again() -> None:
     assert done.stdout == "1000001000000\n", done.stderr
 
 
-def test_a_refusal_names_a_time_after_which_the_next_try_succeeds() -> None:
+def test_retry_after_the_refused_time_succeeds() -> None:
     clock = ManualClock(NOW)
     generator = Generator(1, layout=TWO_A_MS, on_rollback="advance", on_exhausted="raise", clock=clock)
     generator.new()
@@ -297,7 +283,7 @@ def test_a_refusal_names_a_time_after_which_the_next_try_succeeds() -> None:
     generator.new()
 
 
-def test_the_named_time_is_enough_also_where_the_clock_catches_up_with_the_last_id() -> None:
+def test_reported_wait_suffices_when_the_clock_catches_up() -> None:
     clock = ManualClock(NOW)
     generator = Generator(1, layout=TWO_A_MS, on_rollback="advance", on_exhausted="raise", clock=clock)
     generator.batch(2)
@@ -309,7 +295,7 @@ def test_the_named_time_is_enough_also_where_the_clock_catches_up_with_the_last_
     generator.new()
 
 
-def test_a_wait_for_a_clock_that_went_back_ends_when_it_is_there_again() -> None:
+def test_wait_for_a_rolled_back_clock_ends_when_it_caught_up() -> None:
     clock = ManualClock(NOW)
     generator = Generator(
         1, layout=TWO_A_MS, on_rollback="wait", on_exhausted="advance", clock=clock, max_wait_ms=PATIENT
@@ -320,7 +306,7 @@ def test_a_wait_for_a_clock_that_went_back_ends_when_it_is_there_again() -> None
     assert clock.now_ns == NOW
 
 
-def test_raise_notices_a_clock_that_goes_back_also_while_ids_are_ahead_of_it() -> None:
+def test_raise_detects_a_rollback_while_ids_are_ahead() -> None:
     clock = ManualClock(NOW)
     generator = Generator(1, layout=TWO_A_MS, on_rollback="raise", on_exhausted="advance", clock=clock)
     generator.batch(200)
@@ -334,9 +320,7 @@ def test_raise_notices_a_clock_that_goes_back_also_while_ids_are_ahead_of_it() -
 
 @pytest.mark.parametrize("on_rollback", ROLLBACKS)
 @pytest.mark.parametrize("on_exhausted", EXHAUSTIONS)
-def test_a_layout_that_is_full_ends_with_an_error_and_never_starts_over(
-    on_rollback: OnRollback, on_exhausted: OnExhausted
-) -> None:
+def test_full_layout_ends_with_an_error_and_never_restarts(on_rollback: OnRollback, on_exhausted: OnExhausted) -> None:
     layout = Layout("time:8 node:2 sequence:2", epoch_ms=0)
     clock = ManualClock(250 * MS)
     generator = Generator(3, layout=layout, on_rollback=on_rollback, on_exhausted=on_exhausted, clock=clock)

@@ -1,1 +1,1 @@
-"""What attackers did, as programs: real processes that start together, at several of Python's switch intervals."""
+"""Stress programs: real processes that start together, at several switch intervals of Python."""

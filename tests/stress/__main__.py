@@ -1,4 +1,4 @@
-"""``python -m tests.stress --scale 10``: all of it, at ten times the size at which each hole was first seen."""
+"""Run all stress programs at ten times their first size: ``python -m tests.stress --scale 10``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from tests.stress import holes, locks, prefork, registry
+from tests.stress import former_defects, locks, prefork, registry
 
 WORKERS = 1500
 """Of a prefork server, of which one repeated its parent."""
@@ -16,8 +16,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.stress", description=__doc__)
     parser.add_argument("--scale", type=int, default=1)
     scale = parser.parse_args().scale
-    is_clean = holes.measure(holes.HOLES, scale)
-    is_clean &= holes.measure(locks.LOCKS, scale)
+    is_clean = former_defects.measure(former_defects.DEFECTS, scale)
+    is_clean &= former_defects.measure(locks.LOCKS, scale)
     is_clean &= registry.measure(registry.cases(Path()), registry.INTERVALS_S, scale)
     for interval_s in prefork.INTERVALS_S:
         tally = prefork.run(WORKERS * scale, interval_s)

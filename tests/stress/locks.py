@@ -1,4 +1,4 @@
-"""Numbers that are held by locks, as the registry cannot be written: what once minted with one of them twice.
+"""Node numbers held by locks, when the registry is not writable: former defects that repeated IDs.
 
 ``python -m tests.stress.locks --scale 10`` tries each at ten times the size at which it first showed equal IDs.
 """
@@ -21,9 +21,10 @@ import numpy as np
 
 from mintage import sno, snowflake
 from mintage.errors import UniquenessWarning
-from tests.stress import holes
-from tests.stress.holes import WAIT_MS, Hole, Tally, answering, integers_of
-from tests.stress.registry import BOUND_S, answers, forked, mount, unshare
+from tests.helpers.processes import answers, forked
+from tests.stress import former_defects
+from tests.stress.former_defects import WAIT_MS, Defect, Tally, answering, integers_of
+from tests.stress.registry import BOUND_S, mount, unshare
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,14 +41,14 @@ NARROW: Final = snowflake.Layout("time:41 node:3 sequence:12", epoch_ms=EPOCH_MS
 
 
 def without_registry(folder: Path) -> None:
-    """In this process and its children, the registry cannot be written."""
+    """Make the registry unwritable for this process and its children."""
     warnings.simplefilter("ignore", UniquenessWarning)
     (folder / "file").write_text("")
     os.environ["MINTAGE_HOME"] = str(folder / "file" / "home")
 
 
 def repeats(minted: array[int]) -> Tally:
-    """What repeats among integers: sorted in place, as there may be millions."""
+    """Count duplicates among integers, sorted in place, as there may be millions."""
     every = np.frombuffer(minted, dtype=np.uint64)
     every.sort()
     return Tally(ids=len(every), equal=int((every[1:] == every[:-1]).sum()))
@@ -57,13 +58,13 @@ def repeats(minted: array[int]) -> Tally:
 
 
 def with_statement(make: Callable[..., Any] = snowflake.Generator) -> list[Any]:
-    """One ID of a generator that is closed at the end of a block."""
+    """Mint one ID of a generator that is closed at the end of a block."""
     with make(max_wait_ms=WAIT_MS) as generator:
         return [generator.new()]
 
 
 def closed() -> list[Any]:
-    """One ID of a generator that is closed by a call."""
+    """Mint one ID of a generator that is closed by a call."""
     generator = snowflake.Generator(max_wait_ms=WAIT_MS)
     minted = [generator.new()]
     generator.close()
@@ -71,7 +72,7 @@ def closed() -> list[Any]:
 
 
 def collected() -> list[Any]:
-    """One ID of a generator that nobody closes; every other one is part of a cycle."""
+    """Mint one ID of a generator that nobody closes; every other one is part of a cycle."""
     generator: Any = snowflake.Generator(max_wait_ms=WAIT_MS)
     minted = [generator.new()]
     if minted[0] % 2:
@@ -83,13 +84,13 @@ def collected() -> list[Any]:
 
 
 def batch() -> list[Any]:
-    """Twenty IDs at once."""
+    """Mint twenty IDs at once."""
     with snowflake.Generator(max_wait_ms=WAIT_MS) as generator:
         return list(generator.batch(20).tolist())
 
 
 def one_after_another(folder: Path, size: int, *, use: Callable[[], list[Any]], threads: int = 1) -> Tally:
-    """Generators of which each mints when it can have the number of one before."""
+    """Run generators that mint when they can take the number of the one before."""
     without_registry(folder)
     found: list[list[Any]] = [[] for _ in range(threads)]
 
@@ -109,7 +110,7 @@ def one_after_another(folder: Path, size: int, *, use: Callable[[], list[Any]], 
 
 
 def closed_by_another(folder: Path, size: int) -> Tally:
-    """Generators that one thread closes while another mints, and is not waited for."""
+    """Close generators in one thread while another mints, without waiting for it."""
     without_registry(folder)
     sys.setswitchinterval(1e-5)
     refused, minted = Tally(), array("Q")
@@ -135,7 +136,7 @@ def closed_by_another(folder: Path, size: int) -> Tally:
 
 
 def ahead(folder: Path, size: int) -> Tally:
-    """Generators that run ahead of their clock, one after the other."""
+    """Run generators that are ahead of their clock, one after the other."""
     without_registry(folder)
     minted = array("Q")
     for _ in range(4):
@@ -148,7 +149,7 @@ def ahead(folder: Path, size: int) -> Tally:
 
 
 def children(folder: Path, size: int, *, make: Callable[[], Any]) -> Tally:
-    """Children that mint an ID one after another, and end without a word."""
+    """Mint one ID each in consecutive children that exit abruptly."""
     without_registry(folder)
     tally, parent = Tally(), make()
     minted = [str(parent.new())]
@@ -165,7 +166,7 @@ APART_NS: Final = 4_000_000_000
 
 
 def clock_set_back(folder: Path, size: int) -> Tally:
-    """Processes one after another, whose clock is set back each time to where it was; half of them are killed."""
+    """Run consecutive processes with the same start of the clock; half of them are killed."""
     without_registry(folder)
     tally, every = Tally(), array("Q")
 
@@ -200,7 +201,7 @@ def clock_set_back(folder: Path, size: int) -> Tally:
 
 
 def descriptors_closed(folder: Path, size: int) -> Tally:
-    """A process that mints closes all its descriptors, and goes on; another comes for its number."""
+    """Close all descriptors of a process that mints on, while another takes its number."""
     without_registry(folder)
     tally, every = Tally(), array("Q")
 
@@ -221,7 +222,7 @@ def descriptors_closed(folder: Path, size: int) -> Tally:
                             os.close(each)
                         os.write(met[0][1], b".")
                     time.sleep(0.001)
-            # It goes on, if the first was refused before it closed any.
+            # It continues if the first call was refused before it closed any.
             os.write(met[0][1], b".")
             return ids
 
@@ -240,7 +241,7 @@ def descriptors_closed(folder: Path, size: int) -> Tally:
 
 
 def generator_locks(descriptors: set[int]) -> list[int]:
-    """Those of this process's descriptors that hold a number."""
+    """Return the descriptors of this process that lock a number."""
     names = {
         each: os.readlink(f"/proc/self/fd/{each}") for each in descriptors if os.path.exists(f"/proc/self/fd/{each}")
     }
@@ -248,7 +249,7 @@ def generator_locks(descriptors: set[int]) -> list[int]:
 
 
 def chosen(folder: Path, size: int) -> Tally:
-    """A number that one process chooses and leases, and another, which cannot write the registry, holds by a lock."""
+    """Lease a chosen number in one process, and lock it in another that cannot write the registry."""
     tally, every = Tally(), array("Q")
     ready, go_on = os.pipe(), os.pipe()
 
@@ -285,7 +286,7 @@ def chosen(folder: Path, size: int) -> Tally:
 
 
 def containers(folder: Path, size: int) -> Tally:
-    """Two containers of one image and one host name, which share nothing else."""
+    """Run two containers of one image and one host name, which share nothing else."""
     without_registry(folder)
     os.environ["MINTAGE_HOME"] = "/proc/none"
     tally, every = Tally(), array("Q")
@@ -311,30 +312,30 @@ def containers(folder: Path, size: int) -> Tally:
 
 
 LOCKS: Final = {
-    "with statements": Hole(1_000, partial(one_after_another, use=with_statement)),
-    "with statements in threads": Hole(2_000, partial(one_after_another, use=with_statement, threads=4)),
-    "closed and made again": Hole(2_000, partial(one_after_another, use=closed)),
-    "collected, not closed": Hole(2_000, partial(one_after_another, use=collected)),
-    "batches": Hole(20_000, partial(one_after_another, use=batch)),
-    "with statements, sno": Hole(2_000, partial(one_after_another, use=partial(with_statement, sno.Generator))),
-    "with statements, one number": Hole(
+    "with statements": Defect(1_000, partial(one_after_another, use=with_statement)),
+    "with statements in threads": Defect(2_000, partial(one_after_another, use=with_statement, threads=4)),
+    "closed and made again": Defect(2_000, partial(one_after_another, use=closed)),
+    "collected, not closed": Defect(2_000, partial(one_after_another, use=collected)),
+    "batches": Defect(20_000, partial(one_after_another, use=batch)),
+    "with statements, sno": Defect(2_000, partial(one_after_another, use=partial(with_statement, sno.Generator))),
+    "with statements, one number": Defect(
         2_000, partial(one_after_another, use=partial(with_statement, partial(snowflake.Generator, layout=NARROW)))
     ),
-    "closed by another thread": Hole(20_000, closed_by_another),
-    "ahead of the clock": Hole(2_000_000, ahead),
-    "children one after another": Hole(1_200, partial(children, make=sno.Generator)),
-    "children one after another, slow ticks": Hole(
+    "closed by another thread": Defect(20_000, closed_by_another),
+    "ahead of the clock": Defect(2_000_000, ahead),
+    "children one after another": Defect(1_200, partial(children, make=sno.Generator)),
+    "children one after another, slow ticks": Defect(
         1_200, partial(children, make=partial(snowflake.Generator, layout=SLOW, max_wait_ms=WAIT_MS))
     ),
-    "ticks of a second": Hole(
+    "ticks of a second": Defect(
         20, partial(children, make=partial(snowflake.Generator, layout=SECONDS, max_wait_ms=WAIT_MS))
     ),
-    "a clock that is set back": Hole(30, clock_set_back),
-    "descriptors closed": Hole(20_000, descriptors_closed),
-    "chosen, and held by a lock": Hole(200_000, chosen, refusal="config.node"),
-    "containers of one name": Hole(3_000, containers, for_root=True),
+    "a clock that is set back": Defect(30, clock_set_back),
+    "descriptors closed": Defect(20_000, descriptors_closed),
+    "chosen, and held by a lock": Defect(200_000, chosen, refusal="config.node"),
+    "containers of one name": Defect(3_000, containers, for_root=True),
 }
 
 
 if __name__ == "__main__":
-    sys.exit(holes.main(LOCKS, __doc__))
+    sys.exit(former_defects.main(LOCKS, __doc__))

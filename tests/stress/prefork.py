@@ -1,8 +1,8 @@
-"""A server that minted before it forked its workers, in each of which several threads mint their first ID together.
+"""A server that minted before it forked its workers, in which several threads mint their first ID together.
 
 ``python -m tests.stress.prefork --workers 15_000`` forks so many, one batch after another at each of several switch
-intervals, beside a parent that goes on minting, and counts equal IDs, workers that mint with their parent's node
-number, and those with more than one keeper.
+intervals, beside a parent that goes on minting. It counts equal IDs, workers with the node number of their parent, and
+workers with more than one keeper.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _ID: Final = 10
 
 @dataclass
 class Tally:
-    """What was minted by all, and what went wrong."""
+    """The counts of minted IDs and of errors."""
 
     workers: int = 0
     ids: int = 0
@@ -49,7 +49,7 @@ class Tally:
     failed: list[str] = field(default_factory=list)
 
     def is_clean(self) -> bool:
-        """Whether nothing went wrong."""
+        """Return True if there was no error."""
         return not (self.equal or self.inherited or self.keepers or self.failed)
 
     def __str__(self) -> str:
@@ -61,7 +61,7 @@ class Tally:
 
 
 def _work(generator: sno.Generator, orders: Sequence) -> bytes:
-    """In a worker: all threads begin at once."""
+    """Mint in a worker: all threads start together."""
     begin = threading.Barrier(THREADS)
     minted: list[bytes] = []
 
@@ -112,7 +112,7 @@ def _answer(reading: int) -> bytes:
 
 
 def run(workers: int, interval_s: float) -> Tally:
-    """So many workers of one parent, at one switch interval."""
+    """Run a number of workers of one parent, at one switch interval."""
     tally, seen = Tally(), Counter[bytes]()
 
     def note(minted: Iterable[bytes]) -> None:

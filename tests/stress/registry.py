@@ -1,7 +1,7 @@
-"""Processes of one host that get their node numbers together, under all that once gave one number to two of them.
+"""Processes of one host that get their node numbers together, under all former causes of duplicates.
 
-``python -m tests.stress.registry --rounds 10`` runs each case ten times at each switch interval, each time with about
-as many processes as showed equal IDs first, and counts those. Names of cases run these only.
+``python -m tests.stress.registry --rounds 10`` runs each case ten times at each switch interval, with about as many
+processes as first showed equal IDs, and counts those. Names of cases select them.
 """
 
 from __future__ import annotations
@@ -12,14 +12,12 @@ import json
 import os
 import select
 import shutil
-import signal
 import sqlite3
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-import traceback
 import warnings
 from array import array
 from collections import Counter
@@ -35,9 +33,10 @@ from mintage import snowflake
 from mintage.errors import MintError
 from mintage.lease import registry
 from mintage.store.statements import migrations
+from tests.helpers.processes import answers, forked
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
 
 INTERVALS_S: Final = (1e-6, 1e-4, 5e-3)
 """How long a thread runs before another may: the last is Python's own."""
@@ -53,7 +52,7 @@ ROOT: Final = Path(__file__).parents[2]
 
 @dataclass
 class Case:
-    """What processes do together."""
+    """A case of concurrent processes."""
 
     processes: int
     threads: int = 1
@@ -75,7 +74,7 @@ class Case:
 
 @dataclass
 class Tally:
-    """What all minted, and what went wrong."""
+    """The counts of minted IDs and of errors."""
 
     processes: int = 0
     ids: int = 0
@@ -87,7 +86,7 @@ class Tally:
     failed: int = 0
 
     def add(self, other: Tally) -> None:
-        """Counts another's as well."""
+        """Add the counts of another tally."""
         self.processes += other.processes
         self.ids += other.ids
         self.equal += other.equal
@@ -96,7 +95,7 @@ class Tally:
         self.failed += other.failed
 
     def is_clean(self) -> bool:
-        """Whether nothing repeated, and nobody was stuck."""
+        """Return True if nothing repeated, and no process hung."""
         return not (self.equal or self.failed)
 
     def __str__(self) -> str:
@@ -111,14 +110,14 @@ class Tally:
 
 
 class Gate:
-    """Many processes wait until one opens it, which is when all have come."""
+    """A barrier at which many processes wait until all have come and one opens it."""
 
     def __init__(self) -> None:
         self._opened, self._open = os.pipe()
         self._arrived, self._arrive = os.pipe()
 
     def leave(self) -> None:
-        """In a process that only waits."""
+        """Exit, in a process that only waits."""
         os.close(self._open)
 
     def wait(self) -> None:
@@ -132,48 +131,8 @@ class Gate:
         os.close(self._open)
 
 
-def forked(run: Callable[[], bytes], fork: Callable[[], int] = os.fork) -> tuple[int, int]:
-    """A process, and a pipe with what it answers."""
-    reading, writing = os.pipe()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)
-        pid = fork()
-    if pid == 0:
-        status = 1
-        try:
-            os.close(reading)
-            answer = run()
-            while answer:
-                answer = answer[os.write(writing, answer) :]
-            status = 0
-        except BaseException:
-            traceback.print_exc()
-            raise
-        finally:
-            os._exit(status)
-    os.close(writing)
-    return pid, reading
-
-
-def answers(children: list[tuple[int, int]], bound_s: float = BOUND_S) -> Iterator[bytes]:
-    """What each answered; nothing where one failed or is stuck."""
-    found = {reading: bytearray() for _, reading in children}
-    waiting, deadline = set(found), time.monotonic() + bound_s
-    while waiting and (ready := select.select(list(waiting), [], [], max(0.0, deadline - time.monotonic()))[0]):
-        for reading in ready:
-            part = os.read(reading, 1 << 20)
-            found[reading] += part
-            if not part:
-                waiting.discard(reading)
-    for pid, reading in children:
-        os.close(reading)
-        if reading in waiting:
-            os.kill(pid, signal.SIGKILL)
-        yield b"" if os.waitpid(pid, 0)[1] else bytes(found[reading])
-
-
 def turns(batch: Callable[[int], Any], count: int) -> array[int]:
-    """IDs of many milliseconds."""
+    """Return IDs of many milliseconds."""
     ids = array("Q")
     for _ in range(TURNS):
         ids.extend(batch(count).tolist())
@@ -182,7 +141,7 @@ def turns(batch: Callable[[int], Any], count: int) -> array[int]:
 
 
 def mint(case: Case, generator: snowflake.Generator, gates: tuple[Gate, Gate], number: int, interval_s: float) -> bytes:
-    """In a process: the first ID when all are there, the others when all have their first."""
+    """Mint in a process: the first ID when all have started, the others when all have their first."""
     for gate in gates:
         gate.leave()
     case.prepare(number)
@@ -221,7 +180,7 @@ def mint(case: Case, generator: snowflake.Generator, gates: tuple[Gate, Gate], n
 
 
 def crowd(case: Case, interval_s: float) -> Tally:
-    """Runs a case once; in a process that has not minted."""
+    """Run a case once, in a process that has not minted."""
     warnings.simplefilter("ignore")
     case.setup()
     generator, aside = snowflake.Generator(), []
@@ -257,14 +216,14 @@ def crowd(case: Case, interval_s: float) -> Tally:
 
 
 def cases(folder: Path) -> dict[str, Case]:
-    """All of them, of the size at which equal IDs were first seen, in a folder of their own."""
+    """Return all cases, of the size at which equal IDs were first seen, in folders of their own."""
     home, nowhere = folder / "home", folder / "file" / "home"
 
     def named(place: Path) -> None:
         os.environ["MINTAGE_HOME"] = str(place)
 
     def made() -> None:
-        """The registry, with a number that was given back."""
+        """Create the registry, with a number that was released."""
 
         def use() -> bytes:
             with snowflake.Generator() as generator:
@@ -279,7 +238,7 @@ def cases(folder: Path) -> dict[str, Case]:
         named(nowhere)
 
     def alone() -> None:
-        """No registry is named, and none is the machine's."""
+        """Run without a named registry or one of the machine."""
         os.environ.pop("MINTAGE_HOME", None)
         os.environ["HOME"] = str(folder / "user")
         registry.MACHINE = folder / "none"  # type: ignore[misc]
@@ -318,7 +277,7 @@ def cases(folder: Path) -> dict[str, Case]:
         os.environ["XDG_STATE_HOME"] = "state"
 
     def services(number: int) -> None:
-        """One whose home is as usual; a shell's, a service's with a temporary directory of its own, and both."""
+        """Run with a writable home, or a read-only one with a TMPDIR of its own, a private /tmp, or both."""
         if number % 4:
             unshare()
             mount(home, home, MS_BIND)
@@ -359,14 +318,14 @@ CLONE_NEWNS: Final = 0x20000
 
 
 def unshare() -> None:
-    """Mounts of this process's own."""
+    """Give this process its own mount namespace."""
     if ctypes.CDLL(None, use_errno=True).unshare(CLONE_NEWNS) != 0:
         raise OSError(ctypes.get_errno(), "unshare")
     mount(Path("/"), Path("/"), MS_REC | MS_PRIVATE)
 
 
 def mount(source: Path, target: Path, flags: int, kind: str = "none") -> None:
-    """As mount(2)."""
+    """Call mount(2)."""
     arguments = os.fsencode(source), os.fsencode(target), kind.encode(), flags, None
     if ctypes.CDLL(None, use_errno=True).mount(*arguments) != 0:
         raise OSError(ctypes.get_errno(), "mount", str(target))
@@ -376,7 +335,7 @@ def mount(source: Path, target: Path, flags: int, kind: str = "none") -> None:
 
 
 def slow_disk(folder: Path) -> dict[str, str]:
-    """What makes a process's disk slow; nothing where there is no compiler."""
+    """Return environment variables that slow down the disk of a process; none without a compiler."""
     if (compiler := shutil.which("cc")) is None:
         return {}
     library = folder / "slow.so"
@@ -386,12 +345,12 @@ def slow_disk(folder: Path) -> dict[str, str]:
 
 
 def is_possible(name: str) -> bool:
-    """Whether this process may do what a case does."""
+    """Return True if this process may run a case."""
     return os.geteuid() == 0 or name not in {"homes", "users"}
 
 
 def run(name: str, interval_s: float, processes: int | None = None) -> Tally:
-    """Runs a case once, in processes of its own."""
+    """Run a case once, in processes of its own."""
     with tempfile.TemporaryDirectory(prefix="mintage-stress-", dir="/var/tmp") as folder:
         Path(folder).chmod(0o755)
         slowly = slow_disk(Path(folder)) if cases(Path(folder))[name].slowly else {}
@@ -412,7 +371,7 @@ def run(name: str, interval_s: float, processes: int | None = None) -> Tally:
 
 
 def measure(names: Iterable[str], intervals_s: Iterable[float], rounds: int, processes: int | None = None) -> bool:
-    """Runs cases so often, says what came of each, and whether nothing repeated."""
+    """Run cases a number of times, print their results, and return True if nothing repeated."""
     is_clean = True
     for name in names:
         if not is_possible(name):

@@ -1,4 +1,4 @@
-"""Workers of a server that minted before it forked, whose threads mint their first IDs together."""
+"""Tests of forked workers whose parent minted before, and whose threads mint their first IDs together."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks beside th
 
 
 @pytest.mark.parametrize("interval_s", [1e-6, 1e-4])
-def test_no_worker_mints_what_its_parent_or_another_does(interval_s: float) -> None:
+def test_workers_repeat_no_id_of_their_parent_or_each_other(interval_s: float) -> None:
     tally = run(48, interval_s)
     assert tally.is_clean(), (tally, tally.failed)

@@ -1,4 +1,4 @@
-"""A small part of the stress, at every run of the tests: `make deep` does the rest."""
+"""Tests of former defects of the registry and its locks, at a small scale; `make deep` runs the rest."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CASES = registry.cases(Path())
 
 @pytest.mark.skipif(sys.platform != "linux", reason="users, mounts and forks beside threads are Linux's")
 @pytest.mark.parametrize("name", CASES)
-def test_processes_that_get_their_numbers_together_mint_nothing_twice(name: str) -> None:
+def test_processes_that_start_together_repeat_no_id(name: str) -> None:
     if not registry.is_possible(name):
         pytest.skip("only root can")
     tally = registry.run(name, 1e-4, min(6, CASES[name].processes))

@@ -1,4 +1,4 @@
-"""What type checkers must refuse: each ignored error is one that mypy has to find. Checked by mypy, never run."""
+"""Code that type checkers must refuse: mypy has to find each ignored error. Checked by mypy, never run."""
 
 from __future__ import annotations
 
@@ -54,4 +54,4 @@ ParseError("no code")  # type: ignore[call-arg]
 
 
 class Mine(sno.ID):  # type: ignore[misc]
-    """No class of the extension can be a base."""
+    """A subclass of an extension class, which is final."""

@@ -1,4 +1,4 @@
-"""What type checkers see of the public surface. Checked by mypy, never run."""
+"""The public API as type checkers see it. Checked by mypy, never run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What type checkers see of mintage is what it does."""
+"""Tests of the types of mintage: stubs and annotations match the code."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ ROOT = HERE.parents[1]
 
 
 def run(*command: str) -> str:
-    """The complaints of a module of mypy; none is an empty text."""
+    """Return the complaints of a module of mypy; empty if there are none."""
     done = subprocess.run(
         [sys.executable, "-m", *command], cwd=ROOT, capture_output=True, text=True, timeout=250, check=False
     )
     return "" if done.returncode == 0 else done.stdout + done.stderr
 
 
-def test_the_public_surface_has_the_types_it_promises() -> None:
+def test_public_names_have_the_documented_types() -> None:
     assert run("mypy", "--strict", str(HERE / "surface.py"), str(HERE / "test_typing.py")) == ""
 
 
-def test_misuse_is_refused() -> None:
+def test_type_checkers_refuse_misuse() -> None:
     assert run("mypy", "--strict", str(HERE / "misuse.py")) == ""
 
 
-def test_the_stubs_say_what_the_extension_does() -> None:
+def test_stubs_match_the_extension() -> None:
     allowlist = HERE / "stubtest-allowlist.txt"
     assert run("mypy.stubtest", "mintage._core", "--allowlist", str(allowlist)) == ""

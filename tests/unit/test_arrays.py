@@ -1,4 +1,4 @@
-"""Arrays: a list of IDs in every way that shows, one contiguous buffer in fact."""
+"""Tests of arrays: they behave as lists of IDs and are one contiguous buffer."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ schemes = st.sampled_from(SCHEMES)
 
 
 def filled(scheme: Scheme, count: int) -> Any:
-    """An array of so many different IDs."""
+    """Return an array of a number of different IDs."""
     return scheme.Array(b"".join(i.to_bytes(scheme.size, "big") for i in range(count)))
 
 
 def listed(scheme: Scheme, count: int) -> list[Any]:
-    """The same IDs without an array."""
+    """Return the same IDs as a list."""
     return [scheme.ID.from_int(i) for i in range(count)]
 
 
@@ -40,14 +40,14 @@ def listed(scheme: Scheme, count: int) -> list[Any]:
 
 
 @given(schemes, st.integers(0, 40))
-def test_an_array_lists_its_ids(scheme: Scheme, count: int) -> None:
+def test_array_lists_its_ids(scheme: Scheme, count: int) -> None:
     array = filled(scheme, count)
     assert array.tolist() == list(array) == listed(scheme, count)
     assert len(array) == count
 
 
 @given(schemes, st.integers(0, 40), st.integers(-50, 50))
-def test_an_index_finds_what_it_finds_in_a_list(scheme: Scheme, count: int, index: int) -> None:
+def test_index_agrees_with_that_of_a_list(scheme: Scheme, count: int, index: int) -> None:
     array, ids = filled(scheme, count), listed(scheme, count)
     if -count <= index < count:
         assert array[index] == ids[index]
@@ -61,7 +61,7 @@ steps = st.none() | st.integers(-50, 50).filter(bool) | st.sampled_from([2**63 -
 
 
 @given(schemes, st.integers(0, 40), bounds, bounds, steps)
-def test_a_slice_is_the_slice_of_the_list(
+def test_slice_is_the_slice_of_the_list(
     scheme: Scheme, count: int, start: int | None, stop: int | None, step: int | None
 ) -> None:
     part = filled(scheme, count)[start:stop:step]
@@ -70,13 +70,13 @@ def test_a_slice_is_the_slice_of_the_list(
 
 
 @pytest.mark.parametrize("scheme", SCHEMES, ids=SCHEME_IDS)
-def test_a_slice_of_step_0_is_refused_as_by_a_list(scheme: Scheme) -> None:
+def test_slice_of_step_0_is_refused_as_by_a_list(scheme: Scheme) -> None:
     with pytest.raises(ValueError, match="step cannot be zero"):
         filled(scheme, 3)[::0]
 
 
 @pytest.mark.parametrize("scheme", SCHEMES, ids=SCHEME_IDS)
-def test_whatever_has_an_index_indexes(scheme: Scheme) -> None:
+def test_integer_like_objects_are_indexes(scheme: Scheme) -> None:
     class One:
         def __index__(self) -> int:
             return 1
@@ -86,7 +86,7 @@ def test_whatever_has_an_index_indexes(scheme: Scheme) -> None:
 
 @pytest.mark.parametrize("index", [2**63, -(2**63) - 1, 10**30])
 @pytest.mark.parametrize("scheme", SCHEMES, ids=SCHEME_IDS)
-def test_an_index_beyond_a_machine_word_is_an_index_error_as_in_a_list(scheme: Scheme, index: int) -> None:
+def test_index_beyond_a_machine_word_is_an_index_error(scheme: Scheme, index: int) -> None:
     with pytest.raises(IndexError):
         listed(scheme, 3)[index]
     with pytest.raises(IndexError):
@@ -95,13 +95,13 @@ def test_an_index_beyond_a_machine_word_is_an_index_error_as_in_a_list(scheme: S
 
 @pytest.mark.parametrize("index", ["1", 1.0, None, (1, 2), b"1"], ids=repr)
 @pytest.mark.parametrize("scheme", SCHEMES, ids=SCHEME_IDS)
-def test_what_is_no_index_is_a_type_error_as_in_a_list(scheme: Scheme, index: Any) -> None:
+def test_invalid_index_is_a_type_error_as_in_a_list(scheme: Scheme, index: Any) -> None:
     with pytest.raises(TypeError):
         filled(scheme, 3)[index]
 
 
 @pytest.mark.parametrize("scheme", SCHEMES, ids=SCHEME_IDS)
-def test_an_array_contains_its_ids_and_nothing_else(scheme: Scheme) -> None:
+def test_array_contains_its_ids_and_nothing_else(scheme: Scheme) -> None:
     array = filled(scheme, 20)
     assert all(one in array for one in listed(scheme, 20))
     for other in (scheme.ID.from_int(20), bytes(scheme.size), str(array[3]), 3, None):
@@ -109,14 +109,14 @@ def test_an_array_contains_its_ids_and_nothing_else(scheme: Scheme) -> None:
 
 
 @pytest.mark.parametrize("scheme", SCHEMES, ids=SCHEME_IDS)
-def test_an_array_does_not_find_an_id_across_two_others(scheme: Scheme) -> None:
+def test_array_finds_no_id_across_two_others(scheme: Scheme) -> None:
     array = scheme.Array(bytes(scheme.size) + b"\xff" * scheme.size)
     across = scheme.ID(bytes(scheme.size // 2) + b"\xff" * (scheme.size // 2))
     assert across not in array
 
 
 @pytest.mark.parametrize("scheme", SCHEMES, ids=SCHEME_IDS)
-def test_an_array_does_not_contain_an_equal_looking_id_of_another_scheme(scheme: Scheme) -> None:
+def test_array_contains_no_equal_bytes_of_another_scheme(scheme: Scheme) -> None:
     other = next(each for each in SCHEMES if each is not scheme)
     assert other.ID.from_int(1) not in filled(scheme, 3)
 
@@ -128,18 +128,18 @@ def test_iterators_of_one_array_are_independent(scheme: Scheme) -> None:
 
 
 @pytest.mark.parametrize("scheme", SCHEMES, ids=SCHEME_IDS)
-def test_an_iterator_stays_at_its_end(scheme: Scheme) -> None:
+def test_exhausted_iterator_stays_exhausted(scheme: Scheme) -> None:
     iterator = iter(filled(scheme, 1))
     assert [next(iterator, None) for _ in range(3)] == [scheme.ID.from_int(0), None, None]
 
 
 @pytest.mark.parametrize("scheme", SCHEMES, ids=SCHEME_IDS)
-def test_an_iterator_outlives_its_array(scheme: Scheme) -> None:
+def test_iterator_outlives_its_array(scheme: Scheme) -> None:
     assert list(iter(filled(scheme, 1000))) == listed(scheme, 1000)
 
 
 @pytest.mark.parametrize("scheme", SCHEMES, ids=SCHEME_IDS)
-def test_an_array_reverses_and_sorts_as_a_list(scheme: Scheme) -> None:
+def test_array_reverses_and_sorts_as_a_list(scheme: Scheme) -> None:
     array = filled(scheme, 10)
     assert list(reversed(array)) == listed(scheme, 10)[::-1]
     assert sorted(array) == listed(scheme, 10)
@@ -160,7 +160,7 @@ def test_equal_arrays_hash_alike(scheme: Scheme) -> None:
 
 
 @pytest.mark.parametrize("scheme", SCHEMES, ids=SCHEME_IDS)
-def test_an_array_is_unequal_to_its_list_its_bytes_and_arrays_of_other_schemes(scheme: Scheme) -> None:
+def test_array_is_unequal_to_lists_bytes_and_other_arrays(scheme: Scheme) -> None:
     array = filled(scheme, 8)
     other = next(each for each in SCHEMES if each is not scheme)
     assert all(array != unlike for unlike in (array.tolist(), bytes(array), None, 8))
@@ -174,7 +174,7 @@ def test_arrays_have_no_order(scheme: Scheme) -> None:
 
 
 @given(schemes, st.integers(0, 40))
-def test_an_array_survives_pickle_and_copies(scheme: Scheme, count: int) -> None:
+def test_array_survives_pickle_and_copies(scheme: Scheme, count: int) -> None:
     array = filled(scheme, count)
     pickled = [pickle.loads(pickle.dumps(array, protocol)) for protocol in range(pickle.HIGHEST_PROTOCOL + 1)]
     assert [*pickled, copy.copy(array), copy.deepcopy(array)] == [array] * (len(pickled) + 2)
@@ -187,7 +187,7 @@ def test_repr_shows_how_many_and_the_first(scheme: Scheme) -> None:
 
 
 @pytest.mark.parametrize("scheme", SCHEMES, ids=SCHEME_IDS)
-def test_an_array_cannot_be_changed(scheme: Scheme) -> None:
+def test_array_cannot_be_changed(scheme: Scheme) -> None:
     array = filled(scheme, 2)
     with pytest.raises(TypeError):
         array[0] = array[1]
@@ -199,26 +199,26 @@ def test_an_array_cannot_be_changed(scheme: Scheme) -> None:
 
 
 @pytest.mark.parametrize("scheme", SCHEMES, ids=SCHEME_IDS)
-def test_an_array_gives_its_bytes(scheme: Scheme) -> None:
+def test_array_gives_its_bytes(scheme: Scheme) -> None:
     data = bytes(range(scheme.size * 3))
     array = scheme.Array(data)
     assert bytes(array) == array.tobytes() == memoryview(array).tobytes() == data
 
 
 @pytest.mark.parametrize("scheme", SCHEMES, ids=SCHEME_IDS)
-def test_the_buffer_is_contiguous_bytes_to_read(scheme: Scheme) -> None:
+def test_buffer_is_contiguous_and_read_only(scheme: Scheme) -> None:
     view = memoryview(filled(scheme, 3))
     assert (view.readonly, view.contiguous, view.format, view.nbytes) == (True, True, "B", 3 * scheme.size)
 
 
 @pytest.mark.parametrize("scheme", SCHEMES, ids=SCHEME_IDS)
-def test_a_view_outlives_its_array(scheme: Scheme) -> None:
+def test_view_outlives_its_array(scheme: Scheme) -> None:
     view = memoryview(filled(scheme, 1000))
     assert [scheme.ID(one) for (one,) in struct.iter_unpack(f"{scheme.size}s", view)] == listed(scheme, 1000)
 
 
 @pytest.mark.parametrize("scheme", SCHEMES, ids=SCHEME_IDS)
-def test_an_array_is_made_from_any_buffer_and_keeps_a_copy(scheme: Scheme) -> None:
+def test_array_copies_any_buffer(scheme: Scheme) -> None:
     source = bytearray(bytes(filled(scheme, 3)))
     array = scheme.Array(source)
     assert array == scheme.Array(memoryview(source)) == scheme.Array(filled(scheme, 3))
@@ -249,7 +249,7 @@ counts = st.integers(0, 70) | st.sampled_from([127, 128, 129, 1023, 1024, 1025])
 
 
 @given(schemes, counts, st.randoms(use_true_random=False))
-def test_the_text_is_that_of_the_ids_one_behind_the_other(scheme: Scheme, count: int, random: Any) -> None:
+def test_text_is_the_concatenated_text_of_the_ids(scheme: Scheme, count: int, random: Any) -> None:
     array = scheme.Array(random.randbytes(count * scheme.size))
     assert array.encode() == "".join(map(str, array)).encode()
 
@@ -262,7 +262,7 @@ def test_text_parses_back_from_str_and_from_bytes(scheme: Scheme, count: int, ra
 
 
 @given(schemes, st.integers(1, 70), st.data())
-def test_a_wrong_byte_anywhere_is_found_where_it_is(scheme: Scheme, count: int, data: st.DataObject) -> None:
+def test_wrong_byte_is_reported_at_its_position(scheme: Scheme, count: int, data: st.DataObject) -> None:
     text = bytearray(filled(scheme, count).encode())
     at = data.draw(st.integers(0, len(text) - 1))
     text[at] = data.draw(
@@ -276,7 +276,7 @@ def test_a_wrong_byte_anywhere_is_found_where_it_is(scheme: Scheme, count: int, 
 
 
 @pytest.mark.parametrize("scheme", SCHEMES, ids=SCHEME_IDS)
-def test_the_first_of_two_wrong_bytes_is_reported(scheme: Scheme) -> None:
+def test_first_of_two_wrong_bytes_is_reported(scheme: Scheme) -> None:
     text = bytearray(filled(scheme, 9).encode())
     text[scheme.text * 3 + 2] = text[scheme.text * 8] = text[scheme.text * 4 + 1] = ord("!")
     with pytest.raises(errors.ParseError) as caught:
@@ -290,16 +290,16 @@ def test_locality_text_parses_in_either_case() -> None:
 
 
 @given(schemes, st.integers(0, 40))
-def test_lines_hold_an_id_each(scheme: Scheme, count: int) -> None:
+def test_lines_hold_one_id_each(scheme: Scheme, count: int) -> None:
     array = filled(scheme, count)
     assert array.to_lines() == b"".join(f"{one}\n".encode() for one in array)
 
 
-# ------------------------------------------------------------------------------------------------------ into and out of
+# ---------------------------------------------------------------------------------------------------------- conversions
 
 
 @given(counts, st.randoms(use_true_random=False))
-def test_encode_into_writes_what_encode_gives(count: int, random: Any) -> None:
+def test_encode_into_equals_encode(count: int, random: Any) -> None:
     array = sno.Array(random.randbytes(count * 10))
     text = bytearray(count * 16)
     assert sno.encode_into(array, text) == count
@@ -307,7 +307,7 @@ def test_encode_into_writes_what_encode_gives(count: int, random: Any) -> None:
 
 
 @given(counts, st.randoms(use_true_random=False))
-def test_parse_into_writes_what_parse_reads(count: int, random: Any) -> None:
+def test_parse_into_equals_parse(count: int, random: Any) -> None:
     array = sno.Array(random.randbytes(count * 10))
     ids = bytearray(count * 10)
     assert sno.parse_into(array.encode(), ids) == count
@@ -315,7 +315,7 @@ def test_parse_into_writes_what_parse_reads(count: int, random: Any) -> None:
 
 
 @given(st.integers(1, 70), st.integers(0, 400))
-def test_encode_into_reads_a_buffer_that_it_overwrites_as_it_was(count: int, offset: int) -> None:
+def test_encode_into_may_overwrite_its_own_input(count: int, offset: int) -> None:
     ids, size = bytes(filled(SCHEMES[0], count)), count * 16
     memory = bytearray(size + offset + count * 10)
     source = min(offset, size)
@@ -326,7 +326,7 @@ def test_encode_into_reads_a_buffer_that_it_overwrites_as_it_was(count: int, off
 
 
 @given(st.integers(1, 70), st.integers(0, 400))
-def test_parse_into_reads_a_buffer_that_it_overwrites_as_it_was(count: int, offset: int) -> None:
+def test_parse_into_may_overwrite_its_own_input(count: int, offset: int) -> None:
     ids = bytes(filled(SCHEMES[0], count))
     text, size = sno.Array(ids).encode(), count * 10
     memory = bytearray(len(text) + offset + size)
@@ -338,13 +338,13 @@ def test_parse_into_reads_a_buffer_that_it_overwrites_as_it_was(count: int, offs
 
 
 @pytest.mark.parametrize("at", [0, 1, 9, 10, 15])
-def test_bulk_codecs_write_nothing_beside_their_target(at: int) -> None:
+def test_bulk_codecs_write_only_to_their_target(at: int) -> None:
     memory = bytearray(b"\xaa" * 64)
     sno.encode_into(bytes(10), memoryview(memory)[at : at + 16])
     assert memory == b"\xaa" * at + b"2" * 16 + b"\xaa" * (48 - at)
 
 
-def test_bulk_codecs_of_nothing_do_nothing() -> None:
+def test_bulk_codecs_accept_empty_input() -> None:
     assert sno.encode_into(b"", bytearray()) == sno.parse_into(b"", bytearray()) == 0
 
 
@@ -352,7 +352,7 @@ def test_bulk_codecs_of_nothing_do_nothing() -> None:
 
 
 @pytest.mark.parametrize("scheme", SCHEMES, ids=SCHEME_IDS)
-def test_an_array_of_nothing_is_empty_in_every_form(scheme: Scheme) -> None:
+def test_empty_array_is_empty_in_every_form(scheme: Scheme) -> None:
     empty = scheme.Array()
     assert (len(empty), bool(empty), empty.tolist(), list(empty), empty[:]) == (0, False, [], [], empty)
     assert (bytes(empty), empty.encode(), empty.to_lines()) == (b"", b"", b"")
@@ -360,5 +360,5 @@ def test_an_array_of_nothing_is_empty_in_every_form(scheme: Scheme) -> None:
 
 
 @pytest.mark.parametrize("generator", [sno.Generator(), locality.Generator()], ids=SCHEME_IDS)
-def test_a_batch_of_nothing_is_an_empty_array(generator: Any) -> None:
+def test_batch_of_0_is_an_empty_array(generator: Any) -> None:
     assert len(generator.batch(0)) == 0

@@ -1,4 +1,4 @@
-"""What may be lent to the functions that read or write memory, and what not: the type of the items decides."""
+"""Tests of buffer arguments: the item type decides which memory is accepted."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pytest
 
 from mintage import locality, sno, snowflake
 from mintage.errors import MintError
+from tests.helpers.outcomes import code_or_ok
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -25,7 +26,7 @@ NATIVE, FOREIGN = ("<", ">") if sys.byteorder == "little" else (">", "<")
 
 
 CHARACTERS: Any = "w" if sys.version_info >= (3, 13) else "u"
-"""Python 3.13 has the one, and warns of the other."""
+"""Python 3.13 has the first, and warns of the second."""
 
 
 def of_numpy() -> Iterator[tuple[str, Callable[[], Any]]]:
@@ -124,26 +125,18 @@ CALLS: dict[str, tuple[Callable[[Any], object], set[str], str]] = {
 }
 
 
-def outcome(call: Callable[[Any], object], buffer: object) -> str:
-    try:
-        call(buffer)
-    except MintError as error:
-        return error.code
-    return "ok"
-
-
 @pytest.mark.parametrize("buffer", BUFFERS)
 @pytest.mark.parametrize("name", CALLS)
-def test_a_buffer_is_used_where_its_items_are_what_is_written_or_read_and_no_other(name: str, buffer: str) -> None:
+def test_only_buffers_with_matching_items_are_used(name: str, buffer: str) -> None:
     call, takes, ends = CALLS[name]
     lent = BUFFERS[buffer]()
     before = b"" if buffer in takes or not size_of(lent) else memoryview(lent).tobytes()
-    assert outcome(call, lent) == (ends if buffer in takes else "config.buffer")
+    assert code_or_ok(call, lent) == (ends if buffer in takes else "config.buffer")
     if before:
         assert memoryview(lent).tobytes() == before
 
 
-def test_what_a_buffer_was_and_what_it_must_be_is_said() -> None:
+def test_error_names_the_actual_and_the_required_buffer() -> None:
     said = {
         wide: "buffer has items of format 'd', 8 bytes each, must have unsigned 64-bit integers in native byte"
         " order, or bytes",
@@ -158,16 +151,16 @@ def test_what_a_buffer_was_and_what_it_must_be_is_said() -> None:
 
 
 @pytest.mark.parametrize("kind", ["u8", "i8", "V8"])
-def test_memory_that_cannot_be_written_in_one_go_is_refused_by_every_way_to_fill(kind: str) -> None:
+def test_non_contiguous_memory_is_refused_by_every_fill(kind: str) -> None:
     gaps, rows = np.zeros(160, kind)[::2], np.zeros((80, 80), kind, order="F")
     sealed, alone = np.zeros(80, kind), np.zeros((), kind)
     sealed.flags.writeable = False
     for call in (narrow, fill_sno, fill_locality):
         for lent in (gaps, rows, sealed, alone):
-            assert outcome(call, lent) == "config.buffer"
+            assert code_or_ok(call, lent) == "config.buffer"
 
 
-def test_what_is_written_into_numbers_is_what_a_batch_holds() -> None:
+def test_filled_numbers_equal_those_of_a_batch() -> None:
     for kind in ("u8", "i8"):
         ids = np.zeros(5000, kind)
         assert narrow(ids) == 5000

@@ -1,4 +1,4 @@
-"""What PyInstaller and zip archives make of mintage: a bundle has what the extension imports, or an error says why."""
+"""Tests of PyInstaller bundles and zip archives: a bundle is complete, or an error gives the reason."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ PACKAGE = Path(mintage.__file__).parent
 
 HIDDEN = set(_pyinstaller.hidden_imports())
 OTHERS = {"bson", "sys"}
-"""A package that is imported wherever its objects are passed, and a module that every interpreter has."""
+"""A package that is imported when its objects are passed, and a module of every interpreter."""
 
 
-def test_a_bundle_has_every_module_that_the_extension_imports() -> None:
+def test_bundle_has_every_module_that_the_extension_imports() -> None:
     sources = "\n".join(path.read_text("utf-8") for path in sorted((CRATES / "py" / "src").rglob("*.rs")))
     by_name = re.compile(r"""(?:\.import\((?:[\w().]+,)?|call_method1\("load",\()"([\w.]+)\"""")
     imported = set(by_name.findall(re.sub(r"\s+", "", sources)))
@@ -34,7 +34,7 @@ def test_a_bundle_has_every_module_that_the_extension_imports() -> None:
     assert imported - OTHERS <= HIDDEN
 
 
-def test_a_bundle_has_every_module_that_has_classes_of_the_extension() -> None:
+def test_bundle_has_every_module_with_classes_of_the_extension() -> None:
     # Pickles name them.
     sources = "\n".join(path.read_text("utf-8") for path in sorted((CRATES / "py" / "src").rglob("*.rs")))
     modules = set(re.findall(r'(?:module = |in )"(mintage\.[\w.]+)"', sources))
@@ -42,13 +42,13 @@ def test_a_bundle_has_every_module_that_has_classes_of_the_extension() -> None:
     assert {name for name in modules if not name.startswith("mintage._core")} <= HIDDEN
 
 
-def test_a_bundle_has_every_store_and_every_scheme() -> None:
+def test_bundle_has_every_store_and_every_scheme() -> None:
     assert {module for module, _, _ in STORE_KINDS.values()} <= HIDDEN
     assert {f"mintage.{name}" for name in NAMES} <= HIDDEN
     assert set(mintage._ELSEWHERE.values()) <= HIDDEN
 
 
-def test_a_bundle_has_every_file_that_is_read_at_run_time() -> None:
+def test_bundle_has_every_file_read_at_run_time() -> None:
     others = {".py", ".pyc", ".pyi", ".so", ".pyd", ".typed"}
     read = {path for path in PACKAGE.rglob("*.*") if path.is_file() and path.suffix not in others}
     assert {Path(path) for path, _ in _pyinstaller.data_files()} == read
@@ -68,14 +68,14 @@ def test_pyinstaller_finds_the_hook_by_itself() -> None:
 
 
 def last_line(*command: object) -> str:
-    """What a process that fails says last."""
+    """Return the last line of the output of a failing process."""
     words = [sys.executable, "-I", *map(str, command)]
     done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 1
     return done.stderr.splitlines()[-1]
 
 
-def test_an_interpreter_that_keeps_the_gil_off_is_refused_in_one_sentence() -> None:
+def test_free_threaded_interpreter_without_gil_is_refused() -> None:
     # As sys says it from Python 3.13 on, of one without the GIL.
     source = (
         f"import sys; sys.path.insert(0, {str(PACKAGE.parent)!r}); sys._is_gil_enabled = lambda: {{}}; import mintage"
@@ -85,7 +85,7 @@ def test_an_interpreter_that_keeps_the_gil_off_is_refused_in_one_sentence() -> N
 
 
 @pytest.mark.parametrize("leave_out", [(), ("_core",)], ids=["with the stubs", "without them"])
-def test_a_zip_archive_is_refused_in_one_sentence(tmp_path: Path, leave_out: tuple[str, ...]) -> None:
+def test_zip_archive_is_refused_in_one_sentence(tmp_path: Path, leave_out: tuple[str, ...]) -> None:
     copytree(PACKAGE, tmp_path / "app" / "mintage", ignore=ignore_patterns("__pycache__", *leave_out))
     (tmp_path / "app" / "__main__.py").write_text("import mintage\n", "utf-8")
     zipapp.create_archive(tmp_path / "app", tmp_path / "app.pyz")
@@ -95,7 +95,7 @@ def test_a_zip_archive_is_refused_in_one_sentence(tmp_path: Path, leave_out: tup
 
 
 @pytest.mark.parametrize("leave_out", [(), ("_core",)], ids=["with the stubs", "without them"])
-def test_a_build_for_another_interpreter_is_refused_in_one_sentence(tmp_path: Path, leave_out: tuple[str, ...]) -> None:
+def test_build_for_another_interpreter_is_refused_in_one_sentence(tmp_path: Path, leave_out: tuple[str, ...]) -> None:
     copytree(PACKAGE, tmp_path / "mintage", ignore=ignore_patterns("__pycache__", "*.so", "*.pyd", *leave_out))
     line = last_line("-c", f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import mintage")
     assert line.startswith(f"ImportError: mintage in {tmp_path}/mintage was not built for this interpreter")

@@ -1,4 +1,4 @@
-"""IDs as others: cast keeps the bits, derive makes one of another, and text of other bases is read back."""
+"""Tests of conversions: cast keeps the bits, derive makes a new ID, and text of other bases is read back."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from mintage import cast, derive, ksuid, locality, nanoid, objectid, sandflake, 
 from mintage import uuid as mintage_uuid
 from mintage.errors import ParseError
 from mintage.testing import freeze
-from tests.outcomes import refusal
+from tests.helpers.outcomes import refusal
 
 SIXTEEN = (uuid.UUID, ulid.ID, locality.ID, sandflake.ID, mintage_uuid.ID)
 TWELVE = (xid.ID, objectid.ID)
@@ -32,7 +32,7 @@ TWELVE = (xid.ID, objectid.ID)
 
 @pytest.mark.parametrize("classes", [SIXTEEN, TWELVE], ids=["16 bytes", "12 bytes"])
 @given(data=st.data())
-def test_ids_of_as_many_bytes_are_each_others(classes: tuple[type[Any], ...], data: st.DataObject) -> None:
+def test_ids_of_equal_size_cast_to_each_other(classes: tuple[type[Any], ...], data: st.DataObject) -> None:
     size = 16 if classes is SIXTEEN else 12
     raw = data.draw(st.binary(min_size=size, max_size=size))
     for first in classes:
@@ -46,33 +46,33 @@ def test_ids_of_as_many_bytes_are_each_others(classes: tuple[type[Any], ...], da
             assert cast(other, first) == one
 
 
-def test_a_ulid_is_the_uuid_of_its_bits() -> None:
+def test_ulid_is_the_uuid_of_its_bits() -> None:
     one = cast(ulid.ID.parse("01ARZ3NDEKTSV4RRFFQ69G5FAV"), uuid.UUID)
     assert one == uuid.UUID("01563e3a-b5d3-d676-4c61-efb99302bd5b")
     assert cast(cast(one, locality.ID), ulid.ID) == ulid.ID.parse("01ARZ3NDEKTSV4RRFFQ69G5FAV")
 
 
-def test_an_xid_and_an_objectid_are_hex_and_each_other() -> None:
+def test_xid_and_an_objectid_are_hex_and_each_other() -> None:
     one = xid.new()
     assert bytes.fromhex(text.encode(one, "hex")) == bytes(one)
     assert cast(text.decode_bytes(str(cast(one, objectid.ID)), "hex", 12), xid.ID) == one
     assert cast(one, objectid.ID).timestamp_ms == one.timestamp_ms
 
 
-def test_an_objectid_is_pymongos_and_back() -> None:
+def test_objectid_is_pymongos_and_back() -> None:
     one = objectid.new()
     theirs = cast(one, bson.ObjectId)
     assert (str(theirs), cast(theirs, objectid.ID), cast(theirs, bytes)) == (str(one), one, bytes(one))
     assert refusal(cast, ulid.new(), bson.ObjectId).code == "parse.length"
 
 
-def test_a_sno_has_its_own_form_as_a_uuid() -> None:
+def test_sno_has_its_own_spelling_as_a_uuid() -> None:
     one = sno.new()
     assert cast(one, uuid.UUID) == one.as_uuid()
     assert cast(one.as_uuid(), sno.ID) == one
 
 
-def test_a_typeid_is_cast_to_what_it_is_of_and_nothing_to_a_typeid() -> None:
+def test_typeid_casts_only_to_its_suffix() -> None:
     one = ulid.new()
     assert cast(typeid.ID("user", one), ulid.ID) == one
     assert cast(typeid.ID("user", one), uuid.UUID).bytes == bytes(one)
@@ -80,7 +80,7 @@ def test_a_typeid_is_cast_to_what_it_is_of_and_nothing_to_a_typeid() -> None:
     assert (error.code, "needs a prefix" in str(error)) == ("argument.type", True)
 
 
-def test_an_id_of_its_own_class_is_itself() -> None:
+def test_cast_to_its_own_class_returns_the_id() -> None:
     one = ulid.new()
     assert cast(one, ulid.ID) is one
 
@@ -102,7 +102,7 @@ def test_an_id_of_its_own_class_is_itself() -> None:
         (ulid.new(), "int", "argument.type", "to must be a class"),
     ],
 )
-def test_where_there_is_no_cast_the_error_says_why(id: Any, to: Any, code: str, why: str) -> None:
+def test_error_of_an_impossible_cast_gives_the_reason(id: Any, to: Any, code: str, why: str) -> None:
     error = refusal(cast, id, to)
     assert (error.code, why in str(error)) == (code, True), str(error)
 
@@ -110,7 +110,7 @@ def test_where_there_is_no_cast_the_error_says_why(id: Any, to: Any, code: str, 
 # --- derive ----------------------------------------------------------------------------------------------------------
 
 
-def test_what_is_derived_is_a_uuid_of_version_8_and_the_hash_that_is_documented() -> None:
+def test_derived_id_is_a_version_8_uuid_of_the_documented_hash() -> None:
     parent = ulid.ID.parse("01ARZ3NDEKTSV4RRFFQ69G5FAV")
     one = derive(parent, "invoice")
     assert (one.version, one.variant) == (8, uuid.RFC_4122)
@@ -122,7 +122,7 @@ def test_what_is_derived_is_a_uuid_of_version_8_and_the_hash_that_is_documented(
     assert one == uuid.UUID("3684020a-a1ef-826b-beee-7fde84b0e6f4")
 
 
-def test_the_same_parent_and_key_give_the_same_id_and_any_other_another() -> None:
+def test_derived_id_depends_on_parent_and_key() -> None:
     parent = ulid.new()
     assert derive(parent, "invoice") == derive(bytes(parent), b"invoice") == derive(cast(parent, uuid.UUID), "invoice")
     others = [
@@ -148,7 +148,7 @@ def test_every_byte_of_a_key_counts() -> None:
     assert len({derive(parent, key) for key in keys}) == len(set(keys)) == 655
 
 
-def test_a_typeids_prefix_is_a_part_of_what_is_derived_from() -> None:
+def test_derived_id_depends_on_the_prefix_of_a_typeid() -> None:
     parent = ulid.new()
     prefixes = ["", "a", "ab", "user", "users", "user_a"]
     others = {derive(typeid.ID(prefix, parent), "invoice") for prefix in prefixes} | {derive(parent, "invoice")}
@@ -157,8 +157,8 @@ def test_a_typeids_prefix_is_a_part_of_what_is_derived_from() -> None:
     assert derive(user, "invoice") == derive(typeid.ID.parse(str(user)), "invoice")
 
 
-def test_langsmith_sdk_2249_what_is_derived_of_an_id_without_a_time_is_the_same_at_any_time() -> None:
-    """It took the clock's where the parent had none, and so each call derived another ID."""
+def test_langsmith_sdk_2249_derived_id_without_a_time_never_changes() -> None:
+    """It used the clock if the parent had no time, so each call derived another ID."""
     for parent in (uuid.uuid4(), nanoid.new(), 5):
         derived = set()
         for at in ("2020-01-01", "2030-01-01"):
@@ -167,7 +167,7 @@ def test_langsmith_sdk_2249_what_is_derived_of_an_id_without_a_time_is_the_same_
         assert len(derived) == 1
 
 
-def test_what_nothing_is_derived_from_is_refused() -> None:
+def test_unsupported_parent_is_refused() -> None:
     assert refusal(derive, ulid.new(), "").code == "field.format"
     assert refusal(derive, ulid.new(), 5).code == "argument.type"
     assert refusal(derive, None, "key").code == "argument.type"
@@ -179,7 +179,7 @@ def test_what_nothing_is_derived_from_is_refused() -> None:
 
 @pytest.mark.parametrize("base", text.BASES)
 @given(number=st.integers(0, 1 << 200), width=st.integers(0, 60))
-def test_an_int_is_read_back_from_its_text_of_any_width(base: str, number: int, width: int) -> None:
+def test_integer_is_read_back_from_its_text_of_any_width(base: str, number: int, width: int) -> None:
     shortest = text.encode(number, base)
     assert text.decode(shortest, base) == number
     if width >= len(shortest):
@@ -192,7 +192,7 @@ def test_an_int_is_read_back_from_its_text_of_any_width(base: str, number: int, 
 
 @pytest.mark.parametrize("base", text.BASES)
 @given(few=st.lists(st.binary(min_size=12, max_size=12), min_size=2, max_size=5))
-def test_the_text_of_bytes_is_read_back_and_sorts_as_they_do(base: str, few: list[bytes]) -> None:
+def test_text_of_bytes_is_read_back_and_sorts_alike(base: str, few: list[bytes]) -> None:
     texts = [text.encode(one, base) for one in few]
     assert [text.decode_bytes(one, base, 12) for one in texts] == few
     assert len({len(one) for one in texts}) == 1
@@ -202,14 +202,14 @@ def test_the_text_of_bytes_is_read_back_and_sorts_as_they_do(base: str, few: lis
 
 
 @given(st.binary(min_size=1, max_size=24))
-def test_hex_base32_and_base64url_are_those_that_everybody_has(raw: bytes) -> None:
+def test_hex_base32_and_base64url_equal_the_standard_encodings(raw: bytes) -> None:
     assert text.encode(raw, "hex") == raw.hex()
     assert text.encode(raw, "base64url") == base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
     if len(raw) == 16:
         assert text.encode(raw) == str(ulid.ID(raw))
 
 
-def test_an_id_has_its_own_text_in_its_own_base() -> None:
+def test_id_has_its_own_text_in_its_own_base() -> None:
     own = ((ulid.new(), "base32"), (sno.new(), "base32sno"), (ksuid.new(), "base62"), (objectid.new(), "hex"))
     for one, base in own:
         assert text.encode(one, base) == str(one)
@@ -232,7 +232,7 @@ def test_digits_are_read_strictly(wrong: str, base: str, position: int) -> None:
     assert (error.code, error.position) == ("parse.character", position)
 
 
-def test_numbers_that_are_too_large_for_their_bytes_are_refused() -> None:
+def test_number_too_large_for_its_bytes_is_refused() -> None:
     assert text.decode_bytes("ff", "hex", 1) == text.decode_bytes("FF", "hex", 1) == b"\xff"
     for wrong, base in (("zz", "base36"), ("zz", "base62"), ("80", "base32")):
         assert text.decode_bytes(text.encode(b"\xff", base), base, 1) == b"\xff"
@@ -240,7 +240,7 @@ def test_numbers_that_are_too_large_for_their_bytes_are_refused() -> None:
     assert refusal(text.decode_bytes, "__", "base64url", 1).code == "parse.character"
 
 
-def test_wrong_arguments_of_text_are_refused() -> None:
+def test_wrong_arguments_of_text_functions_are_refused() -> None:
     for call, code in (
         (lambda: text.encode(5, "base37"), "config.policy"),
         (lambda: text.decode("5", "base37"), "config.policy"),
@@ -271,7 +271,7 @@ def test_wrong_arguments_of_text_are_refused() -> None:
 # --- importing -------------------------------------------------------------------------------------------------------
 
 
-def test_views_are_imported_when_they_are_used() -> None:
+def test_views_are_imported_on_first_use() -> None:
     script = (
         "import sys, mintage; before = set(sys.modules); assert 'uuid' not in before; mintage.cast(5, int);"
         "print(*sorted(name for name in set(sys.modules) - before if name.startswith('mintage')))"

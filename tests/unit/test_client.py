@@ -1,4 +1,4 @@
-"""What asks a service: which host, how often, and what of an answer is believed. Nothing real answers here."""
+"""Tests of the clients of a service against scripted peers: choice of host, retries, and checks of answers."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import traceback
 import types
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 import pytest
@@ -35,7 +36,8 @@ from mintage.errors import (
 from mintage.protocol.calls import Answer, Call, Lost, Outcome, ServiceProtocol
 from mintage.protocol.url import StoreUrl
 from mintage.rules import Lease, Segment
-from tests.outcomes import code_of
+from tests.helpers import stores
+from tests.helpers.outcomes import code_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -65,7 +67,7 @@ def sent() -> Lost:
 
 
 class Scripted:
-    """Sends nothing: what comes of each request is known before, and the requests are kept."""
+    """A transport that sends nothing: its answers are given in advance, and it records the requests."""
 
     def __init__(self, url: str, *outcomes: Outcome) -> None:
         self.service = ServiceProtocol(StoreUrl.parse(url))
@@ -86,7 +88,7 @@ class Scripted:
 
     @property
     def hosts(self) -> str:
-        """The first letters of those that were asked."""
+        """Return the first letters of the hosts that were asked."""
         return "".join(url.removeprefix("http://")[0] for url in self.urls)
 
 
@@ -158,9 +160,7 @@ STORE: dict[str, object] = {
 }
 
 
-def acquire(store: Store) -> Lease:
-    return store.acquire("p", nodes=range(8), layout="test", holder="me", now_ms=NOW_MS, span_ms=SPAN_MS)
-
+acquire = partial(stores.acquire, nodes=range(8), now_ms=NOW_MS, span_ms=SPAN_MS)
 
 VERBS: dict[str, tuple[Callable[[Store], object], object, bool]] = {
     "reserve": (lambda store: store.reserve("n", 10), SEGMENT, True),
@@ -183,20 +183,18 @@ VERBS: dict[str, tuple[Callable[[Store], object], object, bool]] = {
 verbs = pytest.mark.parametrize(("verb", "good", "is_repeatable"), VERBS.values(), ids=VERBS)
 
 
-# --- which host, and how often --------------------------------------------------------------------------------------
+# --- choice of the host and retries ---------------------------------------------------------------------------------
 
 
 @verbs
-def test_what_was_not_sent_is_asked_of_the_next_host(verb: Any, good: object, is_repeatable: bool) -> None:
+def test_unsent_request_goes_to_the_next_host(verb: Any, good: object, is_repeatable: bool) -> None:
     store, sender = scripted(unsent(), unsent(), answer(good))
     verb(store)
     assert sender.hosts == "abc"
 
 
 @verbs
-def test_what_may_have_arrived_is_asked_again_only_where_that_does_no_harm(
-    verb: Any, good: object, is_repeatable: bool
-) -> None:
+def test_possibly_received_request_is_repeated_only_if_safe(verb: Any, good: object, is_repeatable: bool) -> None:
     store, sender = scripted(sent(), answer(good))
     if is_repeatable:
         verb(store)
@@ -206,14 +204,14 @@ def test_what_may_have_arrived_is_asked_again_only_where_that_does_no_harm(
         assert sender.hosts == "a"
 
 
-def test_a_tail_is_given_back_once_whatever_comes_of_it() -> None:
+def test_tail_is_given_back_only_once_whatever_the_result() -> None:
     for lost in (sent(), answer({}, 502), answer({}, 500), problem("store.unavailable"), answer("no")):
         store, sender = scripted(lost, answer({"taken_back": True}))
         code_of(lambda store=store: store.give_back(Segment("n", 1, 10), 4))  # type: ignore[misc]
         assert sender.hosts == "a"
 
 
-def test_a_service_that_is_busy_has_done_nothing_and_the_next_is_asked() -> None:
+def test_busy_service_has_done_nothing_and_the_next_is_asked() -> None:
     busy = problem("request.busy", retry_after_ms=1000)
     store, sender = scripted(busy, answer({"taken_back": True}))
     assert store.give_back(Segment("n", 1, 10), 4)
@@ -224,21 +222,21 @@ def test_a_service_that_is_busy_has_done_nothing_and_the_next_is_asked() -> None
     assert (caught.value.code, caught.value.retry_after_ms) == ("store.unavailable", 1000)
 
 
-def test_a_host_whose_store_is_away_is_passed_over_and_one_that_answered_is_asked_first() -> None:
+def test_host_without_a_store_is_skipped_and_a_good_one_kept() -> None:
     store, sender = scripted(problem("store.unavailable"), answer(SEGMENT), answer(SEGMENT), unsent(), answer(SEGMENT))
     for _ in range(3):
         store.reserve("n", 10)
     assert sender.hosts == "abbbc"
 
 
-def test_a_refusal_is_the_same_everywhere_and_asked_for_once() -> None:
+def test_refusal_is_final_and_not_repeated_elsewhere() -> None:
     for code in ("lease.none_free", "config.pool", "request.rights", "request.rate", "store.refused", "service.failed"):
         store, sender = scripted(problem(code), answer(LEASE))
         code_of(lambda store=store: acquire(store))  # type: ignore[misc]
         assert sender.hosts == "a"
 
 
-def test_a_service_that_is_away_is_one_clear_error() -> None:
+def test_unavailable_service_is_one_clear_error() -> None:
     store, sender = scripted(unsent(), unsent(), unsent())
     with pytest.raises(
         StoreError, match=r"http://:\*\*\*@a:1,b:2,c:3/: refused: check that the service runs"
@@ -251,7 +249,7 @@ def test_a_service_that_is_away_is_one_clear_error() -> None:
 # --- refusals -------------------------------------------------------------------------------------------------------
 
 
-def test_a_client_without_a_key_is_told_to_put_one_into_the_url() -> None:
+def test_client_without_a_key_is_told_to_add_one_to_the_url() -> None:
     said = problem("request.key", "send the header 'Authorization: Bearer KEY'")
     client, _ = client_of(said, url="http://a")
     with pytest.raises(RequestError) as caught:
@@ -267,7 +265,7 @@ def test_a_client_without_a_key_is_told_to_put_one_into_the_url() -> None:
 
 
 @pytest.mark.parametrize("code", CATALOGUE)
-def test_a_client_raises_what_the_service_raised(code: str) -> None:
+def test_client_raises_the_error_of_the_service(code: str) -> None:
     client, _ = client_of(*[problem(code, "because", retry_after_ms=7)] * 3)
     with pytest.raises(MintError, match="because") as caught:
         client.next("n")
@@ -277,7 +275,7 @@ def test_a_client_raises_what_the_service_raised(code: str) -> None:
 
 
 @pytest.mark.parametrize("code", [code for code, entry in CATALOGUE.items() if entry.error is RequestError])
-def test_a_store_raises_a_refused_request_as_a_stores_error(code: str) -> None:
+def test_store_raises_a_refused_request_as_a_store_error(code: str) -> None:
     store, _ = scripted(*[problem(code)] * 3)
     with pytest.raises(StoreError, match=code) as caught:
         store.reserve("n", 10)
@@ -311,12 +309,12 @@ def test_a_store_raises_a_refused_request_as_a_stores_error(code: str) -> None:
     ],
     ids=str,
 )
-def test_what_is_no_refusal_of_a_service_is_an_error(outcome: Answer, code: str) -> None:
+def test_malformed_refusal_is_an_error(outcome: Answer, code: str) -> None:
     store, _ = scripted(outcome, outcome, outcome)
     assert code_of(lambda: acquire(store)) == code
 
 
-def test_what_a_service_says_is_shown_in_one_short_line_without_the_key() -> None:
+def test_message_of_a_service_is_one_short_line_without_the_key() -> None:
     store, _ = scripted(problem("lease.lost", f"\x1b[31m{KEY}\r\n\0" + "x" * 3000))
     with pytest.raises(StoreError) as refused:
         store.extend(HELD, now_ms=NOW_MS, next_token="next")
@@ -335,7 +333,7 @@ def test_what_a_service_says_is_shown_in_one_short_line_without_the_key() -> Non
 @pytest.mark.parametrize(
     "body", [b"", b"{", b"[]", b"null", b"7", b'"x"', b"{}", b"\xff", b"[" * 60_000, b"9" * 60_000], ids=lambda b: b[:4]
 )
-def test_an_answer_that_is_none_is_refused(verb: Any, good: object, is_repeatable: bool, body: bytes) -> None:
+def test_invalid_answer_is_refused(verb: Any, good: object, is_repeatable: bool, body: bytes) -> None:
     store, sender = scripted(Answer(200, {}, body))
     if good is None:  # a release has nothing to say
         verb(store)
@@ -349,7 +347,7 @@ UNREAD = {"url"}
 
 
 def spoilt(members: dict[str, object]) -> Iterator[dict[str, object]]:
-    """The members with each of them left out, and each of another type or size."""
+    """Yield the members with each of them missing, or of another type or size."""
     for name, good in members.items():
         if name in UNREAD:
             continue
@@ -375,9 +373,7 @@ def spoilt(members: dict[str, object]) -> Iterator[dict[str, object]]:
     ],
     ids=["reserve", "acquire", "extend", "create_pool", "raise_floor", "revoke", "describe"],
 )
-def test_a_member_that_is_missing_or_of_another_type_is_refused(
-    verb: Callable[[Store], object], good: dict[str, object]
-) -> None:
+def test_missing_or_mistyped_member_is_refused(verb: Callable[[Store], object], good: dict[str, object]) -> None:
     for bad in spoilt(good):
         store, _ = scripted(answer(bad))
         assert code_of(lambda store=store: verb(store)) == "store.refused", bad  # type: ignore[misc]
@@ -407,12 +403,12 @@ def test_a_member_that_is_missing_or_of_another_type_is_refused(
     ],
     ids=str,
 )
-def test_a_segment_that_was_not_asked_for_is_refused(wrong: dict[str, object]) -> None:
+def test_unrequested_segment_is_refused(wrong: dict[str, object]) -> None:
     store, _ = scripted(answer(SEGMENT | wrong))
     assert code_of(lambda: store.reserve("n", 10)) == "store.refused"
 
 
-def test_a_segment_shorter_than_asked_for_is_what_is_left() -> None:
+def test_shorter_segment_is_what_is_left() -> None:
     store, _ = scripted(answer(SEGMENT | {"last": "7", "stride": 3, "count": 3}))
     assert store.reserve("n", 10) == Segment("n", 1, 7, 3)
 
@@ -423,9 +419,7 @@ def test_a_segment_shorter_than_asked_for_is_what_is_left() -> None:
     stride=st.integers(-1, 5),
     count=st.integers(-1, 20),
 )
-def test_no_answer_makes_a_segment_that_is_larger_than_asked_for(
-    first: int, last: int, stride: int, count: int
-) -> None:
+def test_answer_cannot_make_a_segment_larger_than_requested(first: int, last: int, stride: int, count: int) -> None:
     body = {"first": str(first), "last": str(last), "stride": stride, "count": count}
     store, _ = scripted(answer(body))
     try:
@@ -452,12 +446,12 @@ def test_no_answer_makes_a_segment_that_is_larger_than_asked_for(
     ],
     ids=str,
 )
-def test_a_lease_that_was_not_asked_for_is_refused(wrong: dict[str, object]) -> None:
+def test_unrequested_lease_is_refused(wrong: dict[str, object]) -> None:
     store, _ = scripted(answer(LEASE | wrong))
     assert code_of(lambda: acquire(store)) == "store.refused"
 
 
-def test_a_lease_may_begin_late_and_then_ends_a_span_later() -> None:
+def test_lease_may_begin_late_and_ends_a_span_later() -> None:
     store, _ = scripted(answer(LEASE | {"floor_ms": NOW_MS + 50, "until_ms": NOW_MS + 50 + SPAN_MS}))
     assert acquire(store).floor_ms == NOW_MS + 50
 
@@ -475,12 +469,12 @@ def test_a_lease_may_begin_late_and_then_ends_a_span_later() -> None:
     ],
     ids=str,
 )
-def test_an_extended_lease_that_is_another_or_shorter_is_refused(wrong: dict[str, object]) -> None:
+def test_extension_to_another_or_shorter_lease_is_refused(wrong: dict[str, object]) -> None:
     store, _ = scripted(answer(LONGER | wrong))
     assert code_of(lambda: store.extend(HELD, now_ms=NOW_MS, next_token="next")) == "store.refused"
 
 
-def test_an_extended_lease_never_begins_earlier() -> None:
+def test_extended_lease_never_begins_earlier() -> None:
     held = Lease("p", 3, 100, NOW_MS, "t0ken")
     store, _ = scripted(answer(LONGER | {"floor_ms": 99}), answer(LONGER | {"floor_ms": 100}))
     assert code_of(lambda: store.extend(held, now_ms=NOW_MS, next_token="next")) == "store.refused"
@@ -488,7 +482,7 @@ def test_an_extended_lease_never_begins_earlier() -> None:
 
 
 @pytest.mark.parametrize("token", ["", "a b", "a\r\nX: y", "ü", "t" * 65])
-def test_a_token_that_nobody_was_given_is_not_sent(token: str) -> None:
+def test_invalid_token_is_not_sent(token: str) -> None:
     store, sender = scripted()
     lease = Lease("p", 3, 0, NOW_MS, token)
     assert code_of(lambda: store.extend(lease, now_ms=NOW_MS, next_token="next")) == "lease.lost"
@@ -496,7 +490,7 @@ def test_a_token_that_nobody_was_given_is_not_sent(token: str) -> None:
     assert sender.urls == []
 
 
-def test_several_services_with_a_store_each_are_warned_of() -> None:
+def test_several_services_with_separate_stores_are_warned_of() -> None:
     store, _ = scripted(answer(STORE))
     assert "store that they share" in store.describe().warnings[0]
     for good, url in ((STORE | {"promise": "shared"}, URL), (STORE, "http://a")):
@@ -505,10 +499,10 @@ def test_several_services_with_a_store_each_are_warned_of() -> None:
         assert (described.warnings, described.promise) == ((), store.promise)
 
 
-# --- what is sent ---------------------------------------------------------------------------------------------------
+# --- requests -------------------------------------------------------------------------------------------------------
 
 
-def test_the_key_and_the_token_are_sent_as_headers_alone() -> None:
+def test_key_and_token_are_sent_only_as_headers() -> None:
     store, sender = scripted(answer(LONGER))
     store.extend(HELD, now_ms=NOW_MS, next_token="next")
     (request,) = sender.requests
@@ -520,12 +514,12 @@ def test_the_key_and_the_token_are_sent_as_headers_alone() -> None:
     assert request.headers["Accept-Encoding"] == "identity"
 
 
-def test_a_call_never_shows_its_token() -> None:
+def test_call_never_shows_its_token() -> None:
     call = Call("PATCH", "/v1/leases/p/3", lambda _: None, token="t0ken")
     assert "t0ken" not in repr(call)
 
 
-def test_addresses_of_ipv6_and_ports_that_are_left_out_are_written_as_in_any_url() -> None:
+def test_ipv6_addresses_and_omitted_ports_are_written_as_in_any_url() -> None:
     service = ServiceProtocol(StoreUrl.parse("https://[::1]:8443,ids"))
     assert service._hosts == ["https://[::1]:8443", "https://ids"]
 
@@ -546,7 +540,7 @@ def test_addresses_of_ipv6_and_ports_that_are_left_out_are_written_as_in_any_url
         "https://h?prefix=x",
     ],
 )
-def test_a_url_with_what_a_service_has_not_is_refused_and_the_key_not_shown(url: str) -> None:
+def test_unsupported_part_of_a_url_is_refused_and_the_key_not_shown(url: str) -> None:
     for make in (open_store, Client, AsyncClient):
         with pytest.raises(ConfigError) as caught:
             make(url)
@@ -555,17 +549,17 @@ def test_a_url_with_what_a_service_has_not_is_refused_and_the_key_not_shown(url:
 
 
 @pytest.mark.parametrize("url", ["sqlite:///ids.db", "redis://h", "memory:", "ftp://h"])
-def test_a_client_asks_services_only(url: str) -> None:
+def test_client_accepts_only_urls_of_services(url: str) -> None:
     for make in (Client, AsyncClient):
         assert code_of(lambda make=make: make(url)) == "config.store"  # type: ignore[misc]
 
 
-def test_a_url_is_text() -> None:
+def test_url_must_be_text() -> None:
     wrong: Any = 7
     assert code_of(lambda: Client(wrong)) == "argument.type"
 
 
-def test_without_httpx_the_error_says_what_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_error_without_httpx_says_what_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "mintage.store.http", raising=False)
     monkeypatch.setitem(sys.modules, "httpx", None)
     for make in (open_store, Client, AsyncClient):
@@ -574,7 +568,7 @@ def test_without_httpx_the_error_says_what_installs_it(monkeypatch: pytest.Monke
         assert caught.value.code == "config.driver"
 
 
-def test_the_key_is_in_no_repr() -> None:
+def test_key_is_in_no_repr() -> None:
     for made in (Client(URL), AsyncClient(URL), open_store(URL)):
         assert KEY not in f"{made!r} {made}"
         assert ":***@a:1,b:2,c:3" in repr(made)
@@ -583,7 +577,7 @@ def test_the_key_is_in_no_repr() -> None:
 # --- the clients ----------------------------------------------------------------------------------------------------
 
 
-def test_a_client_has_integers_ranges_and_ids_of_their_own_types() -> None:
+def test_client_returns_integers_ranges_and_ids() -> None:
     minted, located = str(sno.new()), str(locality.new())
     client, sender = client_of(
         answer({"ids": ["7"]}),
@@ -621,30 +615,30 @@ def test_a_client_has_integers_ranges_and_ids_of_their_own_types() -> None:
     [[], ["1"], ["1", "2", "3"], ["1", "1"], [1, 2], ["1", None], ["-1", "2"], ["1", str(2**63)], "12", None],
     ids=str,
 )
-def test_integers_that_were_not_asked_for_are_refused(ids: object) -> None:
+def test_unrequested_integers_are_refused(ids: object) -> None:
     client, _ = client_of(answer({"ids": ids}))
     assert code_of(lambda: client.batch("n", 2)) == "store.refused"
 
 
 @pytest.mark.parametrize("scheme", ["sno", "snowflake", "locality"])
 @pytest.mark.parametrize("ids", [["x"], ["x\r\n" * 9], [7], [], ["-5"], ["9" * 400], ["٧"], None], ids=str)
-def test_ids_that_are_none_are_refused(scheme: Any, ids: object) -> None:
+def test_invalid_ids_are_refused(scheme: Any, ids: object) -> None:
     client, _ = client_of(answer({"ids": ids}))
     assert code_of(lambda: client.mint(scheme)) == "store.refused"
 
 
-def test_an_id_twice_is_refused() -> None:
+def test_duplicate_id_is_refused() -> None:
     client, _ = client_of(answer({"ids": ["7", "7"]}))
     assert code_of(lambda: client.mint("snowflake", 2)) == "store.refused"
 
 
-def test_the_last_resort_of_a_service_is_warned_of() -> None:
+def test_use_of_the_last_resort_is_warned_of() -> None:
     client, _ = client_of(Answer(200, {"X-Mintage-Fallback": "random"}, b'{"ids": ["7"]}'))
     with pytest.warns(UniquenessWarning, match="'n'"):
         assert client.next("n") == 7
 
 
-def test_what_cannot_be_asked_for_is_refused_before_anybody_is_asked() -> None:
+def test_invalid_request_is_refused_before_it_is_sent() -> None:
     client, sender = client_of()
     wrong: Any
     for wrong in ("", "a b", "a/b", "..", 7, None):
@@ -666,7 +660,7 @@ def test_what_cannot_be_asked_for_is_refused_before_anybody_is_asked() -> None:
 
 
 class Peer:
-    """Somebody on a socket who reads a request, and then says or does what he is told."""
+    """A socket server that reads a request and then does what the test says."""
 
     def __init__(self, *answers: Callable[[socket.socket], None]) -> None:
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -765,7 +759,7 @@ both = pytest.mark.parametrize("run", [run_sync, run_async])
     ],
     ids=["nothing", "noise", "half", "headers", "empty", "plain", "gzip", "redirect", "endless", "dripping", "silent"],
 )
-def test_whatever_is_on_the_other_side_there_is_one_clear_error(run: Any, does: Any, code: str) -> None:
+def test_any_peer_gives_a_result_or_one_clear_error(run: Any, does: Any, code: str) -> None:
     with Peer(does) as peer:
         timeout_ms = 300 if does in {dripping, silent} else 10_000
         url = f"http://:{KEY}@127.0.0.1:{peer.port}?timeout_ms={timeout_ms}"
@@ -780,14 +774,14 @@ def test_whatever_is_on_the_other_side_there_is_one_clear_error(run: Any, does: 
 
 
 @both
-def test_a_host_that_dies_while_it_is_asked_is_followed_by_the_next(run: Any) -> None:
+def test_host_that_dies_during_a_request_is_followed_by_the_next(run: Any) -> None:
     with Peer(saying(b"")) as dying, Peer(saying(http(b'{"ids": ["1", "2"]}'))) as living:
         assert run(f"http://127.0.0.1:1,127.0.0.1:{dying.port},127.0.0.1:{living.port}") == [1, 2]
     assert (len(dying.requests), len(living.requests)) == (1, 1)
 
 
 @pytest.mark.parametrize("dies", [saying(b""), silent, saying(http(b"", status="502 Bad Gateway"))])
-def test_a_tail_that_was_sent_is_given_back_to_nobody_else(dies: Any) -> None:
+def test_sent_tail_is_given_back_to_no_other_host(dies: Any) -> None:
     with Peer(dies) as dying, Peer(saying(http(b'{"taken_back": true}'))) as living:
         hosts = f"127.0.0.1:{dying.port},127.0.0.1:{living.port}"
         with open_store(f"http://{hosts}?timeout_ms=300") as store:
@@ -795,7 +789,7 @@ def test_a_tail_that_was_sent_is_given_back_to_nobody_else(dies: Any) -> None:
     assert (len(dying.requests), len(living.requests)) == (1, 0)
 
 
-def test_the_environments_proxies_and_passwords_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_proxies_and_passwords_of_the_environment_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
     monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:1")
     with Peer(saying(http(b'{"ids": ["1", "2"]}'))) as peer:
@@ -804,7 +798,7 @@ def test_the_environments_proxies_and_passwords_are_not_used(monkeypatch: pytest
 
 
 @both
-def test_the_key_is_in_no_log(run: Any, caplog: pytest.LogCaptureFixture) -> None:
+def test_key_is_in_no_log(run: Any, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.DEBUG), Peer(saying(http(b'{"ids": ["1", "2"]}'))) as peer:
         run(f"http://:{KEY}@127.0.0.1:{peer.port}")
     assert KEY.encode() in peer.requests[0]
@@ -812,13 +806,13 @@ def test_the_key_is_in_no_log(run: Any, caplog: pytest.LogCaptureFixture) -> Non
     assert any(record.name == "httpx" for record in caplog.records)
 
 
-def test_a_name_that_is_no_host_is_away() -> None:
+def test_unresolvable_host_is_unavailable() -> None:
     for host in ("a%20b", "xn--", "%FF"):
         with open_store(f"http://{host}") as store:
             assert code_of(lambda store=store: store.reserve("n", 1)) == "store.unavailable"  # type: ignore[misc]
 
 
-def test_the_clients_have_the_same_methods() -> None:
+def test_clients_have_the_same_methods() -> None:
     def methods(kind: type) -> set[str]:
         return {name.removeprefix("a") if name == "aclose" else name for name in vars(kind) if not name.startswith("_")}
 
@@ -826,7 +820,7 @@ def test_the_clients_have_the_same_methods() -> None:
     assert {"next", "batch", "reserve", "mint", "describe", "inspect", "close"} <= methods(Client)
 
 
-def test_a_client_that_was_closed_says_so_and_asks_nobody() -> None:
+def test_closed_client_refuses_calls_and_sends_nothing() -> None:
     client = Client("http://127.0.0.1:9")
     client.close()
     client.close()
@@ -848,18 +842,18 @@ def test_a_client_that_was_closed_says_so_and_asks_nobody() -> None:
     assert code_of(lambda: asyncio.run(ask())) == "generator.closed"
 
 
-def test_the_clients_are_mintages_own_names() -> None:
+def test_clients_are_public_names_of_mintage() -> None:
     assert {"Client", "AsyncClient"} <= set(mintage.__all__)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert (mintage.Client, mintage.AsyncClient) == (Client, AsyncClient)
 
 
-# --- callers who share a request -------------------------------------------------------------------------------------
+# --- shared requests -------------------------------------------------------------------------------------------------
 
 
 class Counting:
-    """A service of one namespace for `AsyncClient`: it answers when it is told to, and keeps what it was asked for."""
+    """A service of one namespace for `AsyncClient`: it answers on request of the test, and records its requests."""
 
     def __init__(self, _: ServiceProtocol, *, most: int = 10_000, left: int = 10**9) -> None:
         self.counts: list[int] = []
@@ -883,11 +877,11 @@ class Counting:
         return call.read(answer({"ids": [str(first + at) for at in range(count)]}))
 
     async def aclose(self) -> None:
-        """Ends nothing: who asks is told by the client."""
+        """Do nothing: the client notifies its callers."""
 
 
 def counting(**how: int) -> tuple[AsyncClient, Callable[[], Counting]]:
-    """A client, and what it asks once it has asked."""
+    """Return a client, and a function that returns its peer once there was a request."""
     client: Any = AsyncClient("http://a")
     made: list[Counting] = []
 
@@ -900,7 +894,7 @@ def counting(**how: int) -> tuple[AsyncClient, Callable[[], Counting]]:
 
 
 async def started(*coroutines: Any) -> list[asyncio.Task[int]]:
-    """Tasks that wait by now."""
+    """Start tasks and let them run until they wait."""
     tasks = [asyncio.ensure_future(each) for each in coroutines]
     for _ in range(3):
         await asyncio.sleep(0)
@@ -917,7 +911,7 @@ def test_gathered_callers_share_requests_and_are_served_in_order() -> None:
     asyncio.run(run())
 
 
-def test_who_calls_while_a_request_is_under_way_shares_the_next() -> None:
+def test_caller_during_a_request_shares_the_next_one() -> None:
     async def run() -> None:
         client, service = counting()
         client._of_loop()
@@ -945,7 +939,7 @@ def test_namespaces_share_no_request() -> None:
     asyncio.run(run())
 
 
-def test_a_service_that_gives_few_at_once_is_asked_for_few() -> None:
+def test_service_with_small_answers_is_asked_for_less() -> None:
     async def run() -> None:
         client, service = counting(most=70)
         assert await asyncio.gather(*(client.next("n") for _ in range(1_000))) == list(range(1, 1_001))
@@ -958,7 +952,7 @@ def test_a_service_that_gives_few_at_once_is_asked_for_few() -> None:
     asyncio.run(run())
 
 
-def test_the_last_integers_of_a_namespace_go_to_the_first_who_called() -> None:
+def test_last_integers_of_a_namespace_go_to_the_first_callers() -> None:
     async def run() -> None:
         client, service = counting(left=37)
         found = await asyncio.gather(*(client.next("n") for _ in range(1_000)), return_exceptions=True)
@@ -971,7 +965,7 @@ def test_the_last_integers_of_a_namespace_go_to_the_first_who_called() -> None:
     asyncio.run(run())
 
 
-def test_each_who_shared_a_failed_request_gets_an_error_of_its_own() -> None:
+def test_each_caller_of_a_failed_request_gets_its_own_error() -> None:
     async def run() -> None:
         client, service = counting()
         client._of_loop()
@@ -991,7 +985,7 @@ def test_each_who_shared_a_failed_request_gets_an_error_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("gone", [{0}, {1}, {0, 2}, {0, 1, 2, 3}], ids=str)
-def test_a_cancelled_caller_takes_no_other_along(gone: set[int]) -> None:
+def test_cancelled_caller_cancels_no_other(gone: set[int]) -> None:
     async def run() -> None:
         client, service = counting()
         client._of_loop()
@@ -1008,14 +1002,14 @@ def test_a_cancelled_caller_takes_no_other_along(gone: set[int]) -> None:
             assert isinstance(each, asyncio.CancelledError) == (at % 4 in gone)
         kept = [each for each in found if isinstance(each, int)]
         assert kept == sorted(set(kept))
-        # Nothing is asked for in the name of who gave up before.
+        # Nothing is requested for callers that gave up before.
         assert service().counts == [count for count in (4, 4 - len(gone)) if count]
         assert await client.next("n") == service().given
 
     asyncio.run(run())
 
 
-def test_a_client_that_is_closed_refuses_those_who_wait() -> None:
+def test_closing_client_refuses_waiting_callers() -> None:
     async def run() -> None:
         client, service = counting()
         client._of_loop()
@@ -1032,7 +1026,7 @@ def test_a_client_that_is_closed_refuses_those_who_wait() -> None:
     asyncio.run(run())
 
 
-def test_nobody_waits_for_a_task_that_was_cancelled() -> None:
+def test_nobody_waits_for_a_cancelled_task() -> None:
     async def run() -> None:
         client, service = counting()
         client._of_loop()
@@ -1048,7 +1042,7 @@ def test_nobody_waits_for_a_task_that_was_cancelled() -> None:
     asyncio.run(run())
 
 
-def test_a_client_may_be_used_in_one_event_loop_after_the_other() -> None:
+def test_client_can_be_used_in_successive_event_loops() -> None:
     client, service = counting()
 
     async def ask() -> int:
@@ -1062,7 +1056,7 @@ def test_a_client_may_be_used_in_one_event_loop_after_the_other() -> None:
     assert len(client._loops) == 1
 
 
-def test_event_loops_of_two_threads_share_a_client_and_no_request() -> None:
+def test_event_loops_of_two_threads_share_no_request() -> None:
     client, _ = counting()
     found: list[list[int]] = []
 
@@ -1081,7 +1075,7 @@ def test_event_loops_of_two_threads_share_a_client_and_no_request() -> None:
 
 
 @given(st.lists(st.sampled_from(["call", "cancel", "answer", "refuse", "turn"]), max_size=60), st.integers(1, 8))
-def test_whatever_happens_no_two_callers_have_one_integer(events: list[str], most: int) -> None:
+def test_no_two_callers_get_the_same_integer(events: list[str], most: int) -> None:
     async def run() -> None:
         client, service = counting(most=most)
         client._of_loop()
@@ -1105,14 +1099,14 @@ def test_whatever_happens_no_two_callers_have_one_integer(events: list[str], mos
         service().gate.set()
         found = await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), 60)
         given = [each for each in found if isinstance(each, int)]
-        # In the order in which they called, each once, and no more lost than callers were.
+        # In call order, each once, and no more integers lost than callers.
         assert given == sorted(set(given))
         assert service().given - len(given) <= len(found) - len(given)
 
     asyncio.run(run())
 
 
-def test_the_time_of_a_request_begins_when_it_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_timeout_of_a_request_starts_when_it_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     import httpx
 
     from mintage.protocol import calls
@@ -1139,7 +1133,7 @@ def test_the_time_of_a_request_begins_when_it_is_sent(monkeypatch: pytest.Monkey
     assert clock == [30.0]
 
 
-def test_an_asyncio_client_that_is_closed_ends_what_is_under_way() -> None:
+def test_closing_an_asyncio_client_ends_its_requests() -> None:
     with Peer(silent) as peer:
 
         async def run() -> str:

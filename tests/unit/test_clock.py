@@ -1,4 +1,4 @@
-"""Clocks: a test's own, a user's own, and the cached tick that the hot path reads."""
+"""Tests of clocks: manual ones, callables of users, and the cached tick of the fast path."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MAX_AGE_NS = 50_000
 # ------------------------------------------------------------------------------------------------------ a test's clock
 
 
-def test_a_manual_clock_stands_still_until_told_otherwise() -> None:
+def test_manual_clock_stands_still_until_it_is_set() -> None:
     clock = ManualClock(NOW)
     assert [clock.now_ns, clock.now_ns, clock()] == [NOW] * 3
     clock.advance(5)
@@ -35,11 +35,11 @@ def test_a_manual_clock_stands_still_until_told_otherwise() -> None:
 
 
 @pytest.mark.parametrize("ns", [0, -(2**100), 2**127 - 1])
-def test_a_manual_clock_reads_any_time_of_127_bits(ns: int) -> None:
+def test_manual_clock_reads_any_time_of_127_bits(ns: int) -> None:
     assert ManualClock(ns).now_ns == ns
 
 
-def test_a_manual_clock_refuses_what_is_no_time() -> None:
+def test_manual_clock_refuses_invalid_times() -> None:
     clock = ManualClock(NOW)
     wrong: Any
     for wrong in (1.0, "1", None):
@@ -53,7 +53,7 @@ def test_a_manual_clock_refuses_what_is_no_time() -> None:
     assert clock.now_ns == NOW
 
 
-def test_a_manual_clock_is_set_by_its_methods_alone() -> None:
+def test_manual_clock_is_set_only_by_its_methods() -> None:
     clock: Any = ManualClock(NOW)
     assert clock.auto_advance
     assert not ManualClock(NOW, auto_advance=False).auto_advance
@@ -62,7 +62,7 @@ def test_a_manual_clock_is_set_by_its_methods_alone() -> None:
             setattr(clock, name, 0)
 
 
-def test_a_generator_that_waits_moves_the_clock_to_where_it_waits_for_and_no_further() -> None:
+def test_waiting_generator_moves_the_clock_exactly_to_its_target() -> None:
     clock = ManualClock(NOW + 1)
     sno.Generator(1, sequence_min=0, sequence_max=5, clock=clock).batch(7)
     assert clock.now_ns == NOW + 4 * MS
@@ -73,7 +73,7 @@ def test_a_generator_that_waits_moves_the_clock_to_where_it_waits_for_and_no_fur
 # ------------------------------------------------------------------------------------------------------- a user's clock
 
 
-def test_a_callable_is_a_clock() -> None:
+def test_callable_is_a_clock() -> None:
     def clock() -> int:
         return NOW + 123_456_789
 
@@ -92,14 +92,14 @@ each_scheme = pytest.mark.parametrize("make", MAKERS, ids=["sno", "snowflake", "
 
 
 @each_scheme
-def test_a_clock_that_is_neither_callable_nor_manual_is_refused(make: Make) -> None:
+def test_clock_that_is_neither_callable_nor_manual_is_refused(make: Make) -> None:
     with pytest.raises(ArgumentError):
         make(NOW)
 
 
 @each_scheme
 @pytest.mark.parametrize("reading", [1.7e18, None, "now"])
-def test_a_clock_must_return_an_int(make: Make, reading: object) -> None:
+def test_clock_must_return_an_int(make: Make, reading: object) -> None:
     generator = make(lambda: reading)
     with pytest.raises(ConfigError) as caught:
         generator.new()
@@ -107,7 +107,7 @@ def test_a_clock_must_return_an_int(make: Make, reading: object) -> None:
 
 
 @each_scheme
-def test_what_a_clock_raises_reaches_the_caller(make: Make) -> None:
+def test_exception_of_a_clock_reaches_the_caller(make: Make) -> None:
     def broken() -> int:
         raise LookupError("no time")
 
@@ -118,7 +118,7 @@ def test_what_a_clock_raises_reaches_the_caller(make: Make) -> None:
 
 
 @each_scheme
-def test_a_clock_before_the_epoch_is_refused(make: Make) -> None:
+def test_clock_before_the_epoch_is_refused(make: Make) -> None:
     generator = make(ManualClock(-1))
     with pytest.raises(GenerationError) as caught:
         generator.new()
@@ -129,7 +129,7 @@ def test_a_clock_before_the_epoch_is_refused(make: Make) -> None:
 
 
 def cached_ms_is_fresh(readings: int) -> list[tuple[int, int, int]]:
-    """The readings that were wrong."""
+    """Return the wrong readings."""
     now, cached = time.time_ns, _core.cached_ms
     wrong = []
     for _ in range(readings):
@@ -139,11 +139,11 @@ def cached_ms_is_fresh(readings: int) -> list[tuple[int, int, int]]:
     return wrong
 
 
-def test_the_cached_tick_is_never_older_than_documented() -> None:
+def test_cached_tick_is_never_older_than_documented() -> None:
     assert cached_ms_is_fresh(300_000) == []
 
 
-def test_nor_is_it_in_any_thread() -> None:
+def test_cached_tick_is_never_older_than_documented_in_threads() -> None:
     wrong: list[tuple[int, int, int]] = []
     threads = [threading.Thread(target=lambda: wrong.extend(cached_ms_is_fresh(50_000))) for _ in range(4)]
     for thread in threads:
@@ -161,7 +161,7 @@ def test_ids_carry_the_time_at_which_they_were_minted() -> None:
         assert (before - MAX_AGE_NS) // MS <= parse(minted).timestamp_ms <= after // MS
 
 
-def test_the_facts_of_the_cached_tick_keep_the_documented_bound() -> None:
+def test_documented_bound_of_the_cached_tick_matches_the_facts() -> None:
     facts = _core.clock_facts()
     assert 0 < facts["max_age_ns"] <= MAX_AGE_NS
     # No counter, or one that runs at 1 MHz to 100 GHz.

@@ -1,4 +1,4 @@
-"""A process that was restored from a snapshot starts over: what it held is another's as well."""
+"""Tests of restored snapshots: a restored process starts over, as its leases and segments belong to others too."""
 
 from __future__ import annotations
 
@@ -26,12 +26,13 @@ from mintage.process import restore
 from mintage.process.restore import JUMP_NS, Fingerprint, RestoreDetector, Verdict, judge
 from mintage.store.memory import MemoryStore
 from mintage.testing import ManualClock
+from tests.helpers.keepers import keeper_in_place
+from tests.helpers.processes import in_child
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from mintage.rules import Lease, Segment
-    from tests.unit.test_fork import Child as ChildType
 
 SECOND = 10**9
 MS = 10**6
@@ -45,67 +46,67 @@ def later(by_ns: int, **changes: Any) -> Fingerprint:
     return replace(SOME, **{**clocks, **changes})
 
 
-# ------------------------------------------------------------------------------------------------------------ the signs
+# --------------------------------------------------------------------------------------------------------- fingerprints
 
 
 @given(passed=st.integers(0, 10**18), off=st.tuples(*[st.integers(-JUMP_NS, JUMP_NS)] * 2))
-def test_time_that_passes_for_all_clocks_is_no_sign(passed: int, off: tuple[int, int]) -> None:
+def test_time_that_passes_for_all_clocks_is_no_restore(passed: int, off: tuple[int, int]) -> None:
     now = later(passed, realtime_ns=SOME.realtime_ns + passed + off[0], boottime_ns=SOME.boottime_ns + passed + off[1])
     assert judge(SOME, now) is Verdict.SAME
 
 
 @given(passed=st.integers(0, 10**15), slewed=st.floats(0.9, 1.1))
-def test_a_slewed_clock_is_no_sign_as_all_are_slewed(passed: int, slewed: float) -> None:
+def test_slewed_clock_is_no_restore(passed: int, slewed: float) -> None:
     assert judge(SOME, later(round(passed * slewed))) is Verdict.SAME
 
 
 @pytest.mark.parametrize("clock", ["realtime_ns", "boottime_ns"])
 @pytest.mark.parametrize("jump", [JUMP_NS + 1, -JUMP_NS - 1, 3600 * SECOND])
-def test_a_clock_that_jumps_may_be_a_restore(clock: str, jump: int) -> None:
+def test_clock_that_jumps_may_be_a_restore(clock: str, jump: int) -> None:
     assert judge(SOME, later(SECOND, **{clock: getattr(SOME, clock) + SECOND + jump})) is Verdict.MAYBE
 
 
-def test_a_monotonic_clock_that_goes_back_may_be_a_restore() -> None:
+def test_monotonic_clock_that_goes_back_may_be_a_restore() -> None:
     assert judge(SOME, later(-SECOND)) is Verdict.MAYBE
 
 
 @pytest.mark.parametrize("change", [{"boot_id": "other"}, {"pid": 1}, {"started": 9}, {"generations": 1}])
-def test_another_boot_pid_start_or_generation_is_a_restore(change: dict[str, Any]) -> None:
+def test_change_of_boot_pid_start_or_generation_is_a_restore(change: dict[str, Any]) -> None:
     assert judge(SOME, later(SECOND, **change)) is Verdict.RESTORED
 
 
 @pytest.mark.parametrize("unknown", [{"boot_id": ""}, {"started": 0}, {"boottime_ns": 0}])
-def test_what_is_not_shown_is_no_sign(unknown: dict[str, Any]) -> None:
+def test_missing_fingerprint_fields_are_no_restore(unknown: dict[str, Any]) -> None:
     assert judge(SOME, later(SECOND, **unknown)) is Verdict.SAME
     assert judge(replace(SOME, **unknown), later(SECOND)) is Verdict.SAME
 
 
 @pytest.mark.parametrize("name", ["python3", "a b", ") R 1 (", "((", "9 ) 9"])
-def test_a_process_is_found_to_have_started_whatever_its_name(name: str) -> None:
+def test_process_start_is_found_whatever_its_name(name: str) -> None:
     numbers = " ".join(str(at) for at in range(4, 53))
     assert restore.started_ticks(f"4711 ({name}) S {numbers}\n") == 22
 
 
 @pytest.mark.parametrize("line", ["", "4711 (python3", "4711 (python3) S 1 2", "no line"])
-def test_a_line_that_is_none_says_nothing(line: str) -> None:
+def test_malformed_stat_line_gives_no_start_time(line: str) -> None:
     with pytest.raises(ValueError, match="not a line"):
         restore.started_ticks(line)
 
 
-def test_the_kernels_own_announcement_counts_and_a_users_does_not() -> None:
+def test_only_uevents_of_the_kernel_count() -> None:
     path = b"change@/devices/platform/VMGENCTR:00\0ACTION=change\0"
     assert restore.is_generation(path + b"NEW_VMGENID=1\0SEQNUM=2")
     assert not restore.is_generation(path + b"SYNTH_ARG_NEW_VMGENID=1\0SEQNUM=2")
     assert not restore.is_generation(path)
 
 
-def test_a_process_that_lives_on_shows_no_sign() -> None:
+def test_running_process_is_no_restore() -> None:
     watch = RestoreDetector()
     assert [watch.check() for _ in range(20)] == [Verdict.SAME] * 20
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc")
-def test_a_child_is_told_from_its_parent_by_its_signs() -> None:
+def test_child_differs_from_its_parent_in_its_fingerprint() -> None:
     mine = RestoreDetector().fingerprint()
     shown = subprocess.run(
         [
@@ -125,7 +126,7 @@ def test_a_child_is_told_from_its_parent_by_its_signs() -> None:
     assert shown[2] == mine.boot_id == Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
 
 
-def test_what_took_the_place_of_a_watchs_socket_is_left_alone() -> None:
+def test_descriptor_that_replaced_the_uevent_socket_is_left_alone() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
         watch = RestoreDetector()
@@ -139,7 +140,7 @@ def test_what_took_the_place_of_a_watchs_socket_is_left_alone() -> None:
         assert ours.recv(100) == b"theirs"
 
 
-def test_what_a_process_listens_with_is_closed_at_rest(inline: keeper.Keeper) -> None:
+def test_uevent_socket_is_closed_when_nothing_is_held(inline: keeper.Keeper) -> None:
     ours, theirs = socket.socketpair()
     with theirs:
         theirs.setblocking(False)
@@ -152,7 +153,7 @@ def test_what_a_process_listens_with_is_closed_at_rest(inline: keeper.Keeper) ->
 
 
 class Seen(RestoreDetector):
-    """A watch that sees what it is told to."""
+    """A restore detector with given results."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -164,12 +165,10 @@ class Seen(RestoreDetector):
 
 @pytest.fixture
 def inline() -> Iterator[keeper.Keeper]:
-    before = keeper.current()
     mine = keeper.Keeper(inline=True)
     mine.detector = Seen()
-    keeper.use(mine)
-    yield mine
-    keeper.use(before)
+    with keeper_in_place(mine):
+        yield mine
 
 
 @pytest.fixture
@@ -178,7 +177,7 @@ def clock() -> ManualClock:
 
 
 class Memory(MemoryStore):
-    """Records that all clones see: as a store of its own would have them."""
+    """Records that all clones share, like a separate store."""
 
     def __init__(self, clock: ManualClock) -> None:
         super().__init__(clock=lambda: clock.now_ns // MS)
@@ -195,14 +194,6 @@ class Memory(MemoryStore):
 @pytest.fixture
 def store(clock: ManualClock) -> Memory:
     return Memory(clock)
-
-
-def in_child(run: Callable[[], object]) -> Any:
-    """What it returns, in a process that ends with it: a later epoch is for good."""
-    from tests.unit.test_fork import Child
-
-    child: ChildType = Child(run)
-    return child.result()
 
 
 MAKE: dict[str, Any] = {
@@ -226,9 +217,7 @@ def node_of(scheme: str, generator: Any) -> int:
 
 
 @pytest.mark.usefixtures("inline")
-def test_a_restored_process_leaves_its_lease_and_its_segments_to_others(
-    store: Memory, clock: ManualClock, scheme: str
-) -> None:
+def test_restored_process_gives_up_its_lease_and_segments(store: Memory, clock: ManualClock, scheme: str) -> None:
     def live() -> list[object]:
         mine = keeper.Keeper(inline=True)
         keeper.use(mine)
@@ -243,7 +232,7 @@ def test_a_restored_process_leaves_its_lease_and_its_segments_to_others(
     assert in_child(live) == [True, True, True, 1, 11]
 
 
-def test_a_process_that_never_leased_starts_over_as_well() -> None:
+def test_process_without_a_lease_starts_over_too() -> None:
     code = (
         "import sys, mintage; from mintage import _core, sno; g = sno.Generator(7); g.new(); e = _core.epoch();"
         "mintage.before_snapshot(); mintage.after_restore(); assert _core.epoch() > e\n"
@@ -254,9 +243,9 @@ def test_a_process_that_never_leased_starts_over_as_well() -> None:
     assert done.stdout.split() == ["fork.shared_node", "False"]
 
 
-def test_what_a_store_answers_after_a_restore_to_a_question_of_before_is_dropped(clock: ManualClock) -> None:
+def test_answer_from_before_a_restore_is_dropped(clock: ManualClock) -> None:
     class Slow(Memory):
-        """Whose process is cloned while it answers."""
+        """A store during whose answer the process is cloned."""
 
         is_slow = True
 
@@ -284,7 +273,7 @@ def test_what_a_store_answers_after_a_restore_to_a_question_of_before_is_dropped
     assert in_child(live) == [1, 11, 501]
 
 
-def test_threads_that_wait_at_a_restore_are_served_after_it(clock: ManualClock) -> None:
+def test_threads_waiting_at_a_restore_are_served_after_it(clock: ManualClock) -> None:
     class Stuck(Memory):
         asked, go = threading.Event(), threading.Event()
 
@@ -316,7 +305,7 @@ def test_threads_that_wait_at_a_restore_are_served_after_it(clock: ManualClock) 
 
 
 @pytest.mark.parametrize("is_sure", [True, False], ids=["restored", "may have been"])
-def test_a_generator_that_starts_over_while_it_asks_for_a_later_end_is_seated_anew(
+def test_generator_restored_during_an_extension_is_attached_anew(
     clock: ManualClock, scheme: str, *, is_sure: bool
 ) -> None:
     class Patient(keeper.Keeper):
@@ -343,7 +332,7 @@ def test_a_generator_that_starts_over_while_it_asks_for_a_later_end_is_seated_an
 
 
 @pytest.mark.parametrize("begin", [keeper.Keeper.release_all, lambda here: here.start_over(is_sure=False)])
-def test_a_lease_that_is_left_before_its_generator_is_seated_is_minted_under_by_nobody(
+def test_lease_given_up_before_attaching_is_not_used(
     inline: keeper.Keeper,
     store: Memory,
     clock: ManualClock,
@@ -367,7 +356,7 @@ def test_a_lease_that_is_left_before_its_generator_is_seated_is_minted_under_by_
 
 
 @pytest.mark.parametrize("change", [{"started": 9}, {"generations": 1}, {"boot_id": "other"}])
-def test_the_keeper_notices_a_restore_by_itself(clock: ManualClock, change: dict[str, Any]) -> None:
+def test_keeper_notices_a_restore_by_itself(clock: ManualClock, change: dict[str, Any]) -> None:
     def live() -> list[object]:
         mine = keeper.Keeper(inline=True)
         mine.detector = watch = Seen()
@@ -390,7 +379,7 @@ def test_the_keeper_notices_a_restore_by_itself(clock: ManualClock, change: dict
     assert in_child(live) == [True, True, "fork.shared_node"]
 
 
-def test_a_clock_that_jumps_costs_a_lease_and_a_segment_and_no_more(
+def test_clock_jump_costs_only_a_lease_and_a_segment(
     inline: keeper.Keeper, store: Memory, clock: ManualClock, scheme: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     watch = inline.detector
@@ -415,7 +404,7 @@ def test_a_clock_that_jumps_costs_a_lease_and_a_segment_and_no_more(
 
 
 @pytest.mark.usefixtures("inline")
-def test_after_a_restore_no_store_is_left_alone_for_what_failed_before(clock: ManualClock) -> None:
+def test_restore_resets_the_back_off_of_stores(clock: ManualClock) -> None:
     class Away(Memory):
         is_away = True
 
@@ -436,9 +425,9 @@ def test_after_a_restore_no_store_is_left_alone_for_what_failed_before(clock: Ma
     assert orders.next() == 1
 
 
-def test_a_thread_looks_once_a_second_while_something_is_held(store: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_thread_checks_once_a_second_while_it_holds_something(store: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(keeper, "RESTORE_CHECK_INTERVAL_S", 0.001)
-    before, mine = keeper.current(), keeper.Keeper()
+    mine = keeper.Keeper()
     mine.detector = watch = Seen()
     looks, enough = 0, threading.Event()
 
@@ -450,8 +439,7 @@ def test_a_thread_looks_once_a_second_while_something_is_held(store: Memory, mon
         return watch.now
 
     monkeypatch.setattr(watch, "fingerprint", look)
-    keeper.use(mine)
-    try:
+    with keeper_in_place(mine):
         orders = Sequence("orders", store, step=10, max_wait_ms=BOUND * 1000)
         first = orders.next()
         assert enough.wait(BOUND)
@@ -460,32 +448,25 @@ def test_a_thread_looks_once_a_second_while_something_is_held(store: Memory, mon
         while orders.held and time.monotonic() < deadline:
             pass
         assert orders.next() > first + 1
-    finally:
-        mine.close()
-        keeper.use(before)
 
 
-def test_a_keeper_that_cannot_look_works_nevertheless(store: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
-    before, mine = keeper.current(), keeper.Keeper()
+def test_keeper_works_if_the_restore_check_fails(store: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    mine = keeper.Keeper()
     mine.detector = watch = Seen()
 
     def look() -> Fingerprint:
         raise LookupError("unknown encoding")
 
     monkeypatch.setattr(watch, "fingerprint", look)
-    keeper.use(mine)
-    try:
+    with keeper_in_place(mine):
         assert Sequence("orders", store, step=10, max_wait_ms=BOUND * 1000).next() == 1
-    finally:
-        mine.close()
-        keeper.use(before)
 
 
-def test_a_keeper_that_cannot_look_says_so_once_until_it_can_again(
+def test_failed_restore_check_is_logged_once_until_it_works(
     store: Memory, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(keeper, "RESTORE_CHECK_INTERVAL_S", 0.001)
-    before, mine = keeper.current(), keeper.Keeper()
+    mine = keeper.Keeper()
     mine.detector = watch = Seen()
     looks, enough = 0, threading.Event()
 
@@ -499,15 +480,11 @@ def test_a_keeper_that_cannot_look_says_so_once_until_it_can_again(
         raise LookupError("unknown encoding")
 
     monkeypatch.setattr(watch, "fingerprint", look)
-    keeper.use(mine)
-    try:
+    with keeper_in_place(mine):
         orders = Sequence("orders", store, step=10, max_wait_ms=BOUND * 1000)
         orders.next()
         assert enough.wait(BOUND)
         orders.close()
-    finally:
-        mine.close()
-        keeper.use(before)
     assert [record.exc_info is not None for record in caplog.records if "check for a restore" in record.message] == [
         True,
         True,
@@ -527,7 +504,7 @@ NEWER = Path(__file__).parents[2] / ".cache/unstable/root/usr"
 @pytest.mark.skipif(
     not Path(sys.executable).read_bytes().startswith(b"\x7fELF"), reason="a script starts this interpreter"
 )
-def test_a_token_is_drawn_by_the_kernel_even_where_the_c_library_draws_by_itself(tmp_path: Path) -> None:
+def test_tokens_come_from_the_kernel_not_from_libc(tmp_path: Path) -> None:
     def asked(draw: str) -> int:
         head = f"import os, sys; sys.path[:] = {sys.path!r}; from mintage.store import new_token"
         code = f"{head}\nfor _ in range(9): {draw}"
@@ -552,7 +529,7 @@ def test_a_token_is_drawn_by_the_kernel_even_where_the_c_library_draws_by_itself
 
 
 @pytest.mark.usefixtures("inline")
-def test_before_a_snapshot_leases_and_tails_are_given_back(store: Memory, clock: ManualClock, scheme: str) -> None:
+def test_leases_and_tails_are_released_before_a_snapshot(store: Memory, clock: ManualClock, scheme: str) -> None:
     generator, orders = MAKE[scheme](store=store, clock=clock, nodes=range(1)), Sequence("orders", store, step=10)
     minted = [generator.new() for _ in range(3)]
     assert orders.next() == 1
@@ -563,7 +540,7 @@ def test_before_a_snapshot_leases_and_tails_are_given_back(store: Memory, clock:
     assert record.until_ms <= NOW_MS + (2_048 if scheme == "locality" else 4)
     assert namespace.high_water == 1
     assert store.closed
-    # A process that mints after all leases and reserves anew.
+    # A process that mints after all reserves and leases again.
     clock.advance(3 * SECOND)
     minted += [generator.new() for _ in range(3)]
     assert len(set(minted)) == 6
@@ -571,9 +548,9 @@ def test_before_a_snapshot_leases_and_tails_are_given_back(store: Memory, clock:
 
 
 @pytest.mark.usefixtures("inline")
-def test_what_a_store_answers_after_a_snapshot_to_a_question_of_before_is_dropped(clock: ManualClock) -> None:
+def test_answer_from_before_a_snapshot_is_dropped(clock: ManualClock) -> None:
     class Slow(Memory):
-        """Whose caller's process is told of a snapshot while it answers."""
+        """A store during whose answer the process is notified of a snapshot."""
 
         def reserve(self, *args: Any, **options: Any) -> Segment:
             segment = super().reserve(*args, **options)
@@ -589,9 +566,7 @@ def test_what_a_store_answers_after_a_snapshot_to_a_question_of_before_is_droppe
 
 
 @pytest.mark.parametrize("is_inline", [True, False], ids=["inline", "thread"])
-def test_a_snapshot_that_a_store_tells_of_in_the_middle_of_a_verb_waits_for_none(
-    clock: ManualClock, *, is_inline: bool
-) -> None:
+def test_snapshot_callback_during_a_verb_waits_for_no_thread(clock: ManualClock, *, is_inline: bool) -> None:
     class Telling(Memory):
         def acquire(self, *args: Any, **options: Any) -> Lease:
             lease = super().acquire(*args, **options)
@@ -609,7 +584,7 @@ def test_a_snapshot_that_a_store_tells_of_in_the_middle_of_a_verb_waits_for_none
 
 @pytest.mark.parametrize("before", ["jump", "snapshot"])
 @pytest.mark.parametrize("meanwhile", ["jump", "snapshot", "snapshot jump"])
-def test_what_a_store_answers_is_dropped_however_often_a_process_started_over(
+def test_answers_are_dropped_after_any_number_of_restores(
     inline: keeper.Keeper, clock: ManualClock, before: str, meanwhile: str
 ) -> None:
     def live(events: str) -> None:
@@ -634,7 +609,7 @@ def test_what_a_store_answers_is_dropped_however_often_a_process_started_over(
 
 
 @pytest.mark.usefixtures("inline")
-def test_two_clones_of_a_sequence_hand_out_nothing_twice_when_the_hooks_ran(store: Memory, tmp_path: Path) -> None:
+def test_clones_of_a_sequence_repeat_nothing_after_the_hooks(store: Memory, tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/ids.db"
     orders, generator = Sequence("orders", url, step=10), sno.Generator(store=url)
     minted: list[Any] = [orders.next(), str(generator.new())]
@@ -649,7 +624,7 @@ def test_two_clones_of_a_sequence_hand_out_nothing_twice_when_the_hooks_ran(stor
     assert len(set(minted)) == len(minted) == 152
 
 
-def test_the_hooks_run_through_aws_lambdas_own_package(tmp_path: Path) -> None:
+def test_hooks_run_through_the_package_of_aws_lambda(tmp_path: Path) -> None:
     code = """
 import snapshot_restore_py as hooks, mintage
 from mintage import Sequence, _core
@@ -665,7 +640,7 @@ def of_the_user_too():
 orders = Sequence("orders", URL, step=10)
 orders.next()
 epoch = _core.epoch()
-# As the runtime does: the last one that was registered first, and the other way round.
+# In the order of the runtime: last registered first before a snapshot, first registered first after it.
 for run, args, options in reversed(hooks.get_before_snapshot()):
     run(*args, **options)
 ran.append(orders.held)
@@ -678,7 +653,7 @@ print(ran, _core.epoch() > epoch, len(hooks.get_before_snapshot()), len(hooks.ge
     assert done.stdout.strip() == "[2, 0, 3] True 2 2"
 
 
-def test_where_the_package_of_the_hooks_comes_later_the_first_lease_registers_them(tmp_path: Path) -> None:
+def test_hooks_are_registered_at_the_first_lease_if_loaded_later(tmp_path: Path) -> None:
     code = (
         "import mintage, snapshot_restore_py as hooks\n"
         f"orders = mintage.Sequence('orders', 'sqlite:///{tmp_path}/ids.db')\n"
@@ -689,7 +664,7 @@ def test_where_the_package_of_the_hooks_comes_later_the_first_lease_registers_th
     assert done.stdout.strip() == "1 1"
 
 
-def test_the_package_of_the_hooks_is_not_imported_for_nothing() -> None:
+def test_package_of_the_hooks_is_not_imported_needlessly() -> None:
     code = (
         "import sys, mintage; print([name for name in sys.modules if 'snapshot_restore' in name or 'clones' in name])"
     )
@@ -698,7 +673,7 @@ def test_the_package_of_the_hooks_is_not_imported_for_nothing() -> None:
 
 
 @pytest.mark.usefixtures("inline")
-def test_a_store_that_is_away_keeps_no_snapshot_waiting(clock: ManualClock) -> None:
+def test_unavailable_store_delays_no_snapshot(clock: ManualClock) -> None:
     class Gone(Memory):
         def release(self, *_: Any, **__: Any) -> None:
             raise RuntimeError("gone")

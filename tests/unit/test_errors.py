@@ -1,4 +1,4 @@
-"""The error catalogue: complete, raised, mapped, and the same in Python, in Rust and after a pickle."""
+"""Tests of the error catalogue: complete, raised, mapped, and equal in Python, in Rust and after a pickle."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def mint_after_the_lease_was_revoked() -> None:
 
 
 class AwayStore(MemoryStore):
-    """A store that nobody can reach."""
+    """A store that is always unavailable."""
 
     def acquire(self, *_: Any, **__: Any) -> Any:
         raise StoreError("the store is away", code="store.unavailable")
@@ -132,7 +132,7 @@ def open_a_file_of_a_newer_mintage() -> None:
 
 
 def served(ask: Callable[[Service], Awaitable[object]], *options: str) -> object:
-    """What a service without interfaces answers."""
+    """Return the answers of a service without interfaces."""
 
     async def answer() -> object:
         # A slow machine is no reason to fail.
@@ -224,18 +224,18 @@ def raised(code: str) -> MintError:
 # ----------------------------------------------------------------------------------------------------------- catalogue
 
 
-def test_every_code_of_the_catalogue_is_raised_here_and_no_other() -> None:
+def test_every_code_is_raised_in_this_file() -> None:
     assert RAISES.keys() | BEYOND_REACH | OF_FRAMES | OF_CONNECTIONS == CATALOGUE.keys()
 
 
 @pytest.mark.parametrize("code", RAISES)
-def test_an_error_has_the_code_and_the_class_that_the_catalogue_says(code: str) -> None:
+def test_error_has_the_code_and_class_of_the_catalogue(code: str) -> None:
     error = raised(code)
     assert (error.code, type(error)) == (code, CATALOGUE[code].error)
 
 
 @pytest.mark.parametrize("code", CATALOGUE)
-def test_an_entry_maps_to_http_resp_and_an_exit_code(code: str) -> None:
+def test_entry_maps_to_http_resp_and_an_exit_code(code: str) -> None:
     entry = CATALOGUE[code]
     assert entry.http in {400, 401, 403, 404, 405, 409, 410, 413, 429, 500, 503}
     assert re.fullmatch(r"[A-Z]+", entry.resp)
@@ -243,18 +243,18 @@ def test_an_entry_maps_to_http_resp_and_an_exit_code(code: str) -> None:
 
 
 @pytest.mark.parametrize("code", CATALOGUE)
-def test_an_entry_says_in_sentences_what_happened_and_what_to_do(code: str) -> None:
+def test_catalogue_entry_states_cause_and_remedy(code: str) -> None:
     for sentence in (CATALOGUE[code].meaning, CATALOGUE[code].remedy):
         assert re.fullmatch(r"[A-Z`].{10,}\.", sentence)
 
 
 @pytest.mark.parametrize("code", CATALOGUE)
-def test_a_code_is_two_lower_case_words_with_a_dot(code: str) -> None:
+def test_code_is_two_lower_case_words_with_a_dot(code: str) -> None:
     assert re.fullmatch(r"[a-z]+\.[a-z_]+", code)
 
 
 @pytest.mark.parametrize("code", CATALOGUE)
-def test_errors_of_the_caller_are_400_and_those_worth_another_try_429_or_503(code: str) -> None:
+def test_caller_errors_are_400_and_transient_ones_429_or_503(code: str) -> None:
     entry = CATALOGUE[code]
     if issubclass(entry.error, (errors.ArgumentError, errors.ParseError, errors.FieldError)):
         assert entry.http == 400
@@ -276,7 +276,7 @@ def test_every_code_in_the_sources_is_in_the_catalogue() -> None:
     assert {literal for literal in LITERALS if literal.split(".")[0] in FAMILIES} <= CATALOGUE.keys()
 
 
-def test_every_dotted_word_in_the_rust_sources_is_a_code_or_a_module() -> None:
+def test_dotted_words_in_rust_are_codes_or_modules() -> None:
     rust = "".join(path.read_text(encoding="utf-8") for path in SOURCES if path.suffix == ".rs")
     words = set(re.findall(r'"([a-z]+\.[a-z_]+)"', rust))
     words -= {"arrow.uuid"}  # Arrow's name for a type
@@ -311,12 +311,12 @@ def test_every_error_is_a_mint_error() -> None:
         (errors.RequestError, RuntimeError),
     ],
 )
-def test_an_error_is_caught_as_pythons_own_too(error: type[MintError], builtin: type[Exception]) -> None:
+def test_error_is_also_a_builtin_exception(error: type[MintError], builtin: type[Exception]) -> None:
     assert issubclass(error, builtin)
 
 
 @pytest.mark.parametrize("code", RAISES)
-def test_an_error_survives_pickle_and_copy(code: str) -> None:
+def test_error_survives_pickle_and_copy(code: str) -> None:
     error = raised(code)
     pickled = [pickle.loads(pickle.dumps(error, protocol)) for protocol in range(pickle.HIGHEST_PROTOCOL + 1)]
     for twin in [*pickled, copy.copy(error), copy.deepcopy(error)]:
@@ -324,13 +324,13 @@ def test_an_error_survives_pickle_and_copy(code: str) -> None:
 
 
 @pytest.mark.parametrize("code", RAISES)
-def test_a_message_is_one_short_line(code: str) -> None:
+def test_message_is_one_short_line(code: str) -> None:
     message = str(raised(code))
     assert 10 < len(message) < 250
     assert "\n" not in message
 
 
-def test_a_parse_error_knows_its_position() -> None:
+def test_parse_error_has_a_position() -> None:
     positions = [
         getattr(raised(code), "position", "none") for code in ("parse.character", "parse.length", "field.range")
     ]
@@ -338,7 +338,7 @@ def test_a_parse_error_knows_its_position() -> None:
 
 
 @pytest.mark.parametrize("code", ["clock.rollback", "sequence.exhausted"])
-def test_an_error_worth_another_try_says_after_how_many_milliseconds(code: str) -> None:
+def test_transient_error_has_a_retry_delay_in_milliseconds(code: str) -> None:
     error = raised(code)
     assert isinstance(error, errors.GenerationError)
     assert error.retry_after_ms is not None
@@ -346,20 +346,20 @@ def test_an_error_worth_another_try_says_after_how_many_milliseconds(code: str) 
 
 
 @pytest.mark.parametrize("code", ["clock.range", "fork.shared_node", "generator.closed"])
-def test_an_error_that_no_waiting_mends_does_not_say_so(code: str) -> None:
+def test_permanent_error_has_no_retry_delay(code: str) -> None:
     error = raised(code)
     assert isinstance(error, errors.GenerationError)
     assert error.retry_after_ms is None
 
 
 @pytest.mark.parametrize("error", errors.PassingError.__subclasses__())
-def test_an_error_that_may_pass_says_so_or_that_nobody_knows(error: type[errors.PassingError]) -> None:
+def test_transient_error_has_a_retry_delay_or_says_unknown(error: type[errors.PassingError]) -> None:
     assert error("later", code="request.busy", retry_after_ms=5).retry_after_ms == 5
     assert error("never", code="request.busy").retry_after_ms is None
     # One of a user's own may be made in another way.
     assert error.__new__(error).retry_after_ms is None
 
 
-def test_an_error_can_be_raised_by_users_too() -> None:
+def test_users_can_raise_errors_too() -> None:
     error = errors.GenerationError("later", code="sequence.exhausted", retry_after_ms=5)
     assert (str(error), error.code, error.retry_after_ms) == ("later", "sequence.exhausted", 5)

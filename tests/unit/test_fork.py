@@ -1,19 +1,14 @@
-"""A forked child never mints what its parent does."""
+"""Tests of forks: a child never mints an ID of its parent."""
 
 from __future__ import annotations
 
 import ctypes
-import json
 import multiprocessing
 import os
-import platform
 import select
-import signal
 import subprocess
 import sys
 import threading
-import time
-import warnings
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -23,7 +18,9 @@ from mintage import _core, locality, sno, snowflake
 from mintage.errors import ArgumentError, FieldError, GenerationError
 from mintage.process import forks
 from mintage.testing import ManualClock
-from tests.conftest import vectors
+from tests.helpers.outcomes import code_or_ok
+from tests.helpers.processes import BOUND_S, Child, first_of_a_namespace, raw_clone
+from tests.helpers.vectors import vectors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -32,34 +29,16 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks beside th
 
 MS = 1_000_000
 NOW = 1_700_000_000_000 * MS
-BOUND = 60
-"""Seconds after which a child counts as stuck; never waited for otherwise."""
 
 Generator: TypeAlias = "sno.Generator | snowflake.Generator | locality.Generator"
 
 
-def raw_clone(flags: int = 0) -> int:
-    """A fork by the system call itself: no handler runs, the C library's or Python's."""
-    number = {"x86_64": 56, "aarch64": 220}[platform.machine()]
-    # PyDLL keeps the GIL, so that the child's only thread holds it.
-    pid: int = ctypes.PyDLL(None, use_errno=True).syscall(number, flags | signal.SIGCHLD, 0, 0, 0, 0)
-    if pid < 0:
-        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
-    return pid
-
-
-def first_of_a_namespace() -> int:
-    """A raw clone that is pid 1 of a namespace of its own."""
-    new_user, new_pid = 0x10000000, 0x20000000
-    try:
-        return raw_clone(new_pid | (new_user if os.geteuid() else 0))
-    except PermissionError:
-        pytest.skip("this user may not make namespaces")
-
-
 def c_fork() -> int:
-    """A fork in C, of which Python learns nothing. As any other but Python's own, it is for a process without other
-    threads: one of them might wait for the GIL in this moment, and the child would wait for it for ever."""
+    """Fork in C, so that Python learns nothing.
+
+    It is only for a process without other threads, as every fork except that of Python: a thread might wait for the
+    GIL at this moment, and the child would wait for it for ever.
+    """
     pid: int = ctypes.PyDLL(None).fork()
     return pid
 
@@ -68,55 +47,8 @@ EVERY_FORK = [os.fork, c_fork, raw_clone, first_of_a_namespace]
 each_fork = pytest.mark.parametrize("fork", EVERY_FORK)
 
 
-class Child:
-    """A forked process that runs a function; what that returns comes back through a pipe, as JSON."""
-
-    def __init__(self, run: Callable[[], object], fork: Callable[[], int] = os.fork) -> None:
-        self.reading, writing = os.pipe()
-        with warnings.catch_warnings():
-            # Python 3.12 warns of forks beside threads: to be safe there is what is tested.
-            warnings.simplefilter("ignore", DeprecationWarning)
-            self.pid = fork()
-        if self.pid == 0:
-            try:
-                answer = json.dumps({"result": run()})
-            except BaseException as error:  # noqa: BLE001 (whatever it is, the parent reports it)
-                answer = json.dumps({"error": repr(error)})
-            view = memoryview(answer.encode())
-            while view:
-                view = view[os.write(writing, view) :]
-            os._exit(0)
-        os.close(writing)
-
-    def result(self) -> Any:
-        answer = b""
-        deadline = time.monotonic() + BOUND
-        while select.select([self.reading], [], [], max(0, deadline - time.monotonic()))[0]:
-            part = os.read(self.reading, 1 << 16)
-            if not part:
-                break
-            answer += part
-        else:
-            os.kill(self.pid, signal.SIGKILL)
-        os.close(self.reading)
-        os.waitpid(self.pid, 0)
-        assert answer, "the child is stuck"
-        outcome = json.loads(answer)
-        assert "result" in outcome, outcome["error"]
-        return outcome["result"]
-
-
 def gathered(children: Iterable[Child]) -> list[Any]:
     return [*chain.from_iterable(child.result() for child in children)]
-
-
-def outcome(call: Callable[[], object]) -> str:
-    """The code of the error that a call ends with, or "ok"."""
-    try:
-        call()
-    except GenerationError as error:
-        return error.code
-    return "ok"
 
 
 def ways_to_mint(generator: Generator) -> list[Callable[[], object]]:
@@ -146,7 +78,7 @@ def snowflake_node() -> int:
 
 
 @pytest.mark.parametrize("node", [sno_node, snowflake_node])
-def test_children_of_a_default_generator_draw_numbers_of_their_own(node: Callable[[], int]) -> None:
+def test_children_of_a_default_generator_choose_their_own_numbers(node: Callable[[], int]) -> None:
     parent = node()
     children = [Child(node) for _ in range(16)]
     numbers = {parent, *(child.result() for child in children)}
@@ -155,7 +87,7 @@ def test_children_of_a_default_generator_draw_numbers_of_their_own(node: Callabl
     assert node() == parent
 
 
-def test_children_of_the_default_locality_generator_write_their_own_pid_and_count_anew() -> None:
+def test_children_of_default_locality_use_their_pid_and_counter() -> None:
     def mint() -> list[str]:
         return [str(locality.new()) for _ in range(100)]
 
@@ -170,7 +102,7 @@ def test_children_of_the_default_locality_generator_write_their_own_pid_and_coun
 
 
 @pytest.mark.parametrize("used", [True, False])
-def test_sonyflake_py_8_children_and_grandchildren_never_mint_the_same_snowflake(used: bool) -> None:
+def test_sonyflake_py_8_descendants_never_mint_the_same_snowflake(used: bool) -> None:
     generator = snowflake.Generator(layout=WIDE, clock=ManualClock(NOW), max_wait_ms=10**6)
 
     def mint() -> list[int]:
@@ -203,7 +135,7 @@ def test_children_and_grandchildren_never_mint_the_same_uuid(mode: Any) -> None:
     assert len(set(minted)) == len(minted) == 20 + 6 * 40
 
 
-def test_a_random_partition_is_drawn_anew_and_starts_afresh() -> None:
+def test_child_draws_a_new_partition_and_starts_afresh() -> None:
     clock = ManualClock(NOW)
     generator = sno.Generator(clock=clock)
     generator.batch(10)
@@ -219,7 +151,7 @@ def test_a_random_partition_is_drawn_anew_and_starts_afresh() -> None:
     assert generator.drifts == 1
 
 
-def test_processes_of_multiprocessing_are_forks_too() -> None:
+def test_multiprocessing_children_are_forks_too() -> None:
     context = multiprocessing.get_context("fork")
     generator = snowflake.Generator(layout=WIDE, clock=ManualClock(NOW), max_wait_ms=10**6)
     generator.new()
@@ -231,18 +163,18 @@ def test_processes_of_multiprocessing_are_forks_too() -> None:
         process.start()
     minted = [*generator.batch(10)]
     for (reading, _), process in zip(pipes, processes, strict=True):
-        assert reading.poll(BOUND), "the child is stuck"
+        assert reading.poll(BOUND_S), "the child is stuck"
         minted += reading.recv()
-        process.join(BOUND)
+        process.join(BOUND_S)
         assert process.exitcode == 0
     assert len(set(minted)) == len(minted) == 50
 
 
-# -------------------------------------------------------------------------------------------------------- the one epoch
+# ---------------------------------------------------------------------------------------------------------- generations
 
 
 @each_fork
-def test_every_fork_moves_the_child_to_an_epoch_that_no_ancestor_had(fork: Callable[[], int]) -> None:
+def test_every_fork_gives_the_child_a_new_generation(fork: Callable[[], int]) -> None:
     def epochs() -> list[int]:
         return [_core.epoch(), *Child(lambda: [_core.epoch(), _core.epoch()], fork).result()]
 
@@ -253,14 +185,14 @@ def test_every_fork_moves_the_child_to_an_epoch_that_no_ancestor_had(fork: Calla
 
 
 @each_fork
-def test_no_fork_lets_a_child_mint_what_its_parent_does(fork: Callable[[], int]) -> None:
+def test_child_mints_no_id_of_its_parent(fork: Callable[[], int]) -> None:
     drawn = snowflake.Generator(layout=WIDE, clock=ManualClock(NOW), max_wait_ms=10**6)
     given = snowflake.Generator(7)
     given.new()
     minted = [*drawn.batch(10)]
 
     def mint() -> list[object]:
-        return [os.getpid(), outcome(given.new), [*islice(drawn, 3), *drawn.batch(7)]]
+        return [os.getpid(), code_or_ok(given.new), [*islice(drawn, 3), *drawn.batch(7)]]
 
     def mint_and_fork() -> list[object]:
         return [mint(), Child(mint, fork).result()]
@@ -274,19 +206,19 @@ def test_no_fork_lets_a_child_mint_what_its_parent_does(fork: Callable[[], int])
 
 
 @each_fork
-def test_threads_that_come_together_in_a_child_are_of_one_epoch(fork: Callable[[], int]) -> None:
+def test_threads_first_seen_in_a_child_share_its_generation(fork: Callable[[], int]) -> None:
     def look() -> list[int]:
         start, seen = threading.Barrier(8), []
 
         def ask() -> None:
-            start.wait(BOUND)
+            start.wait(BOUND_S)
             seen.append(_core.epoch())
 
         threads = [threading.Thread(target=ask) for _ in range(8)]
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(BOUND)
+            thread.join(BOUND_S)
         return [*seen, _core.epoch()]
 
     def fork_often() -> bool:
@@ -297,7 +229,7 @@ def test_threads_that_come_together_in_a_child_are_of_one_epoch(fork: Callable[[
 
 
 @each_fork
-def test_a_process_began_at_its_fork_whatever_epochs_it_has_been_through(fork: Callable[[], int]) -> None:
+def test_fork_generation_stays_the_same_in_later_generations(fork: Callable[[], int]) -> None:
     def look() -> list[int]:
         return [_core.birth(), _core.start_epoch(), _core.birth()]
 
@@ -305,21 +237,21 @@ def test_a_process_began_at_its_fork_whatever_epochs_it_has_been_through(fork: C
     assert _core.birth() < first == same < later
 
 
-def test_a_new_epoch_is_as_a_fork_to_every_generator() -> None:
+def test_new_generation_is_like_a_fork_to_every_generator() -> None:
     def start_over() -> list[object]:
         before = _core.epoch()
         drawn, given = snowflake.Generator(layout=WIDE, clock=ManualClock(NOW)), snowflake.Generator(7)
         node = drawn.node
         given.new()
         after = _core.start_epoch()
-        return [before < after == _core.epoch(), drawn.node != node, outcome(given.new)]
+        return [before < after == _core.epoch(), drawn.node != node, code_or_ok(given.new)]
 
-    # In a child, as it is for good.
+    # In a child, as the effect is permanent.
     assert Child(start_over).result() == [True, True, "fork.shared_node"]
 
 
 @pytest.mark.parametrize("fork", [c_fork, raw_clone])
-def test_a_child_forked_in_c_finds_no_lock_of_its_parents_threads(fork: Callable[[], int]) -> None:
+def test_child_forked_in_c_finds_no_lock_of_its_parent(fork: Callable[[], int]) -> None:
     def work() -> str:
         with forks.fork_lock():
             return forks.load("json").__name__
@@ -330,21 +262,21 @@ def test_a_child_forked_in_c_finds_no_lock_of_its_parents_threads(fork: Callable
         def hold() -> None:
             with forks.fork_lock():
                 holds.set()
-                done.wait(BOUND)
+                done.wait(BOUND_S)
 
         thread = threading.Thread(target=hold)
         thread.start()
         try:
-            assert holds.wait(BOUND)
+            assert holds.wait(BOUND_S)
             return Child(work, fork).result()
         finally:
             done.set()
-            thread.join(BOUND)
+            thread.join(BOUND_S)
 
     assert Child(fork_meanwhile).result() == "json"
 
 
-def test_a_thread_may_fork_in_the_middle_of_a_verb_of_its_own() -> None:
+def test_thread_may_fork_during_its_own_verb() -> None:
     def work() -> str:
         with forks.fork_lock():
             return "ok"
@@ -355,7 +287,7 @@ def test_a_thread_may_fork_in_the_middle_of_a_verb_of_its_own() -> None:
             assert child.result() == "ok"
 
 
-def test_the_kernels_randomness_is_bytes_of_the_length_asked_for() -> None:
+def test_kernel_randomness_has_the_requested_length() -> None:
     assert _core.kernel_random(0) == b""
     assert len(_core.kernel_random(65_536)) == 65_536
     assert len({_core.kernel_random(16) for _ in range(1000)}) == 1000
@@ -387,14 +319,14 @@ def make_locality() -> Generator:
 
 @pytest.mark.parametrize("used", [True, False])
 @pytest.mark.parametrize("make", [make_sno, make_restored_sno, make_snowflake, make_locality])
-def test_a_given_number_stays_with_the_parent(make: Callable[[], Generator], used: bool) -> None:
+def test_explicit_number_stays_with_the_parent(make: Callable[[], Generator], used: bool) -> None:
     generator = make()
     if used:
         generator.new()
     ways = ways_to_mint(generator)
 
     def try_all() -> list[str]:
-        return [outcome(way) for way in ways]
+        return [code_or_ok(way) for way in ways]
 
     def try_in_grandchild() -> list[str]:
         return Child(try_all).result()  # type: ignore[no-any-return]
@@ -406,20 +338,20 @@ def test_a_given_number_stays_with_the_parent(make: Callable[[], Generator], use
 
 
 @pytest.mark.parametrize("make", [make_sno, make_restored_sno, make_snowflake, make_locality])
-def test_a_generator_made_in_the_child_works(make: Callable[[], Generator]) -> None:
+def test_generator_created_in_the_child_works(make: Callable[[], Generator]) -> None:
     make().new()
-    assert set(Child(lambda: [outcome(way) for way in ways_to_mint(make())]).result()) == {"ok"}
+    assert set(Child(lambda: [code_or_ok(way) for way in ways_to_mint(make())]).result()) == {"ok"}
 
 
 @pytest.mark.parametrize("make", [sno.Generator, snowflake.Generator, locality.Generator])
-def test_a_closed_generator_stays_closed_in_the_child(make: Callable[[], Generator]) -> None:
+def test_closed_generator_stays_closed_in_the_child(make: Callable[[], Generator]) -> None:
     generator = make()
     generator.new()
     generator.close()
-    assert Child(lambda: outcome(generator.new)).result() == "generator.closed"
+    assert Child(lambda: code_or_ok(generator.new)).result() == "generator.closed"
 
 
-def test_a_fork_while_a_call_waits_does_not_smuggle_the_number_into_the_child() -> None:
+def test_fork_during_a_call_gives_the_child_no_number() -> None:
     reading, writing = os.pipe()
     children: list[int] = []
     generator = sno.Generator(
@@ -438,7 +370,7 @@ def test_a_fork_while_a_call_waits_does_not_smuggle_the_number_into_the_child() 
         os.write(writing, minted.encode())
         os._exit(0)
     os.close(writing)
-    assert select.select([reading], [], [], BOUND)[0], "the child is stuck"
+    assert select.select([reading], [], [], BOUND_S)[0], "the child is stuck"
     answer = os.read(reading, 100).decode()
     os.close(reading)
     os.waitpid(children[0], 0)
@@ -476,11 +408,11 @@ def test_forks_while_threads_mint_do_not_deadlock() -> None:
     finally:
         done.set()
         for thread in threads:
-            thread.join(BOUND)
+            thread.join(BOUND_S)
     assert not any(thread.is_alive() for thread in threads)
 
 
-def test_a_child_may_use_the_clock_that_its_parents_threads_wait_on() -> None:
+def test_child_can_use_a_clock_on_which_parent_threads_wait() -> None:
     clock = ManualClock(NOW, auto_advance=False)
     generator = snowflake.Generator(layout=WIDE, on_rollback="wait", clock=clock, max_wait_ms=10**9)
     generator.new()
@@ -500,14 +432,14 @@ def test_a_child_may_use_the_clock_that_its_parents_threads_wait_on() -> None:
     finally:
         clock.set(NOW + 3_600_000 * MS)
         for thread in threads:
-            thread.join(BOUND)
+            thread.join(BOUND_S)
     assert not any(thread.is_alive() for thread in threads)
 
 
 # ------------------------------------------------------------------------------------------------ wrong in the original
 
 
-def test_wrong_in_the_ruby_original_parent_and_child_count_on_alike_under_one_pid() -> None:
+def test_wrong_in_ruby_parent_and_child_share_pid_and_counter() -> None:
     ruby = vectors("locality_uuid")["misc"]["ruby"]["fork"]
     assert ruby["first8_parent"] == ruby["first8_child"]
     assert ruby["child"]["embedded_pid"] == ruby["parent_pid"] != ruby["child"]["child_pid"]
@@ -525,8 +457,8 @@ def test_wrong_in_the_ruby_original_parent_and_child_count_on_alike_under_one_pi
     assert {locality.ID.parse(text).pid for text in childs_ids} == {child.pid % 65536}
 
 
-def test_a_fork_by_no_python_code_is_noticed_as_well() -> None:
-    """uWSGI and other programs that embed Python fork in C, and may run none of Python's fork hooks."""
+def test_fork_outside_python_is_noticed() -> None:
+    """uWSGI and other programs that embed Python fork in C, and may run none of its fork hooks."""
     script = """if True:
         import ctypes, os, sys
         from mintage import errors, locality, sno, snowflake
@@ -547,5 +479,5 @@ def test_a_fork_by_no_python_code_is_noticed_as_well() -> None:
         ours = [str(i) for i in (sno.new(), snowflake.new(), locality.new())]
         print(refusal, set(minted) & set(ours), sno.ID.parse(minted[0]).partition == parent[0].partition)
     """
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=BOUND, check=False)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=BOUND_S, check=False)
     assert done.stdout == "fork.shared_node set() False\n", done.stderr

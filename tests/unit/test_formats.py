@@ -1,4 +1,4 @@
-"""What formats say of themselves, and their texts against an oracle that knows long division only."""
+"""Tests of the catalogue of formats, and of their texts against a naive oracle."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ KNOWN = (*catalogue.FORMATS, *catalogue.LAST_RESORTS)
 
 
 class Digits:
-    """The naive oracle: a number in positional digits, one division a digit."""
+    """A naive oracle: a number in positional digits, one division a digit."""
 
     def __init__(self, template: str, alphabet: str, pad: int = 0) -> None:
         self.template = template
@@ -66,7 +66,7 @@ NAMES = st.sampled_from(list(ORACLES))
 
 
 @given(NAMES, st.data())
-def test_a_format_writes_what_the_oracle_writes_and_reads_it_back(name: str, data: st.DataObject) -> None:
+def test_format_writes_and_reads_as_the_oracle_does(name: str, data: st.DataObject) -> None:
     fmt = FORMATS[name]
     value = data.draw(st.integers(0, (1 << fmt.bits) - 1))
     text = ORACLES[name].write(value)
@@ -75,7 +75,7 @@ def test_a_format_writes_what_the_oracle_writes_and_reads_it_back(name: str, dat
 
 
 @given(NAMES, st.data())
-def test_a_format_reads_of_any_text_what_the_oracle_reads(name: str, data: st.DataObject) -> None:
+def test_format_reads_any_text_as_the_oracle_does(name: str, data: st.DataObject) -> None:
     fmt, oracle = FORMATS[name], ORACLES[name]
     char = st.sampled_from(oracle.alphabet + "~-{")
     text = "".join(data.draw(char) if place == "x" else place for place in oracle.template)
@@ -84,7 +84,7 @@ def test_a_format_reads_of_any_text_what_the_oracle_reads(name: str, data: st.Da
 
 
 @pytest.mark.parametrize("fmt", KNOWN, ids=lambda fmt: f"{fmt.name}-{fmt.bits}")
-def test_a_number_that_is_too_wide_or_negative_fits_no_format(fmt: catalogue.Format) -> None:
+def test_number_that_is_too_wide_or_negative_is_refused(fmt: catalogue.Format) -> None:
     assert not fmt.fits(1 << fmt.bits)
     assert not fmt.fits(-1)
     for use in (fmt.write, fmt.fields, fmt.time_ns):
@@ -93,7 +93,7 @@ def test_a_number_that_is_too_wide_or_negative_fits_no_format(fmt: catalogue.For
 
 
 @pytest.mark.parametrize("name", catalogue.LAYOUTS)
-def test_a_format_and_its_layout_agree(name: str) -> None:
+def test_format_agrees_with_its_layout(name: str) -> None:
     layout = catalogue.LAYOUTS[name]
     for each in (catalogue.of_layout(layout, name), FORMATS[f"snowflake {name}"]):
         assert (each.name, each.bits, each.clock) == (f"snowflake {name}", 64, FORMATS[each.name].clock)
@@ -106,34 +106,34 @@ def test_a_format_and_its_layout_agree(name: str) -> None:
 @pytest.mark.parametrize(
     "text", ["", "time:41", "@0 1ms", "time:41 @0 1", "time:41 @ 0 1ms", "time:4\x001 @0 1ms", "sno"]
 )
-def test_a_text_that_is_no_layout_is_none(text: str) -> None:
+def test_invalid_layout_text_is_none(text: str) -> None:
     assert catalogue.read_layout(text) is None
 
 
-def test_a_layout_that_cannot_be_is_an_error() -> None:
+def test_impossible_layout_is_an_error() -> None:
     with pytest.raises(ConfigError) as caught:
         catalogue.read_layout("time:60 node:10 @0 1ms")
     assert caught.value.code == "config.layout"
 
 
-def test_sno_runs_out_a_tick_after_its_last_one() -> None:
+def test_sno_expires_a_tick_after_its_last_one() -> None:
     sno = catalogue.of_scheme("sno")
     assert sno.expires == sno.ends == datetime(2079, 9, 7, 15, 47, 35, 552000, UTC)
     assert (sno.nodes, sno.ids_per_second) == (65_536, 16_384_000)
 
 
-def test_localitys_generators_end_before_its_ids_do() -> None:
+def test_locality_generators_end_before_its_ids() -> None:
     locality = catalogue.of_scheme("locality")
     assert locality.expires is None
     assert locality.ends == datetime(2248, 9, 26, 15, 10, 22, 208000, UTC)
 
 
 @given(st.integers(0, 2**64 - 1), st.integers(0, 2**64 - 1))
-def test_a_node_number_of_locality_is_the_ends_of_pid_and_mac(pid: int, mac: int) -> None:
+def test_locality_node_number_is_the_low_bits_of_pid_and_mac(pid: int, mac: int) -> None:
     assert divmod(locality_node(pid, mac), 2**28) == (pid % 2**16, mac % 2**28)
 
 
-def test_what_never_runs_out_or_does_not_count_says_so() -> None:
+def test_format_without_expiry_or_counter_says_so() -> None:
     assert FORMATS["ulid"].expires is None  # later than year 9999
     assert FORMATS["uuid v4"].expires is None
     assert FORMATS["ulid"].ids_per_second is None

@@ -1,4 +1,4 @@
-"""Readiness, the watch over the store, and the profile: what somebody who looks after the service is told."""
+"""Tests of readiness, the store probe and the profile: the view of an operator of the service."""
 
 from __future__ import annotations
 
@@ -13,52 +13,32 @@ from importlib.util import find_spec
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-import httpx
 import pytest
 import structlog
 import uvloop
-from starlette.applications import Starlette
-from starlette.responses import PlainTextResponse
 
-from mintage import snowflake
 from mintage.errors import CATALOGUE, ConfigError, MintError, RequestError, StoreError
 from mintage.rules import NamespaceRecord, Segment
 from mintage.server import health, pages, profile
 from mintage.server.health import Pace, StoreProbe, days_left, is_ready, next_pace
-from mintage.server.keys import Caller
 from mintage.server.metrics import Metrics
 from mintage.store.memory import MemoryStore
+from tests.helpers.pages import answer, bearer, client, with_keys
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterable
+    from collections.abc import Callable, Coroutine
 
-    from starlette.requests import Request
-    from starlette.routing import Route
+    import httpx
+
 
 DAY = 86_400
 
 
-# --- a service in the test's hand ---------------------------------------------------------------------------------
-
-
-def with_keys(service: Any, /, has_keys: bool = True, **rights: Iterable[str]) -> None:
-    """Lets the service know callers by their names; each has these rights to all names."""
-    callers = {name: Caller.of(name, {"*": granted}) for name, granted in rights.items()}
-
-    def caller(key: str | bytes | None) -> Caller:
-        if not has_keys:
-            return Caller.anybody()
-        name = key.decode() if isinstance(key, bytes) else key
-        if name not in callers:
-            raise RequestError("who?", code="request.key")
-        return callers[name]
-
-    service.caller = caller
-    service.settings = SimpleNamespace(has_keys=has_keys, layout=snowflake.TWITTER, fallback="none")
+# --- a fake service -----------------------------------------------------------------------------------------------
 
 
 def make(store: Any = None, **held: int) -> Any:
-    """A service with a memory store, that holds so many integers of each namespace."""
+    """Return a service with a memory store and a number of buffered integers for each namespace."""
     service: Any = SimpleNamespace(
         store=store or MemoryStore(),
         metrics=Metrics(),
@@ -74,32 +54,9 @@ def make(store: Any = None, **held: int) -> Any:
 
 
 def watch(service: Any, patience_s: float = 5) -> StoreProbe:
-    """With the ends of three layouts."""
+    """Return a store probe with the expiry dates of three layouts."""
     ends = {"sno": datetime(2079, 9, 7, tzinfo=UTC), "snowflake": datetime(2080, 7, 10, tzinfo=UTC), "locality": None}
     return StoreProbe(service.store, service.metrics, ends, patience_s=patience_s)
-
-
-def client(routes: list[Route]) -> httpx.AsyncClient:
-    """Speaks to an application with these routes, whose errors are answered with their codes."""
-
-    async def refused(_: Request, error: Exception) -> PlainTextResponse:
-        assert isinstance(error, RequestError)
-        return PlainTextResponse(error.code, CATALOGUE[error.code].http, {"Detail": ascii(str(error))})
-
-    app = Starlette(routes=routes, exception_handlers={RequestError: refused})
-    return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://test")
-
-
-def bearer(key: str) -> dict[str, str]:
-    return {"Authorization": f"Bearer {key}"} if key else {}
-
-
-def answer(routes: list[Route], path: str, *, key: str = "") -> httpx.Response:
-    async def ask() -> httpx.Response:
-        async with client(routes) as http:
-            return await http.get(path, headers=bearer(key))
-
-    return asyncio.run(ask())
 
 
 def gauge(metrics: Metrics, name: str, **labels: str) -> float | None:
@@ -107,7 +64,7 @@ def gauge(metrics: Metrics, name: str, **labels: str) -> float | None:
 
 
 def watched(service: Any, do: Callable[[StoreProbe], Coroutine[Any, Any, None]]) -> list[dict[str, Any]]:
-    """Runs it, and returns what was logged."""
+    """Run the probe, and return its log."""
     with structlog.testing.capture_logs() as logged:
         asyncio.run(do(service.probe))
     return [dict(line) for line in logged]
@@ -116,28 +73,28 @@ def watched(service: Any, do: Callable[[StoreProbe], Coroutine[Any, Any, None]])
 # --- readiness ----------------------------------------------------------------------------------------------------
 
 
-def test_it_is_ready_while_the_store_answers() -> None:
+def test_service_is_ready_while_the_store_answers() -> None:
     assert is_ready(draining=False, store_up=True, held={})
     assert is_ready(draining=False, store_up=True, held={"orders": 0})
 
 
-def test_without_the_store_it_is_ready_while_every_namespace_in_use_has_integers() -> None:
+def test_buffered_integers_keep_the_service_ready_without_the_store() -> None:
     assert is_ready(draining=False, store_up=False, held={"orders": 1, "users": 1})
     assert not is_ready(draining=False, store_up=False, held={"orders": 1, "users": 0})
 
 
-def test_without_the_store_and_with_nothing_held_it_is_not_ready() -> None:
+def test_service_without_store_and_integers_is_not_ready() -> None:
     assert not is_ready(draining=False, store_up=False, held={})
 
 
-def test_with_a_last_resort_it_is_ready_without_the_store() -> None:
+def test_last_resort_keeps_the_service_ready_without_the_store() -> None:
     assert is_ready(draining=False, store_up=False, held={}, last_resort=True)
     assert is_ready(draining=False, store_up=False, held={"orders": 0}, last_resort=True)
     assert not is_ready(draining=True, store_up=False, held={}, last_resort=True)
 
 
 @pytest.mark.parametrize(("code", "status"), [("store.unavailable", 200), ("store.refused", 503)])
-def test_readyz_counts_the_last_resort_where_the_store_is_away(code: str, status: int) -> None:
+def test_readyz_is_degraded_if_only_the_last_resort_works(code: str, status: int) -> None:
     service = make(Failing(code))
     service.settings.fallback = "random"
     watched(service, StoreProbe.probe)
@@ -147,16 +104,16 @@ def test_readyz_counts_the_last_resort_where_the_store_is_away(code: str, status
     assert answer(pages.routes(service), "/readyz").status_code == 503
 
 
-def test_a_service_that_stops_is_not_ready_whatever_it_holds() -> None:
+def test_stopping_service_is_not_ready() -> None:
     assert not is_ready(draining=True, store_up=True, held={"orders": 1})
 
 
-def test_healthz_is_ok_as_long_as_the_loop_turns() -> None:
+def test_healthz_is_ok_while_the_event_loop_runs() -> None:
     response = answer(pages.routes(make()), "/healthz")
     assert (response.status_code, response.json()) == (200, {"status": "ok"})
 
 
-def test_readyz_tells_why() -> None:
+def test_readyz_gives_the_reason() -> None:
     service = make(orders=7)
 
     async def look_and_ask() -> httpx.Response:
@@ -182,13 +139,13 @@ def test_readyz_tells_why() -> None:
     assert response.headers["cache-control"] == "no-store"
 
 
-def test_readyz_is_503_before_the_store_has_answered() -> None:
+def test_readyz_is_503_until_the_store_has_answered() -> None:
     response = answer(pages.routes(make()), "/readyz")
     assert response.status_code == 503
     assert response.json()["store"] == "down"
 
 
-def test_readyz_names_no_namespace_where_there_are_keys() -> None:
+def test_readyz_names_no_namespace_if_there_are_keys() -> None:
     service = make(secret=1)
     with_keys(service)
     response = answer(pages.routes(service), "/readyz")
@@ -196,7 +153,7 @@ def test_readyz_names_no_namespace_where_there_are_keys() -> None:
     assert "secret" not in response.text
 
 
-# --- whether it starts --------------------------------------------------------------------------------------------
+# --- startup ------------------------------------------------------------------------------------------------------
 
 
 class Failing(MemoryStore):
@@ -224,7 +181,7 @@ class Failing(MemoryStore):
     ],
     ids=str,
 )
-def test_a_store_that_no_waiting_mends_is_refused_at_the_start(store: MemoryStore, refused: str | None) -> None:
+def test_permanent_store_error_is_refused_at_startup(store: MemoryStore, refused: str | None) -> None:
     service = make(store)
     watched(service, StoreProbe.probe)
     if refused is None:
@@ -239,7 +196,7 @@ def test_a_store_that_no_waiting_mends_is_refused_at_the_start(store: MemoryStor
 
 
 class Flaky(MemoryStore):
-    """A memory store that can be away, and whose clock can be wrong."""
+    """A memory store that can be unavailable, and whose clock can be wrong."""
 
     error: Exception | None = None
     ahead_ms = 0
@@ -250,7 +207,7 @@ class Flaky(MemoryStore):
         return super().now_ms() + self.ahead_ms
 
 
-def test_the_log_says_once_that_the_store_went_away_and_once_that_it_came_back() -> None:
+def test_loss_and_return_of_the_store_are_each_logged_once() -> None:
     store = Flaky()
     service = make(store)
 
@@ -276,14 +233,14 @@ def test_the_log_says_once_that_the_store_went_away_and_once_that_it_came_back()
     assert back["away_s"] >= 0
 
 
-def test_a_fault_of_the_store_is_a_store_that_is_away() -> None:
+def test_unexpected_store_exception_counts_as_unavailable() -> None:
     store = Flaky()
     store.error = ZeroDivisionError()
     (line,) = watched(make(store), StoreProbe.probe)
     assert (line["event"], line["code"]) == ("store away", "store.refused")
 
 
-def test_the_clock_offset_is_ours_less_the_stores() -> None:
+def test_clock_offset_is_ours_minus_that_of_the_store() -> None:
     store = Flaky()
     store.ahead_ms = 30_000
     service = make(store)
@@ -292,7 +249,7 @@ def test_the_clock_offset_is_ours_less_the_stores() -> None:
 
 
 class ReadOnly(MemoryStore):
-    """A store that tells all about itself, and refuses whatever writes."""
+    """A store that answers reads, and refuses writes."""
 
     error: MintError = ConfigError("it has no append-only file", code="config.volatile")
 
@@ -305,7 +262,7 @@ class ReadOnly(MemoryStore):
     [ConfigError("no append-only file", code="config.volatile"), StoreError("no right", code="store.refused")],
     ids=lambda error: error.code,
 )
-def test_a_store_that_answers_but_would_refuse_every_request_is_not_up(error: MintError) -> None:
+def test_store_that_would_refuse_every_request_is_not_up(error: MintError) -> None:
     store = ReadOnly()
     store.error = error
     service = make(store)
@@ -315,7 +272,7 @@ def test_a_store_that_answers_but_would_refuse_every_request_is_not_up(error: Mi
     assert answer(pages.routes(service), "/readyz").status_code == 503
 
 
-def test_a_service_behind_this_one_is_up_whatever_our_key_may() -> None:
+def test_service_behind_this_one_is_up_whatever_our_key_allows() -> None:
     store = ReadOnly()
     store.error = RequestError("no right", code="request.rights")
     service = make(store)
@@ -323,14 +280,14 @@ def test_a_service_behind_this_one_is_up_whatever_our_key_may() -> None:
     assert answer(pages.routes(service), "/readyz").status_code == 200
 
 
-def test_a_look_changes_nothing() -> None:
+def test_probe_changes_nothing() -> None:
     store = MemoryStore()
     asyncio.run(make(store).probe.probe())
     assert (store.list_namespaces(), store.list_pools()) == ([], [])
 
 
 class Hanging(MemoryStore):
-    """A store that answers nothing until it may."""
+    """A store that does not answer until the test lets it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -343,7 +300,7 @@ class Hanging(MemoryStore):
         return super().now_ms()
 
 
-def test_a_store_that_hangs_is_away_and_is_not_asked_once_more_meanwhile() -> None:
+def test_hanging_store_is_unavailable_and_probed_only_once() -> None:
     store = Hanging()
     service = make(store)
     service.probe = hasty = watch(service, 0.05)
@@ -354,7 +311,7 @@ def test_a_store_that_hangs_is_away_and_is_not_asked_once_more_meanwhile() -> No
         await hasty.probe()
         assert hasty.store_up is False
         assert store.asked == 1
-        # Others are served meanwhile.
+        # Other requests are served meanwhile.
         async with client(pages.routes(service)) as http:
             assert (await http.get("/healthz")).status_code == 200
             assert (await http.get("/readyz")).status_code == 503
@@ -369,7 +326,7 @@ def test_a_store_that_hangs_is_away_and_is_not_asked_once_more_meanwhile() -> No
         store.may.set()
 
 
-def test_the_watch_goes_on_after_a_fault_and_ends_when_it_is_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_probe_loop_survives_an_error_and_ends_when_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
     service = make()
     looked = 0
 
@@ -395,10 +352,10 @@ def test_the_watch_goes_on_after_a_fault_and_ends_when_it_is_cancelled(monkeypat
     assert [line["event"] for line in logged] == ["watch failed"]
 
 
-# --- how long it lasts --------------------------------------------------------------------------------------------
+# --- expiry -------------------------------------------------------------------------------------------------------
 
 
-def test_a_namespace_lasts_as_long_as_what_is_left_divided_by_the_rate() -> None:
+def test_days_left_are_the_remaining_integers_divided_by_the_rate() -> None:
     pace = Pace(0)
     for minute in range(1, 61):
         pace = next_pace(minute * 600, pace, 60)
@@ -406,20 +363,20 @@ def test_a_namespace_lasts_as_long_as_what_is_left_divided_by_the_rate() -> None
     assert days_left(36_000 + 10 * DAY * 7, pace) == pytest.approx(7)
 
 
-def test_a_namespace_that_is_not_used_lasts_for_ever_and_one_used_up_not_at_all() -> None:
+def test_unused_namespace_lasts_for_ever() -> None:
     assert days_left(100, next_pace(50, Pace(50), 60)) == math.inf
     assert days_left(100, Pace(100)) == 0
     assert days_left(100, Pace(100, 60, 5)) == 0
 
 
-def test_the_first_minute_counts_no_more_than_any_other_of_the_first_day() -> None:
+def test_first_minute_has_no_special_weight_in_the_rate() -> None:
     pace = next_pace(6000, Pace(0), 60)
     for _ in range(9):
         pace = next_pace(6000, pace, 60)
     assert pace.per_second == pytest.approx(10)
 
 
-def test_what_happened_days_ago_no_longer_counts() -> None:
+def test_use_of_several_days_ago_no_longer_counts() -> None:
     pace = Pace(0)
     for hour in range(1, 25):
         pace = next_pace(hour * 3_600_000, pace, 3600)
@@ -430,12 +387,12 @@ def test_what_happened_days_ago_no_longer_counts() -> None:
     assert 0 < pace.per_second < busy / 500
 
 
-def test_a_tail_that_was_given_back_is_no_pace_backwards() -> None:
+def test_returned_tail_makes_no_negative_rate() -> None:
     assert next_pace(50, Pace(100), 60).per_second == 0
 
 
 class Listed(MemoryStore):
-    """A store whose namespaces a test says."""
+    """A store with given namespaces."""
 
     high_water = 0
 
@@ -444,7 +401,7 @@ class Listed(MemoryStore):
         return [used, NamespaceRecord("idle", 5, 10, 1, 1, "memory"), NamespaceRecord("empty", 10, 10, 1, 1, "memory")]
 
 
-def test_a_survey_tells_the_days_of_namespaces_in_use_and_of_all_layouts() -> None:
+def test_survey_reports_days_of_used_namespaces_and_all_layouts() -> None:
     store = Listed()
     service = make(store)
     asyncio.run(service.probe.survey(1000.0))
@@ -475,13 +432,13 @@ def profiled() -> Any:
 
 
 def digest_all() -> int:
-    """What the profile is to find: nearly all that is done."""
+    """Work that the profile must find, as it takes nearly all of the time."""
     return sum(len(hashlib.sha256(b"mintage").digest()) for _ in range(4000))
 
 
 @needs_pyinstrument
 @pytest.mark.parametrize(("form", "media_type"), list(profile.TYPES.items()))
-def test_a_profile_shows_what_the_loop_does_meanwhile_and_the_loop_goes_on(form: str, media_type: str) -> None:
+def test_profile_shows_the_running_loop_without_stopping_it(form: str, media_type: str) -> None:
     service = profiled()
     turns = 0
 
@@ -490,7 +447,7 @@ def test_a_profile_shows_what_the_loop_does_meanwhile_and_the_loop_goes_on(form:
         while True:
             digest_all()
             turns += 1
-            # A service that stops waits for nobody's profile.
+            # A stopping service waits for no profile.
             service.draining = turns > 200
             await asyncio.sleep(0)
 
@@ -511,7 +468,7 @@ def test_a_profile_shows_what_the_loop_does_meanwhile_and_the_loop_goes_on(form:
 
 
 @needs_pyinstrument
-def test_one_profile_at_a_time_and_a_service_that_stops_does_not_wait_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_profile_runs_at_a_time_and_does_not_delay_a_stop(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(profile, "LONGEST_S", 900)  # longer than a test may take
     service = profiled()
 
@@ -531,7 +488,7 @@ def test_one_profile_at_a_time_and_a_service_that_stops_does_not_wait_for_it(mon
 
 
 @needs_pyinstrument
-def test_a_caller_that_goes_away_leaves_no_profile_running() -> None:
+def test_disconnected_caller_leaves_no_profile_running() -> None:
     service = profiled()
 
     async def ask() -> httpx.Response:
@@ -554,18 +511,18 @@ def test_profiles_are_for_admins() -> None:
     assert answer(pages.routes(service), "/debug/profile?seconds=1").text == "request.key"
 
 
-def test_without_keys_nobody_gets_a_profile() -> None:
+def test_without_keys_no_profile_is_given() -> None:
     response = answer(pages.routes(make()), "/debug/profile?seconds=1")
     assert (response.status_code, response.text) == (403, "request.rights")
     assert "mintage keys new" in response.headers["detail"]
 
 
 @pytest.mark.parametrize("seconds", ["0", "61", "-1", "1.5", "", "٣", "0000000015000000", "000000001" + "1" * 5000])
-def test_a_profile_takes_1_to_60_whole_seconds(seconds: str) -> None:
+def test_profile_takes_an_integer_of_1_to_60_seconds(seconds: str) -> None:
     response = answer(pages.routes(profiled()), f"/debug/profile?seconds={seconds}", key="boss")
     assert (response.status_code, response.text) == (400, "request.malformed")
 
 
-def test_a_profile_has_three_forms() -> None:
+def test_profile_has_three_forms() -> None:
     response = answer(pages.routes(profiled()), "/debug/profile?seconds=1&format=svg", key="boss")
     assert (response.status_code, response.text) == (400, "request.malformed")

@@ -1,4 +1,4 @@
-"""A user's clock is any code: it may close the generator that reads it, fork, or let another thread do so."""
+"""Tests of clocks with side effects: one may close the generator that reads it, fork, or let another thread do so."""
 
 from __future__ import annotations
 
@@ -14,11 +14,14 @@ from mintage.formats.rows import SCHEMES
 from mintage.lease import keeper
 from mintage.store import open_store
 from mintage.store.memory import MemoryStore
-from tests.unit.test_fork import Child
+from tests.helpers.processes import in_child
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
+
+# Only the call itself reads the clock.
+pytestmark = pytest.mark.usefixtures("inline")
 
 MS = 1_000_000
 NOW_MS = 1_700_000_000_000
@@ -28,7 +31,7 @@ each_scheme = pytest.mark.parametrize("make", LEASED.values(), ids=LEASED)
 
 
 class Clock:
-    """A clock that moves on by ten milliseconds with each reading, and does what it is told to at one of them."""
+    """A clock that advances ten milliseconds with each reading, and runs a function at one of them."""
 
     def __init__(self, start_ms: int = NOW_MS) -> None:
         self.now_ms = start_ms
@@ -44,17 +47,8 @@ class Clock:
         return self.now_ms * MS
 
     def plan(self, reading: int, does: Callable[[], object]) -> None:
-        """``does`` happens at the reading-th reading from now."""
+        """Run ``does`` at the reading-th reading from now."""
         self.at, self.does = self.readings + reading, does
-
-
-@pytest.fixture(autouse=True)
-def inline() -> Iterator[None]:
-    """A keeper without a thread, so that every reading of the clock is one of the call's."""
-    before = keeper.current()
-    keeper.use(keeper.Keeper(inline=True))
-    yield
-    keeper.use(before)
 
 
 def milliseconds(minted: Any) -> int:
@@ -74,9 +68,7 @@ WAYS: dict[str, Callable[[Any], Any]] = {
 @pytest.mark.parametrize("reading", range(1, 8))
 @pytest.mark.parametrize("way", WAYS)
 @each_scheme
-def test_what_is_minted_after_a_close_lies_in_no_time_that_was_given_back(
-    make: Any, way: str, reading: int, used: bool
-) -> None:
+def test_no_id_after_a_close_lies_in_a_released_time(make: Any, way: str, reading: int, used: bool) -> None:
     clock = Clock()
     store = MemoryStore(clock=lambda: clock.now_ms)
     generator = make(store=store, clock=clock)
@@ -96,7 +88,7 @@ def test_what_is_minted_after_a_close_lies_in_no_time_that_was_given_back(
 
 
 @each_scheme
-def test_a_generator_that_is_closed_while_it_waits_for_its_first_lease_keeps_none(make: Any) -> None:
+def test_generator_closed_while_it_waits_for_a_lease_keeps_none(make: Any) -> None:
     class Closing(MemoryStore):
         def acquire(self, *args: Any, **kwargs: Any) -> Any:
             lease = super().acquire(*args, **kwargs)
@@ -112,7 +104,7 @@ def test_a_generator_that_is_closed_while_it_waits_for_its_first_lease_keeps_non
     assert [record.token for record in store.list_leases()] == [None]
 
 
-def test_a_snapshot_is_of_a_generator_that_is_open() -> None:
+def test_snapshot_belongs_to_an_open_generator() -> None:
     clock = Clock()
     for look in (sno.Generator.snapshot, lambda g: g.used, lambda g: g.sequence):
         generator = sno.Generator(1, clock=clock)
@@ -127,9 +119,7 @@ def test_a_snapshot_is_of_a_generator_that_is_open() -> None:
 
 @pytest.mark.parametrize("reading", range(1, 9))
 @each_scheme
-def test_a_clock_that_forks_at_any_of_its_readings_lends_the_child_nothing(
-    make: Any, reading: int, tmp_path: Path
-) -> None:
+def test_clock_that_forks_gives_the_child_no_id_of_its_parent(make: Any, reading: int, tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/store.db"
 
     def mint_on_both_sides() -> list[str]:
@@ -153,6 +143,6 @@ def test_a_clock_that_forks_at_any_of_its_readings_lends_the_child_nothing(
         os.waitpid(pids[0], 0)
         return ids
 
-    minted = Child(mint_on_both_sides).result()
+    minted = in_child(mint_on_both_sides)
     assert len(minted) >= 12
     assert len(set(minted)) == len(minted)

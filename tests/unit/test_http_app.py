@@ -1,4 +1,4 @@
-"""The HTTP application: what each request is answered, whatever it is."""
+"""Tests of the HTTP application: its answers to all kinds of requests."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ class Asked:
         return service, httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1")
 
     def __call__(self, method: str, path: str, *, key: str = "", **how: Any) -> httpx.Response:
-        """What it answers."""
+        """Return the answer."""
         headers = list(how.pop("headers", {}).items()) + ([("Authorization", f"Bearer {key}")] if key else [])
         return self._runner.run(self._http.request(method, path, headers=headers, **how))
 
     def alloc(self, body: object, **how: Any) -> tuple[int, Any]:
-        """The code and the data, or the message, of idalloc's envelope."""
+        """Return the code and the data, or the message, of the envelope of idalloc."""
         content = body if isinstance(body, bytes) else json.dumps(body).encode()
         envelope = self("POST", "/alloc", content=content, **how).json()
         return envelope["code"], envelope["data"] or envelope["msg"]
@@ -69,7 +69,7 @@ class Asked:
         return self.service.metrics.registry.get_sample_value("mintage_requests_total", labels)
 
     def run(self, wanted: Coroutine[Any, Any, T]) -> T:
-        """What comes of it, in the service's loop."""
+        """Return the result of a coroutine in the loop of the service."""
         return self._runner.run(wanted)
 
     def close(self) -> None:
@@ -96,7 +96,7 @@ def ask() -> Iterator[Asked]:
 
 @pytest.fixture
 def configured(tmp_path: Path) -> Callable[..., Any]:
-    """Serves with keys, which have these rights to these names."""
+    """Return a service with keys, which have these rights to these names."""
 
     def configured(keys: Mapping[str, Mapping[str, Sequence[str]]], *options: str, more: str = "") -> Any:
         text = more
@@ -110,7 +110,7 @@ def configured(tmp_path: Path) -> Callable[..., Any]:
 
 
 def problem(response: httpx.Response) -> tuple[int, str]:
-    """The status and the code of a problem, which must be whole."""
+    """Return the status and the code of a problem, after a check that it is complete."""
     body = response.json()
     assert response.headers["content-type"] == "application/problem+json"
     assert body.keys() - {"retry_after_ms"} == {"type", "title", "status", "detail", "code", "trace_id"}
@@ -124,7 +124,7 @@ def problem(response: httpx.Response) -> tuple[int, str]:
 # --- idalloc's ----------------------------------------------------------------------------------------------------
 
 
-def test_alloc_answers_in_the_envelope_of_idalloc(ask: Asked) -> None:
+def test_alloc_uses_the_envelope_of_idalloc(ask: Asked) -> None:
     response = ask("POST", "/alloc", content=b'{"serviceName": "orders", "count": 3}', headers={"X-Trace-Id": "mine"})
     assert re.fullmatch(
         r'\{"code":0,"msg":"OK","data":\{"ids":\[1,2,3\]\},"traceId":"mine","ts":\d{13}\}', response.text
@@ -160,17 +160,17 @@ def test_alloc_answers_in_the_envelope_of_idalloc(ask: Asked) -> None:
         (b'{"serviceName":"a","count":%s}' % (b"9" * 60_000), (400000, "Param error")),
     ],
 )
-def test_alloc_reads_what_idalloc_reads_and_says_what_idalloc_says(ask: Asked, body: object, expected: object) -> None:
+def test_alloc_accepts_and_answers_as_idalloc_does(ask: Asked, body: object, expected: object) -> None:
     assert ask.alloc(body) == expected
 
 
-def test_a_name_that_only_idalloc_takes_is_refused_with_its_code(ask: Asked) -> None:
+def test_name_valid_only_in_idalloc_is_refused_with_its_code(ask: Asked) -> None:
     code, message = ask.alloc({"serviceName": "two words"})
     assert code == 400000
     assert "two words" in message
 
 
-def test_alloc_says_no_with_the_statuses_of_idalloc(configured: Callable[..., Any]) -> None:
+def test_alloc_refuses_with_the_statuses_of_idalloc(configured: Callable[..., Any]) -> None:
     key = new_key()
     with configured({key: {"orders": ["next"]}}, "--auto-create", "--rate", "1", "--burst", "1") as ask:
         for how, status, code in (({}, 401, 401000), ({"key": key}, 403, 403000)):
@@ -185,7 +185,7 @@ def test_alloc_says_no_with_the_statuses_of_idalloc(configured: Callable[..., An
         assert ask.metric("alloc", "request.rate") == 1
 
 
-def test_alloc_says_with_200_what_else_is_wrong() -> None:
+def test_alloc_reports_other_errors_with_status_200() -> None:
     with serving("--no-auto-create") as ask:
         response = ask("POST", "/alloc", content=b'{"serviceName":"nobody-made-it"}')
         assert (response.status_code, response.json()["code"]) == (200, 404000)
@@ -198,7 +198,7 @@ def test_alloc_says_with_200_what_else_is_wrong() -> None:
 
 
 class Away(MemoryStore):
-    """A store that does not answer any more."""
+    """A store that stops answering."""
 
     def reserve(self, namespace: str, count: int) -> Segment:
         raise StoreError("away", code="store.unavailable", retry_after_ms=1500)
@@ -208,7 +208,7 @@ class Away(MemoryStore):
 
 
 class Gone(Away):
-    """One that never answered."""
+    """A store that never answers."""
 
     def list_namespaces(self) -> list[NamespaceRecord]:
         raise StoreError("away", code="store.unavailable", retry_after_ms=1500)
@@ -217,7 +217,7 @@ class Gone(Away):
 # --- mintage's own -----------------------------------------------------------------------------------------------
 
 
-def test_integers_are_strings_however_large_they_are(ask: Asked) -> None:
+def test_integers_of_any_size_are_strings(ask: Asked) -> None:
     start = str(MAX_INTEGER - 3)
     made = ask("PUT", "/v1/sequences/large", json={"start": start})
     assert made.status_code == 201
@@ -229,18 +229,18 @@ def test_integers_are_strings_however_large_they_are(ask: Asked) -> None:
     assert reserved == {"namespace": "other", **segment}
 
 
-def test_the_tail_of_a_segment_is_taken_back_once(ask: Asked) -> None:
+def test_tail_of_a_segment_is_taken_back_once(ask: Asked) -> None:
     serial = ask("POST", "/v1/sequences/orders:reserve?count=1000").json()["serial"]
     tail = {"first": "1", "last": "1000", "first_unused": "900", "serial": serial}
     assert ask("POST", "/v1/sequences/orders:give-back", json=tail).json() == {"taken_back": True}
     assert ask("POST", "/v1/sequences/orders:give-back", json=tail).json() == {"taken_back": False}
-    # The same key has what was taken back, and it ends where the other did.
+    # The same key gets the returned integers, and its segment ends where the other did.
     assert ask("POST", "/v1/sequences/orders:reserve?count=101").json()["first"] == "900"
     assert ask("POST", "/v1/sequences/orders:give-back", json=tail).json() == {"taken_back": False}
     assert ask("POST", "/v1/sequences/orders:reserve?count=1").json()["first"] == "1001"
 
 
-def test_a_retired_namespace_is_gone_for_good_and_says_so(ask: Asked) -> None:
+def test_retired_namespace_answers_gone(ask: Asked) -> None:
     path = "/v1/sequences/orders"
     reserved = ask("POST", f"{path}:reserve?count=10").json()
     retired = ask("DELETE", path)
@@ -259,7 +259,7 @@ def test_a_retired_namespace_is_gone_for_good_and_says_so(ask: Asked) -> None:
     assert ask("GET", "/v1/sequences").json()["sequences"] == [retired.json()]
 
 
-def test_only_who_may_make_a_namespace_retires_it(configured: Callable[..., Any]) -> None:
+def test_only_callers_that_may_create_a_namespace_retire_it(configured: Callable[..., Any]) -> None:
     user, operator = new_key(), new_key()
     rights = {user: {"orders": ["next", "reserve", "describe"]}, operator: {"orders": ["create"]}}
     with configured(rights) as ask:
@@ -268,7 +268,7 @@ def test_only_who_may_make_a_namespace_retires_it(configured: Callable[..., Any]
         assert ask("DELETE", "/v1/sequences/orders", key=operator).json()["retired"] is True
 
 
-def test_only_what_was_lent_is_taken_back(ask: Asked) -> None:
+def test_only_lent_integers_are_taken_back(ask: Asked) -> None:
     def taken_back(namespace: str = "lent", serial: int = 2, **tail: str | int) -> bool:
         tail["serial"] = serial
         return bool(ask("POST", f"/v1/sequences/{namespace}:give-back", json=tail).json()["taken_back"])
@@ -290,7 +290,7 @@ def test_only_what_was_lent_is_taken_back(ask: Asked) -> None:
     assert ask("POST", "/v1/sequences/even:give-back", json=tail).json() == {"taken_back": False}
 
 
-def test_nobody_gives_back_what_another_key_reserved(configured: Callable[..., Any]) -> None:
+def test_caller_cannot_give_back_integers_of_another_key(configured: Callable[..., Any]) -> None:
     mine, other = new_key(), new_key()
     with configured({mine: {"orders": ["reserve"]}, other: {"orders": ["reserve"]}}, "--auto-create") as ask:
         ask("POST", "/v1/sequences/orders:reserve?count=10", key=mine)
@@ -309,12 +309,12 @@ def test_nobody_gives_back_what_another_key_reserved(configured: Callable[..., A
         {"first": "1", "last": "999", "stride": 2, "first_unused": "4"},
     ],
 )
-def test_a_tail_that_is_none_is_refused(ask: Asked, tail: Ask) -> None:
+def test_invalid_tail_is_refused(ask: Asked, tail: Ask) -> None:
     answer = ask("POST", "/v1/sequences/orders:give-back", json={**tail, "serial": 1})
     assert problem(answer) == (400, "field.range")
 
 
-def test_a_namespace_is_made_once_and_its_floor_only_rises(ask: Asked) -> None:
+def test_namespace_is_created_once_and_its_floor_only_rises(ask: Asked) -> None:
     path = "/v1/sequences/orders"
     assert problem(ask("GET", path)) == (404, "request.namespace")
     made = ask("PUT", path, json={"start": "10", "stride": 10, "offset": 5})
@@ -327,13 +327,13 @@ def test_a_namespace_is_made_once_and_its_floor_only_rises(ask: Asked) -> None:
     assert problem(ask("PUT", path, json={"floor": "1", "start": "1"})) == (400, "request.malformed")
 
 
-def test_a_namespace_that_nothing_is_said_of_has_all_integers_from_1_on(ask: Asked) -> None:
+def test_namespace_defaults_to_all_integers_from_1(ask: Asked) -> None:
     assert ask("PUT", "/v1/sequences/orders").status_code == 201
     assert ask("POST", "/v1/sequences/orders:next").json()["ids"] == ["1"]
 
 
 @pytest.mark.parametrize("scheme", NAMES)
-def test_ids_are_minted_and_taken_apart(ask: Asked, scheme: str) -> None:
+def test_ids_are_minted_and_inspected(ask: Asked, scheme: str) -> None:
     minted = ask("POST", f"/v1/ids/{scheme}?count=3").json()
     assert minted["scheme"] == scheme
     assert len(set(minted["ids"])) == 3
@@ -343,7 +343,7 @@ def test_ids_are_minted_and_taken_apart(ask: Asked, scheme: str) -> None:
 
 
 @pytest.mark.parametrize("layout", [snowflake.TWITTER, snowflake.SONYFLAKE, SLOW])
-def test_snowflakes_are_minted_in_the_layout_that_was_set(layout: snowflake.Layout) -> None:
+def test_snowflakes_have_the_configured_layout(layout: snowflake.Layout) -> None:
     names = {each: name for name, each in LAYOUTS.items()}
     with serving("--snowflake-layout", names.get(layout, write_layout(layout))) as ask:
         before_ns = time.time_ns() - layout.unit_ms * 1_000_000
@@ -356,13 +356,13 @@ def test_snowflakes_are_minted_in_the_layout_that_was_set(layout: snowflake.Layo
         assert layout.parse(first).node == layout.parse(last).node < layout.nodes
 
 
-def test_snowflakes_are_minted_by_the_node_numbers_that_were_set() -> None:
+def test_snowflakes_have_the_configured_node_numbers() -> None:
     with serving("--snowflake-nodes", "700..700") as ask:
         (one,) = ask("POST", "/v1/ids/snowflake").json()["ids"]
         assert snowflake.DEFAULT.parse(int(one)).node == 700
 
 
-def test_a_layout_that_has_few_ids_keeps_nothing_else_waiting() -> None:
+def test_layout_with_few_ids_delays_no_other_request() -> None:
     with serving("--snowflake-layout", "time:41 node:10 sequence:1 @0 100ms") as ask:
         assert problem(ask("POST", "/v1/ids/snowflake?count=21")) == (400, "field.range")
 
@@ -380,7 +380,7 @@ def test_a_layout_that_has_few_ids_keeps_nothing_else_waiting() -> None:
         assert len(ids) == len({*ids}) == 16
 
 
-def test_a_lease_lives_by_its_token_alone(ask: Asked) -> None:
+def test_lease_is_used_by_its_token_only(ask: Asked) -> None:
     now_ms = ask("GET", "/v1/store").json()["now_ms"]
     wanted = {"nodes": {"first": 0, "last": 0}, "layout": "mine/1", "holder": "me", "now_ms": now_ms, "span_ms": 5000}
     made = ask("POST", "/v1/leases/mine", json=wanted)
@@ -491,7 +491,7 @@ def test_wrong_input_is_refused_with_its_code_and_without_effect(
     assert not ask.store.list_pools()
 
 
-def test_what_is_wrong_is_named_with_its_value_and_limit(ask: Asked) -> None:
+def test_error_names_the_value_and_its_limit(ask: Asked) -> None:
     detail = ask("POST", "/v1/sequences/orders:next?count=10001").json()["detail"]
     assert detail == "count 10001 is outside 1..10000"
     detail = ask("POST", "/v1/sequences/orders:next?count=x").json()["detail"]
@@ -499,7 +499,7 @@ def test_what_is_wrong_is_named_with_its_value_and_limit(ask: Asked) -> None:
 
 
 @pytest.mark.parametrize("verb", ["next", "reserve", "give-back"])
-def test_a_verb_that_is_read_is_no_namespace_that_is_missing(verb: str) -> None:
+def test_known_verb_is_not_read_as_a_missing_namespace(verb: str) -> None:
     with serving() as it:
         for method in ("GET", "HEAD"):
             response = it(method, f"/v1/sequences/orders:{verb}")
@@ -511,7 +511,7 @@ def test_a_verb_that_is_read_is_no_namespace_that_is_missing(verb: str) -> None:
         assert it("GET", "/v1/sequences/users").status_code == 404
 
 
-def test_a_path_says_which_methods_it_has(ask: Asked) -> None:
+def test_path_tells_its_methods(ask: Asked) -> None:
     for path, allowed in (("/v1/sequences/a", "DELETE, GET, HEAD, PUT"), ("/alloc", "POST"), ("/metrics", "GET, HEAD")):
         response = ask("PATCH", path)
         assert problem(response) == (405, "request.method")
@@ -519,19 +519,19 @@ def test_a_path_says_which_methods_it_has(ask: Asked) -> None:
         assert response.json()["detail"].endswith(f"use {allowed}")
 
 
-def test_what_can_be_got_has_a_head(ask: Asked) -> None:
+def test_every_get_route_answers_head(ask: Asked) -> None:
     for path in ("/v1/sequences", "/v1/store", "/healthz", "/metrics", "/openapi.json", "/"):
         assert ask("HEAD", path).status_code == 200
 
 
-def test_a_name_may_hold_a_colon_and_a_verb(ask: Asked) -> None:
+def test_namespace_may_contain_a_colon_and_a_verb(ask: Asked) -> None:
     assert ask("POST", "/v1/sequences/a:b:next").json()["namespace"] == "a:b"
     assert ask("POST", "/v1/sequences/a:next:next").json()["namespace"] == "a:next"
     assert ask("GET", "/v1/sequences/a:next").json()["namespace"] == "a:next"
 
 
 @pytest.mark.parametrize("body", [b"x" * 4097, [b"x" * 4000, b"x" * 97]], ids=["one piece", "of unknown length"])
-def test_a_body_is_read_up_to_the_limit(body: Any) -> None:
+def test_body_is_read_up_to_the_limit(body: Any) -> None:
     async def pieces() -> Any:
         for each in body:
             yield each
@@ -544,7 +544,7 @@ def test_a_body_is_read_up_to_the_limit(body: Any) -> None:
 # --- keys and rights ----------------------------------------------------------------------------------------------
 
 
-def test_a_key_is_taken_as_a_bearer_and_as_the_password_of_basic(configured: Callable[..., Any]) -> None:
+def test_key_is_accepted_as_bearer_and_as_basic_password(configured: Callable[..., Any]) -> None:
     key = new_key()
     with configured({key: {"*": ["describe"]}}) as ask:
         basic = {"Authorization": f"Basic {b64encode(f'anybody:{key}'.encode()).decode()}"}
@@ -561,7 +561,7 @@ def test_a_key_is_taken_as_a_bearer_and_as_the_password_of_basic(configured: Cal
 @pytest.mark.parametrize(
     "origin", ["http://evil.example", "http://127.0.0.1.evil.example:8080", "null", "", "http://["]
 )
-def test_without_keys_a_page_of_another_machine_in_a_browser_is_refused(ask: Asked, origin: str) -> None:
+def test_without_keys_cross_origin_requests_are_refused(ask: Asked, origin: str) -> None:
     for method, path in (("POST", "/alloc"), ("PUT", "/v1/sequences/orders"), ("GET", "/v1/leases")):
         response = ask(method, path, headers={"Origin": origin}, content=b'{"serviceName": "orders"}')
         assert problem(response) == (403, "request.rights")
@@ -569,28 +569,28 @@ def test_without_keys_a_page_of_another_machine_in_a_browser_is_refused(ask: Ask
 
 
 @pytest.mark.parametrize("origin", ["http://127.0.0.1:8080", "http://localhost:8080", "http://[::1]:8080"])
-def test_without_keys_the_page_to_try_it_may_ask(ask: Asked, origin: str) -> None:
+def test_without_keys_the_try_it_page_may_send_requests(ask: Asked, origin: str) -> None:
     assert ask("POST", "/v1/sequences/orders:next", headers={"Origin": origin}).status_code == 200
 
 
 @pytest.mark.parametrize("host", ["evil.example:8080", "127.0.0.1.evil.example", "localhost.evil.example", "[", ""])
-def test_without_keys_a_page_whose_name_was_made_to_lead_here_reads_nothing(ask: Asked, host: str) -> None:
+def test_without_keys_dns_rebinding_reads_nothing(ask: Asked, host: str) -> None:
     for path in ("/v1/sequences", "/v1/leases", "/metrics", "/"):
         assert problem(ask("GET", path, headers={"Host": host})) == (403, "request.rights")
         assert ask("HEAD", path, headers={"Host": host}).status_code == 403
 
 
-def test_a_client_that_knows_this_machine_by_a_name_of_its_own_gets_integers(ask: Asked) -> None:
+def test_allowed_host_names_are_accepted(ask: Asked) -> None:
     # A browser would have sent the Origin of its page.
     assert ask("POST", "/v1/sequences/orders:next", headers={"Host": "ids"}).status_code == 200
 
 
 @pytest.mark.parametrize("host", ["localhost:8080", "LOCALHOST", "127.0.0.1", "[::1]:8080", "192.0.2.1:80"])
-def test_without_keys_localhost_and_addresses_are_answered(ask: Asked, host: str) -> None:
+def test_without_keys_localhost_and_ip_addresses_are_answered(ask: Asked, host: str) -> None:
     assert ask("GET", "/v1/sequences", headers={"Host": host}).status_code == 200
 
 
-def test_with_keys_or_insecure_the_service_may_have_any_name(configured: Callable[..., Any]) -> None:
+def test_with_keys_or_insecure_any_host_name_is_accepted(configured: Callable[..., Any]) -> None:
     key, host = new_key(), {"Host": "ids.example"}
     with configured({key: {"*": ["describe"]}}) as ask:
         assert ask("GET", "/v1/sequences", key=key, headers=host).status_code == 200
@@ -598,7 +598,7 @@ def test_with_keys_or_insecure_the_service_may_have_any_name(configured: Callabl
         assert ask("GET", "/v1/sequences", headers=host).status_code == 200
 
 
-def test_with_keys_or_insecure_a_page_of_anywhere_may_ask(configured: Callable[..., Any]) -> None:
+def test_with_keys_or_insecure_any_origin_is_accepted(configured: Callable[..., Any]) -> None:
     key, origin = new_key(), {"Origin": "https://console.example"}
     with configured({key: {"*": ["next"]}}) as ask:
         assert ask("POST", "/v1/sequences/orders:next", headers=origin).status_code == 401
@@ -609,7 +609,7 @@ def test_with_keys_or_insecure_a_page_of_anywhere_may_ask(configured: Callable[.
 
 
 def request_of(operation: Operation) -> tuple[str, str, Ask]:
-    """A request that can be served, of the document's examples."""
+    """Return a valid request, from the examples of the document."""
     described = document(Settings.load([]))["paths"][operation.path][operation.method.lower()]
     path = operation.path
     headers: dict[str, str] = {}
@@ -635,7 +635,7 @@ def example(schema: Any, schemas: Any) -> Any:
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda each: f"{each.method} {each.path}")
-def test_an_operation_needs_its_right_and_no_other(configured: Callable[..., Any], operation: Operation) -> None:
+def test_operation_needs_exactly_its_right(configured: Callable[..., Any], operation: Operation) -> None:
     able, unable, nothing = new_key(), new_key(), new_key()
     others = {"next", "reserve", "describe", "create", "mint", "lease", "metrics"} - {operation.right}
     rights = {
@@ -654,7 +654,7 @@ def test_an_operation_needs_its_right_and_no_other(configured: Callable[..., Any
             assert problem(ask(method, path, key=nothing, **how)) == (403, "request.rights")
 
 
-def test_the_rights_to_all_names_show_the_metrics_and_only_admin_a_profile(configured: Callable[..., Any]) -> None:
+def test_rights_to_all_names_show_metrics_and_admin_profiles(configured: Callable[..., Any]) -> None:
     admin, metrics, other = new_key(), new_key(), new_key()
     rights = {
         admin: {"*": ["admin"]},
@@ -678,7 +678,7 @@ def test_the_rights_to_all_names_show_the_metrics_and_only_admin_a_profile(confi
         assert (profile.status_code, profile.headers["content-type"]) == (200, "text/plain; charset=utf-8")
 
 
-def test_a_key_has_a_rate_of_its_own(configured: Callable[..., Any]) -> None:
+def test_key_has_its_own_rate(configured: Callable[..., Any]) -> None:
     slow, other = new_key(), new_key()
     rights = {slow: {"*": ["next"]}, other: {"*": ["next"]}}
     more = f'[keys.slow]\nhash = "{digest(slow)}"\nrights = {{ "*" = ["next"] }}\nrate = 1\nburst = 2\n'
@@ -692,22 +692,22 @@ def test_a_key_has_a_rate_of_its_own(configured: Callable[..., Any]) -> None:
         assert ask("POST", "/v1/sequences/orders:next", key=other).status_code == 200
 
 
-# --- around each request ------------------------------------------------------------------------------------------
+# --- every request ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("sent", ["a", "order-4711", "A1._:/+=-", "x" * 128])
-def test_the_trace_id_of_the_client_is_kept(ask: Asked, sent: str) -> None:
+def test_trace_id_of_the_client_is_kept(ask: Asked, sent: str) -> None:
     for path in ("/healthz", "/nothing", "/v1/sequences", "/metrics"):
         assert ask("GET", path, headers={"X-Trace-Id": sent}).headers["x-trace-id"] == sent
 
 
 @pytest.mark.parametrize("sent", ["", "x" * 129, "a b", 'a"b', "<script>", "\xe9"])
-def test_a_trace_id_that_could_break_a_log_is_replaced(ask: Asked, sent: str) -> None:
+def test_unsafe_trace_id_is_replaced(ask: Asked, sent: str) -> None:
     found = ask("GET", "/healthz", headers={"X-Trace-Id": sent.encode("latin-1")}).headers["x-trace-id"]
     assert re.fullmatch("[0-9a-f]{32}", found)
 
 
-def test_the_header_of_the_trace_id_can_have_another_name() -> None:
+def test_header_of_the_trace_id_is_configurable() -> None:
     with serving("--trace-header", "X-Request-Id") as ask:
         response = ask("GET", "/healthz", headers={"x-request-id": "mine"})
         assert response.headers["x-request-id"] == "mine"
@@ -718,7 +718,7 @@ def test_the_header_of_the_trace_id_can_have_another_name() -> None:
         )
 
 
-def test_a_fault_is_answered_logged_and_not_shown(ask: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_internal_error_is_answered_and_logged_but_not_shown(ask: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
     async def broken(*_: object) -> None:
         raise ZeroDivisionError("secret")
 
@@ -743,14 +743,14 @@ def test_every_answer_is_counted_by_its_operation_and_code(ask: Asked) -> None:
 
 
 @pytest.mark.parametrize(("level", "expected"), [("off", []), ("errors", [404]), ("all", [200, 404])])
-def test_the_access_log_says_as_much_as_it_was_told(level: str, expected: list[int]) -> None:
+def test_access_log_has_the_configured_detail(level: str, expected: list[int]) -> None:
     with serving("--access-log", level) as ask, structlog.testing.capture_logs() as logged:
         ask("GET", "/healthz")
         ask("GET", "/nothing")
         assert [line["status"] for line in logged if line["event"] in {"answered", "refused"}] == expected
 
 
-def test_requests_without_a_key_fill_no_log(configured: Callable[..., Any]) -> None:
+def test_unauthenticated_requests_do_not_fill_the_log(configured: Callable[..., Any]) -> None:
     key = new_key()
     now = [0.0]
     with configured({key: {"*": ["next"]}}) as ask, structlog.testing.capture_logs() as logged:
@@ -760,7 +760,7 @@ def test_requests_without_a_key_fill_no_log(configured: Callable[..., Any]) -> N
             ask("GET", "/nothing")
         now[0] = 1.0
         ask("POST", "/alloc")
-        # Who is known is not silenced by them.
+        # They do not suppress log lines of known callers.
         for _ in range(3):
             ask("GET", "/v1/sequences/orders", key=key)
     lines = [line for line in logged if line["event"] == "refused"]
@@ -769,7 +769,7 @@ def test_requests_without_a_key_fill_no_log(configured: Callable[..., Any]) -> N
     assert ask.metric("next", "request.key") == 50
 
 
-def test_the_last_resort_believes_in_no_more_names_than_would_be_made() -> None:
+def test_last_resort_accepts_no_more_names_than_the_limit() -> None:
     resort = ("--fallback", "random", "--max-wait-ms", "50", "--max-namespaces", "3", "--rate", "2")
     with serving(*resort, store=Gone()) as ask:
         answers = [ask("POST", f"/v1/sequences/n{number}:next").status_code for number in range(6)]

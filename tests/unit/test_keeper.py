@@ -1,4 +1,4 @@
-"""Nothing that a store, a clock or a callback does ends the keeper: what fails for one task is that task's alone."""
+"""Tests of the keeper: failures of a store, a clock or a callback affect only their own task."""
 
 from __future__ import annotations
 
@@ -30,8 +30,9 @@ from mintage.rules import LATEST_MS, MAX_INTEGER, MAX_STRIDE
 from mintage.store import open_store
 from mintage.store.memory import MemoryStore
 from mintage.testing import ManualClock
-from tests.outcomes import code_of
-from tests.unit.test_fork import Child
+from tests.helpers.keepers import keeper_in_place
+from tests.helpers.outcomes import code_of
+from tests.helpers.processes import Child, in_child
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -47,25 +48,13 @@ MS = 1_000_000
 
 @pytest.fixture(params=["thread", "inline"])
 def any_keeper(request: pytest.FixtureRequest) -> Iterator[keeper.Keeper]:
-    before = keeper.current()
-    mine = keeper.Keeper(inline=request.param == "inline")
-    keeper.use(mine)
-    yield mine
-    mine.close()
-    keeper.use(before)
-
-
-@pytest.fixture
-def inline() -> Iterator[keeper.Keeper]:
-    before = keeper.current()
-    mine = keeper.Keeper(inline=True)
-    keeper.use(mine)
-    yield mine
-    keeper.use(before)
+    with keeper_in_place(keeper.Keeper(inline=request.param == "inline")) as mine:
+        yield mine
+        mine.close()
 
 
 class Faulty(MemoryStore):
-    """A store whose verbs can be made to do something else; namespace "well" is not affected."""
+    """A store whose verbs can be replaced; namespace "well" is not affected."""
 
     def __init__(self, clock: ManualClock | None = None, **faults: Callable[..., Any]) -> None:
         super().__init__(clock=None if clock is None else lambda: clock.now_ns // MS)
@@ -109,7 +98,7 @@ def one_more(answer: Callable[[], Segment]) -> Segment:
 
 
 class OwnError(StoreError):
-    """An error of a user's own store, made in its own way."""
+    """An error class of a store of a user."""
 
     def __init__(self) -> None:
         super().__init__("mine", code="store.refused")
@@ -171,15 +160,8 @@ LEASES: dict[str, Callable[..., Any]] = {
 }
 
 
-def refusal(call: Callable[[], object]) -> str:
-    with pytest.raises(MintError) as caught:
-        call()
-    assert isinstance(caught.value, StoreError), repr(caught.value)
-    return caught.value.code
-
-
 def in_the_end(call: Callable[[], Any]) -> Any:
-    """What it returns once the keeper has let some time pass after a failure."""
+    """Repeat a call until the keeper has waited after a failure; return the result."""
     deadline = time.monotonic() + BOUND
     while True:
         try:
@@ -190,29 +172,29 @@ def in_the_end(call: Callable[[], Any]) -> Any:
 
 
 @pytest.mark.parametrize("fault", [*FAULTS, *SEGMENTS])
-def test_a_segment_that_cannot_be_is_a_refusal_to_its_sequence_alone(any_keeper: keeper.Keeper, fault: str) -> None:
+def test_invalid_segment_refuses_only_its_own_sequence(any_keeper: keeper.Keeper, fault: str) -> None:
     if any_keeper.inline and fault in {"SystemExit", "GeneratorExit"}:
         pytest.skip("the caller's own thread: that is the caller's")
     store = Faulty()
     well, ill = Sequence("well", store, step=5), Sequence("ill", store, step=5)
     assert well.next() == 1
     store.faults["reserve"] = {**FAULTS, **SEGMENTS}[fault]
-    assert refusal(ill.next) == "store.refused"
+    assert code_of(ill.next) == "store.refused"
     assert ill.held == 0
     del store.faults["reserve"]
-    # It goes on with the next answer that can be.
+    # It continues with the next valid answer.
     assert in_the_end(ill.next) > 0
     assert [*range(2, 30)] == [well.next() for _ in range(2, 30)]
 
 
 @pytest.mark.parametrize("fault", [*SEGMENTS])
-def test_a_row_that_cannot_be_is_refused_in_the_callers_thread(fault: str) -> None:
+def test_invalid_segment_for_a_reservation_is_refused_to_its_caller(fault: str) -> None:
     store = Faulty(reserve=SEGMENTS[fault])
-    assert refusal(lambda: Sequence("ill", store, step=5).reserve(100)) == "store.refused"
+    assert code_of(lambda: Sequence("ill", store, step=5).reserve(100)) == "store.refused"
 
 
 @pytest.mark.parametrize("fault", [*FAULTS, *LEASES])
-def test_a_lease_that_cannot_be_is_a_refusal_to_its_generator_alone(any_keeper: keeper.Keeper, fault: str) -> None:
+def test_invalid_lease_refuses_only_its_own_generator(any_keeper: keeper.Keeper, fault: str) -> None:
     if any_keeper.inline and fault in {"SystemExit", "GeneratorExit"}:
         pytest.skip("the caller's own thread: that is the caller's")
     store = Faulty()
@@ -220,7 +202,7 @@ def test_a_lease_that_cannot_be_is_a_refusal_to_its_generator_alone(any_keeper: 
     orders.next()
     store.faults["acquire"] = {**FAULTS, **LEASES}[fault]
     generator = snowflake.Generator(store=store, nodes=range(5, 10))
-    assert refusal(generator.new) == "store.refused"
+    assert code_of(generator.new) == "store.refused"
     del store.faults["acquire"]
     in_the_end(generator.new)
     assert [*range(2, 30)] == [orders.next() for _ in range(2, 30)]
@@ -236,7 +218,7 @@ def test_a_lease_that_cannot_be_is_a_refusal_to_its_generator_alone(any_keeper: 
         pytest.param(changing(token="another"), id="another token"),
     ],
 )
-def test_an_extension_that_cannot_be_leaves_the_window_as_it_is(inline: keeper.Keeper, fault: Any) -> None:
+def test_invalid_extension_leaves_the_window_unchanged(inline: keeper.Keeper, fault: Any) -> None:
     clock = ManualClock(NOW_MS * MS)
     store = Faulty(clock)
     generator = snowflake.Generator(store=store, clock=clock, nodes=range(1), span_ms=1_000, max_wait_ms=0)
@@ -247,14 +229,14 @@ def test_an_extension_that_cannot_be_leaves_the_window_as_it_is(inline: keeper.K
     assert inline.step() == 0
     assert generator.new() > first
     clock.advance(200 * MS)
-    assert refusal(generator.new) == "store.refused"
+    assert code_of(generator.new) == "store.refused"
     del store.faults["extend"]
-    # Whatever came of the extensions that were not understood, the holder goes on with the same proposal.
+    # Whatever the effect of the invalid answers, the holder repeats the same proposal.
     assert snowflake.DEFAULT.parse(generator.new()).timestamp_ms >= before.until_ms
     assert [record.node for record in store.list_leases()] == [0]
 
 
-def test_after_an_answer_that_was_lost_a_refusal_changes_nothing_of_what_is_proposed(inline: keeper.Keeper) -> None:
+def test_refusal_after_a_lost_answer_keeps_the_proposed_token(inline: keeper.Keeper) -> None:
     clock = ManualClock(NOW_MS * MS)
     store = Faulty(clock)
     generator = snowflake.Generator(store=store, clock=clock, nodes=range(1), span_ms=1_000, max_wait_ms=0)
@@ -273,12 +255,12 @@ def test_after_an_answer_that_was_lost_a_refusal_changes_nothing_of_what_is_prop
     assert extended.token != before.token
     del store.faults["extend"]
     clock.advance(200 * MS)
-    # With another token than the store has by now, the lease would count as lost.
+    # With a token other than that of the store, the lease would count as lost.
     assert snowflake.DEFAULT.parse(generator.new()).timestamp_ms >= before.until_ms
     assert [record.node for record in store.list_leases()] == [0]
 
 
-def test_an_extension_that_was_refused_proposes_a_new_token_next_time(inline: keeper.Keeper) -> None:
+def test_refused_extension_proposes_a_new_token_next_time(inline: keeper.Keeper) -> None:
     proposed: list[str] = []
 
     class Refusing(MemoryStore):
@@ -295,7 +277,7 @@ def test_an_extension_that_was_refused_proposes_a_new_token_next_time(inline: ke
     assert len(set(proposed)) == 3
 
 
-def test_a_refusal_that_is_not_the_loss_of_a_lease_leaves_it_its_holders(inline: keeper.Keeper) -> None:
+def test_refusal_other_than_lease_lost_keeps_the_lease(inline: keeper.Keeper) -> None:
     clock = ManualClock(NOW_MS * MS)
     store = Faulty(clock, extend=raising(LeaseError("the clock is off", code="lease.clock")))
     generator = snowflake.Generator(store=store, clock=clock, nodes=range(1), span_ms=1_000, max_wait_ms=0)
@@ -307,9 +289,7 @@ def test_a_refusal_that_is_not_the_loss_of_a_lease_leaves_it_its_holders(inline:
     assert snowflake.DEFAULT.parse(generator.new()).node == 0
 
 
-def test_an_extension_to_the_end_that_a_lease_has_is_no_fault(
-    inline: keeper.Keeper, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_extension_to_the_current_end_is_accepted(inline: keeper.Keeper, caplog: pytest.LogCaptureFixture) -> None:
     clock = ManualClock(NOW_MS * MS)
     store = Faulty(clock)
     generator = snowflake.Generator(store=store, clock=clock, span_ms=1_000)
@@ -321,7 +301,7 @@ def test_an_extension_to_the_end_that_a_lease_has_is_no_fault(
     assert caplog.messages == []
 
 
-def test_an_answer_that_cannot_be_is_told_beside_the_question(inline: keeper.Keeper) -> None:
+def test_error_for_an_invalid_answer_shows_the_request(inline: keeper.Keeper) -> None:
     clock = ManualClock(NOW_MS * MS)
     store = Faulty(clock, acquire=changing(node=999))
     generator = snowflake.Generator(store=store, clock=clock, nodes=range(5, 10), span_ms=1_000, max_wait_ms=0)
@@ -335,7 +315,7 @@ def test_an_answer_that_cannot_be_is_told_beside_the_question(inline: keeper.Kee
         generator.new()
 
 
-def test_a_lease_is_extended_when_a_third_of_its_span_is_spent(inline: keeper.Keeper) -> None:
+def test_lease_is_extended_after_a_third_of_its_span(inline: keeper.Keeper) -> None:
     clock = ManualClock(NOW_MS * MS)
     store = Faulty(clock)
     generator = snowflake.Generator(store=store, clock=clock, span_ms=3_000)
@@ -347,7 +327,7 @@ def test_a_lease_is_extended_when_a_third_of_its_span_is_spent(inline: keeper.Ke
     assert [record.until_ms for record in store.list_leases()] == [NOW_MS + 4_000]
 
 
-def test_what_was_given_back_at_rest_is_leased_again_by_whoever_mints_only(inline: keeper.Keeper) -> None:
+def test_lease_is_taken_again_only_on_demand_after_release_all(inline: keeper.Keeper) -> None:
     given: list[str] = []
 
     def noted(answer: Callable[[], Any]) -> None:
@@ -365,11 +345,11 @@ def test_what_was_given_back_at_rest_is_leased_again_by_whoever_mints_only(inlin
         assert not inline._has_resources()
     assert given == ["back"]
     (record,) = store.list_leases()
-    # The next holder starts after what was minted.
+    # The next holder starts after the minted IDs.
     assert (record.token, record.until_ms) == (None, minted + 1)
 
 
-def test_a_generator_whose_lease_cannot_be_released_closes_nevertheless(inline: keeper.Keeper) -> None:
+def test_generator_closes_even_if_its_lease_cannot_be_released(inline: keeper.Keeper) -> None:
     asked: list[str] = []
 
     def away(_: Any) -> None:
@@ -385,7 +365,7 @@ def test_a_generator_whose_lease_cannot_be_released_closes_nevertheless(inline: 
 
 @pytest.mark.parametrize("end", ["closed", "at rest"])
 @pytest.mark.parametrize("why", ["its lease is lost", "the store is away"])
-def test_a_generator_that_can_give_nothing_back_ends_without_the_store(
+def test_generator_with_nothing_to_release_closes_without_the_store(
     inline: keeper.Keeper, monkeypatch: pytest.MonkeyPatch, why: str, end: str
 ) -> None:
     asked: list[str] = []
@@ -411,7 +391,7 @@ def test_a_generator_that_can_give_nothing_back_ends_without_the_store(
     assert asked == []
 
 
-def test_whoever_waits_for_a_lease_is_told_that_the_generator_was_closed(any_keeper: keeper.Keeper) -> None:
+def test_caller_waiting_for_a_lease_is_told_of_the_close(any_keeper: keeper.Keeper) -> None:
     if any_keeper.inline:
         pytest.skip("one thread does all")
     asked, released = threading.Event(), threading.Event()
@@ -434,9 +414,7 @@ def test_whoever_waits_for_a_lease_is_told_that_the_generator_was_closed(any_kee
     assert not released.is_set()
 
 
-def test_a_callback_that_fails_keeps_nobody_else_from_being_told(
-    any_keeper: keeper.Keeper, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_failing_callback_does_not_stop_the_others(any_keeper: keeper.Keeper, caplog: pytest.LogCaptureFixture) -> None:
     store = Faulty()
     supply = SegmentClient(store, "orders", Pool(), min_step=5, max_step=5, target_ms=1000)
     told = threading.Event()
@@ -466,7 +444,7 @@ def test_a_callback_that_fails_keeps_nobody_else_from_being_told(
     ],
     ids=lambda failure: type(failure).__name__,
 )
-def test_each_caller_is_told_of_a_failure_by_an_error_of_its_own(failure: MintError) -> None:
+def test_each_caller_gets_its_own_error_object(failure: MintError) -> None:
     failure.__cause__ = OSError("the driver's")
     one, other = keeper.as_fresh_error(failure, 1.0), keeper.as_fresh_error(failure, 1.0)
     assert len({id(failure), id(one), id(other)}) == 3
@@ -476,13 +454,13 @@ def test_each_caller_is_told_of_a_failure_by_an_error_of_its_own(failure: MintEr
 
 
 @pytest.mark.parametrize(("pause_s", "wait_ms"), [(0.0, 1), (0.0001, 1), (0.25, 250)])
-def test_a_store_that_is_away_is_tried_again_when_the_keepers_pause_ends(pause_s: float, wait_ms: int) -> None:
+def test_unavailable_store_is_tried_again_after_the_pause(pause_s: float, wait_ms: int) -> None:
     error = keeper.as_fresh_error(StoreError("away", code="store.unavailable", retry_after_ms=9), pause_s)
     assert isinstance(error, StoreError)
     assert error.retry_after_ms == wait_ms
 
 
-def test_a_store_that_is_away_for_a_moment_costs_whoever_may_wait_no_error(inline: keeper.Keeper) -> None:
+def test_brief_outage_is_invisible_to_a_caller_that_may_wait(inline: keeper.Keeper) -> None:
     answers = [StoreError("away", code="store.unavailable")]
 
     def away_once(answer: Callable[[], Any]) -> Any:
@@ -494,31 +472,21 @@ def test_a_store_that_is_away_for_a_moment_costs_whoever_may_wait_no_error(inlin
     assert not answers
 
 
-def test_whoever_comes_while_a_refused_task_is_left_alone_is_told_of_the_refusal(
+def test_caller_during_a_refused_task_back_off_gets_the_refusal(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    before = keeper.current()
-    mine = keeper.Keeper()
-    keeper.use(mine)
-    monkeypatch.setattr("mintage.lease.keeper.time.monotonic", lambda: 1000.0)
-    try:
+    with keeper_in_place(keeper.Keeper()), monkeypatch.context() as patch:
+        patch.setattr("mintage.lease.keeper.time.monotonic", lambda: 1000.0)
         supply = SegmentClient(
             Faulty(reserve=raising(OwnError())), "orders", Pool(), min_step=5, max_step=5, target_ms=1000
         )
         for max_wait_ms in (BOUND * 1000, 0):
-            assert refusal(partial(supply.wait, max_wait_ms)) == "store.refused"
-    finally:
-        monkeypatch.undo()
-        mine.close()
-        keeper.use(before)
+            assert code_of(partial(supply.wait, max_wait_ms)) == "store.refused"
 
 
-def test_whoever_comes_while_a_store_is_left_alone_is_told_why(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = keeper.current()
-    mine = keeper.Keeper()
-    keeper.use(mine)
-    monkeypatch.setattr("mintage.lease.keeper.time.monotonic", lambda: 1000.0)
-    try:
+def test_caller_during_a_store_back_off_gets_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    with keeper_in_place(keeper.Keeper()), monkeypatch.context() as patch:
+        patch.setattr("mintage.lease.keeper.time.monotonic", lambda: 1000.0)
         store = Faulty(reserve=raising(StoreError("it is away", code="store.unavailable")))
         supply = SegmentClient(store, "orders", Pool(), min_step=5, max_step=5, target_ms=1000)
         told = threading.Event()
@@ -527,41 +495,34 @@ def test_whoever_comes_while_a_store_is_left_alone_is_told_why(monkeypatch: pyte
         with pytest.raises(StoreError, match=r"^it is away$") as caught:
             supply.wait(0)
         assert caught.value.retry_after_ms in range(25, 51)
-    finally:
-        monkeypatch.undo()
-        mine.close()
-        keeper.use(before)
 
 
 @pytest.mark.parametrize(
     ("max_wait_ms", "patience_ms", "wait_s"), [(0, 0, 0.0), (1000, 0, 1.0), (1000, 5000, 5.0), (5000, 1000, 5.0)]
 )
-def test_a_store_that_never_answers_is_waited_for_as_long_as_was_said(
+def test_silent_store_is_waited_for_up_to_the_timeout(
     monkeypatch: pytest.MonkeyPatch, max_wait_ms: int, patience_ms: int, wait_s: float
 ) -> None:
-    before, mine, now_s = keeper.current(), keeper.Keeper(), 1000.0
+    mine, now_s = keeper.Keeper(), 1000.0
 
     def wait(timeout_s: float) -> None:
         nonlocal now_s
         assert timeout_s > 0
         now_s += max(timeout_s, 1e-6)
 
-    keeper.use(mine)
     monkeypatch.setattr("mintage.lease.keeper.time.monotonic", lambda: now_s)
     monkeypatch.setattr(mine, "wake", lambda: None)
     monkeypatch.setattr(mine.condition, "wait", wait)
-    try:
+    with keeper_in_place(mine):
         supply = SegmentClient(MemoryStore(), "orders", Pool(), min_step=5, max_step=5, target_ms=1000)
         with pytest.raises(StoreError, match=f"no answer in {max_wait_ms} ms") as caught:
             supply._wait(lambda: None, max_wait_ms, patience_ms)
         assert (caught.value.code, caught.value.retry_after_ms) == ("store.unavailable", 1000)
         assert now_s - 1000.0 == pytest.approx(wait_s, abs=1e-5)
-    finally:
-        keeper.use(before)
 
 
 @pytest.mark.parametrize(("code", "is_away"), [("store.unavailable", True), ("store.refused", False)])
-def test_a_store_that_is_away_is_left_alone_by_all_and_one_that_refuses_by_whom_it_refused(
+def test_outage_pauses_all_tasks_and_a_refusal_only_its_own(
     inline: keeper.Keeper, monkeypatch: pytest.MonkeyPatch, code: str, *, is_away: bool
 ) -> None:
     monkeypatch.setattr("mintage.lease.keeper.time.monotonic", lambda: 1000.0)
@@ -572,7 +533,7 @@ def test_a_store_that_is_away_is_left_alone_by_all_and_one_that_refuses_by_whom_
     assert (inline.pause_s(store) > 0, inline.pause_s(supply) > 0) == (is_away, not is_away)
 
 
-def test_a_store_that_fails_in_an_unknown_way_is_named(inline: keeper.Keeper, caplog: pytest.LogCaptureFixture) -> None:
+def test_unknown_failure_of_a_store_is_named(inline: keeper.Keeper, caplog: pytest.LogCaptureFixture) -> None:
     fault = TypeError("an int is required")
     with pytest.raises(StoreError, match=r"^memory:.*: TypeError\('an int is required'\)$") as caught:
         Sequence("orders", Faulty(reserve=raising(fault)), max_wait_ms=0).next()
@@ -583,14 +544,14 @@ def test_a_store_that_fails_in_an_unknown_way_is_named(inline: keeper.Keeper, ca
 
 
 @pytest.mark.parametrize("is_refused", [True, False], ids=["refused", "answered"])
-def test_what_a_parent_was_told_or_given_is_not_what_its_child_waits_for(*, is_refused: bool) -> None:
+def test_child_ignores_answers_and_errors_of_its_parent(*, is_refused: bool) -> None:
     supply = SegmentClient(MemoryStore(), "orders", Pool(), min_step=5, max_step=5, target_ms=1000)
     epochs: list[int] = []
 
     def ready() -> str:
         if epochs:
             return "the child's"
-        # As a fork does in the child, in the middle of this.
+        # As a fork in the middle of this call does in the child.
         epochs.append(start_epoch())
         if is_refused:
             raise LeaseError("the parent's", code="lease.lost")
@@ -599,7 +560,7 @@ def test_what_a_parent_was_told_or_given_is_not_what_its_child_waits_for(*, is_r
     assert Child(lambda: supply._wait(ready, 0)).result() == "the child's"
 
 
-def test_nothing_is_fetched_for_a_sequence_that_nobody_asked(inline: keeper.Keeper) -> None:
+def test_unused_sequence_fetches_nothing(inline: keeper.Keeper) -> None:
     supply = SegmentClient(MemoryStore(), "orders", Pool(), min_step=5, max_step=5, target_ms=1000)
     supply.attach()
     assert inline.step() > 0
@@ -607,28 +568,28 @@ def test_nothing_is_fetched_for_a_sequence_that_nobody_asked(inline: keeper.Keep
 
 @pytest.mark.usefixtures("inline")
 @pytest.mark.parametrize("fields", EXTREMES, ids=str)
-def test_the_least_and_the_largest_that_a_store_may_answer_are_handed_out(fields: dict[str, int]) -> None:
+def test_smallest_and_largest_valid_integers_are_handed_out(fields: dict[str, int]) -> None:
     orders = Sequence("orders", Faulty(reserve=changing(**fields)), step=1)
     assert orders.next() == fields.get("first", 1)
 
 
 @pytest.mark.usefixtures("any_keeper")
-def test_whoever_does_not_wait_finds_what_was_fetched_meanwhile() -> None:
+def test_non_blocking_caller_finds_what_was_fetched_meanwhile() -> None:
     assert in_the_end(Sequence("orders", MemoryStore(), max_wait_ms=0).next) == 1
 
 
-def test_a_child_keeps_no_keeper_of_its_parents() -> None:
+def test_child_has_no_keeper_of_its_parent() -> None:
     keeper.current()
 
     def keepers() -> int:
         keeper.current()
         return len(keeper._keepers)
 
-    assert Child(keepers).result() == 1
+    assert in_child(keepers) == 1
 
 
 @pytest.mark.usefixtures("inline")
-def test_what_waiting_cannot_mend_is_not_asked_for_again() -> None:
+def test_permanent_error_is_not_retried() -> None:
     asked: list[str] = []
 
     def none_at_all(_: Any) -> None:
@@ -641,11 +602,11 @@ def test_what_waiting_cannot_mend_is_not_asked_for_again() -> None:
 
 
 @pytest.mark.usefixtures("inline")
-def test_the_longest_window_that_a_store_may_answer_is_minted_in() -> None:
+def test_longest_valid_window_is_minted_in() -> None:
     assert snowflake.Generator(store=Faulty(acquire=changing(until_ms=MAX_INTEGER))).new() > 0
 
 
-def test_a_namespace_that_is_used_up_is_asked_for_integers_once(inline: keeper.Keeper) -> None:
+def test_exhausted_namespace_is_asked_once(inline: keeper.Keeper) -> None:
     asked: list[str] = []
 
     def none_left(_: Any) -> None:
@@ -658,7 +619,7 @@ def test_a_namespace_that_is_used_up_is_asked_for_integers_once(inline: keeper.K
 
 
 @pytest.mark.parametrize(("drawn", "share"), [(min, 0.5), (max, 1.0)])
-def test_processes_that_failed_together_do_not_come_back_together(
+def test_processes_that_failed_together_retry_at_different_times(
     inline: keeper.Keeper, monkeypatch: pytest.MonkeyPatch, drawn: Callable[..., float], share: float
 ) -> None:
     monkeypatch.setattr("mintage.lease.keeper.time.monotonic", lambda: 1000.0)
@@ -670,13 +631,13 @@ def test_processes_that_failed_together_do_not_come_back_together(
     assert (caught.value.retry_after_ms, inline.pause_s(store)) == (1000 * share, share)
 
 
-def test_the_callers_thread_gets_what_was_raised_in_it_to_end_it(inline: keeper.Keeper) -> None:
+def test_exception_raised_in_the_callers_thread_reaches_it(inline: keeper.Keeper) -> None:
     with pytest.raises(KeyboardInterrupt):
         Sequence("orders", Faulty(reserve=raising(KeyboardInterrupt())), step=3).next()
 
 
 @pytest.mark.parametrize(("retry_after_ms", "tries"), [(0, 2), (1000, 2), (1001, 1), (None, 1)])
-def test_a_refusal_is_waited_out_where_it_passes_within_the_callers_wait(
+def test_refusal_shorter_than_the_callers_wait_is_waited_out(
     inline: keeper.Keeper, monkeypatch: pytest.MonkeyPatch, retry_after_ms: int | None, tries: int
 ) -> None:
     monkeypatch.setattr("mintage.lease.keeper.time.monotonic", lambda: 1000.0)
@@ -695,7 +656,7 @@ def test_a_refusal_is_waited_out_where_it_passes_within_the_callers_wait(
 
 
 @pytest.mark.parametrize("is_sure", [False, True])
-def test_who_asked_without_waiting_is_told_when_all_that_is_held_was_forgotten_meanwhile(*, is_sure: bool) -> None:
+def test_non_blocking_caller_learns_that_its_buffer_was_discarded(*, is_sure: bool) -> None:
     def use() -> list[str]:
         here = keeper.Keeper(inline=True)
         keeper.use(here)
@@ -706,10 +667,10 @@ def test_who_asked_without_waiting_is_told_when_all_that_is_held_was_forgotten_m
         here.step()
         return told
 
-    assert Child(use).result() == ["told"]
+    assert in_child(use) == ["told"]
 
 
-def test_a_child_asks_for_nothing_that_its_parent_alone_waits_for(inline: keeper.Keeper) -> None:
+def test_child_requests_nothing_that_only_its_parent_waits_for(inline: keeper.Keeper) -> None:
     asked: list[str] = []
 
     def noted(answer: Callable[[], Any]) -> Any:
@@ -726,16 +687,16 @@ def test_a_child_asks_for_nothing_that_its_parent_alone_waits_for(inline: keeper
         mine.step()
         return asked
 
-    assert Child(live).result() == []
+    assert in_child(live) == []
     inline.step()
     assert asked == ["reserve"]
 
 
-def test_of_tasks_and_stores_that_are_gone_nothing_is_kept(inline: keeper.Keeper) -> None:
+def test_keeper_keeps_no_reference_to_dead_tasks_and_stores(inline: keeper.Keeper) -> None:
     for _ in range(5):
         away = Faulty(reserve=raising(StoreError("away", code="store.unavailable")))
         supply = SegmentClient(away, "orders", Pool(), min_step=5, max_step=5, target_ms=1000)
-        assert refusal(partial(supply.wait, 0)) == "store.unavailable"
+        assert code_of(partial(supply.wait, 0)) == "store.unavailable"
         del away, supply
         gc.collect()
         assert not inline._kept()
@@ -744,7 +705,7 @@ def test_of_tasks_and_stores_that_are_gone_nothing_is_kept(inline: keeper.Keeper
 
 @pytest.mark.parametrize("verb", ["acquire", "extend"])
 @pytest.mark.parametrize(("taken_s", "outcome"), [(0.9, "lease.clock"), (6.0, "an ID")])
-def test_a_clock_is_compared_with_the_stores_by_answers_that_came_in_time(
+def test_clock_is_compared_with_the_store_only_by_fast_answers(
     inline: keeper.Keeper, monkeypatch: pytest.MonkeyPatch, verb: str, taken_s: float, outcome: str
 ) -> None:
     now_s, clock = 1000.0, ManualClock(NOW_MS * MS)
@@ -771,7 +732,7 @@ def test_a_clock_is_compared_with_the_stores_by_answers_that_came_in_time(
         assert caught.value.code == outcome
 
 
-def test_a_clock_that_fails_is_its_own_generators_fault(any_keeper: keeper.Keeper) -> None:
+def test_failing_clock_affects_only_its_own_generator(any_keeper: keeper.Keeper) -> None:
     is_broken = False
 
     def broken() -> int:
@@ -792,7 +753,7 @@ def test_a_clock_that_fails_is_its_own_generators_fault(any_keeper: keeper.Keepe
         ill.new()
 
 
-def test_a_failure_in_the_log_is_no_failure_of_the_keeper(any_keeper: keeper.Keeper) -> None:
+def test_failure_of_the_log_does_not_stop_the_keeper(any_keeper: keeper.Keeper) -> None:
     class Broken(logging.Handler):
         def emit(self, _: logging.LogRecord) -> None:
             raise RuntimeError("the disk is full")
@@ -802,14 +763,14 @@ def test_a_failure_in_the_log_is_no_failure_of_the_keeper(any_keeper: keeper.Kee
     try:
         store = Faulty(reserve=raising(StoreError("no", code="store.refused")))
         orders = Sequence("orders", store)
-        assert refusal(orders.next) == "store.refused"
+        assert code_of(orders.next) == "store.refused"
         store.faults.clear()
         assert in_the_end(orders.next) == 1
     finally:
         log.removeHandler(handler)
 
 
-def test_a_store_that_cannot_be_hashed_is_a_store(any_keeper: keeper.Keeper) -> None:
+def test_unhashable_store_is_accepted(any_keeper: keeper.Keeper) -> None:
     class Equal(Faulty):
         def __eq__(self, _: object) -> bool:
             return True
@@ -819,13 +780,13 @@ def test_a_store_that_cannot_be_hashed_is_a_store(any_keeper: keeper.Keeper) -> 
     away = StoreError("it is away", code="store.unavailable")
     store = Equal(reserve=raising(away))
     orders = Sequence("orders", store, max_wait_ms=0)
-    assert refusal(orders.next) == "store.unavailable"
+    assert code_of(orders.next) == "store.unavailable"
     store.faults.clear()
     patient = Sequence("orders", store, max_wait_ms=BOUND * 1000)
     assert patient.next() > 0
 
 
-def test_a_generator_that_cannot_be_given_back_takes_nobody_with_it(any_keeper: keeper.Keeper) -> None:
+def test_failed_release_of_one_generator_affects_no_other(any_keeper: keeper.Keeper) -> None:
     class Ill(Faulty):
         def release(self, *_: Any, **__: Any) -> None:
             raise SystemExit
@@ -841,7 +802,7 @@ def test_a_generator_that_cannot_be_given_back_takes_nobody_with_it(any_keeper: 
     assert [orders.next() for _ in range(29)] == [*range(1, 30)]
 
 
-def test_a_keeper_that_is_closed_gives_back_what_generators_and_sequences_hold(any_keeper: keeper.Keeper) -> None:
+def test_closed_keeper_releases_leases_and_segments(any_keeper: keeper.Keeper) -> None:
     store = MemoryStore()
     generator, orders = snowflake.Generator(store=store), Sequence("orders", store, step=10)
     generator.new()
@@ -937,7 +898,7 @@ print("done", os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 """
 
 
-def test_greenlet_that_forks_waits_for_a_verb_of_another_greenlet(tmp_path: Path) -> None:
+def test_forking_greenlet_waits_for_the_verb_of_another(tmp_path: Path) -> None:
     if find_spec("gevent") is None:
         pytest.skip("gevent is not installed")
     done = subprocess.run(
@@ -950,9 +911,7 @@ def test_greenlet_that_forks_waits_for_a_verb_of_another_greenlet(tmp_path: Path
     assert done.stdout == b"done 0\n"
 
 
-def test_look_at_the_signs_is_made_without_the_condition(
-    any_keeper: keeper.Keeper, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_restore_check_runs_without_the_condition(any_keeper: keeper.Keeper, monkeypatch: pytest.MonkeyPatch) -> None:
     looking, go = threading.Event(), threading.Event()
 
     def look() -> Verdict:
@@ -970,7 +929,7 @@ def test_look_at_the_signs_is_made_without_the_condition(
         looked.result(BOUND)
 
 
-def test_condition_that_another_thread_keeps_is_waited_for_in_vain(
+def test_wait_for_a_condition_held_by_another_thread_times_out(
     any_keeper: keeper.Keeper, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     generator, orders = snowflake.Generator(store=MemoryStore()), Sequence("orders", MemoryStore())
@@ -995,7 +954,7 @@ def test_condition_that_another_thread_keeps_is_waited_for_in_vain(
     assert orders.next() == 1
 
 
-def test_wait_that_cannot_have_the_condition_again_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wait_that_cannot_reacquire_the_condition_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     mine = keeper.Keeper()
     taken, go = threading.Event(), threading.Event()
 
@@ -1019,9 +978,7 @@ def test_wait_that_cannot_have_the_condition_again_ends(monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("what", ["generator", "sequence", "keeper"])
-def test_store_that_hangs_keeps_no_end_waiting(monkeypatch: pytest.MonkeyPatch, what: str) -> None:
-    before, mine = keeper.current(), keeper.Keeper()
-    keeper.use(mine)
+def test_hanging_store_does_not_delay_shutdown(monkeypatch: pytest.MonkeyPatch, what: str) -> None:
     monkeypatch.setattr(keeper, "SHUTDOWN_TIMEOUT_S", 0.01)
     asked, go = threading.Event(), threading.Event()
 
@@ -1033,23 +990,22 @@ def test_store_that_hangs_keeps_no_end_waiting(monkeypatch: pytest.MonkeyPatch, 
     store = Faulty(acquire=hang, reserve=hang)
     generator = snowflake.Generator(store=store, max_wait_ms=BOUND * 1000)
     orders = Sequence("orders", store, max_wait_ms=BOUND * 1000)
-    try:
-        with ThreadPoolExecutor(1) as pool:
-            minted = pool.submit(orders.next if what == "sequence" else generator.new)
-            assert asked.wait(BOUND)
-            {"generator": generator.close, "sequence": orders.close, "keeper": mine.release_all}[what]()
-            assert not minted.done()
+    with keeper_in_place(keeper.Keeper()) as mine:
+        try:
+            with ThreadPoolExecutor(1) as pool:
+                minted = pool.submit(orders.next if what == "sequence" else generator.new)
+                assert asked.wait(BOUND)
+                {"generator": generator.close, "sequence": orders.close, "keeper": mine.release_all}[what]()
+                assert not minted.done()
+                go.set()
+                assert (minted.exception(BOUND) is None) == (what == "keeper")
+            if what == "generator":
+                # The keeper releases the late grant.
+                deadline = time.monotonic() + BOUND
+                while [record.token for record in store.list_leases()] != [None]:
+                    assert time.monotonic() < deadline
+        finally:
             go.set()
-            assert (minted.exception(BOUND) is None) == (what == "keeper")
-        if what == "generator":
-            # The keeper gives back what it was granted after all.
-            deadline = time.monotonic() + BOUND
-            while [record.token for record in store.list_leases()] != [None]:
-                assert time.monotonic() < deadline
-    finally:
-        go.set()
-        mine.close()
-        keeper.use(before)
 
 
 PROCESS = """
@@ -1065,7 +1021,7 @@ if sys.argv[2] == "beside a thread":
 
 
 @pytest.mark.parametrize("how", ["alone", "beside a thread"])
-def test_a_process_that_ends_gives_everything_back(tmp_path: Path, how: str) -> None:
+def test_ending_process_releases_everything(tmp_path: Path, how: str) -> None:
     url = f"sqlite:///{tmp_path}/ids.db"
     subprocess.run([sys.executable, "-c", PROCESS, url, how], check=True, timeout=BOUND)
     store = open_store(url)
@@ -1090,7 +1046,7 @@ threading.Thread(target=mint, daemon=True).start()
 """
 
 
-def test_a_process_that_ends_beside_a_minting_thread_releases_all(tmp_path: Path) -> None:
+def test_process_ending_beside_a_minting_thread_releases_all(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/ids.db"
     for _ in range(5):
         subprocess.run([sys.executable, "-c", BUSY, url], check=True, timeout=BOUND)
@@ -1120,7 +1076,7 @@ if __name__ == "__main__":
 
 
 @pytest.mark.parametrize("how", ["fork", "forkserver", "spawn"])
-def test_children_of_multiprocessing_give_back_what_they_leased(tmp_path: Path, how: str) -> None:
+def test_multiprocessing_children_release_their_leases(tmp_path: Path, how: str) -> None:
     script, url = tmp_path / "children.py", f"sqlite:///{tmp_path}/ids.db"
     script.write_text(CHILDREN)
     command = [sys.executable, "-W", "ignore", str(script), url, how]
@@ -1130,9 +1086,7 @@ def test_children_of_multiprocessing_give_back_what_they_leased(tmp_path: Path, 
         assert {record.token for record in store.list_leases()} == {None}
 
 
-def test_a_log_handler_that_mints_never_waits_for_itself(inline: keeper.Keeper) -> None:
-    before, mine = keeper.current(), keeper.Keeper()
-    keeper.use(mine)
+def test_log_handler_that_mints_does_not_deadlock(inline: keeper.Keeper) -> None:
     away = Faulty(acquire=raising(StoreError("away", code="store.unavailable")))
     codes: Queue[str] = Queue()
 
@@ -1141,24 +1095,23 @@ def test_a_log_handler_that_mints_never_waits_for_itself(inline: keeper.Keeper) 
             codes.put(code_of(lambda: snowflake.Generator(store=MemoryStore(), max_wait_ms=BOUND * 1000).new()))
 
     handler = Minting()
-    logging.getLogger("mintage").addHandler(handler)
-    try:
-        assert code_of(lambda: snowflake.Generator(store=away, max_wait_ms=100).new()) == "store.unavailable"
-        assert codes.get(timeout=BOUND / 2) == "store.unavailable"
-        assert snowflake.Generator(store=MemoryStore(), max_wait_ms=BOUND * 1000).new()
-    finally:
-        logging.getLogger("mintage").removeHandler(handler)
-        mine.close()
-        keeper.use(before)
+    with keeper_in_place(keeper.Keeper()):
+        logging.getLogger("mintage").addHandler(handler)
+        try:
+            assert code_of(lambda: snowflake.Generator(store=away, max_wait_ms=100).new()) == "store.unavailable"
+            assert codes.get(timeout=BOUND / 2) == "store.unavailable"
+            assert snowflake.Generator(store=MemoryStore(), max_wait_ms=BOUND * 1000).new()
+        finally:
+            logging.getLogger("mintage").removeHandler(handler)
 
 
 class InAChild(BaseException):
-    """Ends a keeper in a child, which sleeps for ever otherwise."""
+    """An exception that ends a keeper in a child, which would sleep for ever otherwise."""
 
 
 @pytest.mark.parametrize("forks", ["before its turn", "before its verb"])
-def test_keeper_that_goes_on_in_a_forked_child_asks_nothing(monkeypatch: pytest.MonkeyPatch, forks: str) -> None:
-    """Go on as a greenlet that waited in the parent, for its turn or for the lock, while another greenlet forked."""
+def test_keeper_running_in_a_forked_child_requests_nothing(monkeypatch: pytest.MonkeyPatch, forks: str) -> None:
+    """A greenlet that waited in the parent, for its turn or for the lock, goes on in a child forked by another."""
     here, sleep = threading.current_thread(), time.sleep
     mine, asked = keeper.Keeper(), list[str]()
 
@@ -1183,10 +1136,8 @@ def test_keeper_that_goes_on_in_a_forked_child_asks_nothing(monkeypatch: pytest.
     assert asked == []
 
 
-def test_a_keeper_whose_thread_ended_starts_another(monkeypatch: pytest.MonkeyPatch) -> None:
-    before, mine = keeper.current(), keeper.Keeper()
-    keeper.use(mine)
-    try:
+def test_keeper_whose_thread_ended_starts_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    with keeper_in_place(keeper.Keeper()) as mine:
         store = Faulty()
         orders = Sequence("orders", store, step=2, max_wait_ms=BOUND * 1000)
         with monkeypatch.context() as patch:
@@ -1195,15 +1146,10 @@ def test_a_keeper_whose_thread_ended_starts_another(monkeypatch: pytest.MonkeyPa
             assert mine._thread is not None
             mine._thread.join(BOUND)
         assert [orders.next() for _ in range(20)] == [*range(1, 21)]
-    finally:
-        mine.close()
-        keeper.use(before)
 
 
-def test_where_no_thread_can_be_started_a_caller_is_told_and_may_try_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    before, mine = keeper.current(), keeper.Keeper()
-    keeper.use(mine)
-    try:
+def test_failure_to_start_a_thread_is_reported_and_may_be_retried(monkeypatch: pytest.MonkeyPatch) -> None:
+    with keeper_in_place(keeper.Keeper()):
         orders = Sequence("orders", Faulty(), max_wait_ms=BOUND * 1000)
 
         def fail(_: threading.Thread) -> None:
@@ -1215,33 +1161,29 @@ def test_where_no_thread_can_be_started_a_caller_is_told_and_may_try_again(monke
                 orders.next()
         assert (caught.value.code, caught.value.retry_after_ms) == ("store.unavailable", 1000)
         assert orders.next() == 1
-    finally:
-        mine.close()
-        keeper.use(before)
 
 
-def test_threads_that_come_together_find_one_keeper() -> None:
-    before = keeper.current()
-    for _ in range(100):
-        keeper._keepers.clear()
-        start = threading.Barrier(8)
-        found: list[keeper.Keeper] = []
+def test_concurrent_threads_get_one_keeper() -> None:
+    with keeper_in_place():
+        for _ in range(100):
+            keeper._keepers.clear()
+            start = threading.Barrier(8)
+            found: list[keeper.Keeper] = []
 
-        def find(start: threading.Barrier = start, found: list[keeper.Keeper] = found) -> None:
-            start.wait(BOUND)
-            found.append(keeper.current())
+            def find(start: threading.Barrier = start, found: list[keeper.Keeper] = found) -> None:
+                start.wait(BOUND)
+                found.append(keeper.current())
 
-        threads = [threading.Thread(target=find) for _ in range(8)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(BOUND)
-        assert len({id(each) for each in found}) == 1
-    keeper.use(before)
+            threads = [threading.Thread(target=find) for _ in range(8)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join(BOUND)
+            assert len({id(each) for each in found}) == 1
 
 
 @pytest.mark.parametrize("end", ["closed", "at rest"])
-def test_a_lease_is_given_back_when_the_extension_in_flight_is_over(any_keeper: keeper.Keeper, end: str) -> None:
+def test_lease_is_released_after_the_extension_in_flight(any_keeper: keeper.Keeper, end: str) -> None:
     if any_keeper.inline:
         pytest.skip("one thread does all")
     clock, asked, go = ManualClock(NOW_MS * MS), threading.Event(), threading.Event()
@@ -1277,7 +1219,7 @@ def test_a_lease_is_given_back_when_the_extension_in_flight_is_over(any_keeper: 
 
 
 class Eager(keeper.Task):
-    """Has always something to do, and tells what it was asked for."""
+    """A task that always has work, and records its calls."""
 
     def __init__(self, name: str, asked: list[str]) -> None:
         super().__init__(MemoryStore())
@@ -1306,7 +1248,7 @@ class Eager(keeper.Task):
         self.closed = True
 
 
-def test_an_inline_keeper_leaves_its_tasks_to_other_threads_afterwards(inline: keeper.Keeper) -> None:
+def test_inline_keeper_leaves_its_tasks_to_other_threads_afterwards(inline: keeper.Keeper) -> None:
     def finds_it_free() -> bool:
         if found := inline.condition.acquire(blocking=False):
             inline.condition.release()
@@ -1317,7 +1259,7 @@ def test_an_inline_keeper_leaves_its_tasks_to_other_threads_afterwards(inline: k
         assert pool.submit(finds_it_free).result(BOUND)
 
 
-def test_who_always_has_work_keeps_nobody_else_waiting(inline: keeper.Keeper) -> None:
+def test_busy_task_starves_no_other(inline: keeper.Keeper) -> None:
     asked: list[str] = []
     tasks = [Eager(name, asked) for name in "abc"]
     for task in tasks:
@@ -1328,7 +1270,7 @@ def test_who_always_has_work_keeps_nobody_else_waiting(inline: keeper.Keeper) ->
 
 
 @pytest.mark.parametrize("end", [keeper.Keeper.close, keeper.Keeper.release_all])
-def test_what_is_given_back_slowly_or_in_vain_keeps_the_end_waiting_two_seconds_at_most(
+def test_slow_or_failing_releases_delay_shutdown_two_seconds_at_most(
     inline: keeper.Keeper, monkeypatch: pytest.MonkeyPatch, end: Callable[[keeper.Keeper], None]
 ) -> None:
     now_s = 1000.0
@@ -1353,7 +1295,7 @@ def test_what_is_given_back_slowly_or_in_vain_keeps_the_end_waiting_two_seconds_
 
 
 class Simulated(keeper.Keeper):
-    """A keeper that a test runs in its own thread: time passes while it sleeps alone."""
+    """A keeper that a test runs in its own thread: time passes only while it sleeps."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         super().__init__()
@@ -1367,7 +1309,7 @@ class Simulated(keeper.Keeper):
 
     def _read(self) -> float:
         self._readings += 1
-        # What never sleeps would never end.
+        # A keeper that never sleeps would never end.
         self._closing |= self._readings > 1000
         return self.now_s
 
@@ -1391,7 +1333,7 @@ class Simulated(keeper.Keeper):
         (True, 2.5, ["look", "sleep 1.0", "look", "sleep 1.0", "look", "sleep 0.25", "ask"]),
     ],
 )
-def test_the_thread_sleeps_till_there_is_work_and_looks_once_a_second_while_something_is_held(
+def test_thread_sleeps_until_due_and_checks_each_second_while_holding(
     monkeypatch: pytest.MonkeyPatch, due_s: float, seen: list[str], *, holds: bool
 ) -> None:
     mine = Simulated(monkeypatch)
@@ -1414,7 +1356,7 @@ def test_the_thread_sleeps_till_there_is_work_and_looks_once_a_second_while_some
 
 
 @pytest.mark.parametrize("code", ["store.unavailable", "store.refused"])
-def test_after_each_failure_it_is_left_alone_twice_as_long_up_to_a_second_until_one_succeeds(
+def test_back_off_doubles_up_to_a_second_until_a_success(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, code: str
 ) -> None:
     monkeypatch.setattr(keeper, "FIRST_PAUSE_S", 0.125)
@@ -1443,16 +1385,16 @@ def test_after_each_failure_it_is_left_alone_twice_as_long_up_to_a_second_until_
     pauses = ["fails", 0.125, "fails", 0.25, "fails", 0.5, "fails", 1.0, "fails", 1.0, "succeeds", "fails", 0.125]
     slept = [float(each.removeprefix("sleep ")) if "sleep" in each else each for each in mine.seen if each != "look"]
     assert slept == [*pauses, "ends"]
-    # The first of the failures in a row is told.
+    # The first of consecutive failures is logged.
     assert caplog.messages == [f"mintage: not now ({code}); trying again"] * 2
 
 
 @pytest.mark.parametrize(("error", "is_raised"), [(ValueError(), False), (SystemExit(), False), (SystemExit(), True)])
-def test_a_lease_that_cannot_be_released_is_told_of_and_keeps_no_other_held(
+def test_failed_release_is_logged_and_delays_no_other(
     caplog: pytest.LogCaptureFixture, *, error: BaseException, is_raised: bool
 ) -> None:
     released: list[int] = []
-    # Without a thread of its own it is its caller's who is to end.
+    # Without a thread of its own, it belongs to the thread that is to end.
     mine = keeper.Keeper(inline=is_raised or isinstance(error, Exception))
     mine.abandoned += [partial(raising(error), 1), partial(released.append, 2)]
     if is_raised:
@@ -1465,7 +1407,7 @@ def test_a_lease_that_cannot_be_released_is_told_of_and_keeps_no_other_held(
     ] * (not is_raised)
 
 
-def test_a_task_that_fails_where_none_may_does_not_end_the_thread(
+def test_task_that_fails_unexpectedly_does_not_end_the_thread(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     slept: list[float] = []
@@ -1498,12 +1440,12 @@ def test_a_task_that_fails_where_none_may_does_not_end_the_thread(
     ]
 
 
-def test_a_keeper_that_is_closed_ends_its_thread() -> None:
+def test_keeper_that_is_closed_ends_its_thread() -> None:
     asked = threading.Event()
 
     class Idle(Eager):
         def due_s(self) -> float:
-            # The thread has the condition until it sleeps.
+            # The thread holds the condition until it sleeps.
             asked.set()
             return 3600.0
 
@@ -1521,7 +1463,7 @@ def test_a_keeper_that_is_closed_ends_its_thread() -> None:
     assert not thread.is_alive()
 
 
-def test_nothing_is_done_before_it_is_due(inline: keeper.Keeper, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_task_runs_before_it_is_due(inline: keeper.Keeper, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
     task = Eager("early", asked)
     monkeypatch.setattr(task, "due_s", lambda: 0.5)
@@ -1529,7 +1471,7 @@ def test_nothing_is_done_before_it_is_due(inline: keeper.Keeper, monkeypatch: py
     assert (inline.step(), asked) == (0.5, [])
 
 
-def test_what_belongs_to_an_earlier_epoch_has_no_work_until_it_is_seated_again(inline: keeper.Keeper) -> None:
+def test_task_of_an_earlier_generation_has_no_work_until_reattached(inline: keeper.Keeper) -> None:
     asked: list[str] = []
     left, present = Eager("left", asked), Eager("present", asked)
     for task in (left, present):

@@ -1,4 +1,4 @@
-"""API keys: who is let in, and to what."""
+"""Tests of API keys: authentication and rights."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ def of(settings: Settings) -> Keys:
 
 
 def keys(**callers: str) -> Keys:
-    """The keys of a service, by the name and the key of each caller."""
+    """Return the keys of a service, by the name and the key of each caller."""
     return of(Settings(keys={name: {"hash": digest(key)} for name, key in callers.items()}))
 
 
-def refusal(found: Keys, token: Any) -> RequestError:
+def token_refusal(found: Keys, token: Any) -> RequestError:
     with pytest.raises(RequestError) as caught:
         found.find(token)
     assert caught.value.code == "request.key"
@@ -43,17 +43,17 @@ def refusal(found: Keys, token: Any) -> RequestError:
 # --- keys -------------------------------------------------------------------------------------------------------------
 
 
-def test_a_key_is_256_random_bits_and_never_the_same() -> None:
+def test_keys_are_256_random_bits() -> None:
     made = {new_key() for _ in range(1000)}
     assert len(made) == 1000
     assert all(re.fullmatch(r"mint_[A-Za-z0-9_-]{43}", key) for key in made)
 
 
-def test_what_is_stored_of_a_key_is_its_sha_256() -> None:
+def test_stored_hash_of_a_key_is_its_sha_256() -> None:
     assert digest("mint_x") == digest(b"mint_x") == f"sha256:{hashlib.sha256(b'mint_x').hexdigest()}"
 
 
-def test_a_key_finds_its_caller_whether_text_or_bytes() -> None:
+def test_caller_is_found_by_a_key_as_text_or_bytes() -> None:
     shop, cart = new_key(), new_key()
     found = keys(shop=shop, cart=cart)
     assert found.find(shop).name == found.find(shop.encode()).name == "shop"
@@ -61,36 +61,36 @@ def test_a_key_finds_its_caller_whether_text_or_bytes() -> None:
 
 
 @pytest.mark.parametrize("token", [None, "", b""])
-def test_without_a_key_it_is_told_how_to_send_one(token: str | bytes | None) -> None:
-    assert "Authorization: Bearer KEY" in str(refusal(keys(shop="mint_x"), token))
+def test_error_without_a_key_says_how_to_send_one(token: str | bytes | None) -> None:
+    assert "Authorization: Bearer KEY" in str(token_refusal(keys(shop="mint_x"), token))
 
 
 @given(st.text(min_size=1, max_size=300) | st.binary(min_size=1, max_size=300))
 def test_any_other_token_is_refused_and_not_repeated(token: str | bytes) -> None:
     found = keys(shop=new_key())
-    assert str(refusal(found, token)) in {
+    assert str(token_refusal(found, token)) in {
         "the key is not known",
         "the key is malformed: it is longer than 256 characters, or has some beyond ASCII",
     }
 
 
 @pytest.mark.parametrize("token", ["x" * 257, b"x" * 257, "x" * 10**7, "mint_\N{SNOWMAN}", b"\xff", "\ud800"])
-def test_a_malformed_token_is_refused_before_it_is_hashed(token: str | bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_malformed_token_is_refused_before_hashing(token: str | bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     found = keys(shop=new_key())
     monkeypatch.setattr("mintage.server.keys.digest", pytest.fail)
-    assert "malformed" in str(refusal(found, token))
+    assert "malformed" in str(token_refusal(found, token))
 
 
-def test_a_token_of_256_characters_is_only_unknown() -> None:
-    assert str(refusal(keys(shop=new_key()), "x" * 256)) == "the key is not known"
+def test_well_formed_long_token_is_refused_as_unknown() -> None:
+    assert str(token_refusal(keys(shop=new_key()), "x" * 256)) == "the key is not known"
 
 
-def test_the_hash_of_a_key_is_no_key() -> None:
+def test_hash_of_a_key_is_no_key() -> None:
     key = new_key()
-    assert str(refusal(keys(shop=key), digest(key))) == "the key is not known"
+    assert str(token_refusal(keys(shop=key), digest(key))) == "the key is not known"
 
 
-def test_looking_a_key_up_is_one_hash_however_many_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lookup_of_a_key_hashes_once_for_any_number_of_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     made = {f"caller{at}": new_key() for at in range(500)}
     found = keys(**made)
     hashed = []
@@ -107,7 +107,7 @@ def test_looking_a_key_up_is_one_hash_however_many_there_are(monkeypatch: pytest
 # --- rights -----------------------------------------------------------------------------------------------------------
 
 
-def test_without_keys_anybody_may_do_everything_but_what_needs_admin() -> None:
+def test_without_keys_everything_but_admin_is_allowed() -> None:
     found = of(Settings())
     for token in (None, "", "mint_whatever", b"\xff"):
         caller = found.find(token)
@@ -118,7 +118,7 @@ def test_without_keys_anybody_may_do_everything_but_what_needs_admin() -> None:
     assert caught.value.code == "request.rights"
 
 
-def test_a_key_has_the_rights_of_its_patterns_and_no_other() -> None:
+def test_key_has_the_rights_of_its_patterns_and_no_other() -> None:
     caller = Caller.of("shop", {"orders": ["next"], "a*": ["next", "describe"], "*": ["metrics"]})
     assert caller.may("next", "orders")
     assert caller.may("next", "a")
@@ -138,7 +138,7 @@ def test_a_key_has_the_rights_of_its_patterns_and_no_other() -> None:
         assert not caller.may(right, name)
 
 
-def test_a_key_without_the_right_is_refused_by_name() -> None:
+def test_key_without_the_right_is_refused_with_its_name() -> None:
     caller = Caller.of("shop", {"orders": ["next"]})
     caller.check("next", "orders")
     with pytest.raises(RequestError) as caught:
@@ -147,7 +147,7 @@ def test_a_key_without_the_right_is_refused_by_name() -> None:
     assert str(caught.value) == "the key 'shop' has no right 'next' for 'carts'"
 
 
-def test_a_key_without_rights_may_do_nothing() -> None:
+def test_key_without_rights_may_do_nothing() -> None:
     caller = Caller.of("shop", {})
     assert not any(caller.may(right, name) for right in RIGHTS for name in ("", "orders", "*"))
 
@@ -162,7 +162,7 @@ def test_admin_may_do_everything() -> None:
     name=NAMES,
     right=st.sampled_from(EVERYWHERE),
 )
-def test_rights_are_those_of_every_pattern_that_fits(rights: dict[str, list[str]], name: str, right: str) -> None:
+def test_rights_of_all_matching_patterns_add_up(rights: dict[str, list[str]], name: str, right: str) -> None:
     names = {name, *(pattern.rstrip("*") for pattern in rights), *(pattern.rstrip("*") + "x" for pattern in rights)}
     caller = Caller.of("shop", rights)
     for each in names - {""}:
@@ -179,14 +179,14 @@ def test_every_right_can_be_given_for_all_names(right: str) -> None:
 
 
 @pytest.mark.parametrize("pattern", ["", "a b", "**", "*a", "a*b", "-a", "a\n", "\N{SNOWMAN}", "a" * 129])
-def test_what_is_no_pattern_is_refused(pattern: str) -> None:
+def test_invalid_pattern_is_refused(pattern: str) -> None:
     with pytest.raises(ConfigError, match="is no pattern of names") as caught:
         check_rights(pattern, ["next"])
     assert caught.value.code == "config.setting"
 
 
 @pytest.mark.parametrize("name", ["", "a b", "-a", "a\n", "a" * 65, "mint_a"])
-def test_what_is_no_name_of_a_key_is_refused(name: str) -> None:
+def test_invalid_key_name_is_refused(name: str) -> None:
     with pytest.raises(ConfigError, match="name of a key") as caught:
         check_key_name(name)
     assert caught.value.code == "config.setting"
@@ -196,22 +196,22 @@ def test_what_is_no_name_of_a_key_is_refused(name: str) -> None:
 
 
 def bucket_of(workers: int = 1, **rate: int) -> Any:
-    """The bucket of a key."""
+    """Return the bucket of a key."""
     key = KeySettings(hash=digest("mint_x"), **rate)  # type: ignore[arg-type]
     return of(Settings(keys={"shop": key}, workers=workers)).find("mint_x").bucket
 
 
 def taken(bucket: Any) -> int:
-    """How many requests it lets through at once."""
+    """Return the number of requests that a bucket allows at once."""
     return next(count for count in range(10_000) if bucket.take() > 0)
 
 
-def test_a_key_without_a_rate_has_no_bucket() -> None:
+def test_key_without_a_rate_has_no_bucket() -> None:
     assert bucket_of() is None
     assert bucket_of(burst=5) is None
 
 
-def test_a_key_with_a_rate_has_a_bucket_of_its_own() -> None:
+def test_key_with_a_rate_has_a_bucket_of_its_own() -> None:
     assert taken(bucket_of(rate=1, burst=7)) == 7
     assert taken(bucket_of(rate=1)) == 1
 
@@ -231,7 +231,7 @@ def new(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     return capsys.readouterr().out
 
 
-def test_a_new_key_is_let_in_by_the_lines_that_come_with_it(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_printed_configuration_of_a_new_key_accepts_it(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     printed = new(capsys, "shop", "--right", "orders*=next,describe", "--right", "sno=mint")
     key, *others = re.findall(r"mint_\S+", printed)
     assert others == []
@@ -247,7 +247,9 @@ def test_a_new_key_is_let_in_by_the_lines_that_come_with_it(capsys: pytest.Captu
 
 
 @pytest.mark.parametrize("name", ["shop", "a.b", "user@host:1", "0", "x" * 64])
-def test_the_lines_are_toml_whatever_the_name(name: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_printed_configuration_is_toml_for_any_name(
+    name: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     facts = json.loads(new(capsys, name, "--json"))
     assert facts["name"] == name
     assert facts["hash"] == digest(facts["key"])
@@ -256,7 +258,7 @@ def test_the_lines_are_toml_whatever_the_name(name: str, capsys: pytest.CaptureF
     assert of(Settings.load(["--config", str(tmp_path / "mintage.toml")])).find(facts["key"]).name == name
 
 
-def test_every_time_it_is_another_key(capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_run_creates_another_key(capsys: pytest.CaptureFixture[str]) -> None:
     assert new(capsys, "shop") != new(capsys, "shop")
 
 
@@ -273,7 +275,7 @@ def test_every_time_it_is_another_key(capsys: pytest.CaptureFixture[str]) -> Non
         (["shop", "--right", "a=next", "--right", "a=mint"], 2, "'a' has its rights twice"),
     ],
 )
-def test_wrong_words_make_no_key(
+def test_wrong_arguments_create_no_key(
     words: list[str], status: int, sentence: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["keys", "new", *words]) == status
@@ -283,6 +285,6 @@ def test_wrong_words_make_no_key(
     assert printed.err.count("\n") == 1
 
 
-def test_the_help_names_every_right() -> None:
+def test_help_names_every_right() -> None:
     (made,) = COMMANDS["keys"].commands
     assert set(RIGHTS) <= set(re.findall(r"\w+", made.about))

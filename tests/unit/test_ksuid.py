@@ -1,4 +1,4 @@
-"""KSUIDs against the recorded behaviour of segmentio/ksuid, npm's ksuid, svix-ksuid and cyksuid, and their faults."""
+"""Tests of KSUIDs against the recorded behaviour of segmentio/ksuid, npm, svix-ksuid and cyksuid."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from mintage import ksuid
 from mintage.errors import FieldError, ParseError
-from tests.conftest import vectors
+from tests.helpers.vectors import named, vectors
 
 RECORDED = vectors("ksuid")
 GO, NPM = RECORDED["segmentio"], RECORDED["npm_ksuid"]
@@ -21,12 +21,8 @@ BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 Case = dict[str, Any]
 
 
-def named(case: Case) -> str:
-    return ascii(case.get("input") if isinstance(case.get("input"), str) else case.get("text", ""))
-
-
 def is_ksuid(text: str) -> bool:
-    """What the format says, in other words."""
+    """Return True if the text is a KSUID, by an independent definition."""
     return len(text) == 27 and set(text) <= set(BASE62) and text <= GO["max"]
 
 
@@ -38,7 +34,7 @@ def composed(time_s: int, payload: str) -> ksuid.ID:
 
 
 @pytest.mark.parametrize("case", [case for case in GO["generate"] if not case["error"]], ids=named)
-def test_a_time_and_a_payload_make_the_recorded_id(case: Case) -> None:
+def test_time_and_a_payload_make_the_recorded_id(case: Case) -> None:
     one = ksuid.ID.parse(case["text"])
     assert bytes(one).hex() == case["hex"]
     assert (one.timestamp_ms, one.payload) == (case["time_unix"] * 1000, case["payload_hex"])
@@ -46,7 +42,7 @@ def test_a_time_and_a_payload_make_the_recorded_id(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", NPM["generate"], ids=lambda case: str(case["time_ms"]))
-def test_npms_ids_of_a_time_are_ours(case: Case) -> None:
+def test_ids_of_a_time_equal_those_of_npm(case: Case) -> None:
     fits = FIRST_S * 1000 <= case["time_ms"] < (LAST_S + 1) * 1000
     if not fits:
         with pytest.raises(FieldError) as caught:
@@ -61,14 +57,14 @@ def test_npms_ids_of_a_time_are_ours(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", [case for case in SVIX["generate"] if case["class"] == "Ksuid"], ids=str)
-def test_svixs_ids_of_a_time_are_ours(case: Case) -> None:
+def test_ids_of_a_time_equal_those_of_svix(case: Case) -> None:
     one = ksuid.ID.from_parts(timestamp_ms=case["time_ms"], payload=case["payload_hex"])
     assert (str(one), bytes(one).hex()) == (case["ok"]["text"], case["ok"]["hex"])
     assert one.timestamp_ms == case["ok"]["timestamp"] * 1000
 
 
 @pytest.mark.parametrize("case", SVIX["decode"] + CY["decode"] + NPM["parse"] + GO["parse"], ids=named)
-def test_text_is_read_as_every_library_reads_it_or_refused_whatever_they_do(case: Case) -> None:
+def test_text_is_read_as_in_every_library_or_refused(case: Case) -> None:
     text = case["input"]
     if not is_ksuid(text):
         with pytest.raises(ParseError) as caught:
@@ -81,7 +77,7 @@ def test_text_is_read_as_every_library_reads_it_or_refused_whatever_they_do(case
     assert str(one) == text
 
 
-def test_the_smallest_and_the_largest_are_the_recorded_ones() -> None:
+def test_smallest_and_largest_ids_are_the_recorded_ones() -> None:
     assert GO["nil"] == NPM["min"] == str(ksuid.min_at(FIRST_S * SECOND))
     assert GO["max"] == NPM["max"] == str(ksuid.max_at(LAST_S * SECOND))
     assert GO["epoch"] == FIRST_S
@@ -93,7 +89,7 @@ def test_ids_sort_as_recorded() -> None:
 
 
 @pytest.mark.parametrize("case", [case for case in GO["next_prev"] if "next_hex" in case], ids=lambda case: case["id"])
-def test_the_neighbours_of_an_id_are_1_more_and_1_less_and_there_are_none_beyond_the_ends(case: Case) -> None:
+def test_neighbours_of_an_id_differ_by_1_and_end_at_the_limits(case: Case) -> None:
     number = int(ksuid.ID.parse(case["id"]))
     for step, neighbour in ((1, case["next"]), (-1, case["prev"])):
         if 0 <= number + step < 2**160:
@@ -105,7 +101,7 @@ def test_the_neighbours_of_an_id_are_1_more_and_1_less_and_there_are_none_beyond
                 ksuid.ID.from_int(number + step)
 
 
-def test_a_payload_that_is_used_up_carries_into_the_time_as_recorded() -> None:
+def test_exhausted_payload_carries_into_the_time_as_recorded() -> None:
     case = next(case for case in GO["next_prev"] if "note" in case)
     one = ksuid.ID.parse(case["id"])
     following = ksuid.ID.from_int(int(one) + 1)
@@ -114,7 +110,7 @@ def test_a_payload_that_is_used_up_carries_into_the_time_as_recorded() -> None:
     assert following.timestamp_ms - one.timestamp_ms == 1000
 
 
-def test_a_sequence_is_the_65536_ids_of_its_seed_as_recorded() -> None:
+def test_sequence_is_the_65536_ids_of_its_seed() -> None:
     known = GO["sequence"]
     ids = ksuid.sequence(ksuid.ID.parse(known["seed"]))
     assert [str(one) for one in ids[:3]] == known["first3"]
@@ -124,7 +120,7 @@ def test_a_sequence_is_the_65536_ids_of_its_seed_as_recorded() -> None:
     assert {one.timestamp_ms for one in ids} == {ksuid.ID.parse(known["seed"]).timestamp_ms}
 
 
-# --- the faults of others --------------------------------------------------------------------------------------------
+# --- faults of other libraries ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -136,7 +132,7 @@ def test_a_sequence_is_the_65536_ids_of_its_seed_as_recorded() -> None:
     ],
     ids=named,
 )
-def test_segmentio_npm_and_cyksuid_each_make_other_garbage_of_a_foreign_character_and_we_name_its_place(
+def test_foreign_character_is_refused_where_others_return_garbage(
     case: Case,
 ) -> None:
     with pytest.raises(ParseError) as caught:
@@ -147,14 +143,14 @@ def test_segmentio_npm_and_cyksuid_each_make_other_garbage_of_a_foreign_characte
 @pytest.mark.parametrize(
     "text", ["aWgEPTl1tmebfsQzFP4bxwgy80W", "aWgEPTl1tmebfsQzFP4bxwgy80z", "b" + "0" * 26, "z" * 27]
 )
-def test_text_above_the_maximum_is_refused_where_it_is_too_large(text: str) -> None:
+def test_text_above_the_maximum_is_refused_at_its_position(text: str) -> None:
     with pytest.raises(ParseError) as caught:
         ksuid.ID.parse(text)
     at = next(at for at, (wrong, most) in enumerate(zip(text, GO["max"], strict=True)) if wrong > most)
     assert (caught.value.code, caught.value.position) == ("parse.character", at)
 
 
-def test_svix_reads_26_characters_and_we_refuse_them() -> None:
+def test_text_of_26_characters_is_refused_unlike_svix() -> None:
     case = next(case for case in SVIX["decode"] if len(case["input"]) == 26)
     assert case["ok"]
     with pytest.raises(ParseError) as caught:
@@ -163,7 +159,7 @@ def test_svix_reads_26_characters_and_we_refuse_them() -> None:
 
 
 @pytest.mark.parametrize("time_s", [LAST_S + 1, FIRST_S - 1, 0])
-def test_segmentio_wraps_a_time_outside_2014_to_2150_and_we_refuse_it(time_s: int) -> None:
+def test_time_outside_2014_to_2150_is_refused_unlike_segmentio(time_s: int) -> None:
     wrapped = [case for case in GO["generate"] if not case["error"] and case["input"]["time_unix"] != case["time_unix"]]
     assert wrapped
     with pytest.raises(FieldError) as caught:

@@ -1,6 +1,6 @@
-"""The hot paths: a stream is answered alike in whatever pieces it comes, and nothing that clients send is a fault.
+"""Tests of the lane: packet boundaries do not change its answers, and no input causes an error.
 
-What is written here takes the place of the Python that stands behind the lane: it answers what the lane hands over.
+The tests take the place of the Python code behind the lane: they answer what the lane hands over.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ from mintage._core.service import SHARE, Bucket, HttpSession, Lane, RespSession
 from mintage.lease import keeper
 from mintage.store import open_store
 from mintage.store.memory import MemoryStore
+from tests.helpers.keepers import keeper_in_place
+from tests.helpers.processes import in_child
 from tests.service.wire import command, head
-from tests.unit.test_fork import Child
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,11 +38,9 @@ HELD = 2 * STEP - 1
 
 @pytest.fixture(autouse=True, scope="module")
 def inline() -> Iterator[None]:
-    """Segments are fetched when they are asked for, and by nobody else."""
-    before = keeper.current()
-    keeper.use(keeper.Keeper(inline=True))
-    yield
-    keeper.use(before)
+    """Fetch segments only on request of the test."""
+    with keeper_in_place():
+        yield
 
 
 class Served(NamedTuple):
@@ -50,12 +49,12 @@ class Served(NamedTuple):
 
 
 def served(*, is_open: bool = True, bucket: Bucket | None = None, store: Store | None = None) -> Served:
-    """A lane with one namespace, of which two segments less one integer are held: 2 to 50, and 51 to 100."""
+    """Return a lane with one namespace that has two segments less one integer: 2 to 50, and 51 to 100."""
     lane = Lane(open=is_open, limit=LIMIT, most=MOST, trace_header="X-Trace-Id")
     orders = Sequence("orders", store or MemoryStore(), step=STEP)
     lane.serve("orders", orders, bucket)
     orders.next()
-    # No more is fetched after this: nobody waits.
+    # No more is fetched after this, as nobody waits.
     while keeper.current().step() == 0:
         pass
     assert orders.held == HELD
@@ -63,13 +62,13 @@ def served(*, is_open: bool = True, bucket: Bucket | None = None, store: Store |
 
 
 def cut(stream: bytes, places: list[int]) -> list[bytes]:
-    """A stream in the pieces that it comes in."""
+    """Draw the pieces of a stream."""
     bounds = [0, *sorted(place % (len(stream) + 1) for place in places), len(stream)]
     return [stream[start:end] for start, end in pairwise(bounds)]
 
 
 def damaged(streams: st.SearchStrategy[bytes]) -> st.SearchStrategy[bytes]:
-    """Such streams, and some in which a few bytes are others, are missing, or are there twice."""
+    """Draw streams in which a few bytes are changed, missing or doubled."""
 
     def damage(stream: bytes, wounds: list[tuple[int, int, bytes]]) -> bytes:
         for place, length, instead in wounds:
@@ -99,7 +98,7 @@ COMMANDS = st.lists(WORDS.map(lambda words: command(*words)) | TYPED, max_size=3
 
 
 def behind(orders: Sequence, words: list[bytes]) -> bytes:
-    """What Python answers."""
+    """Return the answer of Python."""
     match [words[0].upper(), *words[1:]]:
         case [b"INCR", b"orders"]:
             return b":%d\r\n" % orders.reserve(1)[-1]
@@ -109,7 +108,7 @@ def behind(orders: Sequence, words: list[bytes]) -> bytes:
 
 
 def talk(served: Served, pieces: list[bytes], *, late: bool = False) -> tuple[bytes, str | None]:
-    """All replies to a stream in pieces, and what was wrong with it; ``late`` if a piece comes while Python answers."""
+    """Return all replies to a stream in pieces, and its errors; with ``late`` a piece comes while Python answers."""
     session = RespSession(served.lane)
     replies = b""
     left = list(pieces)
@@ -130,12 +129,12 @@ def talk(served: Served, pieces: list[bytes], *, late: bool = False) -> tuple[by
 
 
 @given(stream=damaged(COMMANDS) | st.binary(max_size=200), places=PLACES, late=st.booleans())
-def test_commands_are_answered_alike_in_whatever_pieces_they_come(stream: bytes, places: list[int], late: bool) -> None:
+def test_answers_to_commands_do_not_depend_on_packet_boundaries(stream: bytes, places: list[int], late: bool) -> None:
     assert talk(served(), cut(stream, places), late=late) == talk(served(), [stream])
 
 
 @given(stream=COMMANDS)
-def test_commands_are_answered_alike_byte_by_byte(stream: bytes) -> None:
+def test_answers_to_commands_are_the_same_byte_by_byte(stream: bytes) -> None:
     assume(len(stream) < 3000)
     whole = served(), served()
     assert talk(whole[0], [bytes([byte]) for byte in stream]) == talk(whole[1], [stream])
@@ -143,7 +142,7 @@ def test_commands_are_answered_alike_byte_by_byte(stream: bytes) -> None:
 
 
 @given(counts=st.lists(st.integers(0, MOST), max_size=60))
-def test_no_integer_is_given_twice_and_what_the_lane_gave_is_counted(counts: list[int]) -> None:
+def test_no_integer_repeats_and_the_lane_counts_its_integers(counts: list[int]) -> None:
     lane, orders = served()
     session = RespSession(lane)
     given: list[int] = []
@@ -167,7 +166,7 @@ def test_no_integer_is_given_twice_and_what_the_lane_gave_is_counted(counts: lis
     assert told == {operation: counted for operation, counted in expected.items() if counted[0]}
 
 
-def test_incrby_answers_the_last_of_a_row_that_is_held_and_leaves_longer_ones_to_python() -> None:
+def test_incrby_within_the_buffer_is_answered_and_larger_left_to_python() -> None:
     session = RespSession(served().lane)
     assert session.feed(command("INCRBY", "orders", 10)) == b":11\r\n"
     assert session.feed(command("INCRBY", "orders", 39)) == b":50\r\n"
@@ -178,7 +177,7 @@ def test_incrby_answers_the_last_of_a_row_that_is_held_and_leaves_longer_ones_to
         assert RespSession(served().lane).feed(command(*words)) == (b"", [word.encode() for word in words])
 
 
-def test_what_comes_after_a_slow_command_waits_for_it() -> None:
+def test_commands_after_a_slow_one_wait_for_it() -> None:
     session = RespSession(served().lane)
     later = command("INCR", "orders") + command("ECHO", "y") + b"PING\n"
     assert session.feed(b"PING\n" + command("ECHO", "x") + later) == (b"+PONG\r\n", [b"ECHO", b"x"])
@@ -193,7 +192,7 @@ def test_what_comes_after_a_slow_command_waits_for_it() -> None:
     "endless",
     [(b"PING ", b"PING "), (b"*1024\r\n", b"$1\r\nx\r\n"), (b"*1\r\n$4096\r\n", b""), (b"*1\r\n$4000\r\n", b"x" * 999)],
 )
-def test_no_command_is_kept_beyond_the_limit(endless: tuple[bytes, bytes]) -> None:
+def test_no_command_is_buffered_beyond_the_limit(endless: tuple[bytes, bytes]) -> None:
     session = RespSession(served().lane)
     answer = session.feed(endless[0])
     while isinstance(answer, bytes):
@@ -204,7 +203,7 @@ def test_no_command_is_kept_beyond_the_limit(endless: tuple[bytes, bytes]) -> No
     assert session.held == 0
 
 
-def test_without_a_key_nothing_is_given_but_what_python_allows() -> None:
+def test_without_a_key_only_names_allowed_by_python_are_served() -> None:
     session = RespSession(served(is_open=False).lane)
     incr = command("INCR", "orders")
     asked = (b"", [b"INCR", b"orders"])
@@ -219,7 +218,7 @@ def test_without_a_key_nothing_is_given_but_what_python_allows() -> None:
     assert session.feed(incr) == b":3\r\n"
 
 
-def test_who_asks_too_often_is_left_to_python() -> None:
+def test_caller_above_its_rate_is_left_to_python() -> None:
     def slow() -> Bucket:
         return Bucket(1e-6, 3)
 
@@ -231,7 +230,7 @@ def test_who_asks_too_often_is_left_to_python() -> None:
     assert session.feed(incr * 4) == (b":2\r\n:3\r\n:4\r\n", [b"INCR", b"orders"]), "of a key"
 
 
-def test_what_python_must_answer_python_lets_through_itself() -> None:
+def test_commands_for_python_are_passed_through() -> None:
     long = command("INCRBY", "orders", str(MOST))
     for limits in ("key", "namespace", "both"):
         of_key, of_namespace = Bucket(1e-6, 2), Bucket(1e-6, 2 if limits != "both" else 1)
@@ -245,7 +244,7 @@ def test_what_python_must_answer_python_lets_through_itself() -> None:
             assert of_key.take() == 0, "who was refused by one has lost nothing to the other"
 
 
-def test_what_python_must_answer_over_http_python_lets_through_itself() -> None:
+def test_http_requests_for_python_are_passed_through() -> None:
     session = HttpSession(served(bucket=Bucket(1e-6, 1)).lane)
     for _ in range(10):
         assert isinstance(session.feed(ask(f"orders:next?count={MOST}")), tuple), "not so many are held"
@@ -261,7 +260,7 @@ def alloc(body: bytes | str, *headers: str) -> bytes:
 
 
 def rss_kb() -> int:
-    """Kilobytes that this process has in memory."""
+    """Return the kilobytes of memory of this process."""
     return int(next(line for line in Path("/proc/self/status").read_text().splitlines() if "VmRSS" in line).split()[1])
 
 
@@ -291,7 +290,7 @@ REQUESTS = st.lists(
 
 
 def exchange(served: Served, pieces: list[bytes]) -> tuple[bytes, bytes]:
-    """What the lane answers to a stream in pieces, but for time and chance; and all that it leaves to others."""
+    """Return the answers of the lane to a stream in pieces, without times, and everything that it leaves to others."""
     session = HttpSession(served.lane)
     said, left = b"", list(pieces)
     rest: bytes | None = None
@@ -309,14 +308,14 @@ def exchange(served: Served, pieces: list[bytes]) -> tuple[bytes, bytes]:
 
 
 @given(stream=damaged(REQUESTS) | st.binary(max_size=200), places=PLACES)
-def test_requests_are_answered_alike_in_whatever_pieces_they_come(stream: bytes, places: list[int]) -> None:
+def test_answers_to_requests_do_not_depend_on_packet_boundaries(stream: bytes, places: list[int]) -> None:
     one, other = served(), served()
     assert exchange(one, cut(stream, places)) == exchange(other, [stream])
     assert one.lane.counts() == other.lane.counts()
 
 
 @given(stream=damaged(REQUESTS))
-def test_what_is_not_answered_is_left_whole(stream: bytes) -> None:
+def test_unanswered_request_is_left_complete(stream: bytes) -> None:
     said, rest = exchange(served(), [stream])
     assert stream.endswith(rest)
     answered = stream[: len(stream) - len(rest)]
@@ -324,7 +323,7 @@ def test_what_is_not_answered_is_left_whole(stream: bytes) -> None:
 
 
 @given(counts=st.lists(st.integers(1, 10), max_size=20))
-def test_answers_have_as_many_integers_as_were_asked_for_and_none_twice(counts: list[int]) -> None:
+def test_answers_have_the_requested_integers_and_none_twice(counts: list[int]) -> None:
     lane, _ = served()
     session = HttpSession(lane)
     given: list[int] = []
@@ -333,7 +332,7 @@ def test_answers_have_as_many_integers_as_were_asked_for_and_none_twice(counts: 
         body = json.dumps({"serviceName": "orders", "count": count})
         answer = session.feed(alloc(body) if is_alloc else ask(f"orders:next?count={count}"))
         if isinstance(answer, tuple):
-            # Fewer are held, so nothing was taken.
+            # Fewer are buffered, so nothing was taken.
             assert len(given) + count > HELD
             continue
         told, _, body = answer.decode().partition("\r\n\r\n")
@@ -348,7 +347,7 @@ def test_answers_have_as_many_integers_as_were_asked_for_and_none_twice(counts: 
     assert sum(integers for *_, integers in lane.counts()) == len(given)
 
 
-def test_no_request_is_kept_beyond_the_limit() -> None:
+def test_no_request_is_buffered_beyond_the_limit() -> None:
     for start, more in ((b"POST /alloc HTTP/1.1\r\n", b"a: b\r\n"), (b"POST /v1/sequences/", b"x")):
         session = HttpSession(served().lane)
         answer = session.feed(start)
@@ -361,7 +360,7 @@ def test_no_request_is_kept_beyond_the_limit() -> None:
         assert rest.startswith(start)
 
 
-def test_a_request_that_may_not_be_answered_here_says_who_asked_for_what() -> None:
+def test_request_left_to_python_has_its_caller_and_operation() -> None:
     session = HttpSession(served(is_open=False).lane)
     mine, theirs = (ask("orders:next", f"Authorization: Bearer {key}") for key in ("mine", "theirs"))
     for request, asked in ((ask("orders:next"), (None, "orders")), (mine, (b"mine", "orders"))):
@@ -382,7 +381,7 @@ def test_a_request_that_may_not_be_answered_here_says_who_asked_for_what() -> No
     assert session.asked is None
 
 
-def test_a_service_that_stops_answers_no_more_requests_here() -> None:
+def test_stopping_service_answers_no_requests_in_the_lane() -> None:
     lane, _ = served()
     session = HttpSession(lane)
     assert isinstance(session.feed(ask("orders:next")), bytes)
@@ -390,10 +389,10 @@ def test_a_service_that_stops_answers_no_more_requests_here() -> None:
     assert session.feed(ask("orders:next")) == (b"", ask("orders:next"))
 
 
-# --- what Python asks of the lane ------------------------------------------------------------------------------------
+# --- calls from Python -----------------------------------------------------------------------------------------------
 
 
-def test_integers_are_taken_as_far_as_they_are_held() -> None:
+def test_integers_are_taken_up_to_the_buffered_ones() -> None:
     lane, orders = served()
     assert lane.take("orders", 3) == [2, 3, 4]
     assert lane.row("orders", 6) == range(5, 11)
@@ -408,35 +407,35 @@ def test_integers_are_taken_as_far_as_they_are_held() -> None:
     assert lane.counts() == [], "only what the lane answered by itself is counted"
 
 
-def test_a_process_that_was_restored_hands_out_nothing_that_its_lane_held(tmp_path: Path) -> None:
+def test_restored_process_discards_the_buffer_of_its_lane(tmp_path: Path) -> None:
     def restored() -> None:
         keeper.use(keeper.Keeper(inline=True))
         lane, orders = served(store=open_store(f"sqlite:///{tmp_path}/ids.db"))
         session = RespSession(lane)
         assert session.feed(command("INCR", "orders")) == b":2\r\n"
         start_epoch()
-        # Python fetches anew, behind all that was reserved.
+        # Python fetches again, above everything reserved.
         assert session.feed(command("INCR", "orders") * 3) == (b"", [b"INCR", b"orders"])
         assert lane.take("orders", HELD) == []
         assert lane.row("orders", 1) is None
         assert orders.next() > 1 + HELD
 
-    # In a child, as it would be another process to all tests that follow.
-    Child(restored).result()
+    # In a child, as it would be another process for all later tests.
+    in_child(restored)
 
 
 # --- rates -----------------------------------------------------------------------------------------------------------
 
 
 @given(burst=st.integers(1, 500))
-def test_a_bucket_lets_a_burst_through_and_then_says_when_to_come_back(burst: int) -> None:
+def test_bucket_allows_a_burst_and_then_tells_the_wait(burst: int) -> None:
     bucket = Bucket(0.001, burst)
     assert [bucket.take() for _ in range(burst)] == [0] * burst
     waits = [bucket.take() for _ in range(3)]
     assert all(999_000 < wait <= 1_000_000 for wait in waits), "who is refused costs nothing"
 
 
-def test_a_bucket_fills_again() -> None:
+def test_bucket_refills() -> None:
     bucket = Bucket(1000, 2)
     passed = 0
     while passed < 100:
@@ -446,7 +445,7 @@ def test_a_bucket_fills_again() -> None:
 
 
 @given(rate=st.floats(), burst=st.integers(0, 2**32 - 1))
-def test_no_rate_is_a_fault(rate: float, burst: int) -> None:
+def test_invalid_rate_is_an_error(rate: float, burst: int) -> None:
     bucket = Bucket(rate, burst)
     assert bucket.take() == 0
     assert bucket.take() >= 0
@@ -455,7 +454,7 @@ def test_no_rate_is_a_fault(rate: float, burst: int) -> None:
 # --- a connection's share of a turn ----------------------------------------------------------------------------------
 
 
-def test_commands_are_answered_up_to_a_share_and_then_on_from_there() -> None:
+def test_commands_are_answered_up_to_a_share_and_then_resumed() -> None:
     session = RespSession(served().lane)
     answer = session.feed(command("PING") * 20_000 + command("ECHO", "x") + command("PING"))
     said, held = b"", session.held
@@ -472,7 +471,7 @@ def test_commands_are_answered_up_to_a_share_and_then_on_from_there() -> None:
 
 
 @pytest.mark.parametrize("count", [1, 1000, 10_000])
-def test_requests_are_answered_up_to_a_share_and_then_on_from_there(count: int) -> None:
+def test_requests_are_answered_up_to_a_share_and_then_resumed(count: int) -> None:
     lane = Lane(open=True, limit=LIMIT, most=10_000, trace_header="X-Trace-Id")
     many = Sequence("many", MemoryStore(), step=100_000)
     lane.serve("many", many)

@@ -1,4 +1,4 @@
-"""What every ID and every generator promises, whatever the scheme; a scheme's own tests have only what is its own."""
+"""Tests of the promises of every ID and generator; tests of a scheme have only its own."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from mintage.errors import ArgumentError, FieldError, GenerationError, LeaseErro
 from mintage.formats.kinds import KINDS
 from mintage.store.memory import MemoryStore
 from mintage.testing import ManualClock
-from tests.unit.test_fork import Child
+from tests.helpers.processes import Child, in_child
 
 if TYPE_CHECKING:
     from types import ModuleType
 
 TICKED = [ulid, ksuid, ksuid_ms, xid, objectid, sandflake, uuid]
-"""Formats of a tick and bits that count, which lease only where they are told to."""
+"""Formats with a tick and a counter, which lease only on request."""
 SCHEMES = [sno, locality, *TICKED]
 NOW_NS = 1_700_000_000_123_456_789
 MS, SECOND = 1_000_000, 1_000_000_000
@@ -39,12 +39,12 @@ def size_of(scheme: ModuleType) -> int:
 
 
 def unit_ns(scheme: ModuleType) -> int:
-    """How long a tick is."""
+    """Return the length of a tick in nanoseconds."""
     return SECOND if scheme in (ksuid, xid, objectid) else 4 * MS if scheme is ksuid_ms else MS
 
 
 def pool_of(scheme: ModuleType) -> str:
-    """The pool that its generators lease from."""
+    """Return the pool from which its generators lease."""
     return "uuid.v7" if scheme is uuid else scheme.__name__.split(".")[-1]
 
 
@@ -53,7 +53,7 @@ def pool_of(scheme: ModuleType) -> str:
 
 @each
 @given(data=st.data())
-def test_an_id_is_its_bytes_its_text_and_its_integer(scheme: Any, data: st.DataObject) -> None:
+def test_id_is_its_bytes_its_text_and_its_integer(scheme: Any, data: st.DataObject) -> None:
     raw = data.draw(st.binary(min_size=size_of(scheme), max_size=size_of(scheme)))
     one = scheme.ID(raw)
     assert bytes(one) == raw
@@ -68,7 +68,7 @@ def test_an_id_is_its_bytes_its_text_and_its_integer(scheme: Any, data: st.DataO
 
 
 @pytest.mark.parametrize("spec", ["", "s", ">40", "_^50s", ".5"])
-def test_an_id_is_formatted_as_its_text(spec: str) -> None:
+def test_id_is_formatted_as_its_text(spec: str) -> None:
     ids = [each.ID(bytes(range(size_of(each)))) for each in SCHEMES]
     ids.append(typeid.ID("user", uuid.new()))
     assert [format(one, spec) for one in ids] == [format(str(one), spec) for one in ids]
@@ -90,7 +90,7 @@ def test_ids_sort_as_their_bytes_and_their_texts_do(scheme: Any, data: st.DataOb
 
 @each
 @given(text=st.text(max_size=60))
-def test_text_is_an_id_or_an_error_that_says_where(scheme: Any, text: str) -> None:
+def test_text_is_an_id_or_an_error_with_the_position(scheme: Any, text: str) -> None:
     try:
         one = scheme.ID.parse(text)
     except ParseError as error:
@@ -104,7 +104,7 @@ def test_text_is_an_id_or_an_error_that_says_where(scheme: Any, text: str) -> No
 
 @each
 @given(data=st.data())
-def test_a_wrong_character_is_named_by_its_position(scheme: Any, data: st.DataObject) -> None:
+def test_wrong_character_is_named_by_its_position(scheme: Any, data: st.DataObject) -> None:
     text = list(str(scheme.new()))
     at = data.draw(st.integers(0, len(text) - 1))
     text[at] = data.draw(st.sampled_from("!~ é_"))
@@ -129,7 +129,7 @@ def test_integers_outside_the_bits_are_refused(scheme: Any) -> None:
 
 @each
 @pytest.mark.parametrize("length", [0, 1, 200])
-def test_other_lengths_are_no_id(scheme: Any, length: int) -> None:
+def test_bytes_of_another_length_are_no_id(scheme: Any, length: int) -> None:
     for read, wrong in ((scheme.ID, b"x" * length), (scheme.ID.parse, "0" * length)):
         with pytest.raises(ParseError) as refused:
             read(wrong)
@@ -140,7 +140,7 @@ def test_other_lengths_are_no_id(scheme: Any, length: int) -> None:
 
 
 @each
-def test_an_array_is_its_ids_in_order(scheme: Any) -> None:
+def test_array_is_its_ids_in_order(scheme: Any) -> None:
     array = scheme.Generator().batch(50)
     ids = array.tolist()
     assert len(array) == len(set(ids)) == 50
@@ -160,7 +160,7 @@ def test_an_array_is_its_ids_in_order(scheme: Any) -> None:
 
 
 @each
-def test_packed_text_is_wrong_at_a_position(scheme: Any) -> None:
+def test_error_in_packed_text_has_its_position(scheme: Any) -> None:
     text = bytearray(scheme.Generator().batch(9).encode())
     at = len(text) - 3
     text[at : at + 1] = b"!"
@@ -173,7 +173,7 @@ def test_packed_text_is_wrong_at_a_position(scheme: Any) -> None:
 
 
 @each
-def test_ids_minted_one_by_one_in_batches_and_into_buffers_are_all_different(scheme: Any) -> None:
+def test_ids_minted_in_any_way_are_all_different(scheme: Any) -> None:
     with scheme.Generator() as generator:
         ids = [generator.new() for _ in range(1000)] + list(generator.batch(1000))
         buffer = bytearray(1000 * size_of(scheme))
@@ -201,7 +201,7 @@ def test_threads_that_share_a_generator_mint_no_id_twice(scheme: Any) -> None:
 
 
 @each
-def test_forked_children_mint_nothing_that_their_parent_or_another_does(scheme: Any) -> None:
+def test_forked_children_repeat_no_id(scheme: Any) -> None:
     generator = scheme.Generator()
     generator.new()
 
@@ -217,7 +217,7 @@ def test_forked_children_mint_nothing_that_their_parent_or_another_does(scheme: 
 
 
 @each_ticked
-def test_ids_of_a_generator_grow_also_while_the_clock_stands_or_goes_back(scheme: Any) -> None:
+def test_ids_grow_when_the_clock_stops_or_goes_back(scheme: Any) -> None:
     clock = ManualClock(NOW_NS)
     generator = scheme.Generator(1, clock=clock)
     counts = scheme in (xid, objectid)
@@ -225,15 +225,15 @@ def test_ids_of_a_generator_grow_also_while_the_clock_stands_or_goes_back(scheme
     for step_ns in (0, 0, 3 * SECOND, 0, -2 * SECOND, 0, -3600 * SECOND, 0, 7200 * SECOND, 0):
         clock.advance(step_ns)
         one = generator.new()
-        # A second's counter starts anywhere in the lower half: what sorts is the time, and the count within it.
+        # The counter of a second starts anywhere in the lower half: IDs sort by time, and by count within it.
         assert one > last or (counts and one.timestamp_ns == last.timestamp_ns)
         assert one.timestamp_ns >= last.timestamp_ns
         last = one
 
 
 @each_ticked
-def test_python_ulid_57_an_id_is_of_one_reading_of_the_clock(scheme: Any) -> None:
-    """It read the clock twice, for the time and for the count: in a new millisecond the two did not fit."""
+def test_python_ulid_57_id_uses_one_reading_of_the_clock(scheme: Any) -> None:
+    """It read the clock twice, for time and count, which did not match in a new millisecond."""
     readings: list[int] = []
 
     def clock() -> int:
@@ -250,7 +250,7 @@ def test_python_ulid_57_an_id_is_of_one_reading_of_the_clock(scheme: Any) -> Non
 
 
 @each_ticked
-def test_a_time_in_every_unit_is_the_tick_that_the_clock_read(scheme: Any) -> None:
+def test_time_in_every_unit_is_the_tick_of_the_clock(scheme: Any) -> None:
     one = scheme.Generator(clock=ManualClock(NOW_NS)).new()
     begin = NOW_NS - NOW_NS % unit_ns(scheme)
     assert (one.timestamp_ns, one.timestamp_ms) == (begin, begin // MS)
@@ -258,7 +258,7 @@ def test_a_time_in_every_unit_is_the_tick_that_the_clock_read(scheme: Any) -> No
 
 
 @each_ticked
-def test_a_batch_is_of_one_count(scheme: Any) -> None:
+def test_batch_shares_one_counter(scheme: Any) -> None:
     clock = ManualClock(NOW_NS)
     generator = scheme.Generator(clock=clock)
     ids = [generator.new(), *generator.batch(500), generator.new()]
@@ -267,14 +267,14 @@ def test_a_batch_is_of_one_count(scheme: Any) -> None:
 
 
 @each_ticked
-def test_two_generators_of_one_tick_have_nothing_in_common_without_a_number(scheme: Any) -> None:
+def test_generators_without_numbers_share_no_randomness(scheme: Any) -> None:
     clock = ManualClock(NOW_NS)
     ids = [one for _ in range(50) for one in scheme.Generator(clock=clock).batch(20)]
     assert len(set(ids)) == 1000
 
 
 @each_ticked
-def test_a_number_of_its_own_is_held_by_every_id_and_refused_to_a_fork(scheme: Any) -> None:
+def test_explicit_number_is_in_every_id_and_refused_after_a_fork(scheme: Any) -> None:
     clock = ManualClock(NOW_NS)
     first, second = scheme.Generator(0, clock=clock), scheme.Generator(1, clock=clock)
     if scheme is not uuid:  # its numbers are below the count
@@ -289,14 +289,14 @@ def test_a_number_of_its_own_is_held_by_every_id_and_refused_to_a_fork(scheme: A
         except GenerationError as error:
             return error.code
 
-    assert Child(mint).result() == "fork.shared_node"
+    assert in_child(mint) == "fork.shared_node"
     with pytest.raises(MintError) as refused:
         scheme.Generator(1 << 60)
     assert refused.value.code == "config.node"
 
 
 @each_ticked
-def test_cpython_89083_bounds_hold_all_ids_of_their_tick_and_no_others(scheme: Any) -> None:
+def test_cpython_89083_bounds_hold_exactly_the_ids_of_their_tick(scheme: Any) -> None:
     low, high = scheme.min_at(NOW_NS), scheme.max_at(NOW_NS)
     for one in scheme.Generator(clock=ManualClock(NOW_NS)).batch(100):
         assert low <= one <= high
@@ -313,7 +313,7 @@ def test_cpython_89083_bounds_hold_all_ids_of_their_tick_and_no_others(scheme: A
 
 
 @each_ticked
-def test_langsmith_sdk_3290_an_id_of_a_given_time_is_of_that_time_and_random(scheme: Any) -> None:
+def test_langsmith_sdk_3290_id_of_a_given_time_is_random_and_of_it(scheme: Any) -> None:
     generator = scheme.Generator()
     old = 1_420_000_000 * SECOND
     ids = {generator.new_at(old) for _ in range(100)}
@@ -325,7 +325,7 @@ def test_langsmith_sdk_3290_an_id_of_a_given_time_is_of_that_time_and_random(sch
     ("scheme", "unit_ms"),
     [*((scheme, unit_ns(scheme) // MS) for scheme in TICKED), (sno, 4), (locality, 1), (snowflake, 1)],
 )
-def test_the_ids_of_a_tick_are_found_by_their_number_and_go_on_in_the_ticks_after_it(scheme: Any, unit_ms: int) -> None:
+def test_numbered_ids_of_a_tick_continue_in_later_ticks(scheme: Any, unit_ms: int) -> None:
     kind = KINDS[scheme.__name__.split(".")[-1]]
     generator = scheme.Generator(**{kind.scheme.node or "node": 5})
     old = 1_420_100_000 * SECOND
@@ -355,7 +355,7 @@ def test_the_ids_of_a_tick_are_found_by_their_number_and_go_on_in_the_ticks_afte
 
 
 @each_ticked
-def test_the_numbered_ids_of_a_leased_generator_are_of_times_before_its_lease(scheme: Any) -> None:
+def test_numbered_ids_of_a_lease_are_of_times_before_it(scheme: Any) -> None:
     clock = ManualClock(NOW_NS)
     store = MemoryStore(clock=lambda: clock.now_ns // MS)
     with scheme.Generator(store=store, clock=clock, never_used=True) as generator:
@@ -384,13 +384,13 @@ GIVEN: dict[str, tuple[Any, int, str]] = {
     "uuid v6": (partial(uuid.Generator, version=6), 2**27, ""),
     "uuid v7": (partial(uuid.Generator, version=7), 2**24, ""),
 }
-"""What ``new_at`` has: generators, how many numbers of a tick, and what can give the IDs that ``new`` mints."""
+"""Generators with ``new_at``, the numbers of a tick, and the source of equal IDs of ``new``."""
 each_given = pytest.mark.parametrize(("make", "numbers", "shared"), GIVEN.values(), ids=GIVEN)
 
 
 @each_given
 @pytest.mark.parametrize("is_leased", [True, False])
-def test_ids_of_given_times_differ_and_from_those_by_number(
+def test_ids_of_given_times_differ_and_differ_from_numbered_ones(
     make: Any, numbers: int, shared: str, *, is_leased: bool
 ) -> None:
     clock = ManualClock(NOW_NS)
@@ -416,14 +416,14 @@ def test_ids_of_given_times_differ_from_those_of_now(make: Any, numbers: int, sh
         assert not {*now} & {generator.nth_at(NOW_NS, n) for n in range(2000)}
 
 
-def test_snowflakes_of_given_times_repeat_after_a_lap_whatever_the_times() -> None:
+def test_snowflakes_of_given_times_repeat_after_a_full_lap() -> None:
     generator, old = snowflake.Generator(5), NOW_NS - 3600 * SECOND
     first, *_, last = [generator.new_at(old + n % 4096 * MS) for n in range(4097)]
     assert first == last
 
 
 @each_ticked
-def test_fields_compose_an_id_and_replace_others_of_it(scheme: Any) -> None:
+def test_fields_compose_an_id_and_replace_some_of_it(scheme: Any) -> None:
     one = scheme.new()
     names = ["random", "payload", "machine", "pid", "counter", "process", "worker", "sequence", "rand_a", "rand_b"]
     fields = {name: getattr(one, name) for name in names if hasattr(one, name)}
@@ -459,7 +459,7 @@ def test_fields_compose_an_id_and_replace_others_of_it(scheme: Any) -> None:
 
 
 @each_ticked
-def test_leased_generators_of_one_tick_hold_numbers_of_their_own(scheme: Any) -> None:
+def test_leased_generators_have_different_numbers_in_one_tick(scheme: Any) -> None:
     clock = ManualClock(NOW_NS)
     store = MemoryStore(clock=lambda: clock.now_ns // MS)
     generators = [scheme.Generator(store=store, clock=clock) for _ in range(4)]
@@ -472,7 +472,7 @@ def test_leased_generators_of_one_tick_hold_numbers_of_their_own(scheme: Any) ->
 
 
 @each_ticked
-def test_a_leased_generator_mints_nothing_outside_its_windows_nor_of_the_past(scheme: Any) -> None:
+def test_leased_generator_mints_only_inside_its_windows(scheme: Any) -> None:
     clock = ManualClock(NOW_NS)
     store = MemoryStore(clock=lambda: clock.now_ns // MS)
     with scheme.Generator(store=store, clock=clock, span_ms=5_000) as generator:

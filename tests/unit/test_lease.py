@@ -1,4 +1,4 @@
-"""The rules of leases and segments, which no clock, store or thread has a part in."""
+"""Tests of the rules of leases and segments, without clocks, stores or threads."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ from mintage.rules import (
     retire,
     revoke,
 )
-from tests.outcomes import code_of
+from tests.helpers.outcomes import code_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -80,11 +80,11 @@ def granted(record: NodeRecord | None = None, *, pool: PoolRecord = POOL, now_ms
     return grant(pool, record, 0, token="new", holder="you", now_ms=now_ms, span_ms=SPAN)
 
 
-# --- what comes in --------------------------------------------------------------------------------------------------
+# --- input ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["a", "0", "A.b_c:d@e-f", "n" * 128])
-def test_a_name_of_letters_digits_and_a_few_signs_is_good(name: str) -> None:
+def test_name_of_letters_digits_and_punctuation_is_valid(name: str) -> None:
     check_name(name, "pool")
 
 
@@ -93,7 +93,7 @@ def test_any_other_name_is_refused(name: str) -> None:
     assert code_of(lambda: check_name(name, "pool")) == "config.name"
 
 
-def test_a_long_name_is_not_repeated_whole() -> None:
+def test_long_name_is_shortened_in_the_error() -> None:
     with pytest.raises(ConfigError) as caught:
         check_name("x" * 100_000, "namespace")
     assert len(str(caught.value)) < 250
@@ -108,7 +108,7 @@ def test_node_numbers_are_a_range(nodes: range) -> None:
     "nodes",
     [range(0), range(5, 5), range(-1, 3), range(0, 4, 2), range(3, 0, -1), range(2**44 + 1), range(2**70), [1], 5],
 )
-def test_what_is_no_range_of_node_numbers_is_refused(nodes: range) -> None:
+def test_invalid_node_range_is_refused(nodes: range) -> None:
     assert code_of(lambda: check_nodes(nodes)) == "config.node"
 
 
@@ -192,13 +192,13 @@ GOOD_SEGMENT = Segment("n", 1, 10)
         (lambda: check_layout(POOL, "other"), "config.pool", "pool 'p' holds node numbers of 'test', not of 'other'"),
     ],
 )  # fmt: skip
-def test_a_refusal_names_the_value_and_its_limits(check: Callable[[], None], code: str, says: str) -> None:
+def test_refusal_names_the_value_and_its_limits(check: Callable[[], None], code: str, says: str) -> None:
     with pytest.raises(MintError) as caught:
         check()
     assert (caught.value.code, str(caught.value)[: len(says)]) == (code, says)
 
 
-def test_at_their_limits_values_are_good() -> None:
+def test_limits_themselves_are_valid() -> None:
     for whole in (1, 4):
         check_whole(whole, "node", 1, 4)
     for text in ("a", "éa", "\ud7ff\ue000"):
@@ -212,7 +212,7 @@ def test_at_their_limits_values_are_good() -> None:
 
 
 @pytest.mark.parametrize("sign", [-1, 1])
-def test_a_clock_may_be_as_far_off_as_the_limit_and_no_further(sign: int) -> None:
+def test_clock_offset_is_limited(sign: int) -> None:
     check_clock(NOW + sign * CLOCK_LIMIT_MS, NOW)
     with pytest.raises(LeaseError, match="ahead of" if sign > 0 else "behind") as caught:
         check_clock(NOW + sign * (CLOCK_LIMIT_MS + 1), NOW)
@@ -220,29 +220,29 @@ def test_a_clock_may_be_as_far_off_as_the_limit_and_no_further(sign: int) -> Non
     assert str(CLOCK_LIMIT_MS + 1) in str(caught.value)
 
 
-def test_a_pool_is_of_one_layout() -> None:
+def test_pool_has_one_layout() -> None:
     check_layout(POOL, "test")
     assert code_of(lambda: check_layout(POOL, "Test")) == "config.pool"
 
 
-# --- pools: what a change of the server costs -----------------------------------------------------------------------
+# --- pools after a change of the server -----------------------------------------------------------------------------
 
 
-def test_a_new_pool_has_no_past() -> None:
+def test_new_pool_has_no_history() -> None:
     assert create_pool("p", "test", SPAN, "here") == POOL
     check_quarantine(POOL, NOW, never_used=True)
 
 
-def test_a_pool_that_may_have_been_lost_is_in_quarantine_and_begins_after_it() -> None:
+def test_possibly_lost_pool_is_quarantined() -> None:
     pool = create_pool("p", "test", SPAN, "here", quarantine_until_ms=NOW + 15_000)
     assert (pool.floor_ms, pool.quarantine_until_ms, pool.history_lost) == (NOW + 15_000, NOW + 15_000, True)
 
 
-def test_the_same_server_changes_nothing() -> None:
+def test_unchanged_server_changes_nothing() -> None:
     assert note_server(POOL, "here", NOW) is POOL
 
 
-def test_another_server_grants_nothing_until_every_forgotten_window_has_ended() -> None:
+def test_new_server_grants_nothing_until_forgotten_windows_end() -> None:
     pool = note_server(POOL, "there", NOW)
     end = NOW + SPAN + CLOCK_LIMIT_MS + CLOCK_MARGIN_MS
     assert (pool.identity, pool.floor_ms, pool.quarantine_until_ms, pool.history_lost) == ("there", end, end, True)
@@ -252,7 +252,7 @@ def test_another_server_grants_nothing_until_every_forgotten_window_has_ended() 
     check_quarantine(pool, end, never_used=False)
 
 
-def test_a_pool_that_lost_its_history_knows_no_node_number_that_was_never_used() -> None:
+def test_pool_without_history_has_no_never_used_node_numbers() -> None:
     pool = note_server(POOL, "there", NOW)
     with pytest.raises(LeaseError) as caught:
         check_quarantine(pool, NOW + 10**6, never_used=True)
@@ -261,7 +261,7 @@ def test_a_pool_that_lost_its_history_knows_no_node_number_that_was_never_used()
 
 @given(now=moments, skew=st.integers(-CLOCK_LIMIT_MS, CLOCK_LIMIT_MS), span=spans, later=st.integers(0, 100_000))
 def test_no_forgotten_window_ends_after_a_quarantine(now: int, skew: int, span: int, later: int) -> None:
-    # What is forgotten is a grant by a caller whose clock was off, or an extension.
+    # The forgotten write is a grant to a caller with a wrong clock, or an extension.
     pool = create_pool("p", "test", span, "here")
     record = grant(pool, None, 1, token="t", holder="h", now_ms=now + skew, span_ms=span)
     extended = extend(record, record.as_lease(), identity="here", now_ms=now + skew + later, store_now_ms=now + later)
@@ -269,14 +269,14 @@ def test_no_forgotten_window_ends_after_a_quarantine(now: int, skew: int, span: 
     assert extended.until_ms <= note_server(pool, "there", now + later).floor_ms
 
 
-def test_an_earlier_floor_outlives_a_change_of_the_server() -> None:
+def test_earlier_floor_survives_a_change_of_server() -> None:
     pool = note_server(replace(POOL, floor_ms=NOW + 10**6, quarantine_until_ms=NOW + 2 * 10**6), "there", NOW)
     # Windows may begin as late as the floor, and end a span later.
     assert pool.floor_ms == NOW + 10**6 + SPAN + CLOCK_LIMIT_MS + CLOCK_MARGIN_MS
     assert pool.quarantine_until_ms == NOW + 2 * 10**6
 
 
-def test_a_server_that_comes_back_is_another() -> None:
+def test_server_that_comes_back_is_a_new_one() -> None:
     first = grant(POOL, None, 0, token="t", holder="h", now_ms=NOW, span_ms=SPAN)
     back = note_server(note_server(POOL, "there", NOW), "here", NOW)
     assert (back.identity, back.changes) == ("here", 2)
@@ -292,7 +292,7 @@ def test_a_server_that_comes_back_is_another() -> None:
 
 
 @given(first=moments, later=st.integers(0, 10**6))
-def test_a_second_change_of_the_server_shortens_no_quarantine(first: int, later: int) -> None:
+def test_second_change_of_server_shortens_no_quarantine(first: int, later: int) -> None:
     once = note_server(POOL, "there", first)
     twice = note_server(once, "here", first + later)
     assert twice.floor_ms >= once.floor_ms
@@ -312,14 +312,14 @@ def test_a_second_change_of_the_server_shortens_no_quarantine(first: int, later:
         (0, None, 0),
     ],
 )
-def test_a_rested_node_number_comes_first_then_an_unused_one_then_one_just_freed(
+def test_cooled_down_node_comes_before_unused_and_just_freed_ones(
     ended: int | None, unused: int | None, chosen: int
 ) -> None:
     oldest = None if ended is None else node(NOW - ended)
     assert choose(POOL, range(8), oldest, unused, NOW, never_used=False) == chosen
 
 
-def test_a_pool_grants_no_longer_spans_than_it_was_made_for() -> None:
+def test_pool_grants_at_most_its_own_span() -> None:
     assert create_pool("p", "test", SPAN_MS + 1, "here").span_ms == SPAN_MS + 1
     assert create_pool("p", "test", MIN_SPAN_MS, "here").span_ms == SPAN_MS
     with pytest.raises(ConfigError) as caught:
@@ -327,7 +327,7 @@ def test_a_pool_grants_no_longer_spans_than_it_was_made_for() -> None:
     assert caught.value.code == "config.span"
 
 
-def test_a_grant_begins_with_the_changes_of_its_pool_and_knows_no_copy() -> None:
+def test_grant_counts_server_changes_and_no_copy() -> None:
     record = granted(pool=replace(POOL, changes=2))
     assert (record.changes, record.cloned_ms) == (2, 0)
 
@@ -362,31 +362,31 @@ def test_a_grant_begins_with_the_changes_of_its_pool_and_knows_no_copy() -> None
     ],
     ids=["quarantine", "lost history", "never used", "all leased", "longer span"],
 )  # fmt: skip
-def test_who_gets_no_lease_is_told_why_and_what_to_do(rule: Callable[[], object], says: str) -> None:
+def test_refused_lease_error_has_reason_and_remedy(rule: Callable[[], object], says: str) -> None:
     with pytest.raises(MintError) as caught:
         rule()
     assert str(caught.value) == says
 
 
-def test_while_a_window_lasts_its_node_number_is_not_chosen() -> None:
+def test_node_number_in_a_window_is_not_chosen() -> None:
     with pytest.raises(LeaseError) as caught:
         choose(POOL, range(1), node(NOW + 1), None, NOW, never_used=False)
     assert (caught.value.code, caught.value.retry_after_ms) == ("lease.none_free", 1)
 
 
-def test_only_an_unused_node_number_was_never_used() -> None:
+def test_only_unused_node_numbers_are_never_used() -> None:
     assert choose(POOL, range(8), node(NOW - 10**9), 5, NOW, never_used=True) == 5
     assert code_of(lambda: choose(POOL, range(8), node(0), None, NOW, never_used=True)) == "lease.none_free"
 
 
-def test_a_first_window_begins_at_the_pools_floor() -> None:
+def test_first_window_begins_at_the_floor_of_its_pool() -> None:
     assert (granted().floor_ms, granted().until_ms) == (0, NOW + SPAN)
     late = granted(pool=replace(POOL, floor_ms=NOW + 500))
     assert (late.floor_ms, late.until_ms) == (NOW + 500, NOW + 500 + SPAN)
 
 
 @given(until=moments, floor=moments, now=moments, span=spans)
-def test_a_window_begins_where_the_last_one_ended_and_lasts_a_span(until: int, floor: int, now: int, span: int) -> None:
+def test_window_begins_at_the_last_end_and_lasts_a_span(until: int, floor: int, now: int, span: int) -> None:
     pool = replace(POOL, floor_ms=floor, span_ms=100_000)
     record = grant(pool, node(until), 0, token="new", holder="you", now_ms=now, span_ms=span)
     assert record.floor_ms == max(until, floor)
@@ -395,7 +395,7 @@ def test_a_window_begins_where_the_last_one_ended_and_lasts_a_span(until: int, f
 
 
 @given(until=moments, now=moments, wanted=st.integers(-(10**13), 10**13))
-def test_no_verb_but_a_release_moves_an_end_back_and_that_only_to_the_floor(until: int, now: int, wanted: int) -> None:
+def test_only_release_moves_an_end_back_and_never_below_the_floor(until: int, now: int, wanted: int) -> None:
     assume(until >= NOW - 50_000)
     record = node(until)
     lease = record.as_lease()
@@ -421,7 +421,7 @@ def test_only_the_token_of_the_last_grant_counts(record: NodeRecord | None) -> N
         assert code_of(lambda lease=lease: release(record, lease, used_until_ms=NOW)) == "lease.lost"  # type: ignore[misc]
 
 
-def test_a_lease_of_no_token_proves_nothing() -> None:
+def test_lease_without_a_token_proves_nothing() -> None:
     record = revoke(node(NOW + 1))
     lease = record.as_lease()
     assert code_of(lambda: extend(record, lease, identity="here", now_ms=NOW, store_now_ms=NOW)) == "lease.lost"
@@ -429,7 +429,7 @@ def test_a_lease_of_no_token_proves_nothing() -> None:
 
 
 @pytest.mark.parametrize("record", [None, replace(node(NOW), holder=None)], ids=["none", "nobody's"])
-def test_of_a_lost_lease_that_nobody_holds_only_the_reason_is_told(record: NodeRecord | None) -> None:
+def test_error_for_an_unheld_lost_lease_gives_only_the_reason(record: NodeRecord | None) -> None:
     says = "the lease of node 0 in pool 'p' is lost: it was granted to another, released or revoked"
     lease = Lease("p", 0, 0, NOW, "old")
     verbs: list[Callable[[], object]] = [
@@ -442,13 +442,13 @@ def test_of_a_lost_lease_that_nobody_holds_only_the_reason_is_told(record: NodeR
         assert str(caught.value) == says
 
 
-def test_who_holds_a_lost_lease_is_named() -> None:
+def test_error_for_a_lost_lease_names_its_holder() -> None:
     with pytest.raises(LeaseError, match=r"node 0 in pool 'p'.*held by me"):
         release(node(NOW), Lease("p", 0, 0, NOW, "old"), used_until_ms=0)
 
 
 @pytest.mark.parametrize(("left", "lost"), [(0, True), (1, False)])
-def test_on_another_server_a_lease_goes_on_only_if_its_window_is_unbroken(left: int, lost: bool) -> None:
+def test_new_server_continues_a_lease_only_in_an_unbroken_window(left: int, lost: bool) -> None:
     record = node(NOW + CLOCK_LIMIT_MS + CLOCK_MARGIN_MS + left)
 
     def on_another() -> NodeRecord:
@@ -460,7 +460,7 @@ def test_on_another_server_a_lease_goes_on_only_if_its_window_is_unbroken(left: 
         assert (on_another().until_ms, on_another().identity) == (NOW + SPAN, "there")
 
 
-def test_an_extension_moves_the_token_and_an_older_one_is_worth_nothing() -> None:
+def test_extension_invalidates_older_tokens() -> None:
     first = node(NOW + 1)
     extended = extend(first, first.as_lease(), identity="here", now_ms=NOW, store_now_ms=NOW)
     assert extended.token == "next"
@@ -476,11 +476,11 @@ def test_an_extension_moves_the_token_and_an_older_one_is_worth_nothing() -> Non
     moved = replace(extended, changes=2)
     with pytest.raises(LeaseError, match="goes on with it, as the process was cloned, or restored from a snapshot"):
         extend(moved, first.as_lease(), next_token="n3", identity="here", changes=2, now_ms=NOW, store_now_ms=NOW)
-    # Nor is the token before the holder's own.
+    # Nor is the previous token that of the holder.
     assert code_of(lambda: wrong(Lease("p", 0, first.floor_ms, NOW, "made up", "next"))) == "lease.lost"
 
 
-def test_the_same_next_token_is_answered_again_with_the_record_as_it_is() -> None:
+def test_repeated_next_token_returns_the_same_record() -> None:
     first = node(NOW + 1)
     extended = extend(first, first.as_lease(), identity="here", now_ms=NOW, store_now_ms=NOW)
     for identity in ("here", "there"):
@@ -493,7 +493,7 @@ def test_the_same_next_token_is_answered_again_with_the_record_as_it_is() -> Non
 
 
 @pytest.mark.parametrize("winner", [0, 1])
-def test_a_server_that_forgot_the_last_extension_lets_one_copy_go_on_by_the_token_before(winner: int) -> None:
+def test_server_that_forgot_accepts_one_copy_by_the_previous_token(winner: int) -> None:
     first = node(NOW + 1)
     held = extend(first, first.as_lease(), identity="here", now_ms=NOW, store_now_ms=NOW).as_lease("token")
     copies = [held, replace(first.as_lease(), until_ms=held.until_ms)]
@@ -506,7 +506,7 @@ def test_a_server_that_forgot_the_last_extension_lets_one_copy_go_on_by_the_toke
     assert code_of(lambda: there(moved, 1 - winner, "n2")) == "lease.lost"
 
 
-def test_a_token_before_counts_only_on_another_server_and_only_in_an_unbroken_window() -> None:
+def test_previous_token_counts_only_after_a_failover_in_its_window() -> None:
     first = node(NOW + 1)
     lease = Lease("p", 0, first.floor_ms, NOW + SPAN, "forgotten", "token")
     late = NOW + SPAN - CLOCK_LIMIT_MS - CLOCK_MARGIN_MS
@@ -515,7 +515,7 @@ def test_a_token_before_counts_only_on_another_server_and_only_in_an_unbroken_wi
         with pytest.raises(LeaseError):
             extend(first, lease, identity=identity, now_ms=now, store_now_ms=now)
     assert extend(first, lease, identity="there", now_ms=late - 1, store_now_ms=late - 1).token == "next"
-    # No token before is no token.
+    # A missing previous token matches no token.
     none = replace(lease, previous="")
     for record in (first, replace(first, token="")):
         with pytest.raises(LeaseError):
@@ -527,16 +527,14 @@ def test_a_token_before_counts_only_on_another_server_and_only_in_an_unbroken_wi
     [({}, False), ({"token": "t2"}, True), ({"token": None}, False), ({"token": "t2", "floor_ms": 1}, False),
      ({"token": "t2", "identity": "there"}, False)],
 )  # fmt: skip
-def test_a_copy_of_the_holder_has_the_same_grant_and_an_older_token(changes: dict[str, Any], is_clone: bool) -> None:
+def test_copy_of_the_holder_is_detected_by_its_older_token(changes: dict[str, Any], is_clone: bool) -> None:
     record = node(NOW + 1)
     assert is_of_a_clone(replace(record, **changes), record.as_lease(), "here") is is_clone
     assert not is_of_a_clone(None, record.as_lease(), "here")
 
 
 @pytest.mark.parametrize(("claimed", "believed"), [(32_000, 32_000), (36_000, 36_000), (10**15, 36_000)])
-def test_a_holder_knows_its_window_better_than_a_server_that_forgot_but_not_beyond_what_could_be(
-    claimed: int, believed: int
-) -> None:
+def test_holder_may_prove_a_forgotten_window_up_to_a_limit(claimed: int, believed: int) -> None:
     lease = replace(node(NOW).as_lease(), until_ms=NOW + claimed)
     assert extend(node(NOW), lease, identity="there", now_ms=NOW, store_now_ms=NOW).until_ms == NOW + believed
 
@@ -561,11 +559,11 @@ def namespaces(draw: st.DrawFn) -> NamespaceRecord:
         return create_namespace("n", "here", start=start, stride=stride, offset=start % stride)
 
 
-def test_a_namespace_begins_with_1_and_nothing_was_reserved_of_it() -> None:
+def test_namespace_begins_at_1_with_nothing_reserved() -> None:
     assert create_namespace("n", "here") == NamespaceRecord("n", 0, MAX_INTEGER, 1, 0, "here")
 
 
-def test_a_namespace_may_be_of_one_integer() -> None:
+def test_namespace_may_have_one_integer() -> None:
     namespace, segment = reserve(create_namespace("n", "here", start=0, maximum=0), 5)
     assert segment == Segment("n", 0, 0)
     with pytest.raises(GenerationError) as caught:
@@ -574,9 +572,7 @@ def test_a_namespace_may_be_of_one_integer() -> None:
 
 
 @given(start=values, stride=strides, offset=st.integers(0, MAX_STRIDE - 1))
-def test_a_namespace_begins_with_the_first_of_its_integers_from_its_start_on(
-    start: int, stride: int, offset: int
-) -> None:
+def test_namespace_begins_with_its_first_integer_from_its_start(start: int, stride: int, offset: int) -> None:
     offset %= stride
     first = next(value for value in (start + (offset - start) % stride,) if value % stride == offset)
     assume(first <= MAX_INTEGER)
@@ -604,7 +600,7 @@ def test_segments_follow_each_other_within_the_maximum(namespace: NamespaceRecor
 
 
 @given(namespace=namespaces(), value=values)
-def test_a_floor_moves_forward_to_the_next_integer_and_never_back(namespace: NamespaceRecord, value: int) -> None:
+def test_floor_moves_forward_to_the_next_integer_and_never_back(namespace: NamespaceRecord, value: int) -> None:
     raised = raise_floor(namespace, value)
     assert raised.high_water >= namespace.high_water
     assert (raised.high_water - namespace.high_water) % namespace.stride == 0
@@ -618,7 +614,7 @@ def test_a_floor_moves_forward_to_the_next_integer_and_never_back(namespace: Nam
 
 
 @given(namespace=namespaces(), count=counts, at=st.integers(0, MAX_COUNT), value=values)
-def test_below_a_floor_nothing_is_taken_back_or_reserved(
+def test_integers_below_a_floor_are_neither_returned_nor_reserved(
     namespace: NamespaceRecord, count: int, at: int, value: int
 ) -> None:
     reserved, segment = reserve(namespace, count)
@@ -636,7 +632,7 @@ def test_below_a_floor_nothing_is_taken_back_or_reserved(
         assert following.first - namespace.stride < max(value, first_unused)
 
 
-def test_a_floor_holds_whatever_a_server_that_took_over_remembers_of_the_rest() -> None:
+def test_floor_survives_a_failover_that_forgets() -> None:
     namespace = replace(create_namespace("n", "here"), high_water=3, floor=50)
     assert reserve(namespace, 2)[1] == Segment("n", 50, 51)
 
@@ -661,21 +657,21 @@ def test_only_the_tail_of_the_last_segment_is_taken_back(
 
 
 @pytest.mark.parametrize("first_unused", [0, 4, 11, MAX_INTEGER])
-def test_what_is_not_of_the_segment_is_not_taken_back(first_unused: int) -> None:
+def test_integers_outside_the_segment_are_not_taken_back(first_unused: int) -> None:
     namespace = NamespaceRecord("n", 10, 100, 1, 5, "here", serial=3)
     assert give_back(namespace, Segment("n", 5, 10, serial=3), 7) is not None
     assert give_back(namespace, Segment("n", 5, 10, serial=3), first_unused) is None
 
 
 @pytest.mark.parametrize("serial", [0, 1, 3, 4, 7, 2**53 - 1])
-def test_what_only_ends_where_the_last_reservation_does_is_not_taken_back(serial: int) -> None:
+def test_segment_with_only_the_same_end_is_not_taken_back(serial: int) -> None:
     namespace = NamespaceRecord("n", 10, 100, 1, 5, "here", serial=6, serial_before=5)
     assert give_back(namespace, Segment("n", 5, 10, serial=serial), 7) is None
     new = NamespaceRecord("n", 10, 100, 1, 5, "here")
     assert give_back(new, Segment("n", 5, 10, serial=serial), 7) is None
 
 
-def test_of_a_tail_that_ends_right_below_the_floor_nothing_is_taken_back() -> None:
+def test_tail_that_ends_below_the_floor_is_not_taken_back() -> None:
     namespace, segment = reserve(create_namespace("n", "here"), 10)
     assert give_back(raise_floor(namespace, 11), segment, 4) is None
     back = give_back(raise_floor(namespace, 10), segment, 4)
@@ -684,7 +680,7 @@ def test_of_a_tail_that_ends_right_below_the_floor_nothing_is_taken_back() -> No
 
 
 @given(namespace=namespaces(), turns=st.lists(st.tuples(counts, st.booleans(), st.booleans()), min_size=2, max_size=5))
-def test_nothing_has_the_same_serial_twice(namespace: NamespaceRecord, turns: list[tuple[int, bool, bool]]) -> None:
+def test_serials_are_unique(namespace: NamespaceRecord, turns: list[tuple[int, bool, bool]]) -> None:
     serials = [namespace.serial]
     for turn, (count, is_given_back, is_elsewhere) in enumerate(turns):
         try:
@@ -707,7 +703,7 @@ def test_nothing_has_the_same_serial_twice(namespace: NamespaceRecord, turns: li
 
 
 @pytest.mark.parametrize("is_last", [True, False])
-def test_what_was_taken_back_takes_its_serial_along(is_last: bool) -> None:
+def test_returned_segment_cannot_be_returned_again(is_last: bool) -> None:
     namespace = create_namespace("n", "here", maximum=20)
     namespace, segment = reserve(namespace, 20 if is_last else 10)
     if not is_last:
@@ -717,17 +713,17 @@ def test_what_was_taken_back_takes_its_serial_along(is_last: bool) -> None:
         namespace = back
     back = give_back(namespace, segment, 4)
     assert back is not None
-    # Wherever the high-water mark may come from.
+    # Whatever the source of the high-water mark.
     assert give_back(replace(back, high_water=segment.last), segment, 4) is None
 
 
-def test_nothing_from_before_another_server_is_taken_back_not_even_at_the_maximum() -> None:
+def test_nothing_from_before_a_failover_is_taken_back() -> None:
     namespace, segment = reserve(create_namespace("n", "here", maximum=10), 10)
     back = give_back(namespace, segment, 4)
     assert back is not None
     forgotten, theirs = reserve(back, 7)
     assert (theirs.last, forgotten.high_water) == (10, 10)
-    # The other server has heard of the first reservation alone.
+    # The other server has received only the first reservation.
     moved = note_server_of_namespace(namespace, "there")
     assert give_back(moved, segment, 4) is None
     assert give_back(moved, theirs, 4) is None
@@ -742,7 +738,7 @@ def test_nothing_from_before_another_server_is_taken_back_not_even_at_the_maximu
     ],
     ids=["reserve", "give_back", "raise_floor"],
 )
-def test_a_retired_namespace_moves_no_more(verb: Callable[[NamespaceRecord], object]) -> None:
+def test_retired_namespace_does_not_change(verb: Callable[[NamespaceRecord], object]) -> None:
     namespace, _ = reserve(create_namespace("n", "here"), 10)
     with pytest.raises(GenerationError, match="namespace 'n' was retired for good") as caught:
         verb(retire(namespace))
@@ -762,7 +758,7 @@ def test_servers_that_take_over_from_one_replica_share_no_serial() -> None:
 
 
 @pytest.mark.parametrize(("largest", "skipped"), [(0, GAP), (1, GAP), (2, 2 * GAP), (7, 7 * GAP)])
-def test_another_server_skips_more_than_can_be_forgotten(largest: int, skipped: int) -> None:
+def test_new_server_skips_more_than_can_be_forgotten(largest: int, skipped: int) -> None:
     namespace = NamespaceRecord("n", 100, MAX_INTEGER, 2, largest, "here", serial=5, serial_before=4)
     assert note_server_of_namespace(namespace, "here") is namespace
     moved = note_server_of_namespace(namespace, "there")
@@ -771,7 +767,7 @@ def test_another_server_skips_more_than_can_be_forgotten(largest: int, skipped: 
 
 
 @given(namespace=namespaces(), wanted=st.lists(counts, max_size=3))
-def test_a_skip_stays_on_the_integers_of_the_namespace(namespace: NamespaceRecord, wanted: list[int]) -> None:
+def test_skip_stays_on_the_integers_of_the_namespace(namespace: NamespaceRecord, wanted: list[int]) -> None:
     origin = namespace.high_water
     for count in wanted:
         try:
@@ -799,7 +795,7 @@ def test_a_skip_stays_on_the_integers_of_the_namespace(namespace: NamespaceRecor
     ],
     ids=str,
 )
-def test_a_namespace_without_integers_is_refused(options: dict[str, int], what: str) -> None:
+def test_namespace_without_integers_is_refused(options: dict[str, int], what: str) -> None:
     with pytest.raises(FieldError, match=what) as caught:
         create_namespace("n", "here", **options)
     assert caught.value.code == "field.range"

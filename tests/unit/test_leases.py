@@ -1,4 +1,4 @@
-"""A leased generator mints inside its windows only, and what it raises says what to do."""
+"""Tests of leased generators: they mint only inside their windows, and their errors name the remedy."""
 
 from __future__ import annotations
 
@@ -16,13 +16,12 @@ from mintage import locality, sno, snowflake
 from mintage._core.formats import read_pool_layout
 from mintage.errors import ConfigError, GenerationError, LeaseError, StoreError
 from mintage.formats.rows import NAMES, SCHEMES
-from mintage.lease import keeper, registry
+from mintage.lease import registry
 from mintage.store.memory import MemoryStore
 from mintage.testing import ManualClock
-from tests.outcomes import code_of
+from tests.helpers.outcomes import code_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
 SECOND = 10**9
@@ -37,18 +36,8 @@ def clock() -> ManualClock:
 
 @pytest.fixture
 def store(clock: ManualClock) -> MemoryStore:
-    """A store whose clock is the generators' own."""
+    """Return a store with the clock of the generators."""
     return MemoryStore(clock=lambda: clock.now_ns // MS)
-
-
-@pytest.fixture
-def inline() -> Iterator[keeper.Keeper]:
-    """A keeper without a thread: nothing happens but what a test asks for."""
-    before = keeper.current()
-    mine = keeper.Keeper(inline=True)
-    keeper.use(mine)
-    yield mine
-    keeper.use(before)
 
 
 LAYOUTS = {name: layout[0] for name in NAMES if (layout := read_pool_layout(name))}
@@ -57,7 +46,7 @@ GENERATORS: dict[str, Any] = {name: SCHEMES[name].module.Generator for name in L
 
 
 def unit_ms(scheme: str) -> int:
-    """How finely times are kept apart of one holder of a number and the next."""
+    """Return the resolution that separates one holder of a number from the next, in milliseconds."""
     if scheme in {"snowflake", "locality"}:
         return {"snowflake": 1, "locality": 2_048}[scheme]
     module = SCHEMES[scheme].module
@@ -66,7 +55,7 @@ def unit_ms(scheme: str) -> int:
 
 
 def lease_elsewhere(store: MemoryStore, scheme: str, node: int) -> None:
-    """Another process takes a node number."""
+    """Lease a node number as another process."""
     store.acquire(
         scheme,
         nodes=range(node, node + 1),
@@ -109,13 +98,15 @@ print(snowflake.Generator().new() > 0)
 """
 
 
-def test_a_signal_handler_that_mints_first_is_refused_clearly(tmp_path: Path) -> None:
+def test_signal_handler_that_mints_first_is_refused(tmp_path: Path) -> None:
     environment = {**os.environ, "MINTAGE_HOME": str(tmp_path)}
     done = subprocess.run([sys.executable, "-c", SIGNALLED], check=True, stdout=subprocess.PIPE, env=environment)
     assert done.stdout.split() == [b"store.unavailable", b"100", b"True"]
 
 
-def test_two_generators_of_one_store_have_two_node_numbers(store: MemoryStore, clock: ManualClock, scheme: str) -> None:
+def test_generators_of_one_store_have_different_node_numbers(
+    store: MemoryStore, clock: ManualClock, scheme: str
+) -> None:
     make = GENERATORS[scheme]
     ids = {make(store=store, clock=clock).new() for _ in range(1)} | {
         generator.new() for generator in [make(store=store, clock=clock) for _ in range(4)]
@@ -124,19 +115,15 @@ def test_two_generators_of_one_store_have_two_node_numbers(store: MemoryStore, c
     assert len(store.list_leases()) >= 4
 
 
-def test_clickhouse_66010_and_cap_1322_a_hundred_servers_have_a_hundred_node_numbers(
-    store: MemoryStore, clock: ManualClock
-) -> None:
-    """Where ten bits of its UUID or MAC address are its number, two of them have the same, 99 times out of 100."""
+def test_clickhouse_66010_and_cap_1322_hundred_servers_have_own_nodes(store: MemoryStore, clock: ManualClock) -> None:
+    """With ten bits of a UUID or MAC address as the number, two of them collide in 99 of 100 cases."""
     generators = [snowflake.Generator(store=store, clock=clock) for _ in range(100)]
     ids = {generator.new() for generator in generators}
     assert len({snowflake.DEFAULT.parse(one).node for one in ids}) == len(ids) == 100
 
 
 @pytest.mark.usefixtures("inline")
-def test_no_time_outside_the_window_is_minted_whatever_the_clock_says(
-    store: MemoryStore, clock: ManualClock, scheme: str
-) -> None:
+def test_no_id_is_minted_outside_the_window_at_any_clock(store: MemoryStore, clock: ManualClock, scheme: str) -> None:
     generator = GENERATORS[scheme](store=store, clock=clock, max_wait_ms=0)
     for step_ms in [0, 9_999, 1, 20_000, -30_000, 3_600_000, 5]:
         clock.advance(step_ms * MS)
@@ -150,7 +137,7 @@ def test_no_time_outside_the_window_is_minted_whatever_the_clock_says(
 
 
 @pytest.mark.usefixtures("inline")
-def test_a_paused_generator_whose_number_went_to_another_raises_lease_lost(
+def test_paused_generator_whose_number_was_granted_raises_lease_lost(
     store: MemoryStore, clock: ManualClock, scheme: str
 ) -> None:
     paused = GENERATORS[scheme](store=store, clock=clock, nodes=range(7, 8))
@@ -164,7 +151,7 @@ def test_a_paused_generator_whose_number_went_to_another_raises_lease_lost(
 
 
 @pytest.mark.usefixtures("inline")
-def test_a_generator_that_may_moves_to_another_lease(store: MemoryStore, clock: ManualClock) -> None:
+def test_generator_may_move_to_another_lease(store: MemoryStore, clock: ManualClock) -> None:
     paused = snowflake.Generator(store=store, clock=clock, nodes=range(2), on_lease_lost="move")
     before = paused.new()
     clock.advance(3600 * SECOND)
@@ -174,7 +161,7 @@ def test_a_generator_that_may_moves_to_another_lease(store: MemoryStore, clock: 
 
 
 @pytest.mark.usefixtures("inline")
-def test_a_lease_that_ran_out_while_nobody_took_the_number_goes_on(
+def test_expired_lease_continues_if_its_number_is_still_free(
     store: MemoryStore, clock: ManualClock, scheme: str
 ) -> None:
     generator = GENERATORS[scheme](store=store, clock=clock)
@@ -184,7 +171,7 @@ def test_a_lease_that_ran_out_while_nobody_took_the_number_goes_on(
 
 
 @pytest.mark.usefixtures("inline")
-def test_a_revoked_lease_serves_to_the_end_of_its_window(store: MemoryStore, clock: ManualClock) -> None:
+def test_revoked_lease_is_used_to_the_end_of_its_window(store: MemoryStore, clock: ManualClock) -> None:
     generator = snowflake.Generator(3, store=store, clock=clock, span_ms=10_000)
     generator.new()
     store.revoke("snowflake", 3)
@@ -195,7 +182,7 @@ def test_a_revoked_lease_serves_to_the_end_of_its_window(store: MemoryStore, clo
 
 
 @pytest.mark.usefixtures("inline")
-def test_a_closed_generator_gives_its_number_back_from_what_it_used(
+def test_closed_generator_releases_its_number_at_the_last_used_time(
     store: MemoryStore, clock: ManualClock, scheme: str
 ) -> None:
     generator = GENERATORS[scheme](store=store, clock=clock, nodes=range(1))
@@ -208,19 +195,19 @@ def test_a_closed_generator_gives_its_number_back_from_what_it_used(
 
 
 @pytest.mark.usefixtures("inline")
-def test_the_next_holder_of_a_number_starts_where_the_last_one_stopped(
+def test_next_holder_of_a_number_starts_where_the_last_one_stopped(
     store: MemoryStore, clock: ManualClock, scheme: str
 ) -> None:
     ids: list[Any] = []
     for _ in range(20):
         with GENERATORS[scheme](store=store, clock=clock, nodes=range(1), max_wait_ms=10_000) as generator:
             ids += [generator.new() for _ in range(3)]
-        # It comes free when the clock has passed what was used.
+        # It comes free once the clock has passed the used time.
         clock.advance(unit_ms(scheme) * MS)
     assert len(set(ids)) == 60
 
 
-def test_a_generator_that_is_forgotten_gives_its_number_back(store: MemoryStore, clock: ManualClock) -> None:
+def test_garbage_collected_generator_releases_its_number(store: MemoryStore, clock: ManualClock) -> None:
     for _ in range(20):
         snowflake.Generator(store=store, clock=clock, nodes=range(2)).new()
         clock.advance(2 * MS)
@@ -228,7 +215,7 @@ def test_a_generator_that_is_forgotten_gives_its_number_back(store: MemoryStore,
 
 
 @pytest.mark.usefixtures("inline")
-def test_shards_divide_a_partitions_sequence_numbers(store: MemoryStore, clock: ManualClock) -> None:
+def test_shards_divide_the_sequence_numbers_of_a_partition(store: MemoryStore, clock: ManualClock) -> None:
     generators = [sno.Generator(5, shards=4, store=store, clock=clock) for _ in range(4)]
     ids = [generator.new() for generator in generators]
     assert {minted.partition for minted in ids} == {5}
@@ -239,7 +226,7 @@ def test_shards_divide_a_partitions_sequence_numbers(store: MemoryStore, clock: 
 
 
 @pytest.mark.parametrize("shards", [0, 3, 16_384, -1])
-def test_shards_are_a_power_of_two(shards: int) -> None:
+def test_number_of_shards_is_a_power_of_two(shards: int) -> None:
     assert code_of(lambda: sno.Generator(shards=shards, store="memory:")) in {"config.bounds", "field.range"}
 
 
@@ -247,12 +234,12 @@ def test_shards_and_bounds_exclude_each_other() -> None:
     assert code_of(lambda: sno.Generator(shards=2, sequence_max=100, store="memory:")) == "config.bounds"
 
 
-def test_a_node_number_and_nodes_exclude_each_other() -> None:
+def test_node_number_and_nodes_exclude_each_other() -> None:
     assert code_of(lambda: snowflake.Generator(1, nodes=range(5), store="memory:")) == "config.node"
 
 
 @pytest.mark.usefixtures("inline")
-def test_old_rows_want_a_number_that_was_never_used(store: MemoryStore, clock: ManualClock) -> None:
+def test_backfill_requires_a_never_used_number(store: MemoryStore, clock: ManualClock) -> None:
     past = (NOW_MS - 10**9) * MS
     usual = sno.Generator(store=store, clock=clock)
     with pytest.raises(LeaseError, match="never_used=True") as caught:
@@ -263,7 +250,7 @@ def test_old_rows_want_a_number_that_was_never_used(store: MemoryStore, clock: M
 
 
 @pytest.mark.usefixtures("inline")
-def test_a_number_that_came_free_is_none_that_was_never_used(store: MemoryStore, clock: ManualClock) -> None:
+def test_recently_released_number_is_not_never_used(store: MemoryStore, clock: ManualClock) -> None:
     with sno.Generator(store=store, clock=clock, nodes=range(1)) as usual:
         usual.new()
     clock.advance(SECOND)
@@ -272,16 +259,14 @@ def test_a_number_that_came_free_is_none_that_was_never_used(store: MemoryStore,
 
 
 @pytest.mark.usefixtures("inline")
-def test_a_store_that_the_environment_names_knows_of_earlier_holders_too(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_store_of_the_environment_knows_earlier_holders(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("MINTAGE_STORE", f"sqlite:///{tmp_path}/store.db")
     assert code_of(lambda: sno.Generator().new_at(NOW_MS * MS)) == "lease.history"
     assert sno.Generator(never_used=True).new_at(NOW_MS * MS).timestamp_ns == NOW_MS * MS
 
 
 @pytest.mark.usefixtures("inline")
-def test_what_was_ported_is_never_minted_again(store: MemoryStore, clock: ManualClock) -> None:
+def test_ported_ids_are_never_minted_again(store: MemoryStore, clock: ManualClock) -> None:
     now = clock.now_ns
     porting = sno.Generator(store=store, clock=clock, never_used=True, nodes=range(5, 6))
     ported = [porting.new_at(now - 4 * MS), porting.new_at(now - 10**6 * MS)]
@@ -296,7 +281,7 @@ def test_what_was_ported_is_never_minted_again(store: MemoryStore, clock: Manual
 
 
 @pytest.mark.usefixtures("inline")
-def test_what_was_ported_and_what_is_minted_never_meet(store: MemoryStore, clock: ManualClock) -> None:
+def test_ported_and_minted_ids_never_collide(store: MemoryStore, clock: ManualClock) -> None:
     generator = sno.Generator(store=store, clock=clock, never_used=True)
     generator.new_at(clock.now_ns - 4 * MS)
     clock.advance(-4 * MS)
@@ -305,7 +290,7 @@ def test_what_was_ported_and_what_is_minted_never_meet(store: MemoryStore, clock
 
 
 @pytest.mark.usefixtures("inline")
-def test_a_generator_ahead_of_its_clock_stops_at_the_end_of_its_window(store: MemoryStore, clock: ManualClock) -> None:
+def test_generator_ahead_of_its_clock_stops_at_the_window_end(store: MemoryStore, clock: ManualClock) -> None:
     frozen = ManualClock(clock.now_ns, auto_advance=False)
     layout = snowflake.Layout("time:41 node:10", epoch_ms=0)
     generator = snowflake.Generator(
@@ -317,9 +302,7 @@ def test_a_generator_ahead_of_its_clock_stops_at_the_end_of_its_window(store: Me
     assert max(layout.parse(one).timestamp_ms for one in minted) == record.until_ms - 1
 
 
-def test_a_generator_ahead_of_its_clock_goes_on_where_it_was_when_its_window_grows(
-    store: MemoryStore, clock: ManualClock
-) -> None:
+def test_generator_ahead_of_its_clock_resumes_in_a_longer_window(store: MemoryStore, clock: ManualClock) -> None:
     layout = snowflake.Layout("time:41 node:10", epoch_ms=0)
     generator = snowflake.Generator(
         store=store, layout=layout, clock=clock, on_exhausted="advance", span_ms=1_000, max_wait_ms=60_000
@@ -332,7 +315,7 @@ def test_a_generator_ahead_of_its_clock_goes_on_where_it_was_when_its_window_gro
 
 @pytest.mark.usefixtures("inline")
 @pytest.mark.parametrize("on_lease_lost", ["raise", "move"])
-def test_a_generator_ahead_of_its_clock_that_lost_its_lease_does_not_spin(
+def test_generator_ahead_of_its_clock_does_not_spin_without_a_lease(
     store: MemoryStore, clock: ManualClock, on_lease_lost: Any
 ) -> None:
     layout = snowflake.Layout("time:41 node:10", epoch_ms=0)
@@ -348,7 +331,7 @@ def test_a_generator_ahead_of_its_clock_that_lost_its_lease_does_not_spin(
         assert layout.parse(generator.new()).node != record.node
 
 
-def test_a_store_that_is_away_is_waited_for_and_then_named(clock: ManualClock) -> None:
+def test_unavailable_store_is_waited_for_and_then_reported(clock: ManualClock) -> None:
     class Away(MemoryStore):
         away = True
 
@@ -382,7 +365,7 @@ def test_many_threads_wait_for_one_lease(clock: ManualClock) -> None:
     assert len(store.list_leases()) == 1
 
 
-def test_a_childs_lease_is_its_own(tmp_path: Any) -> None:
+def test_child_has_a_lease_of_its_own(tmp_path: Any) -> None:
     url = f"sqlite:///{tmp_path}/ids.db"
     generator = snowflake.Generator(store=url, max_wait_ms=60_000)
     mine = generator.node
@@ -401,28 +384,26 @@ def test_a_childs_lease_is_its_own(tmp_path: Any) -> None:
     assert generator.node == mine
 
 
-def test_pools_of_two_layouts_do_not_mix(store: MemoryStore, clock: ManualClock) -> None:
+def test_pools_of_two_layouts_are_not_mixed(store: MemoryStore, clock: ManualClock) -> None:
     snowflake.Generator(store=store, clock=clock, pool="ids").new()
     with pytest.raises(ConfigError, match="name another pool") as caught:
         snowflake.Generator(store=store, clock=clock, pool="ids", layout=snowflake.TWITTER).new()
     assert caught.value.code == "config.pool"
 
 
-def test_every_layout_of_snowflake_has_a_pool_of_its_own(store: MemoryStore, clock: ManualClock) -> None:
+def test_every_snowflake_layout_has_its_own_pool(store: MemoryStore, clock: ManualClock) -> None:
     for layout in [snowflake.DEFAULT, snowflake.TWITTER, snowflake.DISCORD, snowflake.SONYFLAKE]:
         snowflake.Generator(store=store, clock=clock, layout=layout).new()
     assert len(store.list_pools()) == 4
 
 
-def test_localitys_node_number_is_its_pid_and_mac_where_nobody_else_has_them(
-    store: MemoryStore, clock: ManualClock
-) -> None:
+def test_locality_node_number_defaults_to_its_pid_and_mac(store: MemoryStore, clock: ManualClock) -> None:
     first, second = (locality.Generator(store=store, clock=clock) for _ in range(2))
     assert first.pid == second.pid == os.getpid() % 65536
     assert first.mac != second.mac
 
 
-def test_the_token_of_a_lease_is_in_no_repr(store: MemoryStore, clock: ManualClock) -> None:
+def test_token_of_a_lease_is_in_no_repr(store: MemoryStore, clock: ManualClock) -> None:
     generator = snowflake.Generator(store=store, clock=clock)
     generator.new()
     (record,) = store.list_leases()
@@ -433,7 +414,7 @@ def test_the_token_of_a_lease_is_in_no_repr(store: MemoryStore, clock: ManualClo
 # --- snapshots ------------------------------------------------------------------------------------------------------
 
 
-def test_a_leased_snapshot_goes_on_with_a_lease_alone(store: MemoryStore, clock: ManualClock) -> None:
+def test_leased_snapshot_is_restored_only_with_a_lease(store: MemoryStore, clock: ManualClock) -> None:
     generator = sno.Generator(store=store, clock=clock, nodes=range(7, 9))
     minted = [generator.new() for _ in range(100)]
     snapshot = pickle.loads(pickle.dumps(generator.snapshot()))
@@ -459,7 +440,7 @@ def test_a_leased_snapshot_goes_on_with_a_lease_alone(store: MemoryStore, clock:
     assert third.snapshot().leased
 
 
-def test_a_default_generators_snapshot_is_leased_of_the_registry() -> None:
+def test_snapshot_of_a_default_generator_is_leased_of_the_registry() -> None:
     generator = sno.Generator()
     minted, snapshot = [generator.new() for _ in range(1000)], generator.snapshot()
     assert code_of(lambda: sno.Generator.restore(snapshot)) == "config.snapshot"
@@ -470,7 +451,7 @@ def test_a_default_generators_snapshot_is_leased_of_the_registry() -> None:
     assert {one.partition for one in minted} == {snapshot.partition}
 
 
-def test_a_leased_snapshot_goes_on_with_the_environments_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_leased_snapshot_uses_the_store_of_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MINTAGE_STORE", f"sqlite:///{tmp_path}/ids.db")
     with sno.Generator(pool="orders") as generator:
         minted, snapshot = generator.new(), generator.snapshot()
@@ -481,7 +462,7 @@ def test_a_leased_snapshot_goes_on_with_the_environments_store(tmp_path: Path, m
         assert not unleased.snapshot().leased, "a number of the user's own is no store's"
 
 
-def test_a_shards_snapshot_leases_that_very_shard(store: MemoryStore, clock: ManualClock) -> None:
+def test_snapshot_of_a_shard_leases_that_shard(store: MemoryStore, clock: ManualClock) -> None:
     first, generator = (sno.Generator(store=store, clock=clock, shards=4, nodes=range(4, 8)) for _ in range(2))
     first.new()
     minted, snapshot = generator.new(), generator.snapshot()
@@ -495,8 +476,8 @@ def test_a_shards_snapshot_leases_that_very_shard(store: MemoryStore, clock: Man
     assert code_of(lambda: sno.Generator.restore(other, store=store)) == "config.snapshot"
 
 
-def test_a_restored_lease_begins_after_both_timelines_of_its_snapshot(store: MemoryStore, clock: ManualClock) -> None:
-    """Under another store than its generator's, which knows nothing of what that minted."""
+def test_restored_lease_begins_after_both_timelines_of_its_snapshot(store: MemoryStore, clock: ManualClock) -> None:
+    """The store is another than that of the generator, and knows nothing of its IDs."""
     generator = sno.Generator(store=store, clock=clock)
     minted = [generator.new()]
     clock.advance(-3600 * SECOND)
@@ -512,7 +493,7 @@ def test_a_restored_lease_begins_after_both_timelines_of_its_snapshot(store: Mem
     assert minted[2].timestamp_ns == minted[0].timestamp_ns + 4 * MS
 
 
-def test_an_unleased_snapshot_leases_its_own_number_where_it_is_told_to(store: MemoryStore, clock: ManualClock) -> None:
+def test_unleased_snapshot_leases_its_own_number_on_request(store: MemoryStore, clock: ManualClock) -> None:
     with sno.Generator(9, sequence_max=99, clock=clock) as generator:
         minted, snapshot = generator.new(), generator.snapshot()
     assert (snapshot.leased, snapshot.pool) == (False, None)
@@ -527,7 +508,7 @@ def test_an_unleased_snapshot_leases_its_own_number_where_it_is_told_to(store: M
 
 
 @pytest.mark.parametrize("keyword", ["nodes", "never_used", "colour"])
-def test_a_snapshot_is_restored_with_its_own_number(store: MemoryStore, keyword: str) -> None:
+def test_snapshot_is_restored_with_its_own_number(store: MemoryStore, keyword: str) -> None:
     options: Any = {keyword: None}
     with pytest.raises(TypeError, match=keyword):
         sno.Generator.restore(sno.Snapshot(1), store=store, **options)

@@ -1,4 +1,4 @@
-"""locality: what the Java or Ruby library rightly does, what each does wrong, by name, and what is promised beyond."""
+"""Tests of locality: the correct behaviour of the Java and Ruby libraries, the faults of each, and our promises."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from mintage import errors, locality
 from mintage.store.memory import MemoryStore
 from mintage.testing import ManualClock
-from tests.conftest import vectors
+from tests.helpers.vectors import vectors
 
 Case = dict[str, Any]
 Mode = Literal["variable", "sequential"]
@@ -55,7 +55,7 @@ ids = st.binary(min_size=16, max_size=16).map(locality.ID)
 
 
 @pytest.mark.parametrize("case", PARSED, ids=text_of)
-def test_any_uuid_parses_to_the_bytes_that_java_and_ruby_read(case: Case) -> None:
+def test_any_uuid_parses_to_the_bytes_of_java_and_ruby(case: Case) -> None:
     one = locality.ID.parse(case["input"])
     assert bytes(one).hex() == case["java"]["hex"] == case["ruby"]["hex"]
     halves = [int(case["java"][half]) % 2**64 for half in ("msb", "lsb")]
@@ -68,12 +68,12 @@ def test_text_is_lower_case_as_in_java_and_ruby(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", PARSED, ids=text_of)
-def test_the_version_is_the_13th_digit_as_in_java_and_ruby(case: Case) -> None:
+def test_version_is_the_13th_digit_as_in_java_and_ruby(case: Case) -> None:
     assert locality.ID.parse(case["input"]).version == case["java"]["version"] == case["ruby"]["version"]
 
 
 @pytest.mark.parametrize("case", VERSION_B, ids=text_of)
-def test_the_fields_of_version_b_are_those_of_java_and_ruby(case: Case) -> None:
+def test_fields_of_version_b_are_those_of_java_and_ruby(case: Case) -> None:
     one, java, ruby = locality.ID.parse(case["input"]), case["java"], case["ruby"]
     assert one.pid == java["pid"] == ruby["pid"]
     assert one.timestamp_ms == java["timestamp_ms"] == ruby["timestamp_ms"]
@@ -81,7 +81,7 @@ def test_the_fields_of_version_b_are_those_of_java_and_ruby(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", VERSION_B, ids=text_of)
-def test_the_time_is_the_timestamp_in_utc_as_in_ruby(case: Case) -> None:
+def test_time_is_the_timestamp_in_utc_as_in_ruby(case: Case) -> None:
     one, recorded = locality.ID.parse(case["input"]), case["ruby"]["timestamp_utc"]
     if len(recorded) == len("2012-10-15T18:58:18.450Z"):
         assert f"{one.time:%Y-%m-%dT%H:%M:%S}.{one.time.microsecond // 1000:03}Z" == recorded
@@ -93,7 +93,7 @@ def test_the_time_is_the_timestamp_in_utc_as_in_ruby(case: Case) -> None:
 
 @pytest.mark.parametrize("name", ["counter", "sequential_counter", "pid", "mac", "timestamp_ms", "time"])
 @pytest.mark.parametrize("case", OTHER_VERSIONS, ids=text_of)
-def test_other_versions_have_no_fields_where_java_makes_them_up(case: Case, name: str) -> None:
+def test_other_versions_have_no_fields_unlike_in_java(case: Case, name: str) -> None:
     assert (case["java"]["pid"], case["java"]["timestamp_ms"]) == (-1, None)
     with pytest.raises(errors.FieldError, match=case["ruby"]["text"]) as caught:
         getattr(locality.ID.parse(case["input"]), name)
@@ -106,7 +106,7 @@ def first_fault(text: str) -> int:
 
 
 @pytest.mark.parametrize("case", RECORDED["invalid"], ids=lambda case: ascii(case["input"]))
-def test_malformed_text_is_refused_also_where_java_trims_and_ruby_reads_any_letter(case: Case) -> None:
+def test_malformed_text_is_refused_unlike_in_java_and_ruby(case: Case) -> None:
     with pytest.raises(errors.ParseError) as caught:
         locality.ID.parse(case["input"])
     if len(case["input"]) == 36:
@@ -129,7 +129,7 @@ def test_bytes_of_another_length_are_refused_as_in_java(size: int) -> None:
 
 
 @pytest.mark.parametrize("value", [None, 5, b"20be0ffc-314a-bd53-7a50-013a65ca76d2"], ids=type)
-def test_what_is_not_text_is_refused_as_in_java_and_ruby(value: Any) -> None:
+def test_non_text_is_refused_as_in_java_and_ruby(value: Any) -> None:
     with pytest.raises(errors.ArgumentError):
         locality.ID.parse(value)
 
@@ -142,14 +142,14 @@ OUT_OF_REACH = [case for case in GENERATED if not 0 <= case["clock_ms"] <= LAST_
 
 
 def right(case: Case) -> Case:
-    """Ruby's record, for Java shifts with sign; but where the counter wraps Java's, for Ruby counts modulo 2^32 - 1."""
+    """Return the record of Ruby, as Java shifts with sign; but that of Java if the counter wraps, a fault in Ruby."""
     ruby, java = case["ruby"], case["java"]
     record: Case = ruby if ruby["counter_after"] == java["counter_after"] else java
     return record
 
 
 @pytest.mark.parametrize("case", WITHIN_REACH, ids=lambda case: f"{case['mode']}-{case['counter_before']}")
-def test_a_generator_mints_what_the_library_that_is_right_mints(case: Case) -> None:
+def test_generator_mints_as_the_correct_original_does(case: Case) -> None:
     minted = locality.Generator(
         MODES[case["mode"]],
         pid=case["pid"],
@@ -161,7 +161,7 @@ def test_a_generator_mints_what_the_library_that_is_right_mints(case: Case) -> N
 
 
 @pytest.mark.parametrize("case", OUT_OF_REACH, ids=lambda case: f"{case['mode']}-{case['counter_before']}")
-def test_fields_compose_to_what_the_library_that_is_right_mints_at_any_time(case: Case) -> None:
+def test_fields_compose_as_in_the_correct_original_at_any_time(case: Case) -> None:
     composed = locality.ID.from_parts(
         counter=right(case)["counter_after"],
         pid=case["pid"],
@@ -174,27 +174,27 @@ def test_fields_compose_to_what_the_library_that_is_right_mints_at_any_time(case
 
 
 @pytest.mark.parametrize("ms", sorted({case["clock_ms"] for case in OUT_OF_REACH}))
-def test_java_and_ruby_mint_at_any_time_and_a_generator_refuses_before_1970_and_after_2248(ms: int) -> None:
+def test_times_outside_1970_to_2248_are_refused_unlike_originals(ms: int) -> None:
     with pytest.raises(errors.GenerationError) as caught:
         generator(ms=ms).new()
     assert caught.value.code == "clock.range"
 
 
-def test_the_last_millisecond_of_2248_that_fits_is_minted() -> None:
+def test_last_millisecond_of_2248_that_fits_is_minted() -> None:
     assert generator(ms=LAST_MS).new().timestamp_ms == LAST_MS
 
 
 @pytest.mark.parametrize(
     "case", [case for case in GENERATED if case["java"]["counter_after"] >= 2**31 and case["mode"] == "var"]
 )
-def test_javas_seventh_digit_is_always_f_from_2_to_the_31_and_ours_is_not(case: Case) -> None:
+def test_seventh_digit_is_not_always_f_from_2_to_the_31_unlike_java(case: Case) -> None:
     counter = case["java"]["counter_after"]
     digits = str(locality.ID.from_parts(counter=counter, pid=0, mac="0000000", timestamp_ms=0))[:8]
     assert case["java"]["first8"][6] == "f"
     assert digits == f"{counter:08x}"[::-1]
 
 
-def test_java_and_ruby_differ_where_one_of_them_is_wrong() -> None:
+def test_java_and_ruby_differ_where_one_is_wrong() -> None:
     listed = RECORDED["generate_java_ruby_differences"]
     sign = [case for case in listed if case["java"][0] == case["ruby"][0]]
     wrap = [case for case in listed if case["java"][0] != case["ruby"][0]]
@@ -205,7 +205,7 @@ def test_java_and_ruby_differ_where_one_of_them_is_wrong() -> None:
 @pytest.mark.parametrize(
     "case", RECORDED["generate_java_ruby_differences"], ids=lambda case: f"{case['counter_before']}"
 )
-def test_the_counter_grows_as_javas_and_is_written_as_rubys(case: Case) -> None:
+def test_counter_grows_as_in_java_and_is_written_as_in_ruby(case: Case) -> None:
     mode = MODES[case["mode"]]
     minted = generator(mode, counter=case["counter_before"]).new()
     java, ruby = case["java"], case["ruby"]
@@ -229,12 +229,12 @@ def rubys_step_is_right(mode: Mode, step: Case) -> bool:
 
 
 @pytest.mark.parametrize(("mode", "step"), [walk for walk in RUBYS_WALKS if rubys_step_is_right(*walk)])
-def test_the_counter_walks_as_rubys_where_that_is_right(mode: Mode, step: Case) -> None:
+def test_counter_walks_as_in_ruby_where_ruby_is_correct(mode: Mode, step: Case) -> None:
     assert str(generator(mode, counter=step["before"] % 2**32).new())[:8] == step["first8"]
 
 
 @pytest.mark.parametrize(("mode", "step"), [walk for walk in RUBYS_WALKS if not rubys_step_is_right(*walk)])
-def test_rubys_counter_wraps_one_too_early_and_ours_at_2_to_the_32(mode: Mode, step: Case) -> None:
+def test_counter_wraps_at_2_to_the_32_unlike_ruby(mode: Mode, step: Case) -> None:
     minted = generator(mode, counter=step["before"] % 2**32).new()
     counter = minted.counter if mode == "variable" else minted.sequential_counter
     assert counter == (step["after"] - 1) % 2**32
@@ -243,17 +243,17 @@ def test_rubys_counter_wraps_one_too_early_and_ours_at_2_to_the_32(mode: Mode, s
 @pytest.mark.parametrize(
     "case", RUBY["float_clock_near_boundary"], ids=lambda case: f"{case['ns_before_ms_boundary']} ns"
 )
-def test_rubys_clock_goes_through_a_float_and_ours_is_floored_exactly(case: Case) -> None:
+def test_clock_is_floored_exactly_unlike_ruby(case: Case) -> None:
     clock = ManualClock(ns(case["exact_floor_ms"] + 1) - case["ns_before_ms_boundary"])
     assert locality.Generator(clock=clock).new().timestamp_ms == case["exact_floor_ms"]
 
 
 @pytest.mark.parametrize(("exact", "rubys"), RUBY["float_clock_mismatches_of_7000_exact_ms"]["examples"])
-def test_rubys_clock_loses_a_millisecond_and_ours_does_not(exact: int, rubys: int) -> None:
+def test_clock_loses_no_millisecond_unlike_ruby(exact: int, rubys: int) -> None:
     assert generator(ms=exact).new().timestamp_ms == exact == rubys + 1
 
 
-def test_the_readmes_example_has_the_counter_that_plain_reversal_reads() -> None:
+def test_example_of_the_readme_has_the_plainly_reversed_counter() -> None:
     check = RECORDED["readme_counter_check"]
     assert f"{locality.ID.parse(check['id']).counter:#x}" == check["plain_nibble_reversal_of_first8"]
 
@@ -277,14 +277,14 @@ def test_sequential_mode_starts_from_the_minute_as_in_java_and_ruby(case: Case, 
 
 
 @pytest.mark.parametrize("case", SEEDS, ids=lambda case: case["utc"])
-def test_the_first_sequential_id_counts_one_from_the_seed(case: Case) -> None:
+def test_first_sequential_id_counts_one_from_the_seed(case: Case) -> None:
     for language in ("java", "ruby"):
         first = locality.ID.parse(case[language]["first_id"])
         assert first.sequential_counter == (case[language]["seed_u32"] + 1) % 2**32
 
 
 @pytest.mark.parametrize("case", [case for case in SEEDS if case["clock_ms"] <= LAST_MS], ids=lambda case: case["utc"])
-def test_switching_to_sequential_twice_does_not_seed_again_as_in_java(case: Case) -> None:
+def test_second_switch_to_sequential_does_not_seed_as_in_java(case: Case) -> None:
     minting = seeded(case, locality.ID.parse(case["java"]["first_id"]))
     minting.new()
     minting.use_mode("sequential")
@@ -300,14 +300,14 @@ def test_switching_back_to_sequential_seeds_again_as_in_java(case: Case) -> None
     assert minting.new().sequential_counter == case["java"]["reseeded_counter_u32"] + 1
 
 
-def test_javas_seed_depends_on_the_locale_and_ours_is_the_english_one() -> None:
+def test_seed_uses_the_english_locale_unlike_java() -> None:
     english, *others = RECORDED["sequential_seed_locale_java"]
     assert not all(case["equals_en_US"] for case in others)
     minted = generator("sequential", counter=None, ms=english["clock_ms"]).new()
     assert minted.sequential_counter == english["seed_u32"] + 1
 
 
-def test_generators_of_one_ten_minutes_start_close_together() -> None:
+def test_generators_started_within_ten_minutes_start_close_together() -> None:
     first = generator("sequential", counter=None, ms=MS).new()
     later = generator("sequential", counter=None, ms=MS + 9 * 60_000).new()
     assert first.sequential_counter == later.sequential_counter
@@ -336,12 +336,12 @@ def test_sequential_ids_share_their_first_characters_and_ascend() -> None:
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from(["variable", "sequential"]))
-def test_a_counter_reads_back_in_the_mode_that_wrote_it(counter: int, mode: Mode) -> None:
+def test_counter_reads_back_in_the_mode_that_wrote_it(counter: int, mode: Mode) -> None:
     one = locality.ID.from_parts(counter=counter, pid=0, mac="0000000", timestamp_ms=0, mode=mode)
     assert (one.counter if mode == "variable" else one.sequential_counter) == counter
 
 
-def test_a_clock_that_steps_back_repeats_nothing() -> None:
+def test_clock_rollback_repeats_nothing() -> None:
     clock = ManualClock(ns(MS))
     minting = locality.Generator(pid=1, mac="0000001", counter=0, clock=clock)
     minted: list[locality.ID] = []
@@ -376,12 +376,12 @@ def test_bytes_integer_and_uuid_read_back(one: locality.ID) -> None:
 
 
 @given(ids)
-def test_an_id_is_the_uuid_of_the_same_bits(one: locality.ID) -> None:
+def test_id_is_the_uuid_of_the_same_bits(one: locality.ID) -> None:
     assert one.as_uuid() == UUID(bytes=bytes(one)) == UUID(str(one)) == UUID(int=int(one))
 
 
 @given(ids)
-def test_an_id_survives_pickle_and_copies(one: locality.ID) -> None:
+def test_id_survives_pickle_and_copies(one: locality.ID) -> None:
     pickled = [pickle.loads(pickle.dumps(one, protocol)) for protocol in range(pickle.HIGHEST_PROTOCOL + 1)]
     assert [*pickled, copy.copy(one), copy.deepcopy(one)] == [one] * (len(pickled) + 2)
 
@@ -413,7 +413,7 @@ def test_fields_compose_to_an_id_that_has_them(counter: int, pid: int, mac: str,
 @pytest.mark.parametrize(
     "mac", ["ACB07B9F1B".rjust(12, "0"), "00:ac:b0:7b:9f:1b", "00-AC-B0-7B-9F-1B", "07b9f1b", "07B9F1B"]
 )
-def test_a_mac_is_given_whole_or_as_its_last_7_digits(mac: str) -> None:
+def test_mac_is_given_completely_or_as_its_last_7_digits(mac: str) -> None:
     assert locality.ID.from_parts(counter=0, pid=0, mac=mac, timestamp_ms=0).mac == "07b9f1b"
     assert locality.Generator(mac=mac).mac == "07b9f1b"
 
@@ -426,13 +426,13 @@ def test_repr_can_be_evaluated() -> None:
 # ---------------------------------------------------------------------------------------------------------- generators
 
 
-def test_a_generator_reads_pid_and_clock_of_its_process() -> None:
+def test_generator_uses_pid_and_clock_of_its_process() -> None:
     minted = locality.Generator().new()
     assert minted.pid == os.getpid() % 65536
     assert abs(minted.time - datetime.now(UTC)) < timedelta(minutes=1)
 
 
-def test_a_generator_says_what_it_mints_with() -> None:
+def test_generator_exposes_its_settings() -> None:
     minting = locality.Generator("sequential", pid=77, mac="abcdef0")
     minted = minting.new()
     assert (
@@ -446,22 +446,22 @@ def test_counting_starts_at_random_by_default() -> None:
     assert len({generator(counter=None).new().counter for _ in range(8)}) > 1
 
 
-def test_a_batch_is_what_as_many_calls_would_mint() -> None:
+def test_batch_equals_as_many_single_calls() -> None:
     one_by_one = generator()
     assert generator().batch(5000).tolist() == [one_by_one.new() for _ in range(5000)]
 
 
-def test_fill_writes_what_a_batch_holds() -> None:
+def test_fill_writes_the_ids_of_a_batch() -> None:
     buffer = bytearray(16 * 5000)
     assert generator().fill(buffer) == 5000
     assert buffer == bytes(generator().batch(5000))
 
 
-def test_a_generator_is_an_iterator_of_ids() -> None:
+def test_generator_is_an_iterator_of_ids() -> None:
     assert list(islice(generator(), 3)) == generator().batch(3).tolist()
 
 
-def test_a_generator_mints_until_its_with_block_ends() -> None:
+def test_generator_mints_until_its_with_block_ends() -> None:
     with generator() as minting:
         minting.new()
     with pytest.raises(errors.GenerationError) as caught:
@@ -469,7 +469,7 @@ def test_a_generator_mints_until_its_with_block_ends() -> None:
     assert caught.value.code == "generator.closed"
 
 
-def test_the_module_mints_variable_ids_at_first_and_in_the_mode_it_is_told() -> None:
+def test_module_mints_variable_ids_until_its_mode_is_changed() -> None:
     variable = [locality.new() for _ in range(2)]
     locality.use_sequential_ids()
     sequential = [locality.new() for _ in range(2)]
@@ -479,8 +479,8 @@ def test_the_module_mints_variable_ids_at_first_and_in_the_mode_it_is_told() -> 
     assert {(b.counter - a.counter) % 2**32 for a, b in (variable[:2], variable[2:])} == {STRIDE}
 
 
-def test_a_call_that_is_overtaken_while_it_asks_for_the_mac_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Asking may let other threads run; the first to be done decides where the counter starts."""
+def test_call_overtaken_while_it_reads_the_mac_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other threads may run meanwhile; the first to finish decides where the counter starts."""
     generator = locality.Generator(clock=time.time_ns)
     overtaking: list[locality.ID] = []
 
@@ -494,7 +494,7 @@ def test_a_call_that_is_overtaken_while_it_asks_for_the_mac_changes_nothing(monk
     assert overtaken.counter == (overtaking[0].counter + 198_491_317) % 2**32
 
 
-def test_a_generator_closed_while_it_asks_for_the_mac_stays_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_generator_closed_while_it_reads_the_mac_stays_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     generator = locality.Generator(clock=time.time_ns)
 
     def getnode() -> int:
@@ -512,7 +512,7 @@ def test_a_generator_closed_while_it_asks_for_the_mac_stays_closed(monkeypatch: 
 
 
 @pytest.mark.parametrize("mode", MODES.values())
-def test_new_at_is_of_the_time_given_and_counts_apart_from_new(mode: Mode) -> None:
+def test_new_at_uses_the_given_time_and_its_own_counter(mode: Mode) -> None:
     one = generator(mode)
     first, dated, second, later = one.new(), one.new_at(ns(MS - 1) + 999_999), one.new(), one.new_at(0)
     assert (dated.timestamp_ms, later.timestamp_ms) == (MS - 1, 0)
@@ -523,14 +523,14 @@ def test_new_at_is_of_the_time_given_and_counts_apart_from_new(mode: Mode) -> No
 
 
 @pytest.mark.parametrize("time_ms", [-1, LAST_MS + 1, 2**48])
-def test_new_at_refuses_a_time_at_which_no_generator_mints(time_ms: int) -> None:
+def test_new_at_refuses_times_outside_the_layout(time_ms: int) -> None:
     with pytest.raises(errors.FieldError) as caught:
         generator().new_at(ns(time_ms))
     assert caught.value.code == "time.range"
     assert generator().new_at(ns(LAST_MS)).timestamp_ms == LAST_MS
 
 
-def test_a_leased_generator_mints_the_past_only_where_nobody_ever_had_its_number() -> None:
+def test_only_a_never_used_lease_mints_ids_of_the_past() -> None:
     clock = ManualClock(ns(MS))
     store = MemoryStore(clock=lambda: clock.now_ns // 1_000_000)
     with locality.Generator(store=store, clock=clock) as shared, pytest.raises(errors.LeaseError) as caught:

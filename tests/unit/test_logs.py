@@ -1,4 +1,4 @@
-"""The log: one form for all, no secrets, and no line that others can break."""
+"""Tests of the log: one format for all, no secrets, and no line that others can break."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def start(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., io.StringIO]]:
-    """Configures the log with standard error in hand; afterwards all is as it was."""
+    """Configure the log with a captured standard error; restore everything afterwards."""
     root, access = logging.getLogger(), logging.getLogger("uvicorn.access")
     before = root.handlers[:], root.level, access.disabled
     root.handlers.clear()  # `force` would close pytest's own
@@ -62,7 +62,7 @@ def log() -> Any:
     return structlog.get_logger("mintage")
 
 
-def test_a_record_says_when_how_bad_and_what_and_whose_request_it_was(start: Callable[..., io.StringIO]) -> None:
+def test_record_has_time_level_event_and_trace_id(start: Callable[..., io.StringIO]) -> None:
     stream = start()
     with structlog.contextvars.bound_contextvars(trace_id="abc"):
         log().info("serving", http="127.0.0.1:41234")
@@ -71,7 +71,7 @@ def test_a_record_says_when_how_bad_and_what_and_whose_request_it_was(start: Cal
     assert line == {"level": "info", "event": "serving", "trace_id": "abc", "http": "127.0.0.1:41234"}
 
 
-def test_the_keeper_and_libraries_log_in_the_same_form(start: Callable[..., io.StringIO]) -> None:
+def test_keeper_and_libraries_log_in_the_same_format(start: Callable[..., io.StringIO]) -> None:
     stream = start()
     with structlog.contextvars.bound_contextvars(trace_id="abc"):
         logging.getLogger("mintage").warning("mintage: %s; trying again", "it is away")
@@ -125,7 +125,7 @@ def test_console_in_a_pipe_has_no_colors(start: Callable[..., io.StringIO]) -> N
     assert re.fullmatch(r"\S+Z \[info     \] serving +http=127\.0\.0\.1:1\n", stream.getvalue())
 
 
-def test_of_several_workers_a_line_names_its_process(start: Callable[..., io.StringIO]) -> None:
+def test_log_line_of_a_worker_names_its_process(start: Callable[..., io.StringIO]) -> None:
     stream = start(workers=2)
     log().info("store away")
     logging.getLogger("mintage").info("the same")
@@ -133,7 +133,7 @@ def test_of_several_workers_a_line_names_its_process(start: Callable[..., io.Str
 
 
 @pytest.mark.parametrize("form", ["json", "console"])
-def test_secrets_are_masked_wherever_they_turn_up(start: Callable[..., io.StringIO], form: str) -> None:
+def test_secrets_are_masked_everywhere(start: Callable[..., io.StringIO], form: str) -> None:
     key = new_key()
     stream = start(form)
     log().info(
@@ -154,7 +154,7 @@ def test_secrets_are_masked_wherever_they_turn_up(start: Callable[..., io.String
 
 
 def piece_of(key: str, text: str) -> str:
-    """The first part of a key, of 16 characters or more, that can be read in a text, however that is written."""
+    """Return the first part of a key, of 16 characters or more, that a text contains in any spelling."""
     read = text
     for _ in range(4):
         read = unquote(read)
@@ -172,7 +172,7 @@ AROUND = ["", "a", "7", "_", "-", ".", "%", " ", "/", "?", "&k=", "=", ":", "@",
     st.integers(0, 3),
     st.sets(st.integers(0, 47)),
 )
-def test_a_key_is_masked_wherever_it_is_and_however_it_is_written(
+def test_key_is_masked_in_every_place_and_spelling(
     before: str, after: str, write: Callable[[str], object], encoded: int, places: set[int]
 ) -> None:
     key = new_key()
@@ -193,7 +193,7 @@ def test_names_that_only_begin_like_a_key_are_not_masked() -> None:
 @pytest.mark.parametrize(
     "piece", ["://:a", "token", "mint_", "://", "?token", "@:", "://a:b@", "%", "%25", "%6d", "25"]
 )
-def test_masking_a_long_hostile_text_takes_no_time(piece: str) -> None:
+def test_masking_of_long_hostile_text_is_fast(piece: str) -> None:
     # Patterns that go back and forth would take longer than a test may.
     logs.masked("&" + piece * 200_000)
 
@@ -202,7 +202,7 @@ HOSTILE = "orders\n2026-01-01T00:00:00Z [info] forged\r\x1b[2J\x00\x9b\u2028\u20
 
 
 @pytest.mark.parametrize("form", ["json", "console"])
-def test_what_others_sent_cannot_make_a_line_of_its_own(start: Callable[..., io.StringIO], form: str) -> None:
+def test_foreign_text_cannot_start_a_log_line(start: Callable[..., io.StringIO], form: str) -> None:
     stream = start(form)
     log().info(HOSTILE, namespace=HOSTILE, deep=[HOSTILE])
     text = stream.getvalue()
@@ -211,7 +211,7 @@ def test_what_others_sent_cannot_make_a_line_of_its_own(start: Callable[..., io.
     assert all(character.isprintable() for character in text[:-1])
 
 
-def test_on_a_console_the_lines_of_a_traceback_are_indented_and_hold_no_controls(
+def test_console_traceback_is_indented_without_control_characters(
     start: Callable[..., io.StringIO],
 ) -> None:
     stream = start("console")
@@ -225,7 +225,7 @@ def test_on_a_console_the_lines_of_a_traceback_are_indented_and_hold_no_controls
     assert all(line.startswith("  ") and line.isprintable() for line in rest)
 
 
-def test_a_line_a_second_says_how_many_were_left_out() -> None:
+def test_summary_of_omitted_lines_is_logged_once_a_second() -> None:
     now = [5.0]
     sampled = logs.Sampled(lambda: now[0])
     assert [sampled.passes() for _ in range(100)] == [{}, *[None] * 99]
@@ -243,7 +243,7 @@ LEVELS = {"info": "info", "warning": "warning", "error": "error", "exception": "
 
 
 def events_of(source: str) -> set[tuple[str, str]]:
-    """What a module logs, and on which level."""
+    """Return the events that a module logs, with their levels."""
     found = set()
     for call in ast.walk(ast.parse(source)):
         match call:
@@ -253,7 +253,7 @@ def events_of(source: str) -> set[tuple[str, str]]:
     return found
 
 
-def test_the_documentation_has_every_event_with_its_level() -> None:
+def test_documentation_lists_every_event_with_its_level() -> None:
     root = Path(__file__).parents[2]
     logged = set().union(*(events_of(each.read_text("utf-8")) for each in (root / "src/mintage/server").glob("*.py")))
     page = (root / "docs/how-to/observe.md").read_text("utf-8")
@@ -261,8 +261,8 @@ def test_the_documentation_has_every_event_with_its_level() -> None:
     assert {(event, level) for names, level in rows for event in re.findall(r"`([^`]+)`", names)} == logged
 
 
-def test_the_service_leaves_rich_to_programs_that_use_it() -> None:
-    """What structlog imports for its tracebacks takes 4 MB of a service that prints none."""
+def test_service_does_not_use_rich() -> None:
+    """structlog imports it for tracebacks, which takes 4 MB of a service that prints none."""
     program = "import sys, mintage.server.run; assert 'rich' not in sys.modules; import rich; print(rich.__name__)"
     done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
     assert done.stdout == "rich\n"

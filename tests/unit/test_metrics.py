@@ -1,4 +1,4 @@
-"""What the service counts: nothing twice, nothing lost, of all workers, and by the names that the reference has."""
+"""Tests of metrics: exact counts over all workers, under the documented names."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from mintage.server import pages
 from mintage.server.metrics import OPERATIONS, Metered, Metrics
 from mintage.store import Store, new_token
 from mintage.store.memory import MemoryStore
+from tests.helpers.pages import answer, with_keys
 from tests.servers.server import until
-from tests.unit.test_health import answer, with_keys
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,7 +31,7 @@ INSTALLED = str(Path(mintage.__file__).parents[1])
 
 
 def samples(metrics: Metrics) -> dict[str, float]:
-    """All samples but of histograms' buckets, as they are written: ``name{label="value"}``."""
+    """Return all samples except histogram buckets, as written: ``name{label="value"}``."""
     return read(metrics.render()[0].decode())
 
 
@@ -46,7 +46,7 @@ def read(text: str) -> dict[str, float]:
 
 
 class Lane:
-    """The hot path's counts, as a test says."""
+    """A lane with given counts."""
 
     def __init__(self, *rows: tuple[str, str, int, int]) -> None:
         self.rows = list(rows)
@@ -71,10 +71,10 @@ def service(
     )
 
 
-# --- what requests count ------------------------------------------------------------------------------------------
+# --- counts of requests -------------------------------------------------------------------------------------------
 
 
-def test_a_request_counts_by_interface_operation_and_code() -> None:
+def test_request_counts_by_interface_operation_and_code() -> None:
     metrics = Metrics()
     metrics.request("http", "reserve", "ok", 0.25)
     metrics.request("http", "reserve", "ok", 0.5)
@@ -87,7 +87,7 @@ def test_a_request_counts_by_interface_operation_and_code() -> None:
     assert 'mintage_request_seconds_count{interface="redis",operation="get"}' not in found
 
 
-def test_whatever_is_asked_nobody_outside_can_make_series() -> None:
+def test_requests_of_strangers_create_no_series() -> None:
     metrics = Metrics()
     before = len(samples(metrics))
     for at in range(100):
@@ -108,10 +108,10 @@ def test_integers_ids_and_the_last_resort_add_up() -> None:
     assert found['mintage_fallback_integers_total{namespace="orders"}'] == 7
 
 
-# --- what is gathered ---------------------------------------------------------------------------------------------
+# --- collection ---------------------------------------------------------------------------------------------------
 
 
-def test_the_hot_path_is_counted_once_however_often_it_is_gathered() -> None:
+def test_fast_path_is_counted_once_however_often_it_is_gathered() -> None:
     metrics, it = Metrics(), service(("orders", "alloc", 2, 200), ("orders", "incrby", 1, 50))
     metrics.gather(it)
     metrics.gather(it)
@@ -124,7 +124,7 @@ def test_the_hot_path_is_counted_once_however_often_it_is_gathered() -> None:
     assert found['mintage_integers_total{namespace="users"}'] == 1
 
 
-def test_counts_survive_that_a_namespace_is_closed_and_opened_again() -> None:
+def test_counts_survive_closing_and_reopening_a_namespace() -> None:
     metrics, it = Metrics(), service(("orders", "incr", 10, 10), ("users", "incr", 4, 4))
     metrics.gather(it)
     it.lane.rows = [("orders", "incr", 3, 3)]
@@ -137,7 +137,7 @@ def test_counts_survive_that_a_namespace_is_closed_and_opened_again() -> None:
     assert found['mintage_requests_total{code="ok",interface="redis",operation="incr"}'] == 28
 
 
-def test_the_pool_gauge_is_what_a_sequence_holds_and_nothing_once_it_is_closed() -> None:
+def test_gauge_shows_the_buffer_of_a_sequence_until_it_closes() -> None:
     metrics = Metrics()
     with Sequence("orders", MemoryStore(), step=1000) as orders:
         orders.next()
@@ -149,7 +149,7 @@ def test_the_pool_gauge_is_what_a_sequence_holds_and_nothing_once_it_is_closed()
     assert samples(metrics)['mintage_buffered_integers{namespace="orders"}'] == 0
 
 
-def test_gauges_are_what_the_service_is_now() -> None:
+def test_gauges_show_the_current_state() -> None:
     metrics = Metrics()
     metrics.gather(service(generators={"sno": 1}, connections={"http": {1, 2}, "redis": set()}, draining=True))
     found = samples(metrics)
@@ -164,7 +164,7 @@ def test_gauges_are_what_the_service_is_now() -> None:
 # --- the store ----------------------------------------------------------------------------------------------------
 
 
-def test_every_verb_of_a_store_goes_through_and_is_timed() -> None:
+def test_every_verb_of_a_store_is_forwarded_and_timed() -> None:
     metrics = Metrics()
     with Metered(MemoryStore(), metrics) as store:
         now_ms = store.now_ms()
@@ -188,7 +188,7 @@ def test_every_verb_of_a_store_goes_through_and_is_timed() -> None:
     assert not any(name.startswith("mintage_store_failures") for name in found)
 
 
-def test_a_refusal_counts_and_reaches_the_caller() -> None:
+def test_refusal_counts_and_reaches_the_caller() -> None:
     metrics = Metrics()
     store = Metered(MemoryStore(), metrics)
     store.create_namespace("few", maximum=1)
@@ -204,7 +204,7 @@ def test_a_refusal_counts_and_reaches_the_caller() -> None:
     assert found['mintage_store_seconds_count{verb="reserve"}'] == 2
 
 
-def test_a_fault_of_a_store_counts_as_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unexpected_store_exception_counts_as_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     metrics, inner = Metrics(), MemoryStore()
     monkeypatch.setattr(inner, "now_ms", lambda: 1 / 0)
     with pytest.raises(ZeroDivisionError):
@@ -212,7 +212,7 @@ def test_a_fault_of_a_store_counts_as_a_failure(monkeypatch: pytest.MonkeyPatch)
     assert samples(metrics)['mintage_store_failures_total{code="store.refused",verb="now_ms"}'] == 1
 
 
-def test_a_metered_store_is_the_store_to_generators_and_sequences() -> None:
+def test_metered_store_works_for_generators_and_sequences() -> None:
     metrics, inner = Metrics(), MemoryStore()
     inner.clock_limit_ms = 123
     store = Metered(inner, metrics)
@@ -261,7 +261,7 @@ sys.stdout.buffer.write(Metrics().render()[0])
 
 
 def run(directory: Path, program: str, *words: object) -> tuple[int, str]:
-    """Runs a program as a process of the service; returns its pid and what it printed."""
+    """Run a program as a process of the service; return its pid and its output."""
     environment = {**os.environ, "PROMETHEUS_MULTIPROC_DIR": str(directory), "PYTHONPATH": INSTALLED}
     with subprocess.Popen(
         [sys.executable, "-W", "error", "-c", program, *map(str, words)],
@@ -274,7 +274,7 @@ def run(directory: Path, program: str, *words: object) -> tuple[int, str]:
     return process.pid, printed
 
 
-def test_workers_add_up_and_a_dead_one_takes_its_gauges_along(tmp_path: Path) -> None:
+def test_counters_of_workers_add_up_and_gauges_of_dead_ones_vanish(tmp_path: Path) -> None:
     first, _ = run(tmp_path, WORKER, 1000, 1, 50)
     run(tmp_path, WORKER, 500, 1, 40)
     # The process that merges is a third one, which has not looked at the store.
@@ -303,7 +303,7 @@ def test_workers_add_up_and_a_dead_one_takes_its_gauges_along(tmp_path: Path) ->
 # --- the page -----------------------------------------------------------------------------------------------------
 
 
-def test_metrics_are_text_for_prometheus_and_as_new_as_the_scrape() -> None:
+def test_metrics_are_current_prometheus_text() -> None:
     metrics = Metrics()
     it = service(("orders", "incr", 1, 1))
     it.metrics = metrics
@@ -314,7 +314,7 @@ def test_metrics_are_text_for_prometheus_and_as_new_as_the_scrape() -> None:
     assert read(response.text)['mintage_integers_total{namespace="orders"}'] == 1
 
 
-def test_metrics_are_for_keys_with_that_right() -> None:
+def test_metrics_need_their_right() -> None:
     it = service()
     it.metrics = Metrics()
     with_keys(it, scraper=["metrics"], other=["next"])
@@ -324,7 +324,7 @@ def test_metrics_are_for_keys_with_that_right() -> None:
     assert answer(pages.routes(it), "/metrics", key="unknown").text == "request.key"
 
 
-def test_the_reference_names_every_metric_with_its_type_and_labels() -> None:
+def test_reference_lists_every_metric_with_type_and_labels() -> None:
     page = (ROOT / "docs" / "reference" / "metrics.md").read_text(encoding="utf-8")
     documented = {
         found[1]: (found[2], set(re.findall(r"`(\w+)`", found[3])))
@@ -336,7 +336,7 @@ def test_the_reference_names_every_metric_with_its_type_and_labels() -> None:
 
 
 def registry(metrics: Metrics) -> dict[str, Any]:
-    """The collectors by the name that they are scraped as."""
+    """Return the collectors by the names under which they are scraped."""
     collectors: dict[str, Any] = dict(metrics.registry._names_to_collectors)
     return {
         name: each

@@ -1,4 +1,4 @@
-"""The project has one name."""
+"""Tests of the name of the project, which is used alone."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ ROOT = Path(__file__).parents[2]
 FORMER = "mint" + "mark"
 
 
-def test_the_former_name_stands_in_one_line_of_the_changelog_and_nowhere_else() -> None:
+def test_former_name_occurs_only_in_one_line_of_the_changelog() -> None:
     tracked = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True).stdout
     paths = [path for path in tracked.decode().split("\0") if (ROOT / path).is_file()]
     assert "CHANGELOG.md" in paths

@@ -1,4 +1,4 @@
-"""ObjectIds against the recorded behaviour of pymongo and of npm's bson, against pymongo itself, and their faults."""
+"""Tests of ObjectIds against the recorded behaviour of pymongo and npm bson, and against pymongo itself."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pytest
 from mintage import objectid
 from mintage.errors import ArgumentError, FieldError, ParseError
 from mintage.testing import ManualClock
-from tests.conftest import vectors
-from tests.unit.test_fork import Child
+from tests.helpers.processes import in_child
+from tests.helpers.vectors import named, vectors
 
 RECORDED = vectors("objectid")
 PY, NPM = RECORDED["pymongo"], RECORDED["npm_bson"]
@@ -21,15 +21,11 @@ SECOND = 1_000_000_000
 Case = dict[str, Any]
 
 
-def named(case: Case) -> str:
-    return ascii(next(iter(case.values())))
-
-
 # --- as recorded -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("case", PY["decode"], ids=named)
-def test_text_of_either_case_is_taken_apart_as_pymongo_does(case: Case) -> None:
+def test_text_of_either_case_has_the_fields_of_pymongo(case: Case) -> None:
     one = objectid.ID.parse(case["hex_in"])
     assert (str(one), bytes(one).hex()) == (case["str"], case["binary_hex"])
     assert (one.timestamp_ms, one.process, one.counter) == (
@@ -41,7 +37,7 @@ def test_text_of_either_case_is_taken_apart_as_pymongo_does(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", NPM["decode"], ids=named)
-def test_text_of_either_case_is_taken_apart_as_npm_does(case: Case) -> None:
+def test_text_of_either_case_has_the_fields_of_npm(case: Case) -> None:
     one = objectid.ID.parse(case["hex"])
     assert (str(one), one.timestamp_ms) == (case["toHexString"], case["time_unix"] * 1000)
 
@@ -58,7 +54,7 @@ def test_time_process_and_counter_make_the_recorded_ids(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", PY["from_datetime"], ids=named)
-def test_the_bound_of_a_time_is_pymongos_or_the_time_is_refused(case: Case) -> None:
+def test_bound_of_a_time_is_that_of_pymongo_or_refused(case: Case) -> None:
     time = datetime.fromisoformat(case["datetime"])
     aware = time if time.tzinfo else time.replace(tzinfo=UTC)
     if "ok" in case:
@@ -70,7 +66,7 @@ def test_the_bound_of_a_time_is_pymongos_or_the_time_is_refused(case: Case) -> N
 
 
 @pytest.mark.parametrize("case", [case for case in PY["generate"] if "error" in case], ids=named)
-def test_a_time_outside_32_bits_is_refused_as_pymongo_does(case: Case) -> None:
+def test_time_outside_32_bits_is_refused_as_pymongo_does(case: Case) -> None:
     with pytest.raises(FieldError) as caught:
         objectid.ID.from_parts(timestamp_ms=int(case["time"] * 1000))
     assert caught.value.code == "time.range"
@@ -82,12 +78,12 @@ def test_a_time_outside_32_bits_is_refused_as_pymongo_does(case: Case) -> None:
     + [case["input"] for case in NPM["isValid"] if isinstance(case["input"], str) and not case["result"]],
     ids=ascii,
 )
-def test_text_that_is_invalid_to_either_library_is_refused(text: str) -> None:
+def test_text_that_either_library_refuses_is_refused(text: str) -> None:
     with pytest.raises(ParseError):
         objectid.ID.parse(text)
 
 
-def test_12_bytes_are_an_id_and_so_are_12_letters_as_bytes_only() -> None:
+def test_bytes_of_length_12_are_an_id_and_text_of_12_letters_is_not() -> None:
     known = next(case for case in PY["invalid"] if case["is_valid"])
     assert bytes(objectid.ID(b"foo-bar-quux")).hex() == known["ok"]
     with pytest.raises(ParseError):
@@ -97,7 +93,7 @@ def test_12_bytes_are_an_id_and_so_are_12_letters_as_bytes_only() -> None:
 # --- bson ------------------------------------------------------------------------------------------------------------
 
 
-def test_an_object_id_of_bson_goes_in_and_out() -> None:
+def test_bson_object_ids_are_converted_both_ways() -> None:
     one = objectid.new()
     known = one.as_bson()
     assert type(known) is bson.ObjectId
@@ -108,28 +104,28 @@ def test_an_object_id_of_bson_goes_in_and_out() -> None:
 
 
 @pytest.mark.parametrize("value", [None, b"\0" * 12, "0" * 24, 5], ids=repr)
-def test_what_is_no_object_id_of_bson_is_refused(value: Any) -> None:
+def test_invalid_bson_object_id_is_refused(value: Any) -> None:
     with pytest.raises(ArgumentError):
         objectid.ID.from_bson(value)
 
 
 @pytest.mark.parametrize("text", ["0123456789abcdef01234567", "FFFFFFFFFFFFFFFFFFFFFFFF"])
-def test_pymongo_and_we_sort_alike(text: str) -> None:
+def test_ids_sort_as_in_pymongo(text: str) -> None:
     texts = [text, "0" * 24, str(objectid.new())]
     assert [str(one) for one in sorted(map(objectid.ID.parse, texts))] == [
         str(one) for one in sorted(map(bson.ObjectId, texts))
     ]
 
 
-# --- the faults of others --------------------------------------------------------------------------------------------
+# --- faults of other libraries ---------------------------------------------------------------------------------------
 
 
-def test_pymongos_forked_child_goes_on_with_its_parents_counter_and_ours_with_one_of_its_own() -> None:
+def test_forked_child_has_its_own_counter_unlike_pymongo() -> None:
     assert PY["fork"]["counter_same_in_child_and_parent_after"]
     # Both go by a clock that stands, so the counter tells its start.
     generator = objectid.Generator(clock=ManualClock(1_700_000_000 * SECOND))
     last = generator.new()
-    child = objectid.ID.parse(Child(lambda: str(generator.new())).result())
+    child = objectid.ID.parse(in_child(lambda: str(generator.new())))
     assert child.process != last.process
     assert child.counter != last.counter + 1
     assert generator.new().counter == last.counter + 1
@@ -138,7 +134,7 @@ def test_pymongos_forked_child_goes_on_with_its_parents_counter_and_ours_with_on
 @pytest.mark.parametrize(
     "case", [case for case in NPM["createFromTime"] if not 0 <= case["time_unix"] < 2**32], ids=named
 )
-def test_npm_wraps_a_time_outside_32_bits_and_we_refuse_it(case: Case) -> None:
+def test_time_outside_32_bits_is_refused_unlike_npm(case: Case) -> None:
     assert "ok" in case
     with pytest.raises(FieldError) as caught:
         objectid.min_at(case["time_unix"] * SECOND)
@@ -146,5 +142,5 @@ def test_npm_wraps_a_time_outside_32_bits_and_we_refuse_it(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", [case for case in NPM["createFromTime"] if 0 <= case["time_unix"] < 2**32], ids=named)
-def test_npms_ids_of_a_time_are_our_bounds(case: Case) -> None:
+def test_bounds_equal_the_ids_of_a_time_of_npm(case: Case) -> None:
     assert str(objectid.min_at(case["time_unix"] * SECOND)) == case["ok"]

@@ -1,4 +1,4 @@
-"""Opaque: a permutation under a key, whose text tells nothing and is read back."""
+"""Tests of opaque texts: a keyed permutation that reveals nothing and is read back."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from mintage import ksuid, locality, sno, snowflake, ulid, xid
 from mintage.errors import ParseError
 from mintage.opaque import Opaque
-from tests.outcomes import refusal
+from tests.helpers.outcomes import refusal
 
 KEY, OLD = bytes(range(16)), bytes(range(16, 32))
 SIZES = {8: (12, 14), 10: (15, 17), 16: (23, 27)}
@@ -25,9 +25,7 @@ each_base = pytest.mark.parametrize("base", ["base58", "base32"])
 @each_base
 @pytest.mark.parametrize("size", SIZES)
 @given(data=st.data())
-def test_any_id_is_shown_as_another_text_of_fixed_width_and_read_back(
-    base: str, size: int, data: st.DataObject
-) -> None:
+def test_any_id_is_shown_as_text_of_fixed_width_and_read_back(base: str, size: int, data: st.DataObject) -> None:
     one = data.draw(st.binary(min_size=size, max_size=size))
     opaque = Opaque(data.draw(st.binary(min_size=16, max_size=16)), base=base)
     shown = opaque.hide(one)
@@ -36,7 +34,7 @@ def test_any_id_is_shown_as_another_text_of_fixed_width_and_read_back(
     assert opaque.hide(one) == shown
 
 
-def test_it_is_a_permutation_so_no_two_ids_are_shown_alike() -> None:
+def test_opaque_texts_are_a_permutation_of_ids() -> None:
     opaque = Opaque(KEY)
     for numbers in (range(20_000), range(1 << 63, (1 << 63) + 2000)):
         shown = [opaque.hide(number) for number in numbers]
@@ -44,7 +42,7 @@ def test_it_is_a_permutation_so_no_two_ids_are_shown_alike() -> None:
         assert [opaque.reveal(text, int) for text in shown[:500]] == list(numbers)[:500]
 
 
-def test_every_text_of_the_width_is_some_id_or_too_large_a_number() -> None:
+def test_every_text_of_the_width_is_an_id_or_too_large() -> None:
     opaque = Opaque(KEY)
     shown = list(opaque.hide(7))
     shown[-1] = "2" if shown[-1] != "2" else "3"
@@ -52,7 +50,7 @@ def test_every_text_of_the_width_is_some_id_or_too_large_a_number() -> None:
     assert refusal(opaque.reveal, "1" + "z" * 11, int).code == "parse.character"
 
 
-def test_toolkit_mcp_server_39_what_is_shown_of_ids_in_order_is_in_none() -> None:
+def test_toolkit_mcp_server_39_opaque_texts_do_not_reveal_the_order() -> None:
     opaque = Opaque(KEY)
     for make in (int, ulid.ID.from_int, sno.ID.from_int):
         shown = [opaque.hide(make(n)) for n in range(1000)]
@@ -62,14 +60,14 @@ def test_toolkit_mcp_server_39_what_is_shown_of_ids_in_order_is_in_none() -> Non
 
 
 @each_base
-def test_each_scheme_is_read_back_as_its_class(base: str) -> None:
+def test_ids_of_each_scheme_are_read_back_as_its_class(base: str) -> None:
     opaque = Opaque(KEY, base=base)
     ids = [ulid.new(), locality.new(), sno.new(), snowflake.Generator(1).new(), uuid.uuid4()]
     for one in ids:
         assert opaque.reveal(opaque.hide(one), type(one)) == one
 
 
-def test_an_id_of_another_size_is_refused() -> None:
+def test_id_of_another_size_is_refused() -> None:
     opaque = Opaque(KEY)
     for other in (ksuid.new(), xid.new(), b""):
         assert refusal(opaque.hide, other).code == "parse.length"
@@ -82,7 +80,7 @@ def test_an_id_of_another_size_is_refused() -> None:
     assert refusal(opaque.reveal, "1" * 13, int).code == "parse.length"
 
 
-def test_after_a_rotation_what_was_shown_before_is_still_read() -> None:
+def test_texts_from_before_a_key_rotation_are_still_read() -> None:
     old = Opaque(OLD, key_id=1)
     new = Opaque(KEY, key_id=2, previous={1: OLD})
     one = ulid.new()
@@ -107,7 +105,7 @@ def test_keys_and_their_numbers_are_checked() -> None:
     assert refusal(Opaque, KEY, base="base64").code == "config.policy"
 
 
-def test_a_key_is_in_no_repr_no_error_and_no_pickle() -> None:
+def test_key_is_in_no_repr_error_or_pickle() -> None:
     opaque = Opaque(KEY, key_id=3, previous={1: OLD})
     said = [repr(opaque), str(opaque), f"{opaque}"]
     wrong = (lambda: Opaque(KEY[:9]), lambda: opaque.hide("x"), lambda: opaque.reveal("x", int))
@@ -129,7 +127,7 @@ def test_hostile_text_is_an_error_or_an_id(base: str, text: str) -> None:
 
 
 @each_base
-def test_a_wrong_character_is_named_by_its_position(base: str) -> None:
+def test_wrong_character_is_named_by_its_position(base: str) -> None:
     opaque = Opaque(KEY, base=base)
     text = opaque.hide(ulid.new())
     for at in (1, 5, len(text) - 1):

@@ -1,4 +1,4 @@
-"""The OpenAPI document: valid, complete, and what the reference says."""
+"""Tests of the OpenAPI document: valid, complete, and equal to the reference."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def described(*options: str) -> dict[str, Any]:
 
 
 def each(spec: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Every operation of it, by method and path."""
+    """Return every operation of it, by method and path."""
     for path, item in spec["paths"].items():
         for method, facts in item.items():
             yield f"{method.upper()} {path}", facts
@@ -42,13 +42,13 @@ def each(spec: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
 # --- the document -------------------------------------------------------------------------------------------------
 
 
-def test_the_document_is_valid_openapi() -> None:
+def test_document_is_valid_openapi() -> None:
     schemathesis = pytest.importorskip("schemathesis")
     # It raises.
     schemathesis.openapi.from_dict(described()).validate()
 
 
-def test_the_document_is_json_without_references_to_nothing() -> None:
+def test_document_has_no_dangling_references() -> None:
     text = json.dumps(described(), allow_nan=False)
     spec = json.loads(text)
     for reference in set(re.findall(r'"\$ref": "([^"]+)"', text)):
@@ -58,7 +58,7 @@ def test_the_document_is_json_without_references_to_nothing() -> None:
         assert found
 
 
-def test_every_route_of_the_application_is_described_and_the_reverse() -> None:
+def test_every_route_is_described_and_every_description_routed() -> None:
     service = Service(Settings.load([]), MemoryStore())
     routed = {f"{operation.method} {operation.path}" for operation in OPERATIONS}
     for route in create_app(service).routes:
@@ -68,7 +68,7 @@ def test_every_route_of_the_application_is_described_and_the_reverse() -> None:
     assert {name for name, _ in each(described())} == routed
 
 
-def test_every_operation_has_a_name_of_its_own_and_says_what_it_does() -> None:
+def test_every_operation_has_a_unique_name_and_a_description() -> None:
     names = [facts["operationId"] for _, facts in each(described())]
     assert len(set(names)) == len(names)
     tags = {tag["name"] for tag in described()["tags"]}
@@ -78,7 +78,7 @@ def test_every_operation_has_a_name_of_its_own_and_says_what_it_does() -> None:
         assert all(answer["description"] for answer in facts["responses"].values()), name
 
 
-def test_limits_are_those_of_the_settings() -> None:
+def test_limits_equal_those_of_the_settings() -> None:
     spec = described("--max-count", "7", "--max-reserve", "9")
     paths = spec["paths"]
     assert maximum(paths["/v1/sequences/{namespace}:next"]["post"]) == 7
@@ -91,7 +91,7 @@ def maximum(facts: dict[str, Any]) -> int:
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda each: f"{each.method} {each.path}")
-def test_every_error_that_an_operation_has_is_in_the_catalogue_and_described(operation: Operation) -> None:
+def test_every_error_of_an_operation_is_in_the_catalogue(operation: Operation) -> None:
     facts = dict(each(described()))[f"{operation.method} {operation.path}"]
     for code in codes_of(operation):
         answer = facts["responses"][str(CATALOGUE[code].http)]
@@ -102,7 +102,7 @@ def test_every_error_that_an_operation_has_is_in_the_catalogue_and_described(ope
 # --- the page to try it -------------------------------------------------------------------------------------------
 
 
-def test_the_page_to_try_it_loads_nothing_from_elsewhere() -> None:
+def test_try_it_page_loads_nothing_from_elsewhere() -> None:
     assert not re.findall(r"(?:src|href)\s*=\s*[\"'](?!/openapi\.json|#|data:,\")|@import|url\(|https?://", TRY)
     assert TRY.count("<script>") == TRY.count("<style>") == 1
     assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|\son\w+=\"|style=\"", TRY)
@@ -113,12 +113,12 @@ def test_the_page_to_try_it_loads_nothing_from_elsewhere() -> None:
 SECTIONS = dict(re.findall(r"^### `([A-Z]+ \S+)`\n(.*?)(?=^##|\Z)", PAGE, re.MULTILINE | re.DOTALL))
 
 
-def test_the_reference_has_every_operation_and_no_other() -> None:
+def test_reference_has_exactly_the_operations() -> None:
     assert list(SECTIONS) == [name for name, _ in each(described())]
 
 
 @pytest.mark.parametrize(("name", "facts"), list(each(described())), ids=[name for name, _ in each(described())])
-def test_the_reference_has_every_parameter_right_and_error(name: str, facts: dict[str, Any]) -> None:
+def test_reference_has_every_parameter_right_and_error(name: str, facts: dict[str, Any]) -> None:
     section = SECTIONS[name]
     found = [
         (parameter, place)
@@ -139,12 +139,12 @@ def test_the_reference_has_every_parameter_right_and_error(name: str, facts: dic
     assert sorted(re.findall(r"`([^`]+)`", errors[1]) if errors else []) == sorted(own)
 
 
-def test_the_reference_has_the_errors_that_any_operation_may_have() -> None:
+def test_reference_has_the_errors_of_all_operations() -> None:
     rows = re.findall(r"^\| `([a-z.]+)` \| (\d+) \| (.+) \|$", PAGE, re.MULTILINE)
     assert rows == [(code, str(row.http), row.meaning) for code, row in CATALOGUE.items() if code in COMMON]
 
 
-def test_the_reference_has_every_code_of_the_envelope() -> None:
+def test_reference_has_every_code_of_the_envelope() -> None:
     codes = described()["components"]["schemas"]["Envelope"]["properties"]["code"]["enum"]
     table = SECTIONS["POST /alloc"].partition("| `code` |")[2]
     assert [int(code) for code in re.findall(r"^\| (\d+) \|", table, re.MULTILINE)] == codes

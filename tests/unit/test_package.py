@@ -1,4 +1,4 @@
-"""What is imported, exported, declared and documented."""
+"""Tests of the package: imports, exports, metadata and docstrings."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ PROMISED = {
     [(owner, name) for owner, names in PROMISED.items() for name in names.split()],
     ids=lambda value: getattr(value, "__qualname__", getattr(value, "__name__", value)),
 )
-def test_what_is_promised_exists(owner: object, name: str) -> None:
+def test_promised_names_exist(owner: object, name: str) -> None:
     assert hasattr(owner, name)
 
 
@@ -62,15 +62,13 @@ def test_what_is_promised_exists(owner: object, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["mintage", "mintage-of-our-own"])
-def test_the_line_that_installs_an_extra_names_the_installed_distribution(
-    monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_install_command_of_an_extra_names_the_distribution(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setattr(metadata, "distribution", lambda _: Installed(name, None))
     assert install_line("redis") == f"pip install '{name}[redis]'"
 
 
 class Installed(NamedTuple):
-    """A distribution as :mod:`importlib.metadata` shows it."""
+    """A distribution, as :mod:`importlib.metadata` shows it."""
 
     name: str
     record: str | None
@@ -87,7 +85,7 @@ class Installed(NamedTuple):
     ("info", "is_named"),
     [({"dir_info": {}}, True), ({"dir_info": {"editable": True}}, True), ({"archive_info": {}}, False)],
 )
-def test_an_extra_of_a_source_tree_is_installed_from_its_directory(
+def test_extra_of_a_source_tree_is_installed_from_its_directory(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, info: dict[str, Any], is_named: bool
 ) -> None:
     tree = tmp_path / "a tree"
@@ -100,7 +98,7 @@ def test_an_extra_of_a_source_tree_is_installed_from_its_directory(
     assert install_line("redis") == f"pip install '{tree if is_named else 'mintage'}[redis]'"
 
 
-def test_a_build_without_rust_says_what_is_missing(tmp_path: Path) -> None:
+def test_build_without_rust_says_what_is_missing(tmp_path: Path) -> None:
     backend = Path(__file__).parents[2] / "crates/py"
     command = [sys.executable, "-c", "import backend"]
     environment = {"PATH": str(tmp_path)}
@@ -110,7 +108,7 @@ def test_a_build_without_rust_says_what_is_missing(tmp_path: Path) -> None:
     assert done.stderr.count("\n") == 1
 
 
-def test_no_index_is_asked_for_a_distribution_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_index_is_asked_for_an_uninstalled_distribution(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(_: str) -> None:
         raise metadata.PackageNotFoundError
 
@@ -130,7 +128,7 @@ def test_extras_are_installed_by_one_line() -> None:
     assert [source.name for source in sources if "pip install" in source.read_text("utf-8")] == ["installation.py"]
 
 
-def test_the_extension_names_no_directory_of_whoever_built_it() -> None:
+def test_extension_contains_no_path_of_its_build() -> None:
     content = Path(_core.__file__).read_bytes()
     for directory in (os.environ.get("CARGO_HOME") or Path.home() / ".cargo", Path(__file__).parents[2]):
         assert os.fsencode(directory) + b"/" not in content, directory
@@ -144,7 +142,7 @@ MINTERS = {
 
 
 @pytest.mark.parametrize(("module", "name"), [(module, name) for module, names in MINTERS.items() for name in names])
-def test_a_function_of_a_module_can_be_named_pickled_and_written_into_a_migration(module: str, name: str) -> None:
+def test_module_functions_can_be_named_pickled_and_migrated(module: str, name: str) -> None:
     function = getattr(sys.modules[module], name)
     # As django.db.migrations.serializer.FunctionTypeSerializer writes a default.
     assert (function.__module__, function.__qualname__) == (module, name)
@@ -153,7 +151,7 @@ def test_a_function_of_a_module_can_be_named_pickled_and_written_into_a_migratio
     assert copy.deepcopy(function) is function
 
 
-def test_the_functions_of_modules_take_what_the_methods_take() -> None:
+def test_module_functions_take_the_arguments_of_methods() -> None:
     assert str(inspect.signature(sno.new)) == "(meta=0)"
     assert str(inspect.signature(snowflake.new)) == str(inspect.signature(locality.new)) == "()"
     assert (sno.new(7).meta, sno.new(meta=8).meta) == (7, 8)
@@ -188,7 +186,7 @@ HEAVY = {
 
 
 def imported_by(statement: str) -> set[str]:
-    """The modules that a statement imports, in a fresh interpreter with the standard library and mintage alone."""
+    """Return the modules that a statement imports, with only the standard library and mintage installed."""
     with TemporaryDirectory() as source:
         # Beside an installed package there are others.
         Path(source, "mintage").symlink_to(Path(mintage.__file__).parent)
@@ -203,19 +201,19 @@ def imported_by(statement: str) -> set[str]:
         return set(subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout.split())
 
 
-def test_importing_mintage_imports_nothing_but_the_standard_library() -> None:
+def test_mintage_imports_only_the_standard_library() -> None:
     roots = {name.partition(".")[0] for name in imported_by("import mintage")}
     assert "mintage" in roots
     assert roots - {"mintage"} <= sys.stdlib_module_names
 
 
-def test_importing_mintage_imports_nothing_heavy() -> None:
+def test_mintage_imports_no_heavy_module() -> None:
     imported = imported_by("import mintage; mintage.sno.Generator(1).new(); mintage.snowflake.Generator(1).new()")
     assert imported & HEAVY == set()
     assert not any(name.startswith(("mintage.formats.anatomy", "mintage.formats", "mintage.cli")) for name in imported)
 
 
-def test_inspecting_needs_nothing_but_the_standard_library() -> None:
+def test_inspect_imports_only_the_standard_library() -> None:
     roots = {name.partition(".")[0] for name in imported_by("import mintage; mintage.inspect(mintage.sno.new())")}
     assert roots - {"mintage"} <= sys.stdlib_module_names
 
@@ -228,16 +226,16 @@ def test_every_module_can_be_imported_first() -> None:
 # --------------------------------------------------------------------------------------------------------- distribution
 
 
-def test_the_distribution_requires_nothing() -> None:
+def test_distribution_requires_nothing() -> None:
     required = [line for line in metadata.requires("mintage") or [] if "extra ==" not in line]
     assert required == []
 
 
-def test_the_distribution_has_the_version_of_the_package() -> None:
+def test_distribution_has_the_version_of_the_package() -> None:
     assert metadata.version("mintage") == mintage.__version__
 
 
-def test_the_package_says_that_it_is_typed() -> None:
+def test_package_says_that_it_is_typed() -> None:
     package = Path(mintage.__file__).parent
     assert (package / "py.typed").is_file()
     submodules = {name for name, value in vars(_core).items() if isinstance(value, ModuleType)}
@@ -245,7 +243,7 @@ def test_the_package_says_that_it_is_typed() -> None:
 
 
 @pytest.mark.skipif("MINTAGE_DEBUG_BUILD" in os.environ, reason="a debug build is wanted")
-def test_what_is_tested_is_the_release_build() -> None:
+def test_tests_run_the_release_build() -> None:
     assert _core.build_profile == "release"
 
 
@@ -253,7 +251,7 @@ def test_what_is_tested_is_the_release_build() -> None:
 
 
 @each_module
-def test_all_names_each_public_object_once(module: ModuleType) -> None:
+def test_all_lists_each_public_object_once(module: ModuleType) -> None:
     names: list[str] = module.__all__
     assert len(set(names)) == len(names)
     assert all(hasattr(module, name) for name in names)
@@ -264,7 +262,7 @@ def test_all_names_each_public_object_once(module: ModuleType) -> None:
 
 
 @each_module
-def test_all_leaves_out_nothing_that_is_defined_there(module: ModuleType) -> None:
+def test_all_omits_nothing_that_its_module_defines(module: ModuleType) -> None:
     def belongs(value: object) -> bool:
         home = getattr(value, "__module__", None)
         return home == module.__name__ and not isinstance(value, ModuleType)
@@ -274,14 +272,14 @@ def test_all_leaves_out_nothing_that_is_defined_there(module: ModuleType) -> Non
 
 
 @pytest.mark.parametrize("module", [sno, snowflake, locality], ids=lambda module: module.__name__)
-def test_public_classes_call_themselves_by_their_public_name(module: ModuleType) -> None:
+def test_public_classes_have_their_public_names(module: ModuleType) -> None:
     for name in module.__all__:
         value = getattr(module, name)
         if inspect.isclass(value):
             assert (value.__module__, value.__qualname__) == (module.__name__, name)
 
 
-def test_an_unknown_name_is_an_attribute_error() -> None:
+def test_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no_such_name"):
         _ = mintage.no_such_name
 
@@ -290,7 +288,7 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
 
 
 def public_objects() -> dict[str, Any]:
-    """Every public module, class, function, method and property by its full name."""
+    """Return every public module, class, function, method and property by its full name."""
     found: dict[str, Any] = {}
     for module in MODULES:
         found[module.__name__] = module
@@ -324,7 +322,7 @@ def test_every_public_object_has_a_docstring(name: str) -> None:
 @pytest.mark.parametrize(
     "name", [name for name in OBJECTS if any(kind.fullmatch(name) for kind in (MINTS, READS, MAKES))]
 )
-def test_what_can_raise_says_so(name: str) -> None:
+def test_docstrings_list_the_errors_raised(name: str) -> None:
     assert ":raises " in (inspect.getdoc(OBJECTS[name]) or "")
 
 
@@ -340,11 +338,11 @@ def test_docstrings_name_only_errors_that_exist() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(name for name, value in OBJECTS.items() if inspect.isroutine(value)))
-def test_every_function_and_method_shows_its_signature(name: str) -> None:
+def test_every_function_and_method_has_a_signature(name: str) -> None:
     inspect.signature(OBJECTS[name])
 
 
-def test_the_catalogue_is_complete_and_can_be_listed() -> None:
+def test_catalogue_is_complete_and_listable() -> None:
     for code, entry in errors.CATALOGUE.items():
         assert re.fullmatch(r"[a-z]+\.[a-z_]+", code)
         assert issubclass(entry.error, errors.MintError)
@@ -355,7 +353,7 @@ def test_the_catalogue_is_complete_and_can_be_listed() -> None:
         assert entry.remedy.endswith(".")
 
 
-def test_every_code_is_raised_somewhere_and_no_other_is() -> None:
+def test_every_code_is_raised_and_no_other() -> None:
     root = Path(__file__).parents[2]
     sources = [*(root / "crates").rglob("src/**/*.rs"), *(root / "src").rglob("*.py")]
     if not (root / "crates").is_dir():
@@ -366,7 +364,7 @@ def test_every_code_is_raised_somewhere_and_no_other_is() -> None:
     assert raised == set(errors.CATALOGUE)
 
 
-def test_dead_ids_are_hidden_from_whoever_asks_for_all_objects() -> None:
+def test_dead_ids_are_not_returned_by_gc_get_objects() -> None:
     # In a process of its own, as one that died twice ends in a crash of the interpreter.
     code = (
         "import gc\n"

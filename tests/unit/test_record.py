@@ -1,4 +1,4 @@
-"""A record of ``make bench`` as a file. Covers benchmarks/record.py."""
+"""Tests of the record file of ``make bench``. Covers benchmarks/record.py."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 from benchmarks.record import DIRECTORY, Record
 
 
-def test_a_record_has_a_line_for_each_fact_and_row_so_that_a_new_measurement_is_a_small_change() -> None:
+def test_record_has_one_line_for_each_fact_and_row() -> None:
     [path, *_] = DIRECTORY.glob("*.json")
     text, record = path.read_text(encoding="utf-8"), Record.load(path)
     assert record.as_json() == text

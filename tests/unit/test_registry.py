@@ -1,9 +1,8 @@
-"""The machine-local registry: where it is, what it leases, and what holds a node number where it cannot be written."""
+"""Tests of the registry of a machine: its place, its leases, and the locks that replace it if it is not writable."""
 
 from __future__ import annotations
 
 import errno
-import json
 import os
 import resource
 import socket
@@ -33,7 +32,8 @@ from mintage.process.restore import RestoreDetector, Verdict
 from mintage.store import open_store
 from mintage.store.memory import MemoryStore
 from mintage.testing import ManualClock
-from tests.outcomes import code_of
+from tests.helpers.outcomes import code_of
+from tests.helpers.processes import in_child
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -46,14 +46,14 @@ as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A registry of the test's own."""
+    """Return a temporary registry."""
     monkeypatch.setenv("MINTAGE_HOME", str(tmp_path / "home"))
     return tmp_path / "home"
 
 
 @pytest.fixture
 def shared() -> Iterator[Path]:
-    """A directory that other users see: whenever pytest begins, it closes those that it made to everybody else."""
+    """Return a directory that other users see; pytest closes its own directories to others."""
     # The keeper may still write there: it releases what a test did not close.
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as made:
         Path(made).chmod(0o755)
@@ -62,7 +62,7 @@ def shared() -> Iterator[Path]:
 
 @pytest.fixture
 def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A registry that can never be written, as there is a file where its directory should be."""
+    """Return a registry that can never be written, as there is a file in place of its directory."""
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("MINTAGE_HOME", str(tmp_path / "file" / "home"))
     return tmp_path / "file" / "home"
@@ -70,24 +70,25 @@ def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def pool() -> Iterator[str]:
-    """A name that no other process of this machine locks."""
+    """Return a name that no other process of this machine locks."""
     name = f"test-{uuid.uuid4().hex}"
     yield name
-    folders = [registry.locks._own_folder(folder) for folder in registry.locks._FOLDERS]
-    for path in [path for folder in folders for path in folder.glob(f"{name}*")]:
+    for path in [
+        path for folder in registry.locks._FOLDERS for path in registry.locks._own_folder(folder).glob(f"{name}*")
+    ]:
         path.unlink() if not path.is_dir() else path.rmdir()
 
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> ManualClock:
-    """The system's clock, for locked numbers."""
+    """Return the system clock, for locked numbers."""
     clock = ManualClock(1_800_000_000_000 * MS)
     monkeypatch.setattr(registry.locks, "system_ns", clock)
     return clock
 
 
 def become_another_user() -> None:
-    """In a child: one who is in no group of the test's."""
+    """Become, in a child, a user who is in none of our groups."""
     os.setgroups([])
     os.setgid(54321)
     os.setuid(54321)
@@ -98,14 +99,14 @@ def locked_node(pool: str, numbers: range = range(896, 1024), **options: Any) ->
 
 
 def file_of(pool: str, node: int, folder: str = "/tmp") -> Path:
-    """Where a number's time is kept, in a folder that is there."""
+    """Return the file with the time of a number, in an existing folder."""
     own = registry.locks._own_folder(folder)
     own.mkdir(mode=0o700, exist_ok=True)
     return own / f"{pool}-{node}.lock"
 
 
 def times_of(pool: str, node: int | None = None) -> set[int]:
-    """What the files of a pool's number, or of all, say."""
+    """Return the times in the files of a number of a pool, or of all."""
     name = f"{pool}-{'*' if node is None else node}.lock"
     files = [path for folder in registry.locks._FOLDERS for path in registry.locks._own_folder(folder).glob(name)]
     return {int(path.read_text()) for path in files}
@@ -121,27 +122,8 @@ def node_of(holder: LockedNode) -> int:
     return window_of(holder, 60_000)[1]
 
 
-def in_child(run: Callable[[], object]) -> Any:
-    """What a function returns in a forked child."""
-    reading, writing = os.pipe()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)
-        pid = os.fork()
-    if pid == 0:
-        status = 1
-        with suppress(BaseException), open(writing, "w") as answer:
-            json.dump(run(), answer)
-            status = 0
-        os._exit(status)
-    os.close(writing)
-    with open(reading) as answer:
-        text = answer.read()
-    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
-    return json.loads(text)
-
-
 def opened(what: str) -> int:
-    """How many of this process's descriptors are of files whose path has this in it."""
+    """Return how many descriptors of this process have a path that contains this text."""
     paths = []
     for descriptor in os.listdir("/proc/self/fd"):
         with suppress(FileNotFoundError):  # the listing's own, and what another thread closes meanwhile
@@ -149,26 +131,26 @@ def opened(what: str) -> int:
     return sum(what in path for path in paths)
 
 
-# --- what falls back, and what does not -----------------------------------------------------------------------------
+# --- fallback to locks ----------------------------------------------------------------------------------------------
 
 
 @contextmanager
 def closing_number(holder: LockedNode) -> Iterator[LockedNode]:
-    """A holder that gives its number back, unused."""
+    """Return a holder that releases its number unused."""
     yield holder
     holder.release(0)
 
 
 @contextmanager
 def busy(place: Path) -> Iterator[sqlite3.Connection]:
-    """A transaction that is open in the registry, as a backup's."""
+    """Hold a transaction open in the registry, as a backup does."""
     snowflake.Generator().new()
     with closing(sqlite3.connect(place / "registry.db", isolation_level=None)) as connection:
         connection.execute("BEGIN IMMEDIATE")
         yield connection
 
 
-def test_a_registry_that_is_busy_is_waited_for_and_then_named(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_busy_registry_is_waited_for_and_then_reported(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(request, "_PATIENCE_MS", 1)
     with busy(place) as connection, warnings.catch_warnings():
         warnings.simplefilter("error", UniquenessWarning)
@@ -181,7 +163,7 @@ def test_a_registry_that_is_busy_is_waited_for_and_then_named(place: Path, monke
 
 
 class Trying(MemoryStore):
-    """A store whose first verbs end in an error."""
+    """A store whose first verbs fail."""
 
     def __init__(self, *errors: MintError) -> None:
         super().__init__()
@@ -208,7 +190,7 @@ def patient(store: Trying) -> LeaseClient:
     )
 
 
-def test_a_registry_is_waited_for_longer_than_a_number_that_comes_free() -> None:
+def test_registry_is_waited_for_longer_than_a_cool_down() -> None:
     away = StoreError("busy", code="store.unavailable")
     assert patient(Trying(away, away)).window(0)[1] == 0
     full = Trying(*(LeaseError("all held", code="lease.none_free", retry_after_ms=1) for _ in range(9)))
@@ -216,14 +198,14 @@ def test_a_registry_is_waited_for_longer_than_a_number_that_comes_free() -> None
     assert len(full.errors) == 8
 
 
-def test_a_registry_of_a_newer_mintage_is_an_error(place: Path) -> None:
+def test_registry_of_a_newer_mintage_is_an_error(place: Path) -> None:
     place.mkdir()
     with closing(sqlite3.connect(place / "registry.db")) as connection:
         connection.execute("PRAGMA user_version = 999")
     assert code_of(sno.Generator().new) == "store.schema"
 
 
-def test_a_registry_that_is_broken_is_an_error_that_says_so(place: Path) -> None:
+def test_corrupt_registry_is_an_error_that_says_so(place: Path) -> None:
     place.mkdir()
     (place / "registry.db").write_bytes(b"not SQLite's " * 1000)
     with pytest.raises(StoreError, match="not a database"):
@@ -231,7 +213,7 @@ def test_a_registry_that_is_broken_is_an_error_that_says_so(place: Path) -> None
 
 
 @pytest.mark.parametrize("error", [errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOSPC, errno.EDQUOT])
-def test_a_process_without_descriptors_or_room_is_asked_to_come_back(
+def test_missing_descriptors_or_space_are_a_transient_error(
     place: Path, monkeypatch: pytest.MonkeyPatch, error: int
 ) -> None:
     def refuse(*_: object, **__: object) -> None:
@@ -252,9 +234,7 @@ def test_a_process_without_descriptors_or_room_is_asked_to_come_back(
     is_asked_to_come_back()
 
 
-def test_a_directory_with_no_room_for_another_file_is_no_reason_for_a_lock(
-    place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_full_directory_is_no_reason_for_a_lock(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (place / "registry.db").mkdir(parents=True)
     opened, new = os.open, os.O_TMPFILE | os.O_RDWR
 
@@ -268,7 +248,7 @@ def test_a_directory_with_no_room_for_another_file_is_no_reason_for_a_lock(
 
 
 @pytest.mark.parametrize("left", range(9))
-def test_however_few_descriptors_are_left_no_lock_is_taken(place: Path, left: int) -> None:
+def test_no_lock_is_taken_for_a_lack_of_descriptors(place: Path, left: int) -> None:
     registry.is_writable()
 
     def found() -> bool | str:
@@ -284,21 +264,21 @@ def test_however_few_descriptors_are_left_no_lock_is_taken(place: Path, left: in
             return registry.is_writable()
         except StoreError as error:
             return error.code
-        finally:  # the answer is written into a file
+        finally:
             for descriptor in taken:
                 os.close(descriptor)
 
     assert in_child(found) in (True, "store.unavailable")
 
 
-def test_to_find_out_that_it_cannot_be_written_leaves_nothing_open(place: Path) -> None:
+def test_check_for_write_access_leaves_nothing_open(place: Path) -> None:
     (place / "registry.db").mkdir(parents=True)
     before = opened(os.devnull)
     assert not registry.is_writable()
     assert (opened(os.devnull), opened(str(place))) == (before, 0)
 
 
-def test_what_a_user_makes_is_closed_to_others_whatever_the_umask(place: Path, tmp_path: Path) -> None:
+def test_files_of_a_user_are_private_under_any_umask(place: Path, tmp_path: Path) -> None:
     def made() -> list[int]:
         os.umask(0)
         registry.prepare()
@@ -309,7 +289,7 @@ def test_what_a_user_makes_is_closed_to_others_whatever_the_umask(place: Path, t
     assert in_child(made) == [0o700, 0o700, 0o600]
 
 
-def test_a_lock_is_not_given_up_for_a_lack_of_descriptors(pool: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lock_is_kept_despite_a_lack_of_descriptors(pool: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
 
@@ -325,7 +305,7 @@ def test_a_lock_is_not_given_up_for_a_lack_of_descriptors(pool: str, monkeypatch
 
 @pytest.mark.parametrize("kind", ["directory", "no permission", "closed", "no write-ahead log"])
 @as_root
-def test_what_cannot_be_written_is_held_by_a_lock(kind: str, shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unwritable_registry_falls_back_to_a_lock(kind: str, shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home = shared / "home"
     home.mkdir()
     monkeypatch.setenv("MINTAGE_HOME", str(home))
@@ -346,9 +326,7 @@ def test_what_cannot_be_written_is_held_by_a_lock(kind: str, shared: Path, monke
 
 
 @as_root
-def test_who_may_write_all_but_a_file_that_another_is_making_beside_it_waits_and_takes_no_lock(
-    shared: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_registry_under_creation_is_waited_for(shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shared.chmod(0o777)
     monkeypatch.setenv("MINTAGE_HOME", str(shared))
     with snowflake.Generator() as generator:
@@ -367,7 +345,7 @@ def test_who_may_write_all_but_a_file_that_another_is_making_beside_it_waits_and
     assert f"{shared}/registry.db-shm is of another user" in message
 
 
-def test_numbers_that_were_asked_for_are_leased_or_refused(nowhere: Path) -> None:
+def test_requested_numbers_are_leased_or_refused(nowhere: Path) -> None:
     for refused in (
         lambda: snowflake.Generator(nodes=range(4)).new(),
         lambda: snowflake.Generator(7, span_ms=5000).new(),
@@ -379,17 +357,17 @@ def test_numbers_that_were_asked_for_are_leased_or_refused(nowhere: Path) -> Non
         assert caught.value.code == "store.refused"
 
 
-def test_a_layout_with_few_node_numbers_has_none_for_locks(nowhere: Path) -> None:
+def test_layout_with_few_node_numbers_reserves_none_for_locks(nowhere: Path) -> None:
     few = snowflake.Layout("time:41 node:2 sequence:20", epoch_ms=0)
     assert code_of(snowflake.Generator(layout=few).new) == "store.refused"
     assert registry.leased(4) == range(4)
-    # As any other mintage of the host splits them.
+    # Every mintage on the host splits them alike.
     assert registry.leased(1024) == range(896)
     assert (registry.leased(8), registry.locked(8)) == (range(7), range(7, 8))
 
 
 @pytest.mark.parametrize("store", [None, "registry"])
-def test_a_chosen_number_that_is_for_locks_is_refused(store: str | None, place: Path) -> None:
+def test_chosen_number_reserved_for_locks_is_refused(store: str | None, place: Path) -> None:
     named: dict[str, Any] = {"store": registry.url() if store else None, "span_ms": 5000}
     for refused in (
         lambda: snowflake.Generator(1003, **named),
@@ -406,7 +384,7 @@ def test_a_chosen_number_that_is_for_locks_is_refused(store: str | None, place: 
     assert not place.exists()
 
 
-def test_of_chosen_numbers_those_that_are_for_locks_are_left_out(place: Path) -> None:
+def test_numbers_reserved_for_locks_are_excluded_from_a_choice(place: Path) -> None:
     tiny = snowflake.Layout("time:41 node:3 sequence:19", epoch_ms=0)
     holders = [snowflake.Generator(layout=tiny, nodes=range(5, 8)) for _ in range(3)]
     assert {tiny.parse(each.new()).node for each in holders[:2]} == {5, 6}
@@ -420,7 +398,7 @@ def test_of_chosen_numbers_those_that_are_for_locks_are_left_out(place: Path) ->
     assert few.parse(snowflake.Generator(3, layout=few, span_ms=5000).new()).node == 3
 
 
-def test_chosen_numbers_of_a_store_that_is_not_the_registry_are_all_leased(tmp_path: Path) -> None:
+def test_chosen_numbers_of_another_store_are_all_leased(tmp_path: Path) -> None:
     with snowflake.Generator(1003, store=f"sqlite:///{tmp_path}/ids.db") as generator:
         assert snowflake.DEFAULT.parse(generator.new()).node == 1003
 
@@ -434,13 +412,13 @@ def test_every_number_of_a_layout_is_either_leased_or_locked(size: int) -> None:
 
 
 @pytest.mark.parametrize("size", [64, 1024, 65_536, 2**44])
-def test_a_registry_tries_a_number_of_its_own_then_the_block_around_it(size: int) -> None:
+def test_registry_prefers_its_own_number_and_then_its_block(size: int) -> None:
     own, block, _ = registry.blocks(size)
     assert (len(own), len(block), block.start % registry.BLOCK) == (1, registry.BLOCK, 0)
     assert own.start in block
 
 
-def test_a_number_with_a_lease_and_one_with_a_lock_never_meet(place: Path, pool: str) -> None:
+def test_leased_and_locked_numbers_never_collide(place: Path, pool: str) -> None:
     tiny = snowflake.Layout("time:41 node:3 sequence:19", epoch_ms=0)
     holders = [snowflake.Generator(layout=tiny, pool=pool) for _ in range(7)]
     leased = {tiny.parse(each.new()).node for each in holders}
@@ -452,7 +430,7 @@ def test_a_number_with_a_lease_and_one_with_a_lock_never_meet(place: Path, pool:
         assert tiny.parse(snowflake.Generator(layout=tiny, pool=pool).new()).node == 7
 
 
-def test_the_registry_under_its_own_url_leases_as_it_does_by_default(place: Path) -> None:
+def test_registry_named_by_its_url_leases_as_by_default(place: Path) -> None:
     tiny = snowflake.Layout("time:41 node:3 sequence:19", epoch_ms=0)
     store = request.registry_store()
     holders = [snowflake.Generator(layout=tiny, store=store) for _ in range(7)]
@@ -460,7 +438,7 @@ def test_the_registry_under_its_own_url_leases_as_it_does_by_default(place: Path
     assert code_of(snowflake.Generator(layout=tiny, store=registry.url(), max_wait_ms=0).new) == "lease.none_free"
 
 
-def test_locality_keeps_its_process_id_and_has_fragments_for_locks(pool: str) -> None:
+def test_locality_keeps_its_pid_and_reserves_fragments_for_locks(pool: str) -> None:
     own = 4711 << 28 | 12345
     assert registry.fragments(own) == [range(own, own + 1), range(4711 << 28, (4712 << 28) - 2**20)]
     assert registry.locked_fragments(own) == range((4712 << 28) - 2**20, 4712 << 28)
@@ -469,7 +447,7 @@ def test_locality_keeps_its_process_id_and_has_fragments_for_locks(pool: str) ->
 
 
 @pytest.mark.parametrize("make", [sno.Generator, snowflake.Generator, locality.Generator])
-def test_a_generator_without_a_registry_mints_under_a_locked_number(make: Any, nowhere: Path, pool: str) -> None:
+def test_generator_without_a_registry_mints_under_a_locked_number(make: Any, nowhere: Path, pool: str) -> None:
     with make(pool=pool) as one, make(pool=pool) as two:
         with pytest.warns(
             UniquenessWarning, match="cannot write its registry in .*/file/home: node .* by a lock"
@@ -488,7 +466,7 @@ def test_a_generator_without_a_registry_mints_under_a_locked_number(make: Any, n
 # --- locks ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_number_is_free_again_when_its_holder_lets_go(pool: str) -> None:
+def test_number_is_free_again_after_its_release(pool: str) -> None:
     first, second = locked_node(pool, range(3, 4)), locked_node(pool, range(3, 4))
     assert node_of(first) == 3
     assert code_of(lambda: second.window(0)) == "lease.none_free"
@@ -498,7 +476,7 @@ def test_a_number_is_free_again_when_its_holder_lets_go(pool: str) -> None:
     assert node_of(locked_node(pool, range(3, 4))) == 3
 
 
-def test_who_was_closed_holds_no_number(pool: str) -> None:
+def test_closed_generator_holds_no_number(pool: str) -> None:
     holder = locked_node(pool, range(3, 4))
     holder.release(0)
     with pytest.raises(GenerationError, match="create a new one") as caught:
@@ -528,7 +506,7 @@ def test_threads_that_mint_first_together_have_one_number(pool: str, monkeypatch
     assert found == 8 * found[:1]
 
 
-def test_a_child_has_a_number_of_its_own_and_frees_none_of_its_parents(pool: str) -> None:
+def test_child_has_its_own_number_and_releases_none_of_its_parent(pool: str) -> None:
     numbers = range(10, 12)
     parent = locked_node(pool, numbers)
     first = node_of(parent)
@@ -541,12 +519,12 @@ def test_a_child_has_a_number_of_its_own_and_frees_none_of_its_parents(pool: str
 
     own, again, inherited = in_child(child)
     assert own == again == sum(numbers) - first
-    assert inherited == 0  # else it would keep the number from others when the parent has let it go
+    assert inherited == 0  # otherwise it would keep the number locked after the parent has released it
     assert in_child(lambda: parent.release(0)) is None
     assert node_of(locked_node(pool, numbers)) == own
 
 
-def test_a_process_in_a_later_epoch_chooses_anew(pool: str) -> None:
+def test_new_generation_chooses_a_new_number(pool: str) -> None:
     holder = locked_node(pool, range(10, 30))
 
     def restored() -> list[int]:
@@ -561,7 +539,7 @@ def test_a_process_in_a_later_epoch_chooses_anew(pool: str) -> None:
     assert after > before
 
 
-def test_a_number_is_one_processs_whatever_its_tmpdir_says(pool: str, tmp_path: Path) -> None:
+def test_number_is_exclusive_under_any_tmpdir(pool: str, tmp_path: Path) -> None:
     program = (
         "import sys, warnings; warnings.simplefilter('ignore')\n"
         "from mintage.lease.registry import LockedNode\n"
@@ -592,13 +570,13 @@ def test_either_kind_of_lock_is_enough(missing: str, pool: str, monkeypatch: pyt
     assert code_of(lambda: locked_node(pool, numbers).window(0)) == "lease.none_free"
 
 
-def test_a_python_without_fcntl_holds_a_number_by_its_socket(pool: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_python_without_fcntl_holds_a_number_by_its_socket(pool: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "fcntl", None)
     first, second = locked_node(pool, range(2)), locked_node(pool, range(2))
     assert {node_of(first), node_of(second)} == {0, 1}
 
 
-def test_a_number_held_in_one_place_is_let_go_in_the_others(pool: str) -> None:
+def test_number_locked_in_one_place_is_released_in_the_others(pool: str) -> None:
     elsewhere = registry.locks._flocked(Path("/tmp"), f"{pool}-5")
     assert code_of(lambda: locked_node(pool, range(5, 6)).window(0)) == "lease.none_free"
     assert opened(pool) == 1
@@ -606,7 +584,7 @@ def test_a_number_held_in_one_place_is_let_go_in_the_others(pool: str) -> None:
     assert node_of(locked_node(pool, range(5, 6))) == 5
 
 
-def test_without_any_lock_the_number_is_random_and_that_is_said(pool: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_random_number_without_any_lock_is_warned_of(pool: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise PermissionError(errno.EACCES, "a sandbox")
 
@@ -618,7 +596,7 @@ def test_without_any_lock_the_number_is_random_and_that_is_said(pool: str, monke
     assert drawn <= set(registry.locked(1024))
 
 
-def test_a_warning_that_is_made_an_error_leaves_nothing_held(pool: str) -> None:
+def test_warning_raised_as_an_error_leaves_nothing_locked(pool: str) -> None:
     holder = locked_node(pool, range(3, 4))
     with warnings.catch_warnings():
         warnings.simplefilter("error", UniquenessWarning)
@@ -629,7 +607,7 @@ def test_a_warning_that_is_made_an_error_leaves_nothing_held(pool: str) -> None:
 
 
 @pytest.mark.parametrize("trap", ["a link", "a file", "a stranger's"])
-def test_a_folder_that_is_not_the_users_own_is_not_used(trap: str, tmp_path: Path) -> None:
+def test_folder_of_another_user_is_not_used(trap: str, tmp_path: Path) -> None:
     own = tmp_path / f"mintage-{os.geteuid()}"
     if trap == "a link":
         (tmp_path / "elsewhere").mkdir()
@@ -646,7 +624,7 @@ def test_a_folder_that_is_not_the_users_own_is_not_used(trap: str, tmp_path: Pat
     assert not any(own.rglob("*.lock"))
 
 
-def test_a_descriptor_that_a_daemon_closed_and_another_uses_stays_open(pool: str) -> None:
+def test_descriptor_reused_after_a_daemon_closed_it_stays_open(pool: str) -> None:
     holder = locked_node(pool, range(3, 4))
     node_of(holder)
     held = holder._held
@@ -659,7 +637,7 @@ def test_a_descriptor_that_a_daemon_closed_and_another_uses_stays_open(pool: str
         os.close(each)
 
 
-def test_descriptors_that_a_daemon_closed_are_not_missed(pool: str) -> None:
+def test_descriptors_closed_by_a_daemon_are_not_needed(pool: str) -> None:
     holder = locked_node(pool, range(3, 4))
     node_of(holder)
     held = holder._held
@@ -670,7 +648,7 @@ def test_descriptors_that_a_daemon_closed_are_not_missed(pool: str) -> None:
     assert node_of(locked_node(pool, range(3, 4))) == 3
 
 
-def test_a_long_name_fits_a_socket(pool: str) -> None:
+def test_long_name_fits_the_path_of_a_socket(pool: str) -> None:
     long = pool + "x" * (128 - len(pool))
     assert (
         node_of(locked_node(long, range(2**44 - 2, 2**44))) == node_of(locked_node(long, range(2**44 - 2, 2**44))) ^ 1
@@ -681,18 +659,21 @@ def test_a_long_name_fits_a_socket(pool: str) -> None:
     os.close(held)
 
 
-def test_another_users_socket_holds_a_number_for_all(pool: str) -> None:
+def test_socket_of_another_user_holds_a_number_for_all(pool: str) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as other:
         other.bind(f"\0mintage/{pool}-0".encode())
         assert node_of(locked_node(pool, range(2))) == 1
 
 
-def test_a_process_restored_from_a_snapshot_begins_elsewhere_and_so_do_its_children() -> None:
+def test_restored_process_and_its_children_choose_other_numbers() -> None:
     origin = 4711 << 28 | 12345
 
     def starts() -> list[int]:
-        first = registry.numbers._preferred_index(8192)
-        return [registry.blocks(65_536)[0].start, registry.fragments(origin)[0].start, first]
+        return [
+            registry.blocks(65_536)[0].start,
+            registry.fragments(origin)[0].start,
+            registry.numbers._preferred_index(8192),
+        ]
 
     def restored() -> list[list[int]]:
         start_epoch()
@@ -707,10 +688,10 @@ def test_a_process_restored_from_a_snapshot_begins_elsewhere_and_so_do_its_child
     assert found[1][1] >> 28 == 4711
 
 
-# --- what a locked number remembers ---------------------------------------------------------------------------------
+# --- recorded times of locked numbers -------------------------------------------------------------------------------
 
 
-def test_a_number_begins_where_its_last_window_ended(pool: str, clock: ManualClock) -> None:
+def test_number_begins_where_its_last_window_ended(pool: str, clock: ManualClock) -> None:
     start_ms = clock.now_ns // MS
     first, second = locked_node(pool, range(1)), locked_node(pool, range(1))
     _, _, floor_ms, until_ms, _ = window_of(first)
@@ -722,7 +703,7 @@ def test_a_number_begins_where_its_last_window_ended(pool: str, clock: ManualClo
     assert window_of(second)[2] == start_ms + 7
 
 
-def test_a_release_neither_lengthens_a_window_nor_passes_its_floor(pool: str, clock: ManualClock) -> None:
+def test_release_keeps_the_end_between_floor_and_window(pool: str, clock: ManualClock) -> None:
     for used_until_ms, expected_ms in ((0, 0), (2**53, clock.now_ns // MS + registry.locks.FIRST_SPAN_MS)):
         holder = locked_node(pool, range(1))
         window_of(holder)
@@ -730,7 +711,7 @@ def test_a_release_neither_lengthens_a_window_nor_passes_its_floor(pool: str, cl
         assert times_of(pool) == {expected_ms}
 
 
-def test_a_number_that_is_ahead_of_the_clock_is_passed_over(pool: str, clock: ManualClock) -> None:
+def test_number_ahead_of_the_clock_is_skipped(pool: str, clock: ManualClock) -> None:
     now_ms = clock.now_ns // MS
     holder = locked_node(pool, range(2))
     first = window_of(holder)[1]
@@ -745,14 +726,14 @@ def test_a_number_that_is_ahead_of_the_clock_is_passed_over(pool: str, clock: Ma
     assert window_of(locked_node(pool, range(2)))[1] == first
 
 
-def test_a_number_that_comes_free_in_time_is_waited_for(pool: str) -> None:
+def test_number_that_comes_free_in_time_is_waited_for(pool: str) -> None:
     first, second = locked_node(pool, range(1)), locked_node(pool, range(1))
     until_ms = window_of(first)[3]
     first.release(2**53)
     assert window_of(second, 60_000)[2] == until_ms
 
 
-def test_a_stall_is_no_reason_to_refuse_what_is_free_by_then(
+def test_stalled_process_gets_a_number_freed_meanwhile(
     pool: str, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second = locked_node(pool, range(1)), locked_node(pool, range(1))
@@ -770,7 +751,7 @@ def test_a_stall_is_no_reason_to_refuse_what_is_free_by_then(
     assert window_of(second, 1000)[2] == until_ms
 
 
-def test_a_window_that_is_in_use_is_extended_twice_as_far_each_time(pool: str, clock: ManualClock) -> None:
+def test_window_in_use_doubles_with_each_extension(pool: str, clock: ManualClock) -> None:
     holder, spans_ms = locked_node(pool), []
     for _ in range(6):
         serial, _, floor_ms, until_ms, due_ms = window_of(holder)
@@ -782,13 +763,13 @@ def test_a_window_that_is_in_use_is_extended_twice_as_far_each_time(pool: str, c
     assert spans_ms == [100, 200, 400, 800, 1000, 1000]
 
 
-def test_a_generator_ahead_of_its_clock_gets_no_further_than_its_span(pool: str, clock: ManualClock) -> None:
+def test_generator_ahead_of_its_clock_stays_within_its_span(pool: str, clock: ManualClock) -> None:
     holder, now_ms = locked_node(pool, span_ms=4000), clock.now_ns // MS
     windows = [window_of(holder)]
     while windows[-1][4] <= now_ms:
         holder.grow(windows[-1][3], 0)
         if len(windows) == 1:
-            # Another thread was here first.
+            # Another thread was first.
             holder.grow(windows[-1][3], 0)
         windows.append(window_of(holder))
     assert [until_ms - now_ms for _, _, _, until_ms, _ in windows] == [100, 200, 400, 800, 1600, 3200, 4000]
@@ -799,7 +780,7 @@ def test_a_generator_ahead_of_its_clock_gets_no_further_than_its_span(pool: str,
 
 @pytest.mark.parametrize("end", ["killed", "closed"])
 @pytest.mark.parametrize("back_ms", [0, 3_600_000])
-def test_a_process_after_another_mints_nothing_that_it_minted(
+def test_later_process_repeats_nothing_of_an_earlier_one(
     end: str, back_ms: int, pool: str, nowhere: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now_ms = 1_800_000_000_000
@@ -829,7 +810,7 @@ def test_a_process_after_another_mints_nothing_that_it_minted(
 @pytest.mark.parametrize(
     "content", [b"", b"\0" * 17, b"not a time at all", b"0" * 16, b"0" * 16 + b"\n0", b"7" * 2**20]
 )
-def test_a_number_whose_file_says_no_time_is_not_used(content: bytes, pool: str) -> None:
+def test_number_whose_file_has_no_time_is_not_used(content: bytes, pool: str) -> None:
     file = file_of(pool, 0)
     file.write_bytes(content)
     assert node_of(locked_node(pool, range(2))) == 1
@@ -839,7 +820,7 @@ def test_a_number_whose_file_says_no_time_is_not_used(content: bytes, pool: str)
 
 
 @pytest.mark.parametrize("kind", ["a directory", "a link", "a pipe", "a stranger's"])
-def test_a_number_whose_file_is_none_of_this_users_is_not_used(kind: str, pool: str) -> None:
+def test_number_whose_file_belongs_to_another_user_is_not_used(kind: str, pool: str) -> None:
     file = file_of(pool, 0)
     if kind == "a directory":
         file.mkdir()
@@ -855,7 +836,7 @@ def test_a_number_whose_file_is_none_of_this_users_is_not_used(kind: str, pool: 
     assert node_of(locked_node(pool, range(2))) == 1
 
 
-def test_a_file_that_another_makes_meanwhile_is_the_one_that_counts(pool: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_file_created_by_another_process_meanwhile_wins(pool: str, monkeypatch: pytest.MonkeyPatch) -> None:
     linked = os.link
 
     def late(new: Path, path: Path) -> None:
@@ -871,14 +852,14 @@ def test_a_file_that_another_makes_meanwhile_is_the_one_that_counts(pool: str, m
 
 
 @pytest.mark.parametrize("ages_ms", [(5, 3), (3, 5)])
-def test_of_two_files_the_later_time_counts(ages_ms: tuple[int, int], pool: str, clock: ManualClock) -> None:
+def test_later_time_of_two_files_counts(ages_ms: tuple[int, int], pool: str, clock: ManualClock) -> None:
     now_ms = clock.now_ns // MS
     for folder, age_ms in zip(registry.locks._FOLDERS, ages_ms, strict=True):
         file_of(pool, 0, folder).write_bytes(registry.locks._record(now_ms - age_ms))
     assert window_of(locked_node(pool, range(1)))[2] == now_ms - 3
 
 
-def test_a_window_that_cannot_be_written_down_is_not_opened(
+def test_window_that_cannot_be_recorded_is_not_opened(
     pool: str, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object) -> int:
@@ -894,7 +875,7 @@ def test_a_window_that_cannot_be_written_down_is_not_opened(
     assert window_of(holder)[3] > until_ms
 
 
-def test_a_holder_whose_descriptors_were_closed_leases_anew(pool: str, clock: ManualClock) -> None:
+def test_holder_whose_descriptors_were_closed_leases_anew(pool: str, clock: ManualClock) -> None:
     holder = locked_node(pool, range(1))
     serial, _, _, until_ms, _ = window_of(holder)
     held = holder._held
@@ -904,14 +885,14 @@ def test_a_holder_whose_descriptors_were_closed_leases_anew(pool: str, clock: Ma
     others = [os.open(os.devnull, os.O_RDONLY) for _ in held.locks]
     assert window_of(holder)[0] == serial
     clock.set(until_ms * MS)
-    # The process that took the number meanwhile was given it from there on as well.
+    # The process that took the number meanwhile also starts there.
     assert window_of(holder)[:3] == (serial + 1, 0, until_ms)
     for each in others:
         assert os.fstat(each).st_rdev == os.stat(os.devnull).st_rdev
         os.close(each)
 
 
-def test_a_holder_ahead_of_its_clock_whose_descriptors_were_closed_moves(pool: str, clock: ManualClock) -> None:
+def test_fast_holder_whose_descriptors_were_closed_takes_another(pool: str, clock: ManualClock) -> None:
     holder = locked_node(pool, range(2))
     _, node, _, until_ms, _ = window_of(holder)
     held = holder._held
@@ -923,7 +904,7 @@ def test_a_holder_ahead_of_its_clock_whose_descriptors_were_closed_moves(pool: s
     assert times_of(pool, node) == {until_ms}
 
 
-def test_a_child_leaves_its_parents_time_alone(pool: str, clock: ManualClock) -> None:
+def test_child_does_not_write_the_time_of_its_parent(pool: str, clock: ManualClock) -> None:
     holder = locked_node(pool, range(2))
     _, node, _, until_ms, _ = window_of(holder)
 
@@ -938,7 +919,7 @@ def test_a_child_leaves_its_parents_time_alone(pool: str, clock: ManualClock) ->
     assert window_of(holder)[1] == node
 
 
-def test_a_number_without_a_file_rests_for_the_longest_window_first(
+def test_number_without_a_file_cools_down_for_the_longest_window(
     pool: str, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(registry.locks, "_FOLDERS", ())
@@ -958,7 +939,7 @@ def test_a_number_without_a_file_rests_for_the_longest_window_first(
     assert floor_ms == now_ms + 500
 
 
-def test_a_number_that_nothing_locks_begins_where_this_process_left_it(
+def test_unlocked_number_resumes_where_this_process_left_it(
     pool: str, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(registry.locks, "_places", lambda _: ())
@@ -971,7 +952,7 @@ def test_a_number_that_nothing_locks_begins_where_this_process_left_it(
     assert window_of(locked_node(pool, range(2)))[2] == clock.now_ns // MS
 
 
-def test_what_a_parent_held_is_not_freed_for_two_in_its_child(
+def test_release_of_an_inherited_number_keeps_the_childs_own(
     pool: str, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(registry.locks, "_places", lambda _: ())
@@ -989,7 +970,7 @@ def test_what_a_parent_held_is_not_freed_for_two_in_its_child(
     assert in_child(child) == "lease.none_free"
 
 
-def test_a_file_that_vanishes_while_it_is_written_opens_no_window(
+def test_file_deleted_while_it_is_written_opens_no_window(
     pool: str, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     holder = locked_node(pool, range(1))
@@ -1004,7 +985,7 @@ def test_a_file_that_vanishes_while_it_is_written_opens_no_window(
     assert window_of(holder)[0] == 2
 
 
-def test_numbers_that_have_files_come_first(pool: str, clock: ManualClock) -> None:
+def test_numbers_with_files_come_first(pool: str, clock: ManualClock) -> None:
     def killed() -> int:
         return window_of(locked_node(pool, range(2**20)))[0]
 
@@ -1017,7 +998,7 @@ def test_numbers_that_have_files_come_first(pool: str, clock: ManualClock) -> No
     assert len(registry.locks._known(pool, range(2**20))) == 1
 
 
-def test_two_containers_of_one_name_begin_apart(pool: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_containers_with_the_same_name_begin_apart(pool: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def begin() -> int:
         return next(registry.locks._order(pool, range(2**44)))
 
@@ -1029,7 +1010,7 @@ def test_two_containers_of_one_name_begin_apart(pool: str, monkeypatch: pytest.M
     assert len(found) == 4
 
 
-def test_a_clock_far_from_the_systems_is_refused(pool: str, clock: ManualClock) -> None:
+def test_clock_far_from_the_system_clock_is_refused(pool: str, clock: ManualClock) -> None:
     own = ManualClock(clock.now_ns)
     holder = locked_node(pool, clock=own)
     until_ms = window_of(holder)[3]
@@ -1039,7 +1020,7 @@ def test_a_clock_far_from_the_systems_is_refused(pool: str, clock: ManualClock) 
     assert times_of(pool) == {until_ms}
 
 
-def test_a_clock_that_forks_has_the_child_choose_its_own(pool: str, clock: ManualClock) -> None:
+def test_fork_inside_a_clock_gives_the_child_its_own_number(pool: str, clock: ManualClock) -> None:
     pids: list[int] = []
 
     def forking() -> int:
@@ -1061,13 +1042,13 @@ def test_a_clock_that_forks_has_the_child_choose_its_own(pool: str, clock: Manua
 
 
 @pytest.mark.parametrize("verdict", [Verdict.MAYBE, Verdict.RESTORED])
-def test_a_copy_leaves_its_number_to_others_at_the_end_of_its_window(
+def test_copy_releases_its_number_at_the_end_of_its_window(
     verdict: Verdict, pool: str, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     holder, numbers = locked_node(pool, range(2**20)), range(2**20)
 
     def restored() -> list[int]:
-        # As nobody tells it.
+        # Without a notification.
         first = window_of(holder)
         monkeypatch.setattr(RestoreDetector, "check", lambda _: verdict)
         inside = window_of(holder)[:2] == first[:2]
@@ -1085,7 +1066,7 @@ def test_a_copy_leaves_its_number_to_others_at_the_end_of_its_window(
 
 
 @pytest.mark.parametrize("is_told", [True, False])
-def test_copies_begin_apart_and_not_where_there_are_files(
+def test_copies_begin_apart_and_avoid_recorded_numbers(
     is_told: bool, pool: str, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     numbers = range(2**20)
@@ -1108,7 +1089,7 @@ def test_copies_begin_apart_and_not_where_there_are_files(
 
 
 @pytest.mark.parametrize("unit_ms", [1, 4, 1000, 5000])
-def test_ticks_of_any_length_fit_into_a_locked_numbers_windows(
+def test_ticks_of_any_length_fit_into_windows_of_locks(
     unit_ms: int, pool: str, nowhere: Path, clock: ManualClock
 ) -> None:
     layout = snowflake.Layout("time:41 node:3 sequence:10", epoch_ms=1_700_000_000_000, unit_ms=unit_ms)
@@ -1122,34 +1103,34 @@ def test_ticks_of_any_length_fit_into_a_locked_numbers_windows(
     assert len(set(ids)) == 30_000
 
 
-# --- where it is ----------------------------------------------------------------------------------------------------
+# --- location -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("relative", ["state", "./state", "~/state", "../state"])
-def test_a_relative_home_of_mintages_own_is_refused(relative: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_relative_home_of_mintage_is_refused(relative: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MINTAGE_HOME", relative)
     with pytest.raises(ConfigError, match=r"MINTAGE_HOME '.*state' is not an absolute path"):
         snowflake.Generator().new()
 
 
-def test_a_store_that_was_named_needs_no_home(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_explicit_store_needs_no_home(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MINTAGE_HOME", "relative")
     with snowflake.Generator(store="memory:") as generator:
         generator.new()
-        # It is a store like others, where somebody may have minted before.
+        # It is a store like others, with possible earlier holders.
         assert code_of(lambda: generator.new_at(datetime(2026, 1, 1, tzinfo=UTC))) == "lease.history"
 
 
 @pytest.fixture
 def no_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A user of a machine without a registry for all."""
+    """Remove the registry of the machine and the variables that name another."""
     monkeypatch.delenv("MINTAGE_HOME")
     monkeypatch.delenv("XDG_STATE_HOME", raising=False)
     monkeypatch.setattr(registry.place, "MACHINE", tmp_path / "none")
 
 
 @pytest.mark.usefixtures("no_machine")
-def test_other_relative_directories_count_as_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_relative_directories_are_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     import pwd
 
     monkeypatch.setenv("HOME", "/somewhere")
@@ -1167,7 +1148,7 @@ def test_other_relative_directories_count_as_none(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.usefixtures("no_machine")
-def test_a_user_without_a_home_has_a_lock(monkeypatch: pytest.MonkeyPatch, pool: str) -> None:
+def test_user_without_a_home_gets_a_lock(monkeypatch: pytest.MonkeyPatch, pool: str) -> None:
     monkeypatch.delenv("HOME", raising=False)
     monkeypatch.setattr(os, "geteuid", lambda: 4_000_000)
     assert not registry.is_writable()
@@ -1175,7 +1156,7 @@ def test_a_user_without_a_home_has_a_lock(monkeypatch: pytest.MonkeyPatch, pool:
         snowflake.Generator(pool=pool).new()
 
 
-def test_a_host_without_a_machine_id_has_a_registry_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_host_without_a_machine_id_has_a_registry(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(path: Path) -> bytes:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
 
@@ -1201,7 +1182,7 @@ def test_each_user_and_each_directory_begins_elsewhere(monkeypatch: pytest.Monke
 
 @pytest.fixture
 def machine(monkeypatch: pytest.MonkeyPatch, shared: Path) -> Path:
-    """A registry that root has made for a group of users."""
+    """Return a registry that root has created for a group of users."""
     group = 54_300
     made = shared / "machine"
     made.mkdir()
@@ -1238,14 +1219,14 @@ def test_users_of_one_machine_lease_from_its_registry(machine: Path) -> None:
 
 
 @as_root
-def test_to_make_the_machines_file_leaves_nothing_open(machine: Path) -> None:
+def test_creating_the_machine_file_leaves_nothing_open(machine: Path) -> None:
     registry.prepare()
     assert (machine / "registry.db").exists()
     assert opened(str(machine)) == 0
 
 
 @as_root
-def test_a_program_that_runs_as_another_user_may_write_what_that_one_may(machine: Path) -> None:
+def test_setuid_program_writes_what_its_effective_user_may(machine: Path) -> None:
     def outsider() -> bool:
         os.setgroups([])
         os.setresgid(54_321, 54_321, 54_321)
@@ -1256,7 +1237,7 @@ def test_a_program_that_runs_as_another_user_may_write_what_that_one_may(machine
 
 
 @as_root
-def test_a_file_that_another_user_makes_meanwhile_stays(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_file_created_by_another_user_meanwhile_is_kept(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (machine / "registry.db").write_text("another's")
     monkeypatch.setattr(Path, "exists", lambda _: False)
     registry.prepare()
@@ -1264,7 +1245,7 @@ def test_a_file_that_another_user_makes_meanwhile_stays(machine: Path, monkeypat
 
 
 @as_root
-def test_who_is_not_in_the_group_is_told_that_another_registry_is_its(machine: Path, shared: Path) -> None:
+def test_user_outside_the_group_is_warned_of_a_separate_registry(machine: Path, shared: Path) -> None:
     shared.chmod(0o777)
 
     def mint() -> list[str]:
@@ -1281,7 +1262,7 @@ def test_who_is_not_in_the_group_is_told_that_another_registry_is_its(machine: P
 
 @as_root
 @pytest.mark.parametrize("wrong", ["a stranger's", "anybody's", "a link", "a file"])
-def test_a_directory_that_root_did_not_make_for_a_group_is_no_registry(wrong: str, machine: Path) -> None:
+def test_group_directory_not_created_by_root_is_no_registry(wrong: str, machine: Path) -> None:
     if wrong == "a stranger's":
         os.chown(machine, 54_321, 54_300)
     elif wrong == "anybody's":
@@ -1297,13 +1278,13 @@ def test_a_directory_that_root_did_not_make_for_a_group_is_no_registry(wrong: st
 
 
 @as_root
-def test_what_names_a_home_of_its_own_leaves_the_machines_registry(machine: Path, monkeypatch: Any) -> None:
+def test_explicit_home_bypasses_the_registry_of_the_machine(machine: Path, monkeypatch: Any) -> None:
     assert registry.home() == machine
     monkeypatch.setenv("MINTAGE_HOME", "/somewhere")
     assert registry.home() == Path("/somewhere")
 
 
-def test_a_lease_error_of_locks_says_what_to_do(pool: str) -> None:
+def test_lease_error_of_locks_names_the_remedy(pool: str) -> None:
     held = locked_node(pool, range(1))
     node_of(held)
     with pytest.raises(LeaseError, match="set MINTAGE_HOME"):

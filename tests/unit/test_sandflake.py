@@ -1,4 +1,4 @@
-"""Sandflakes against the recorded behaviour of celrenheit/sandflake, and its faults by name."""
+"""Tests of Sandflakes against the recorded behaviour of celrenheit/sandflake, and its faults."""
 
 from __future__ import annotations
 
@@ -9,17 +9,13 @@ import pytest
 from mintage import sandflake
 from mintage.errors import FieldError, ParseError
 from mintage.testing import ManualClock
-from tests.conftest import vectors
+from tests.helpers.vectors import named, vectors
 
 GO = vectors("sandflake")
 MS = 1_000_000
 NOW_MS = 1_700_000_000_000
 
 Case = dict[str, Any]
-
-
-def named(case: Case) -> str:
-    return ascii(case.get("text") or case.get("input"))
 
 
 def wraps(case: Case) -> bool:
@@ -31,7 +27,7 @@ def wraps(case: Case) -> bool:
 
 @pytest.mark.parametrize("case", [case for case in GO["generate"] if not wraps(case)], ids=named)
 def test_time_worker_sequence_and_random_make_the_recorded_id(case: Case) -> None:
-    # The original reads a time beyond 2262 wrongly; what was given is what the bits say.
+    # The original misreads a time beyond 2262; the bits contain the given time.
     time_ms = int(case["hex"][:12], 16)
     fields = {"worker": case["worker_hex"], "sequence": case["sequence"], "random": case["random_hex"]}
     one = sandflake.ID.from_parts(timestamp_ms=time_ms, **fields)
@@ -39,7 +35,7 @@ def test_time_worker_sequence_and_random_make_the_recorded_id(case: Case) -> Non
 
 
 @pytest.mark.parametrize("case", GO["generate"], ids=named)
-def test_text_and_bytes_are_taken_apart_as_recorded(case: Case) -> None:
+def test_text_and_bytes_have_the_recorded_fields(case: Case) -> None:
     one = sandflake.ID.parse(case["text"])
     assert bytes(one).hex() == case["hex"]
     assert (one.worker, one.sequence, one.random) == (case["worker_hex"], case["sequence"], case["random_hex"])
@@ -48,7 +44,7 @@ def test_text_and_bytes_are_taken_apart_as_recorded(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", GO["parse"], ids=named)
-def test_text_is_read_as_recorded_where_it_is_what_the_id_is_written_as(case: Case) -> None:
+def test_only_canonical_text_is_read(case: Case) -> None:
     if not case["error"] and case["reencoded"] == case["input"]:
         assert bytes(sandflake.ID.parse(case["input"])).hex() == case["hex"]
         return
@@ -57,7 +53,7 @@ def test_text_is_read_as_recorded_where_it_is_what_the_id_is_written_as(case: Ca
     assert caught.value.code == ("parse.character" if len(case["input"]) == 26 else "parse.length")
 
 
-def test_it_is_no_ulids_text_the_case_counts_and_no_letter_stands_for_a_digit() -> None:
+def test_text_is_case_sensitive_and_without_aliases_unlike_ulid() -> None:
     text = GO["parse"][0]["input"]
     assert sandflake.ID.parse(text)
     for wrong in (text.lower(), text.replace("0", "O"), text.replace("1", "I"), text.replace("1", "l")):
@@ -71,14 +67,14 @@ def test_it_is_no_ulids_text_the_case_counts_and_no_letter_stands_for_a_digit() 
 @pytest.mark.parametrize(
     "case", [case for case in GO["parse"] if not case["error"] and case["reencoded"] != case["input"]], ids=named
 )
-def test_four_last_characters_are_one_id_to_the_original_and_only_one_of_them_is_to_us(case: Case) -> None:
+def test_noncanonical_last_character_is_refused_unlike_the_original(case: Case) -> None:
     assert bytes(sandflake.ID.parse(case["reencoded"])).hex() == case["hex"]
     with pytest.raises(ParseError) as caught:
         sandflake.ID.parse(case["input"])
     assert caught.value.position == 25
 
 
-def test_a_clock_that_goes_back_repeats_time_and_sequence_of_the_original_and_ours_never() -> None:
+def test_clock_rollback_repeats_nothing_unlike_the_original() -> None:
     trace = GO["clock_trace"]["trace"]
     theirs = [(step["time_ms_rel"], step["sequence"]) for step in trace]
     assert len(set(theirs)) < len(theirs)
@@ -92,7 +88,7 @@ def test_a_clock_that_goes_back_repeats_time_and_sequence_of_the_original_and_ou
     assert ours == sorted(set(ours))
 
 
-def test_a_sequence_that_is_used_up_begins_anew_in_the_originals_millisecond_and_ours_in_the_next() -> None:
+def test_exhausted_sequence_moves_to_the_next_millisecond() -> None:
     theirs = [(step["time_ms_rel"], step["sequence"]) for step in GO["sequence_overflow_same_ms"]["trace"]]
     assert [sequence for _, sequence in theirs][:2] == [GO["max_sequence"], 0]
     assert {time for time, _ in theirs} == {0}
@@ -103,7 +99,7 @@ def test_a_sequence_that_is_used_up_begins_anew_in_the_originals_millisecond_and
 
 
 @pytest.mark.parametrize("case", [case for case in GO["generate"] if wraps(case)], ids=named)
-def test_the_original_cuts_what_is_too_large_for_its_field_and_we_refuse_it(case: Case) -> None:
+def test_values_too_large_are_refused_unlike_the_original(case: Case) -> None:
     given = case["input"]
     with pytest.raises(FieldError) as caught:
         sandflake.ID.from_parts(
@@ -115,7 +111,7 @@ def test_the_original_cuts_what_is_too_large_for_its_field_and_we_refuse_it(case
     assert caught.value.code in {"time.range", "field.range", "field.format"}
 
 
-def test_live_ids_of_the_original_count_within_their_millisecond() -> None:
+def test_live_ids_of_the_original_count_within_a_millisecond() -> None:
     first, second = (sandflake.ID.parse(one["text"]) for one in GO["live_generator"])
     assert (first.sequence, second.sequence) == (0, 1)
     assert (first.worker, first.timestamp_ms) == (second.worker, second.timestamp_ms)

@@ -1,4 +1,4 @@
-"""The list of schemes: whatever is asked of a scheme by name, every row can do."""
+"""Tests of the list of schemes: every row supports all generic operations."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from mintage.server.settings import Settings
 
 ROOT = Path(__file__).parents[2]
 ALIKE = {"ksuid_ms": "ksuid"}
-"""Schemes whose IDs have the text of another's, which is likelier."""
+"""Schemes whose IDs have the text of a likelier scheme."""
 
 each_scheme = pytest.mark.parametrize("scheme", SCHEMES.values(), ids=NAMES)
 
 
 @each_scheme
-def test_what_a_scheme_mints_is_read_back_from_its_text(scheme: Scheme) -> None:
+def test_ids_of_a_scheme_are_read_back_from_their_text(scheme: Scheme) -> None:
     generator = scheme.generator({"store": "memory:"})
     try:
         minted = scheme.mint(generator, 3, scheme.max_meta)
@@ -38,18 +38,18 @@ def test_what_a_scheme_mints_is_read_back_from_its_text(scheme: Scheme) -> None:
 
 @each_scheme
 @pytest.mark.parametrize("text", ["", "-1", "x", "9" * 25, "\u0661"])
-def test_what_is_no_id_of_a_scheme_is_refused(scheme: Scheme, text: str) -> None:
+def test_invalid_id_of_a_scheme_is_refused(scheme: Scheme, text: str) -> None:
     with pytest.raises(ParseError):
         scheme.parse(text)
 
 
-def test_options_of_one_name_are_the_same_whatever_the_scheme() -> None:
+def test_options_of_one_name_are_the_same_in_every_scheme() -> None:
     options = {each for scheme in SCHEMES.values() for each in scheme.options}
     assert len({each.name for each in options}) == len(options)
 
 
 @each_scheme
-def test_a_row_is_whole(scheme: Scheme, capsys: pytest.CaptureFixture[str]) -> None:
+def test_row_of_a_scheme_is_complete(scheme: Scheme, capsys: pytest.CaptureFixture[str]) -> None:
     name = scheme.name
     family = name.removesuffix("2").removesuffix("_ms")
     for written in (
@@ -76,13 +76,13 @@ def test_a_row_is_whole(scheme: Scheme, capsys: pytest.CaptureFixture[str]) -> N
 
 
 @each_scheme
-def test_a_row_is_served(scheme: Scheme) -> None:
+def test_row_of_a_scheme_is_served_over_http(scheme: Scheme) -> None:
     asked = document(Settings.load([]))["paths"]["/v1/ids/{scheme}"]["post"]["parameters"]
     (choice,) = [each["schema"] for each in asked if each["name"] == "scheme"]
     assert scheme.name in choice["enum"]
 
 
-def test_the_list_imports_no_scheme() -> None:
+def test_list_of_schemes_imports_no_scheme() -> None:
     script = (
         "import sys, mintage; before = set(sys.modules); import mintage.formats.rows; print(*set(sys.modules) - before)"
     )

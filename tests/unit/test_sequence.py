@@ -1,4 +1,4 @@
-"""A sequence hands out each integer of its segments once, in order, and the next segment is fetched ahead."""
+"""Tests of sequences: each integer of a segment once, in order, and the next segment in advance."""
 
 from __future__ import annotations
 
@@ -24,23 +24,17 @@ from mintage.lease.segment_client import SegmentClient, above, next_step
 from mintage.rules import NamespaceRecord
 from mintage.store import Forwarding, open_store
 from mintage.store.memory import MemoryStore
-from tests.outcomes import code_of, refusal
-from tests.unit.test_fork import Child
+from tests.helpers.outcomes import code_of, refusal
+from tests.helpers.processes import in_child
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from mintage.rules import Segment
     from mintage.store import Store
 
 
-@pytest.fixture(autouse=True)
-def inline() -> Iterator[None]:
-    before = keeper.current()
-    keeper.use(keeper.Keeper(inline=True))
-    yield
-    keeper.use(before)
+pytestmark = pytest.mark.usefixtures("inline")
 
 
 @pytest.fixture
@@ -52,7 +46,7 @@ def high_water(store: MemoryStore, namespace: str = "orders") -> int:
     return {record.name: record.high_water for record in store.list_namespaces()}[namespace]
 
 
-def test_integers_begin_at_1_and_follow_each_other(store: MemoryStore) -> None:
+def test_integers_start_at_1_and_follow_each_other(store: MemoryStore) -> None:
     with Sequence("orders", store) as orders:
         assert [orders.next() for _ in range(500)] == list(range(1, 501))
         assert list(islice(orders, 3)) == [501, 502, 503]
@@ -74,14 +68,14 @@ class Small(Forwarding):
 
 
 @pytest.mark.parametrize("lists", [True, False])
-def test_many_integers_are_reserved_in_ranges_of_one_size(store: MemoryStore, lists: bool) -> None:
+def test_large_requests_are_ranges_of_one_size(store: MemoryStore, lists: bool) -> None:
     with Sequence("orders", Small(store, lists=lists)) as orders:
         found = orders._reserve_all(1100)
     assert [len(each) for each in found] == [275] * 4
     assert [each for part in found for each in part] == list(range(1, 1101))
 
 
-def test_of_too_many_integers_none_is_reserved(store: MemoryStore) -> None:
+def test_request_above_the_limit_reserves_nothing(store: MemoryStore) -> None:
     store.create_namespace("orders", maximum=1000)
     with Sequence("orders", Small(store)) as orders:
         with pytest.raises(GenerationError, match="has 1000 integers left, not 1001") as caught:
@@ -90,19 +84,19 @@ def test_of_too_many_integers_none_is_reserved(store: MemoryStore) -> None:
         assert orders._reserve_all(1000)[-1][-1] == 1000
 
 
-def test_an_integer_is_recorded_as_spent_before_it_is_handed_out(store: MemoryStore) -> None:
+def test_integer_is_counted_before_it_is_handed_out(store: MemoryStore) -> None:
     with Sequence("orders", store, step=3) as orders:
         for _ in range(20):
             assert orders.next() <= high_water(store)
 
 
-def test_two_sequences_of_a_namespace_never_hand_out_the_same(store: MemoryStore) -> None:
+def test_sequences_of_one_namespace_repeat_nothing(store: MemoryStore) -> None:
     with Sequence("orders", store, step=3) as one, Sequence("orders", store, step=5) as other:
         handed = [sequence.next() for _ in range(50) for sequence in (one, other)]
     assert len(set(handed)) == 100
 
 
-def test_a_batch_is_as_few_ranges_as_can_be(store: MemoryStore) -> None:
+def test_batch_has_as_few_ranges_as_possible(store: MemoryStore) -> None:
     with Sequence("orders", store, step=10) as orders:
         assert orders.batch(35) == [range(1, 36)]
         store.reserve("orders", 100)
@@ -110,7 +104,7 @@ def test_a_batch_is_as_few_ranges_as_can_be(store: MemoryStore) -> None:
         assert orders.batch(0) == []
 
 
-def test_integers_reserved_in_a_row_are_in_a_row(store: MemoryStore) -> None:
+def test_integers_of_one_reservation_are_consecutive(store: MemoryStore) -> None:
     with Sequence("orders", store, step=10) as orders:
         orders.next()
         assert orders.reserve(9) == range(2, 11)
@@ -128,7 +122,7 @@ def bring_back(store: MemoryStore, namespaces: dict[tuple[Any, ...], Any]) -> No
 
 
 @pytest.mark.parametrize("is_empty", [False, True])
-def test_a_store_that_went_back_repeats_no_integer(
+def test_rolled_back_store_repeats_no_integer(
     store: MemoryStore, caplog: pytest.LogCaptureFixture, is_empty: bool
 ) -> None:
     with Sequence("orders", store, step=10) as orders:
@@ -143,14 +137,14 @@ def test_a_store_that_went_back_repeats_no_integer(
     assert caplog.text.count("namespace 'orders' went back") == 1
 
 
-def test_a_row_after_the_store_went_back_is_above_all_others(store: MemoryStore) -> None:
+def test_contiguous_request_after_a_rollback_is_above_all_others(store: MemoryStore) -> None:
     with Sequence("orders", store, step=10) as orders:
         handed = {orders.next() for _ in range(500)}
         bring_back(store, {})
         assert min(orders.reserve(100)) > max(handed)
 
 
-def test_a_tail_given_back_is_handed_out_again_as_before(store: MemoryStore, caplog: pytest.LogCaptureFixture) -> None:
+def test_returned_tail_is_handed_out_again(store: MemoryStore, caplog: pytest.LogCaptureFixture) -> None:
     orders = Sequence("orders", store, step=10)
     assert orders.next() == 1
     keeper.current().release_all()
@@ -158,9 +152,7 @@ def test_a_tail_given_back_is_handed_out_again_as_before(store: MemoryStore, cap
     assert "went back" not in caplog.text
 
 
-def test_a_floor_that_cannot_be_raised_refuses_with_the_remedy(
-    store: MemoryStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failed_floor_is_refused_with_the_remedy(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise StoreError("no right", code="store.refused")
 
@@ -174,7 +166,7 @@ def test_a_floor_that_cannot_be_raised_refuses_with_the_remedy(
     assert re.search(r"mintage namespaces raise-floor orders \d+", str(caught))
 
 
-def test_a_stride_is_kept(store: MemoryStore) -> None:
+def test_stride_of_a_namespace_is_kept(store: MemoryStore) -> None:
     store.create_namespace("thirds", stride=3, offset=2)
     with Sequence("thirds", store, step=5) as thirds:
         assert [thirds.next() for _ in range(7)] == [2, 5, 8, 11, 14, 17, 20]
@@ -182,7 +174,7 @@ def test_a_stride_is_kept(store: MemoryStore) -> None:
         assert thirds.reserve(50).step == 3
 
 
-def test_a_namespace_at_its_maximum_is_exhausted_and_never_wraps(store: MemoryStore) -> None:
+def test_namespace_at_its_maximum_is_exhausted_and_never_wraps(store: MemoryStore) -> None:
     store.create_namespace("few", maximum=5)
     few = Sequence("few", store, step=3)
     assert [few.next() for _ in range(5)] == [1, 2, 3, 4, 5]
@@ -192,7 +184,7 @@ def test_a_namespace_at_its_maximum_is_exhausted_and_never_wraps(store: MemorySt
         assert (caught.value.code, caught.value.retry_after_ms) == ("sequence.exhausted", None)
 
 
-def test_a_row_that_does_not_fit_is_refused_and_takes_nothing(store: MemoryStore) -> None:
+def test_contiguous_request_that_does_not_fit_takes_nothing(store: MemoryStore) -> None:
     store.create_namespace("few", maximum=50)
     few = Sequence("few", store, step=3)
     with pytest.raises(GenerationError, match="50 integers left, not 51"):
@@ -200,7 +192,7 @@ def test_a_row_that_does_not_fit_is_refused_and_takes_nothing(store: MemoryStore
     assert few.reserve(50) == range(1, 51)
 
 
-def test_the_largest_integer_of_63_bits_is_handed_out(store: MemoryStore) -> None:
+def test_largest_integer_of_63_bits_is_handed_out(store: MemoryStore) -> None:
     store.create_namespace("last", start=2**63 - 3)
     last = Sequence("last", store, step=2)
     assert [last.next() for _ in range(3)] == [2**63 - 3, 2**63 - 2, 2**63 - 1]
@@ -212,7 +204,7 @@ def away(*_: object) -> None:
     raise StoreError("the store is away", code="store.unavailable")
 
 
-def test_a_closed_sequence_gives_its_unused_tail_back(store: MemoryStore) -> None:
+def test_closed_sequence_gives_its_unused_tail_back(store: MemoryStore) -> None:
     orders = Sequence("orders", store, step=100)
     assert [orders.next() for _ in range(7)] == list(range(1, 8))
     orders.close()
@@ -224,7 +216,7 @@ def test_a_closed_sequence_gives_its_unused_tail_back(store: MemoryStore) -> Non
 
 
 @pytest.mark.parametrize("fails", ["reserve", "give_back"])
-def test_a_sequence_closes_whether_or_not_its_tail_can_be_given_back(
+def test_sequence_closes_even_if_its_tail_is_not_given_back(
     store: MemoryStore, monkeypatch: pytest.MonkeyPatch, fails: str
 ) -> None:
     asked: list[str] = []
@@ -246,14 +238,14 @@ def test_a_sequence_closes_whether_or_not_its_tail_can_be_given_back(
     assert asked == [fails]
 
 
-def test_a_tail_after_which_others_reserved_is_not_given_back(store: MemoryStore) -> None:
+def test_tail_before_another_reservation_is_not_given_back(store: MemoryStore) -> None:
     with Sequence("orders", store, step=100) as orders:
         orders.next()
         taken = store.reserve("orders", 10)
     assert high_water(store) == taken.last
 
 
-def test_a_child_hands_out_nothing_of_its_parents(tmp_path: Any) -> None:
+def test_child_hands_out_no_integer_of_its_parent(tmp_path: Any) -> None:
     orders = Sequence("orders", f"sqlite:///{tmp_path}/ids.db", step=10)
     mine = [orders.next() for _ in range(3)]
     reader, writer = os.pipe()
@@ -272,7 +264,9 @@ def test_a_child_hands_out_nothing_of_its_parents(tmp_path: Any) -> None:
     assert not set(theirs) & {*mine, *(orders.next() for _ in range(7))}
 
 
-def test_what_is_held_is_served_while_the_store_is_away(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_buffered_integers_are_served_while_the_store_is_away(
+    store: MemoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     orders = Sequence("orders", store, step=10, max_wait_ms=0)
     orders.next()
 
@@ -287,7 +281,7 @@ def test_what_is_held_is_served_while_the_store_is_away(store: MemoryStore, monk
     assert orders.next() == held + 2
 
 
-def test_the_keeper_is_woken_as_soon_as_a_segment_is_begun(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_keeper_wakes_as_soon_as_a_segment_is_opened(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
     woken: list[int] = []
 
     def no_thread() -> None:
@@ -304,7 +298,7 @@ def test_the_keeper_is_woken_as_soon_as_a_segment_is_begun(store: MemoryStore, m
     assert woken == [0, 3, 6]
 
 
-def test_who_asks_without_waiting_is_told_of_the_segment(store: MemoryStore) -> None:
+def test_non_blocking_caller_is_notified_of_a_segment(store: MemoryStore) -> None:
     supply, pool = supplied(store)
     told: list[bool] = []
     supply.request(1, lambda: told.append(pool.has_next()))
@@ -316,7 +310,7 @@ def test_who_asks_without_waiting_is_told_of_the_segment(store: MemoryStore) -> 
     assert told == [True, True], "what is there is told of at once"
 
 
-def test_who_asks_without_waiting_is_told_of_a_refusal(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_non_blocking_caller_is_notified_of_a_refusal(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store, "reserve", away)
     supply, _ = supplied(store)
     told: list[str] = []
@@ -330,7 +324,7 @@ def test_who_asks_without_waiting_is_told_of_a_refusal(store: MemoryStore, monke
     assert supply.refusal() is None, "it was an earlier life's"
 
 
-def test_a_refusal_is_forgotten_once_the_store_answers(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_refusal_is_forgotten_once_the_store_answers(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
     supply, _ = supplied(store)
     with monkeypatch.context() as gone:
         gone.setattr(store, "reserve", away)
@@ -342,7 +336,7 @@ def test_a_refusal_is_forgotten_once_the_store_answers(store: MemoryStore, monke
     assert supply.refusal() is None
 
 
-def test_who_asks_without_waiting_gets_as_much_as_was_wanted_up_to_the_largest_step(store: MemoryStore) -> None:
+def test_non_blocking_request_is_limited_by_the_largest_step(store: MemoryStore) -> None:
     for want, step in ((500, 500), (10**6, 1000), (1, 10)):
         supply, pool = supplied(store, min_step=10, max_step=1000)
         supply.request(want, lambda: None)
@@ -351,7 +345,7 @@ def test_who_asks_without_waiting_gets_as_much_as_was_wanted_up_to_the_largest_s
 
 
 @pytest.mark.parametrize("least", [1, 2])
-def test_a_store_that_gives_less_at_a_time_is_asked_for_half_and_no_more_after_that(least: int) -> None:
+def test_store_with_small_segments_is_asked_for_half_each_time(least: int) -> None:
     asked: list[int] = []
 
     class Sparing(MemoryStore):
@@ -373,9 +367,7 @@ def test_a_store_that_gives_less_at_a_time_is_asked_for_half_and_no_more_after_t
     assert asked == [least]
 
 
-def test_a_store_that_gives_nothing_is_asked_for_one_at_last(
-    store: MemoryStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_store_that_gives_nothing_is_finally_asked_for_one(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
 
     def none(_: str, count: int) -> None:
@@ -390,7 +382,7 @@ def test_a_store_that_gives_nothing_is_asked_for_one_at_last(
     assert isinstance(supply.refusal(), FieldError)
 
 
-def test_another_life_begins_with_nothing_and_with_the_smallest_step(store: MemoryStore) -> None:
+def test_new_generation_starts_empty_with_the_smallest_step(store: MemoryStore) -> None:
     supply, pool = supplied(store)
     supply.request(50, lambda: None)
     keeper.current().step()
@@ -402,11 +394,11 @@ def test_another_life_begins_with_nothing_and_with_the_smallest_step(store: Memo
     assert pool.level()[1] == 10
 
 
-def test_who_asks_a_sequence_that_is_closed_meanwhile_is_told(store: MemoryStore) -> None:
+def test_caller_is_notified_if_the_sequence_closes_meanwhile(store: MemoryStore) -> None:
     supply, _ = supplied(store)
     told: list[str] = []
     supply.request(1, lambda: told.append("once"))
-    # close() does not answer for what they do then.
+    # close() does not guarantee their later effects.
     supply.request(1, lambda: told.remove("nobody"))
     supply.close()
     assert told == ["once"]
@@ -415,7 +407,7 @@ def test_who_asks_a_sequence_that_is_closed_meanwhile_is_told(store: MemoryStore
             take()
 
 
-def test_a_child_tells_nobody_of_what_its_parent_asked_for(tmp_path: Path) -> None:
+def test_child_notifies_nobody_of_requests_of_its_parent(tmp_path: Path) -> None:
     supply, _ = supplied(open_store(f"sqlite:///{tmp_path}/ids.db"))
     told: list[int] = []
     supply.request(1, lambda: told.append(os.getpid()))
@@ -424,7 +416,7 @@ def test_a_child_tells_nobody_of_what_its_parent_asked_for(tmp_path: Path) -> No
         supply.wait(60_000)
         return [*told, supply.has_resources()]
 
-    assert Child(use).result() == [True]
+    assert in_child(use) == [True]
     keeper.current().step()
     assert told == [os.getpid()]
 
@@ -458,14 +450,14 @@ def test_threads_share_a_sequence(store: MemoryStore) -> None:
     ],
     ids=repr,
 )
-def test_steps_that_cannot_be_are_refused(options: Any, code: str) -> None:
+def test_invalid_steps_are_refused(options: Any, code: str) -> None:
     with pytest.raises(mintage.errors.MintError) as caught:
         Sequence("orders", "memory:", **options)
     assert caught.value.code == code
 
 
 @pytest.mark.parametrize("n", [0, -1, 2**31, 2**70])
-def test_a_row_has_1_to_2147483647_integers(store: MemoryStore, n: int) -> None:
+def test_contiguous_request_has_1_to_2147483647_integers(store: MemoryStore, n: int) -> None:
     with pytest.raises(mintage.errors.FieldError):
         Sequence("orders", store).reserve(n)
 
@@ -476,13 +468,13 @@ def test_a_row_has_1_to_2147483647_integers(store: MemoryStore, n: int) -> None:
     least=st.integers(1, 1000),
     extra=st.integers(0, 10**6),
 )
-def test_a_step_stays_between_its_bounds(step: int, rate: float, least: int, extra: int) -> None:
+def test_step_stays_between_its_bounds(step: int, rate: float, least: int, extra: int) -> None:
     most = least + extra
     step = min(max(step, least), most)
     assert least <= next_step(step, rate, 10.0, least, most) <= most
 
 
-def test_a_step_follows_the_rate() -> None:
+def test_step_follows_the_rate() -> None:
     assert next_step(100, 50_000, 10.0, 100, 1_000_000) == 800
     assert next_step(1000, 5, 10.0, 100, 1_000_000) == 500
     step = 100
@@ -495,7 +487,7 @@ def test_a_step_follows_the_rate() -> None:
 
 
 @pytest.mark.parametrize("ahead", [1, 2])
-def test_the_rate_is_that_of_the_segment_that_was_used_up(
+def test_rate_is_measured_over_the_last_used_segment(
     store: MemoryStore, monkeypatch: pytest.MonkeyPatch, ahead: int
 ) -> None:
     now_s = 0.0
@@ -515,7 +507,9 @@ def test_the_rate_is_that_of_the_segment_that_was_used_up(
     assert max(offered) == offered[-1] == 2000, "at 2000 a second, for a second"
 
 
-def test_what_a_floor_cut_short_is_no_measure_of_the_rate(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_segment_cut_by_a_floor_does_not_count_for_the_rate(
+    store: MemoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("mintage.lease.segment_client.time.monotonic", lambda: 1000.0)
     store.create_namespace("orders", start=0)
     pool = Offered()
@@ -529,17 +523,17 @@ def test_what_a_floor_cut_short_is_no_measure_of_the_rate(store: MemoryStore, mo
 
 
 @given(floor=st.integers(0, 3000), first=st.integers(0, 2000), count=st.integers(1, 200), stride=st.integers(1, 50))
-def test_what_is_above_a_floor_is_all_that_is_not_below_it(floor: int, first: int, count: int, stride: int) -> None:
+def test_integers_from_the_floor_on_are_above_it(floor: int, first: int, count: int, stride: int) -> None:
     left = [each for each in range(first, first + count * stride, stride) if each >= floor]
     part = above(floor, first, count, stride)
     assert left == ([] if part is None else [*range(part[0], part[0] + part[1] * part[2], part[2])])
 
 
-def test_what_waits_for_room_behind_a_floor_is_given_back_at_rest_and_handed_out_once(store: MemoryStore) -> None:
+def test_integers_behind_a_floor_are_released_and_reserved_once(store: MemoryStore) -> None:
     orders = Sequence("orders", store, step=10)
     handed = [orders.next()]
     store.raise_floor("orders", 5)
-    # Five to ten are left of the first segment, and the second waits.
+    # Five to ten remain of the first segment, and the second is waiting.
     assert keeper.current().step() == 0
     keeper.current().release_all()
     assert high_water(store) == 4
@@ -547,7 +541,7 @@ def test_what_waits_for_room_behind_a_floor_is_given_back_at_rest_and_handed_out
     assert handed == [1, *range(5, 35)]
 
 
-def test_what_waits_for_room_is_handed_out_while_the_store_is_away(
+def test_integers_behind_a_floor_are_used_while_the_store_is_away(
     store: MemoryStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     orders = Sequence("orders", store, step=10)
@@ -559,7 +553,7 @@ def test_what_waits_for_room_is_handed_out_while_the_store_is_away(
     assert [orders.next() for _ in range(16)] == [*range(5, 21)]
 
 
-def test_what_was_given_back_at_rest_is_reserved_again_by_whoever_takes_only(store: MemoryStore) -> None:
+def test_integers_are_reserved_again_only_on_demand_after_a_release(store: MemoryStore) -> None:
     orders = Sequence("orders", store, step=10)
     assert orders.next() == 1
     keeper.current().release_all()
@@ -568,7 +562,7 @@ def test_what_was_given_back_at_rest_is_reserved_again_by_whoever_takes_only(sto
     assert orders.next() == 2
 
 
-def test_a_row_that_was_answered_to_a_parent_is_not_its_childs(tmp_path: Path) -> None:
+def test_segment_answered_to_a_parent_is_not_used_by_its_child(tmp_path: Path) -> None:
     store = open_store(f"sqlite:///{tmp_path}/ids.db")
     supply, _ = supplied(store)
     supply.attach()
@@ -580,7 +574,7 @@ def test_a_row_that_was_answered_to_a_parent_is_not_its_childs(tmp_path: Path) -
         asked.append(count)
         segment = reserve(namespace, count)
         if len(asked) == 1:
-            # As a fork does in the child, in the middle of this.
+            # As a fork in the middle of this call does in the child.
             start_epoch()
         return segment
 
@@ -589,16 +583,16 @@ def test_a_row_that_was_answered_to_a_parent_is_not_its_childs(tmp_path: Path) -
         segment = supply.reserve(5)
         return [segment.first, segment.last]
 
-    assert Child(use).result() == [6, 10]
+    assert in_child(use) == [6, 10]
 
 
 @pytest.mark.parametrize("floor", [3, 5, 8, 11, 14, 21, 22, 1000])
 @pytest.mark.parametrize("taken", [1, 4, 10])
-def test_a_floor_that_is_raised_holds_from_the_next_answer_on(store: MemoryStore, floor: int, taken: int) -> None:
+def test_raised_floor_applies_from_the_next_answer(store: MemoryStore, floor: int, taken: int) -> None:
     orders = Sequence("orders", store, step=10)
     handed = [orders.next() for _ in range(taken)]
     store.raise_floor("orders", floor)
-    # The segment that is fetched ahead tells of it, while integers of the one before are left.
+    # The prefetched segment reports the floor, while integers of the previous one remain.
     assert keeper.current().step() == 0
     later = [orders.next() for _ in range(40)]
     assert min(later) >= floor
@@ -609,7 +603,7 @@ def test_a_floor_that_is_raised_holds_from_the_next_answer_on(store: MemoryStore
 
 
 class Offered:
-    """A pool that never has enough."""
+    """A buffer that is never full."""
 
     def __init__(self) -> None:
         self.sizes: list[int] = []
@@ -631,7 +625,7 @@ class Offered:
 
 
 class Slow(MemoryStore):
-    """A store whose second reservation takes until it is let go."""
+    """A store whose second reservation waits for the test."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -645,7 +639,7 @@ class Slow(MemoryStore):
         return segment
 
 
-def test_a_segment_that_arrives_while_it_is_closed_is_given_back_too() -> None:
+def test_segment_that_arrives_during_close_is_given_back() -> None:
     keeper.use(keeper.Keeper())
     store = Slow()
     sequence = Sequence("orders", store, min_step=100)
@@ -661,7 +655,7 @@ def test_a_segment_that_arrives_while_it_is_closed_is_given_back_too() -> None:
 
 
 @pytest.mark.parametrize(("start", "step"), [(100, -5), (-1, -1), (0, -(2**31)), (7, 3)])
-def test_identities_of_any_step_are_a_map_of_the_integers_of_a_namespace(start: int, step: int) -> None:
+def test_strided_identities_map_to_consecutive_integers(start: int, step: int) -> None:
     store = MemoryStore()
     store.create_namespace("down", start=0)
     taken: list[int] = []

@@ -1,4 +1,4 @@
-"""The service's operations, apart from any interface: what a refused request leaves, and who may make namespaces."""
+"""Tests of the operations of the service without interfaces: effects of refused requests, and new namespaces."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Moody(MemoryStore):
 
 
 class Tried:
-    """A service, and what its operations come to."""
+    """A service, and the results of its operations."""
 
     def __init__(self, *options: str) -> None:
         self.store = Moody()
@@ -55,7 +55,7 @@ class Tried:
         return Service(settings, self.store)
 
     def next(self, *counts: int, namespace: str = "orders") -> list[list[int] | str]:
-        """What requests for so many integers, at once, are given; the code where they are refused."""
+        """Return the integers given to concurrent requests; the code if they are refused."""
         return self.run(*(self.service.next(ANYBODY, namespace, count) for count in counts))
 
     def run(self, *asked: Coroutine[Any, Any, Any]) -> list[Any]:
@@ -72,7 +72,7 @@ class Tried:
         return self.service.lane.supply(namespace).buffered()
 
     def fill(self) -> int:
-        """Hands out three integers, waits until the next segment is fetched, and returns how many are held then."""
+        """Hand out three integers, wait until the next segment is fetched, and return the buffered number."""
         while tuple(self.next(3)[0]) != (1, 2, 3):
             pass  # a machine that stalls is no reason to fail
         while not self.service.lane.has_next("orders"):
@@ -98,7 +98,7 @@ def serving(*options: str) -> Iterator[Tried]:
 
 @pytest.fixture(autouse=True)
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The keeper asks a store that refused at once again."""
+    """Make the keeper retry refused stores at once."""
     monkeypatch.setattr(keeper, "FIRST_PAUSE_S", 0.0)
     monkeypatch.setattr(keeper, "LONGEST_PAUSE_S", 0.0)
 
@@ -106,7 +106,7 @@ def eager(monkeypatch: pytest.MonkeyPatch) -> None:
 # --- a refused request takes nothing --------------------------------------------------------------------------------
 
 
-def test_a_request_for_more_than_are_left_takes_none() -> None:
+def test_request_for_more_than_are_left_takes_none() -> None:
     with serving() as tried:
         tried.store.create_namespace("orders", maximum=100)
         assert tried.next(60) == [list(range(1, 61))]
@@ -115,7 +115,7 @@ def test_a_request_for_more_than_are_left_takes_none() -> None:
         assert tried.next(60, 40, 1) == ["sequence.exhausted", list(range(61, 101)), "sequence.exhausted"]
 
 
-def test_a_request_that_a_store_refuses_takes_none() -> None:
+def test_request_refused_by_the_store_takes_none() -> None:
     with serving() as tried:
         held = tried.fill()
         tried.store.error = "store.refused"
@@ -123,7 +123,7 @@ def test_a_request_that_a_store_refuses_takes_none() -> None:
         assert tried.next(held) == [list(range(4, held + 4))]
 
 
-def test_a_request_that_finds_the_store_away_takes_none() -> None:
+def test_request_without_a_reachable_store_takes_none() -> None:
     with serving("--max-wait-ms", "50") as tried:
         held = tried.fill()
         tried.store.error = "store.unavailable"
@@ -131,7 +131,7 @@ def test_a_request_that_finds_the_store_away_takes_none() -> None:
         assert tried.held() == held
 
 
-def test_the_last_resort_hands_out_what_is_held_first() -> None:
+def test_last_resort_hands_out_buffered_integers_first() -> None:
     with serving("--max-wait-ms", "50", "--fallback", "random") as tried:
         held = tried.fill()
         tried.store.error = "store.unavailable"
@@ -141,7 +141,7 @@ def test_the_last_resort_hands_out_what_is_held_first() -> None:
 
 
 @pytest.mark.parametrize("step", [1, 7, 1000])
-def test_a_request_may_want_more_than_a_segment_has(step: int) -> None:
+def test_request_may_exceed_a_segment(step: int) -> None:
     with serving(*PATIENT, "--min-step", "1", "--max-step", str(step)) as tried:
         given = [each for part in tried.next(100, 1, 50, 1) for each in part]
         assert sorted(given) == list(range(1, 153))
@@ -154,7 +154,7 @@ actions = st.lists(
 
 
 @given(actions, st.integers(1, 400), st.integers(1, 40))
-def test_no_integer_is_lost_or_given_twice_whatever_is_refused(
+def test_no_integer_is_lost_or_repeated_after_refusals(
     actions: list[tuple[str, list[int]]], maximum: int, step: int
 ) -> None:
     with serving(*PATIENT, "--min-step", "1", "--max-step", str(step)) as tried:
@@ -178,7 +178,7 @@ def test_no_integer_is_lost_or_given_twice_whatever_is_refused(
 
 
 class Open:
-    """A connection that was silent for so many seconds."""
+    """A connection that was silent for a number of seconds."""
 
     def __init__(self, silent_s: float) -> None:
         self.silent_s, self.is_ended = silent_s, False
@@ -193,7 +193,7 @@ def room_of(most: int, *silent_s: float) -> tuple[Room, list[Open], set[Any]]:
     return Room(connections, most, 10.0), opened, connections
 
 
-def test_who_is_silent_for_longest_gives_way_where_no_more_may_be_open() -> None:
+def test_longest_idle_connection_is_closed_at_the_limit() -> None:
     room, opened, connections = room_of(4, 0, 11, 99, 10)
     assert room.is_there()
     assert [each.is_ended for each in opened] == [False, False, True, False]
@@ -202,7 +202,7 @@ def test_who_is_silent_for_longest_gives_way_where_no_more_may_be_open() -> None
     assert len(connections) == 3
 
 
-def test_nobody_gives_way_who_is_heard_or_while_there_is_room() -> None:
+def test_active_connections_are_kept_and_idle_ones_below_the_limit() -> None:
     for room, opened, _ in (room_of(3, 0, 5, 10), room_of(4, 99, 99, 99)):
         assert room.is_there() == (opened[0].silent_s == 99)
         assert not any(each.is_ended for each in opened)
@@ -211,7 +211,7 @@ def test_nobody_gives_way_who_is_heard_or_while_there_is_room() -> None:
 # --- files ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_first_id_without_a_file_left_is_refused_until_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_first_id_without_a_free_descriptor_is_refused_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
     def no_file(name: str) -> Any:
         raise OSError(errno.EMFILE, os.strerror(errno.EMFILE), name)
 
@@ -246,34 +246,34 @@ def segment(tried: Tried, name: str) -> Coroutine[Any, Any, Any]:
     return tried.service.segment(ANYBODY, name, 1)
 
 
-def refused(found: list[Any]) -> list[bool]:
+def are_refused(found: list[Any]) -> list[bool]:
     assert {each for each in found if isinstance(each, str)} <= {"request.namespaces"}
     return [each == "request.namespaces" for each in found]
 
 
 @pytest.mark.parametrize("way", [put, floor, retire, use, segment])
-def test_no_way_makes_more_namespaces_than_the_limit(way: Any) -> None:
+def test_no_interface_creates_more_namespaces_than_the_limit(way: Any) -> None:
     with serving(*PATIENT, "--max-namespaces", "3") as tried:
-        assert refused([*tried.run(way(tried, "a")), *tried.run(*(way(tried, f"n{at}") for at in range(9)))]) == (
+        assert are_refused([*tried.run(way(tried, "a")), *tried.run(*(way(tried, f"n{at}") for at in range(9)))]) == (
             [False] * 3 + [True] * 7
         )
         assert len(tried.names()) <= 3
-        # One that exists is as it was for whatever can be asked of it.
+        # An existing namespace works as before.
         if way is not put:
-            assert refused(tried.run(way(tried, "n0"))) == [False]
+            assert are_refused(tried.run(way(tried, "n0"))) == [False]
 
 
-def test_a_way_that_fails_makes_no_namespace_for_others_to_use() -> None:
+def test_failed_request_creates_no_usable_namespace() -> None:
     with serving(*PATIENT, "--no-auto-create", "--max-namespaces", "3") as tried:
         for _ in range(5):
             assert tried.run(tried.service.make(ANYBODY, ("n",), tried.store.create_namespace, "n", start=-1)) == [
                 "field.range"
             ]
         assert tried.run(use(tried, "n")) == ["request.namespace"]
-        assert refused(tried.run(put(tried, "a"), put(tried, "b"), put(tried, "c"))) == [False] * 3
+        assert are_refused(tried.run(put(tried, "a"), put(tried, "b"), put(tried, "c"))) == [False] * 3
 
 
-def test_an_identity_column_takes_three_of_the_namespaces() -> None:
+def test_identity_column_counts_as_three_namespaces() -> None:
     with serving("--max-namespaces", "7") as tried:
         app = create_app(tried.service)
 
@@ -290,6 +290,6 @@ def test_an_identity_column_takes_three_of_the_namespaces() -> None:
         error = next(each.json()["error"] for each in answers if each.status_code == 429)
         assert error["type"] == "ResourceExhaustedException"
         assert len(tried.names()) == 6
-        # What is there is made again without effect.
+        # Creating an existing namespace again has no effect.
         made = next(at for at, each in enumerate(answers) if each.status_code == 200)
         assert tried.run(post(f"s{made}"))[0].status_code == 200

@@ -1,4 +1,4 @@
-"""The settings of the service: where they are read, in which order, and what is said about wrong ones."""
+"""Tests of the settings of the service: their sources, their precedence, and errors about wrong ones."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def clean(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def write(tmp_path: Path) -> Callable[[str], str]:
-    """Writes a configuration file and returns its path."""
+    """Return a function that writes a configuration file and returns its path."""
 
     def make(text: str) -> str:
         path = tmp_path / "mintage.toml"
@@ -65,8 +65,8 @@ def write(tmp_path: Path) -> Callable[[str], str]:
     return make
 
 
-def refused(*argv: str, code: str = "config.setting") -> str:
-    """What is said about a wrong command line."""
+def settings_error(*argv: str, code: str = "config.setting") -> str:
+    """Return the error of a wrong command line."""
     with pytest.raises(ConfigError) as caught:
         Settings.load(argv)
     assert caught.value.code == code
@@ -76,14 +76,14 @@ def refused(*argv: str, code: str = "config.setting") -> str:
 # --- sources ----------------------------------------------------------------------------------------------------------
 
 
-def test_without_a_word_it_serves_this_machine_alone() -> None:
+def test_default_settings_serve_this_machine_only() -> None:
     settings = Settings.load([])
     assert settings == Settings()
     assert (settings.http_address, settings.redis_address) == (("127.0.0.1", 8080), ("127.0.0.1", 6380))
     assert (settings.workers, settings.has_keys, settings.creates, settings.insecure) == (1, False, True, False)
 
 
-def test_the_command_line_comes_before_the_environment_and_that_before_the_file(
+def test_options_override_the_environment_and_that_the_file(
     monkeypatch: pytest.MonkeyPatch, write: Callable[[str], str]
 ) -> None:
     path = write("workers = 2\ngrace_ms = 2\nrate = 2\n")
@@ -93,7 +93,7 @@ def test_the_command_line_comes_before_the_environment_and_that_before_the_file(
     assert (settings.workers, settings.grace_ms, settings.rate, settings.burst) == (4, 3, 2, 0)
 
 
-def test_the_environment_can_name_the_file_and_the_command_line_another(
+def test_environment_and_option_can_name_the_file(
     monkeypatch: pytest.MonkeyPatch, write: Callable[[str], str], tmp_path: Path
 ) -> None:
     monkeypatch.setenv("MINTAGE_CONFIG", write("workers = 2"))
@@ -104,7 +104,7 @@ def test_the_environment_can_name_the_file_and_the_command_line_another(
 
 
 @pytest.mark.parametrize("name", WORDS)
-def test_every_setting_but_tables_has_a_word_a_variable_and_a_line(
+def test_every_setting_has_an_option_a_variable_and_a_key(
     name: str, monkeypatch: pytest.MonkeyPatch, write: Callable[[str], str]
 ) -> None:
     file = write("")
@@ -145,7 +145,7 @@ def test_every_setting_but_tables_has_a_word_a_variable_and_a_line(
         assert read(Settings.load(["--config", path, *rest])) == value
 
 
-def test_the_file_has_keys_and_the_rates_of_namespaces(write: Callable[[str], str]) -> None:
+def test_file_has_keys_and_rates_of_namespaces(write: Callable[[str], str]) -> None:
     path = write(f"""
         http = "0.0.0.0:8080"
         rates = {{ orders = 5000, "a.b" = 0 }}
@@ -167,7 +167,7 @@ def test_the_file_has_keys_and_the_rates_of_namespaces(write: Callable[[str], st
     assert not settings.creates
 
 
-def test_namespaces_are_made_where_there_are_no_keys_or_where_it_is_said(write: Callable[[str], str]) -> None:
+def test_namespaces_are_created_without_keys_or_if_enabled(write: Callable[[str], str]) -> None:
     path = write(f'[keys.shop]\nhash = "{HASH}"')
     assert Settings.load([]).creates
     assert not Settings.load(["--no-auto-create"]).creates
@@ -175,7 +175,7 @@ def test_namespaces_are_made_where_there_are_no_keys_or_where_it_is_said(write: 
     assert Settings.load(["--config", path, "--auto-create"]).creates
 
 
-def test_without_a_store_it_is_this_machines_registry(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_default_store_is_the_registry_of_this_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("MINTAGE_HOME", str(tmp_path / "home"))
     settings = Settings.load([])
     assert settings.store_url == f"sqlite:///{tmp_path}/home/registry.db"
@@ -185,19 +185,19 @@ def test_without_a_store_it_is_this_machines_registry(monkeypatch: pytest.Monkey
         assert store.describe().promise == "process"
 
 
-def test_the_constructor_reads_nothing_but_its_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_constructor_reads_only_its_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MINTAGE_WORKERS", "5")
     monkeypatch.setenv("MINTAGE_NONSENSE", "5")
     assert Settings(http="off").workers == 1
 
 
-def test_variables_of_mintage_that_are_no_settings_do_no_harm(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_variables_of_mintage_are_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in OTHER_VARIABLES:
         monkeypatch.setenv(name, "/somewhere")
     assert Settings.load([]) == Settings()
 
 
-def test_the_list_of_other_variables_is_what_the_project_reads() -> None:
+def test_list_of_other_variables_is_complete() -> None:
     files = [
         *(ROOT / "src").rglob("*.py"),
         *(path for path in (ROOT / "tests").rglob("*.py") if path != Path(__file__)),
@@ -211,7 +211,7 @@ def test_the_list_of_other_variables_is_what_the_project_reads() -> None:
     assert read - set(OTHER_VARIABLES) <= {variable(name) for name in WORDS}
 
 
-def test_a_kubernetes_service_called_mintage_does_not_stop_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kubernetes_service_called_mintage_does_no_harm(monkeypatch: pytest.MonkeyPatch) -> None:
     links = {
         "MINTAGE_SERVICE_HOST": "10.0.0.7",
         "MINTAGE_SERVICE_PORT": "8080",
@@ -226,7 +226,7 @@ def test_a_kubernetes_service_called_mintage_does_not_stop_it(monkeypatch: pytes
         monkeypatch.setenv(name, value)
     assert Settings.load([]) == Settings()
     monkeypatch.setenv("MINTAGE_HTTP_PORT", "8080")
-    assert "MINTAGE_HTTP_PORT" in refused()
+    assert "MINTAGE_HTTP_PORT" in settings_error()
 
 
 # --- wrong values -----------------------------------------------------------------------------------------------------
@@ -284,10 +284,8 @@ LINES = [
 
 
 @pytest.mark.parametrize(("argv", "sentence"), LINES, ids=lambda each: str(each)[:60])
-def test_a_wrong_command_line_is_one_sentence_with_the_setting_the_value_and_the_limit(
-    argv: list[str], sentence: str
-) -> None:
-    message = refused(*argv)
+def test_wrong_option_is_one_line_with_value_and_limit(argv: list[str], sentence: str) -> None:
+    message = settings_error(*argv)
     assert sentence in message
     assert "\n" not in message
 
@@ -309,11 +307,9 @@ VARIABLES = [
 
 
 @pytest.mark.parametrize(("name", "value", "sentence"), VARIABLES, ids=lambda each: str(each)[:60])
-def test_a_wrong_variable_is_one_sentence_too(
-    name: str, value: str, sentence: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_wrong_variable_is_one_line_too(name: str, value: str, sentence: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(name, value)
-    assert sentence in refused()
+    assert sentence in settings_error()
 
 
 KEY = f'[keys.web]\nhash = "{HASH}"\n'
@@ -353,38 +349,36 @@ FILES = [
 
 
 @pytest.mark.parametrize(("text", "sentence"), FILES, ids=lambda each: str(each)[:60])
-def test_a_wrong_file_is_one_sentence_too(text: str, sentence: str, write: Callable[[str], str]) -> None:
+def test_wrong_file_is_one_line_too(text: str, sentence: str, write: Callable[[str], str]) -> None:
     path = write(text)
-    message = refused("--config", path)
+    message = settings_error("--config", path)
     assert sentence.format(path=path) in message
     assert "\n" not in message
 
 
-def test_the_path_of_a_wrong_file_is_shown_to_its_end(tmp_path: Path) -> None:
+def test_path_of_a_wrong_file_is_shown_completely(tmp_path: Path) -> None:
     (tmp_path / ("x" * 200)).mkdir()
     path = tmp_path / ("x" * 200) / "mintage.toml"
     path.write_text("wrkers = 5", "utf-8")
-    assert f"there is no setting wrkers in '{path}'" in refused("--config", str(path))
+    assert f"there is no setting wrkers in '{path}'" in settings_error("--config", str(path))
 
 
-def test_a_file_that_is_not_utf_8_is_refused(tmp_path: Path) -> None:
+def test_file_that_is_not_utf_8_is_refused(tmp_path: Path) -> None:
     (tmp_path / "mintage.toml").write_bytes(b"store = '\xff'")
-    assert "cannot be read: 'utf-8' codec can't decode" in refused("--config", str(tmp_path / "mintage.toml"))
+    assert "cannot be read: 'utf-8' codec can't decode" in settings_error("--config", str(tmp_path / "mintage.toml"))
 
 
-def test_the_value_that_counts_is_the_one_that_is_complained_of(
-    monkeypatch: pytest.MonkeyPatch, write: Callable[[str], str]
-) -> None:
+def test_error_names_the_value_that_took_effect(monkeypatch: pytest.MonkeyPatch, write: Callable[[str], str]) -> None:
     monkeypatch.setenv("MINTAGE_WORKERS", "99")
-    assert "--workers 98" in refused("--config", write("workers = 97"), "--workers", "98")
-    assert "MINTAGE_WORKERS=99" in refused("--config", write("workers = 97"))
+    assert "--workers 98" in settings_error("--config", write("workers = 97"), "--workers", "98")
+    assert "MINTAGE_WORKERS=99" in settings_error("--config", write("workers = 97"))
     assert Settings.load(["--config", write("workers = 97"), "--workers", "1"]).workers == 1
 
 
 @pytest.mark.parametrize("address", ["0.0.0.0:80", "[::]:80", "192.0.2.1:0", "example.org:80", "[::ffff:192.0.2.1]:1"])
 @pytest.mark.parametrize("name", ["http", "redis"])
-def test_beyond_this_machine_it_needs_keys_or_a_word(name: str, address: str, write: Callable[[str], str]) -> None:
-    message = refused(flag(name), address, code="config.insecure")
+def test_serving_other_machines_needs_keys_or_insecure(name: str, address: str, write: Callable[[str], str]) -> None:
+    message = settings_error(flag(name), address, code="config.insecure")
     assert message.startswith(f"{name} {address} can be reached from beyond this machine")
     assert Settings.load([flag(name), address, "--insecure"]).insecure
     assert Settings.load([flag(name), address, "--config", write(KEY)]).has_keys
@@ -395,7 +389,7 @@ def test_this_machine_is_served_without_keys(address: str) -> None:
     assert Settings.load(["--http", address]).http == address
 
 
-# --- whatever it is told ----------------------------------------------------------------------------------------------
+# --- any command line -------------------------------------------------------------------------------------------------
 
 TEXTS = st.text(max_size=40) | st.from_regex(r"\A[-0-9a-z:.\[\]{},\"']{0,20}\Z") | st.integers().map(str)
 SCALARS = st.booleans() | st.integers(-(2**70), 2**70) | st.floats() | st.text(max_size=20)
@@ -427,12 +421,12 @@ def is_settings_or_one_sentence(*argv: str) -> None:
 
 
 @given(name=st.sampled_from(WORDS), text=TEXTS)
-def test_no_text_on_the_command_line_gives_anything_else_than_settings_or_one_sentence(name: str, text: str) -> None:
+def test_any_text_on_the_command_line_gives_settings_or_one_line(name: str, text: str) -> None:
     is_settings_or_one_sentence(f"{flag(name)}={text}")
 
 
 @given(words=st.lists(st.sampled_from([flag(name) for name in WORDS]) | TEXTS.filter(lambda text: text != "-h")))
-def test_nor_do_any_words(words: list[str]) -> None:
+def test_any_words_give_settings_or_one_line(words: list[str]) -> None:
     is_settings_or_one_sentence(*words)
 
 
@@ -441,13 +435,15 @@ def test_nor_do_any_words(words: list[str]) -> None:
     | st.from_regex(r"\AMINTAGE_[A-Z0-9_]{0,20}\Z"),
     text=st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=40),
 )
-def test_nor_does_any_variable(name: str, text: str) -> None:
+def test_any_variable_gives_settings_or_one_line(name: str, text: str) -> None:
     with patch.dict(os.environ, {name: text}):
         is_settings_or_one_sentence()
 
 
 @given(name=st.sampled_from([*Settings.model_fields, "keys.web", "rates.orders"]), value=VALUES)
-def test_nor_does_any_value_in_the_file(name: str, value: Any, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_any_value_in_the_file_gives_settings_or_one_line(
+    name: str, value: Any, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     path = tmp_path_factory.getbasetemp() / "value.toml"
     path.write_text(f"{name} = {toml(value)}", encoding="utf-8")
     is_settings_or_one_sentence("--config", str(path))
@@ -457,7 +453,9 @@ def test_nor_does_any_value_in_the_file(name: str, value: Any, tmp_path_factory:
     name=st.sampled_from([*KeySettings.model_fields, "frob"]),
     value=VALUES | st.dictionaries(st.text(max_size=5), st.lists(st.sampled_from(sorted(RIGHTS)))),
 )
-def test_nor_does_any_value_of_a_key(name: str, value: Any, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_any_value_of_a_key_gives_settings_or_one_line(
+    name: str, value: Any, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     path = tmp_path_factory.getbasetemp() / "key.toml"
     rest = "" if name == "hash" else KEY.partition("\n")[2]
     path.write_text(f"[keys.web]\n{rest}{name} = {toml(value)}", encoding="utf-8")
@@ -465,7 +463,7 @@ def test_nor_does_any_value_of_a_key(name: str, value: Any, tmp_path_factory: py
 
 
 @given(data=st.binary(max_size=60))
-def test_nor_does_any_file(data: bytes, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_any_file_gives_settings_or_one_line(data: bytes, tmp_path_factory: pytest.TempPathFactory) -> None:
     path = tmp_path_factory.getbasetemp() / "bytes.toml"
     path.write_bytes(data)
     is_settings_or_one_sentence("--config", str(path))
@@ -477,7 +475,7 @@ SECRET = "s3cr3t"
 
 
 @given(before=st.text(max_size=20), after=st.text(max_size=20))
-def test_no_error_tells_the_stores_url(before: str, after: str) -> None:
+def test_errors_do_not_show_the_url_of_the_store(before: str, after: str) -> None:
     text = f"{before}{SECRET}{after}"
     for argv in ([f"--store={text}"], ["--store", f"redis://:{SECRET}@h{after}"], [f"--stor={text}"], ["x", text]):
         try:
@@ -502,20 +500,20 @@ def test_no_error_tells_the_stores_url(before: str, after: str) -> None:
         f"mint_{SECRET} = 5",
     ],
 )
-def test_no_error_tells_what_is_in_the_place_of_a_secret(text: str, write: Callable[[str], str]) -> None:
+def test_errors_do_not_show_the_value_of_a_secret(text: str, write: Callable[[str], str]) -> None:
     with pytest.raises(ConfigError) as caught:
         Settings.load(["--config", write(text)])
     assert SECRET not in "".join(traceback.format_exception(caught.value))
 
 
-def test_nor_does_the_error_of_the_constructor() -> None:
+def test_constructor_errors_do_not_show_secrets() -> None:
     for wrong in ({"store": f"redis//{SECRET}"}, {"store": [SECRET]}, {"keys": {"web": {"hash": SECRET}}}):
         with pytest.raises(ValidationError) as caught:
             Settings(**wrong)
         assert SECRET not in str(caught.value)
 
 
-def test_no_repr_tells_the_stores_password_or_the_hash_of_a_key(write: Callable[[str], str]) -> None:
+def test_repr_shows_neither_store_password_nor_key_hash(write: Callable[[str], str]) -> None:
     settings = Settings.load(["--config", write(KEY), "--store", f"redis://:{SECRET}@cache"])
     for text in (repr(settings), str(settings), f"{settings}", repr(settings.keys)):
         assert SECRET not in text
@@ -526,7 +524,7 @@ def test_no_repr_tells_the_stores_password_or_the_hash_of_a_key(write: Callable[
 # --- workers ----------------------------------------------------------------------------------------------------------
 
 
-def test_settings_reach_another_process_as_they_are(write: Callable[[str], str]) -> None:
+def test_settings_survive_pickling(write: Callable[[str], str]) -> None:
     settings = Settings.load(["--config", write(KEY), "--store", "redis://:pw@cache", "--http", "0.0.0.0:80"])
     assert pickle.loads(pickle.dumps(settings)) == settings
     script = "import pickle, sys; s = pickle.load(sys.stdin.buffer); print(s.store_url, s.http, s.keys['web'].hash)"
@@ -551,7 +549,7 @@ def help_of_serve(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Monkey
     return capsys.readouterr().out
 
 
-def test_the_help_has_a_line_for_every_setting_with_its_limits_and_default(help_of_serve: str) -> None:
+def test_help_has_every_setting_with_limits_and_default(help_of_serve: str) -> None:
     lines = [line for line in help_of_serve.splitlines() if line.startswith("  --")]
     assert [line.split()[0] for line in lines] == [
         flag(name) for names in GROUPS.values() for name in names if name not in TABLES
@@ -568,7 +566,7 @@ def test_the_help_has_a_line_for_every_setting_with_its_limits_and_default(help_
     assert help_of_serve.isascii()
 
 
-def test_every_setting_is_under_one_heading_and_described() -> None:
+def test_every_setting_has_one_heading_and_a_description() -> None:
     assert sorted(name for names in GROUPS.values() for name in names) == sorted(Settings.model_fields)
     for info in [*Settings.model_fields.values(), *KeySettings.model_fields.values()]:
         assert info.description
@@ -576,7 +574,7 @@ def test_every_setting_is_under_one_heading_and_described() -> None:
 
 
 @pytest.mark.parametrize("line", COMMANDS["serve"].examples.strip().splitlines())
-def test_the_examples_of_serve_are_settings(line: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_examples_of_serve_are_valid_settings(line: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mintage.toml").write_text(KEY)
     program, command, *words = shlex.split(line)
@@ -584,14 +582,14 @@ def test_the_examples_of_serve_are_settings(line: str, monkeypatch: pytest.Monke
     Settings.load(words)
 
 
-def test_a_wrong_setting_ends_the_command_with_78(capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_setting_exits_with_78(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["serve", "--workers", "65"]) == 78
     assert capsys.readouterr().err == "mintage: --workers 65 is not a whole number in 1..64\n"
     assert main(["serve", "--http", "0.0.0.0:80"]) == 78
 
 
 @pytest.mark.parametrize(("package", "words"), [("pydantic", []), ("pydantic_settings", ["--workers", "2"])], ids=str)
-def test_without_the_extra_it_says_what_to_install(package: str, words: list[str]) -> None:
+def test_missing_extra_is_reported_with_its_command(package: str, words: list[str]) -> None:
     script = f"import sys; sys.modules[{package!r}] = None; from mintage.cli import main; sys.exit(main(sys.argv[1:]))"
     done = subprocess.run([sys.executable, "-c", script, "serve", *words], capture_output=True, timeout=60, check=False)
     assert (done.returncode, done.stdout) == (78, b"")
@@ -599,7 +597,7 @@ def test_without_the_extra_it_says_what_to_install(package: str, words: list[str
 
 
 @pytest.mark.parametrize("word", ["--help", "-h"])
-def test_without_the_extra_there_is_help_which_says_what_to_install(word: str) -> None:
+def test_help_without_the_extra_says_what_to_install(word: str) -> None:
     script = "import sys; sys.modules['pydantic'] = None; from mintage.cli import main; sys.exit(main(sys.argv[1:]))"
     done = subprocess.run([sys.executable, "-c", script, "serve", word], capture_output=True, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (0, b"")
@@ -607,7 +605,7 @@ def test_without_the_extra_there_is_help_which_says_what_to_install(word: str) -
         assert part in done.stdout.decode()
 
 
-def test_other_commands_do_not_load_the_service() -> None:
+def test_other_commands_do_not_import_the_service() -> None:
     script = (
         "import sys; from mintage.cli import main; main(['new', 'sno', '--partition', '1']); "
         "sys.exit(any(name.startswith(('mintage.server', 'pydantic')) for name in sys.modules))"
@@ -619,7 +617,7 @@ def test_other_commands_do_not_load_the_service() -> None:
 
 
 def rows(fields: dict[str, FieldInfo]) -> Iterator[list[str]]:
-    """What the page must say of settings, but for their meaning."""
+    """Return the rows that the page must have for settings, without their meaning."""
     for name, info in fields.items():
         how = form(info)
         default = "must be there" if info.is_required() else "none" if info.default == {} else f"`{info.default}`"
@@ -633,28 +631,28 @@ def rows(fields: dict[str, FieldInfo]) -> Iterator[list[str]]:
 
 
 def table(heading: str) -> list[list[str]]:
-    """The rows of the table below a heading of the page."""
+    """Return the rows of the table below a heading of the page."""
     section = PAGE.read_text(encoding="utf-8").partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
     lines = [line for line in section.splitlines() if line.startswith("| `")]
     return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]
 
 
 @pytest.mark.parametrize("heading", GROUPS)
-def test_the_page_has_every_setting_and_nothing_else(heading: str) -> None:
+def test_page_lists_exactly_the_settings(heading: str) -> None:
     found = table(heading[0].upper() + heading[1:])
     expected = {name: Settings.model_fields[name] for name in GROUPS[heading]}
     assert [row[:-1] for row in found] == list(rows(expected))
     assert all(len(row[-1]) > 10 for row in found)
 
 
-def test_the_page_has_everything_of_a_key() -> None:
+def test_page_describes_every_field_of_a_key() -> None:
     found = table("Keys")
     fields = [row for row in found if len(row) == 4]
     assert [row[:-1] for row in fields] == list(rows(KeySettings.model_fields))
     assert [row for row in found if len(row) == 2] == [[f"`{right}`", meaning] for right, meaning in RIGHTS.items()]
 
 
-def test_the_file_of_the_page_can_be_used(write: Callable[[str], str], tmp_path: Path) -> None:
+def test_configuration_file_of_the_page_is_valid(write: Callable[[str], str], tmp_path: Path) -> None:
     block = re.search(r"```toml\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     assert block
     for name in ("tls.crt", "tls.key"):

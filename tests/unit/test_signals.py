@@ -1,4 +1,4 @@
-"""Ctrl-C ends whatever a generator is doing, and everything works afterwards."""
+"""Tests of signals: Ctrl-C ends every operation of a generator, and everything works afterwards."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ BATCHES = {
 
 
 def interrupt(setup: str, afterwards: str) -> list[str]:
-    """The lines that a process prints which is interrupted at work and then goes on."""
+    """Return the output of a process that is interrupted at work and then goes on."""
     script = "\n".join(
         [
             PRELUDE,
@@ -154,7 +154,7 @@ def test_ctrl_c_ends_a_wait(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["sno, clock went back", "snowflake, clock went back", "snowflake, all numbers used"])
-def test_the_generator_goes_on_after_ctrl_c(name: str) -> None:
+def test_generator_goes_on_after_ctrl_c(name: str) -> None:
     afterwards = "manual.set(NOW + HOUR); assert len({generator.new() for _ in range(2)}) == 2"
     assert interrupt(WAITS[name], afterwards) == ["waiting\n", "interrupted\n", "alive\n"]
 
@@ -164,7 +164,7 @@ def test_ctrl_c_ends_a_huge_batch(name: str) -> None:
     assert interrupt(f"    {BATCHES[name]}", "") == ["waiting\n", "interrupted\n", "alive\n"]
 
 
-def test_a_signal_whose_handler_returns_does_not_end_a_wait() -> None:
+def test_handled_signal_does_not_end_a_wait() -> None:
     script = f"""{PRELUDE}
 generator = snowflake.Generator(1, **TWO, clock=manual)
 last = generator.batch(2)[-1]

@@ -1,4 +1,4 @@
-"""sno: what the Go library does, as recorded; what it does wrong, by name; and what is promised beyond it."""
+"""Tests of sno: the recorded behaviour of the Go library, its faults, and our promises beyond it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from mintage import errors, sno
 from mintage.testing import ManualClock
-from tests.conftest import vectors
+from tests.helpers.vectors import vectors
 
 Case = dict[str, Any]
 
@@ -34,7 +34,7 @@ FOREVER_MS = 2**32 - 1
 
 
 def ns(unit: int) -> int:
-    """The first nanosecond of a unit: 4 ms each, since 2010."""
+    """Return the first nanosecond of a unit: 4 ms each, since 2010."""
     return (1_262_304_000_000 + 4 * unit) * 1_000_000
 
 
@@ -43,7 +43,7 @@ def unit_of(one: sno.ID) -> int:
 
 
 def nanoseconds(rfc3339: str) -> int:
-    """Nanoseconds since 1970; Python's own parser stops at microseconds."""
+    """Return nanoseconds since 1970; the parser of Python stops at microseconds."""
     match = re.fullmatch(r"(.{19})\.?(\d*)(Z|[+-]\d\d:\d\d)", rfc3339)
     assert match
     second = datetime.fromisoformat(match[1] + match[3].replace("Z", "+00:00"))
@@ -51,7 +51,7 @@ def nanoseconds(rfc3339: str) -> int:
 
 
 def from_go(**fields: object) -> sno.Snapshot:
-    """A snapshot as the Go library writes it, with what is not given left at zero."""
+    """Return a snapshot as the Go library writes it, with missing fields zero."""
     zero = {"sequenceMin": 0, "sequenceMax": 0, "sequence": 0, "now": 0, "wallHi": 0, "wallSafe": 0, "drifts": 0}
     return sno.Snapshot.from_json(json.dumps({"partition": [171, 205], **zero, **fields}))
 
@@ -64,14 +64,14 @@ units = st.integers(0, LAST_UNIT)
 
 
 @pytest.mark.parametrize("case", GO["encode_decode"])
-def test_fields_compose_to_the_bytes_that_go_writes(case: Case) -> None:
+def test_fields_compose_to_the_bytes_of_go(case: Case) -> None:
     fields = dict(case["input"])
     one = sno.ID.from_parts(timestamp_ns=ns(fields.pop("units")), **fields)
     assert bytes(one).hex() == case["hex"]
 
 
 @pytest.mark.parametrize("case", DECODED)
-def test_bytes_read_as_the_fields_that_go_reads(case: Case) -> None:
+def test_bytes_have_the_fields_of_go(case: Case) -> None:
     one = sno.ID(bytes.fromhex(case["hex"]))
     read = (unit_of(one), one.tick, one.meta, one.partition, f"{one.partition:04x}", one.sequence, one.is_zero)
     names = ("units", "tick", "meta", "partition", "partition_hex", "sequence", "is_zero")
@@ -79,29 +79,29 @@ def test_bytes_read_as_the_fields_that_go_reads(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", DECODED)
-def test_bytes_encode_to_the_text_that_go_writes(case: Case) -> None:
+def test_bytes_encode_to_the_text_of_go(case: Case) -> None:
     assert str(sno.ID(bytes.fromhex(case["hex"]))) == case["encoded"]
 
 
 @pytest.mark.parametrize("case", DECODED)
-def test_text_parses_to_the_bytes_that_go_wrote_it_from(case: Case) -> None:
+def test_text_parses_to_the_bytes_of_go(case: Case) -> None:
     assert bytes(sno.ID.parse(case["encoded"])).hex() == case["hex"]
 
 
 @pytest.mark.parametrize("case", DECODED)
-def test_an_id_has_the_timestamp_that_go_reads(case: Case) -> None:
+def test_id_has_the_timestamp_of_go(case: Case) -> None:
     assert sno.ID(bytes.fromhex(case["hex"])).timestamp_ns == case["timestamp_ns"] == case["time_unix_nano"]
 
 
 @pytest.mark.parametrize("case", DECODED)
-def test_an_id_has_the_time_that_go_reads(case: Case) -> None:
+def test_id_has_the_time_of_go(case: Case) -> None:
     time = sno.ID(bytes.fromhex(case["hex"])).time
     assert time.tzinfo is UTC
     assert f"{time:%Y-%m-%dT%H:%M:%S.%f}".rstrip("0").rstrip(".") + "Z" == case["time_rfc3339"]
 
 
 @pytest.mark.parametrize("case", DECODED)
-def test_json_is_what_go_writes_with_null_for_zero(case: Case) -> None:
+def test_json_equals_that_of_go_with_null_for_zero(case: Case) -> None:
     assert json.dumps(sno.ID(bytes.fromhex(case["hex"])).as_json()) == case["json"]
 
 
@@ -110,13 +110,13 @@ def test_json_reads_back_as_the_same_id(case: Case) -> None:
     assert bytes(sno.ID.from_json(json.loads(case["json"]))).hex() == case["hex"]
 
 
-def test_the_sequence_of_bits_is_big_endian() -> None:
+def test_sequence_of_bits_is_big_endian() -> None:
     assert int(sno.ID.from_parts(timestamp_ns=ns(5), tick=1, meta=7, partition=9, sequence=11)) == (
         5 << 41 | 1 << 40 | 7 << 32 | 9 << 16 | 11
     )
 
 
-def test_the_metabyte_is_read_from_characters_8_and_9_alone() -> None:
+def test_metabyte_is_read_only_from_characters_8_and_9() -> None:
     texts = [str(sno.ID.from_parts(timestamp_ns=ns(1), meta=meta)) for meta in range(256)]
     assert {text[:8] + text[10:] for text in texts} == {texts[0][:8] + texts[0][10:]}
 
@@ -129,7 +129,7 @@ def first_fault(text: str) -> int:
 
 
 @pytest.mark.parametrize("case", [case for case in INVALID if "error" not in case])
-def test_go_decodes_without_looking_and_we_refuse_with_the_position(case: Case) -> None:
+def test_invalid_text_is_refused_with_the_position_unlike_go(case: Case) -> None:
     text = bytes.fromhex(case["input_hex"]).decode("latin-1")
     if CANONICAL.fullmatch(text):
         assert bytes(sno.ID.parse(text)).hex() == case["decoded_hex"]
@@ -140,7 +140,7 @@ def test_go_decodes_without_looking_and_we_refuse_with_the_position(case: Case) 
 
 
 @pytest.mark.parametrize("case", [case for case in INVALID if "error" not in case])
-def test_the_bulk_decoder_refuses_at_the_same_position(case: Case) -> None:
+def test_bulk_decoder_refuses_at_the_same_position(case: Case) -> None:
     text = bytes.fromhex(case["input_hex"])
     if CANONICAL.fullmatch(text.decode("latin-1")):
         assert bytes(sno.Array.parse(text)).hex() == case["decoded_hex"]
@@ -160,7 +160,7 @@ def test_text_of_another_length_is_refused_as_in_go(case: Case) -> None:
     assert (caught.value.code, caught.value.position) == ("parse.length", None)
 
 
-def test_the_three_recorded_decoders_disagree_where_ours_refuses() -> None:
+def test_recorded_decoders_disagree_where_ours_refuses() -> None:
     decoders = GO["invalid_decode"].values()
     disagreements = [
         rows[0]["input_hex"] for rows in zip(*decoders, strict=True) if len({row["decoded_hex"] for row in rows}) > 1
@@ -172,32 +172,32 @@ def test_the_three_recorded_decoders_disagree_where_ours_refuses() -> None:
 # ------------------------------------------------------------------------------------------- databases, JSON and text
 
 
-def test_a_null_column_is_the_zero_id() -> None:
+def test_null_column_is_the_zero_id() -> None:
     assert sno.ID.from_json(None) == sno.ID.ZERO
 
 
 @pytest.mark.parametrize("case", [case for case in GO["scan"] if "value_hex" in case], ids=lambda case: case["case"])
-def test_a_binary_column_holds_10_bytes_and_nothing_else(case: Case) -> None:
+def test_binary_column_holds_exactly_10_bytes(case: Case) -> None:
     with pytest.raises(errors.ParseError) as caught:
         sno.ID.from_bytes(bytes.fromhex(case["value_hex"]))
     assert caught.value.code == "parse.length"
 
 
 @pytest.mark.parametrize("case", [case for case in GO["scan"] if "value" in case], ids=lambda case: case["case"])
-def test_a_text_column_holds_canonical_text_also_where_go_takes_more(case: Case) -> None:
+def test_text_column_holds_only_canonical_text_unlike_go(case: Case) -> None:
     with pytest.raises(errors.ParseError):
         sno.ID.parse(case["value"])
 
 
 @pytest.mark.parametrize("value", [1, 1.5, datetime.now(UTC), sno.ID.MAX, bytes(10)], ids=type)
-def test_a_value_of_another_type_is_no_text_as_in_go(value: Any) -> None:
+def test_value_of_another_type_is_no_text_as_in_go(value: Any) -> None:
     assert sum(case["error"]["type"] == "*sno.InvalidTypeError" for case in GO["scan"] if case["error"]) == 5
     with pytest.raises(errors.ArgumentError):
         sno.ID.parse(value)
 
 
 @pytest.mark.parametrize("case", GO["marshalling"]["marshal"])
-def test_an_id_marshals_as_in_go(case: Case) -> None:
+def test_id_marshals_as_in_go(case: Case) -> None:
     one = sno.ID(bytes.fromhex(case["hex"]))
     compact = (",", ":")
     assert {
@@ -226,12 +226,12 @@ GO_IS_LENIENT = {"123456789012345678", '"yyyyyyyyyyyyyyyy"'}
 @pytest.mark.parametrize(
     ("text", "go"), [(text, go) for text, go in UNMARSHAL_JSON if not go["error"] and text not in GO_IS_LENIENT]
 )
-def test_json_that_go_rightly_reads_is_read(text: str, go: Case) -> None:
+def test_json_correctly_read_by_go_is_read(text: str, go: Case) -> None:
     assert bytes(sno.ID.from_json(json.loads(text))).hex() == go["receiver_after_hex"]
 
 
 @pytest.mark.parametrize("text", [text for text, go in UNMARSHAL_JSON if go["error"] or text in GO_IS_LENIENT])
-def test_any_other_json_is_refused_also_where_go_reads_a_number(text: str) -> None:
+def test_other_json_is_refused_unlike_go(text: str) -> None:
     with pytest.raises((errors.ParseError, errors.ArgumentError, json.JSONDecodeError)):
         sno.ID.from_json(json.loads(text))
 
@@ -283,7 +283,7 @@ def test_equal_ids_and_only_those_have_equal_bytes(a: sno.ID, b: sno.ID) -> None
     assert (a == b, a != b) == (same, not same)
 
 
-def test_an_id_does_not_compare_with_other_types() -> None:
+def test_id_does_not_compare_with_other_types() -> None:
     data: Any = bytes(10)
     assert data != sno.ID.ZERO
     with pytest.raises(TypeError):
@@ -306,7 +306,7 @@ def test_bytes_integer_uuid_and_json_read_back(one: sno.ID) -> None:
 
 
 @given(ids)
-def test_an_id_survives_pickle_and_copies(one: sno.ID) -> None:
+def test_id_survives_pickle_and_copies(one: sno.ID) -> None:
     pickled = [pickle.loads(pickle.dumps(one, protocol)) for protocol in range(pickle.HIGHEST_PROTOCOL + 1)]
     assert [*pickled, copy.copy(one), copy.deepcopy(one)] == [one] * (len(pickled) + 2)
 
@@ -317,7 +317,7 @@ def test_equal_ids_hash_alike(one: sno.ID) -> None:
 
 
 @given(ids)
-def test_the_fields_of_an_id_compose_to_it(one: sno.ID) -> None:
+def test_fields_of_an_id_compose_to_it(one: sno.ID) -> None:
     fields = {"tick": one.tick, "meta": one.meta, "partition": one.partition, "sequence": one.sequence}
     assert sno.ID.from_parts(timestamp_ns=one.timestamp_ns, **fields) == one
 
@@ -326,21 +326,21 @@ def test_repr_can_be_evaluated() -> None:
     assert eval(repr(sno.ID.MAX), {"sno": sno}) == sno.ID.MAX
 
 
-def test_the_uuid_holds_the_text() -> None:
+def test_uuid_holds_the_text() -> None:
     one = sno.ID.parse("brpk4q72xwf2m63l")
     assert one.as_uuid() == UUID(bytes=b"brpk4q72xwf2m63l")
 
 
-def test_zero_and_max_are_the_ends_of_all_ids() -> None:
+def test_zero_and_max_are_the_smallest_and_largest_ids() -> None:
     assert (bytes(sno.ID.ZERO), bytes(sno.ID.MAX)) == (bytes(10), b"\xff" * 10)
 
 
-def test_an_id_reads_any_buffer_of_10_bytes() -> None:
+def test_id_accepts_any_buffer_of_10_bytes() -> None:
     assert sno.ID(bytearray(range(10))) == sno.ID(memoryview(bytes(range(20)))[:10]) == sno.ID(bytes(range(10)))
 
 
 @given(ids, st.integers(0, 255), st.integers(0, 65535), st.integers(0, 65535), st.integers(0, 1))
-def test_replace_changes_the_named_fields_alone(
+def test_replace_changes_only_the_named_fields(
     one: sno.ID, meta: int, partition: int, sequence: int, tick: int
 ) -> None:
     one_by_one = one.replace(meta=meta).replace(partition=partition).replace(sequence=sequence).replace(tick=tick)
@@ -350,7 +350,7 @@ def test_replace_changes_the_named_fields_alone(
 
 
 @given(ids)
-def test_replacing_nothing_gives_the_same_id(one: sno.ID) -> None:
+def test_replace_without_arguments_returns_an_equal_id(one: sno.ID) -> None:
     assert one.replace() == one
 
 
@@ -358,22 +358,22 @@ def test_replacing_nothing_gives_the_same_id(one: sno.ID) -> None:
 
 
 @given(ids, st.integers(0, 3_999_999))
-def test_the_bounds_of_a_time_hold_every_id_of_its_unit(one: sno.ID, rest_ns: int) -> None:
+def test_bounds_of_a_time_hold_every_id_of_its_unit(one: sno.ID, rest_ns: int) -> None:
     time = one.timestamp_ns + rest_ns
     assert sno.min_at(time) <= one <= sno.max_at(time)
 
 
 @given(st.integers(1, LAST_UNIT))
-def test_the_bounds_of_neighbouring_units_touch(unit: int) -> None:
+def test_bounds_of_neighbouring_units_touch(unit: int) -> None:
     assert int(sno.max_at(ns(unit - 1))) + 1 == int(sno.min_at(ns(unit)))
 
 
-def test_the_bounds_of_all_time_are_zero_and_max() -> None:
+def test_bounds_of_all_time_are_zero_and_max() -> None:
     assert (sno.min_at(ns(0)), sno.max_at(ns(LAST_UNIT))) == (sno.ID.ZERO, sno.ID.MAX)
 
 
 @given(units)
-def test_a_datetime_and_its_nanoseconds_have_the_same_bounds(unit: int) -> None:
+def test_datetime_and_its_nanoseconds_have_the_same_bounds(unit: int) -> None:
     time = datetime(2010, 1, 1, tzinfo=UTC) + timedelta(milliseconds=4 * unit)
     elsewhere = time.astimezone(timezone(timedelta(hours=-9, minutes=-30)))
     assert sno.min_at(time) == sno.min_at(elsewhere) == sno.min_at(ns(unit))
@@ -430,7 +430,7 @@ def test_new_at_floors_a_time_to_its_unit_as_in_go(case: Case) -> None:
 @pytest.mark.parametrize(
     "case", [case for case in TIME_MAPPING if not within_layout(case)], ids=lambda case: case["input_time"]
 )
-def test_go_wraps_a_time_outside_the_layout_and_we_refuse_it(case: Case) -> None:
+def test_time_outside_the_layout_is_refused_unlike_go(case: Case) -> None:
     with pytest.raises(errors.FieldError, match=r"2010-01-01.*2079-09-07") as caught:
         sno.Generator(1).new_at(nanoseconds(case["input_time"]))
     assert caught.value.code == "time.range"
@@ -441,7 +441,7 @@ def test_new_at_takes_a_datetime() -> None:
     assert sno.Generator(1).new_at(time) == sno.Generator(1).new_at(1_577_934_245_678_901_234)
 
 
-def test_the_module_mints_at_a_time_too() -> None:
+def test_module_mints_at_a_given_time() -> None:
     assert sno.new_at(ns(7), meta=9).timestamp_ns == ns(7)
 
 
@@ -449,7 +449,7 @@ def test_the_module_mints_at_a_time_too() -> None:
 
 
 @pytest.mark.parametrize("case", ACCEPTED)
-def test_bounds_that_go_accepts_are_accepted_alike(case: Case) -> None:
+def test_bounds_accepted_by_go_are_accepted(case: Case) -> None:
     snapshot = from_go(sequenceMin=case["min"], sequenceMax=case["max"], sequence=case["sequence"])
     generator = sno.Generator.restore(snapshot, clock=ManualClock(ns(1000)))
     read = {
@@ -464,28 +464,28 @@ def test_bounds_that_go_accepts_are_accepted_alike(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", ACCEPTED)
-def test_a_snapshot_does_not_hold_the_counter_of_new_at_as_in_go(case: Case) -> None:
+def test_snapshot_omits_the_counter_of_new_at_as_in_go(case: Case) -> None:
     snapshot = from_go(sequenceMin=case["min"], sequenceMax=case["max"], sequence=case["sequence"])
     first = sno.Generator.restore(snapshot).new_at(ns(1))
     assert first.sequence == case["accepted"]["first_NewWithTime_sequence"]
 
 
 @pytest.mark.parametrize("case", [case for case in ACCEPTED if case["sequence"] == 0])
-def test_a_generator_takes_the_bounds_that_go_accepts(case: Case) -> None:
+def test_generator_accepts_the_bounds_accepted_by_go(case: Case) -> None:
     generator = sno.Generator(1, sequence_min=case["min"], sequence_max=case["max"])
     read = (generator.sequence_min, generator.sequence_max, generator.capacity)
     assert read == tuple(case["accepted"][name] for name in ("sequence_min", "sequence_max", "cap"))
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_bounds_that_go_refuses_are_refused(case: Case) -> None:
+def test_bounds_refused_by_go_are_refused(case: Case) -> None:
     snapshot = from_go(sequenceMin=case["min"], sequenceMax=case["max"], sequence=case["sequence"])
     with pytest.raises(errors.ConfigError, match=str(case["error"]["min"])):
         sno.Generator.restore(snapshot)
 
 
 @pytest.mark.parametrize("case", [case for case in REFUSED if case["sequence"] == 0])
-def test_a_generator_refuses_the_bounds_that_go_refuses(case: Case) -> None:
+def test_generator_refuses_the_bounds_refused_by_go(case: Case) -> None:
     low, high = case["error"]["min"], case["error"]["max"]
     with pytest.raises(errors.ConfigError, match=rf"{low}\.\.{high} hold {high - low + 1} numbers") as caught:
         sno.Generator(1, sequence_min=case["min"], sequence_max=case["max"])
@@ -493,20 +493,20 @@ def test_a_generator_refuses_the_bounds_that_go_refuses(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", GO["len_cap"][:-1], ids=lambda case: f"{case['generated']}")
-def test_used_capacity_and_sequence_are_those_of_go(case: Case) -> None:
+def test_used_capacity_and_sequence_equal_those_of_go(case: Case) -> None:
     generator = sno.Generator(1, sequence_min=8, sequence_max=15, clock=ManualClock(ns(1000)))
     generator.batch(case["generated"])
     assert (generator.used, generator.capacity, generator.sequence) == (case["Len"], case["Cap"], case["Sequence"])
 
 
-def test_a_generator_restored_in_its_own_unit_counts_as_in_go() -> None:
+def test_generator_restored_in_its_own_unit_counts_as_in_go() -> None:
     case = GO["len_cap"][-1]
     generator = sno.Generator.restore(from_go(sequenceMin=8, sequenceMax=15, wallHi=1000), clock=ManualClock(ns(1000)))
     assert (generator.used, generator.capacity, generator.sequence) == (case["Len"], case["Cap"], case["Sequence"])
     assert generator.new().sequence == case["next_New_sequence"]
 
 
-def test_the_count_of_a_past_unit_is_forgotten() -> None:
+def test_count_of_a_past_unit_is_forgotten() -> None:
     clock = ManualClock(ns(1000))
     generator = sno.Generator(1, clock=clock)
     generator.batch(5)
@@ -518,7 +518,7 @@ def test_the_count_of_a_past_unit_is_forgotten() -> None:
 
 
 @pytest.mark.parametrize("case", [case for case in GO["encode_decode"] if case["units"] or case["sequence"]])
-def test_a_generator_pinned_by_its_snapshot_mints_what_go_mints(case: Case) -> None:
+def test_generator_restored_from_a_snapshot_mints_as_go_does(case: Case) -> None:
     unit, sequence = case["units"], case["sequence"]
     # Sequence number 0 is the first of a new unit, any other follows the snapshot's.
     snapshot = sno.Snapshot(
@@ -529,7 +529,7 @@ def test_a_generator_pinned_by_its_snapshot_mints_what_go_mints(case: Case) -> N
 
 
 @pytest.mark.parametrize("case", GO["clock_traces"], ids=lambda case: case["scenario"])
-def test_a_generator_walks_the_timelines_as_go_does(case: Case) -> None:
+def test_generator_switches_timelines_as_go_does(case: Case) -> None:
     clock = ManualClock(0)
     generator = sno.Generator.restore(from_go(**case["snapshot"]), clock=clock, max_wait_ms=FOREVER_MS)
     for step in case["trace"]:
@@ -553,7 +553,7 @@ def test_a_generator_walks_the_timelines_as_go_does(case: Case) -> None:
 
 
 def drifted(clock: ManualClock, max_wait_ms: int = 1000) -> sno.Generator:
-    """A generator whose other timeline is used up to unit 1003, at unit 1010 of this one."""
+    """Return a generator whose other timeline is used up to unit 1003, at unit 1010 of this one."""
     generator = sno.Generator(0xABCD, clock=clock, max_wait_ms=max_wait_ms)
     for unit in (1003, 998, 1010):
         clock.set(ns(unit))
@@ -561,7 +561,7 @@ def drifted(clock: ManualClock, max_wait_ms: int = 1000) -> sno.Generator:
     return generator
 
 
-def test_go_sleeps_units_as_nanoseconds_and_we_name_the_whole_wait_in_ms() -> None:
+def test_wait_is_reported_completely_in_ms_unlike_go() -> None:
     clock = ManualClock(0)
     generator = sno.Generator(1, clock=clock)
     for unit in (40_000_000, 39_999_990):
@@ -574,7 +574,7 @@ def test_go_sleeps_units_as_nanoseconds_and_we_name_the_whole_wait_in_ms() -> No
 
 
 @pytest.mark.parametrize("unit", [1001, 1002, 1003])
-def test_at_or_below_the_safe_unit_the_wait_ends_with_the_unit_after_it(unit: int) -> None:
+def test_wait_at_or_below_the_safe_unit_ends_with_the_unit_after_it(unit: int) -> None:
     clock = ManualClock(0)
     generator = drifted(clock)
     clock.set(ns(unit))
@@ -582,14 +582,14 @@ def test_at_or_below_the_safe_unit_the_wait_ends_with_the_unit_after_it(unit: in
     assert clock.now_ns == ns(1004)
 
 
-def test_a_wait_as_long_as_max_wait_ms_is_waited() -> None:
+def test_wait_of_max_wait_ms_is_waited() -> None:
     clock = ManualClock(0)
     generator = drifted(clock, max_wait_ms=12)
     clock.set(ns(1001))
     assert unit_of(generator.new()) == 1004
 
 
-def test_a_wait_longer_than_max_wait_ms_is_refused_at_once() -> None:
+def test_wait_longer_than_max_wait_ms_is_refused_at_once() -> None:
     clock = ManualClock(0)
     generator = drifted(clock, max_wait_ms=11)
     clock.set(ns(1001))
@@ -598,7 +598,7 @@ def test_a_wait_longer_than_max_wait_ms_is_refused_at_once() -> None:
     assert (caught.value.code, caught.value.retry_after_ms, clock.now_ns) == ("clock.rollback", 12, ns(1001))
 
 
-def test_retry_after_ms_covers_a_broken_millisecond() -> None:
+def test_retry_after_ms_rounds_up_to_a_millisecond() -> None:
     clock = ManualClock(0)
     generator = drifted(clock, max_wait_ms=0)
     clock.set(ns(1003) + 500_000)
@@ -607,7 +607,7 @@ def test_retry_after_ms_covers_a_broken_millisecond() -> None:
     assert caught.value.retry_after_ms == 4
 
 
-def test_a_refused_call_changes_nothing() -> None:
+def test_refused_call_changes_nothing() -> None:
     clock = ManualClock(0)
     generator = drifted(clock, max_wait_ms=0)
     clock.set(ns(1001))
@@ -617,7 +617,7 @@ def test_a_refused_call_changes_nothing() -> None:
     assert generator.snapshot() == before
 
 
-def test_a_clock_outside_the_layout_mints_nothing() -> None:
+def test_clock_outside_the_layout_mints_nothing() -> None:
     clock = ManualClock(0)
     generator = sno.Generator(1, clock=clock)
     for reading in (0, ns(0) - 1, ns(LAST_UNIT + 1)):
@@ -627,18 +627,18 @@ def test_a_clock_outside_the_layout_mints_nothing() -> None:
         assert caught.value.code == "clock.range"
 
 
-def test_the_last_unit_of_the_layout_is_minted() -> None:
+def test_last_unit_of_the_layout_is_minted() -> None:
     assert unit_of(sno.Generator(1, clock=ManualClock(ns(LAST_UNIT + 1) - 1)).new()) == LAST_UNIT
 
 
-def test_a_fresh_generator_at_the_epoch_starts_at_its_lower_bound_and_go_one_above() -> None:
+def test_new_generator_at_the_epoch_starts_at_its_lower_bound() -> None:
     assert sno.Generator(1, clock=ManualClock(ns(0))).new().sequence == 0
 
 
 # ------------------------------------------------------------------------------------------------------------ overflow
 
 
-def test_an_overflow_is_told_once_a_unit_with_the_ticks_that_go_counts() -> None:
+def test_overflow_is_reported_once_a_unit_with_the_ticks_of_go() -> None:
     told: list[sno.Overflow] = []
     clock = ManualClock(ns(1000))
     generator = sno.Generator(1, sequence_min=10, sequence_max=15, on_overflow=told.append, clock=clock)
@@ -647,7 +647,7 @@ def test_an_overflow_is_told_once_a_unit_with_the_ticks_that_go_counts() -> None
     assert [{"count": o.count, "ticks": o.ticks} for o in told] == GO["overflow_trace"]["notifications"]
 
 
-def test_an_overflow_says_when_it_happened() -> None:
+def test_overflow_has_the_time_when_it_happened() -> None:
     told: list[sno.Overflow] = []
     clock = ManualClock(ns(1000))
     sno.Generator(1, sequence_max=5, on_overflow=told.append, clock=clock).batch(7)
@@ -664,7 +664,7 @@ def test_ticks_count_from_where_the_overflow_began() -> None:
     assert [overflow.ticks for overflow in told] == [1, 2, 1]
 
 
-def test_what_on_overflow_raises_reaches_the_caller() -> None:
+def test_exception_of_on_overflow_reaches_the_caller() -> None:
     def refuse(overflow: sno.Overflow) -> None:
         raise RuntimeError(f"too many: {overflow.count}")
 
@@ -673,14 +673,14 @@ def test_what_on_overflow_raises_reaches_the_caller() -> None:
         generator.batch(7)
 
 
-def test_a_used_up_unit_waits_for_the_next_and_starts_over() -> None:
+def test_exhausted_unit_waits_for_the_next_and_starts_over() -> None:
     clock = ManualClock(ns(1000) + 1_000_000)
     generator = sno.Generator(1, sequence_min=10, sequence_max=15, clock=clock)
     last = generator.batch(7)[-1]
     assert (unit_of(last), last.sequence, clock.now_ns) == (1001, 10, ns(1001))
 
 
-def test_a_used_up_unit_says_how_long_until_the_next() -> None:
+def test_exhausted_unit_tells_the_wait_until_the_next() -> None:
     clock = ManualClock(ns(1000) + 1_000_000)
     generator = sno.Generator(1, sequence_max=5, clock=clock, max_wait_ms=2)
     generator.batch(6)
@@ -693,19 +693,19 @@ def test_a_used_up_unit_says_how_long_until_the_next() -> None:
 
 
 @pytest.mark.parametrize("case", GO["partitions"]["conversions"], ids=lambda case: case["hex"])
-def test_a_partition_is_one_number_here_and_two_bytes_in_go(case: Case) -> None:
+def test_partition_is_one_number_here_and_two_bytes_in_go(case: Case) -> None:
     one = sno.Generator(case["uint16"]).new()
     assert (one.partition, bytes(one)[6:8].hex()) == (case["as_uint16"], case["hex"])
     snapshot = json.loads(sno.Snapshot(case["uint16"]).to_json())
     assert snapshot["partition"] == list(bytes.fromhex(case["hex"]))
 
 
-def test_go_numbers_default_partitions_from_a_clock_and_we_lease_them() -> None:
+def test_default_partitions_are_leased_unlike_in_go() -> None:
     generators = [sno.Generator() for _ in range(8)]
     assert len({generator.partition for generator in generators}) == 8
 
 
-def test_a_snapshot_writes_the_keys_of_go_in_its_order() -> None:
+def test_snapshot_writes_the_keys_of_go_in_its_order() -> None:
     text = sno.Snapshot(0x0102, 3, 400, 5, 6, 7, 8, 9).to_json()
     assert text == (
         '{"partition":[1,2],"sequenceMin":3,"sequenceMax":400,"sequence":5,"now":6,"wallHi":7,"wallSafe":8,"drifts":9}'
@@ -729,13 +729,13 @@ leased_snapshots = st.builds(
 
 
 @given(snapshots | leased_snapshots)
-def test_a_snapshot_survives_json_and_pickle(snapshot: sno.Snapshot) -> None:
+def test_snapshot_survives_json_and_pickle(snapshot: sno.Snapshot) -> None:
     assert sno.Snapshot.from_json(snapshot.to_json()) == snapshot
     assert pickle.loads(pickle.dumps(snapshot)) == snapshot
     assert hash(pickle.loads(pickle.dumps(snapshot))) == hash(snapshot)
 
 
-def test_the_json_of_a_leased_snapshot_has_one_key_more() -> None:
+def test_json_of_a_leased_snapshot_has_one_more_key() -> None:
     plain, leased = sno.Snapshot(1), sno.Snapshot(1, pool="orders", shards=4)
     assert plain != leased
     assert json.loads(leased.to_json()) == {**json.loads(plain.to_json()), "leased": {"pool": "orders", "shards": 4}}
@@ -761,27 +761,27 @@ def test_the_json_of_a_leased_snapshot_has_one_key_more() -> None:
         sno.Snapshot(1, pool="sno").to_json().replace('"pool":"sno",', ""),
     ],
 )
-def test_json_that_is_no_snapshot_is_refused(text: str) -> None:
+def test_invalid_json_of_a_snapshot_is_refused(text: str) -> None:
     with pytest.raises(errors.ConfigError) as caught:
         sno.Snapshot.from_json(text)
     assert caught.value.code == "config.snapshot"
 
 
 @pytest.mark.parametrize(("shards", "code"), [(2, "config.snapshot"), (3, "config.bounds"), (0, "config.bounds")])
-def test_a_snapshot_has_shards_of_a_pool_alone(shards: int, code: str) -> None:
+def test_snapshot_has_shards_only_with_a_pool(shards: int, code: str) -> None:
     with pytest.raises(errors.ConfigError) as caught:
         sno.Snapshot(1, shards=shards)
     assert caught.value.code == code
 
 
-def test_a_snapshot_beyond_the_layout_is_refused() -> None:
+def test_snapshot_beyond_the_layout_is_refused() -> None:
     with pytest.raises(errors.ConfigError, match=f"{2**39}") as caught:
         sno.Generator.restore(from_go(wallHi=2**39))
     assert caught.value.code == "config.snapshot"
 
 
 @given(st.lists(st.integers(0, 6), max_size=12), st.lists(st.integers(0, 6), min_size=1, max_size=12))
-def test_a_restored_generator_goes_on_exactly_where_it_stopped(before: list[int], after: list[int]) -> None:
+def test_restored_generator_continues_exactly_where_it_stopped(before: list[int], after: list[int]) -> None:
     clock = ManualClock(ns(1000))
     generator = sno.Generator(7, sequence_max=5, clock=clock)
     for unit in before:
@@ -798,30 +798,30 @@ def test_a_restored_generator_goes_on_exactly_where_it_stopped(before: list[int]
 # ----------------------------------------------------------------------------------------------------------- minting
 
 
-def test_an_id_carries_the_metabyte_and_the_partition() -> None:
+def test_id_has_the_metabyte_and_the_partition() -> None:
     one = sno.Generator(0x1234, clock=ManualClock(ns(5))).new(meta=200)
     assert (unit_of(one), one.tick, one.meta, one.partition, one.sequence) == (5, 0, 200, 0x1234, 0)
 
 
-def test_a_batch_is_what_as_many_calls_would_mint() -> None:
+def test_batch_equals_as_many_single_calls() -> None:
     one_by_one = sno.Generator(1, sequence_max=5, clock=ManualClock(ns(1000)))
     at_once = sno.Generator(1, sequence_max=5, clock=ManualClock(ns(1000)))
     assert at_once.batch(20, meta=3).tolist() == [one_by_one.new(3) for _ in range(20)]
 
 
-def test_fill_writes_what_a_batch_holds() -> None:
+def test_fill_writes_the_ids_of_a_batch() -> None:
     batch = sno.Generator(1, sequence_max=5, clock=ManualClock(ns(1000))).batch(20, 3)
     buffer = bytearray(200)
     assert sno.Generator(1, sequence_max=5, clock=ManualClock(ns(1000))).fill(buffer, 3) == 20
     assert buffer == bytes(batch)
 
 
-def test_a_generator_is_an_iterator_of_ids() -> None:
+def test_generator_is_an_iterator_of_ids() -> None:
     generator = sno.Generator(1, clock=ManualClock(ns(1000)))
     assert [one.sequence for one in islice(generator, 3)] == [0, 1, 2]
 
 
-def test_a_generator_mints_until_its_with_block_ends() -> None:
+def test_generator_mints_until_its_with_block_ends() -> None:
     with sno.Generator(1) as generator:
         generator.new()
     with pytest.raises(errors.GenerationError) as caught:
@@ -829,22 +829,22 @@ def test_a_generator_mints_until_its_with_block_ends() -> None:
     assert caught.value.code == "generator.closed"
 
 
-def test_generators_share_a_partition_by_disjoint_bounds() -> None:
+def test_generators_share_a_partition_with_disjoint_bounds() -> None:
     clock = ManualClock(ns(1000))
     low = sno.Generator(1, sequence_max=9, clock=clock).batch(10)
     high = sno.Generator(1, sequence_min=10, sequence_max=19, clock=clock).batch(10)
     assert len({*low, *high}) == 20
 
 
-def test_a_generator_takes_any_callable_as_its_clock() -> None:
+def test_generator_takes_any_callable_as_its_clock() -> None:
     assert unit_of(sno.Generator(1, clock=lambda: ns(4711)).new()) == 4711
 
 
-def test_the_system_clock_is_the_default() -> None:
+def test_system_clock_is_the_default() -> None:
     before = datetime.now(UTC)
     assert abs(sno.new().time - before) < timedelta(minutes=1)
 
 
-def test_the_default_generator_mints_increasing_ids() -> None:
+def test_default_generator_mints_increasing_ids() -> None:
     minted = [sno.new(meta=1) for _ in range(1000)]
     assert minted == sorted(set(minted))

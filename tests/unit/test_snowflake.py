@@ -1,4 +1,4 @@
-"""snowflake: every recorded layout and generator; what the originals do wrong, by name; and what is promised beyond."""
+"""Tests of snowflake: every recorded layout and generator, the faults of the originals, and our promises."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from mintage import errors, snowflake
 from mintage.snowflake import DEFAULT, DISCORD, INSTAGRAM, JS_SAFE, SONYFLAKE, TWITTER, Generator, Layout
 from mintage.store.memory import MemoryStore
 from mintage.testing import ManualClock
-from tests.conftest import vectors
+from tests.helpers.vectors import vectors
 
 Case = dict[str, Any]
 Policy = Literal["advance", "wait", "raise"]
@@ -60,13 +60,13 @@ def code(caught: pytest.ExceptionInfo[errors.MintError]) -> str:
 # ------------------------------------------------------------------------------------------ the article's Java class
 
 
-def test_the_articles_example_is_454947766275222906() -> None:
+def test_example_of_the_article_is_454947766275222906() -> None:
     example = JAVA["article_example"]
     number = composed(DEFAULT, example["time_ms"], example["node"], example["sequence"])
     assert number == int(example["reference_produces"]) == 454947766275222906
 
 
-def test_the_articles_454947766275219456_is_the_value_before_the_sequence_is_ored() -> None:
+def test_number_454947766275219456_of_the_article_lacks_the_sequence() -> None:
     example = JAVA["article_example"]
     assert composed(DEFAULT, example["time_ms"], example["node"], 0) == int(example["article_claims"])
 
@@ -79,7 +79,7 @@ def test_fields_compose_to_the_number_that_java_mints(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", JAVA["generate"])
-def test_a_number_parses_as_in_java(case: Case) -> None:
+def test_number_parses_as_in_java(case: Case) -> None:
     layout = Layout("time:41 node:10 sequence:12", epoch_ms=case["custom_epoch_ms"])
     assert parsed(layout, int(case["id"])) == tuple(case["parse"].values())
 
@@ -90,28 +90,28 @@ def test_any_positive_number_parses_as_in_java(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", [case for case in JAVA["parse"] if int(case["id"]) < 0] + JAVA["beyond_41_bits"])
-def test_java_parses_a_negative_number_and_we_refuse_it(case: Case) -> None:
+def test_negative_number_is_refused_unlike_java(case: Case) -> None:
     with pytest.raises(errors.FieldError, match=rf"{case['id']} is outside 0\.\.{2**63 - 1}") as caught:
         DEFAULT.parse(int(case["id"]))
     assert code(caught) == "field.range"
 
 
 @pytest.mark.parametrize("case", JAVA["beyond_41_bits"])
-def test_java_turns_negative_beyond_41_bits_and_we_refuse_to_compose(case: Case) -> None:
+def test_composing_beyond_41_bits_is_refused_unlike_java(case: Case) -> None:
     with pytest.raises(errors.FieldError, match=r"2015-01-01.*2084-09-06") as caught:
         composed(DEFAULT, case["time_ms"], case["node"], case["sequence"])
     assert code(caught) == "time.range"
 
 
 @pytest.mark.parametrize("case", JAVA["beyond_41_bits"])
-def test_java_turns_negative_beyond_41_bits_and_we_refuse_to_mint(case: Case) -> None:
+def test_minting_beyond_41_bits_is_refused_unlike_java(case: Case) -> None:
     with pytest.raises(errors.GenerationError) as caught:
         Generator(case["node"], clock=ManualClock(ns(case["time_ms"]))).new()
     assert code(caught) == "clock.range"
 
 
 @pytest.mark.parametrize("case", JAVA["node_bounds"], ids=lambda case: case["node"])
-def test_a_generator_takes_the_node_numbers_that_java_takes(case: Case) -> None:
+def test_generator_accepts_the_node_numbers_of_java(case: Case) -> None:
     if case["result"] == "ok":
         assert Generator(int(case["node"])).node == int(case["node"])
         return
@@ -120,7 +120,7 @@ def test_a_generator_takes_the_node_numbers_that_java_takes(case: Case) -> None:
     assert code(caught) == "config.node"
 
 
-def test_a_generator_that_raises_on_rollback_walks_as_java_does() -> None:
+def test_generator_that_raises_on_rollback_counts_as_java_does() -> None:
     clock = ManualClock(0)
     generator = Generator(42, on_rollback="raise", clock=clock)
     for step in JAVA["trace"]:
@@ -135,7 +135,7 @@ def test_a_generator_that_raises_on_rollback_walks_as_java_does() -> None:
             assert DEFAULT.parse(number).fields["time"] == step["lastTimestamp"]
 
 
-def test_a_generator_that_waits_on_rollback_mints_as_java_does_afterwards() -> None:
+def test_generator_that_waits_on_rollback_then_mints_as_java_does() -> None:
     clock = ManualClock(0)
     generator = Generator(42, on_rollback="wait", clock=clock)
     minted = []
@@ -151,13 +151,13 @@ def test_a_generator_that_waits_on_rollback_mints_as_java_does_afterwards() -> N
     assert minted == sorted(set(minted))
 
 
-def test_a_tick_holds_4096_numbers_as_in_java() -> None:
+def test_tick_holds_4096_numbers_as_in_java() -> None:
     recorded = JAVA["sequence_exhaustion"]
     minted = Generator(42, clock=ManualClock(ns(T))).batch(4096)
     assert (minted[0], minted[-1]) == (int(recorded["id_0"]), int(recorded["id_4095"]))
 
 
-def test_the_number_after_a_used_up_tick_is_the_first_of_a_later_one_as_in_java() -> None:
+def test_number_after_an_exhausted_tick_starts_a_later_one() -> None:
     recorded = JAVA["sequence_exhaustion"]
     clock = ManualClock(ns(T))
     generator = Generator(42, clock=clock)
@@ -168,7 +168,7 @@ def test_the_number_after_a_used_up_tick_is_the_first_of_a_later_one_as_in_java(
     assert parsed(DEFAULT, generator.new()) == tuple(recorded["id_4097_parse"])
 
 
-def test_java_repeats_numbers_when_the_clock_steps_back_during_exhaustion_and_we_do_not() -> None:
+def test_clock_step_back_during_exhaustion_repeats_nothing_unlike_java() -> None:
     clock = ManualClock(ns(T + 98))
     generator = Generator(42, clock=clock)
     minted = [generator.new()]
@@ -183,7 +183,7 @@ def test_java_repeats_numbers_when_the_clock_steps_back_during_exhaustion_and_we
 
 
 @pytest.mark.parametrize("on_rollback", ["advance", "wait"])
-def test_a_clock_that_steps_back_in_the_middle_of_the_wait_repeats_nothing(on_rollback: Policy) -> None:
+def test_clock_step_back_during_the_wait_repeats_nothing(on_rollback: Policy) -> None:
     readings = map(ns, chain(repeat(T + 98, 2), repeat(T + 100, 4096), repeat(T + 98, 2), count(T + 99)))
     generator = Generator(42, on_rollback=on_rollback, clock=lambda: next(readings))
     minted = list(islice(generator, 4100))
@@ -191,13 +191,13 @@ def test_a_clock_that_steps_back_in_the_middle_of_the_wait_repeats_nothing(on_ro
 
 
 @pytest.mark.parametrize("case", [case for case in JAVA["before_epoch"] if case.get("id") != "12288"])
-def test_java_mints_a_negative_number_just_before_the_epoch_and_we_refuse(case: Case) -> None:
+def test_time_just_before_the_epoch_is_refused_unlike_java(case: Case) -> None:
     with pytest.raises(errors.GenerationError, match="before the layout's epoch 2015-01-01") as caught:
         Generator(3, clock=ManualClock(ns(case["clock_ms"]))).new()
     assert code(caught) == "clock.range"
 
 
-def test_the_epoch_itself_is_minted_as_in_java() -> None:
+def test_time_of_the_epoch_is_minted_as_in_java() -> None:
     case = JAVA["before_epoch"][-1]
     assert Generator(3, clock=ManualClock(ns(case["clock_ms"]))).new() == int(case["id"])
 
@@ -208,22 +208,22 @@ INTERFACES = JAVA["node_id_from_real_interfaces"] + JAVA["node_id_without_interf
 
 
 @pytest.mark.parametrize("case", INTERFACES)
-def test_a_hosts_interfaces_give_the_node_number_of_the_java_class(case: Case) -> None:
+def test_host_interfaces_give_the_node_number_of_java(case: Case) -> None:
     macs = [interface["mac"] for interface in case["interfaces_in_java_order"] if interface["mac"]]
     assert snowflake.node_from_macs(macs) == case["node_id"]
 
 
 @pytest.mark.parametrize("case", JAVA["node_id_from_mac_lists"]["vectors"], ids=lambda case: f"{case['node_id']}")
-def test_a_list_of_macs_gives_the_node_number_of_the_java_class(case: Case) -> None:
+def test_list_of_macs_gives_the_node_number_of_java(case: Case) -> None:
     assert snowflake.node_from_macs(case["macs"]) == case["node_id"]
 
 
 @pytest.mark.parametrize("separator", [":", "-"])
-def test_a_mac_may_be_written_in_pairs_and_lower_case(separator: str) -> None:
+def test_mac_may_be_written_in_pairs_and_lower_case(separator: str) -> None:
     assert snowflake.node_from_macs([separator.join(["02", "42", "ac", "11", "00", "03"])]) == 197
 
 
-def test_the_order_of_the_interfaces_counts_as_in_java() -> None:
+def test_order_of_the_interfaces_matters_as_in_java() -> None:
     assert snowflake.node_from_macs(["001B44113AB6", "0242AC110002"]) == 823
     assert snowflake.node_from_macs(["0242AC110002", "001B44113AB6"]) == 439
 
@@ -255,21 +255,21 @@ def test_fields_compose_as_in_sapphire(layout: Layout, case: Case) -> None:
 
 
 @pytest.mark.parametrize(("layout", "case"), [case for case in SAPPHIRE if int(case[1]["id"]) < 2 ** case[0].bits])
-def test_a_number_parses_as_in_sapphire(layout: Layout, case: Case) -> None:
+def test_number_parses_as_in_sapphire(layout: Layout, case: Case) -> None:
     parts, recorded = layout.parse(int(case["id"])), case["deconstruct"]
     assert [layout.epoch_ms, parts.timestamp_ms] == [recorded["epoch"], recorded["timestamp_ms"]]
     assert list(parts.fields.values())[1:] == [recorded[name] for name in ("workerId", "processId", "increment")]
 
 
 @pytest.mark.parametrize(("layout", "case"), [(layout, case) for layout, case in SAPPHIRE if not fits(layout, case)])
-def test_sapphire_wraps_a_field_that_does_not_fit_and_we_refuse_it(layout: Layout, case: Case) -> None:
+def test_field_that_does_not_fit_is_refused_unlike_sapphire(layout: Layout, case: Case) -> None:
     given = case["input"]
     with pytest.raises(errors.FieldError) as caught:
         composed(layout, given["time_ms"], given[HIGH] << 5 | given[LOW], given["increment"])
     assert code(caught) == ("field.range" if given["increment"] > 4095 else "time.range")
 
 
-def test_sapphire_goes_negative_before_the_epoch_and_we_refuse() -> None:
+def test_time_before_the_epoch_is_refused_unlike_sapphire() -> None:
     recorded = RECORDED_TWITTER["sapphire_before_epoch"]
     with pytest.raises(errors.FieldError) as composing:
         TWITTER.compose(timestamp_ms=recorded["time_ms"])
@@ -282,30 +282,30 @@ BWMARRIN = RECORDED_TWITTER["bwmarrin"]
 
 
 @pytest.mark.parametrize("case", BWMARRIN["explode"] + BWMARRIN["live_node_786"], ids=lambda case: case["id"])
-def test_a_number_parses_as_in_bwmarrin(case: Case) -> None:
+def test_number_parses_as_in_bwmarrin(case: Case) -> None:
     assert parsed(TWITTER, int(case["id"])) == (case["time_ms"], case["node"], case["step"])
 
 
 @pytest.mark.parametrize("case", BWMARRIN["explode"] + BWMARRIN["live_node_786"], ids=lambda case: case["id"])
-def test_what_bwmarrin_parses_composes_back(case: Case) -> None:
+def test_numbers_parsed_by_bwmarrin_compose_back(case: Case) -> None:
     number = composed(TWITTER, case["time_ms"], case["node"], case["step"])
     assert (str(number), number.to_bytes(8, "big").hex()) == (case["id"], case["int_bytes_hex"])
 
 
-def test_a_generator_mints_what_bwmarrins_node_786_minted() -> None:
+def test_generator_mints_as_node_786_of_bwmarrin() -> None:
     clock = ManualClock(ns(BWMARRIN["live_node_786"][0]["time_ms"]))
     minted = Generator(786, layout=TWITTER, clock=clock).batch(5)
     assert [str(number) for number in minted] == [case["id"] for case in BWMARRIN["live_node_786"]]
 
 
-def test_bwmarrin_parses_a_negative_number_and_we_refuse_it() -> None:
+def test_negative_number_is_refused_unlike_bwmarrin() -> None:
     with pytest.raises(errors.FieldError) as caught:
         TWITTER.parse(int(BWMARRIN["negative"]["id"]))
     assert code(caught) == "field.range"
 
 
 @pytest.mark.parametrize("case", BWMARRIN["node_bounds"], ids=lambda case: f"{case['node']}")
-def test_a_generator_takes_the_node_numbers_that_bwmarrin_takes(case: Case) -> None:
+def test_generator_accepts_the_node_numbers_of_bwmarrin(case: Case) -> None:
     if case["error"] is None:
         assert Generator(case["node"], layout=TWITTER).node == case["node"]
         return
@@ -317,7 +317,7 @@ def test_a_generator_takes_the_node_numbers_that_bwmarrin_takes(case: Case) -> N
 @pytest.mark.parametrize(
     "case", BWMARRIN["unmarshal_json"] + RECORDED_DISCORD["invalid"], ids=lambda case: case["input"]
 )
-def test_text_is_no_number_also_where_others_read_it(case: Case) -> None:
+def test_text_is_refused_as_a_number(case: Case) -> None:
     with pytest.raises(errors.ArgumentError):
         TWITTER.parse(case["input"])
 
@@ -327,7 +327,7 @@ FLAKE_FIELDS = "time:42 datacenter:5 worker:5 sequence:12"
 
 
 @pytest.mark.parametrize("case", [case for case in FLAKE_IDGEN["generate"] if case["worker"] < 32])
-def test_a_generator_mints_what_flake_idgen_mints_but_for_its_skipped_first_number(case: Case) -> None:
+def test_generator_mints_as_flake_idgen_after_its_first_number(case: Case) -> None:
     layout = Layout(FLAKE_FIELDS, epoch_ms=case["epoch"])
     recorded = [int(minted["ok"]["id"]) for minted in case["ids"]]
     generator = Generator(
@@ -337,14 +337,14 @@ def test_a_generator_mints_what_flake_idgen_mints_but_for_its_skipped_first_numb
     assert list(islice(generator, 5))[skipped : 4 + skipped] == recorded
 
 
-def test_flake_idgen_cuts_a_datacenter_to_5_bits_and_we_refuse_it() -> None:
+def test_datacenter_beyond_5_bits_is_refused_unlike_flake_idgen() -> None:
     case = next(case for case in FLAKE_IDGEN["generate"] if case["worker"] > 31)
     with pytest.raises(errors.ConfigError, match=r"outside 0\.\.1023") as caught:
         Generator(case["datacenter"] << 5 | case["worker"], layout=Layout(FLAKE_FIELDS, epoch_ms=case["epoch"]))
     assert code(caught) == "config.node"
 
 
-def test_an_overflow_a_step_back_and_the_next_tick_end_as_in_flake_idgen() -> None:
+def test_overflow_step_back_and_next_tick_end_as_in_flake_idgen() -> None:
     clock = ManualClock(ns(2000))
     layout = Layout(FLAKE_FIELDS, epoch_ms=0)
     generator = Generator(5, layout=layout, on_rollback="raise", on_exhausted="raise", clock=clock)
@@ -381,7 +381,7 @@ def test_fields_that_pythons_snowflake_id_refuses_are_refused(case: Case) -> Non
 # --------------------------------------------------------------------------------------------------- Discord's layout
 
 
-def test_discords_own_example_parses_as_documented() -> None:
+def test_example_of_discord_parses_as_documented() -> None:
     example = RECORDED_DISCORD["docs_example"]
     parts = DISCORD.parse(int(example["id"]))
     assert parts.timestamp_ms == example["timestamp_ms"]
@@ -393,7 +393,7 @@ def test_discords_own_example_parses_as_documented() -> None:
 
 
 @pytest.mark.parametrize("number", [-1, 2**64])
-def test_sapphire_wraps_a_number_outside_64_bits_and_we_refuse_it(number: int) -> None:
+def test_number_outside_64_bits_is_refused_unlike_sapphire(number: int) -> None:
     assert str(number) in [case["input"] for case in RECORDED_DISCORD["invalid"]]
     with pytest.raises(errors.FieldError, match=rf"0\.\.{2**64 - 1}") as caught:
         DISCORD.parse(number)
@@ -425,24 +425,24 @@ def test_fields_compose_and_parse_as_in_postgresql_but_unsigned(case: Case) -> N
 @pytest.mark.parametrize(
     "case", [case for case in PG if case["time_ms"] < INSTAGRAM.epoch_ms], ids=lambda case: case["id"]
 )
-def test_postgresql_goes_negative_before_the_epoch_and_we_refuse(case: Case) -> None:
+def test_time_before_the_epoch_is_refused_unlike_postgresql(case: Case) -> None:
     with pytest.raises(errors.FieldError) as caught:
         composed(INSTAGRAM, case["time_ms"], case["shard"], case["sequence_mod_1024"])
     assert code(caught) == "time.range"
 
 
-def test_the_blogs_worked_example_is_composed() -> None:
+def test_worked_example_of_the_blog_is_composed() -> None:
     assert "id 612728911936419721" in RECORDED_INSTAGRAM["blog_worked_example"]
     assert composed(INSTAGRAM, 1_387_263_000_000, 1341, 5001 % 1024) == 612728911936419721
 
 
-def test_numbers_of_one_millisecond_wrap_their_sequence_in_postgresql() -> None:
+def test_sequence_of_one_millisecond_wraps_in_postgresql() -> None:
     parts = [INSTAGRAM.parse(int(number)) for number in RECORDED_INSTAGRAM["five_consecutive_from_1022"]]
     assert [part.sequence for part in parts] == [1022, 1023, 0, 1, 2]
     assert len({part.time for part in parts}) == 1
 
 
-def test_postgresql_repeats_numbers_within_a_millisecond_and_we_do_not() -> None:
+def test_numbers_do_not_repeat_in_a_millisecond_unlike_postgresql() -> None:
     recorded = RECORDED_INSTAGRAM["3000_ids_in_one_millisecond"]
     clock = ManualClock(ns(T))
     minted = Generator(5, layout=INSTAGRAM, clock=clock).batch(int(recorded["count"]))
@@ -463,7 +463,7 @@ def test_fields_compose_as_in_sonyflake(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", [case for case in SONY_V1 if not case["error"]])
-def test_a_number_decomposes_as_in_sonyflake(case: Case) -> None:
+def test_number_decomposes_as_in_sonyflake(case: Case) -> None:
     parts, recorded = SONYFLAKE.parse(int(case["id"])), case["decompose"]
     assert list(parts.fields.items()) == [
         ("time", recorded["time"]),
@@ -490,7 +490,7 @@ SONY_DECOMPOSED: list[Case] = [
 @pytest.mark.parametrize(
     "case", [case for case in SONY_DECOMPOSED if case["msb"] in (0, "0")], ids=lambda case: case["id"]
 )
-def test_any_number_of_63_bits_decomposes_as_in_sonyflake_and_its_port_to_python(case: Case) -> None:
+def test_any_63_bit_number_decomposes_as_in_sonyflake_and_its_port(case: Case) -> None:
     fields = SONYFLAKE.parse(int(case["id"])).fields
     assert fields == {
         name: int(case[key]) for name, key in zip(fields, ["time", "sequence", "machine-id"], strict=True)
@@ -498,26 +498,26 @@ def test_any_number_of_63_bits_decomposes_as_in_sonyflake_and_its_port_to_python
 
 
 @pytest.mark.parametrize("case", [case for case in SONY_DECOMPOSED if case["msb"] == 1], ids=lambda case: case["id"])
-def test_sonyflake_leaves_the_64th_bit_in_the_time_and_we_refuse_it(case: Case) -> None:
+def test_number_of_64_bits_is_refused_unlike_sonyflake(case: Case) -> None:
     with pytest.raises(errors.FieldError, match=str(2**63 - 1)) as caught:
         SONYFLAKE.parse(int(case["id"]))
     assert code(caught) == "field.range"
 
 
 @pytest.mark.parametrize("number", RECORDED_SONYFLAKE["sonyflake_py"]["live"])
-def test_what_the_port_to_python_minted_is_of_its_day(number: str) -> None:
+def test_numbers_of_the_python_port_are_of_their_day(number: str) -> None:
     assert f"{SONYFLAKE.parse(int(number)).time:%Y-%m}" == "2026-11"
 
 
 @pytest.mark.parametrize(
     "case", RECORDED_SONYFLAKE["sonyflake_py"]["to_sonyflake_time"], ids=lambda case: case["datetime"]
 )
-def test_a_datetime_falls_in_the_tick_that_the_port_to_python_computes(case: Case) -> None:
+def test_datetime_has_the_tick_computed_by_the_python_port(case: Case) -> None:
     tick = SONYFLAKE.parse(SONYFLAKE.min_at(datetime.fromisoformat(case["datetime"]))).fields["time"]
     assert tick == case["value"] - SONYFLAKE.epoch_ms // 10
 
 
-def test_the_layout_ends_after_sonyflakes_last_tick() -> None:
+def test_layout_ends_after_the_last_tick_of_sonyflake() -> None:
     last = SONYFLAKE.expires - timedelta(milliseconds=10)
     assert f"{last:%Y-%m-%dT%H:%M:%S}.{last.microsecond // 10_000}Z" == RECORDED_SONYFLAKE["v1_max_time"]
 
@@ -534,7 +534,7 @@ SONY_CONFIGURED: list[tuple[Layout, Case]] = [
 
 
 @pytest.mark.parametrize(("layout", "case"), SONY_CONFIGURED)
-def test_fields_compose_and_decompose_as_in_sonyflake_v2_configured_alike(layout: Layout, case: Case) -> None:
+def test_fields_compose_as_in_sonyflake_v2_configured_alike(layout: Layout, case: Case) -> None:
     number = composed(layout, case["time_unix_ns"] // 1_000_000, case["machine"], case["sequence"])
     assert number == int(case["id"]) == case["decompose"]["id"]
     parts = layout.parse(number)
@@ -544,7 +544,7 @@ def test_fields_compose_and_decompose_as_in_sonyflake_v2_configured_alike(layout
     )
 
 
-def test_a_clock_before_the_epoch_is_refused_as_in_sonyflake_v2() -> None:
+def test_clock_before_the_epoch_is_refused_as_in_sonyflake_v2() -> None:
     assert RECORDED_SONYFLAKE["v2_configurations"][-1]["error"] == "start time is ahead"
     with pytest.raises(errors.GenerationError) as caught:
         Generator(1, layout=SONY_V2, clock=ManualClock(ns(SONY_V2.epoch_ms) - 1)).new()
@@ -554,7 +554,7 @@ def test_a_clock_before_the_epoch_is_refused_as_in_sonyflake_v2() -> None:
 SONY_TRACES = RECORDED_SONYFLAKE["v2_clock_traces"]
 
 
-def test_a_generator_runs_ahead_of_a_frozen_clock_as_sonyflake_does() -> None:
+def test_generator_runs_ahead_of_a_frozen_clock_as_sonyflake_does() -> None:
     clock = ManualClock(ns(SONY_V2.epoch_ms + 5000))
     minted = Generator(258, layout=SONY_V2, on_exhausted="advance", clock=clock).batch(260)
     trace = SONY_TRACES["exhaustion_with_frozen_clock"]["trace"]
@@ -562,7 +562,7 @@ def test_a_generator_runs_ahead_of_a_frozen_clock_as_sonyflake_does() -> None:
     assert clock.now_ns == ns(SONY_V2.epoch_ms + 5000)
 
 
-def test_a_generator_keeps_to_the_highest_tick_as_sonyflake_does() -> None:
+def test_generator_stays_at_the_highest_tick_as_sonyflake_does() -> None:
     trace = SONY_TRACES["progress_and_regression"]["trace"]
     clock = ManualClock(0)
     generator = Generator(258, layout=SONY_V2, clock=clock)
@@ -576,7 +576,7 @@ def test_a_generator_keeps_to_the_highest_tick_as_sonyflake_does() -> None:
     assert minted == sorted(set(minted))
 
 
-def test_the_last_tick_of_the_layout_is_minted_and_the_next_is_refused_as_in_sonyflake() -> None:
+def test_last_tick_is_minted_and_the_next_refused_as_in_sonyflake() -> None:
     last, *beyond = SONY_TRACES["over_time_limit"]
     assert {step["error"] for step in beyond} == {"over the time limit"}
     clock = ManualClock(ns(SONY_V2.epoch_ms + (2**39 - 1) * 10))
@@ -592,7 +592,7 @@ def test_the_last_tick_of_the_layout_is_minted_and_the_next_is_refused_as_in_son
 
 @st.composite
 def layouts(draw: st.DrawFn) -> Layout:
-    """Any layout with one time, perhaps a sequence number, perhaps some node fields, in any order."""
+    """Draw layouts with one time, perhaps a sequence number, perhaps some node fields, in any order."""
     time = draw(st.integers(1, 45))
     sequence = draw(st.integers(0, 12))
     left = 64 - time - sequence
@@ -608,7 +608,7 @@ def widths(layout: Layout) -> dict[str, int]:
 
 
 @given(layouts(), st.data())
-def test_what_a_layout_composes_it_parses(layout: Layout, data: st.DataObject) -> None:
+def test_composed_numbers_parse_back(layout: Layout, data: st.DataObject) -> None:
     bits = widths(layout)
     tick = data.draw(st.integers(0, 2 ** bits["time"] - 1))
     node = data.draw(st.integers(0, layout.nodes - 1))
@@ -618,7 +618,7 @@ def test_what_a_layout_composes_it_parses(layout: Layout, data: st.DataObject) -
 
 
 @given(layouts(), st.data())
-def test_the_fields_of_a_number_are_its_bits_in_declared_order(layout: Layout, data: st.DataObject) -> None:
+def test_fields_of_a_number_are_its_bits_in_declared_order(layout: Layout, data: st.DataObject) -> None:
     number = data.draw(st.integers(0, 2**layout.bits - 1))
     fields = layout.parse(number).fields
     assert list(fields) == [name for name, _, _ in layout.fields]
@@ -626,19 +626,19 @@ def test_the_fields_of_a_number_are_its_bits_in_declared_order(layout: Layout, d
 
 
 @given(layouts(), st.data())
-def test_the_bounds_of_a_time_hold_every_number_of_its_tick(layout: Layout, data: st.DataObject) -> None:
+def test_bounds_of_a_time_hold_every_number_of_its_tick(layout: Layout, data: st.DataObject) -> None:
     number = data.draw(st.integers(0, 2**layout.bits - 1))
     time = ns(layout.parse(number).timestamp_ms) + data.draw(st.integers(0, ns(layout.unit_ms) - 1))
     assert layout.min_at(time) <= number <= layout.max_at(time)
 
 
 @given(st.sampled_from(LAYOUTS), st.integers(1, 2**38))
-def test_the_bounds_of_neighbouring_ticks_touch(layout: Layout, tick: int) -> None:
+def test_bounds_of_neighbouring_ticks_touch(layout: Layout, tick: int) -> None:
     before, at = (ns(layout.epoch_ms + t * layout.unit_ms) for t in (tick - 1, tick))
     assert layout.max_at(before) + 1 == layout.min_at(at)
 
 
-def test_a_datetime_and_its_nanoseconds_have_the_same_bounds() -> None:
+def test_datetime_and_its_nanoseconds_have_the_same_bounds() -> None:
     assert (
         DEFAULT.min_at(utc(T))
         == DEFAULT.min_at(utc(T).astimezone(timezone(timedelta(hours=5))))
@@ -656,7 +656,7 @@ def test_min_at_and_max_at_refuse_times_outside_the_layout(layout: Layout) -> No
 
 
 @pytest.mark.parametrize("layout", LAYOUTS, ids=repr)
-def test_the_last_millisecond_before_expiry_fits(layout: Layout) -> None:
+def test_last_millisecond_before_expiry_fits(layout: Layout) -> None:
     last_tick = layout.expires - timedelta(milliseconds=layout.unit_ms)
     assert layout.parse(layout.max_at(layout.expires - timedelta(milliseconds=1))).time == last_tick
 
@@ -672,11 +672,11 @@ def test_the_last_millisecond_before_expiry_fits(layout: Layout) -> None:
     ],
     ids=["DEFAULT", "TWITTER", "DISCORD", "INSTAGRAM", "SONYFLAKE"],
 )
-def test_a_layout_says_when_it_expires(layout: Layout, expires: str) -> None:
+def test_layout_tells_when_it_expires(layout: Layout, expires: str) -> None:
     assert layout.expires.isoformat() == expires
 
 
-def test_a_layout_that_outlasts_the_calendar_expires_at_its_end() -> None:
+def test_layout_that_outlasts_the_calendar_expires_at_its_end() -> None:
     assert Layout("time:63", epoch_ms=0).expires == datetime.max.replace(tzinfo=UTC)
 
 
@@ -693,15 +693,15 @@ def test_a_layout_that_outlasts_the_calendar_expires_at_its_end() -> None:
     ],
     ids=repr,
 )
-def test_a_layout_says_what_it_holds(layout: Layout, bits: int, nodes: int, ids_per_second: int) -> None:
+def test_layout_tells_its_capacity(layout: Layout, bits: int, nodes: int, ids_per_second: int) -> None:
     assert (layout.bits, layout.nodes, layout.ids_per_second) == (bits, nodes, ids_per_second)
 
 
-def test_a_layout_names_its_fields_high_to_low_with_bits_and_shifts() -> None:
+def test_layout_names_its_fields_high_to_low_with_bits_and_shifts() -> None:
     assert list(TWITTER.fields) == [("time", 41, 22), ("datacenter", 5, 17), ("worker", 5, 12), ("sequence", 12, 0)]
 
 
-def test_fields_that_are_neither_time_nor_sequence_make_up_the_node_high_to_low() -> None:
+def test_fields_beside_time_and_sequence_form_the_node_high_to_low() -> None:
     assert TWITTER.parse(TWITTER.compose(timestamp_ms=T, node=3 << 5 | 7)).fields == {
         "time": T - TWITTER.epoch_ms,
         "datacenter": 3,
@@ -710,7 +710,7 @@ def test_fields_that_are_neither_time_nor_sequence_make_up_the_node_high_to_low(
     }
 
 
-def test_node_fields_may_lie_around_the_others() -> None:
+def test_node_fields_may_surround_the_others() -> None:
     layout = Layout("region:3 time:40 zone:2 sequence:10 host:5", epoch_ms=0)
     assert layout.compose(timestamp_ms=1, node=0b101_10_00001, sequence=9) == 5 << 57 | 1 << 17 | 2 << 15 | 9 << 5 | 1
 
@@ -758,7 +758,7 @@ def test_times_are_floored_to_the_layouts_tick() -> None:
     ],
     ids=lambda fields: fields[:30],
 )
-def test_a_declaration_that_makes_no_sense_is_refused(fields: str) -> None:
+def test_nonsensical_declaration_is_refused(fields: str) -> None:
     with pytest.raises(errors.ConfigError) as caught:
         Layout(fields, epoch_ms=0)
     assert code(caught) == "config.layout"
@@ -766,7 +766,7 @@ def test_a_declaration_that_makes_no_sense_is_refused(fields: str) -> None:
 
 
 @pytest.mark.parametrize("layout", LAYOUTS, ids=repr)
-def test_a_layout_survives_pickle_and_copies(layout: Layout) -> None:
+def test_layout_survives_pickle_and_copies(layout: Layout) -> None:
     pickled = [pickle.loads(pickle.dumps(layout, protocol)) for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1)]
     assert [*pickled, copy.copy(layout), copy.deepcopy(layout)] == [layout] * (len(pickled) + 2)
 
@@ -807,19 +807,19 @@ def test_parts_give_the_time_as_an_aware_datetime() -> None:
 
 
 def used_up(clock: ManualClock, on_exhausted: Policy, **options: Any) -> Generator:
-    """A generator whose present tick holds no more numbers."""
+    """Return a generator whose current tick is exhausted."""
     generator = Generator(1, on_exhausted=on_exhausted, clock=clock, **options)
     generator.batch(1 << widths(generator.layout)["sequence"])
     return generator
 
 
-def test_a_used_up_tick_is_waited_for_by_default() -> None:
+def test_exhausted_tick_is_waited_for_by_default() -> None:
     clock = ManualClock(ns(T) + 300_000)
     assert parsed(DEFAULT, used_up(clock, "wait").new()) == (T + 1, 1, 0)
     assert clock.now_ns == ns(T + 1)
 
 
-def test_a_used_up_tick_longer_than_max_wait_ms_is_refused_at_once() -> None:
+def test_exhausted_tick_beyond_max_wait_ms_is_refused_at_once() -> None:
     clock = ManualClock(ns(T) + 1_300_000)
     generator = used_up(clock, "wait", layout=SONYFLAKE, max_wait_ms=8)
     with pytest.raises(errors.GenerationError, match="all 256 sequence numbers") as caught:
@@ -827,20 +827,20 @@ def test_a_used_up_tick_longer_than_max_wait_ms_is_refused_at_once() -> None:
     assert (code(caught), caught.value.retry_after_ms) == ("sequence.exhausted", 9)
 
 
-def test_a_used_up_tick_is_left_ahead_of_the_clock_where_told_to_advance() -> None:
+def test_exhausted_tick_advances_the_clock_with_advance() -> None:
     clock = ManualClock(ns(T))
     assert parsed(DEFAULT, used_up(clock, "advance").new()) == (T + 1, 1, 0)
     assert clock.now_ns == ns(T)
 
 
-def test_a_used_up_tick_raises_where_told_to() -> None:
+def test_exhausted_tick_raises_with_raise() -> None:
     generator = used_up(ManualClock(ns(T) + 300_000), "raise", max_wait_ms=FOREVER_MS)
     with pytest.raises(errors.GenerationError) as caught:
         generator.new()
     assert (code(caught), caught.value.retry_after_ms) == ("sequence.exhausted", 1)
 
 
-def test_a_generator_that_ran_ahead_is_not_taken_for_a_clock_that_went_back() -> None:
+def test_generator_ahead_of_its_clock_sees_no_rollback() -> None:
     clock = ManualClock(ns(T))
     generator = used_up(clock, "advance", on_rollback="raise")
     generator.batch(3 * 4096)
@@ -848,7 +848,7 @@ def test_a_generator_that_ran_ahead_is_not_taken_for_a_clock_that_went_back() ->
     assert parsed(DEFAULT, generator.new()) == (T + 4, 1, 0)
 
 
-def test_after_a_rollback_minting_goes_on_at_the_last_tick_by_default() -> None:
+def test_rollback_continues_at_the_last_tick_by_default() -> None:
     clock = ManualClock(ns(T))
     generator = Generator(1, clock=clock)
     generator.new()
@@ -857,7 +857,7 @@ def test_after_a_rollback_minting_goes_on_at_the_last_tick_by_default() -> None:
     assert clock.now_ns == ns(T - 5000)
 
 
-def test_after_a_rollback_the_last_tick_lasts_until_the_clock_has_caught_up() -> None:
+def test_last_tick_lasts_until_the_clock_caught_up_after_a_rollback() -> None:
     clock = ManualClock(ns(T))
     generator = Generator(1, clock=clock)
     generator.new()
@@ -869,7 +869,7 @@ def test_after_a_rollback_the_last_tick_lasts_until_the_clock_has_caught_up() ->
     assert parsed(DEFAULT, generator.new()) == (T + 1, 1, 0)
 
 
-def test_after_a_rollback_used_up_ticks_follow_one_another_at_the_pace_of_the_clock() -> None:
+def test_ticks_after_a_rollback_advance_at_the_pace_of_the_clock() -> None:
     clock = ManualClock(ns(T))
     generator = Generator(1, clock=clock)
     generator.batch(4096)
@@ -879,7 +879,7 @@ def test_after_a_rollback_used_up_ticks_follow_one_another_at_the_pace_of_the_cl
     assert clock.now_ns == ns(T - 5000 + 3)
 
 
-def test_a_rollback_is_waited_out_where_told_to() -> None:
+def test_rollback_is_waited_out_with_wait() -> None:
     clock = ManualClock(ns(T))
     generator = Generator(1, on_rollback="wait", clock=clock)
     generator.new()
@@ -889,7 +889,7 @@ def test_a_rollback_is_waited_out_where_told_to() -> None:
 
 
 @pytest.mark.parametrize("on_rollback", ["wait", "raise"])
-def test_a_rollback_that_is_not_waited_out_says_how_long_it_is(on_rollback: Policy) -> None:
+def test_refused_rollback_error_tells_its_length(on_rollback: Policy) -> None:
     clock = ManualClock(ns(T))
     generator = Generator(1, on_rollback=on_rollback, clock=clock, max_wait_ms=6)
     generator.new()
@@ -899,7 +899,7 @@ def test_a_rollback_that_is_not_waited_out_says_how_long_it_is(on_rollback: Poli
     assert (code(caught), caught.value.retry_after_ms) == ("clock.rollback", 7)
 
 
-def test_a_refused_call_changes_nothing() -> None:
+def test_refused_call_changes_nothing() -> None:
     clock = ManualClock(ns(T))
     generator = Generator(1, on_rollback="raise", clock=clock)
     generator.new()
@@ -915,7 +915,7 @@ def test_a_refused_call_changes_nothing() -> None:
     st.sampled_from(POLICIES),
     st.lists(st.tuples(st.integers(-20, 20), st.integers(1, 9)), max_size=30),
 )
-def test_numbers_increase_whatever_the_clock_does(
+def test_numbers_increase_with_any_clock(
     on_rollback: Policy, on_exhausted: Policy, steps: list[tuple[int, int]]
 ) -> None:
     clock = ManualClock(ns(T))
@@ -934,12 +934,12 @@ def test_numbers_increase_whatever_the_clock_does(
 # ------------------------------------------------------------------------------------------------------------ minting
 
 
-def test_a_batch_is_what_as_many_calls_would_mint() -> None:
+def test_batch_equals_as_many_single_calls() -> None:
     one_by_one, at_once = (Generator(1, clock=ManualClock(ns(T))) for _ in range(2))
     assert at_once.batch(5000).tolist() == [one_by_one.new() for _ in range(5000)]
 
 
-def test_a_batch_lends_unsigned_64_bits() -> None:
+def test_batch_exposes_unsigned_64_bit_integers() -> None:
     batch = Generator(1023, layout=DISCORD, clock=ManualClock(ns(4_000_000_000_000))).batch(3)
     view = memoryview(batch)
     assert (view.format, view.itemsize, view.readonly, view.contiguous, view.shape) == ("Q", 8, True, True, (3,))
@@ -950,7 +950,7 @@ def test_a_batch_lends_unsigned_64_bits() -> None:
     assert memoryview(snowflake.Array()).tolist() == []
 
 
-def test_an_array_equals_what_has_its_integers() -> None:
+def test_array_equals_sequences_of_its_integers() -> None:
     plain = array("Q", [1, 2, 3])
     ids = snowflake.Array(plain)
     assert ids == plain
@@ -967,7 +967,7 @@ def test_an_array_equals_what_has_its_integers() -> None:
 
 
 @pytest.mark.parametrize("layout", [DEFAULT, DISCORD, JS_SAFE])
-def test_an_array_knows_its_layout(layout: Layout) -> None:
+def test_array_knows_its_layout(layout: Layout) -> None:
     with Generator(1, layout=layout) as generator:
         ids = generator.batch(3)
     for same in (ids, ids[1:], pickle.loads(pickle.dumps(ids)), copy.deepcopy(ids)):
@@ -976,7 +976,7 @@ def test_an_array_knows_its_layout(layout: Layout) -> None:
     assert repr(ids) == f"<snowflake.Array of 3: {ids[0]}, {ids[1]}, {ids[2]}>"
 
 
-def test_an_array_holds_only_what_its_layout_can_be() -> None:
+def test_array_holds_only_numbers_of_its_layout() -> None:
     top = array("Q", [0, 2**63])
     assert snowflake.Array(top, DISCORD).tolist() == [0, 2**63]
     assert snowflake.Array(array("q", [5])).tolist() == [5]
@@ -1008,56 +1008,56 @@ def test_fill_takes_plain_bytes_too() -> None:
     assert first == Generator(1, clock=ManualClock(ns(T))).new()
 
 
-def test_to_lines_writes_a_number_a_line() -> None:
+def test_to_lines_writes_one_number_a_line() -> None:
     numbers = array("Q", [0, 7, 2**64 - 1])
     assert snowflake.to_lines(numbers) == b"0\n7\n18446744073709551615\n"
     assert snowflake.Array(numbers, DISCORD).to_lines() == b"0\n7\n18446744073709551615\n"
 
 
-def test_to_lines_of_nothing_is_nothing() -> None:
+def test_to_lines_of_an_empty_array_is_empty() -> None:
     assert snowflake.to_lines(b"") == b""
 
 
-def test_a_generator_is_an_iterator_of_ints() -> None:
+def test_generator_is_an_iterator_of_ints() -> None:
     generator = Generator(1, clock=ManualClock(ns(T)))
     assert [DEFAULT.parse(number).sequence for number in islice(generator, 3)] == [0, 1, 2]
 
 
-def test_a_generator_takes_any_callable_as_its_clock() -> None:
+def test_generator_takes_any_callable_as_its_clock() -> None:
     readings = (ns(T + i // 10) for i in count())
     minted = list(islice(Generator(1, clock=lambda: next(readings)), 1000))
     assert minted == sorted(set(minted))
 
 
-def test_a_generator_knows_its_node_and_layout() -> None:
+def test_generator_knows_its_node_and_layout() -> None:
     generator = Generator(7, layout=SONYFLAKE)
     assert (generator.node, generator.layout) == (7, SONYFLAKE)
 
 
-def test_vd2org_snowflake_12_without_a_node_number_each_generator_leases_one_of_its_own_that_fits() -> None:
+def test_vd2org_snowflake_12_default_generators_lease_their_own_nodes() -> None:
     layout = Layout("time:41 node:3 sequence:12", epoch_ms=0)
     generators = [Generator(layout=layout) for _ in range(7)]
     # The eighth is for a process that cannot write the registry.
     assert {generator.node for generator in generators} == set(range(7))
 
 
-def test_with_a_clock_of_its_own_a_generator_draws_a_node_number_that_fits() -> None:
+def test_generator_with_a_clock_draws_a_node_number_that_fits() -> None:
     layout = Layout("time:41 node:3 sequence:12", epoch_ms=0)
     assert {Generator(layout=layout, clock=ManualClock(0)).node for _ in range(400)} == set(range(8))
 
 
-def test_a_layout_without_a_sequence_mints_one_number_a_tick() -> None:
+def test_layout_without_a_sequence_mints_one_number_a_tick() -> None:
     layout = Layout("time:41 node:4", epoch_ms=0)
     minted = Generator(3, layout=layout, clock=ManualClock(ns(T))).batch(3)
     assert [parsed(layout, number) for number in minted] == [(T, 3, 0), (T + 1, 3, 0), (T + 2, 3, 0)]
 
 
-def test_a_layout_of_31_sequence_bits_mints() -> None:
+def test_layout_of_31_sequence_bits_mints() -> None:
     layout = Layout("time:32 sequence:31", epoch_ms=T)
     assert Generator(layout=layout, clock=ManualClock(ns(T + 1))).batch(3).tolist() == [2**31, 2**31 + 1, 2**31 + 2]
 
 
-def test_a_generator_mints_until_its_with_block_ends() -> None:
+def test_generator_mints_until_its_with_block_ends() -> None:
     with Generator(1) as generator:
         generator.new()
     with pytest.raises(errors.GenerationError) as caught:
@@ -1065,7 +1065,7 @@ def test_a_generator_mints_until_its_with_block_ends() -> None:
     assert code(caught) == "generator.closed"
 
 
-def test_the_module_mints_increasing_numbers_of_now() -> None:
+def test_module_mints_increasing_numbers_of_now() -> None:
     minted = [snowflake.new() for _ in range(1000)]
     assert minted == sorted(set(minted))
     assert abs(DEFAULT.parse(minted[-1]).time - datetime.now(UTC)) < timedelta(minutes=1)
@@ -1077,9 +1077,7 @@ def test_the_module_mints_increasing_numbers_of_now() -> None:
 @given(
     ids_per_second=st.integers(1, 10**7), nodes=st.integers(1, 10**6), years=st.integers(1, 200), js_safe=st.booleans()
 )
-def test_an_advised_layout_is_enough_for_what_was_asked(
-    ids_per_second: int, nodes: int, years: int, js_safe: bool
-) -> None:
+def test_recommended_layout_meets_the_requirements(ids_per_second: int, nodes: int, years: int, js_safe: bool) -> None:
     try:
         advice = Layout.advise(ids_per_second=ids_per_second, nodes=nodes, years=years, js_safe=js_safe)
     except errors.ConfigError as error:
@@ -1097,7 +1095,7 @@ def test_an_advised_layout_is_enough_for_what_was_asked(
     assert f"an ID has {53 if js_safe else 63}" in str(refused)
 
 
-def test_ids_that_javascript_holds_exactly_have_53_bits() -> None:
+def test_ids_exact_in_javascript_have_53_bits() -> None:
     assert snowflake.JS_SAFE.bits == 53
     one = Generator(63, layout=snowflake.JS_SAFE).new()
     assert int(float(one)) == one < 2**53
@@ -1108,7 +1106,7 @@ def test_ids_that_javascript_holds_exactly_have_53_bits() -> None:
     ("wrong", "code"),
     [({"nodes": 0}, "field.range"), ({"years": 10_001}, "field.range"), ({"ids_per_second": 1.5}, "argument.type")],
 )
-def test_a_need_that_cannot_be_is_refused(wrong: dict[str, Any], code: str) -> None:
+def test_impossible_requirement_is_refused(wrong: dict[str, Any], code: str) -> None:
     with pytest.raises(errors.MintError) as refused:
         Layout.advise(**{"nodes": 1, "years": 1, "ids_per_second": 1, **wrong})
     assert refused.value.code == code
@@ -1118,7 +1116,7 @@ def test_a_need_that_cannot_be_is_refused(wrong: dict[str, Any], code: str) -> N
 
 
 @pytest.mark.parametrize("layout", LAYOUTS, ids=repr)
-def test_new_at_is_of_the_tick_given_and_counts_apart_from_new(layout: Layout) -> None:
+def test_new_at_uses_the_given_tick_and_its_own_counter(layout: Layout) -> None:
     generator = Generator(3, layout=layout, clock=ManualClock(ns(T)))
     generator.new()
     ids = [generator.new_at(time) for time in (ns(T), utc(T), ns(T) + 999_999)]
@@ -1128,7 +1126,7 @@ def test_new_at_is_of_the_tick_given_and_counts_apart_from_new(layout: Layout) -
     assert parsed(layout, generator.new())[2] == 1
 
 
-def test_new_at_repeats_no_sequence_number_before_all_were_used() -> None:
+def test_new_at_repeats_no_sequence_number_before_a_full_lap() -> None:
     layout = Layout("time:41 node:10 sequence:3", epoch_ms=0)
     generator = Generator(3, layout=layout)
     assert [layout.parse(generator.new_at(ns(T))).sequence for _ in range(10)] == [*range(4, 8), *range(6)]
@@ -1143,7 +1141,7 @@ def test_new_at_refuses_times_outside_the_layout(layout: Layout) -> None:
         assert code(caught) == "time.range"
 
 
-def test_a_leased_generator_mints_the_past_only_where_nobody_ever_had_its_number() -> None:
+def test_only_a_never_used_lease_mints_numbers_of_the_past() -> None:
     clock = ManualClock(ns(T))
     store = MemoryStore(clock=lambda: clock.now_ns // 1_000_000)
     with Generator(store=store, clock=clock) as shared, pytest.raises(errors.LeaseError) as caught:

@@ -1,4 +1,4 @@
-"""A sub-interpreter, as mod_wsgi gives each application group, is refused at import: no hang, no crash."""
+"""Tests of subinterpreters, as in mod_wsgi: refused at import, without a hang or a crash."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ os.write(1, answer.encode() + b"\\\\n")
 
 
 def answers(program: str) -> list[str]:
-    """The lines that a process of its own wrote, which ended well and in time."""
+    """Return the lines of output of a process that ended successfully and in time."""
     done = subprocess.run(
         [sys.executable, "-X", "faulthandler", "-c", RUN + program],
         capture_output=True,
@@ -57,14 +57,14 @@ both_kinds = pytest.mark.parametrize("has_own_gil", [False, True], ids=["with th
 
 
 @both_kinds
-def test_a_sub_interpreter_is_refused_in_one_sentence(has_own_gil: bool) -> None:
+def test_subinterpreter_is_refused_in_one_sentence(has_own_gil: bool) -> None:
     (line,) = answers(f"run, end = interpreter({has_own_gil}); run(IMPORT); end()")
     assert line.startswith("refused: mintage runs in the main interpreter of a process")
     assert REMEDY in line
 
 
 @both_kinds
-def test_the_main_interpreter_mints_after_others_were_refused(has_own_gil: bool) -> None:
+def test_main_interpreter_mints_after_others_were_refused(has_own_gil: bool) -> None:
     program = f"""
 for _ in range(3):
     run, end = interpreter({has_own_gil})
@@ -77,7 +77,7 @@ exec(IMPORT)
 
 
 @both_kinds
-def test_a_sub_interpreter_is_refused_beside_a_main_one_that_mints(has_own_gil: bool) -> None:
+def test_subinterpreter_is_refused_beside_a_minting_main_one(has_own_gil: bool) -> None:
     program = f"""
 exec(IMPORT)
 run, end = interpreter({has_own_gil})

@@ -1,11 +1,9 @@
-"""What nanoid, cuid and cuid2 promise alike: IDs that are text, and have no binary form."""
+"""Tests of the common promises of nanoid, cuid and cuid2: IDs that are text without a binary form."""
 
 from __future__ import annotations
 
-import json
 import pickle
 import threading
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,13 +11,11 @@ import pytest
 from mintage import clones, cuid, cuid2, nanoid
 from mintage.errors import ConfigError, FieldError, GenerationError, ParseError
 from mintage.testing import ManualClock
-from tests.outcomes import refusal
-from tests.unit.test_fork import Child
+from tests.helpers.outcomes import refusal
+from tests.helpers.processes import Child, in_child
+from tests.helpers.vectors import vectors
 
-VECTORS = {
-    name: json.loads((Path(__file__).parents[2] / "spec" / "vectors" / f"{name}.json").read_text("utf-8"))
-    for name in ("nanoid", "cuid")
-}
+VECTORS = {name: vectors(name) for name in ("nanoid", "cuid")}
 BASE36 = set("0123456789abcdefghijklmnopqrstuvwxyz")
 FORMATS = {nanoid: 21, cuid: 25, cuid2: 24}
 NOW_NS = 1_700_000_000_123_456_789
@@ -32,7 +28,7 @@ each = pytest.mark.parametrize("scheme", FORMATS, ids=lambda scheme: scheme.__na
 
 
 @each
-def test_ids_minted_one_by_one_in_batches_and_into_buffers_are_all_different(scheme: Any) -> None:
+def test_ids_minted_in_any_way_are_all_different(scheme: Any) -> None:
     size = FORMATS[scheme]
     with scheme.Generator() as generator:
         ids = [generator.new() for _ in range(1000)] + generator.batch(1000)
@@ -50,7 +46,7 @@ def test_ids_minted_one_by_one_in_batches_and_into_buffers_are_all_different(sch
 
 
 @each
-def test_the_function_of_the_module_is_its_own_and_can_be_pickled(scheme: Any) -> None:
+def test_module_function_can_be_pickled(scheme: Any) -> None:
     assert pickle.loads(pickle.dumps(scheme.new)) is scheme.new
     assert len({scheme.new() for _ in range(100)}) == 100
     with pytest.raises(TypeError):
@@ -73,7 +69,7 @@ def test_threads_that_share_a_generator_mint_no_id_twice(scheme: Any) -> None:
 
 
 @each
-def test_forked_children_mint_nothing_that_their_parent_or_another_does(scheme: Any) -> None:
+def test_forked_children_repeat_no_id(scheme: Any) -> None:
     generator = scheme.Generator()
     generator.new()
 
@@ -86,7 +82,7 @@ def test_forked_children_mint_nothing_that_their_parent_or_another_does(scheme: 
 
 
 @each
-def test_a_restored_copy_mints_on_from_where_nothing_is_known(scheme: Any) -> None:
+def test_restored_copy_continues_from_an_unpredictable_place(scheme: Any) -> None:
     generator = scheme.Generator()
     before = generator.new()
 
@@ -94,8 +90,8 @@ def test_a_restored_copy_mints_on_from_where_nothing_is_known(scheme: Any) -> No
         clones.after_restore()
         return [generator.new() for _ in range(100)]
 
-    # In a child, as it is for good.
-    assert len({before, *Child(restored).result()}) == 101
+    # In a child, as the effect is permanent.
+    assert len({before, *in_child(restored)}) == 101
 
 
 @each
@@ -112,14 +108,14 @@ def test_wrong_counts_and_buffers_are_refused(scheme: Any) -> None:
 # --- nanoid ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_nanoid_has_the_characters_of_both_originals() -> None:
+def test_nanoid_uses_the_characters_of_both_originals() -> None:
     seen = set("".join(nanoid.Generator().batch(2000)))
     assert seen == set(VECTORS["nanoid"]["js"]["url_alphabet"]) == set(VECTORS["nanoid"]["python"]["alphabet"])
 
 
 @pytest.mark.parametrize("alphabet", ["ab", "abc", "0123456789", "äöüß€𝄞", "".join(map(chr, range(256, 512)))])
 @pytest.mark.parametrize("size", [1, 21, 64, 65, 1024])
-def test_any_alphabet_and_size_will_do(alphabet: str, size: int) -> None:
+def test_any_alphabet_and_size_are_accepted(alphabet: str, size: int) -> None:
     generator = nanoid.Generator(size, alphabet)
     assert (generator.size, generator.alphabet) == (size, alphabet)
     ids = [*generator.batch(20), generator.new(), next(generator)]
@@ -128,7 +124,7 @@ def test_any_alphabet_and_size_will_do(alphabet: str, size: int) -> None:
 
 
 @pytest.mark.parametrize("count", [2, 3, 10, 33, 49, 62, 64, 100, 128])
-def test_no_character_is_likelier_than_another(count: int) -> None:
+def test_all_characters_are_equally_likely(count: int) -> None:
     alphabet = "".join(map(chr, range(count)))
     text = "".join(nanoid.Generator(1000, alphabet).batch(50) + nanoid.Generator(50, alphabet).batch(1000))
     expected = len(text) / count
@@ -137,7 +133,7 @@ def test_no_character_is_likelier_than_another(count: int) -> None:
     assert abs(chi_squared - (count - 1)) < 7 * (2 * (count - 1)) ** 0.5 + 10
 
 
-def test_a_buffer_takes_ascii_alone() -> None:
+def test_buffer_accepts_only_ascii_alphabets() -> None:
     assert refusal(nanoid.Generator(4, "äöü").fill, bytearray(8)).code == "config.buffer"
     numbers = bytearray(70 * 100)
     assert nanoid.Generator(70, "01").fill(numbers) == 100
@@ -145,13 +141,13 @@ def test_a_buffer_takes_ascii_alone() -> None:
 
 
 @pytest.mark.parametrize("size", [0, -1, 1025, 1 << 70])
-def test_sizes_that_the_originals_take_without_a_word_are_refused(size: int) -> None:
+def test_unsafe_sizes_are_refused_unlike_the_originals(size: int) -> None:
     error = refusal(nanoid.Generator, size)
     assert (type(error), error.code) == (FieldError, "field.range")
 
 
 @pytest.mark.parametrize("alphabet", ["", "a", "aa", "abca", "ab\ud800", "".join(map(chr, range(257)))])
-def test_alphabets_of_which_no_fair_choice_is_made_are_refused(alphabet: str) -> None:
+def test_alphabets_without_a_fair_choice_are_refused(alphabet: str) -> None:
     error = refusal(nanoid.Generator, alphabet=alphabet)
     assert (type(error), error.code) == (FieldError, "field.format")
 
@@ -175,7 +171,7 @@ def test_arguments_of_other_types_are_refused() -> None:
 @pytest.mark.parametrize(
     "case", [case for case in VECTORS["cuid"]["js"]["generate"] if case.get("time_ms", 0) > 1e12 and "cuid" in case]
 )
-def test_the_fields_of_a_cuid_are_read_back(case: dict[str, Any]) -> None:
+def test_fields_of_a_cuid_are_read_back(case: dict[str, Any]) -> None:
     fields = cuid.parse(case["cuid"])
     assert (fields.timestamp_ms, fields.counter, fields.fingerprint) == (
         case["time_ms"],
@@ -185,7 +181,7 @@ def test_the_fields_of_a_cuid_are_read_back(case: dict[str, Any]) -> None:
     assert fields.time.timestamp() == case["time_ms"] / 1000
 
 
-def test_a_generator_writes_the_fields_that_it_was_told() -> None:
+def test_generator_writes_its_configured_fields() -> None:
     clock = ManualClock(NOW_NS)
     generator = cuid.Generator(fingerprint="ab12", clock=clock)
     first, second = cuid.parse(generator.new()), cuid.parse(generator.new())
@@ -196,7 +192,7 @@ def test_a_generator_writes_the_fields_that_it_was_told() -> None:
     assert (old.timestamp_ms, old.fingerprint) == ((NOW_NS - 10**18) // MS, "ab12")
 
 
-def test_a_clock_that_goes_back_is_held() -> None:
+def test_clock_rollback_is_held() -> None:
     clock = ManualClock(NOW_NS)
     generator = cuid.Generator(clock=clock)
     generator.new()
@@ -204,24 +200,24 @@ def test_a_clock_that_goes_back_is_held() -> None:
     assert cuid.parse(generator.new()).timestamp_ms == NOW_NS // MS
 
 
-def test_a_fingerprint_is_of_process_and_host_and_a_child_has_its_own() -> None:
+def test_fingerprint_depends_on_process_and_host() -> None:
     generator = cuid.Generator()
     mine = cuid.parse(generator.new()).fingerprint
-    theirs = Child(lambda: cuid.parse(generator.new()).fingerprint).result()
+    theirs = in_child(lambda: cuid.parse(generator.new()).fingerprint)
     assert mine[2:] == theirs[2:]
     assert mine[:2] != theirs[:2]
     for wrong in ("", "abc", "abcde", "ABCD", "ab_d", "äbc"):
         assert refusal(cuid.Generator, fingerprint=wrong).code == "field.format"
 
 
-def test_node_made_random_blocks_of_half_the_values_and_here_all_occur() -> None:
+def test_all_random_block_values_occur_unlike_in_node() -> None:
     assert max(block["block"] for block in VECTORS["cuid"]["js"]["random_block_range"]) == "i000"
     ids = [cuid.parse(one) for one in cuid.Generator().batch(500)]
     assert max(one.random[:4] for one in ids) > "r000"
     assert max(one.random[4:] for one in ids) > "r000"
 
 
-def test_times_before_1972_have_short_texts_in_the_original_and_are_refused_here() -> None:
+def test_times_before_1972_are_refused_unlike_in_the_original() -> None:
     short = [case for case in VECTORS["cuid"]["js"]["generate"] if case.get("length") == 18]
     assert short
     assert refusal(cuid.parse, short[0]["cuid"]).code == "parse.length"
@@ -230,7 +226,7 @@ def test_times_before_1972_have_short_texts_in_the_original_and_are_refused_here
         assert refusal(cuid.Generator().new_at, time).code == "time.range"
 
 
-def test_texts_grow_in_2059_and_bounds_end_there() -> None:
+def test_texts_grow_in_2059_where_bounds_end() -> None:
     last = 36**8 - 1
     clock = ManualClock(last * MS)
     generator = cuid.Generator(clock=clock)
@@ -245,7 +241,7 @@ def test_texts_grow_in_2059_and_bounds_end_there() -> None:
         assert refusal(bound, 36**8 * MS).code == "time.range"
 
 
-def test_bounds_hold_all_ids_of_their_millisecond_and_no_others() -> None:
+def test_bounds_hold_exactly_the_ids_of_their_millisecond() -> None:
     low, high = cuid.min_at(NOW_NS), cuid.max_at(NOW_NS)
     assert all(low <= one <= high for one in cuid.Generator(clock=ManualClock(NOW_NS)).batch(50))
     assert high < cuid.min_at(NOW_NS + MS)
@@ -254,8 +250,8 @@ def test_bounds_hold_all_ids_of_their_millisecond_and_no_others() -> None:
 
 
 @pytest.mark.parametrize("case", VECTORS["cuid"]["js"]["validate"] + VECTORS["cuid"]["go_lucsky"]["validate"])
-def test_what_the_originals_take_for_a_cuid_is_read_strictly(case: dict[str, Any]) -> None:
-    """JavaScript's looks at the first letter alone, Go's is not anchored."""
+def test_cuids_are_read_strictly_unlike_in_the_originals(case: dict[str, Any]) -> None:
+    """That of JavaScript checks the first letter alone; that of Go is not anchored."""
     text = case["input"]
     if text == "ch72gsb320000udocl363eofy":
         assert cuid.parse(text).fingerprint == "udoc"
@@ -273,7 +269,7 @@ def test_what_the_originals_take_for_a_cuid_is_read_strictly(case: dict[str, Any
         ("ch72gsb32000\u0661udocl363eofy", 12),
     ],
 )
-def test_a_wrong_character_is_named_by_its_position(text: str, position: int) -> None:
+def test_wrong_character_is_named_by_its_position(text: str, position: int) -> None:
     error = refusal(cuid.parse, text)
     assert isinstance(error, ParseError)
     assert (error.code, error.position) == ("parse.character", position)
@@ -283,7 +279,7 @@ def test_a_wrong_character_is_named_by_its_position(text: str, position: int) ->
 
 
 @pytest.mark.parametrize("length", [2, 10, 24, 32])
-def test_a_cuid2_is_a_letter_and_base_36_digits(length: int) -> None:
+def test_cuid2_is_a_letter_and_base_36_digits(length: int) -> None:
     generator = cuid2.Generator(length)
     assert generator.length == length
     ids = generator.batch(2000)
@@ -293,13 +289,13 @@ def test_a_cuid2_is_a_letter_and_base_36_digits(length: int) -> None:
 
 
 @pytest.mark.parametrize("length", [-1, 0, 1, 33])
-def test_lengths_of_which_the_original_refuses_the_long_ones_alone_are_refused(length: int) -> None:
+def test_unsafe_lengths_are_refused_unlike_in_the_original(length: int) -> None:
     assert VECTORS["cuid"]["cuid2_js"]["too_long"]["error"].endswith("Received: 33")
     error = refusal(cuid2.Generator, length)
     assert (type(error), error.code) == (FieldError, "field.range")
 
 
-def test_errors_are_of_the_classes_that_a_caller_acts_on() -> None:
+def test_errors_have_actionable_classes() -> None:
     generator = nanoid.Generator()
     generator.close()
     assert isinstance(refusal(generator.new), GenerationError)

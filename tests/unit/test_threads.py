@@ -1,4 +1,4 @@
-"""Threads share a generator without locks, and nobody's ID is anybody else's."""
+"""Tests of threads: they share a generator without locks and without duplicates."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ MAKERS = [
 
 @pytest.fixture(autouse=True)
 def busy_switching() -> Iterator[None]:
-    """Lets threads take turns a thousand times as often as usual."""
+    """Switch threads a thousand times as often as usual."""
     usual = sys.getswitchinterval()
     sys.setswitchinterval(usual / 1000)
     yield
@@ -72,7 +72,7 @@ def busy_switching() -> Iterator[None]:
 
 
 def mint(generator: Generator, rounds: int, n: int) -> list[int]:
-    """IDs of every way to mint, as integers in the order they came."""
+    """Return IDs of every minting method, as integers in order."""
     minted: list[int] = []
     size = 8 if isinstance(generator, snowflake.Generator) else len(bytes(generator.new()))
     for _ in range(rounds):
@@ -89,7 +89,7 @@ def mint(generator: Generator, rounds: int, n: int) -> list[int]:
 
 
 def run_in_threads(count: int, work: Callable[[], list[int]]) -> list[list[int]]:
-    """What each of the threads returned; they start together."""
+    """Start threads together; return the result of each."""
     results: list[list[int]] = []
     failures: list[BaseException] = []
     gate = threading.Barrier(count, timeout=BOUND)
@@ -129,7 +129,7 @@ def test_threads_on_one_generator_never_mint_an_id_twice(make: Callable[[], Gene
 
 
 @pytest.mark.parametrize("make", MAKERS)
-def test_not_even_while_another_thread_steps_the_clock_both_ways(make: Callable[[Clock], Generator]) -> None:
+def test_threads_repeat_no_id_while_the_clock_steps_both_ways(make: Callable[[Clock], Generator]) -> None:
     clock = ManualClock(NOW)
     generator = make(clock)
     done = threading.Event()
@@ -149,7 +149,7 @@ def test_not_even_while_another_thread_steps_the_clock_both_ways(make: Callable[
     check(generator, results)
 
 
-def test_a_slow_thread_is_not_taken_for_a_clock_that_went_back() -> None:
+def test_slow_thread_is_not_taken_for_a_clock_rollback() -> None:
     clock = ManualClock(NOW)
     generator = sno.Generator(1, clock=clock, max_wait_ms=0)
     done = threading.Event()
@@ -168,7 +168,7 @@ def test_a_slow_thread_is_not_taken_for_a_clock_that_went_back() -> None:
     assert generator.drifts == 0
 
 
-def test_the_default_generators_serve_all_threads() -> None:
+def test_default_generators_serve_all_threads() -> None:
     for new in (sno.new, snowflake.new, locality.new):
         results = run_in_threads(4, lambda new=new: [int(new()) for _ in range(5_000)])  # type: ignore[misc]
         assert len({*chain.from_iterable(results)}) == 20_000
@@ -193,7 +193,7 @@ def test_changing_the_mode_while_threads_mint_repeats_no_id() -> None:
     check(generator, results)
 
 
-def test_a_thread_that_waits_for_the_next_unit_lets_others_move_the_clock() -> None:
+def test_waiting_thread_lets_others_advance_the_clock() -> None:
     waiting = threading.Event()
     clock = ManualClock(NOW, auto_advance=False)
     generator = sno.Generator(
@@ -212,7 +212,7 @@ def test_a_thread_that_waits_for_the_next_unit_lets_others_move_the_clock() -> N
     assert minted[0] > used[-1]
 
 
-def test_all_threads_that_wait_go_on_when_the_clock_does() -> None:
+def test_all_waiting_threads_go_on_with_the_clock() -> None:
     clock = ManualClock(NOW, auto_advance=False)
     generator = snowflake.Generator(1, on_rollback="wait", clock=clock, max_wait_ms=PATIENT)
     last = generator.new()
@@ -228,7 +228,7 @@ def test_all_threads_that_wait_go_on_when_the_clock_does() -> None:
     assert sorted(minted) == [last + n for n in range(1, 9)]
 
 
-def test_a_wait_is_given_up_when_the_clock_goes_back_further_meanwhile() -> None:
+def test_wait_ends_if_the_clock_goes_back_further() -> None:
     waiting = threading.Event()
     clock = ManualClock(NOW, auto_advance=False)
     generator = sno.Generator(
@@ -253,7 +253,7 @@ def test_a_wait_is_given_up_when_the_clock_goes_back_further_meanwhile() -> None
     assert [error.code for error in failures] == ["sequence.exhausted"]
 
 
-def test_overflow_tells_how_many_callers_wait() -> None:
+def test_overflow_reports_how_many_callers_wait() -> None:
     told: list[sno.Overflow] = []
     both = threading.Event()
     clock = ManualClock(NOW, auto_advance=False)

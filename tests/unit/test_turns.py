@@ -1,4 +1,4 @@
-"""The work of a turn of the loop is bounded, and what waits goes on in order."""
+"""Tests of turns of the event loop: their work is bounded, and waiting tasks resume in order."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Loop:
-    """Run what is called soon when it is told to."""
+    """An event loop that runs scheduled calls when told to."""
 
     def __init__(self) -> None:
         self.soon: list[Callable[[], None]] = []
@@ -36,7 +36,7 @@ def loop(monkeypatch: pytest.MonkeyPatch) -> Loop:
     return loop
 
 
-def test_a_turn_is_over_with_its_work_and_the_next_is_not(loop: Loop) -> None:
+def test_turn_ends_with_its_work_and_the_next_starts_fresh(loop: Loop) -> None:
     turns = Turns()
     assert loop.soon == [], "nothing is counted"
     turns.spend(TURN - 1)
@@ -49,7 +49,7 @@ def test_a_turn_is_over_with_its_work_and_the_next_is_not(loop: Loop) -> None:
     assert loop.soon == [], "and the loop sleeps"
 
 
-def test_what_waits_goes_on_in_order_as_far_as_a_turn_goes(loop: Loop) -> None:
+def test_waiting_work_resumes_in_order_within_a_turn(loop: Loop) -> None:
     turns = Turns()
     went: list[int] = []
 
@@ -68,7 +68,7 @@ def test_what_waits_goes_on_in_order_as_far_as_a_turn_goes(loop: Loop) -> None:
     assert went == [*range(many), *range(many - 4)], "who went on waits behind all others"
 
 
-def test_nothing_goes_on_twice_in_a_turn(loop: Loop) -> None:
+def test_nothing_resumes_twice_in_a_turn(loop: Loop) -> None:
     turns = Turns()
     went: list[None] = []
 
@@ -82,7 +82,7 @@ def test_nothing_goes_on_twice_in_a_turn(loop: Loop) -> None:
         assert len(went) == number
 
 
-def test_a_fault_of_one_stops_no_other(loop: Loop) -> None:
+def test_failure_of_one_task_stops_no_other(loop: Loop) -> None:
     turns = Turns()
     went: list[None] = []
     turns.later(lambda: 1 // 0)  # type: ignore[arg-type]
@@ -93,7 +93,7 @@ def test_a_fault_of_one_stops_no_other(loop: Loop) -> None:
     assert went == [None]
 
 
-def test_answers_that_were_waited_for_together_go_on_one_after_the_other() -> None:
+def test_tasks_that_awaited_one_answer_resume_one_by_one() -> None:
     async def main() -> None:
         turns, went = Turns(), 0
 

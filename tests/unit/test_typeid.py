@@ -1,12 +1,10 @@
-"""TypeIDs: the cases of their specification, and any ID of 128 bits under a prefix."""
+"""Tests of TypeIDs: the cases of their specification, and any ID of 128 bits under a prefix."""
 
 from __future__ import annotations
 
 import copy
-import json
 import pickle
 import uuid
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,15 +14,16 @@ from hypothesis import strategies as st
 from mintage import cast, locality, sandflake, sno, typeid, ulid
 from mintage import uuid as mintage_uuid
 from mintage.errors import FieldError, GenerationError, ParseError
-from tests.outcomes import refusal
+from tests.helpers.outcomes import refusal
+from tests.helpers.vectors import vectors
 
-VECTORS = json.loads((Path(__file__).parents[2] / "spec" / "vectors" / "typeid.json").read_text("utf-8"))
+VECTORS = vectors("typeid")
 PREFIXES = st.from_regex(r"([a-z]([a-z_]{0,61}[a-z])?)?", fullmatch=True)
 TYPE_IDS = st.builds(typeid.ID, PREFIXES, st.binary(min_size=16, max_size=16))
 
 
 @pytest.mark.parametrize("case", VECTORS["valid"], ids=lambda case: case["name"])
-def test_what_the_specification_calls_valid_is_read_and_written(case: dict[str, str]) -> None:
+def test_valid_cases_of_the_specification_are_read_and_written(case: dict[str, str]) -> None:
     read = typeid.ID.parse(case["typeid"])
     assert (read.prefix, read.as_uuid()) == (case["prefix"], uuid.UUID(case["uuid"]))
     written = typeid.ID(case["prefix"], uuid.UUID(case["uuid"]))
@@ -32,32 +31,32 @@ def test_what_the_specification_calls_valid_is_read_and_written(case: dict[str, 
 
 
 @pytest.mark.parametrize("case", VECTORS["invalid"], ids=lambda case: case["name"])
-def test_what_the_specification_calls_invalid_is_refused(case: dict[str, str]) -> None:
+def test_invalid_cases_of_the_specification_are_refused(case: dict[str, str]) -> None:
     error = refusal(typeid.ID.parse, case["typeid"])
     assert isinstance(error, ParseError)
     assert error.code in {"parse.length", "parse.character"}
     assert error.code == "parse.length" or 0 <= (error.position or 0) < len(case["typeid"])
 
 
-def test_every_case_of_the_specification_is_here() -> None:
+def test_every_case_of_the_specification_is_tested() -> None:
     assert (len(VECTORS["valid"]), len(VECTORS["invalid"])) == (9, 21)
 
 
 @pytest.mark.parametrize("prefix", ["User", "user1", "user-x", "_user", "user_", "_", "a" * 64, "é", "us er"])
-def test_a_prefix_that_is_none_is_refused_by_its_form(prefix: str) -> None:
+def test_invalid_prefix_is_refused(prefix: str) -> None:
     for call in (lambda: typeid.ID(prefix, bytes(16)), lambda: typeid.Generator(prefix, ulid.Generator())):
         error = refusal(call)
         assert (type(error), error.code) == (FieldError, "field.format")
 
 
 @pytest.mark.parametrize("scheme", [ulid, locality, sandflake, mintage_uuid], ids=lambda scheme: scheme.__name__)
-def test_any_id_of_128_bits_is_read_back_as_what_it_was(scheme: Any) -> None:
+def test_any_id_of_128_bits_is_read_back(scheme: Any) -> None:
     one = scheme.new()
     shown = str(typeid.ID("a_b", one))
     assert cast(typeid.ID.parse(shown, "a_b"), scheme.ID) == one
 
 
-def test_an_id_of_other_bits_is_refused() -> None:
+def test_id_of_another_size_is_refused() -> None:
     assert refusal(typeid.ID, "a", sno.new()).code == "parse.length"
     assert refusal(typeid.Generator("a", sno.Generator(1)).new).code == "parse.length"
     for wrong in (5, "text", None):
@@ -67,7 +66,7 @@ def test_an_id_of_other_bits_is_refused() -> None:
     assert refusal(typeid.Generator, "a", 5).code == "argument.type"
 
 
-def test_a_prefix_that_was_asked_for_is_the_only_one_that_will_do() -> None:
+def test_requested_prefix_is_the_only_one_accepted() -> None:
     text = str(typeid.ID("user", bytes(16)))
     assert typeid.ID.parse(text, "user").prefix == "user"
     for other in ("order", "", "\ud800"):
@@ -81,7 +80,7 @@ def test_typeids_sort_as_their_text_does(ids: list[typeid.ID]) -> None:
 
 
 @given(TYPE_IDS)
-def test_a_typeid_is_a_value(one: typeid.ID) -> None:
+def test_typeid_is_immutable_and_hashable(one: typeid.ID) -> None:
     for again in (typeid.ID.parse(str(one)), pickle.loads(pickle.dumps(one)), copy.deepcopy(one), eval(repr(one))):
         assert again == one
         assert hash(again) == hash(one)
@@ -93,7 +92,7 @@ def test_a_typeid_is_a_value(one: typeid.ID) -> None:
         one.prefix = "other"  # type: ignore[misc]
 
 
-def test_what_is_minted_over_nothing_else_is_a_uuid_of_version_7() -> None:
+def test_default_suffix_is_a_uuid_of_version_7() -> None:
     one, other = typeid.new("user"), typeid.Generator("user").new()
     assert {one.as_uuid().version, other.as_uuid().version} == {7}
     assert one != other
@@ -101,7 +100,7 @@ def test_what_is_minted_over_nothing_else_is_a_uuid_of_version_7() -> None:
     assert refusal(typeid.new, "User").code == "field.format"
 
 
-def test_a_generator_mints_under_its_prefix_and_closes_the_other() -> None:
+def test_generator_adds_its_prefix_and_closes_the_inner_one() -> None:
     with typeid.Generator("user", ulid.Generator()) as generator:
         ids = [generator.new(), next(generator), *generator.batch(5)]
         assert sorted(set(ids)) == ids

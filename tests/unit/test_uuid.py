@@ -1,4 +1,4 @@
-"""UUIDs: every version's bits, what generators promise, and the standard module's names, its own tests included."""
+"""Tests of UUIDs: the bits of every version, generators, and the names and tests of the standard module."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from mintage import uuid
 from mintage.errors import GenerationError, LeaseError, ParseError
 from mintage.store.memory import MemoryStore
 from mintage.testing import ManualClock, freeze
-from tests.conftest import vectors
-from tests.outcomes import code_of
-from tests.unit.test_fork import Child
+from tests.helpers.outcomes import code_of
+from tests.helpers.processes import Child, in_child
+from tests.helpers.vectors import vectors
 
 VECTORS = vectors("uuid")
 RFC = VECTORS["rfc9562"]["vectors"]
@@ -43,7 +43,7 @@ each_gregorian = pytest.mark.parametrize("version", [1, 6])
 
 
 @pytest.mark.parametrize("case", RFC, ids=lambda case: case["section"])
-def test_the_vectors_of_rfc_9562_are_read_and_written(case: Any) -> None:
+def test_vectors_of_rfc_9562_are_read_and_written(case: Any) -> None:
     one = uuid.ID.parse(case["uuid"])
     assert (str(one), bytes(one).hex(), str(int(one))) == (case["lower"], case["hex"], case["int"])
     assert (one.version, one.variant) == (case["version"], "rfc9562")
@@ -55,14 +55,14 @@ def test_the_vectors_of_rfc_9562_are_read_and_written(case: Any) -> None:
         assert one.time == datetime(2022, 2, 22, 19, 22, 22, tzinfo=UTC)
 
 
-def test_names_give_the_rfcs_versions_3_and_5() -> None:
+def test_name_based_uuids_equal_those_of_the_rfc() -> None:
     again = VECTORS["rfc9562"]["recomputed"]
     assert str(uuid.uuid3(uuid.NAMESPACE_DNS, "www.example.com")) == again["v3"]
     assert str(uuid.uuid5(uuid.NAMESPACE_DNS, "www.example.com")) == again["v5"]
 
 
 @given(st.uuids(), st.text() | st.binary())
-def test_names_give_what_the_standard_module_gives(space: std.UUID, name: str | bytes) -> None:
+def test_name_based_uuids_equal_those_of_the_standard_module(space: std.UUID, name: str | bytes) -> None:
     raw = name if isinstance(name, bytes) else None
     for ours, theirs in ((uuid.uuid3, std.uuid3), (uuid.uuid5, std.uuid5)):
         if raw is None or sys.version_info >= (3, 12):
@@ -71,7 +71,7 @@ def test_names_give_what_the_standard_module_gives(space: std.UUID, name: str | 
 
 
 @pytest.mark.parametrize("case", VECTORS["stdlib_from_fields"], ids=lambda case: case["uuid"])
-def test_the_time_of_version_1_is_exact_to_100_ns(case: Any) -> None:
+def test_time_of_version_1_is_exact_to_100_ns(case: Any) -> None:
     one = uuid.ID.parse(case["uuid"])
     assert one.timestamp_ns == int(case["unix_ns"])
     fields = {"clock_seq": case["clock_seq"], "node": case["node_hex"]}
@@ -80,7 +80,7 @@ def test_the_time_of_version_1_is_exact_to_100_ns(case: Any) -> None:
 
 
 @pytest.mark.parametrize("case", VECTORS["npm_uuid"]["v1_v6_conversion"], ids=lambda case: case["v1"])
-def test_version_6_is_version_1_in_an_order_that_sorts(case: Any) -> None:
+def test_version_6_is_version_1_in_sortable_order(case: Any) -> None:
     first, sixth = uuid.ID.parse(case["v1"]), uuid.ID.parse(case["v6"])
     for one, other in ((first, sixth), (sixth, first)):
         fields: Any = {"timestamp_ns": one.timestamp_ns, "clock_seq": one.clock_seq, "node": one.node}
@@ -88,14 +88,14 @@ def test_version_6_is_version_1_in_an_order_that_sorts(case: Any) -> None:
 
 
 @pytest.mark.parametrize("case", VECTORS["python_decode_random"], ids=lambda case: case["hex"])
-def test_random_bits_of_versions_1_and_6_are_read_as_the_originals_read_them(case: Any) -> None:
+def test_random_bits_of_versions_1_and_6_are_read_as_recorded(case: Any) -> None:
     one = uuid.ID.parse(case["uuid"])
     assert (one.version, one.clock_seq, one.node) == (case["version"], case["clock_seq"], case["node_hex"])
     assert one.timestamp_ns == case["uuid6_time"] * 100 - GREGORIAN_NS
 
 
 @pytest.mark.parametrize("case", NPM, ids=str)
-def test_what_npms_uuid_generates_is_composed_of_the_same_fields(case: Any) -> None:
+def test_uuids_of_npm_are_composed_from_the_same_fields(case: Any) -> None:
     if "ok" not in case:
         return
     options, one = case["options"], uuid.ID.parse(case["ok"])
@@ -114,7 +114,7 @@ def test_what_npms_uuid_generates_is_composed_of_the_same_fields(case: Any) -> N
 
 
 @given(st.integers(0, 2**48 - 1), st.integers(0, 2**12 - 1), st.integers(0, 2**62 - 1))
-def test_version_8_is_three_fields_of_your_own(a: int, b: int, c: int) -> None:
+def test_version_8_has_three_custom_fields(a: int, b: int, c: int) -> None:
     one = uuid.ID.from_uuid(uuid.uuid8(a, b, c))
     assert (one.version, int(one.custom_a, 16), int(one.custom_b, 16), int(one.custom_c, 16)) == (8, a, b, c)
     assert uuid.uuid8(a) != uuid.uuid8(a)
@@ -133,7 +133,7 @@ def test_version_and_variant_are_those_of_the_standard_module(raw: bytes) -> Non
     assert (one.version, one.variant) == (theirs.version, words[theirs.variant])
 
 
-def test_every_version_has_the_fields_of_its_own_and_no_others() -> None:
+def test_every_version_has_its_own_fields() -> None:
     fields = {
         1: "time timestamp_ms timestamp_ns clock_seq node time_low time_mid time_high",
         2: "local_id time_mid time_high clock_seq domain node",
@@ -154,14 +154,14 @@ def test_every_version_has_the_fields_of_its_own_and_no_others() -> None:
                 assert code_of(lambda one=one, name=name: getattr(one, name)) == "field.version"  # type: ignore[misc]
 
 
-def test_nil_and_max_are_of_no_version() -> None:
+def test_nil_and_max_have_no_version() -> None:
     assert (bytes(uuid.ID.NIL), bytes(uuid.ID.MAX)) == (b"\0" * 16, b"\xff" * 16)
     assert [one.int for one in (uuid.NIL, uuid.MAX)] == [0, 2**128 - 1]
     assert (uuid.ID.NIL.version, uuid.ID.MAX.version) == (None, None)
     assert (uuid.ID.NIL.variant, uuid.ID.MAX.variant) == ("ncs", "future")
 
 
-def test_parts_are_those_of_a_version_from_1_to_8() -> None:
+def test_parts_have_a_version_from_1_to_8() -> None:
     for version in (0, 9, -1):
         assert code_of(lambda version=version: uuid.ID.from_parts(version=version)) == "field.range"  # type: ignore[misc]
     assert code_of(lambda: uuid.ID.from_parts(version="7")) == "argument.type"  # type: ignore[arg-type]
@@ -177,7 +177,7 @@ def test_parts_are_those_of_a_version_from_1_to_8() -> None:
 
 
 @given(st.uuids())
-def test_any_form_of_the_text_is_read_by_parse_any_alone(value: std.UUID) -> None:
+def test_parse_any_reads_every_spelling_of_the_text(value: std.UUID) -> None:
     one = uuid.ID.from_uuid(value)
     for text in (str(value), value.hex, value.urn, f"{{{value}}}"):
         assert uuid.ID.parse_any(text) == uuid.ID.parse_any(text.upper()) == one
@@ -186,7 +186,7 @@ def test_any_form_of_the_text_is_read_by_parse_any_alone(value: std.UUID) -> Non
 
 
 @given(st.text(max_size=50))
-def test_any_other_text_is_an_error_that_says_where(text: str) -> None:
+def test_invalid_text_is_an_error_with_the_position(text: str) -> None:
     try:
         one = uuid.ID.parse_any(text)
     except ParseError as error:
@@ -208,14 +208,14 @@ def test_any_other_text_is_an_error_that_says_where(text: str) -> None:
         ("é" + "0" * 30, 0),
     ],
 )
-def test_the_first_wrong_character_of_any_form_is_named(text: str, position: int) -> None:
+def test_first_wrong_character_of_every_spelling_is_named(text: str, position: int) -> None:
     with pytest.raises(ParseError) as refused:
         uuid.ID.parse_any(text)
     assert (refused.value.code, refused.value.position) == ("parse.character", position)
 
 
 @pytest.mark.parametrize("case", VECTORS["npm_uuid"]["validate"], ids=lambda case: case["input"])
-def test_what_npms_uuid_refuses_is_no_text_or_of_no_version(case: Any) -> None:
+def test_text_refused_by_npm_is_refused_or_has_no_version(case: Any) -> None:
     try:
         one = uuid.ID.parse(case["input"])
     except ParseError:
@@ -224,11 +224,11 @@ def test_what_npms_uuid_refuses_is_no_text_or_of_no_version(case: Any) -> None:
     assert case["validate"] == (one.version is not None or one in (uuid.ID.NIL, uuid.ID.MAX))
 
 
-# --- what the originals do wrong -------------------------------------------------------------------------------------
+# --- faults of the originals -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("case", [case for case in NPM if case["options"].get("msecs", 0) >= 2**47 + 2**46], ids=str)
-def test_npms_uuid_wraps_times_that_do_not_fit_where_they_are_refused_here(case: Any) -> None:
+def test_out_of_range_times_are_refused_unlike_npm(case: Any) -> None:
     ns = case["options"]["msecs"] * MS
     fits = case["version"] == 7 and case["options"]["msecs"] < 2**48
     if fits:
@@ -240,7 +240,7 @@ def test_npms_uuid_wraps_times_that_do_not_fit_where_they_are_refused_here(case:
 
 
 @pytest.mark.parametrize("case", VECTORS["uuid6_lib_fixed_clock"], ids=lambda case: case["uuid6"])
-def test_golang_80222_version_7_leaves_its_clock_behind_in_go_and_in_uuid6_and_here_it_does_not(case: Any) -> None:
+def test_golang_80222_version_7_stays_at_its_clock(case: Any) -> None:
     drifted = [case[name].replace("-", "") for name in ("uuid7_prefix", "uuid7_again_same_clock_prefix")]
     assert int(drifted[1], 16) - int(drifted[0], 16) == 1
     generator = uuid.Generator(clock=ManualClock(case["time_ns"]))
@@ -248,7 +248,7 @@ def test_golang_80222_version_7_leaves_its_clock_behind_in_go_and_in_uuid6_and_h
     assert {one.timestamp_ms for one in generator.batch(10_000)} == {case["time_ns"] // MS}
 
 
-def test_npms_version_7_goes_on_in_the_last_millisecond_while_the_clock_is_behind_and_so_it_does_here() -> None:
+def test_version_7_stays_in_the_last_millisecond_as_npm_does() -> None:
     trace = [step for step in VECTORS["npm_uuid"]["v7_state_trace"] if "case" not in step]
     clock = ManualClock(0)
     generator = uuid.Generator(clock=clock)
@@ -258,7 +258,7 @@ def test_npms_version_7_goes_on_in_the_last_millisecond_while_the_clock_is_behin
         assert generator.new().time == first + timedelta(milliseconds=step["msecs"])
 
 
-def test_the_standard_module_reads_a_time_out_of_any_version_and_here_only_those_have_one_that_do() -> None:
+def test_only_time_based_versions_have_a_time_unlike_uuid() -> None:
     for case in RFC:
         one = uuid.ID.parse(case["uuid"])
         if one.version in (3, 4, 5, 8):
@@ -270,7 +270,7 @@ def test_the_standard_module_reads_a_time_out_of_any_version_and_here_only_those
 
 
 @each_version
-def test_a_generator_mints_its_version(version: Any) -> None:
+def test_generator_mints_its_version(version: Any) -> None:
     with uuid.Generator(version=version) as generator:
         ids = [generator.new(), *generator.batch(20), next(generator)]
         buffer = bytearray(16 * 20)
@@ -283,7 +283,7 @@ def test_a_generator_mints_its_version(version: Any) -> None:
 
 
 @each_version
-def test_no_two_threads_of_a_generator_mint_an_id_twice(version: Any) -> None:
+def test_threads_that_share_a_generator_mint_no_id_twice(version: Any) -> None:
     generator, ids = uuid.Generator(version=version), []
 
     def mint() -> None:
@@ -299,7 +299,7 @@ def test_no_two_threads_of_a_generator_mint_an_id_twice(version: Any) -> None:
 
 
 @each_version
-def test_forked_children_share_no_id_with_their_parent_or_each_other(version: Any) -> None:
+def test_forked_children_repeat_no_id_of_their_parent(version: Any) -> None:
     generator = uuid.Generator(version=version)
     generator.new()
 
@@ -310,7 +310,7 @@ def test_forked_children_share_no_id_with_their_parent_or_each_other(version: An
     assert len({*mint(), *(one for child in children for one in child.result())}) == 5 * 202
 
 
-def test_uuid_utils_42_the_functions_of_the_standard_names_share_nothing_with_a_forked_childs() -> None:
+def test_uuid_utils_42_standard_functions_repeat_nothing_in_a_fork() -> None:
     functions = (uuid.uuid1, uuid.uuid4, uuid.uuid6, uuid.uuid7, uuid.uuid8)
 
     def mint() -> list[str]:
@@ -322,7 +322,7 @@ def test_uuid_utils_42_the_functions_of_the_standard_names_share_nothing_with_a_
 
 
 @each_timed
-def test_google_uuid_148_and_uuid_rs_773_ids_grow_also_while_the_clock_stands_or_goes_back(version: Any) -> None:
+def test_google_uuid_148_and_uuid_rs_773_ids_grow_when_the_clock_stops(version: Any) -> None:
     clock = ManualClock(NOW_NS)
     generator = uuid.Generator(version=version, clock=clock)
     ids = []
@@ -345,7 +345,7 @@ def test_version_4_needs_no_clock() -> None:
 
 
 @each_gregorian
-def test_a_millisecond_of_the_gregorian_versions_is_counted_in_its_own_ticks_and_then_waited_out(version: Any) -> None:
+def test_gregorian_millisecond_is_used_tick_by_tick_then_waited_out(version: Any) -> None:
     clock = ManualClock(NOW_NS)
     generator = uuid.Generator(version=version, clock=clock)
     begin = NOW_NS - NOW_NS % MS
@@ -360,7 +360,7 @@ def test_a_millisecond_of_the_gregorian_versions_is_counted_in_its_own_ticks_and
 
 
 @each_gregorian
-def test_the_node_is_random_with_the_multicast_bit_unless_an_address_is_asked_for(version: Any) -> None:
+def test_node_is_random_and_multicast_unless_a_mac_is_requested(version: Any) -> None:
     generators = [uuid.Generator(version=version) for _ in range(20)]
     nodes = {generator.new().node for generator in generators}
     assert len(nodes) == 20
@@ -377,12 +377,12 @@ def test_the_node_is_random_with_the_multicast_bit_unless_an_address_is_asked_fo
 @pytest.mark.parametrize(
     ("number", "node"), [(0, "010000000000"), (5, "010000000005"), (2**40, "030000000000"), (2**47 - 1, "f" * 12)]
 )
-def test_a_node_number_stands_beside_the_multicast_bit(version: Any, number: int, node: str) -> None:
+def test_node_number_is_combined_with_the_multicast_bit(version: Any, number: int, node: str) -> None:
     generator = uuid.Generator(number, version=version)
     assert (generator.node, generator.new().node) == (number, node)
 
 
-def test_version_7_holds_its_node_number_after_a_counter_of_22_bits() -> None:
+def test_version_7_has_its_node_number_after_a_22_bit_counter() -> None:
     generator = uuid.Generator(0xABCDEF, clock=ManualClock(NOW_NS))
     ids = list(generator.batch(5000))
     bits = [int(one.rand_a, 16) << 62 | int(one.rand_b, 16) for one in ids]
@@ -390,7 +390,7 @@ def test_version_7_holds_its_node_number_after_a_counter_of_22_bits() -> None:
     assert {each >> 28 & 0xFFFFFF for each in bits} == {0xABCDEF}
 
 
-def test_version_7_without_a_number_is_random_in_the_first_of_a_millisecond_and_one_more_in_each_after_it() -> None:
+def test_version_7_counter_starts_randomly_in_each_millisecond() -> None:
     clock = ManualClock(NOW_NS)
     firsts = []
     for _ in range(200):
@@ -403,7 +403,7 @@ def test_version_7_without_a_number_is_random_in_the_first_of_a_millisecond_and_
 
 
 @each_gregorian
-def test_ids_of_a_given_time_are_of_its_millisecond_and_all_different(version: Any) -> None:
+def test_ids_of_a_given_time_have_its_millisecond_and_differ(version: Any) -> None:
     generator = uuid.Generator(version=version)
     old = 1_420_000_000 * SECOND + 700_000
     ids = {generator.new_at(old) for _ in range(300)}
@@ -430,12 +430,12 @@ def test_ids_of_a_given_time_are_of_its_millisecond_and_all_different(version: A
     ],
     ids=str,
 )
-def test_a_generator_that_cannot_be_is_refused(arguments: Any, code: str) -> None:
+def test_invalid_generator_arguments_are_refused(arguments: Any, code: str) -> None:
     assert code_of(lambda: uuid.Generator(**arguments)) == code
 
 
 @each_timed
-def test_leased_generators_hold_numbers_of_their_own_in_a_pool_of_their_version(version: Any) -> None:
+def test_leased_generators_have_different_numbers_of_one_pool(version: Any) -> None:
     clock = ManualClock(NOW_NS)
     store = MemoryStore(clock=lambda: clock.now_ns // MS)
     generators = [uuid.Generator(version=version, store=store, clock=clock, span_ms=5_000) for _ in range(4)]
@@ -449,15 +449,15 @@ def test_leased_generators_hold_numbers_of_their_own_in_a_pool_of_their_version(
         generators[0].new_at(NOW_NS - SECOND)
 
 
-def test_a_generator_with_a_number_of_its_own_is_refused_to_a_forked_child() -> None:
+def test_generator_with_an_explicit_number_is_refused_in_a_child() -> None:
     generator = uuid.Generator(7)
-    assert Child(lambda: code_of(generator.new)).result() == "fork.shared_node"
+    assert in_child(lambda: code_of(generator.new)) == "fork.shared_node"
 
 
-# --- in the place of the standard module -----------------------------------------------------------------------------
+# --- replacement of the standard module ------------------------------------------------------------------------------
 
 
-def test_every_public_name_of_the_standard_module_is_there() -> None:
+def test_every_public_name_of_the_standard_module_exists() -> None:
     modules = {name for name in vars(std) if isinstance(getattr(std, name), type(std))}
     own = {
         name
@@ -471,7 +471,7 @@ def test_every_public_name_of_the_standard_module_is_there() -> None:
 
 
 @pytest.mark.parametrize("name", ["uuid1", "uuid4", "uuid6", "uuid7", "uuid8"])
-def test_functions_return_the_very_class_of_the_standard_module_whole(name: str) -> None:
+def test_functions_return_instances_of_the_standard_class(name: str) -> None:
     make = getattr(uuid, name)
     one = make()
     assert type(one) is std.UUID
@@ -504,7 +504,7 @@ def test_uuid1_and_uuid6_take_a_node_and_a_clock_sequence() -> None:
 
 
 @pytest.mark.parametrize("arguments", [(uuid.getnode(), 5), (uuid.getnode(),), (None, 5)], ids=repr)
-def test_forked_processes_of_one_node_give_no_uuid_twice(arguments: Any) -> None:
+def test_forked_processes_with_one_node_repeat_no_uuid(arguments: Any) -> None:
     def mint() -> list[str]:
         return [str(make(*arguments)) for make in (uuid.uuid1, uuid.uuid6) for _ in range(2000)]
 
@@ -513,7 +513,7 @@ def test_forked_processes_of_one_node_give_no_uuid_twice(arguments: Any) -> None
     assert len(set(ids)) == 36_000
 
 
-def test_a_uuid1_of_a_given_node_has_the_clocks_own_100_ns() -> None:
+def test_uuid1_with_a_given_node_has_the_100_ns_of_the_clock() -> None:
     with freeze(NOW_NS) as clock:
         first, second = (uuid.ID.from_uuid(uuid.uuid1(1, 2)) for _ in range(2))
         assert (first.timestamp_ns, second.timestamp_ns) == (NOW_NS // 100 * 100, NOW_NS // 100 * 100 + 100)
@@ -533,7 +533,7 @@ def test_names_of_another_type_are_refused() -> None:
         uuid.uuid5(uuid.NAMESPACE_DNS, "\ud800")
 
 
-def test_neither_module_is_imported_by_mintage_nor_hidden_by_it() -> None:
+def test_mintage_neither_imports_nor_hides_the_standard_module() -> None:
     program = """
 import sys, mintage
 assert "mintage.uuid" not in sys.modules and "uuid" not in sys.modules
@@ -567,7 +567,7 @@ an underscore."""
 
 
 def cpythons() -> Any:
-    """CPython's own tests of uuid, or None where this interpreter came without them."""
+    """Return the tests of uuid of CPython, or None if this interpreter came without them."""
     try:
         return importlib.import_module("test.test_uuid")
     except ImportError:
@@ -580,7 +580,7 @@ CPYTHONS = cpythons()
 @pytest.mark.skipif(CPYTHONS is None, reason="this interpreter came without its test package, which has test_uuid")
 @pytest.mark.filterwarnings("default::DeprecationWarning")
 @pytest.mark.parametrize("name", unittest.TestLoader().getTestCaseNames(CPYTHONS and CPYTHONS.BaseTestUUID))
-def test_cpythons_own_test_passes_over_it(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tests_of_cpython_pass(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if name in INTERNALS:
         pytest.skip(INTERNALS[name])
     monkeypatch.setattr(CPYTHONS, "py_uuid", uuid)

@@ -1,4 +1,4 @@
-"""A loop that is asked much does not fall asleep between two readings; one that is asked little does."""
+"""Tests of the wake-up of the loop: it stays awake between frequent readings and sleeps between rare ones."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Loop:
-    """A loop that runs what is called soon when it is told to."""
+    """An event loop that runs scheduled calls when told to."""
 
     def __init__(self) -> None:
         self.soon: list[Callable[[], None]] = []
@@ -41,7 +41,7 @@ def loop(monkeypatch: pytest.MonkeyPatch) -> Loop:
     return loop
 
 
-def test_two_readings_in_quick_succession_keep_it_awake_for_a_moment(clock: list[float], loop: Loop) -> None:
+def test_quick_readings_keep_the_clock_thread_awake_briefly(clock: list[float], loop: Loop) -> None:
     wake = Wake()
     wake.heard()
     clock[0] += MOMENT_S / 2
@@ -56,7 +56,7 @@ def test_two_readings_in_quick_succession_keep_it_awake_for_a_moment(clock: list
     assert loop.soon == [], "and then it sleeps"
 
 
-def test_readings_far_apart_leave_it_asleep(clock: list[float], loop: Loop) -> None:
+def test_distant_readings_leave_the_clock_thread_asleep(clock: list[float], loop: Loop) -> None:
     wake = Wake()
     for _ in range(10):
         wake.heard()

@@ -1,4 +1,4 @@
-"""Wrong input is refused with the documented error, and a message that holds the value and the limit."""
+"""Tests of wrong input: the documented error, with the value and the limit in the message."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pytest
 
 import mintage
 from mintage import errors, testing
+from tests.helpers.outcomes import refusal
 
 # Every call below is wrong on purpose, so types are left out of it.
 sno: Any = mintage.sno
@@ -25,10 +26,9 @@ HUGE = 10**5000
 NOT_INTS: list[Any] = [1.0, 1.5, float("nan"), "1", b"1", None, [1], 1 + 0j, object]
 
 
-def refused(call: Any, *arguments: Any) -> errors.MintError:
-    with pytest.raises(errors.MintError) as caught:
-        call(*arguments)
-    error = caught.value
+def documented_refusal(call: Any, *arguments: Any) -> errors.MintError:
+    """Return the error of a call, after a check that it has the class of its code."""
+    error = refusal(call, *arguments)
     assert type(error) is errors.CATALOGUE[error.code].error
     return error
 
@@ -85,7 +85,7 @@ def malformed(good: str) -> list[str]:
 
 
 def fault(text: str, allowed: list[str]) -> tuple[str, int | None] | None:
-    """The code and position that a text deserves, by looking at it one character at a time."""
+    """Return the code and position of the error in a text, by a check of one character at a time."""
     if len(text) != len(allowed):
         return "parse.length", None
     at = next((at for at, (character, fit) in enumerate(zip(text, allowed, strict=True)) if character not in fit), None)
@@ -107,60 +107,60 @@ def test_there_are_at_least_200_malformed_texts_for_each_parser() -> None:
 @pytest.mark.parametrize(("name", "text"), MALFORMED)
 def test_malformed_text_is_refused_with_the_position(name: str, text: str) -> None:
     scheme = SCHEMES[name]
-    error = refused(scheme.parse, text)
+    error = documented_refusal(scheme.parse, text)
     assert isinstance(error, errors.ParseError)
     assert (error.code, error.position) == fault(text, scheme.allowed)
     assert fits_on_a_screen(error)
 
 
 def check_packed(name: str, text: str) -> None:
-    """An array reads this text behind good text, or refuses it as its own fault deserves."""
+    """Check that an array reads this text behind good text, or refuses it with its own error."""
     scheme = SCHEMES[name]
     packed = scheme.good * 3 + text
     expected = fault(packed, scheme.allowed * (len(packed) // len(scheme.good)))
     if expected is None:
         assert len(scheme.array.parse(packed)) == len(packed) // len(scheme.good)
         return
-    error = refused(scheme.array.parse, packed)
+    error = documented_refusal(scheme.array.parse, packed)
     assert isinstance(error, errors.ParseError)
     assert (error.code, error.position) == expected
     assert fits_on_a_screen(error)
 
 
 @pytest.mark.parametrize(("name", "text"), [case for case in MALFORMED if str(case.values[1]).isascii()])
-def test_an_array_refuses_malformed_text_with_the_position_in_the_whole(name: str, text: str) -> None:
+def test_array_error_has_the_position_in_the_whole_text(name: str, text: str) -> None:
     check_packed(name, text)
 
 
 @pytest.mark.parametrize("odd", ["é", "２", "😀", "\ud800"], ids=ascii)
 @pytest.mark.parametrize("name", SCHEMES)
-def test_an_array_counts_characters_of_text_and_not_the_bytes_of_some_encoding(name: str, odd: str) -> None:
+def test_array_positions_count_characters_not_bytes(name: str, odd: str) -> None:
     good = SCHEMES[name].good
     for text in (odd + good[1:], good[:-1] + odd, odd + good, good[:-2] + odd, good[:-4] + odd):
         check_packed(name, text)
 
 
 @pytest.mark.parametrize("name", SCHEMES)
-def test_the_message_of_a_wrong_length_holds_both_lengths(name: str) -> None:
+def test_wrong_length_error_has_both_lengths(name: str) -> None:
     scheme = SCHEMES[name]
-    assert re.search(rf"7 characters, needs {len(scheme.good)}", str(refused(scheme.parse, "x" * 7)))
+    assert re.search(rf"7 characters, needs {len(scheme.good)}", str(documented_refusal(scheme.parse, "x" * 7)))
 
 
 @pytest.mark.parametrize("name", SCHEMES)
-def test_the_message_of_a_wrong_character_holds_it_and_its_position(name: str) -> None:
+def test_wrong_character_error_has_character_and_position(name: str) -> None:
     scheme = SCHEMES[name]
-    assert "'!' at position 5" in str(refused(scheme.parse, scheme.good[:5] + "!" + scheme.good[6:]))
+    assert "'!' at position 5" in str(documented_refusal(scheme.parse, scheme.good[:5] + "!" + scheme.good[6:]))
 
 
 @pytest.mark.parametrize("value", [None, 5, 1.5, b"brpk4q72xwf2m63l", bytearray(16), ["brpk4q72xwf2m63l"], object()])
 @pytest.mark.parametrize("name", SCHEMES)
-def test_what_is_not_str_is_no_text(name: str, value: Any) -> None:
-    error = refused(SCHEMES[name].parse, value)
+def test_non_str_is_no_text(name: str, value: Any) -> None:
+    error = documented_refusal(SCHEMES[name].parse, value)
     assert (error.code, str(error)) == ("argument.type", f"text must be str, not {type(value).__name__}")
 
 
 def test_json_is_text_or_none() -> None:
-    assert refused(sno.ID.from_json, 5).code == "argument.type"
+    assert documented_refusal(sno.ID.from_json, 5).code == "argument.type"
 
 
 # ------------------------------------------------------------------------------------------------------ bytes and UUIDs
@@ -174,41 +174,41 @@ def test_bytes_of_a_wrong_length_are_no_id(name: str, size: int) -> None:
     module, right = SIZES[name]
     for read in (module.ID, module.ID.from_bytes):
         if size != right:
-            error = refused(read, bytes(size))
+            error = documented_refusal(read, bytes(size))
             assert (error.code, f"{size} bytes, needs {right}" in str(error)) == ("parse.length", True)
 
 
 @pytest.mark.parametrize("size", range(65))
 @pytest.mark.parametrize("name", SIZES)
-def test_bytes_that_are_no_whole_number_of_ids_are_no_array(name: str, size: int) -> None:
+def test_partial_id_in_bytes_is_refused_by_an_array(name: str, size: int) -> None:
     module, right = SIZES[name]
     if size % right:
-        assert refused(module.Array, bytes(size)).code == "parse.length"
+        assert documented_refusal(module.Array, bytes(size)).code == "parse.length"
     else:
         assert len(module.Array(bytes(size))) == size // right
 
 
 @pytest.mark.parametrize("read", [sno.ID, sno.Array, locality.ID, locality.Array, snowflake.to_lines])
 @pytest.mark.parametrize("value", [None, 5, 1.5, "0123456789", [0] * 10, object()], ids=type)
-def test_what_has_no_buffer_is_no_bytes(read: Any, value: Any) -> None:
-    assert refused(read, value).code == "argument.type"
+def test_object_without_a_buffer_is_refused(read: Any, value: Any) -> None:
+    assert documented_refusal(read, value).code == "argument.type"
 
 
 @pytest.mark.parametrize("read", [sno.ID, sno.Array, locality.ID, locality.Array, snowflake.to_lines])
-def test_a_buffer_with_gaps_is_no_bytes(read: Any) -> None:
+def test_non_contiguous_buffer_is_refused(read: Any) -> None:
     with_gaps = memoryview(bytes(160))[:: 160 // 16 if "locality" in repr(read) else 16]
     assert not with_gaps.contiguous
-    assert refused(read, with_gaps).code in {"argument.type", "config.buffer"}
+    assert documented_refusal(read, with_gaps).code in {"argument.type", "config.buffer"}
 
 
 @pytest.mark.parametrize("read", [sno.ID.from_uuid, locality.ID.from_uuid])
 @pytest.mark.parametrize("value", [None, 5, "20be0ffc-314a-bd53-7a50-013a65ca76d2", bytes(16), UUID], ids=str)
-def test_what_is_not_a_uuid_is_refused(read: Any, value: Any) -> None:
-    assert refused(read, value).code == "argument.type"
+def test_non_uuid_is_refused(read: Any, value: Any) -> None:
+    assert documented_refusal(read, value).code == "argument.type"
 
 
-def test_a_uuid_that_holds_no_sno_text_is_refused_with_the_position() -> None:
-    error = refused(sno.ID.from_uuid, UUID(bytes=b"brpk4Q72xwf2m63l"))
+def test_uuid_without_sno_text_is_refused_with_the_position() -> None:
+    error = documented_refusal(sno.ID.from_uuid, UUID(bytes=b"brpk4Q72xwf2m63l"))
     assert isinstance(error, errors.ParseError)
     assert (error.code, error.position) == ("parse.character", 5)
 
@@ -220,7 +220,7 @@ NAIVE = datetime(2020, 1, 1)  # noqa: DTZ001
 
 
 class Zoneless(tzinfo):
-    """A time zone that does not know its offset: Python calls such a datetime naive too."""
+    """A time zone without an offset: Python calls such a datetime naive too."""
 
     def __repr__(self) -> str:
         return "Zoneless()"
@@ -253,22 +253,22 @@ COUNTED = {
 
 
 @pytest.mark.parametrize("name", TIMES)
-def test_a_time_outside_the_layout_is_refused_with_both_limits(name: str) -> None:
+def test_time_outside_the_layout_is_refused_with_both_limits(name: str) -> None:
     call, first, last = TIMES[name]
     before = datetime.fromisoformat(first).replace(tzinfo=UTC) - timedelta(seconds=1)
     after = datetime.fromisoformat(last).replace(tzinfo=UTC) + timedelta(seconds=1)
     wrong = [before, after, after.astimezone(PLUS_2), datetime.min.replace(tzinfo=UTC)]
     for time in [*wrong, datetime.max.replace(tzinfo=UTC), datetime.min.replace(tzinfo=PLUS_2)]:
-        error = refused(call, time)
+        error = documented_refusal(call, time)
         assert (error.code, first in str(error), last in str(error)) == ("time.range", True, True)
 
 
 @pytest.mark.parametrize("name", [*TIMES, *COUNTED])
-def test_a_count_outside_the_layout_is_refused_however_large(name: str) -> None:
+def test_count_outside_the_layout_is_refused_at_any_size(name: str) -> None:
     call = TIMES[name][0] if name in TIMES else COUNTED[name]
     for bits in (0, 1, 63, 64, 127, 128, 200, 16_610):
         for count in (2**bits, -(2**bits), 2**bits - 1):
-            error = refused(call, count)
+            error = documented_refusal(call, count)
             assert (error.code, fits_on_a_screen(error)) == ("time.range", True)
 
 
@@ -276,15 +276,15 @@ def test_a_count_outside_the_layout_is_refused_however_large(name: str) -> None:
     "time", [NAIVE, NAIVE.replace(year=1), NAIVE.replace(year=9999), NAIVE.replace(tzinfo=Zoneless())], ids=repr
 )
 @pytest.mark.parametrize("name", TIMES)
-def test_a_datetime_without_a_time_zone_is_refused(name: str, time: datetime) -> None:
-    error = refused(TIMES[name][0], time)
+def test_datetime_without_a_time_zone_is_refused(name: str, time: datetime) -> None:
+    error = documented_refusal(TIMES[name][0], time)
     assert (error.code, "no time zone" in str(error)) == ("time.naive", True)
 
 
 @pytest.mark.parametrize("time", [1.5, "2020-01-01T00:00:00Z", None, date(2020, 1, 1), timedelta(1)], ids=repr)
 @pytest.mark.parametrize("name", [*TIMES, *COUNTED])
-def test_what_is_no_time_is_refused(name: str, time: Any) -> None:
-    assert refused(TIMES[name][0] if name in TIMES else COUNTED[name], time).code == "argument.type"
+def test_invalid_time_is_refused(name: str, time: Any) -> None:
+    assert documented_refusal(TIMES[name][0] if name in TIMES else COUNTED[name], time).code == "argument.type"
 
 
 # ------------------------------------------------------------------------------------------------------------- numbers
@@ -368,33 +368,33 @@ NONE_HAS_A_MEANING = re.compile(r"replace|Generator (partition|node|pid|counter)
 
 
 @pytest.mark.parametrize("name", NUMBERS)
-def test_a_number_out_of_range_is_refused_with_the_limit(name: str) -> None:
+def test_number_out_of_range_is_refused_with_the_limit(name: str) -> None:
     call, code, largest = NUMBERS[name]
     for number in (-1, largest + 1, -(2**63), 2**130, HUGE, -HUGE):
-        error = refused(call, number)
+        error = documented_refusal(call, number)
         assert (error.code, f"..{largest}" in str(error)) == (code, True)
         assert fits_on_a_screen(error)
 
 
 @pytest.mark.parametrize("name", NUMBERS)
-def test_a_small_number_out_of_range_is_in_the_message(name: str) -> None:
+def test_small_number_out_of_range_is_shown_in_the_message(name: str) -> None:
     call, _, largest = NUMBERS[name]
     for number in (-1, largest + 1):
-        assert re.search(rf"(?<!\d){number} is outside", str(refused(call, number)))
+        assert re.search(rf"(?<!\d){number} is outside", str(documented_refusal(call, number)))
 
 
 @pytest.mark.parametrize("name", NUMBERS)
-def test_what_is_no_int_is_no_number(name: str) -> None:
+def test_non_int_is_no_number(name: str) -> None:
     call, _, _ = NUMBERS[name]
     for value in NOT_INTS:
         if value is not None:
-            error = refused(call, value)
+            error = documented_refusal(call, value)
             assert (error.code, "must be an int" in str(error)) == ("argument.type", True)
 
 
 @pytest.mark.parametrize("name", [name for name in NUMBERS if not NONE_HAS_A_MEANING.search(name)])
-def test_none_is_no_number(name: str) -> None:
-    assert refused(NUMBERS[name][0], None).code == "argument.type"
+def test_none_is_refused_as_a_number(name: str) -> None:
+    assert documented_refusal(NUMBERS[name][0], None).code == "argument.type"
 
 
 class Index:
@@ -404,12 +404,12 @@ class Index:
 
 @pytest.mark.parametrize("value", [True, Index()], ids=["bool", "__index__"])
 @pytest.mark.parametrize("name", NUMBERS)
-def test_bools_and_whatever_has_an_index_are_numbers(name: str, value: Any) -> None:
+def test_bools_and_objects_with_index_are_numbers(name: str, value: Any) -> None:
     NUMBERS[name][0](value)
 
 
 @pytest.mark.parametrize("name", NUMBERS)
-def test_what_an_index_raises_reaches_the_caller(name: str) -> None:
+def test_exception_of_an_index_method_reaches_the_caller(name: str) -> None:
     class Broken:
         def __index__(self) -> int:
             raise ZeroDivisionError
@@ -419,25 +419,25 @@ def test_what_an_index_raises_reaches_the_caller(name: str) -> None:
 
 
 @pytest.mark.parametrize("number", [2**55 + 1, -(2**55) - 1, HUGE, -HUGE], ids=int.bit_length)
-def test_an_epoch_beyond_a_million_years_is_refused(number: int) -> None:
-    error = refused(lambda: snowflake.Layout("time:41", epoch_ms=number))
+def test_epoch_beyond_a_million_years_is_refused(number: int) -> None:
+    error = documented_refusal(lambda: snowflake.Layout("time:41", epoch_ms=number))
     assert (error.code, fits_on_a_screen(error)) == ("config.layout", True)
 
 
-def test_a_tick_of_no_length_is_refused() -> None:
-    assert refused(lambda: snowflake.Layout("time:41", epoch_ms=0, unit_ms=0)).code == "config.layout"
+def test_tick_of_length_0_is_refused() -> None:
+    assert documented_refusal(lambda: snowflake.Layout("time:41", epoch_ms=0, unit_ms=0)).code == "config.layout"
 
 
 @pytest.mark.parametrize("fields", [None, 5, b"time:41", ["time:41"]], ids=repr)
-def test_a_declaration_that_is_no_text_is_refused(fields: Any) -> None:
-    assert refused(lambda: snowflake.Layout(fields, epoch_ms=0)).code == "argument.type"
+def test_declaration_that_is_not_text_is_refused(fields: Any) -> None:
+    assert documented_refusal(lambda: snowflake.Layout(fields, epoch_ms=0)).code == "argument.type"
 
 
 @pytest.mark.parametrize(
     "macs", ["0242AC110003", 5, None, [5], [None], [b"0242AC110003"], ["0242AC110003", 5]], ids=repr
 )
 def test_macs_are_an_iterable_of_text(macs: Any) -> None:
-    assert refused(snowflake.node_from_macs, macs).code == "argument.type"
+    assert documented_refusal(snowflake.node_from_macs, macs).code == "argument.type"
 
 
 MALFORMED_MACS = [
@@ -448,19 +448,19 @@ MALFORMED_MACS = [
 
 
 @pytest.mark.parametrize("mac", MALFORMED_MACS, ids=lambda mac: ascii(mac)[:30])
-def test_a_malformed_mac_is_refused(mac: str) -> None:
+def test_malformed_mac_is_refused(mac: str) -> None:
     for call in (
         lambda: snowflake.node_from_macs([mac]),
         lambda: locality_parts(mac=mac),
         lambda: locality.Generator(mac=mac),
     ):
-        error = refused(call)
+        error = documented_refusal(call)
         assert (error.code, "12" in str(error), fits_on_a_screen(error)) == ("field.format", True, True)
 
 
 @pytest.mark.parametrize("mac", [5, b"0000000", None], ids=repr)
-def test_a_mac_that_is_no_text_is_refused(mac: Any) -> None:
-    assert refused(lambda: locality_parts(mac=mac)).code == "argument.type"
+def test_mac_that_is_not_text_is_refused(mac: Any) -> None:
+    assert documented_refusal(lambda: locality_parts(mac=mac)).code == "argument.type"
 
 
 # ------------------------------------------------------------------------------------------------------- configuration
@@ -479,35 +479,35 @@ POLICIES = {
     "word", ["", "Wait", "wait ", "WAIT", "ignore", "wait\0", "\ud800", "😀", "x" * 10**6], ids=lambda w: w[:9]
 )
 @pytest.mark.parametrize("name", POLICIES)
-def test_an_unknown_policy_is_refused_with_the_known_ones(name: str, word: str) -> None:
+def test_unknown_policy_is_refused_with_the_known_ones(name: str, word: str) -> None:
     call, known = POLICIES[name]
-    error = refused(call, word)
+    error = documented_refusal(call, word)
     assert (error.code, [policy for policy in known if f"'{policy}'" in str(error)]) == ("config.policy", known)
     assert fits_on_a_screen(error)
 
 
 @pytest.mark.parametrize("word", [1, True, b"wait", ["wait"]], ids=repr)
 @pytest.mark.parametrize("name", POLICIES)
-def test_a_policy_that_is_no_text_is_refused(name: str, word: Any) -> None:
-    assert refused(POLICIES[name][0], word).code == "argument.type"
+def test_policy_that_is_not_text_is_refused(name: str, word: Any) -> None:
+    assert documented_refusal(POLICIES[name][0], word).code == "argument.type"
 
 
 @pytest.mark.parametrize("store", ["", "?", "nowhere://host", "redis", "memory:?x=1", "sqlite:", "memory:#"], ids=repr)
 @pytest.mark.parametrize("make", GENERATORS)
-def test_a_url_that_names_no_store_is_refused(make: Any, store: str) -> None:
-    assert refused(lambda: make(store=store)).code == "config.store"
+def test_url_of_no_known_store_is_refused(make: Any, store: str) -> None:
+    assert documented_refusal(lambda: make(store=store)).code == "config.store"
 
 
 @pytest.mark.parametrize("store", [0, False, object(), b"memory:"], ids=["0", "False", "object", "bytes"])
 @pytest.mark.parametrize("make", GENERATORS)
-def test_a_store_is_a_url_or_a_store(make: Any, store: Any) -> None:
-    assert refused(lambda: make(store=store)).code == "argument.type"
+def test_store_argument_is_a_url_or_a_store(make: Any, store: Any) -> None:
+    assert documented_refusal(lambda: make(store=store)).code == "argument.type"
 
 
 @pytest.mark.parametrize("make", GENERATORS)
-def test_the_password_in_a_stores_url_is_never_repeated(make: Any) -> None:
+def test_password_of_a_store_url_is_never_repeated(make: Any) -> None:
     for url in ["nowhere://root:hunter2@host/ids", "sqlite://root:hunter2@host/ids", "redis://:hunter2@host:port/"]:
-        error = refused(lambda url=url: make(store=url))
+        error = documented_refusal(lambda url=url: make(store=url))
         assert error.code == "config.store"
         assert "hunter2" not in str(error)
 
@@ -533,34 +533,32 @@ def test_the_password_in_a_stores_url_is_never_repeated(make: Any) -> None:
     ],
     ids=repr,
 )
-def test_terms_of_a_lease_that_cannot_be_are_refused_before_any_store_is_asked(
-    make: Any, argument: Any, code: str
-) -> None:
-    assert refused(lambda: make(store="memory:", **argument)).code == code
+def test_invalid_lease_arguments_are_refused_before_any_store_is_asked(make: Any, argument: Any, code: str) -> None:
+    assert documented_refusal(lambda: make(store="memory:", **argument)).code == code
 
 
 @pytest.mark.parametrize("clock", [5, "now", 1.5, object()], ids=type)
 @pytest.mark.parametrize("make", GENERATORS)
-def test_a_clock_that_cannot_be_called_is_refused(make: Any, clock: Any) -> None:
-    assert refused(lambda: make(clock=clock)).code == "argument.type"
+def test_uncallable_clock_is_refused(make: Any, clock: Any) -> None:
+    assert documented_refusal(lambda: make(clock=clock)).code == "argument.type"
 
 
 @pytest.mark.parametrize("reading", [None, 1.5e18, "now", datetime.now(UTC)], ids=type)
 @pytest.mark.parametrize("make", GENERATORS)
-def test_a_clock_that_returns_no_int_is_refused(make: Any, reading: Any) -> None:
-    error = refused(lambda: make(clock=lambda: reading).new())
+def test_clock_that_returns_no_int_is_refused(make: Any, reading: Any) -> None:
+    error = documented_refusal(lambda: make(clock=lambda: reading).new())
     assert (error.code, type(reading).__name__ in str(error)) == ("config.clock", True)
 
 
 @pytest.mark.parametrize("make", GENERATORS)
-def test_a_clock_that_is_out_of_its_mind_is_refused(make: Any) -> None:
+def test_clock_with_absurd_readings_is_refused(make: Any) -> None:
     for reading in (-1, 2**126, 2**127, 2**200, HUGE, -HUGE):
-        error = refused(lambda: make(clock=lambda: reading).new())  # noqa: B023
+        error = documented_refusal(lambda: make(clock=lambda: reading).new())  # noqa: B023
         assert error.code in {"clock.range", "config.clock"}
 
 
 @pytest.mark.parametrize("make", GENERATORS)
-def test_what_a_clock_raises_reaches_the_caller(make: Any) -> None:
+def test_exception_of_a_clock_reaches_the_caller(make: Any) -> None:
     def broken() -> int:
         raise ZeroDivisionError
 
@@ -569,31 +567,33 @@ def test_what_a_clock_raises_reaches_the_caller(make: Any) -> None:
 
 
 @pytest.mark.parametrize("value", ["1", 1.5, None, b"1"], ids=type)
-def test_a_manual_clock_counts_in_ints(value: Any) -> None:
+def test_manual_clock_accepts_only_ints(value: Any) -> None:
     clock = ManualClock(0)
-    assert [refused(call, value).code for call in (ManualClock, clock.set, clock.advance)] == ["argument.type"] * 3
+    assert [documented_refusal(call, value).code for call in (ManualClock, clock.set, clock.advance)] == [
+        "argument.type"
+    ] * 3
 
 
-def test_a_manual_clock_has_127_bits() -> None:
-    assert refused(ManualClock, HUGE).code == "field.range"
+def test_manual_clock_is_limited_to_127_bits() -> None:
+    assert documented_refusal(ManualClock, HUGE).code == "field.range"
 
 
 def test_on_overflow_must_be_callable() -> None:
-    assert refused(lambda: sno.Generator(1, on_overflow=5)).code == "argument.type"
+    assert documented_refusal(lambda: sno.Generator(1, on_overflow=5)).code == "argument.type"
 
 
-def test_a_layout_must_be_a_layout() -> None:
-    assert refused(lambda: snowflake.Generator(1, layout="time:41 node:10")).code == "argument.type"
+def test_layout_must_be_a_layout() -> None:
+    assert documented_refusal(lambda: snowflake.Generator(1, layout="time:41 node:10")).code == "argument.type"
 
 
 @pytest.mark.parametrize("snapshot", [None, 5, "{}", {}], ids=repr)
-def test_a_generator_is_restored_from_a_snapshot_alone(snapshot: Any) -> None:
-    assert refused(sno.Generator.restore, snapshot).code == "argument.type"
+def test_generator_is_restored_only_from_a_snapshot(snapshot: Any) -> None:
+    assert documented_refusal(sno.Generator.restore, snapshot).code == "argument.type"
 
 
 @pytest.mark.parametrize("text", [None, 5, b"{}", {}], ids=repr)
-def test_a_snapshots_json_is_text(text: Any) -> None:
-    assert refused(sno.Snapshot.from_json, text).code == "argument.type"
+def test_json_of_a_snapshot_must_be_text(text: Any) -> None:
+    assert documented_refusal(sno.Snapshot.from_json, text).code == "argument.type"
 
 
 # ------------------------------------------------------------------------------------------------------------- buffers
@@ -602,75 +602,75 @@ FILLS = {"sno": (SNO.fill, 10), "snowflake": (SNOWFLAKE.fill, 8), "locality": (L
 
 
 @pytest.mark.parametrize("name", FILLS)
-def test_a_read_only_buffer_is_not_filled(name: str) -> None:
+def test_read_only_buffer_is_not_filled(name: str) -> None:
     fill, size = FILLS[name]
     for buffer in (bytes(size), memoryview(bytearray(size)).toreadonly()):
-        error = refused(fill, buffer)
+        error = documented_refusal(fill, buffer)
         assert (error.code, "read-only" in str(error)) == ("config.buffer", True)
 
 
 @pytest.mark.parametrize("name", FILLS)
-def test_a_buffer_with_gaps_is_not_filled(name: str) -> None:
+def test_non_contiguous_buffer_is_not_filled(name: str) -> None:
     fill, size = FILLS[name]
-    error = refused(fill, memoryview(bytearray(4 * size))[::2])
+    error = documented_refusal(fill, memoryview(bytearray(4 * size))[::2])
     assert (error.code, "contiguous" in str(error)) == ("config.buffer", True)
 
 
 @pytest.mark.parametrize("name", FILLS)
-def test_a_buffer_that_ends_within_an_id_is_not_filled(name: str) -> None:
+def test_buffer_with_a_partial_id_is_not_filled(name: str) -> None:
     fill, size = FILLS[name]
     for short in range(1, size):
-        error = refused(fill, bytearray(3 * size + short))
+        error = documented_refusal(fill, bytearray(3 * size + short))
         message = str(error)
         assert (error.code, f"{3 * size + short}" in message, f"{size}" in message) == ("config.buffer", True, True)
 
 
 @pytest.mark.parametrize("value", [None, 5, "x" * 80, [0] * 80], ids=type)
 @pytest.mark.parametrize("name", FILLS)
-def test_what_has_no_buffer_is_not_filled(name: str, value: Any) -> None:
-    assert refused(FILLS[name][0], value).code == "argument.type"
+def test_object_without_a_buffer_is_not_filled(name: str, value: Any) -> None:
+    assert documented_refusal(FILLS[name][0], value).code == "argument.type"
 
 
 @pytest.mark.parametrize("name", FILLS)
-def test_an_empty_buffer_holds_no_ids(name: str) -> None:
+def test_empty_buffer_holds_no_ids(name: str) -> None:
     assert FILLS[name][0](bytearray()) == 0
 
 
 @pytest.mark.parametrize("size", [0, 15, 17, 31, 33, 48])
 def test_text_is_encoded_into_a_buffer_of_exactly_its_size(size: int) -> None:
-    error = refused(sno.encode_into, bytes(20), bytearray(size))
+    error = documented_refusal(sno.encode_into, bytes(20), bytearray(size))
     assert (error.code, f"{size} bytes, needs 32" in str(error)) == ("config.buffer", True)
 
 
 @pytest.mark.parametrize("size", [0, 9, 11, 19, 21, 30])
 def test_text_is_parsed_into_a_buffer_of_exactly_its_size(size: int) -> None:
-    error = refused(sno.parse_into, b"2" * 32, bytearray(size))
+    error = documented_refusal(sno.parse_into, b"2" * 32, bytearray(size))
     assert (error.code, f"{size} bytes, needs 20" in str(error)) == ("config.buffer", True)
 
 
-def test_bytes_that_are_no_whole_number_of_ids_are_not_encoded() -> None:
-    assert refused(sno.encode_into, bytes(11), bytearray(16)).code == "parse.length"
+def test_partial_id_in_bytes_is_not_encoded() -> None:
+    assert documented_refusal(sno.encode_into, bytes(11), bytearray(16)).code == "parse.length"
 
 
-def test_text_that_is_no_whole_number_of_ids_is_not_parsed() -> None:
-    assert refused(sno.parse_into, b"2" * 17, bytearray(10)).code == "parse.length"
+def test_partial_id_in_text_is_not_parsed() -> None:
+    assert documented_refusal(sno.parse_into, b"2" * 17, bytearray(10)).code == "parse.length"
 
 
-def test_the_position_in_a_bulk_parse_counts_from_its_beginning() -> None:
-    error = refused(sno.parse_into, b"2" * 16 * 100 + b"2222222222222y22", bytearray(10 * 101))
+def test_bulk_parse_positions_count_from_the_beginning() -> None:
+    error = documented_refusal(sno.parse_into, b"2" * 16 * 100 + b"2222222222222y22", bytearray(10 * 101))
     assert isinstance(error, errors.ParseError)
     assert (error.code, error.position) == ("parse.character", 16 * 100 + 13)
 
 
 @pytest.mark.parametrize("value", [None, 5, "2" * 16], ids=type)
-def test_bulk_codecs_take_buffers_alone(value: Any) -> None:
+def test_bulk_codecs_accept_only_buffers(value: Any) -> None:
     calls = (
         lambda: sno.encode_into(value, bytearray(16)),
         lambda: sno.encode_into(bytes(10), value),
         lambda: sno.parse_into(value, bytearray(10)),
         lambda: sno.parse_into(b"2" * 16, value),
     )
-    assert [refused(call).code for call in calls] == ["argument.type"] * 4
+    assert [documented_refusal(call).code for call in calls] == ["argument.type"] * 4
 
 
 def test_bulk_codecs_refuse_read_only_targets_and_gaps() -> None:
@@ -680,21 +680,21 @@ def test_bulk_codecs_refuse_read_only_targets_and_gaps() -> None:
         lambda: sno.encode_into(memoryview(bytes(20))[::2], bytearray(16)),
         lambda: sno.encode_into(bytes(10), memoryview(bytearray(32))[::2]),
     )
-    assert [refused(call).code for call in calls] == ["config.buffer"] * 4
+    assert [documented_refusal(call).code for call in calls] == ["config.buffer"] * 4
 
 
 # --------------------------------------------------------------------------------------------------- closed, misspelled
 
 
-def test_a_closed_generator_refuses_everything_that_mints() -> None:
+def test_closed_generator_refuses_to_mint() -> None:
     sno_closed, snowflake_closed, locality_closed = sno.Generator(1), snowflake.Generator(1), locality.Generator()
     for closed in (sno_closed, snowflake_closed, locality_closed):
         closed.close()
         closed.close()
         for call in (closed.new, lambda: next(closed), lambda: closed.batch(1), lambda: closed.fill(bytearray(80))):  # noqa: B023
-            assert refused(call).code == "generator.closed"
+            assert documented_refusal(call).code == "generator.closed"
     for call in (sno_closed.snapshot, lambda: sno_closed.new_at(NOW), lambda: locality_closed.use_mode("sequential")):
-        assert refused(call).code == "generator.closed"
+        assert documented_refusal(call).code == "generator.closed"
 
 
 @pytest.mark.parametrize(
@@ -721,7 +721,7 @@ def test_a_closed_generator_refuses_everything_that_mints() -> None:
         lambda: locality.Generator("variable", 5),
     ],
 )
-def test_a_call_with_the_wrong_arguments_is_a_plain_type_error(call: Any) -> None:
+def test_wrong_call_signature_is_a_plain_type_error(call: Any) -> None:
     with pytest.raises(TypeError) as caught:
         call()
     assert type(caught.value) is TypeError

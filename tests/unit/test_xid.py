@@ -1,4 +1,4 @@
-"""xids against the recorded behaviour of rs/xid and xid-js, and their faults by name."""
+"""Tests of xids against the recorded behaviour of rs/xid and xid-js, and their faults."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 from mintage import xid
 from mintage.errors import FieldError, ParseError
 from mintage.testing import ManualClock
-from tests.conftest import vectors
-from tests.unit.test_fork import Child
+from tests.helpers.processes import Child
+from tests.helpers.vectors import named, vectors
 
 RECORDED = vectors("xid")
 GO, JS = RECORDED["rs_xid"], RECORDED["npm_xid_js_live"]
@@ -18,10 +18,6 @@ SECOND = 1_000_000_000
 MAX_COUNTER = 2**24 - 1
 
 Case = dict[str, Any]
-
-
-def named(case: Case) -> str:
-    return ascii(case.get("input") if isinstance(case.get("input"), str) else case.get("text"))
 
 
 def parts(one: xid.ID) -> tuple[int, str, int, int]:
@@ -41,7 +37,7 @@ def test_time_machine_pid_and_counter_make_the_recorded_id(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", GO["generate"] + GO["raw"], ids=named)
-def test_text_and_bytes_are_taken_apart_as_recorded(case: Case) -> None:
+def test_text_and_bytes_have_the_recorded_fields(case: Case) -> None:
     one = xid.ID.parse(case["text"])
     assert bytes(one).hex() == case["hex"]
     assert one == xid.ID.from_bytes(bytes.fromhex(case["hex"]))
@@ -49,7 +45,7 @@ def test_text_and_bytes_are_taken_apart_as_recorded(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", GO["from_bytes"], ids=lambda case: str(case["len"]))
-def test_bytes_of_any_length_but_12_are_no_id(case: Case) -> None:
+def test_bytes_of_another_length_are_no_id(case: Case) -> None:
     if case["error"] is None:
         assert bytes(xid.ID.from_bytes(bytes(case["len"]))) == bytes(12)
     else:
@@ -58,7 +54,7 @@ def test_bytes_of_any_length_but_12_are_no_id(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", GO["invalid"], ids=named)
-def test_what_rs_xid_refuses_is_refused(case: Case) -> None:
+def test_text_refused_by_rs_xid_is_refused(case: Case) -> None:
     if case["FromString_error"] is None:
         assert bytes(xid.ID.parse(case["input"])).hex() == case["FromString_hex"]
         return
@@ -68,7 +64,7 @@ def test_what_rs_xid_refuses_is_refused(case: Case) -> None:
 
 
 @pytest.mark.parametrize("last", "123456789abcdefhijklmnopqrstuv")
-def test_a_last_character_with_bits_that_are_not_an_ids_is_refused_as_its_bytes_would_be_written_otherwise(
+def test_last_character_with_extra_bits_is_refused(
     last: str,
 ) -> None:
     with pytest.raises(ParseError) as caught:
@@ -81,11 +77,11 @@ def test_ids_sort_as_recorded() -> None:
     assert [str(one) for one in sorted(ids)] == GO["sort"]["sorted"] == sorted(GO["sort"]["input"])
 
 
-# --- the faults of others --------------------------------------------------------------------------------------------
+# --- faults of other libraries ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("case", [case for case in GO["generate"] if wraps(case)], ids=named)
-def test_rs_xid_cuts_what_is_too_large_for_its_field_and_we_refuse_it(case: Case) -> None:
+def test_values_too_large_for_their_field_are_refused_unlike_rs_xid(case: Case) -> None:
     given = case["input"]
     with pytest.raises(FieldError) as caught:
         xid.ID.from_parts(
@@ -97,14 +93,14 @@ def test_rs_xid_cuts_what_is_too_large_for_its_field_and_we_refuse_it(case: Case
     assert caught.value.code in {"time.range", "field.range"}
 
 
-def test_a_forked_child_draws_another_machine_and_pid() -> None:
+def test_forked_child_chooses_another_machine_and_pid() -> None:
     generator = xid.Generator()
     own = (generator.new().machine, generator.new().pid)
     child = Child(lambda: [generator.new().machine, generator.new().pid])
     assert tuple(child.result()) != own
 
 
-def test_rs_xids_counter_runs_over_within_a_second_and_ours_waits_for_the_next() -> None:
+def test_exhausted_counter_waits_for_the_next_second_unlike_rs_xid() -> None:
     clock = ManualClock(1_700_000_000 * SECOND)
     generator = xid.Generator(7, clock=clock, max_wait_ms=2_000)
     ids = generator.batch(MAX_COUNTER + 2)
@@ -113,7 +109,7 @@ def test_rs_xids_counter_runs_over_within_a_second_and_ours_waits_for_the_next()
     assert (last.counter - first.counter) % (MAX_COUNTER + 1) == MAX_COUNTER
 
 
-def test_xid_js_writes_bits_of_time_and_machine_wrongly_but_pid_and_counter_as_specified() -> None:
+def test_text_is_written_as_specified_unlike_xid_js() -> None:
     ids = [xid.ID.parse(text) for text in JS["ids"]]
     assert {one.pid for one in ids} == {JS["pid"] % 2**16}
     assert [one.counter - ids[0].counter for one in ids] == [0, 1, 2]

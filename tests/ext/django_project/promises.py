@@ -1,4 +1,4 @@
-"""What ``mintage.ext.django`` promises, on the database that the environment names; ``test_django.py`` runs it."""
+"""Tests of ``mintage.ext.django`` on the database of the environment; ``test_django.py`` runs them."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ VENDOR = connection.vendor
 
 each = pytest.mark.parametrize("row", ROWS.values(), ids=["-".join(key) for key in ROWS])
 
-# What pages there are of the admin is the same on each database: all formats are visited on one.
+# The pages of the admin are the same on each database, so one database visits all formats.
 FEW = [("sno", "bytes"), ("snowflake", "integer"), ("ulid", "uuid"), ("nanoid", "text"), ("typeid", "uuid")]
 VISITED = list(ROWS) if VENDOR == "sqlite" else FEW
 visited = pytest.mark.parametrize("row", [ROWS[key] for key in VISITED], ids=["-".join(key) for key in VISITED])
@@ -65,7 +65,7 @@ def kind_of(row):
 
 @pytest.fixture(scope="session", autouse=True)
 def migrated():
-    """Makes the migrations of all apps and applies them, before anything else."""
+    """Make the migrations of all apps and apply them, before anything else."""
     call_command("makemigrations", verbosity=0)
     call_command("migrate", verbosity=0)
 
@@ -86,12 +86,12 @@ def order():
 # Migrations
 
 
-def test_django_ulid_65_nothing_is_left_to_migrate():
+def test_django_ulid_65_no_migration_is_missing():
     for _ in range(2):
         call_command("makemigrations", "--check", verbosity=0)
 
 
-def test_migrations_name_functions_that_they_import():
+def test_migrations_import_the_functions_they_name():
     written = Path("shop/migrations/0001_initial.py").read_text(encoding="utf-8")
     assert "import mintage.sno\n" in written
     assert (
@@ -104,7 +104,7 @@ def test_migrations_name_functions_that_they_import():
 
 
 @each
-def test_a_field_is_what_its_migration_says(row):
+def test_field_equals_its_migration(row):
     for field in row._meta.local_fields[:2]:
         text, imports = MigrationWriter.serialize(field)
         names = {}
@@ -114,8 +114,8 @@ def test_a_field_is_what_its_migration_says(row):
         assert again.db_type(connection) == field.db_type(connection)
 
 
-def test_a_migration_says_in_which_form_a_column_is():
-    """A default form that changes one day must not change what an old migration says of its table."""
+def test_migration_states_the_storage_form():
+    """A later change of the default form must not change the meaning of an old migration."""
     for name, field in ours.FIELDS.items():
         for form in field.forms():
             kwargs = field(null=True, **({} if form == "integer" else {"form": form})).deconstruct()[3]
@@ -123,14 +123,14 @@ def test_a_migration_says_in_which_form_a_column_is():
 
 
 @pytest.mark.parametrize("editable", [True, False])
-def test_whether_a_key_is_in_forms_survives_a_migration(editable):
+def test_editable_of_a_key_survives_a_migration(editable):
     field = ours.SnoField(primary_key=True, editable=editable)
     assert field.clone().editable == editable
     assert field.clone().deconstruct() == field.deconstruct()
     assert ours.SnoField(primary_key=True, default=None).clone().get_default() is None
 
 
-def test_every_key_of_the_project_is_minted_here():
+def test_every_key_of_the_project_is_minted():
     for model in apps.get_models(include_auto_created=True):
         if model._meta.label not in {"sessions.Session", "shop.Refund"}:
             assert isinstance(model._meta.pk, (ours.SnowflakeAutoField, ours.IDField)), model
@@ -139,7 +139,7 @@ def test_every_key_of_the_project_is_minted_here():
         assert all(snowflake.DEFAULT.parse(pk).time.year >= 2026 for pk in model.objects.values_list("pk", flat=True))
 
 
-def test_a_table_whose_keys_the_database_counted_goes_on_with_snowflakes():
+def test_autoincrement_table_continues_with_snowflakes():
     old = list(Customer.objects.filter(name__startswith="old").order_by("pk"))
     assert [each.pk for each in old] == [1, 2, 3]
     assert [each.invoice_set.count() for each in old] == [1, 1, 1]
@@ -148,7 +148,7 @@ def test_a_table_whose_keys_the_database_counted_goes_on_with_snowflakes():
     assert Invoice.objects.create(customer=new).pk > 2**53
 
 
-def test_old_rows_were_given_ids_of_their_time():
+def test_old_rows_get_ids_of_their_time():
     found = Customer.objects.filter(number__minted_between=(MAY, MAY + timedelta(days=2))).order_by("number")
     assert [each.name for each in found] == ["old 0", "old 1"]
 
@@ -174,7 +174,7 @@ def column_type(model, name):
 
 
 @each
-def test_the_column_is_the_one_that_fits(row):
+def test_column_has_the_fitting_type(row):
     field = row._meta.pk
     size, length = field.kind.size, field.kind.length
     wanted = {
@@ -194,7 +194,7 @@ def test_the_column_is_the_one_that_fits(row):
     assert column_type(row, "id") == column_type(row, "other") == column_type(row, "parent") == wanted
 
 
-def test_a_locality_is_never_a_uuid_of_mariadb():
+def test_locality_is_never_a_mariadb_uuid():
     # It refuses those of about half of all hosts.
     assert column_type(ROWS["locality", "uuid"], "id") == {"mysql": "binary(16)", "sqlite": "BLOB"}.get(VENDOR, "uuid")
     for mac in ("0000001", "a7b9f1b", "a7bcf1b"):
@@ -205,13 +205,13 @@ def test_a_locality_is_never_a_uuid_of_mariadb():
 
 
 @each
-def test_django_ulid_146_internal_type_is_its_own(row):
+def test_django_ulid_146_internal_type_is_custom(row):
     own = row._meta.pk.get_internal_type()
     assert own not in connection.data_types
     assert not hasattr(models, own)
 
 
-def test_an_automatic_key_is_a_plain_bigint():
+def test_automatic_key_is_a_plain_bigint():
     field = Tag._meta.pk
     assert field.db_type(connection) == field.rel_db_type(connection) == "bigint"
     assert column_type(Tag, "id") in ("bigint", "bigint(20)")
@@ -225,7 +225,7 @@ def test_an_automatic_key_is_a_plain_bigint():
 
 @pytest.mark.skipif(VENDOR == "mysql", reason="binary(n) has n bytes")
 @each
-def test_a_column_of_bytes_takes_no_other_number_of_them(row):
+def test_column_of_bytes_checks_the_length(row):
     field = row._meta.pk
     if field.form != "bytes":
         pytest.skip("not of bytes")
@@ -237,7 +237,7 @@ def test_a_column_of_bytes_takes_no_other_number_of_them(row):
 
 
 @each
-def test_what_was_saved_comes_back(row):
+def test_saved_value_is_read_back(row):
     one = row.objects.create(other=row._meta.pk.mint(), name="one")
     child = row.objects.create(parent=one)
     kind = kind_of(row)
@@ -276,7 +276,7 @@ def test_what_was_saved_comes_back(row):
 
 
 @each
-def test_the_order_of_a_column_is_that_of_the_ids(row):
+def test_column_sorts_in_the_order_of_the_ids(row):
     made = [row(name="order") for _ in range(300)]
     random.Random(1).shuffle(made)
     row.objects.bulk_create(made)
@@ -287,7 +287,7 @@ def test_the_order_of_a_column_is_that_of_the_ids(row):
 
 
 @each
-def test_a_new_row_is_one_statement(row):
+def test_new_row_is_one_statement(row):
     with CaptureQueriesContext(
         connection,
     ) as queries:
@@ -297,7 +297,7 @@ def test_a_new_row_is_one_statement(row):
     ]
 
 
-def test_a_new_instance_is_not_looked_for_before_it_is_inserted():
+def test_new_instance_is_inserted_without_a_select():
     for new in (Tag(name="inserted"), Order(), Tweet()):
         with CaptureQueriesContext(connection) as queries:
             new.save()
@@ -305,7 +305,7 @@ def test_a_new_instance_is_not_looked_for_before_it_is_inserted():
 
 
 @each
-def test_one_id_is_one_row(row):
+def test_duplicate_id_is_refused(row):
     id = row.objects.create(other=row._meta.pk.mint())
     with pytest.raises(IntegrityError), transaction.atomic():
         row.objects.create(other=id.other)
@@ -314,7 +314,7 @@ def test_one_id_is_one_row(row):
 
 
 def test_heeranjid_no_manager_is_needed():
-    """HeeRanjID mints in a manager of its own, so whatever goes past the manager has no ID."""
+    """HeeRanjID mints in a custom manager, so rows created without the manager have no ID."""
     assert type(Order.objects) is models.Manager
     assert Order().pk.__class__ is sno.ID
     through = Order.tags.through
@@ -332,7 +332,7 @@ def test_heeranjid_no_manager_is_needed():
     assert [each.name for each in order.tags.all()] == ["tag 0"]
 
 
-def test_all_ways_to_insert_mint():
+def test_every_kind_of_insert_mints():
     made = [
         Tag.objects.get_or_create(name="a")[0],
         Tag.objects.update_or_create(name="b")[0],
@@ -350,7 +350,7 @@ def test_all_ways_to_insert_mint():
     assert historical.objects.create().pk.time.year >= 2026
 
 
-def test_a_thousand_are_one_statement():
+def test_thousand_rows_are_one_statement():
     with CaptureQueriesContext(connection) as queries:
         Tweet.objects.bulk_create([Tweet() for _ in range(200)])
         Tag.objects.bulk_create([Tag(name=f"many {number}") for number in range(1000)])
@@ -359,7 +359,7 @@ def test_a_thousand_are_one_statement():
     assert Tag.objects.filter(name__startswith="many ").count() == 1000
 
 
-def test_an_automatic_key_is_set_when_the_instance_is_saved():
+def test_automatic_key_is_set_when_the_instance_is_saved():
     tag = Tag(name="late")
     assert tag.pk is None
     assert tag != Tag(name="late")
@@ -381,7 +381,7 @@ def test_an_automatic_key_is_set_when_the_instance_is_saved():
     assert Tag.objects.filter(pk=2**64).first() is None
 
 
-def test_snowflakes_are_of_their_layout():
+def test_snowflakes_have_their_layout():
     before = snowflake.TWITTER.min_at(datetime.now(UTC) - timedelta(minutes=1))
     tweet = Tweet.objects.create(about=snowflake.DISCORD.min_at(MAY))
     found = Tweet.objects.get(pk=tweet.pk)
@@ -395,7 +395,7 @@ def test_snowflakes_are_of_their_layout():
     assert Tweet._meta.pk.minted_at(tweet.pk) > MAY
 
 
-def test_64_bits_are_stored_where_there_is_a_column_for_them():
+def test_unsigned_64_bit_ids_need_an_unsigned_column():
     largest = 2**64 - 1
     tweet = Tweet.objects.create(about=largest)
     Tweet.objects.create(about=7)
@@ -404,7 +404,7 @@ def test_64_bits_are_stored_where_there_is_a_column_for_them():
     assert Tweet.objects.filter(about__isnull=False).order_by("about").values_list("about", flat=True)[0] == 7
 
 
-def test_a_layout_that_no_bigint_holds_is_no_automatic_key():
+def test_layout_beyond_bigint_is_no_automatic_key():
     with pytest.raises(errors.ConfigError, match="64 bits"):
         type("Wide", (ours.SnowflakeAutoField,), {"layout": snowflake.DISCORD})
     narrow = type("Narrow", (ours.SnowflakeAutoField,), {"layout": snowflake.JS_SAFE, "__module__": __name__})
@@ -416,7 +416,7 @@ def test_a_layout_that_no_bigint_holds_is_no_automatic_key():
 
 @pytest.mark.parametrize("wrong", ["", "no id", b"x", 1.5, True, "9" * 5000, object()])
 @each
-def test_what_is_no_id_is_refused_before_the_database(row, wrong):
+def test_invalid_id_is_refused_before_the_database(row, wrong):
     with CaptureQueriesContext(connection) as queries:
         with pytest.raises(errors.MintError) as caught:
             row.objects.get(pk=wrong)
@@ -428,7 +428,7 @@ def test_what_is_no_id_is_refused_before_the_database(row, wrong):
     assert len(str(caught.value)) < 300
 
 
-def test_a_form_that_a_format_has_not_is_refused():
+def test_unsupported_storage_form_is_refused():
     for field, form in ((ours.XIDField, "uuid"), (ours.NanoIDField, "bytes"), (ours.SnoField, "char")):
         with pytest.raises(errors.ConfigError, match="form of"):
             field(form=form)
@@ -464,7 +464,7 @@ def test_rows_of_a_time_are_a_range_of_keys(row):
 
 
 @each
-def test_a_time_without_a_zone_is_refused(row):
+def test_naive_datetime_is_refused(row):
     lookups = ("minted_after", "minted_before")
     if not kind_of(row).has_time:
         for lookup in (*lookups, "minted_between"):
@@ -482,7 +482,7 @@ def test_a_time_without_a_zone_is_refused(row):
             row.objects.filter(id__minted_between=wrong)
 
 
-def test_a_time_is_asked_of_the_keys_index():
+def test_time_query_uses_the_index_of_the_key():
     if VENDOR != "postgresql":
         pytest.skip("plans differ")
     with connection.cursor() as cursor:
@@ -499,7 +499,7 @@ def test_a_time_is_asked_of_the_keys_index():
 USERS = ROWS["typeid", "uuid"]
 
 
-def test_a_typeid_is_found_by_whatever_is_below_its_prefix():
+def test_typeid_is_found_by_its_suffix():
     user = USERS.objects.create()
     assert (user.pk.prefix, user.pk.as_uuid().version) == ("user", 7)
     for below in (user.pk.as_uuid(), bytes(user.pk), uuid.ID(bytes(user.pk)), ulid.ID(bytes(user.pk)), str(user.pk)):
@@ -512,7 +512,7 @@ def test_a_typeid_is_found_by_whatever_is_below_its_prefix():
     assert USERS._meta.pk.minted_at(typeid.ID("user", ulid.ID.from_int(5))) is None
 
 
-def test_a_typeid_of_another_prefix_is_refused():
+def test_typeid_of_another_prefix_is_refused():
     other = typeid.new("order")
     for wrong in (other, str(other)):
         for ask in (lambda: USERS.objects.get(pk=wrong), lambda: USERS.objects.create(pk=wrong)):  # noqa: B023
@@ -528,7 +528,7 @@ def test_a_typeid_of_another_prefix_is_refused():
             ours.TypeIDField(prefix=wrong)
 
 
-def test_a_typeids_field_is_written_into_migrations_with_its_prefix():
+def test_typeid_field_keeps_its_prefix_in_migrations():
     written = Path("shop/migrations/0001_initial.py").read_text(encoding="utf-8")
     assert (
         "mintage.ext.django.TypeIDField(default=mintage.ext.django.TypeIDMinter('user'), editable=False, form='text', "
@@ -546,7 +546,7 @@ def test_a_typeids_field_is_written_into_migrations_with_its_prefix():
 
 @each
 @pytest.mark.parametrize("form", ["json", "xml"])
-def test_fixtures_have_the_text_of_ids(row, form):
+def test_fixtures_contain_the_text_of_ids(row, form):
     one = row.objects.create(other=row._meta.pk.mint(), name="fixture")
     child = row.objects.create(parent=one, name="fixture")
     dumped = serializers.serialize(form, [one, child])
@@ -559,7 +559,7 @@ def test_fixtures_have_the_text_of_ids(row, form):
     assert row.objects.get(pk=child.pk).other is None
 
 
-def test_dumpdata_and_loaddata_give_the_same_rows(order, tmp_path):
+def test_dumpdata_and_loaddata_restore_the_rows(order, tmp_path):
     order.tags.add(Tag.objects.get_or_create(name="dumped")[0])
     file = tmp_path / "dump.json"
     call_command("dumpdata", "shop.order", "shop.tag", "shop.user", "auth", output=str(file), verbosity=0)
@@ -572,14 +572,14 @@ def test_dumpdata_and_loaddata_give_the_same_rows(order, tmp_path):
     assert record["fields"]["tags"] == list(order.tags.values_list("pk", flat=True))
 
 
-def test_a_fixture_without_keys_is_given_them(tmp_path):
+def test_fixture_without_keys_gets_them(tmp_path):
     file = tmp_path / "keyless.json"
     file.write_text(json.dumps([{"model": "shop.tag", "fields": {"name": "keyless"}}]))
     call_command("loaddata", str(file), verbosity=0)
     assert Tag.objects.get(name="keyless").pk > 2**53
 
 
-def test_django_ulid_151_json_knows_ids(order):
+def test_django_ulid_151_json_encodes_ids(order):
     order.extra = {"id": order.pk, "ids": [ulid.new()]}
     order.save()
     assert Order.objects.get(pk=order.pk).extra == {"id": str(order.pk), "ids": [str(order.extra["ids"][0])]}
@@ -593,7 +593,7 @@ def test_django_ulid_151_json_knows_ids(order):
         JsonResponse({"id": object()}, encoder=ours.JSONEncoder)
 
 
-def test_django_ulid_61_the_driver_is_given_what_it_knows():
+def test_django_ulid_61_driver_receives_known_types():
     """psycopg: can't adapt type 'ULID'."""
     for row in ROWS.values():
         id = row._meta.pk.mint()
@@ -604,7 +604,7 @@ def test_django_ulid_61_the_driver_is_given_what_it_knows():
         assert row.objects.filter(pk=id).exists()
 
 
-def test_django_ulid_154_how_it_is_stored_is_chosen():
+def test_django_ulid_154_storage_form_is_an_option():
     assert {form for name, form in ROWS if name == "ulid"} == {"bytes", "uuid", "text"}
     with connection.cursor() as cursor:
         row = ROWS["ulid", "text"].objects.create()
@@ -612,8 +612,8 @@ def test_django_ulid_154_how_it_is_stored_is_chosen():
         assert cursor.fetchone() == (str(row.pk),)
 
 
-def test_vd2org_snowflake_6_no_process_is_given_the_number_of_another():
-    """Each gunicorn worker made a generator of one and the same instance number: a second service was the advice."""
+def test_vd2org_snowflake_6_processes_have_different_numbers():
+    """Each gunicorn worker had the same instance number; the advice was to run a second service."""
     ids = []
     for _ in range(2):
         read, write = os.pipe()
@@ -636,7 +636,7 @@ class OrderForm(forms.ModelForm):
         fields = ("buyer", "public", "title")
 
 
-def test_a_form_takes_the_text_of_an_id(order):
+def test_form_accepts_the_text_of_an_id(order):
     id = ulid.new()
     form = OrderForm({"public": f" {id} ", "buyer": str(order.buyer_id), "title": "one"}, instance=order)
     assert form.is_valid(), form.errors
@@ -650,7 +650,7 @@ def test_a_form_takes_the_text_of_an_id(order):
     assert OrderForm({"public": "", "buyer": ""}, instance=order).is_valid()
 
 
-def test_a_form_says_what_is_wrong():
+def test_form_reports_invalid_text():
     form = OrderForm({"public": "<script>", "buyer": "x"})
     assert not form.is_valid()
     [error] = form.errors.as_data()["public"]
@@ -678,7 +678,7 @@ def test_every_field_has_a_form_field(row):
 
 
 @pytest.mark.parametrize("name", NAMED)
-def test_a_path_has_the_id_itself(name):
+def test_path_converter_yields_the_id(name):
     id = KINDS[name].mint() if name in KINDS else typeid.new("user")
     found = resolve(reverse(name, args=[id]))
     assert found.kwargs["pk"] == (id.as_uuid() if name == "uuid" else id)
@@ -697,7 +697,7 @@ def test_a_path_has_the_id_itself(name):
 
 
 @visited
-def test_django_ulid_143_pages_of_the_admin_show_the_text(row, admin):
+def test_django_ulid_143_admin_pages_show_the_text(row, admin):
     row.objects.all().delete()
     one = row.objects.create(other=row._meta.pk.mint())
     base = f"/admin/shop/{row._meta.model_name}/"
@@ -729,7 +729,7 @@ def test_django_ulid_143_pages_of_the_admin_show_the_text(row, admin):
     assert not row.objects.filter(pk=one.pk).exists()
 
 
-def test_the_admin_adds_a_row_and_shows_when_it_was_minted(admin, order):
+def test_admin_adds_a_row_and_shows_its_time(admin, order):
     answer = admin.post(
         "/admin/shop/order/add/",
         {"buyer": order.buyer_id, "title": "added", "extra": "{}", "lines-TOTAL_FORMS": 0, "lines-INITIAL_FORMS": 0},
@@ -756,7 +756,7 @@ def test_the_admin_adds_a_row_and_shows_when_it_was_minted(admin, order):
     assert Order.objects.get(pk=added.pk).title == "listed"
 
 
-def test_the_admin_changes_rows_of_inlines(admin, order):
+def test_admin_changes_inline_rows(admin, order):
     line = Line.objects.create(order=order)
     prefix = {"lines-TOTAL_FORMS": 2, "lines-INITIAL_FORMS": 1}
     new = sno.new()
@@ -772,7 +772,7 @@ def test_the_admin_changes_rows_of_inlines(admin, order):
     assert sorted(order.lines.values_list("reference", flat=True)) == sorted([line.reference, new])
 
 
-def test_the_admin_finds_a_row_by_the_text_of_a_related_id(admin, order):
+def test_admin_finds_a_row_by_the_text_of_a_related_id(admin, order):
     page = admin.get("/admin/shop/order/", {"q": str(order.buyer_id)}).content.decode()
     assert str(order.pk) in page
     line = Line.objects.create(order=order)
@@ -780,7 +780,7 @@ def test_the_admin_finds_a_row_by_the_text_of_a_related_id(admin, order):
     assert page.count('name="_selected_action"') == 1
 
 
-def test_the_admins_autocomplete_has_text(admin, order):
+def test_autocomplete_of_the_admin_uses_text(admin, order):
     query = {"term": str(order.pk), "app_label": "shop", "model_name": "line", "field_name": "order"}
     answer = json.loads(admin.get("/admin/autocomplete/", query).content)
     assert answer["results"] == [{"id": str(order.pk), "text": str(order)}]
@@ -789,7 +789,7 @@ def test_the_admins_autocomplete_has_text(admin, order):
 
 
 @visited
-def test_the_admin_filters_by_time(row, admin):
+def test_admin_filters_by_time(row, admin):
     if not kind_of(row).has_time:
         pytest.skip("no order by time")
     row.objects.filter(name="filtered").delete()
@@ -809,7 +809,7 @@ def test_the_admin_filters_by_time(row, admin):
     assert "Past 7 days" in page
 
 
-def test_the_session_knows_its_user(admin):
+def test_session_keeps_its_user(admin):
     session = admin.session
     assert session["_auth_user_id"] == str(User.objects.get(username="root").pk)
 
@@ -826,8 +826,8 @@ def send(client, method, path, data):
     return getattr(client, method)(path, json.dumps(data), content_type="application/json")
 
 
-def test_drf_9733_and_9721_integers_of_the_database_are_strings_of_json(api):
-    """JavaScript read 1574013452252262400 as another number; and BigAutoField was all that there was."""
+def test_drf_9733_and_9721_database_integers_are_json_strings(api):
+    """JavaScript rounded 1574013452252262400, and there was only BigAutoField."""
     tag, other = Tag.objects.get_or_create(name="x")[0], Tag.objects.get_or_create(name="y")[0]
     user = User.objects.create_user("drf")
     made = send(
@@ -847,7 +847,7 @@ def test_drf_9733_and_9721_integers_of_the_database_are_strings_of_json(api):
     assert Tweet.objects.get(pk=tweet.json()["id"]).about == 2**60
 
 
-def test_a_serializer_has_objects_in_python(order):
+def test_serializer_yields_id_objects(order):
     from shop.api import Lines
 
     data = Lines.serializer_class(data={"order": str(order.pk), "reference": str(sno.new())})
@@ -882,7 +882,7 @@ def test_a_serializer_has_objects_in_python(order):
         ("lines", {"order": 5}),
     ],
 )
-def test_what_is_no_id_is_answered_with_400(api, path, data):
+def test_invalid_id_is_answered_with_400(api, path, data):
     answer = send(api, "post", f"/api/{path}/", data)
     assert answer.status_code == 400, answer.content
     assert set(answer.json()) & set(data)
@@ -890,8 +890,8 @@ def test_what_is_no_id_is_answered_with_400(api, path, data):
 
 
 @pytest.mark.parametrize("number", [int, float], ids=["integer", "float"])
-def test_a_foreign_key_is_no_number_that_javascript_rounds(api, order, number):
-    """The row is there, so only the type of its key in JSON is wrong."""
+def test_foreign_key_as_a_large_number_is_refused(api, order, number):
+    """The row exists, so only the type of its key in JSON is wrong."""
     tag, coupon = Tag.objects.create(name=f"rounded {number.__name__}"), Coupon.objects.create()
     for pk in (order.buyer_id, tag.pk, coupon.code):
         assert pk > 2**53
@@ -914,7 +914,7 @@ def redemptions():
     return type("Redemptions", (rest_serializers.ModelSerializer,), {"Meta": meta})
 
 
-def test_a_foreign_key_to_another_field_is_text_as_well():
+def test_foreign_key_to_another_field_is_text_too():
     coupon, serializer = Coupon.objects.create(), redemptions()
     assert type(serializer().fields["coupon"]) is rest.SlugRelatedField
     given = serializer(data={"coupon": str(coupon.code)})
@@ -926,7 +926,7 @@ def test_a_foreign_key_to_another_field_is_text_as_well():
         assert not serializer(data={"coupon": wrong}).is_valid()
 
 
-def test_a_field_of_a_relation_to_no_id_is_as_it_was():
+def test_relation_to_a_model_without_ids_is_unchanged():
     class Tags(rest_serializers.Serializer):
         tag = rest.SlugRelatedField(slug_field="name", queryset=Tag.objects.all())
         buyer = rest.SlugRelatedField(slug_field="buyer__id", queryset=Order.objects.all(), required=False)
@@ -942,7 +942,7 @@ def test_a_field_of_a_relation_to_no_id_is_as_it_was():
     assert Tags({"tag": tag, "buyer": order}).data["buyer"] == str(order.buyer_id)
 
 
-def test_a_hyperlink_has_the_text_of_an_id(order):
+def test_hyperlink_contains_the_text_of_an_id(order):
     from django.test import RequestFactory
 
     class Linked(rest_serializers.Serializer):
@@ -958,12 +958,12 @@ def test_a_hyperlink_has_the_text_of_an_id(order):
         assert not Linked(data={"order": wrong}, context=context).is_valid()
 
 
-def test_a_path_of_no_id_is_answered_with_404(api):
+def test_path_with_an_invalid_id_is_answered_with_404(api):
     for path in ("orders/x", "orders/<>", "users/x", "users/99999999999999999999999", "lines/-1", "refunds/x"):
         assert api.get(f"/api/{path}/").status_code == 404, path
 
 
-def test_a_key_that_is_a_relation_is_text_as_well(api, order):
+def test_key_that_is_a_relation_is_text_too(api, order):
     line = Line.objects.create(order=order)
     made = send(api, "post", "/api/refunds/", {"order": str(order.pk)})
     assert made.json() == {"order": str(order.pk), "lines": [str(line.pk)]}
@@ -972,7 +972,7 @@ def test_a_key_that_is_a_relation_is_text_as_well(api, order):
 
 
 @each
-def test_every_field_has_a_serializers_field(row):
+def test_every_field_has_a_serializer_field(row):
     meta = type("Meta", (), {"model": row, "fields": ("id", "other", "parent")})
     serializer = type("Serializer", (rest_serializers.ModelSerializer,), {"Meta": meta})
     parent = row.objects.create()
@@ -988,7 +988,7 @@ def test_every_field_has_a_serializers_field(row):
     assert again.errors["other"][0].code == "unique"
 
 
-def test_the_schema_says_what_ids_look_like(api, capsys):
+def test_schema_describes_ids(api, capsys):
     from drf_spectacular.generators import SchemaGenerator
 
     schema = SchemaGenerator().get_schema(request=None, public=True)
@@ -1020,7 +1020,7 @@ def test_the_schema_says_what_ids_look_like(api, capsys):
 # Traps that are no one test's
 
 
-def test_typeid_38_the_default_is_a_function_that_migrations_can_write_down():
+def test_typeid_38_default_is_an_importable_function():
     for name, field in ours.FIELDS.items():
         default = field(primary_key=True).default
         assert default is KINDS[name].mint
@@ -1036,7 +1036,7 @@ def test_django_21400_one_setting_gives_every_model_its_key():
     assert issubclass(ours.SnowflakeAutoField, models.AutoField)
 
 
-def test_w001_is_said_where_processes_share_no_store(monkeypatch):
+def test_w001_warns_where_processes_share_no_store(monkeypatch):
     monkeypatch.delenv("MINTAGE_STORE", raising=False)
     [warning] = [each for each in checks.run_checks(include_deployment_checks=True) if each.id == "mintage.W001"]
     assert "MINTAGE_STORE" in warning.hint
@@ -1046,7 +1046,7 @@ def test_w001_is_said_where_processes_share_no_store(monkeypatch):
 
 
 def run_checks(*apps_):
-    """``manage.py check`` with more apps, in a process of its own: what it writes."""
+    """Return the output of ``manage.py check`` with more apps, run in a process of its own."""
     environment = {**os.environ, "EXTRA_APPS": json.dumps(apps_)}
     command = [sys.executable, "manage.py", "check"]
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=120).stderr
@@ -1069,7 +1069,7 @@ class Post(models.Model):
 
 
 @pytest.mark.skipif(VENDOR != "sqlite", reason="checks ask no database")
-def test_an_app_as_startapp_makes_it_is_warned_of_its_traps():
+def test_generated_app_is_warned_of_its_traps():
     call_command("startapp", "blog")
     app, models_ = Path("blog/apps.py"), Path("blog/models.py")
     if "default_auto_field" not in app.read_text():  # Django 6.0 writes none
@@ -1089,7 +1089,7 @@ def test_an_app_as_startapp_makes_it_is_warned_of_its_traps():
     assert "mintage." not in run_checks("blog")
 
 
-def test_w002_is_silent_where_there_is_nothing_to_change(monkeypatch):
+def test_w002_is_silent_if_nothing_is_to_change(monkeypatch):
     from django.conf import settings
 
     class Named(AppConfig):
@@ -1114,14 +1114,14 @@ def test_w002_is_silent_where_there_is_nothing_to_change(monkeypatch):
         assert said(counted) == []
 
 
-def test_w005_is_said_where_rest_framework_is_not_told_of_the_fields(monkeypatch):
+def test_w005_warns_if_rest_framework_lacks_the_fields(monkeypatch):
     assert ours.checks.check_rest(None) == []
     monkeypatch.setattr(apps, "is_installed", lambda name: name == "rest_framework")
     [warning] = ours.checks.check_rest(None)
     assert (warning.id, warning.hint) == ("mintage.W005", 'Add "mintage.ext.django" to INSTALLED_APPS.')
 
 
-def test_w006_names_a_field_of_rest_framework_that_a_serializer_declares():
+def test_w006_names_a_declared_serializer_field():
     assert ours.checks.check_serializers(None) == []
     plain = rest_serializers.PrimaryKeyRelatedField
 
@@ -1148,7 +1148,7 @@ def test_w006_names_a_field_of_rest_framework_that_a_serializer_declares():
     assert ours.checks.check_serializers(None) == []
 
 
-def test_the_store_of_the_settings_is_that_of_the_generators(monkeypatch):
+def test_generators_use_the_store_of_the_settings(monkeypatch):
     from django.conf import settings
 
     config = apps.get_app_config("mintage")
@@ -1161,7 +1161,7 @@ def test_the_store_of_the_settings_is_that_of_the_generators(monkeypatch):
     assert os.environ["MINTAGE_STORE"] == "sqlite:///y.db"
 
 
-def test_the_whole_project_passes_its_checks():
+def test_project_passes_its_checks():
     out = StringIO()
     call_command("check", stdout=out, stderr=out)
     assert "no issues" in out.getvalue()
@@ -1178,7 +1178,7 @@ def test_async_queries_mint():
     assert len({each.pk for each in asyncio.run(made())}) == 3
 
 
-def test_queries_of_sets_and_expressions_know_ids():
+def test_set_operations_and_expressions_support_ids():
     row = ROWS["sno", "bytes"]
     made = [row.objects.create(name="set") for _ in range(4)]
     ids = [each.pk for each in made]
@@ -1201,7 +1201,7 @@ def test_queries_of_sets_and_expressions_know_ids():
 # --- the store in the same database: at last, as the rows are gone afterwards ----------------------------------------
 
 
-def test_commands_of_django_leave_the_tables_of_a_store_alone():
+def test_commands_of_django_ignore_the_tables_of_a_store():
     with open_store(os.environ["STORE"]) as store:
         assert store.reserve("invoice", 10).last == 10
         before = store.describe()
@@ -1219,7 +1219,7 @@ def test_commands_of_django_leave_the_tables_of_a_store_alone():
 
 
 @pytest.mark.skipif(VENDOR == "sqlite", reason="SQLite refuses a file whose tables are gone")
-def test_models_of_the_tables_that_drop_them_are_noticed():
+def test_models_that_would_drop_store_tables_are_reported():
     with open_store(os.environ["STORE"]) as store:
         store.reserve("invoice", 10)
         said = StringIO()

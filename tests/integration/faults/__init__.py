@@ -1,4 +1,4 @@
-"""Real faults under real load: worker processes that mint while their store, their clock or they themselves fail.
+"""Real faults under real load: worker processes mint while their store, their clock or they themselves fail.
 
 ``python -m tests.integration.faults --record`` runs all scenarios and renders the table of the documentation.
 """

@@ -1,4 +1,4 @@
-"""``python -m tests.integration.faults``: runs the scenarios; with ``--record`` keeps what they showed."""
+"""Run the fault scenarios: ``python -m tests.integration.faults``; ``--record`` stores their results."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.servers.fixtures import Servers
 
 
 def run(names: list[str]) -> list[Row]:
-    """All scenarios, or those whose names contain one of these."""
+    """Run all scenarios, or those whose names contain one of these texts."""
     rows = []
     with ExitStack() as stack:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="mintage-")))

@@ -1,6 +1,6 @@
-"""The process that is cloned: it mints as a worker does, and tells whenever it finds itself in another epoch.
+"""The process that is cloned: it mints like a worker, and reports every change of its generation.
 
-Its directory, the second argument, is each clone's own. A file there called ``stop`` ends it; with ``warned`` in its
+Each clone has its own directory, the second argument. A file there called ``stop`` ends it; with ``warned`` in its
 orders it waits at ``snapshot`` until there is ``go``, and runs the hooks before and after that.
 """
 
@@ -20,7 +20,7 @@ from tests.integration.faults.worker import Clock, Minter, tell
 
 
 def hold(directory: Path) -> None:
-    """Lets itself be cloned, and says so to mintage."""
+    """Wait to be cloned, and call the hooks of mintage."""
     mintage.before_snapshot()
     tell(event="ready")
     while not (directory / "go").exists():

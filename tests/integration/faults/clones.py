@@ -1,7 +1,7 @@
-"""A process that exists twice: dumped once by CRIU, restored twice side by side, each in namespaces of its own.
+"""Clones of a process: dumped once by CRIU, restored twice side by side, each in namespaces of its own.
 
-What cannot be seen from inside is all the same: memory, threads, pid, open files. Connections are cut, as those of
-a virtual machine that is restored are. Each clone's own directory lies where the process had its one.
+Everything that is invisible from inside is equal: memory, threads, pid, open files. Connections are closed, like those
+of a restored virtual machine. The directory of each clone has the path that the process had for its own.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ SCHEMES: Final = ["snowflake", "locality", "sequence"]
 
 
 def missing() -> str | None:
-    """Why nothing can be cloned here, if it cannot."""
+    """Return the reason why nothing can be cloned here, or None."""
     if os.geteuid() != 0:
         return "only root can restore a process"
     criu = program("criu4")
@@ -48,7 +48,7 @@ def missing() -> str | None:
 
 @dataclass
 class Copy:
-    """A process, by what it wrote into its directory."""
+    """A process, seen through the files in its directory."""
 
     directory: Path
 
@@ -58,7 +58,7 @@ class Copy:
         return [what for what in told if what["event"] == event]
 
     def ids(self, scheme: str) -> list[bytes]:
-        """In the order in which they were minted."""
+        """Return the IDs in the order in which they were minted."""
         file, width = self.directory / f"ids.{scheme}", WIDTHS[scheme]
         data = file.read_bytes() if file.exists() else b""
         return [data[at : at + width] for at in range(0, len(data) // width * width, width)]
@@ -118,7 +118,7 @@ class Original(Copy):
         self._process.wait()
 
     def dump(self) -> None:
-        """Writes it down, and ends it."""
+        """Dump the process to files, and end it."""
         self._images.mkdir()
         self._runs = _runs(self.pid)
         self._criu("dump", "--tree", str(self.pid), *self._how(self._images))
@@ -126,7 +126,7 @@ class Original(Copy):
 
     @contextmanager
     def restored(self, count: int) -> Iterator[list[Copy]]:
-        """So many of it, let go together."""
+        """Restore a number of clones and start them together."""
         with ExitStack() as stack:
             clones = [stack.enter_context(self._restored(number)) for number in range(count)]
             for _, pid in clones:
@@ -149,7 +149,7 @@ class Original(Copy):
             )  # fmt: skip
 
         def found() -> int | None:
-            """The process, once it is whole; CRIU's own, which tries what the kernel can, are stopped at times too."""
+            """Return the restored process, once it is complete, without the processes of CRIU itself."""
             assert init.poll() is None, (work / "log").read_text(encoding="utf-8", errors="replace")[-2000:]
             ours = (pid for pid in family(init.pid) if _runs(pid) == self._runs and state(pid) == "T")
             return next(ours, None)
@@ -172,14 +172,14 @@ class Original(Copy):
 
 
 def _runs(pid: int) -> str:
-    """Its program."""
+    """Return True if the process runs its program."""
     with suppress(OSError):
         return str(Path(f"/proc/{pid}/exe").readlink())
     return ""
 
 
 def cloned(server: Server | None, directory: Path, *, warned: bool) -> Row:
-    """Two of one process. Warned, it runs the hooks around the snapshot; or else each clone finds out by itself."""
+    """Clone a process twice. With a warning it runs the hooks around the snapshot; otherwise each clone detects it."""
     original = Original(directory, store=url_of(server, directory), warned=warned)
     try:
         original.waits_for_more(1000)
@@ -217,7 +217,7 @@ def cloned(server: Server | None, directory: Path, *, warned: bool) -> Row:
 
 
 def main() -> int:
-    """All of them; what they show goes to the output, a line each."""
+    """Run all scenarios and print their results, one a line."""
     parser = argparse.ArgumentParser(prog="python -m tests.integration.faults.clones", description=main.__doc__)
     parser.add_argument("--record", action="store_true", help="keep the outcome, and render the documentation's table")
     given = parser.parse_args()

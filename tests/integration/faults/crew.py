@@ -1,4 +1,4 @@
-"""Starts workers, gives them orders, and compares what they minted."""
+"""A crew of workers: start them, send them orders, and compare the IDs that they minted."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PATIENCE_S: Final = 90
 
 
 class Worker:
-    """One process that mints."""
+    """A process that mints."""
 
     def __init__(self, directory: Path, name: str, orders: dict[str, Any]) -> None:
         self.orders = orders
@@ -54,20 +54,20 @@ class Worker:
         self._process.stdin.flush()
 
     def said(self, event: str) -> list[dict[str, Any]]:
-        """What it told of such events."""
+        """Return the reports of such events."""
         lines = self._said.read_text(encoding="utf-8").splitlines()
         told = [json.loads(line) for line in lines if line.endswith("}")]
         return [what for what in told if what["event"] == event]
 
     def wait_for(self, event: str, count: int = 1) -> None:
-        """Waits until it has told of so many."""
+        """Wait until it has reported a number of events."""
         until(lambda: len(self.said(event)) >= count, f"{self.file.name} says {event}", seconds=PATIENCE_S)
 
     def wait_until_minting(self) -> None:
         self.wait_for("minting", len(self.orders["schemes"]))
 
     def wait_for_more(self, count: int = 1) -> None:
-        """Waits until it has minted more IDs of every scheme than now."""
+        """Wait until it has minted more IDs of every scheme."""
         sizes = {scheme: self.size(scheme) for scheme in self.orders["schemes"]}
         until(
             lambda: all(self.size(scheme) > size + count for scheme, size in sizes.items()),
@@ -80,7 +80,7 @@ class Worker:
         return file.stat().st_size if file.exists() else 0
 
     def step(self, ms: int) -> None:
-        """Moves its clock."""
+        """Move its clock."""
         count = len(self.said("stepped"))
         self._say(f"step {ms}")
         self.wait_for("stepped", count + 1)
@@ -93,12 +93,12 @@ class Worker:
         self._process.wait()
 
     def cpu_s(self) -> float:
-        """How much of the processor it has used so far."""
+        """Return the processor time that it has used."""
         fields = Path(f"/proc/{self._process.pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def stop(self) -> None:
-        """Ends it in good order, if it has not ended."""
+        """Stop it in an orderly way, if it still runs."""
         with suppress(OSError):
             assert self._process.stdin
             self._process.stdin.close()
@@ -144,13 +144,13 @@ class Crew:
             worker.kill()
 
     def start(self, **orders: Any) -> Worker:
-        """One more."""
+        """Start one more worker."""
         worker = Worker(self._directory, f"{len(self.workers)}", {**self._orders, **orders})
         self.workers.append(worker)
         return worker
 
     def start_minting(self, count: int, **orders: Any) -> list[Worker]:
-        """Several, once all of them mint."""
+        """Start several workers, and wait until all mint."""
         started = [self.start(**orders) for _ in range(count)]
         for worker in started:
             worker.wait_until_minting()
@@ -165,7 +165,7 @@ class Crew:
             worker.stop()
 
     def refusals(self) -> Counter[str]:
-        """How callers were refused, by code."""
+        """Return the errors of callers, by code."""
         codes: Counter[str] = Counter()
         for worker in self.workers:
             done = worker.said("done")
@@ -173,11 +173,11 @@ class Crew:
         return codes
 
     def slowest_ms(self) -> int:
-        """The longest that any call took."""
+        """Return the longest duration of a call."""
         return max([done["slowest_ms"] for worker in self.workers for done in worker.said("done")], default=0)
 
     def counts(self) -> tuple[int, int]:
-        """How many IDs were minted, and how many of them are not the first of their kind."""
+        """Return the number of IDs and the number of duplicates among them."""
         ids = repeated = 0
         for scheme, width in WIDTHS.items():
             minted = [
@@ -194,19 +194,19 @@ class Crew:
 
 
 def cut(data: bytes, place: bytes) -> bytes:
-    """Of each ID the bits of its place, each place once."""
+    """Return the position bits of each ID, without duplicates."""
     rows = np.frombuffer(data, dtype=np.uint8).reshape(-1, len(place)) & np.frombuffer(place, dtype=np.uint8)
     return np.unique(rows, axis=0).tobytes()
 
 
 def count_shared(places: list[bytes], width: int) -> int:
-    """How many places more than one worker had."""
+    """Return how many positions more than one worker minted."""
     count, distinct = count_distinct(b"".join(places), width)
     return count - distinct
 
 
 def count_distinct(data: bytes, width: int) -> tuple[int, int]:
-    """How many IDs of so many bytes, and how many different ones."""
-    # numpy leaves the zeros at a string's end away, and that of all: of one width, equal strings are equal bytes.
+    """Return the number of IDs of a size in bytes, and the number of different ones."""
+    # numpy drops zeros at the end of all strings alike, so equal strings of one width are equal bytes.
     ids = np.frombuffer(data, dtype=f"S{width}")
     return len(ids), len(np.unique(ids))

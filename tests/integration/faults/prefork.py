@@ -1,4 +1,4 @@
-"""What gunicorn serves: IDs of generators that were made, and used, before it forked its workers."""
+"""The application of gunicorn: IDs of generators that were created and used before it forked its workers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ INTEGERS = Sequence("orders", STORE, step=100, max_wait_ms=MAX_WAIT_MS)
 
 
 def mint() -> dict[str, list[int]]:
-    """IDs of the default generators and of leased ones, as integers."""
+    """Return IDs of the default generators and of leased ones, as integers."""
     made: dict[str, list[int]] = {"default sno": [int(sno.new()) for _ in range(COUNT)]}
     made["default snowflake"] = [snowflake.new() for _ in range(COUNT)]
     made["default locality"] = [int(locality.new()) for _ in range(COUNT)]
@@ -37,7 +37,7 @@ OF_THE_PARENT = mint()
 
 
 def app(environ: dict[str, Any], start_response: Callable[..., object]) -> Iterable[bytes]:
-    """The IDs that the parent minted, or new ones."""
+    """Answer with the IDs that the parent minted, or with new ones."""
     ids = OF_THE_PARENT if environ["PATH_INFO"] == "/parent" else mint()
     start_response("200 OK", [("Content-Type", "application/json")])
     return [json.dumps({"pid": os.getpid(), "ids": ids}).encode()]

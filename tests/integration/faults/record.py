@@ -1,4 +1,4 @@
-"""What the faults showed: the kept outcome, and the documentation's table of it."""
+"""The recorded results of the faults, and the table of the documentation."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ TABLE = ROOT / "docs" / "explanation" / "fault-table.md"
 
 
 def recorded() -> list[Row]:
-    """The kept outcome."""
+    """Return the recorded results."""
     return [Row(**row) for row in json.loads(RECORD.read_text(encoding="utf-8"))]
 
 
 def keep(rows: Sequence[Row]) -> None:
-    """Puts an outcome in the place of what was kept of the same faults on the same stores, and renders the table."""
+    """Replace the recorded results of the same faults and stores, and render the table."""
     kept = {(row.fault, row.store): row for row in [*recorded(), *rows]}
     RECORD.write_text(json.dumps([row.as_json() for row in kept.values()], indent=1) + "\n", encoding="utf-8")
     TABLE.write_text(render(list(kept.values())), encoding="utf-8")
 
 
 def render(rows: Sequence[Row]) -> str:
-    """The table in Markdown."""
+    """Return the table in Markdown."""
     lines = [
         "| fault | store | longest wait | errors that callers saw | IDs minted | duplicates |",
         "|---|---|--:|---|--:|--:|",

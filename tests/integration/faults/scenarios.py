@@ -1,4 +1,4 @@
-"""The faults, each a function that runs it and tells what users saw."""
+"""The faults, each a function that causes it and returns what users saw."""
 
 from __future__ import annotations
 
@@ -44,24 +44,24 @@ if TYPE_CHECKING:
 _open = build_opener(ProxyHandler({})).open
 RESTS: Final = f"node numbers rest for {(rules.SPAN_MS + rules.CLOCK_LIMIT_MS) // 1000 + 1} s"
 FAR: Final = 1_000_000
-"""A step that no worker comes to the end of: what is lost are as many segments as there are workers, and no more."""
+"""A step that no worker uses up, so that at most one segment a worker is lost."""
 LEASES: Final = [scheme for scheme in WIDTHS if scheme != "sequence"]
 
 
 @dataclass(frozen=True)
 class Row:
-    """What became of one fault."""
+    """The result of one fault."""
 
     fault: str
     store: str
     waited_ms: int
-    """The longest that a call took."""
+    """The longest duration of a call."""
     refused: dict[str, int]
-    """Callers that were refused, by code."""
+    """Refused calls, by code."""
     ids: int
     duplicates: int
     seen: str = ""
-    """What else there is to say."""
+    """Further remarks."""
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -69,12 +69,12 @@ class Row:
 
 @dataclass(frozen=True)
 class Scenario:
-    """A fault, and the stores that it is brought upon: kinds of servers, or ``None`` for an SQLite file."""
+    """A fault, and the stores on which it is run: kinds of servers, or ``None`` for an SQLite file."""
 
     run: Callable[[Any, Path], Row]
     stores: tuple[type[Server] | None, ...]
     is_quick: bool = True
-    """Whether it is a test of every day."""
+    """True if the normal test run includes it."""
 
     @property
     def name(self) -> str:
@@ -89,11 +89,11 @@ POOLS: Final = {
     "ulid": "ulid",
     "objectid": "objectid",
 }
-"""The pools that workers lease from, and what their node numbers mean."""
+"""The pools of workers, and the meaning of their node numbers."""
 
 
 def url_of(server: Server | None, directory: Path) -> str:
-    """The store's URL, once it has pools: Redis would take new ones for lost."""
+    """Return the URL of the store, after creating its pools, as Redis quarantines unknown ones."""
     if server is None:
         return f"sqlite:///{directory / 'ids.db'}"
     url = f"{server.url}?volatile=1" if isinstance(server, RedisWithoutAOF) else server.url
@@ -110,7 +110,7 @@ def row(fault: str, server: Server | None, crew: Crew, seen: str = "") -> Row:
 
 
 def holder_killed_same_node(server: Server | None, directory: Path) -> Row:
-    """The next process has to wait until the window of the dead one has ended."""
+    """Kill a holder; the next process waits until its window has ended."""
     with Crew(directory, url_of(server, directory), nodes=1, span_ms=3000, max_wait_ms=10_000) as crew:
         [first] = crew.start_minting(1)
         first.wait_for_more(1000)
@@ -122,7 +122,7 @@ def holder_killed_same_node(server: Server | None, directory: Path) -> Row:
 
 
 def holder_killed_other_node(server: Server | None, directory: Path) -> Row:
-    """The next process has another node number at once."""
+    """Kill a holder; the next process gets another node number at once."""
     with Crew(directory, url_of(server, directory), nodes=2) as crew:
         [first] = crew.start_minting(1)
         first.wait_for_more(1000)
@@ -134,7 +134,7 @@ def holder_killed_other_node(server: Server | None, directory: Path) -> Row:
 
 
 def store_killed(server: Server, directory: Path) -> Row:
-    """A store that comes back with what it held is found again."""
+    """Kill a store that comes back with its data."""
     with Crew(directory, url_of(server, directory)) as crew:
         crew.start_minting(4)
         crew.all_mint_on()
@@ -149,7 +149,7 @@ def store_killed(server: Server, directory: Path) -> Row:
 
 
 def store_flushed(server: Redis, directory: Path) -> Row:
-    """Leases rest for a span and the clock limit, as a holder may still mint."""
+    """Flush a store; leases are in quarantine for a span and the clock limit, as a holder may still mint."""
     with Crew(directory, url_of(server, directory), schemes=LEASES) as crew:
         crew.start_minting(4)
         crew.all_mint_on()
@@ -162,7 +162,7 @@ def store_flushed(server: Redis, directory: Path) -> Row:
 
 
 def store_forgets_all(server: RedisWithoutAOF, directory: Path) -> Row:
-    """A Redis that keeps nothing, which the URL has to allow."""
+    """Restart a Redis without persistence, which the URL has to allow."""
     with Crew(directory, url_of(server, directory), schemes=LEASES) as crew:
         crew.start_minting(4)
         crew.all_mint_on()
@@ -176,7 +176,7 @@ def store_forgets_all(server: RedisWithoutAOF, directory: Path) -> Row:
 
 
 def store_fails_over(server: RedisSentinel, directory: Path) -> Row:
-    """The replica takes over, having heard all."""
+    """Promote a replica that has received everything."""
     with Crew(directory, url_of(server, directory)) as crew:
         crew.start_minting(4)
         crew.all_mint_on()
@@ -187,7 +187,7 @@ def store_fails_over(server: RedisSentinel, directory: Path) -> Row:
 
 
 def store_fails_over_and_forgets(server: RedisSentinel, directory: Path) -> Row:
-    """The replica takes over, and has not heard of the last writes."""
+    """Promote a replica that has not received the last writes."""
     with Crew(directory, url_of(server, directory), nodes=8) as crew:
         crew.start_minting(2, step=FAR)
         crew.all_mint_on()
@@ -200,7 +200,7 @@ def store_fails_over_and_forgets(server: RedisSentinel, directory: Path) -> Row:
 
 
 def standby_promoted(server: Pair[Any], directory: Path) -> Row:
-    """The standby takes over, having heard all."""
+    """Promote a standby that has received everything."""
     with Crew(directory, url_of(server, directory)) as crew:
         crew.start_minting(4)
         crew.all_mint_on()
@@ -211,7 +211,7 @@ def standby_promoted(server: Pair[Any], directory: Path) -> Row:
 
 
 def standby_promoted_and_forgets(server: Pair[Any], directory: Path) -> Row:
-    """The standby takes over, and has not heard of the last writes."""
+    """Promote a standby that has not received the last writes."""
     with Crew(directory, url_of(server, directory), nodes=8) as crew:
         crew.start_minting(2, step=FAR)
         crew.all_mint_on()
@@ -224,7 +224,7 @@ def standby_promoted_and_forgets(server: Pair[Any], directory: Path) -> Row:
 
 
 def subscriber_takes_over(server: PostgreSQLLogical, directory: Path) -> Row:
-    """A server that heard of rows takes over: another server, with what it had heard."""
+    """Promote a logical replica: another server with the received rows."""
     url_of(server, directory)
     server.subscribe()
     with Crew(directory, server.url, step=FAR) as crew:
@@ -239,7 +239,7 @@ def subscriber_takes_over(server: PostgreSQLLogical, directory: Path) -> Row:
 
 
 def member_lost(server: EtcdCluster, directory: Path) -> Row:
-    """Two of three go on; one of three does not, until another is back."""
+    """Stop members: two of three go on; one of three waits for another."""
     with Crew(directory, url_of(server, directory)) as crew:
         crew.start_minting(4)
         server.members[0].kill()
@@ -255,7 +255,7 @@ def member_lost(server: EtcdCluster, directory: Path) -> Row:
 
 
 def process_stopped(server: Server | None, directory: Path) -> Row:
-    """Who slept past its window has lost its number, and says so before it mints."""
+    """Stop a process past its window; it reports the loss of its number before it mints."""
     with Crew(directory, url_of(server, directory), schemes=LEASES, nodes=1, max_wait_ms=10_000, anew=False) as crew:
         [sleeper] = crew.start_minting(1)
         sleeper.wait_for_more(1000)
@@ -270,7 +270,7 @@ def process_stopped(server: Server | None, directory: Path) -> Row:
 
 
 def process_stopped_and_moves(server: Server | None, directory: Path) -> Row:
-    """The same, of a process that is to move on to another number by itself."""
+    """Stop a process past its window that may move on to another number by itself."""
     orders = {"schemes": LEASES, "nodes": 2, "max_wait_ms": 10_000, "on_lease_lost": "move"}
     with Crew(directory, url_of(server, directory), **orders) as crew:
         [sleeper] = crew.start_minting(1)
@@ -286,7 +286,7 @@ def process_stopped_and_moves(server: Server | None, directory: Path) -> Row:
 
 
 def clock_stepped(server: Server | None, directory: Path) -> Row:
-    """Clocks decide when something is minted, not whether it is unique."""
+    """Step clocks; they decide when an ID is minted, not whether it is unique."""
     with Crew(directory, url_of(server, directory), schemes=LEASES, nodes=4, stepped=True) as crew:
         workers = crew.start_minting(4)
         for ms in (-300, 800, -2000, 3000, -1500, 700, -60_000, 60_000):
@@ -300,7 +300,7 @@ def clock_stepped(server: Server | None, directory: Path) -> Row:
 
 
 def reply_cut(server: Daemon, directory: Path) -> Row:
-    """The store did what it was asked, and nobody was told."""
+    """Lose the reply of a store that has executed the request."""
     with (
         Proxy(server) as proxy,
         Crew(directory, url_of(server, directory).replace(server.url, proxy.url), span_ms=1000, step=200) as crew,
@@ -319,7 +319,7 @@ def proxy_is_past(proxy: Proxy, reply: int) -> Callable[[], bool]:
 
 
 def store_frozen(server: Server, directory: Path) -> Row:
-    """What is held is served, then callers are told to come back; nobody has to say that the store is there again."""
+    """Freeze a store: buffers are served, then callers are asked to retry, and the store is found again."""
     with Crew(directory, url_of(server, directory), schemes=["snowflake", "sequence"], span_ms=2000, step=2000) as crew:
         [worker] = crew.start_minting(1)
         worker.wait_for_more()
@@ -347,7 +347,7 @@ def store_frozen(server: Server, directory: Path) -> Row:
 
 
 def preforked(server: Server | None, directory: Path) -> Row:
-    """gunicorn forks workers from a parent whose generators have minted already."""
+    """Fork gunicorn workers from a parent whose generators have minted already."""
     port = free_port()
     command = [sys.executable, "-m", "gunicorn", "--preload", "--workers=4", f"--bind={HOST}:{port}"]
     command += ["--log-level=warning", "--no-control-socket", "tests.integration.faults.prefork:app"]

@@ -1,4 +1,4 @@
-"""A process that mints until it is told to stop: IDs into files as bytes, what it saw to its output as JSON lines.
+"""A process that mints until it is stopped: IDs go into files as bytes, events to its output as JSON lines.
 
 Its input is one line of JSON, its orders; then ``step <ms>`` moves its clock, and the end of the input ends it.
 """
@@ -21,7 +21,7 @@ from mintage.formats.rows import SCHEMES
 
 
 class Clock:
-    """The system's, moved."""
+    """The system clock with an offset."""
 
     def __init__(self) -> None:
         self.ahead_ns = 0
@@ -31,7 +31,7 @@ class Clock:
 
 
 class Minter:
-    """One generator and what it minted, in the order of its calls."""
+    """A generator and the IDs that it minted, in the order of its calls."""
 
     def __init__(self, scheme: str, orders: dict[str, Any], clock: Clock) -> None:
         self._scheme = scheme
@@ -60,14 +60,14 @@ class Minter:
         return SCHEMES[self._scheme].module.Generator(store=store, max_wait_ms=max_wait_ms, **leased)
 
     def mint(self, count: int) -> bytes:
-        """The IDs as bytes."""
+        """Return the IDs as bytes."""
         if self._scheme != "sequence":
             return bytes(memoryview(self.generator.batch(count)))
         ranges = self.generator.batch(count)
         return b"".join(np.arange(r.start, r.stop, r.step, dtype=np.uint64).tobytes() for r in ranges)
 
     def turn(self) -> None:
-        """One call."""
+        """Make one call."""
         began = time.monotonic()
         try:
             minted = self.mint(self._orders["batch"])
@@ -88,7 +88,7 @@ class Minter:
                 if not self._orders["anew"]:
                     raise
                 self.generator = self._make()
-            # A caller that is refused waits as long as it is told, within reason.
+            # A refused caller waits for the given delay, within limits.
             time.sleep(min((getattr(error, "retry_after_ms", None) or 20) / 1000, 0.1))
             return
         self.slowest_ms = max(self.slowest_ms, (time.monotonic() - began) * 1000)
@@ -130,7 +130,7 @@ def main() -> None:
     slowest_ms = round(max(minter.slowest_ms for minter in minters))
     tell(event="done", refusals=refusals, slowest_ms=slowest_ms, cpu_s=time.process_time())
     sys.stdout.flush()
-    os._exit(0)  # as a process that is killed: what was not closed is not released
+    os._exit(0)  # like a killed process: nothing that is still open is released
 
 
 if __name__ == "__main__":

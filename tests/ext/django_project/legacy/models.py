@@ -1,4 +1,4 @@
-"""Tables that began with keys that the database counted."""
+"""Tables whose keys were integers of the database at first."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""A project whose every table has IDs of ours: that of ``test_django.py``, which copies it and runs its promises."""
+"""A project whose tables all have IDs of mintage; ``test_django.py`` copies it and runs its promises."""

@@ -1,4 +1,4 @@
-"""Django's own apps, with our primary keys: they name one of Django's themselves."""
+"""Apps of Django with our primary keys, as they name a key class of Django themselves."""
 
 from __future__ import annotations
 

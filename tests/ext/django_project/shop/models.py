@@ -1,4 +1,4 @@
-"""A table a format and form, and a shop."""
+"""A table for each format and storage form, and a shop."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Processes that exist twice: what copies share, and so what may be minted twice until they are told.
+"""Cloned processes: the state that copies share, and the IDs that may repeat until they are notified.
 
-A copy begins where its original stands: with its lease, its token and a proposal whose answer is awaited, or with the
-rest of its segments. It never gets an ID that the original had minted before.
+A copy starts in the state of its original: with its lease, its token and a proposal whose answer is awaited, or with
+the remainder of its segments. It never gets an ID that the original had minted before.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["Share", "memory_of"]
 
 @dataclass
 class Share:
-    """What copies of one process had, or had asked for, when it became two."""
+    """The state of a process, and its pending requests, when it was cloned."""
 
     region: str
     born: int
@@ -39,7 +39,7 @@ class Share:
     """The event in which a copy gave back what others still have; from then on it may be a stranger's."""
 
     def excuses(self, twins: tuple[tuple[int, int], tuple[int, int]], place: int) -> bool:
-        """Whether an ID, of that time or an integer, may have been minted in these events by these processes."""
+        """Return True if an ID, of that time or an integer, may repeat in these events among these processes."""
         if not (any(place in segment for segment in self.segments) if self.segments else place < self.until_ms):
             return False
         members = 0
@@ -55,9 +55,9 @@ class Share:
 
 
 def memory_of(task: Task, share: Share, least_ms: int) -> Callable[[Any], None] | None:
-    """What makes another task a copy of this one, and what they share; ``None`` where it holds nothing.
+    """Return what makes another task a copy of this one, and the state they share; ``None`` if it holds nothing.
 
-    ``least_ms`` is the first time that the original did not mint in.
+    ``least_ms`` is the first time in which the original did not mint.
     """
     match task:
         case LeaseClient(_lease=lease, _lost=None) if lease is not None and least_ms < lease.until_ms:

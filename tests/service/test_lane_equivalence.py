@@ -1,7 +1,7 @@
-"""The lane and what stands behind it are one interface: whatever is sent, in whatever pieces, is answered alike.
+"""Tests that lane and Python are one interface: both answer any request in any pieces alike.
 
 Requests are good ones with something changed. Each goes to a service with a lane and to one without, and to the former
-once more in two pieces. What they hand out is counted from the same integer on, so that even that must agree.
+once more in two pieces. Their integers are counted from the same start, so that even those must agree.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ LINES: Final = [
 
 
 class Wire(asyncio.Transport):
-    """Keeps what is said to the client."""
+    """A transport that records the bytes for the client."""
 
     def __init__(self) -> None:
         super().__init__({"peername": ("127.0.0.1", 4711), "sockname": ("127.0.0.1", 8080)})
@@ -83,16 +83,16 @@ class Wire(asyncio.Transport):
         return self._is_closing
 
     def pause_reading(self) -> None:
-        """The test says all at once."""
+        """Ignore the pause: the test sends everything at once."""
 
     resume_reading = pause_reading
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
-        """There is room for all."""
+        """Ignore the limits: there is room for everything."""
 
 
 class Way:
-    """A service, and what it answers."""
+    """A service, and its answers."""
 
     def __init__(self, runner: asyncio.Runner, *options: str) -> None:
         self._runner = runner
@@ -102,11 +102,11 @@ class Way:
         )
 
     def answers(self, *pieces: bytes) -> bytes:
-        """All that it says to a client who sends these pieces and then no more; as :func:`plain` has it."""
+        """Return all answers to a client that sends these pieces and no more, as :func:`plain` returns them."""
         return self._runner.run(self._answers(pieces))
 
     async def _answers(self, pieces: tuple[bytes, ...]) -> bytes:
-        # Each time a new one, which has handed out nothing yet.
+        # A new connection each time, which has handed out nothing yet.
         service = Service(self._settings, MemoryStore())
         try:
             # From now on the lane can answer.
@@ -134,7 +134,7 @@ class Way:
 
 
 async def _quiet(protocol: HttpProtocol, wire: Wire) -> None:
-    """Until all is answered that can be."""
+    """Wait until everything is answered that can be."""
     while not wire.is_closing() and (protocol.is_full() or protocol.is_waiting()):
         await asyncio.sleep(0)
     # What was refused may be said only once the loop has its turn.
@@ -150,7 +150,7 @@ def ways() -> Iterator[tuple[Way, Way]]:
 
 
 def plain(said: bytes) -> bytes:
-    """Without what no two answers have in common (times, trace ids that the service made); headers in one order."""
+    """Return an answer without times and generated trace ids, and with headers in one order."""
     said = re.sub(rb"date: [^\r]*", b"date", re.sub(rb'"ts":\d+', b'"ts"', said))
     said = re.sub(rb"[0-9a-f]{32}", b"made", said)
     return re.sub(
@@ -160,7 +160,7 @@ def plain(said: bytes) -> bytes:
 
 @st.composite
 def nearly_good(draw: st.DrawFn) -> bytes:
-    """Good requests with a header or two more, and up to three things put in, or taken away, or in another's place."""
+    """Draw good requests with up to two more headers and up to three insertions, deletions or changes."""
     request = draw(st.sampled_from(list(GOOD.values())))
     for line in draw(st.lists(st.sampled_from(LINES), max_size=2)):
         first, rest = request.split(b"\r\n", 1)
@@ -173,9 +173,7 @@ def nearly_good(draw: st.DrawFn) -> bytes:
 
 
 @given(request_=nearly_good(), cut=st.floats(0, 1))
-def test_whatever_is_sent_is_answered_alike_whichever_way_it_takes(
-    ways: tuple[Way, Way], request_: bytes, cut: float
-) -> None:
+def test_lane_and_python_answer_every_request_alike(ways: tuple[Way, Way], request_: bytes, cut: float) -> None:
     fast, slow = ways
     at = round(cut * len(request_))
     whole = fast.answers(request_)
@@ -184,7 +182,7 @@ def test_whatever_is_sent_is_answered_alike_whichever_way_it_takes(
 
 
 @pytest.mark.parametrize("name", GOOD)
-def test_a_good_request_is_answered_alike_cut_at_every_byte(ways: tuple[Way, Way], name: str) -> None:
+def test_lane_and_python_answer_alike_when_cut_at_every_byte(ways: tuple[Way, Way], name: str) -> None:
     fast, slow = ways
     request = GOOD[name]
     expected = fast.answers(request)

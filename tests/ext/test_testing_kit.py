@@ -1,4 +1,4 @@
-"""What users' own tests are given: all of mintage under one clock, bridges to those who travel in time, strategies."""
+"""Tests of the test kit: freezing all of mintage, bridges to time travel libraries, and strategies."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ with freeze({NOW!r}):
 
 
 @pytest.mark.parametrize("name", ["nanoid", "cuid2", "ulid", "uuid", "cuid"])
-def test_another_seed_is_other_chance(name: str) -> None:
+def test_another_seed_gives_other_randomness(name: str) -> None:
     drawn = set()
     for seed in (0, 1, 2**64 - 1):
         with freeze(NOW, seed=seed):
@@ -114,7 +114,7 @@ def test_ids_are_of_the_frozen_time(time_of_new: Callable[[], datetime], at: Any
         assert moment + timedelta(seconds=4) < time_of_new() <= moment + timedelta(seconds=5)
 
 
-def test_the_node_number_is_the_one_that_was_given() -> None:
+def test_node_number_is_the_given_one() -> None:
     with freeze(NOW):
         assert sno.new().partition == testing.NODE
     with freeze(NOW, node=77):
@@ -128,7 +128,7 @@ def test_the_node_number_is_the_one_that_was_given() -> None:
 
 @each_minter
 @pytest.mark.parametrize("at", [PAST, FUTURE])
-def test_afterwards_minting_goes_on_as_if_nothing_had_been(mint: Callable[[], Any], at: datetime) -> None:
+def test_minting_continues_normally_afterwards(mint: Callable[[], Any], at: datetime) -> None:
     generators = defaults()
     before = [mint() for _ in range(50)]
     with freeze(at):
@@ -140,7 +140,7 @@ def test_afterwards_minting_goes_on_as_if_nothing_had_been(mint: Callable[[], An
         assert before + after == sorted(before + after)
 
 
-def test_time_machine_601_a_test_in_the_future_does_not_make_the_next_one_jump() -> None:
+def test_time_machine_601_future_test_does_not_affect_the_next() -> None:
     with freeze(FUTURE):
         assert uuid.ID.from_uuid(uuid.uuid7()).time == FUTURE
     with freeze(PAST):
@@ -148,14 +148,14 @@ def test_time_machine_601_a_test_in_the_future_does_not_make_the_next_one_jump()
     assert abs(uuid.ID.from_uuid(uuid.uuid7()).time - datetime.now(UTC)) < timedelta(seconds=60)
 
 
-def test_one_inside_another_ends_where_it_began() -> None:
+def test_nested_freeze_ends_where_it_began() -> None:
     with freeze(PAST):
         with freeze(FUTURE):
             assert sno.new().time == FUTURE
         assert sno.new().time == PAST
 
 
-def test_two_that_overlap_end_with_the_last() -> None:
+def test_overlapping_freezes_end_with_the_last() -> None:
     generators = [*map(id, defaults())]
     first, second = freeze(PAST), freeze(FUTURE)
     first.__enter__()
@@ -166,7 +166,7 @@ def test_two_that_overlap_end_with_the_last() -> None:
     assert [*map(id, defaults())] == generators
 
 
-def test_it_ends_with_an_error_and_with_whoever_forgets_it() -> None:
+def test_freeze_ends_with_an_error_or_garbage_collection() -> None:
     generators = [*map(id, defaults())]
     with pytest.raises(ZeroDivisionError), freeze(NOW):
         raise ZeroDivisionError
@@ -176,7 +176,7 @@ def test_it_ends_with_an_error_and_with_whoever_forgets_it() -> None:
     assert [*map(id, defaults())] == generators
 
 
-def test_it_decorates() -> None:
+def test_freeze_is_a_decorator() -> None:
     @freeze(NOW)
     def first() -> sno.ID:
         return sno.new()
@@ -185,7 +185,7 @@ def test_it_decorates() -> None:
     assert first().time == THEN
 
 
-def test_generators_of_ones_own_are_not_touched_unless_given_the_clock() -> None:
+def test_own_generators_are_frozen_only_if_given_the_clock() -> None:
     own = snowflake.Generator(node=5)
     with freeze(PAST) as clock:
         assert snowflake.DEFAULT.parse(own.new()).time > THEN
@@ -209,7 +209,7 @@ def test_generators_of_ones_own_are_not_touched_unless_given_the_clock() -> None
         ({"at": NOW, "seed": 0.5}, "argument.type"),
     ],
 )
-def test_what_it_cannot_take_is_refused_and_nothing_is_frozen(wrong: dict[str, Any], code: str) -> None:
+def test_invalid_arguments_are_refused_and_freeze_nothing(wrong: dict[str, Any], code: str) -> None:
     generators = [*map(id, defaults())]
     with pytest.raises(MintError) as caught, freeze(**wrong):
         pass
@@ -218,7 +218,7 @@ def test_what_it_cannot_take_is_refused_and_nothing_is_frozen(wrong: dict[str, A
     assert [*map(id, defaults())] == generators
 
 
-def test_a_child_mints_no_frozen_id_of_its_parents() -> None:
+def test_child_mints_no_frozen_id_of_its_parent() -> None:
     with freeze(NOW):
         mine = {str(SCHEMES[name].module.new()) for name in ("nanoid", "ulid", "cuid", "cuid2")}
         read, write = os.pipe()
@@ -238,7 +238,7 @@ def test_a_child_mints_no_frozen_id_of_its_parents() -> None:
     assert not mine & set(found)
 
 
-def test_threads_that_mint_while_it_begins_and_ends_are_not_disturbed() -> None:
+def test_threads_minting_during_start_and_end_are_undisturbed() -> None:
     minted: list[sno.ID] = []
     stop = threading.Event()
 
@@ -274,14 +274,14 @@ each_traveller = pytest.mark.parametrize(
 
 @each_timed
 @each_traveller
-def test_module_level_calls_follow(travel: Any, time_of_new: Callable[[], datetime]) -> None:
+def test_module_functions_are_frozen(travel: Any, time_of_new: Callable[[], datetime]) -> None:
     with follow(), travel(FUTURE):
         assert FUTURE - timedelta(seconds=1) < time_of_new() <= FUTURE
 
 
 @each_timed
 @each_traveller
-def test_freezegun_154_196_216_and_time_machine_648_going_back_gives_ids_of_that_time(
+def test_freezegun_154_196_216_and_time_machine_648_time_can_go_back(
     travel: Any, time_of_new: Callable[[], datetime]
 ) -> None:
     with follow():
@@ -292,7 +292,7 @@ def test_freezegun_154_196_216_and_time_machine_648_going_back_gives_ids_of_that
 
 @each_minter
 @each_traveller
-def test_none_comes_twice_however_often_a_test_goes_back(travel: Any, mint: Callable[[], Any]) -> None:
+def test_no_id_repeats_when_a_test_goes_back_in_time(travel: Any, mint: Callable[[], Any]) -> None:
     minted = []
     with follow():
         for to in (FUTURE, PAST, FUTURE, PAST, PAST):
@@ -302,14 +302,14 @@ def test_none_comes_twice_however_often_a_test_goes_back(travel: Any, mint: Call
 
 
 @each_traveller
-def test_a_tick_that_is_used_up_while_time_stands_still_is_not_waited_for(travel: Any) -> None:
+def test_exhausted_tick_of_frozen_time_is_not_waited_for(travel: Any) -> None:
     with follow(), travel(THEN):
         minted = [snowflake.new() for _ in range(10_000)]
     assert len(set(minted)) == 10_000
     assert minted == sorted(minted)
 
 
-def test_generators_of_ones_own_can_follow_too() -> None:
+def test_own_generators_can_follow_travelled_time() -> None:
     own = snowflake.Generator(node=5, clock=FollowingClock())
     with travelled(FUTURE):
         assert snowflake.DEFAULT.parse(own.new()).time == FUTURE
@@ -317,7 +317,7 @@ def test_generators_of_ones_own_can_follow_too() -> None:
         assert snowflake.DEFAULT.parse(own.new()).time == PAST
 
 
-def test_node_numbers_come_round_after_as_many_journeys_back() -> None:
+def test_node_numbers_recur_after_enough_journeys_back() -> None:
     clock = FollowingClock()
     layout = snowflake.Layout("time:43 node:3 sequence:12", epoch_ms=0)
     own, other = (snowflake.Generator(node=node, layout=layout, clock=clock) for node in (0, 4))
@@ -335,8 +335,8 @@ def test_node_numbers_come_round_after_as_many_journeys_back() -> None:
 
 
 @each_traveller
-def test_leases_do_not_travel(travel: Any, tmp_path: Path) -> None:
-    """What a store keeps of a test in the future would make all that lease from it later wait, or jump."""
+def test_leases_ignore_travelled_time(travel: Any, tmp_path: Path) -> None:
+    """Leases of the future in a store would make later holders wait, or jump ahead."""
     url, before, now = f"sqlite:{tmp_path / 'store.db'}", epoch(), datetime.now(UTC)
     with travel(FUTURE), snowflake.Generator(store=url) as generator:
         assert abs(snowflake.DEFAULT.parse(generator.new()).time - now) < timedelta(seconds=60)
@@ -348,7 +348,7 @@ def test_leases_do_not_travel(travel: Any, tmp_path: Path) -> None:
 
 
 @each_traveller
-def test_who_travels_was_not_restored_from_a_snapshot(travel: Any) -> None:
+def test_time_travel_is_not_taken_for_a_restore(travel: Any) -> None:
     from mintage.process.restore import Verdict, Watch, judge
 
     watch = Watch()
@@ -357,7 +357,7 @@ def test_who_travels_was_not_restored_from_a_snapshot(travel: Any) -> None:
         assert judge(before, watch.signs()) is Verdict.SAME
 
 
-def test_a_seed_needs_no_frozen_time() -> None:
+def test_seed_works_without_frozen_time() -> None:
     first, second = (SCHEMES["nanoid"].module.Generator(clock=ManualClock(0, seed=9)) for _ in range(2))
     assert [first.new() for _ in range(100_000)] == second.batch(100_000)
     assert repr(FollowingClock(seed=1)) == "FollowingClock()"
@@ -369,12 +369,12 @@ def test_a_seed_needs_no_frozen_time() -> None:
 
 @pytest.fixture
 def run(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Callable[..., pytest.RunResult]:
-    """Runs the suite with this plugin, and none of the many others that are installed here: they take seconds."""
+    """Run the suite with only this plugin, as the others that are installed here take seconds."""
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     return lambda *options: pytester.runpytest_subprocess("-p", "mintage.ext.pytest", "-p", "xdist", *options)
 
 
-def test_pytest_and_hypothesis_find_it_by_themselves(request: pytest.FixtureRequest) -> None:
+def test_pytest_and_hypothesis_load_the_plugin_automatically(request: pytest.FixtureRequest) -> None:
     assert request.config.pluginmanager.hasplugin("mintage")
     st.from_type(locality.ID).validate()
 
@@ -389,13 +389,13 @@ from mintage.sno import new
 
 SEEN = []
 
-def test_the_fixture_freezes(mintage_clock):
+def test_fixture_freezes(mintage_clock):
     SEEN.append((sno.new(), snowflake.new(), uuid.uuid7(), uuid.uuid4(), ulid.new(), nanoid.new()))
     assert sno.new().time == datetime(2026, 1, 1, tzinfo=UTC)
     mintage_clock.advance(3600 * 10**9)
     assert new().time == datetime(2026, 1, 1, 1, tzinfo=UTC)
 
-def test_each_test_begins_anew(mintage_clock):
+def test_each_test_starts_afresh(mintage_clock):
     assert SEEN == [(sno.new(), snowflake.new(), uuid.uuid7(), uuid.uuid4(), ulid.new(), nanoid.new())]
 
 @pytest.fixture
@@ -403,7 +403,7 @@ def row():
     return sno.new()
 
 @pytest.mark.mintage(at="2056-02-06", node=9, seed=3)
-def test_the_marker_needs_no_fixture_and_holds_for_others(row):
+def test_marker_works_without_a_fixture(row):
     assert row.time == sno.new().time == datetime(2056, 2, 6, tzinfo=UTC)
     assert row.partition == 9
 
@@ -431,7 +431,7 @@ def test_parameters(n):
 """
 
 
-def test_a_suite_under_the_plugin(pytester: pytest.Pytester, run: Callable[..., pytest.RunResult]) -> None:
+def test_suite_under_the_plugin(pytester: pytest.Pytester, run: Callable[..., pytest.RunResult]) -> None:
     pytester.makepyfile(SUITE)
     result = run("--strict-markers")
     result.assert_outcomes(passed=10)
@@ -440,7 +440,7 @@ def test_a_suite_under_the_plugin(pytester: pytest.Pytester, run: Callable[..., 
 def test_curie_2235_node_ids_are_the_same_in_each_worker(
     pytester: pytest.Pytester, run: Callable[..., pytest.RunResult]
 ) -> None:
-    """Under xdist each worker collects by itself: an ID in the name of a test would be another in each."""
+    """Each worker of xdist collects by itself: an ID in a test name would differ in each."""
     pytester.makepyfile(
         SUITE
         + """
@@ -463,7 +463,7 @@ def test_named(text, frozen):
     assert "Different tests were collected" not in result.stdout.str()
 
 
-def test_ids_that_are_text_are_the_same_in_each_worker_where_they_are_frozen(
+def test_text_ids_are_the_same_in_each_worker_where_frozen(
     pytester: pytest.Pytester, run: Callable[..., pytest.RunResult]
 ) -> None:
     pytester.makepyfile(
@@ -501,7 +501,7 @@ def test_freezegun():
 """
 
 
-def test_who_travels_without_a_bridge_is_warned(
+def test_time_travel_without_a_bridge_is_warned_of(
     pytester: pytest.Pytester, run: Callable[..., pytest.RunResult]
 ) -> None:
     pytester.makepyfile(TRAVELS.replace(".time == FUTURE", ".time != FUTURE"))
@@ -511,7 +511,7 @@ def test_who_travels_without_a_bridge_is_warned(
     run().assert_outcomes(passed=2, warnings=2)
 
 
-def test_who_travels_and_mints_nothing_is_not_warned(
+def test_time_travel_without_minting_is_not_warned_of(
     pytester: pytest.Pytester, run: Callable[..., pytest.RunResult]
 ) -> None:
     pytester.makepyfile(TRAVELS.replace("    assert", "    lambda:"))
@@ -519,7 +519,7 @@ def test_who_travels_and_mints_nothing_is_not_warned(
 
 
 @pytest.mark.parametrize("how", ["marker", "ini"])
-def test_the_bridge_of_the_plugin(pytester: pytest.Pytester, run: Callable[..., pytest.RunResult], how: str) -> None:
+def test_bridge_of_the_plugin(pytester: pytest.Pytester, run: Callable[..., pytest.RunResult], how: str) -> None:
     if how == "ini":
         pytester.makeini("[pytest]\nmintage_follow = true")
         pytester.makepyfile(TRAVELS)
@@ -531,13 +531,13 @@ def test_the_bridge_of_the_plugin(pytester: pytest.Pytester, run: Callable[..., 
 @pytest.mark.parametrize(
     "marker", ["'2026-01-01'", "when='2026-01-01'", "at='2026-01-01', follow=True", "at='yesterday'", "node=1024"]
 )
-def test_a_wrong_marker_is_an_error(pytester: pytest.Pytester, marker: str) -> None:
+def test_wrong_marker_is_an_error(pytester: pytest.Pytester, marker: str) -> None:
     pytester.makepyfile(f"import pytest\n@pytest.mark.mintage({marker})\ndef test_one(): pass\n")
     result = pytester.inline_run("-p", "no:cacheprovider")
     assert [len(each) for each in result.listoutcomes()] == [0, 0, 1]
 
 
-def test_importing_the_plugin_imports_next_to_nothing() -> None:
+def test_plugin_imports_almost_nothing() -> None:
     program = "import sys, mintage.ext.pytest; print(*sorted(name for name in sys.modules if 'mintage' in name))"
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
     assert not {"mintage.testing", "mintage.formats.rows", "mintage.lease.request"} & set(found)
@@ -547,7 +547,7 @@ def test_importing_the_plugin_imports_next_to_nothing() -> None:
 
 
 @each_kind
-def test_a_strategy_gives_ids_of_its_kind(kind: Kind) -> None:
+def test_strategy_yields_ids_of_its_kind(kind: Kind) -> None:
     @settings(max_examples=25)
     @given(ids(kind.name))
     def check(one: Any) -> None:
@@ -562,7 +562,7 @@ def test_a_strategy_gives_ids_of_its_kind(kind: Kind) -> None:
 
 
 @each_kind
-def test_shrinking_ends_at_the_smallest(kind: Kind) -> None:
+def test_shrinking_ends_at_the_smallest_id(kind: Kind) -> None:
     found = find(ids(kind.name), lambda _: True, settings=settings(max_examples=10))
     if kind.name == "sno":
         assert found == sno.ID(bytes(10))
@@ -596,27 +596,27 @@ def test_times_are_within_their_bounds(kind: Kind) -> None:
 
 
 @pytest.mark.parametrize("first", ["hypothesis", "mintage.ext.hypothesis"])
-def test_either_can_be_imported_first(first: str) -> None:
-    """Hypothesis loads packages with strategies while it is imported itself."""
+def test_either_module_can_be_imported_first(first: str) -> None:
+    """Hypothesis loads packages with strategies while it is being imported."""
     program = f"import {first}, hypothesis.strategies as st, mintage.sno; st.from_type(mintage.sno.ID).validate()"
     subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)
 
 
 @given(ids("sno", meta=7, partition=st.sampled_from([3, 5])))
-def test_fields_are_chosen_by_name(one: sno.ID) -> None:
+def test_fields_can_be_fixed_by_name(one: sno.ID) -> None:
     assert one.meta == 7
     assert one.partition in {3, 5}
 
 
 @given(snowflakes(snowflake.TWITTER, worker=7, min_time=THEN))
-def test_snowflakes_are_of_their_layout(one: int) -> None:
+def test_snowflakes_have_their_layout(one: int) -> None:
     parts = snowflake.TWITTER.parse(one)
     assert 0 <= one < 2**63
     assert parts.time >= THEN
 
 
 @given(texts("ulid"), st.from_type(sno.ID), st.from_type(uuid.ID))
-def test_classes_are_known_and_texts_are_text(text: str, one: sno.ID, other: uuid.ID) -> None:
+def test_strategies_exist_for_classes_and_texts(text: str, one: sno.ID, other: uuid.ID) -> None:
     assert len(text) == 26
     assert isinstance(one, sno.ID)
     assert other.version == 7
@@ -624,7 +624,7 @@ def test_classes_are_known_and_texts_are_text(text: str, one: sno.ID, other: uui
 
 @settings(max_examples=100)
 @given(of_users=typeids("user"), of_any=st.from_type(typeid.ID), chosen=typeids(st.sampled_from(["a", "b_c"])))
-def test_typeids_have_the_prefix_and_the_uuid_of_version_7(
+def test_typeids_have_the_prefix_and_a_version_7_uuid(
     of_users: typeid.ID, of_any: typeid.ID, chosen: typeid.ID
 ) -> None:
     assert (of_users.prefix, of_users.as_uuid().version) == ("user", 7)
@@ -632,7 +632,7 @@ def test_typeids_have_the_prefix_and_the_uuid_of_version_7(
     assert typeid.ID.parse(str(of_any)) == of_any
 
 
-def test_typeids_shrink_to_the_smallest_and_keep_to_their_times() -> None:
+def test_typeids_shrink_to_the_smallest_within_their_times() -> None:
     assert str(find(typeids(), lambda _: True)) == "0000000000e008000000000000"
     with pytest.raises(FieldError):
         typeids("User")
@@ -657,7 +657,7 @@ def test_typeids_shrink_to_the_smallest_and_keep_to_their_times() -> None:
         ({"scheme": "ulid", "min_time": "now"}, "argument.type"),
     ],
 )
-def test_what_a_strategy_cannot_be_is_said_at_once(wrong: dict[str, Any], code: str) -> None:
+def test_invalid_strategy_arguments_are_refused_at_once(wrong: dict[str, Any], code: str) -> None:
     with pytest.raises(MintError) as caught:
         ids(**wrong)
     assert caught.value.code == code

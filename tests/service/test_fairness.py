@@ -1,4 +1,4 @@
-"""A new connection beside many busy ones: counted in turns of the event loop, as these are what clients share."""
+"""Tests of fairness: a new connection beside many busy ones, counted in turns of the event loop."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 MANY: Final = 300
 MOST_TURNS: Final = 100
-"""Until a new connection has its answer: some to accept 300 before it, and one for every eight or more that wait."""
+"""The turns until a new connection is answered: some to accept 300 before it, and one for every eight waiting."""
 MOST_WORK: Final = 2 * (TURN + 4 * SHARE)
 """The work of one turn: its budget, twice, and the last replies beyond it."""
 NEXT: Final = head("POST /v1/sequences/busy:next?count=10000", length=0)
@@ -34,7 +34,7 @@ WARM: Final = head("POST /v1/sequences/busy:next", length=0)
 
 
 class Busy(NamedTuple):
-    """What every busy connection asks for at once, and the work of one request at least."""
+    """The requests that every busy connection sends at once, and the work of one request at least."""
 
     interface: str
     said: bytes
@@ -58,7 +58,7 @@ ANSWERED: Final = {"http": b"HTTP/1.1 200 ", "redis": b"+PONG\r\n"}
 
 @pytest.fixture
 def keyed(tmp_path: Path) -> list[str]:
-    """Options of a service that has a key."""
+    """Return options of a service with a key."""
     config = tmp_path / "mintage.toml"
     config.write_text(f'[keys.shop]\nhash = "{digest("secret")}"\nrights = {{ "*" = ["next"] }}\n', encoding="utf-8")
     return ["--config", str(config)]
@@ -72,7 +72,7 @@ async def turns() -> AsyncIterator[int]:
 
 
 def answered(service: Here) -> float:
-    """How many requests were answered, by the lane or by Python."""
+    """Return the number of requests answered, by the lane or by Python."""
     metrics = service.service.metrics
     metrics.gather(service.service)
     samples = (each for metric in metrics.registry.collect() for each in metric.samples)
@@ -80,7 +80,7 @@ def answered(service: Here) -> float:
 
 
 async def warm(service: Here) -> None:
-    """Have the namespace opened, so that the lane has its integers."""
+    """Open the namespace, so that the lane has integers."""
     reader, writer = await asyncio.open_connection("127.0.0.1", service.ports["http"])
     writer.write(WARM)
     await asyncio.wait_for(reader.readuntil(b"]}"), PATIENCE_S)
@@ -90,7 +90,7 @@ async def warm(service: Here) -> None:
 
 @asynccontextmanager
 async def busy_connections(service: Here, busy: Busy) -> AsyncIterator[None]:
-    """Connect all and have each ask for all, before the loop has another turn; reset them in the end."""
+    """Connect all and send all requests before the loop has another turn; reset them at the end."""
     connections: list[socket.socket] = []
     try:
         for _ in range(MANY):
@@ -105,7 +105,7 @@ async def busy_connections(service: Here, busy: Busy) -> AsyncIterator[None]:
 
 
 @pytest.mark.parametrize("name", BUSY)
-def test_a_new_connection_is_answered_within_few_turns(name: str, keyed: list[str]) -> None:
+def test_new_connection_is_answered_within_few_turns(name: str, keyed: list[str]) -> None:
     busy = BUSY[name]
     options = ["--min-step", "1000000", *(keyed if busy.keyed else [])]
 
@@ -130,7 +130,7 @@ def test_a_new_connection_is_answered_within_few_turns(name: str, keyed: list[st
 
 
 @pytest.mark.parametrize("name", [name for name in BUSY if "minted" not in name])
-def test_a_turn_has_a_bounded_work_however_much_is_asked(name: str, keyed: list[str]) -> None:
+def test_turn_has_bounded_work_for_any_amount_of_requests(name: str, keyed: list[str]) -> None:
     busy = BUSY[name]
     options = ["--min-step", "1000000", *(keyed if busy.keyed else [])]
 
@@ -190,11 +190,11 @@ PIPELINED: Final = {
     "Redis, by the lane": ("redis", b"INCR busy\n", 0),
     "Redis, answered by Python": ("redis", b"COMMAND\n", 0),
 }
-"""What fills a reading, and the length of one reply where that is more than a share."""
+"""The command that fills a read, and the length of one reply if that is more than a share."""
 
 
 @pytest.mark.parametrize("name", PIPELINED)
-def test_no_more_is_answered_than_a_client_that_does_not_read_may_hold(name: str) -> None:
+def test_answers_to_a_client_that_does_not_read_are_bounded(name: str) -> None:
     interface, request, reply = PIPELINED[name]
 
     async def test() -> None:

@@ -1,4 +1,4 @@
-"""How people put an older copy of an SQLite file in its place, and file systems to do it on."""
+"""Ways in which people put an older copy of an SQLite file in its place, and file systems for them."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ WAYS: Final[dict[str, Callable[[Path, Path], None]]] = {
 
 
 def lacks(way: str) -> str | None:
-    """Why a way cannot be gone here, if it cannot."""
+    """Return the reason why a way is impossible here, or None."""
     program = way.split(maxsplit=1)[0]
     return f"there is no {program}" if program == "rsync" and shutil.which(program) is None else None
 
 
 def copied(place: Path, copy: Path) -> None:
-    """Makes a copy of the directory, as a backup does while nobody uses the file."""
+    """Copy the directory, as a backup does while nobody uses the file."""
     shutil.copytree(place, copy, dirs_exist_ok=True)
 
 
@@ -70,7 +70,7 @@ KINDS: Final = ("ext4", "xfs")
 
 
 class Image:
-    """A file system in a file, which can be unmounted, copied and put back as a volume's snapshot is."""
+    """A file system in a file, which can be unmounted, copied and restored like a volume snapshot."""
 
     def __init__(self, folder: Path, kind: str) -> None:
         self.file = folder / "image"
@@ -88,13 +88,13 @@ class Image:
         subprocess.run(["umount", self.root], check=True, capture_output=True)
 
     def save(self, copy: Path) -> None:
-        """Copies the volume as it is now."""
+        """Copy the volume in its current state."""
         self.unmount()
         shutil.copyfile(self.file, copy)
         self.mount()
 
     def restore(self, copy: Path) -> None:
-        """Puts a copy of the volume in its place."""
+        """Replace the volume by a copy."""
         self.unmount()
         shutil.copyfile(copy, self.file)
         self.mount()
@@ -102,9 +102,9 @@ class Image:
 
 @contextmanager
 def mounted(folder: Path, kind: str) -> Iterator[Image]:
-    """An image that is mounted.
+    """Return a mounted image.
 
-    :raises OSError: it cannot be had here.
+    :raises OSError: if it cannot be mounted here.
     """
     try:
         image = Image(folder, kind)
@@ -119,9 +119,9 @@ def mounted(folder: Path, kind: str) -> Iterator[Image]:
 
 @contextmanager
 def overlaid(folder: Path) -> Iterator[Path]:
-    """An overlay, as containers have.
+    """Return an overlay file system, as containers have.
 
-    :raises OSError: it cannot be had here.
+    :raises OSError: if it cannot be mounted here.
     """
     for name in ("lower", "upper", "work", "merged"):
         (folder / name).mkdir()

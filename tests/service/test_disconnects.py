@@ -1,4 +1,4 @@
-"""Clients that have gone leave nothing behind, however they went: counted in the process itself."""
+"""Tests of disconnected clients: they leave nothing in the process, however they disconnect."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def reset(connection: socket.socket) -> None:
 
 @pytest.mark.parametrize("how", [reset, socket.socket.close], ids=["reset", "closed"])
 @pytest.mark.parametrize("name", SAID)
-def test_nothing_stays_of_a_client_that_has_gone(name: str, how: Callable[[socket.socket], None]) -> None:
+def test_disconnected_client_leaves_nothing(name: str, how: Callable[[socket.socket], None]) -> None:
     interface, said = SAID[name]
 
     async def test() -> None:
@@ -76,7 +76,7 @@ BEGUN: Final = {
 
 
 def hello(cert: str) -> tuple[bytes, ssl.SSLContext]:
-    """What a client says first, whole."""
+    """Return the complete first bytes of a client."""
     context = ssl.create_default_context(cafile=cert)
     said = ssl.MemoryBIO()
     with suppress(ssl.SSLWantReadError):
@@ -85,7 +85,7 @@ def hello(cert: str) -> tuple[bytes, ssl.SSLContext]:
 
 
 @pytest.mark.parametrize("interface", ["http", "redis"])
-def test_half_a_handshake_is_a_connection_and_there_are_no_more_than_may_be(tmp_path: Path, interface: str) -> None:
+def test_unfinished_handshake_counts_against_the_connection_limit(tmp_path: Path, interface: str) -> None:
     cert, key = certificate(tmp_path, "ids")
     options = ["--tls-cert", cert, "--tls-key", key, "--max-connections", "5"]
 
@@ -127,7 +127,7 @@ def test_half_a_handshake_is_a_connection_and_there_are_no_more_than_may_be(tmp_
 
 
 @pytest.mark.parametrize("said", BEGUN.values(), ids=BEGUN)
-def test_a_handshake_that_does_not_end_is_ended(tmp_path: Path, said: bytes) -> None:
+def test_handshake_that_does_not_end_is_closed(tmp_path: Path, said: bytes) -> None:
     cert, key = certificate(tmp_path, "ids")
 
     async def test() -> None:
@@ -147,7 +147,7 @@ def test_a_handshake_that_does_not_end_is_ended(tmp_path: Path, said: bytes) -> 
 
 
 @pytest.mark.parametrize("how", [reset, socket.socket.close], ids=["reset", "closed"])
-def test_nothing_of_interrupted_handshakes_waits_for_the_collector(
+def test_interrupted_handshakes_leave_nothing_to_the_collector(
     tmp_path: Path, how: Callable[[socket.socket], None]
 ) -> None:
     cert, key = certificate(tmp_path, "ids")
@@ -175,7 +175,7 @@ def test_nothing_of_interrupted_handshakes_waits_for_the_collector(
     run(test)
 
 
-def test_memory_of_interrupted_handshakes_goes_back_to_the_system(tmp_path: Path) -> None:
+def test_memory_of_interrupted_handshakes_is_freed(tmp_path: Path) -> None:
     cert, key = certificate(tmp_path, "ids")
     with running(tmp_path, "--tls-cert", cert, "--tls-key", key) as service:
         before = service.memory()
@@ -189,7 +189,7 @@ def test_memory_of_interrupted_handshakes_goes_back_to_the_system(tmp_path: Path
         until_back(lambda: service.memory() - before < 30e6, "what they held is given back")
 
 
-def test_a_service_that_stops_waits_for_no_handshake(tmp_path: Path) -> None:
+def test_stopping_service_waits_for_no_handshake(tmp_path: Path) -> None:
     cert, key = certificate(tmp_path, "ids")
     options = ["--tls-cert", cert, "--tls-key", key, "--grace-ms", "600000"]
     with running(tmp_path, *options) as service:

@@ -1,6 +1,6 @@
-"""The store is away: what is held is served, all else is refused with a time to try again.
+"""Tests of an unavailable store: the buffer is served, everything else is refused with a retry delay.
 
-Nobody has to do anything when it comes back.
+The service recovers by itself when the store comes back.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def proxy(mariadb: MariaDB) -> Iterator[Proxy]:
 
 @pytest.fixture
 def service(proxy: Proxy, tmp_path: Path) -> Iterator[Serving]:
-    """A service that waits neither long for its store nor for a segment."""
+    """Return a service that waits neither long for its store nor for a segment."""
     with serve(tmp_path, proxy.url) as service:
         yield service
 
@@ -67,7 +67,7 @@ def http(service: Serving) -> Iterator[Line]:
 
 
 def ready(service: Serving) -> dict[str, Any]:
-    """What it says of itself."""
+    """Return the answer of readyz."""
     status, _, body = service.get("/readyz")
     said: dict[str, Any] = json.loads(body)
     assert said["ready"] is (status == 200)
@@ -75,7 +75,7 @@ def ready(service: Serving) -> dict[str, Any]:
 
 
 def fill(service: Serving, redis: Line, namespace: str = "orders") -> int:
-    """Takes the first integer and waits until as many are held as may be. Returns how many."""
+    """Take the first integer and wait until the buffer is full; return its size."""
     until(lambda: redis.redis("INCR", namespace) == ":1", "the store is up")
     most = 2 * STEP - 1
     until(lambda: bool(ready(service)["sequences"][namespace]["held"] == most), "two segments are held")
@@ -83,18 +83,18 @@ def fill(service: Serving, redis: Line, namespace: str = "orders") -> int:
 
 
 def empty(redis: Line, namespace: str = "orders") -> tuple[list[int], str]:
-    """Takes integers until there is another answer. Returns both."""
+    """Take integers until there is another answer; return both."""
     integers = []
     while (said := redis.redis("INCR", namespace)).startswith(":") and int(said[1:]) < FALLBACK_FLOOR:
         integers.append(int(said[1:]))
     return integers, said
 
 
-# --- held, refused, recovered -------------------------------------------------------------------------------------
+# --- outage and recovery ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("how", ["refuse", "blackhole"])
-def test_what_is_held_is_served_then_all_is_refused_until_the_store_is_back(
+def test_buffer_is_served_then_requests_refused_until_the_store_returns(
     service: Serving, proxy: Proxy, redis: Line, http: Line, how: str
 ) -> None:
     held = fill(service, redis)
@@ -115,7 +115,7 @@ def test_what_is_held_is_served_then_all_is_refused_until_the_store_is_back(
     told = http.http("/alloc", '{"serviceName":"orders"}')
     assert json.loads(told.body)["code"] == 501000
     assert int(told.headers["retry-after"]) >= 1
-    # It knows how far it came.
+    # The retry continues after the last integer.
     assert (redis.redis("GET", "orders")[0], line(redis.replies)) == ("$", str(held + 1))
     for words in (["INCRBY", "orders", "3"], ["INCR", "others"], ["GET", "others"]):
         assert redis.redis(*words).startswith("-TRYAGAIN "), words
@@ -135,7 +135,7 @@ def test_what_is_held_is_served_then_all_is_refused_until_the_store_is_back(
     assert "p%40ss" not in service.log.read_text(encoding="utf-8"), "no secret is logged"
 
 
-def test_under_load_no_integer_comes_twice_though_the_database_freezes(service: Serving, mariadb: MariaDB) -> None:
+def test_no_integer_repeats_under_load_with_a_frozen_database(service: Serving, mariadb: MariaDB) -> None:
     with service.load() as load:
         for _ in range(2):
             load.wait_for_more(2000)
@@ -155,9 +155,7 @@ def test_under_load_no_integer_comes_twice_though_the_database_freezes(service: 
     assert not load.fallbacks().size
 
 
-def test_ids_are_minted_as_long_as_the_lease_lasts_and_again_when_the_store_is_back(
-    proxy: Proxy, tmp_path: Path
-) -> None:
+def test_ids_are_minted_while_the_lease_lasts_and_after_the_outage(proxy: Proxy, tmp_path: Path) -> None:
     with serve(tmp_path, proxy.url, span_ms=2000) as service, service.redis() as redis:
 
         def mint() -> str:
@@ -178,7 +176,7 @@ def test_ids_are_minted_as_long_as_the_lease_lasts_and_again_when_the_store_is_b
         assert len(set(ids)) == len(ids)
 
 
-def test_no_more_than_so_many_wait_for_the_store_and_nobody_else_is_held_up(proxy: Proxy, tmp_path: Path) -> None:
+def test_requests_waiting_for_the_store_are_limited(proxy: Proxy, tmp_path: Path) -> None:
     most = 20
     with ExitStack() as stack:
         service = stack.enter_context(patched(tmp_path, proxy, f"_MOST_WAITING = {most}"))
@@ -205,7 +203,7 @@ def test_no_more_than_so_many_wait_for_the_store_and_nobody_else_is_held_up(prox
 
 @contextmanager
 def patched(directory: Path, proxy: Proxy, code: str) -> Iterator[Serving]:
-    """A service with another limit inside, and a store that is waited for longer than the test takes."""
+    """Return a service with another internal limit and a very long store timeout."""
     service = Serving(directory / "service", f"{proxy.url}?timeout_ms=30000", min_step=STEP, max_step=STEP)
     service.patch(f"import mintage.server.threads as threads; threads.{code}")
     service.start()
@@ -220,27 +218,27 @@ def patched(directory: Path, proxy: Proxy, code: str) -> Iterator[Serving]:
 
 @pytest.fixture
 def random(proxy: Proxy, tmp_path: Path) -> Iterator[Serving]:
-    """A service that has it."""
+    """Return a service with the last resort."""
     with serve(tmp_path, proxy.url, fallback="random") as service:
         yield service
 
 
 def ids(told: Any) -> list[int]:
-    """Those of an answer of either kind."""
+    """Return the integers of an answer of either kind."""
     body = json.loads(told.body)
     return [int(each) for each in (body["ids"] if "ids" in body else body["data"]["ids"])]
 
 
-def test_the_last_resort_is_random_integers_that_are_marked_and_counted(random: Serving, proxy: Proxy) -> None:
+def test_last_resort_integers_are_random_marked_and_counted(random: Serving, proxy: Proxy) -> None:
     with random.redis() as redis, random.http() as http:
         held = fill(random, redis)
         proxy.refuse()
-        # What is held comes first, and is not marked.
+        # Buffered integers come first, and are not marked.
         most = held - 10
         told = http.http(f"/v1/sequences/orders:next?count={most}")
         assert ids(told) == list(range(2, most + 2))
         assert "x-mintage-fallback" not in told.headers
-        # Where it does not suffice, the rest is random.
+        # If they do not suffice, the remainder is random.
         given = []
         told = http.http("/v1/sequences/orders:next?count=50")
         assert told.status == 200
@@ -254,7 +252,7 @@ def test_the_last_resort_is_random_integers_that_are_marked_and_counted(random: 
         assert len(set(given)) == 40 + 100 + 3
         assert all(FALLBACK_FLOOR <= each < 2**63 for each in given)
         assert random.metric("mintage_fallback_integers_total", namespace="orders") == len(given)
-        # Random integers are no row.
+        # Random integers are not consecutive.
         assert redis.redis("INCRBY", "orders", "3").startswith("-TRYAGAIN ")
 
         proxy.heal()
@@ -264,7 +262,7 @@ def test_the_last_resort_is_random_integers_that_are_marked_and_counted(random: 
         assert "x-mintage-fallback" not in told.headers
 
 
-def test_there_is_no_last_resort_while_the_store_answers(proxy: Proxy, tmp_path: Path) -> None:
+def test_last_resort_is_not_used_while_the_store_answers(proxy: Proxy, tmp_path: Path) -> None:
     with serve(tmp_path, proxy.url, wait_ms=20_000, fallback="random") as random:
         with random.load() as load:
             load.wait_for_more(5000)
@@ -273,7 +271,7 @@ def test_there_is_no_last_resort_while_the_store_answers(proxy: Proxy, tmp_path:
         assert not random.metric("mintage_fallback_integers_total")
 
 
-def test_a_namespace_that_is_used_up_has_no_last_resort(proxy: Proxy, tmp_path: Path) -> None:
+def test_exhausted_namespace_has_no_last_resort(proxy: Proxy, tmp_path: Path) -> None:
     with serve(tmp_path, proxy.url, wait_ms=20_000, fallback="random") as random, random.http() as http:
         assert http.http("/v1/sequences/few", '{"maximum":"5"}', method="PUT").status == 201
         assert ids(http.http("/v1/sequences/few:next?count=5")) == [1, 2, 3, 4, 5]
@@ -282,7 +280,7 @@ def test_a_namespace_that_is_used_up_has_no_last_resort(proxy: Proxy, tmp_path: 
         assert "x-mintage-fallback" not in told.headers
 
 
-def test_with_the_last_resort_under_load_no_counted_integer_comes_twice(random: Serving, proxy: Proxy) -> None:
+def test_no_counted_integer_repeats_under_load_with_a_last_resort(random: Serving, proxy: Proxy) -> None:
     with random.load() as load:
         load.wait_for_more(2000)
         proxy.refuse()

@@ -1,4 +1,4 @@
-"""A small part of the stress, at every run of the tests: `make deep` does the rest."""
+"""Tests of former defects on stores and servers, at a small scale; `make deep` runs the rest."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import sys
 import pytest
 
 from tests.servers import must_run
-from tests.stress import holes, locks
+from tests.stress import former_defects, locks
 
-EVERY = holes.HOLES | locks.LOCKS
+EVERY = former_defects.DEFECTS | locks.LOCKS
 SMALL = {
     "a fork in a user's clock": 8,
     "children one after another": 40,
@@ -29,18 +29,18 @@ LONG = "a server that comes back"
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=[pytest.mark.servers] if hole.servers else [])
-        for name, hole in EVERY.items()
+        pytest.param(name, marks=[pytest.mark.servers] if defect.servers else [])
+        for name, defect in EVERY.items()
         if name != LONG
     ],
 )
-def test_nothing_comes_twice_where_it_once_did(name: str) -> None:
-    hole = EVERY[name]
-    if reason := holes.why_not(hole):
-        (pytest.fail if any(map(must_run, hole.servers)) else pytest.skip)(reason)
-    tally = holes.run(hole, SMALL.get(name, hole.size))
+def test_former_defects_repeat_nothing(name: str) -> None:
+    defect = EVERY[name]
+    if reason := former_defects.why_not(defect):
+        (pytest.fail if any(map(must_run, defect.servers)) else pytest.skip)(reason)
+    tally = former_defects.run(defect, SMALL.get(name, defect.size))
     assert (tally.equal, tally.failed) == (0, 0)
-    if hole.refusal:
-        assert set(tally.refused) == {hole.refusal}
+    if defect.refusal:
+        assert set(tally.refused) == {defect.refusal}
     else:
         assert tally.ids

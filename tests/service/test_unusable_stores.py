@@ -1,4 +1,4 @@
-"""A store that answers, and refuses whatever writes: a service on it says so before it is asked."""
+"""Tests of stores that answer but refuse writes: the service reports them before the first request."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def next_of(service: Running) -> tuple[int, Any]:
-    """The answer to a request for an integer: its status and its code."""
+    """Return the status and the code of the answer to a request for an integer."""
     with service.serving.http() as line:
         answer = line.http("/v1/sequences/orders:next", method="POST")
         return answer.status, json.loads(answer.body).get("code")
@@ -36,7 +36,7 @@ def is_unfit(service: Running, status: int, code: str) -> None:
 
 
 def ends(home: Path, store: str, *options: str, **environment: str) -> tuple[int, str]:
-    """The exit code of a service that does not start, and what it said."""
+    """Return the exit code of a service that does not start, and its output."""
     words = ["serve", "--http", "127.0.0.1:0", "--redis", "off", "--log-format", "json", "--store", store, *options]
     command = [sys.executable, "-m", "mintage", *words]
     variables = {**os.environ, "MINTAGE_HOME": str(home / "home"), **environment}
@@ -45,12 +45,12 @@ def ends(home: Path, store: str, *options: str, **environment: str) -> tuple[int
     return ended.returncode, ended.stderr
 
 
-def test_a_redis_that_forgets_is_refused_at_the_start(tmp_path: Path, redis_without_aof: RedisWithoutAOF) -> None:
+def test_forgetful_redis_is_refused_at_startup(tmp_path: Path, redis_without_aof: RedisWithoutAOF) -> None:
     code, said = ends(tmp_path, redis_without_aof.url)
     assert (code, "append-only file" in said) == (78, True)
 
 
-def test_an_account_that_may_only_read_is_refused_at_the_start(tmp_path: Path, mariadb: MariaDB) -> None:
+def test_read_only_account_is_refused_at_startup(tmp_path: Path, mariadb: MariaDB) -> None:
     with open_store(mariadb.url) as store:
         store.reserve("orders", 1)
     mariadb.sql("CREATE USER reader IDENTIFIED BY 'x'; GRANT SELECT ON mintage.* TO reader")
@@ -62,13 +62,13 @@ def test_an_account_that_may_only_read_is_refused_at_the_start(tmp_path: Path, m
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
-def test_a_wrong_password_is_refused_at_the_start(tmp_path: Path, mariadb: MariaDB, workers: str) -> None:
+def test_wrong_password_is_refused_at_startup(tmp_path: Path, mariadb: MariaDB, workers: str) -> None:
     url = f"mariadb://nobody:s3cret@{mariadb.url.rpartition('@')[2]}"
     code, said = ends(tmp_path, url, "--workers", workers)
     assert (code, "check user and password" in said, "s3cret" in said) == (78, True, False)
 
 
-def test_a_file_that_may_not_be_written_is_refused_at_the_start(tmp_path: Path) -> None:
+def test_unwritable_file_is_refused_at_startup(tmp_path: Path) -> None:
     file = tmp_path / "ids.db"
     file.write_bytes(b"no database at all" * 100)
     code, said = ends(tmp_path, f"sqlite:///{file}")
@@ -77,7 +77,7 @@ def test_a_file_that_may_not_be_written_is_refused_at_the_start(tmp_path: Path) 
     assert (code, "check that" in said) == (78, True)
 
 
-def test_a_server_that_becomes_read_only_makes_nobody_ready(tmp_path: Path, mariadb: MariaDB) -> None:
+def test_server_that_becomes_read_only_makes_the_service_unready(tmp_path: Path, mariadb: MariaDB) -> None:
     with running(tmp_path, store=mariadb.url) as service:
         mariadb.sql("SET GLOBAL read_only = ON")
         try:

@@ -1,4 +1,4 @@
-"""IDs on wires without Pydantic: json, orjson, msgspec, cattrs; and as arguments of Click and Typer."""
+"""Tests of serializers other than Pydantic (json, orjson, msgspec, cattrs) and of Click and Typer."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ WRONG = ["", "no id", "\0" * 16, "ü" * 16, "9" * 5000]
 
 
 class Odd:
-    """What no hook of ours knows."""
+    """A type that no hook of ours knows."""
 
 
 def annotation(form: Form) -> Any:
@@ -49,13 +49,13 @@ def annotation(form: Form) -> Any:
 
 
 @each
-def test_a_form_is_found_by_what_users_write(form: Form) -> None:
+def test_decoder_is_found_by_common_annotations(form: Form) -> None:
     assert find_kind(annotation(form)) == form
     assert find_kind(object) is find_kind(None) is find_kind("sno") is find_kind(Annotated[int, "x"]) is None
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS.values() if kind.size == 16], ids=lambda kind: kind.name)
-def test_a_converter_takes_a_typeid_from_the_id_below_it(kind: Kind) -> None:
+def test_converter_accepts_a_typeid_for_its_suffix(kind: Kind) -> None:
     one: Any = kind.mint()
     user = typeid.ID("user", one)
     converter = register(cattrs.Converter())
@@ -68,8 +68,8 @@ def test_a_converter_takes_a_typeid_from_the_id_below_it(kind: Kind) -> None:
             converter.structure(given, wrong)
 
 
-def test_msgspec_tells_no_hook_of_a_prefix() -> None:
-    """It strips what it does not know of an ``Annotated``, so the prefix is to be checked in ``__post_init__``."""
+def test_msgspec_does_not_pass_the_prefix_to_hooks() -> None:
+    """It strips unknown parts of an ``Annotated``, so the prefix must be checked in ``__post_init__``."""
     of = struct_of(Annotated[typeid.ID, TypeID("user")])
     other = typeid.new("order")
     assert msgspec.convert({"id": str(other)}, of, dec_hook=wire.dec_hook).id == other
@@ -92,7 +92,7 @@ def test_json_writes_an_id_as_its_text(form: Form) -> None:
         assert json.loads(write({"id": one, "several": [one]}, default=default)) == expected
 
 
-def test_json_asks_the_users_default_for_anything_else() -> None:
+def test_json_uses_the_default_of_the_user_for_other_types() -> None:
     both = partial(default, otherwise=lambda value: type(value).__name__)
     assert json.loads(json.dumps([sno.ID.ZERO, Odd()], default=both)) == ["2222222222222222", "Odd"]
     for write in WRITERS:
@@ -100,7 +100,7 @@ def test_json_asks_the_users_default_for_anything_else() -> None:
             write([Odd()], default=default)
 
 
-def test_orjson_writes_no_integer_that_javascript_rounds_if_it_is_told_so() -> None:
+def test_orjson_refuses_unsafe_integers_on_request() -> None:
     number = 454947766275222906
     assert orjson.dumps([number]) == b"[454947766275222906]"
     with pytest.raises(TypeError, match="53-bit"):
@@ -117,7 +117,7 @@ def struct(of: Any) -> Any:
 
 @each_class
 @pytest.mark.parametrize("codec", [msgspec.json, msgspec.msgpack], ids=["json", "msgpack"])
-def test_msgspec_528_hooks_make_objects_of_text_and_text_of_objects(form: Form, codec: Any) -> None:
+def test_msgspec_528_hooks_convert_objects_and_text(form: Form, codec: Any) -> None:
     one = minted(form)
     order = struct(form.python)(one, [one], {one: 1})
     written = codec.encode(order, enc_hook=wire.enc_hook)
@@ -131,7 +131,7 @@ def test_msgspec_528_hooks_make_objects_of_text_and_text_of_objects(form: Form, 
 
 @each_class
 @pytest.mark.parametrize("wrong", [*WRONG, 1, True, None, [], {}], ids=lambda wrong: repr(wrong)[:12])
-def test_msgspec_says_where_and_why_a_text_is_no_id(form: Form, wrong: Any) -> None:
+def test_msgspec_reports_where_and_why_a_text_is_invalid(form: Form, wrong: Any) -> None:
     of = msgspec.defstruct("Order", [("id", form.python)])
     with pytest.raises(msgspec.ValidationError, match=r"\$\.id") as caught:
         msgspec.json.decode(json.dumps({"id": wrong}), type=of, dec_hook=wire.dec_hook)
@@ -139,13 +139,13 @@ def test_msgspec_says_where_and_why_a_text_is_no_id(form: Form, wrong: Any) -> N
 
 
 class Safe(wire.Snowflake):
-    """An integer that JavaScript holds."""
+    """A snowflake that JavaScript represents exactly."""
 
     layout = snowflake.JS_SAFE
 
 
 @pytest.mark.parametrize("of", [wire.Snowflake, Safe])
-def test_a_snowflake_is_an_int_in_python_and_text_in_msgspecs_json(of: type[wire.Snowflake]) -> None:
+def test_snowflake_is_an_int_in_python_and_text_in_json_of_msgspec(of: type[wire.Snowflake]) -> None:
     number = (1 << of.layout.bits) - 1
     order = struct(of)(of(number), [of(number)], {of(number): 1})
     written = msgspec.json.encode(order, enc_hook=wire.enc_hook)
@@ -161,7 +161,7 @@ def test_a_snowflake_is_an_int_in_python_and_text_in_msgspecs_json(of: type[wire
 
 
 @pytest.mark.parametrize("name", ["nanoid", "cuid", "cuid2"])
-def test_msgspec_checks_ids_that_are_text_by_itself(name: str) -> None:
+def test_msgspec_checks_text_ids_by_itself(name: str) -> None:
     of = {"nanoid": wire.NanoID, "cuid": wire.CUID, "cuid2": wire.CUID2}[name]
     one = FORMS[name].example
     assert msgspec.json.decode(f'"{one}"', type=of) == one
@@ -173,7 +173,7 @@ def test_msgspec_checks_ids_that_are_text_by_itself(name: str) -> None:
 
 
 @each_class
-def test_msgspecs_schema_is_the_parser(form: Form) -> None:
+def test_msgspec_schema_matches_the_parser(form: Form) -> None:
     one, of = minted(form), struct(form.python)
     schema = msgspec.json.schema(of, schema_hook=wire.schema_hook)
     assert schema["$defs"]["Order"]["properties"]["id"] == form.json_schema
@@ -181,7 +181,7 @@ def test_msgspecs_schema_is_the_parser(form: Form) -> None:
     assert wire.schema_hook(Safe) == FORMS["js_safe"].json_schema
 
 
-def test_msgspec_707_hooks_go_on_to_the_users() -> None:
+def test_msgspec_707_hooks_call_the_hooks_of_the_user() -> None:
     def read(of: type, value: Any) -> Any:
         return of()
 
@@ -200,7 +200,7 @@ def test_msgspec_707_hooks_go_on_to_the_users() -> None:
 
 
 @each
-def test_cattrs_makes_objects_of_text_and_text_of_objects(form: Form) -> None:
+def test_cattrs_converts_objects_and_text(form: Form) -> None:
     from cattrs.preconf.json import make_converter
 
     one, of = minted(form), annotation(form)
@@ -223,7 +223,7 @@ def test_cattrs_makes_objects_of_text_and_text_of_objects(form: Form) -> None:
 
 
 @each
-def test_click_takes_an_id_and_says_why_not(form: Form) -> None:
+def test_click_accepts_an_id_or_gives_the_reason(form: Form) -> None:
     one = minted(form)
     got: list[Any] = []
 
@@ -246,7 +246,7 @@ def test_click_takes_an_id_and_says_why_not(form: Form) -> None:
 
 
 def asked(of: Any) -> tuple[typer.Typer, list[Any]]:
-    """A command line of Typer with one argument, and what it was given."""
+    """Return a command line of Typer with one argument, and the values that it received."""
     app = typer.Typer()
     got: list[Any] = []
 
@@ -259,12 +259,12 @@ def asked(of: Any) -> tuple[typer.Typer, list[Any]]:
 
 
 @each
-def test_typer_takes_an_id(form: Form) -> None:
+def test_typer_accepts_an_id(form: Form) -> None:
     one, of = minted(form), IDType(annotation(form))
     ways: list[Any] = [Annotated[form.python, typer.Argument(parser=of.read)]]
     if form.python not in (int, str):
         ways.append(Annotated[form.python, typer.Argument(parser=form.python.parse)])
-        # Of Pydantic's making is what it reads arguments with.
+        # It reads arguments with Pydantic.
         ways.append(form.python)
     for way in ways:
         app, got = asked(way)
@@ -277,7 +277,7 @@ def test_typer_takes_an_id(form: Form) -> None:
             assert "Invalid value" in done.output
 
 
-def test_a_parameter_type_is_named_as_its_scheme() -> None:
+def test_parameter_type_has_the_name_of_its_scheme() -> None:
     assert repr(IDType(sno.ID)) == "IDType('sno')" == repr(IDType("sno"))
     assert IDType(snowflake.Str()).name == "snowflake"
     assert isinstance(IDType("nanoid").kind, Kind)

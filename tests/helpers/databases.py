@@ -1,4 +1,4 @@
-"""The databases that adapters are tested on, as SQLAlchemy knows them."""
+"""Databases on which adapters are tested, as SQLAlchemy names them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ on_each_driver = pytest.mark.parametrize("driver", [*DATABASES, "postgresql+psyc
 
 
 def url_of(driver: str, request: pytest.FixtureRequest, directory: Path) -> str:
-    """Where SQLAlchemy finds an empty database."""
+    """Return the SQLAlchemy URL of an empty database."""
     name = driver.partition("+")[0]
     if name == "sqlite":
         return f"sqlite:///{directory / 'database'}"
@@ -30,7 +30,7 @@ def url_of(driver: str, request: pytest.FixtureRequest, directory: Path) -> str:
 
 @contextmanager
 def engine_of(driver: str, request: pytest.FixtureRequest, directory: Path) -> Iterator[Engine]:
-    """An engine of an empty database, which leaves no connection open."""
+    """Return an engine of an empty database, which leaves no connection open."""
     made = create_engine(url_of(driver, request, directory))
     if driver == "sqlite":
 
@@ -46,7 +46,7 @@ def engine_of(driver: str, request: pytest.FixtureRequest, directory: Path) -> I
 
 @contextmanager
 def statements(engine: Engine) -> Iterator[list[str]]:
-    """The statements that are sent meanwhile."""
+    """Record the statements sent during the block."""
     sent: list[str] = []
 
     def note(_: object, __: object, statement: str, *___: object) -> None:

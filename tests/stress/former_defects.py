@@ -1,7 +1,7 @@
-"""Holes through which IDs once came twice, on the stores and servers that they were found with.
+"""Former defects that repeated IDs, on the stores and servers on which they were found.
 
-``python -m tests.stress.holes --scale 10`` tries each at ten times the size at which it first showed equal IDs. Names
-of holes try these only.
+``python -m tests.stress.former_defects --scale 10`` tries each at ten times the size at which it first showed equal
+IDs. Names of cases select them.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from mintage.lease import keeper
 from mintage.lease.registry import url as registry_url
 from mintage.store import open_store, witness
 from mintage.store.memory import MemoryStore
-from tests.contract import copies
+from tests.helpers import file_copies
+from tests.helpers.processes import answers, first_of_a_namespace, forked, raw_clone
 from tests.servers import MariaDB, MariaDBPair, PostgreSQL, Redis, missing
 from tests.servers.server import HOST, PASSWORD, ServerError, until
-from tests.stress.registry import BOUND_S, MS_BIND, answers, forked, mount, unshare
-from tests.unit.test_fork import first_of_a_namespace, raw_clone
+from tests.stress.registry import BOUND_S, MS_BIND, mount, unshare
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 MS: Final = 1_000_000
 WAIT_MS: Final = 120_000
 LONG_S: Final = 1800
-"""After which all that is tried of one hole counts as stuck; never waited for otherwise."""
+"""After which all that is tried of one defect counts as stuck; never waited for otherwise."""
 UNIT_MS: Final = 4
 """What a timestamp of sno counts in."""
 AT_A_TICK: Final = 4096
@@ -57,7 +57,7 @@ AT_A_TICK: Final = 4096
 
 @dataclass
 class Tally:
-    """What was minted, and what went wrong."""
+    """The counts of minted IDs and of errors."""
 
     ids: int = 0
     equal: int = 0
@@ -66,25 +66,25 @@ class Tally:
     failed: int = 0
 
     def count(self, minted: Iterable[object]) -> None:
-        """All that one store's, one scheme's holders minted."""
+        """Count the IDs of all holders of one scheme in one store."""
         every = list(minted)
         self.ids += len(every)
         self.equal += len(every) - len(set(every))
 
     def is_clean(self) -> bool:
-        """Whether nothing repeated, and nobody was stuck."""
+        """Return True if nothing repeated, and no process hung."""
         return not (self.equal or self.failed)
 
     @contextmanager
     def refusals(self) -> Iterator[None]:
-        """A block that an error of ours ends, which is counted."""
+        """Count an error of mintage that ends the block."""
         try:
             yield
         except MintError as error:
             self.note({error.code: 1})
 
     def note(self, refused: dict[str, int]) -> None:
-        """Counts refusals elsewhere as well."""
+        """Count refusals in another tally as well."""
         self.refused = dict(Counter(self.refused) + Counter(refused))
 
     def __str__(self) -> str:
@@ -93,7 +93,7 @@ class Tally:
 
 
 def integers_of(tally: Tally, children: list[tuple[int, int]]) -> list[array[int]]:
-    """What processes minted that answer with integers of 64 bits, and before those with a line of their refusals."""
+    """Return the 64-bit integers that processes answer with, and before them the lines of their refusals."""
     found = []
     for answer in answers(children):
         refused, _, integers = answer.partition(b"\n")
@@ -106,7 +106,7 @@ def integers_of(tally: Tally, children: list[tuple[int, int]]) -> list[array[int
 
 
 def answering(work: Callable[[Tally], array[int]]) -> bytes:
-    """In a process: what :func:`integers_of` reads."""
+    """Write, in a process, the output that :func:`integers_of` reads."""
     tally = Tally()
     integers = work(tally)
     return json.dumps(tally.refused).encode() + b"\n" + integers.tobytes()
@@ -119,7 +119,7 @@ GRANTED_S: Final = 4
 
 
 def switched_and_back(folder: Path, size: int) -> Tally:
-    """A pool on A; its holder goes on at B; what B grants after that is lost when A is in charge again."""
+    """Extend a lease on server B, lose the later grants of B, and switch back to A."""
     tally, each = Tally(), size // 2
     span_ms = 24_000 + each // AT_A_TICK
     begin = [os.pipe() for _ in range(3)]
@@ -177,7 +177,7 @@ def switched_and_back(folder: Path, size: int) -> Tally:
             tell(1, pair.url)
             granted(2)
         tell(2, pair.url)
-        # Before its number is granted again, or it is not for so long.
+        # Before its number is granted again, if it is.
         with suppress(ServerError):
             until(lambda: len(windows()) == 2, "it is granted again", seconds=GRANTED_S)
         for number in range(3):
@@ -195,7 +195,7 @@ ORDER: Final = (0, 0, 1, 1, 1, 1)
 
 
 def schemas_with_one_cache(folder: Path, size: int) -> Tally:
-    """Two roles of one database, each with a schema of its own, and one Redis before both."""
+    """Share one Redis between two roles of one database, each with a schema of its own."""
     tally = Tally()
     with ExitStack() as stack:
         postgresql, redis = PostgreSQL(folder / "postgresql"), Redis(folder / "redis")
@@ -224,7 +224,7 @@ BEFORE_A_DROP: Final = 800
 
 
 def dropped_tables(folder: Path, size: int) -> Tally:
-    """Tables that are dropped to begin anew, while Redis before them keeps a block of the old ones."""
+    """Drop the tables to start anew, while Redis in front of them keeps a block of the old ones."""
     tally = Tally()
     with ExitStack() as stack:
         postgresql, redis = PostgreSQL(folder / "postgresql"), Redis(folder / "redis")
@@ -247,7 +247,7 @@ AT_A_TURN: Final = 3
 
 
 def dropped_by_migrations(folder: Path, size: int) -> Tally:
-    """Migrations that nobody looked at drop the tables of a store in the application's own database, time and again."""
+    """Drop the tables of a store in the database of the application by migrations, repeatedly."""
     tally = Tally()
     with ExitStack() as stack:
         postgresql, mariadb = PostgreSQL(folder / "postgresql"), MariaDB(folder / "mariadb")
@@ -274,7 +274,7 @@ def dropped_by_migrations(folder: Path, size: int) -> Tally:
 
 
 def restored_from_dumps(folder: Path, size: int) -> Tally:
-    """The table of namespaces is restored from a dump of before, while integers are reserved."""
+    """Restore the table of namespaces from an older dump, while integers are reserved."""
     tally = Tally()
     with ExitStack() as stack:
         for server in (PostgreSQL(folder / "postgresql"), MariaDB(folder / "mariadb")):
@@ -303,7 +303,7 @@ def restored_from_dumps(folder: Path, size: int) -> Tally:
 
 
 def two_names(folder: Path, size: int, *, mounted: bool) -> Tally:
-    """One SQLite file, which two processes know by a name each."""
+    """Use one SQLite file under two names in two processes."""
     tally = Tally()
     names = [folder / "here" / "ids.db", folder / "there" / "ids.db"]
     for name in names:
@@ -339,10 +339,10 @@ OF_A_COPY: Final = 100
 
 
 def copies_of_a_store(folder: Path, size: int) -> Tally:
-    """A file that goes back to an older copy, in all ways, while a sequence lives. Each copy comes back twice."""
+    """Restore older copies of a file in all ways, twice each, while a sequence is in use."""
     tally, place, copy = Tally(), folder / "store", folder / "copy"
     place.mkdir()
-    url = f"sqlite:///{place}/{copies.NAME}?timeout_ms=60000"
+    url = f"sqlite:///{place}/{file_copies.NAME}?timeout_ms=60000"
 
     def elsewhere() -> array[int]:
         def reserved(tally: Tally) -> array[int]:
@@ -365,13 +365,13 @@ def copies_of_a_store(folder: Path, size: int) -> Tally:
                 with tally.refusals():
                     integers.append(live.next())
 
-        ways = cycle(way for name, way in copies.WAYS.items() if not copies.lacks(name))
+        ways = cycle(way for name, way in file_copies.WAYS.items() if not file_copies.lacks(name))
         for number, way in enumerate(islice(ways, size)):
             integers.extend(found := elsewhere())
             # A copy that is written over the file while somebody writes to it can damage it: the next one heals it.
             if found and number % 2 == 0:
-                with witness.watched(str(place / copies.NAME), WAIT_MS):
-                    copies.copied(place, copy)
+                with witness.watched(str(place / file_copies.NAME), WAIT_MS):
+                    file_copies.copied(place, copy)
             integers.extend(elsewhere())
             draw()
             with suppress(sqlite3.DatabaseError):
@@ -383,7 +383,7 @@ def copies_of_a_store(folder: Path, size: int) -> Tally:
 
 
 def copies_of_the_registry(folder: Path, size: int) -> Tally:
-    """The registry goes back to a copy that does not know who holds a number, and others come."""
+    """Restore a copy of the registry that does not know a holder, while other processes start."""
     tally, place, copy = Tally(), folder / "home", folder / "copy"
     os.environ["MINTAGE_HOME"] = str(place)
     done_reading, done = os.pipe()
@@ -418,7 +418,7 @@ def copies_of_the_registry(folder: Path, size: int) -> Tally:
         return answering(minted)
 
     list(answers([forked(use)]))
-    copies.copied(place, copy)
+    file_copies.copied(place, copy)
     holders = [forked(hold) for _ in range(2)]
     for _ in holders:
         os.read(begun, 1)
@@ -445,7 +445,7 @@ REGISTRY_WAYS: Final = (
 
 
 def read_as_well(folder: Path, size: int) -> Tally:
-    """Processes that reserve from a file, and open, read and close it and what is beside it all the time."""
+    """Reserve from a file in processes that also open, read and close it and its companions all the time."""
     tally, path = Tally(), folder / "ids.db"
     with open_store(f"sqlite:///{path}") as store:
         store.create_namespace("n")
@@ -482,7 +482,7 @@ def read_as_well(folder: Path, size: int) -> Tally:
 
 
 def changed_directory(folder: Path, size: int) -> Tally:
-    """A relative URL, and a program that changes its directory between two generators."""
+    """Change the directory between two generators with a relative URL."""
     tally = Tally()
     generators = []
     for name in ("one", "two"):
@@ -499,7 +499,7 @@ def changed_directory(folder: Path, size: int) -> Tally:
 
 
 class Careless(MariaDB):
-    """Its log is flushed once a second, whatever was committed."""
+    """A server that flushes its log once a second."""
 
     name = "mariadb_careless"
     options: ClassVar = (*MariaDB.options, "--innodb-flush-log-at-trx-commit=0")
@@ -510,7 +510,7 @@ BEFORE_A_KILL: Final = 300
 
 
 def flushed_once_a_second(folder: Path, size: int) -> Tally:
-    """A server that answers before its log is written, and is killed."""
+    """Kill a server that answers before its log is written."""
     tally, server, reserved = Tally(), Careless(folder), list[int]()
     with ExitStack() as stack:
         stack.callback(server.kill)
@@ -528,7 +528,7 @@ def flushed_once_a_second(folder: Path, size: int) -> Tally:
 
 
 def earlier_holders_times(folder: Path, size: int) -> Tally:
-    """``new_at`` where the environment names the store: an earlier holder minted at that time."""
+    """Call ``new_at`` with the store of the environment, at a time at which an earlier holder minted."""
     tally = Tally()
     os.environ["MINTAGE_STORE"] = f"sqlite:///{folder}/ids.db"
 
@@ -559,7 +559,7 @@ AT_A_TIME: Final = 100
 
 
 def ported_and_given_back(folder: Path, size: int) -> Tally:
-    """IDs are ported to times before and after now; the number is given back; its next holder mints in all of them."""
+    """Port IDs to times around now, release the number, and let the next holder mint in all of them."""
     tally = Tally()
 
     def port(url: str, start_ms: int) -> bytes:
@@ -597,7 +597,7 @@ def ported_and_given_back(folder: Path, size: int) -> Tally:
 
 
 def closed_in_a_clock(folder: Path, size: int) -> Tally:
-    """A thread mints and is in the user's clock, another closes; the number's next holder mints in the same time."""
+    """Close a generator while another thread is in its clock; the next holder mints in the same time."""
     tally = Tally()
     schemes: list[Any] = [sno.Generator, snowflake.Generator]
 
@@ -630,7 +630,7 @@ def closed_in_a_clock(folder: Path, size: int) -> Tally:
         minting.start()
         came.wait(BOUND_S)
         closing.start()
-        # It may have to wait for the other thread; then nobody else gets the number before that goes on.
+        # It may wait for the other thread; then the number is not granted before that one continues.
         closing.join(0.2)
         if not closing.is_alive():
             then = now_ms = now_ms + 10
@@ -652,18 +652,18 @@ def closed_in_a_clock(folder: Path, size: int) -> Tally:
 
 
 def fork_without_handlers() -> int:
-    """The C library's own, since its version 2.34."""
+    """Fork with ``_Fork`` of the C library, available since its version 2.34."""
     pid: int = ctypes.PyDLL(None)._Fork()
     return pid
 
 
 def unseen_fork(folder: Path, size: int, *, fork: Callable[[], int], of_a_namespace: bool) -> Tally:
-    """A fork of which no handler learns, of a process that holds a lease and a segment; both go on."""
+    """Fork without handlers in a process that holds a lease and a segment; both processes go on."""
     tally, integers = Tally(), size // 400
     url = f"sqlite:///{folder}/ids.db"
 
     def work() -> bytes:
-        # Python cannot go on after such a fork beside a thread that waits for the GIL, so the keeper is none.
+        # Python cannot continue after such a fork beside a thread that waits for the GIL, so the keeper has no thread.
         keeper.use(keeper.Keeper(inline=True))
         generator = snowflake.Generator(store=url, max_wait_ms=WAIT_MS)
         orders = Sequence("orders", url, step=2 * integers, max_wait_ms=WAIT_MS)
@@ -672,7 +672,7 @@ def unseen_fork(folder: Path, size: int, *, fork: Callable[[], int], of_a_namesp
         met = [os.pipe() for _ in range(2)]
 
         def mint(number: int) -> bytes:
-            # Neither begins before the other has come.
+            # Both start together.
             os.write(met[number][1], b".")
             os.read(met[1 - number][0], 1)
             ids = array("Q")
@@ -697,7 +697,7 @@ def unseen_fork(folder: Path, size: int, *, fork: Callable[[], int], of_a_namesp
 
 
 def forked_in_a_clock(folder: Path, size: int) -> Tally:
-    """A user's clock that forks at one of its readings; both sides mint on."""
+    """Fork inside a reading of a clock; both processes mint on."""
     tally = Tally()
     schemes: list[Any] = [sno.Generator, snowflake.Generator, locality.Generator]
 
@@ -750,7 +750,7 @@ CROWDED: Final = ("xid", "objectid")
 
 
 def refilled(folder: Path, size: int) -> Tally:
-    """A table of one second is given IDs and emptied, again and again: with one node number, and with leased ones."""
+    """Fill and empty a table of one second repeatedly: with one node number, and with leased ones."""
     tally, url = Tally(), f"sqlite:///{folder}/shop.db"
     rows = size // (RUNS * len(CROWDED))
     for scheme, node in product(CROWDED, (["--node", "9"], ["--store", f"sqlite:{folder}/ids.db"])):
@@ -796,7 +796,7 @@ NUMBERS: Final[dict[str, tuple[Callable[..., Any], int]]] = {
 
 
 def given_times(folder: Path, size: int) -> Tally:
-    """IDs of one leased generator and one tick, by ``new_at`` and by ``nth_at``, in every format."""
+    """Mint IDs of one leased generator and one tick by ``new_at`` and by ``nth_at``, in every format."""
     tally = Tally()
     for make, numbers in NUMBERS.values():
         store = MemoryStore()
@@ -817,7 +817,7 @@ PROCESSES: Final = 300
 
 
 def processes_of_one_node(folder: Path, size: int) -> Tally:
-    """UUIDs of this machine's address: of many forked workers, and of four that share the clock sequence too."""
+    """Mint UUIDs of one MAC address in many forked workers, and in four that share the clock sequence."""
     tally = Tally()
 
     def mint(count: int, *arguments: int) -> bytes:
@@ -833,7 +833,7 @@ def processes_of_one_node(folder: Path, size: int) -> Tally:
 
 
 def snapshots_of_leases(folder: Path, size: int) -> Tally:
-    """A leased partition's snapshot goes on beside its generator, after it, and after that of another holder."""
+    """Restore a snapshot of a leased partition beside its generator, after it, and after another holder."""
     tally, each = Tally(), size // 8
     os.environ["MINTAGE_HOME"] = str(folder)
     for url in (f"sqlite:///{folder}/ids.db", registry_url()):
@@ -863,8 +863,8 @@ def snapshots_of_leases(folder: Path, size: int) -> Tally:
 
 
 @dataclass(frozen=True)
-class Hole:
-    """What is tried."""
+class Defect:
+    """A case to try."""
 
     size: int
     """How much was minted, or how often it was tried, when it first showed equal IDs."""
@@ -875,82 +875,84 @@ class Hole:
     for_root: bool = False
 
 
-HOLES: Final = {
-    "a server that comes back": Hole(4_000_000, switched_and_back, ("mariadb_pair",)),
-    "two schemas with one cache": Hole(6, schemas_with_one_cache, ("postgresql", "redis")),
-    "dropped tables behind a cache": Hole(BEFORE_A_DROP, dropped_tables, ("postgresql", "redis")),
-    "tables dropped by migrations": Hole(3, dropped_by_migrations, ("postgresql", "mariadb"), refusal="store.refused"),
-    "a table restored from a dump": Hole(3, restored_from_dumps, ("postgresql", "mariadb"), refusal="store.refused"),
-    "new_at with a store of the environment": Hole(3, earlier_holders_times, refusal="lease.history"),
-    "ported, then given back": Hole(AT_A_TIME, ported_and_given_back, refusal="lease.history"),
-    "closed in a user's clock": Hole(10, closed_in_a_clock),
-    "a child with its parent's pid": Hole(
+DEFECTS: Final = {
+    "a server that comes back": Defect(4_000_000, switched_and_back, ("mariadb_pair",)),
+    "two schemas with one cache": Defect(6, schemas_with_one_cache, ("postgresql", "redis")),
+    "dropped tables behind a cache": Defect(BEFORE_A_DROP, dropped_tables, ("postgresql", "redis")),
+    "tables dropped by migrations": Defect(
+        3, dropped_by_migrations, ("postgresql", "mariadb"), refusal="store.refused"
+    ),
+    "a table restored from a dump": Defect(3, restored_from_dumps, ("postgresql", "mariadb"), refusal="store.refused"),
+    "new_at with a store of the environment": Defect(3, earlier_holders_times, refusal="lease.history"),
+    "ported, then given back": Defect(AT_A_TIME, ported_and_given_back, refusal="lease.history"),
+    "closed in a user's clock": Defect(10, closed_in_a_clock),
+    "a child with its parent's pid": Defect(
         20_000, partial(unseen_fork, fork=first_of_a_namespace, of_a_namespace=True), for_root=True
     ),
-    "a raw clone": Hole(20_000, partial(unseen_fork, fork=raw_clone, of_a_namespace=False)),
-    "a fork without handlers": Hole(20_000, partial(unseen_fork, fork=fork_without_handlers, of_a_namespace=False)),
-    "a fork in a user's clock": Hole(24, forked_in_a_clock),
-    "one generator's IDs of given times": Hole(100_000, given_times),
-    "uuid1 of one node": Hole(100_500, processes_of_one_node),
-    "a snapshot of a lease": Hole(40_000, snapshots_of_leases, refusal="config.snapshot"),
-    "a file with two names": Hole(600, partial(two_names, mounted=False), refusal="store.refused"),
-    "a file that is mounted by itself": Hole(
+    "a raw clone": Defect(20_000, partial(unseen_fork, fork=raw_clone, of_a_namespace=False)),
+    "a fork without handlers": Defect(20_000, partial(unseen_fork, fork=fork_without_handlers, of_a_namespace=False)),
+    "a fork in a user's clock": Defect(24, forked_in_a_clock),
+    "one generator's IDs of given times": Defect(100_000, given_times),
+    "uuid1 of one node": Defect(100_500, processes_of_one_node),
+    "a snapshot of a lease": Defect(40_000, snapshots_of_leases, refusal="config.snapshot"),
+    "a file with two names": Defect(600, partial(two_names, mounted=False), refusal="store.refused"),
+    "a file that is mounted by itself": Defect(
         600, partial(two_names, mounted=True), refusal="store.refused", for_root=True
     ),
-    "a table that is emptied between runs": Hole(320_000, refilled, refusal="config.node"),
-    "older copies of a store": Hole(20, copies_of_a_store),
-    "older copies of the registry": Hole(20, copies_of_the_registry),
-    "files that are read as well": Hole(10_340, read_as_well),
-    "a relative path and another directory": Hole(40_000, changed_directory),
-    "a log that is flushed once a second": Hole(
+    "a table that is emptied between runs": Defect(320_000, refilled, refusal="config.node"),
+    "older copies of a store": Defect(20, copies_of_a_store),
+    "older copies of the registry": Defect(20, copies_of_the_registry),
+    "files that are read as well": Defect(10_340, read_as_well),
+    "a relative path and another directory": Defect(40_000, changed_directory),
+    "a log that is flushed once a second": Defect(
         BEFORE_A_KILL, flushed_once_a_second, ("mariadb",), refusal="config.volatile"
     ),
 }
 
 
-def why_not(hole: Hole) -> str | None:
-    """Why it cannot be tried here, if it cannot."""
-    lacking = [reason for server in hole.servers if (reason := missing(server))]
-    if hole.for_root and os.geteuid():
+def why_not(defect: Defect) -> str | None:
+    """Return the reason why it cannot be tried here, or None."""
+    lacking = [reason for server in defect.servers if (reason := missing(server))]
+    if defect.for_root and os.geteuid():
         lacking.append("only root can")
     return "; ".join(lacking) or None
 
 
-def run(hole: Hole, size: int) -> Tally:
-    """Tries one, in a process of its own."""
+def run(defect: Defect, size: int) -> Tally:
+    """Run one case in a process of its own."""
     with tempfile.TemporaryDirectory(prefix="mintage-") as folder:
         # Servers' accounts enter it.
         Path(folder).chmod(0o755)
 
         def inside() -> bytes:
-            return json.dumps(asdict(hole.run(Path(folder) / "it", size))).encode()
+            return json.dumps(asdict(defect.run(Path(folder) / "it", size))).encode()
 
         (Path(folder) / "it").mkdir(mode=0o755)
         [answer] = answers([forked(inside)], LONG_S)
     return Tally(**json.loads(answer)) if answer else Tally(failed=1)
 
 
-def measure(found: dict[str, Hole], scale: int) -> bool:
-    """Tries them at so many times their size, says what came of each, and whether nothing repeated."""
+def measure(found: dict[str, Defect], scale: int) -> bool:
+    """Run the cases at a scale, print their results, and return True if nothing repeated."""
     is_clean = True
-    for name, hole in found.items():
-        if reason := why_not(hole):
+    for name, defect in found.items():
+        if reason := why_not(defect):
             print(f"{name}: {reason}", flush=True)
             continue
         began = time.monotonic()
-        tally = run(hole, hole.size * scale)
-        print(f"{name}, {hole.size:,} x {scale}, {time.monotonic() - began:.0f} s: {tally}", flush=True)
+        tally = run(defect, defect.size * scale)
+        print(f"{name}, {defect.size:,} x {scale}, {time.monotonic() - began:.0f} s: {tally}", flush=True)
         is_clean &= tally.is_clean()
     return is_clean
 
 
-def main(found: dict[str, Hole], about: str | None) -> int:
+def main(found: dict[str, Defect], about: str | None) -> int:
     parser = argparse.ArgumentParser(description=about)
-    parser.add_argument("names", nargs="*", metavar="hole", help="these only")
+    parser.add_argument("names", nargs="*", metavar="defect", help="these only")
     parser.add_argument("--scale", type=int, default=1)
     options = parser.parse_args()
     return not measure({name: found[name] for name in options.names or found}, options.scale)
 
 
 if __name__ == "__main__":
-    sys.exit(main(HOLES, __doc__))
+    sys.exit(main(DEFECTS, __doc__))

@@ -1,0 +1,68 @@
+"""Outcomes of calls, for tests of refusals and of temporary failures."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+import pytest
+
+from mintage.errors import MintError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+T = TypeVar("T")
+Refusal: TypeAlias = "tuple[str, int | None]"
+"""The code of an error, and its delay before the next try."""
+
+TRIES = 50
+"""Each takes as long as its store waits."""
+
+
+@contextmanager
+def refused(code: str, kind: type[MintError] = MintError) -> Iterator[None]:
+    """Expect that the block raises an error with this code."""
+    with pytest.raises(kind) as caught:
+        yield
+    assert caught.value.code == code
+
+
+def refusal(call: Callable[..., object], *args: Any, **kwargs: Any) -> MintError:
+    """Return the error of a call."""
+    with pytest.raises(MintError) as caught:
+        call(*args, **kwargs)
+    return caught.value
+
+
+def code_of(call: Callable[[], object]) -> str:
+    """Return the code of the error of a call."""
+    return refusal(call).code
+
+
+def code_or_ok(call: Callable[..., object], *args: Any) -> str:
+    """Return the code of the error of a call, or "ok"."""
+    try:
+        call(*args)
+    except MintError as error:
+        return error.code
+    return "ok"
+
+
+def outcome(call: Callable[[], T]) -> T | Refusal:
+    """Return the result of a call, or its error."""
+    try:
+        return call()
+    except MintError as error:
+        return error.code, error.retry_after_ms
+
+
+def eventually(call: Callable[[], T]) -> T:
+    """Repeat a call until its store answers in time; return the result."""
+    for _ in range(TRIES):
+        try:
+            return call()
+        except MintError as error:
+            if error.code != "store.unavailable":
+                raise
+    return call()

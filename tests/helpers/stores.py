@@ -1,0 +1,32 @@
+"""Calls of stores with the arguments that most tests use."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mintage.rules import SPAN_MS, Lease
+
+if TYPE_CHECKING:
+    from mintage.store import Store
+
+
+def acquire(
+    store: Store,
+    pool: str = "p",
+    *,
+    nodes: range = range(4),
+    now_ms: int | None = None,
+    span_ms: int = SPAN_MS,
+    holder: str = "me",
+    never_used: bool = False,
+) -> Lease:
+    """Lease a node number of a pool, by default with the clock of the store."""
+    return store.acquire(
+        pool,
+        nodes=nodes,
+        layout="test",
+        holder=holder,
+        now_ms=store.now_ms() if now_ms is None else now_ms,
+        span_ms=span_ms,
+        never_used=never_used,
+    )
