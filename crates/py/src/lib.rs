@@ -134,7 +134,7 @@ mod _core {
     #[pyo3(signature = (generator, /))]
     fn stand_in<'py>(generator: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let other = || PyTypeError::new_err("generator is of no scheme whose module is imported");
-        schemes::stand_in(generator).ok_or_else(other)
+        schemes::replace_default_of(generator).ok_or_else(other)
     }
 
     /// Has ``uuid4()`` draw its bits from the seed of a test's clock; from the kernel again with None.

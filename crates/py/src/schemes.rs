@@ -5,40 +5,62 @@ use crate::ticked::ticked;
 use crate::{arrow, formats, hot, locality, sequence, service, sno, snowflake, typeid, uuid, views};
 use pyo3::prelude::*;
 
-type Add = fn(&Bound<'_, PyModule>) -> PyResult<()>;
-type AsFunction = for<'py> fn(&Bound<'py, PyAny>, &str) -> Option<PyResult<Bound<'py, PyAny>>>;
-type StandIn = for<'py> fn(&Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>>;
-type Present = for<'py> fn(Python<'py>) -> Option<Bound<'py, PyAny>>;
-
-/// What can be done with the generators of a scheme: one becomes a function of a Python module, another takes its place, and
-/// the one that is there is found.
-type Own = (AsFunction, StandIn, Present);
-
-const fn own<G: hot::OfModule>() -> Option<Own> {
-    Some((as_function::<G>, take_place::<G>, present::<G>))
+/// A submodule of the extension.
+struct Submodule {
+    name: &'static str,
+    /// Puts its classes and functions into it.
+    add: fn(&Bound<'_, PyModule>) -> PyResult<()>,
+    /// Where it is a scheme's.
+    hooks: Option<GeneratorHooks>,
 }
 
-/// Every submodule of the extension, and what it has of its own where it is a scheme's.
-const MODULES: &[(&str, Add, Option<Own>)] = &[
-    ("sno", sno::add, own::<sno::Generator>()),
-    ("snowflake", snowflake::add, own::<snowflake::Generator>()),
-    ("locality", locality::add, own::<locality::Generator>()),
-    ("uuid", uuid::add, own::<uuid::Generator>()),
-    ("ulid", ulid::add, own::<ulid::Generator>()),
-    ("ksuid", ksuid::add, own::<ksuid::Generator>()),
-    ("ksuid_ms", ksuid_ms::add, own::<ksuid_ms::Generator>()),
-    ("xid", xid::add, own::<xid::Generator>()),
-    ("objectid", objectid::add, own::<objectid::Generator>()),
-    ("sandflake", sandflake::add, own::<sandflake::Generator>()),
-    ("nanoid", nanoid::add, own::<nanoid::Generator>()),
-    ("cuid", cuid::add_all, own::<cuid::Generator>()),
-    ("cuid2", cuid2::add, own::<cuid2::Generator>()),
-    ("arrow", arrow::add, None),
-    ("formats", formats::add, None),
-    ("sequence", sequence::add, None),
-    ("service", service::add, None),
-    ("typeid", typeid::add, None),
-    ("views", views::add, None),
+type AsFunction = for<'py> fn(&Bound<'py, PyAny>, &str) -> Option<PyResult<Bound<'py, PyAny>>>;
+
+/// Functions of a scheme's class of generators, which answer `None` where an object is of another class.
+struct GeneratorHooks {
+    /// Makes a generator's `new` a function of the Python module of a name.
+    as_function: AsFunction,
+    /// Puts a generator in the place of the one whose `new` is such a function, and returns that.
+    replace_default: for<'py> fn(&Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>>,
+    /// Finds the generator whose `new` is such a function; `None` until there is one.
+    default: for<'py> fn(Python<'py>) -> Option<Bound<'py, PyAny>>,
+}
+
+impl GeneratorHooks {
+    const fn of<G: hot::OfModule>() -> Self {
+        Self { as_function: as_function::<G>, replace_default: replace_default::<G>, default: default::<G> }
+    }
+}
+
+const fn scheme<G: hot::OfModule>(name: &'static str, add: fn(&Bound<'_, PyModule>) -> PyResult<()>) -> Submodule {
+    Submodule { name, add, hooks: Some(GeneratorHooks::of::<G>()) }
+}
+
+const fn other(name: &'static str, add: fn(&Bound<'_, PyModule>) -> PyResult<()>) -> Submodule {
+    Submodule { name, add, hooks: None }
+}
+
+/// Every submodule.
+const MODULES: &[Submodule] = &[
+    scheme::<sno::Generator>("sno", sno::add),
+    scheme::<snowflake::Generator>("snowflake", snowflake::add),
+    scheme::<locality::Generator>("locality", locality::add),
+    scheme::<uuid::Generator>("uuid", uuid::add),
+    scheme::<ulid::Generator>("ulid", ulid::add),
+    scheme::<ksuid::Generator>("ksuid", ksuid::add),
+    scheme::<ksuid_ms::Generator>("ksuid_ms", ksuid_ms::add),
+    scheme::<xid::Generator>("xid", xid::add),
+    scheme::<objectid::Generator>("objectid", objectid::add),
+    scheme::<sandflake::Generator>("sandflake", sandflake::add),
+    scheme::<nanoid::Generator>("nanoid", nanoid::add),
+    scheme::<cuid::Generator>("cuid", cuid::add_all),
+    scheme::<cuid2::Generator>("cuid2", cuid2::add),
+    other("arrow", arrow::add),
+    other("formats", formats::add),
+    other("sequence", sequence::add),
+    other("service", service::add),
+    other("typeid", typeid::add),
+    other("views", views::add),
 ];
 
 mod ulid {
@@ -166,19 +188,19 @@ fn as_function<'py, G: hot::OfModule>(
     generator.cast::<G>().ok().map(|generator| hot::function_of_module(generator, module))
 }
 
-fn present<G: hot::OfModule>(py: Python<'_>) -> Option<Bound<'_, PyAny>> {
-    hot::generator_of_module::<G>(py).map(|generator| generator.to_owned().into_any())
+fn replace_default<'py, G: hot::OfModule>(generator: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
+    hot::replace_generator_of_module(generator.cast::<G>().ok()?).map(Bound::into_any)
 }
 
-fn take_place<'py, G: hot::OfModule>(generator: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
-    hot::take_place(generator.cast::<G>().ok()?).map(Bound::into_any)
+fn default<G: hot::OfModule>(py: Python<'_>) -> Option<Bound<'_, PyAny>> {
+    hot::generator_of_module::<G>(py).map(|generator| generator.to_owned().into_any())
 }
 
 /// Adds the submodules, importable by name as only what is registered is.
 pub fn add_modules(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     let modules = py.import("sys")?.getattr("modules")?;
-    for (name, add, _) in MODULES {
+    for Submodule { name, add, .. } in MODULES {
         let submodule = PyModule::new(py, &format!("mintage._core.{name}"))?;
         add(&submodule)?;
         module.add(*name, &submodule)?;
@@ -187,17 +209,21 @@ pub fn add_modules(module: &Bound<'_, PyModule>) -> PyResult<()> {
     Ok(())
 }
 
-/// A generator's bound method `new` as a function of the module of this name; `None` where it is no generator.
+fn hooks() -> impl Iterator<Item = &'static GeneratorHooks> {
+    MODULES.iter().filter_map(|module| module.hooks.as_ref())
+}
+
+/// Makes a generator's bound method `new` a function of the module of this name; `None` where it is no generator.
 pub fn function_of<'py>(generator: &Bound<'py, PyAny>, module: &str) -> Option<PyResult<Bound<'py, PyAny>>> {
-    MODULES.iter().find_map(|(.., own)| own.and_then(|(make, ..)| make(generator, module)))
+    hooks().find_map(|hooks| (hooks.as_function)(generator, module))
 }
 
-/// The generators whose `new` are functions of modules that are imported.
+/// Returns the generators whose `new` are functions of modules that are imported.
 pub fn defaults(py: Python<'_>) -> Vec<Bound<'_, PyAny>> {
-    MODULES.iter().filter_map(|(.., own)| own.and_then(|(.., present)| present(py))).collect()
+    hooks().filter_map(|hooks| (hooks.default)(py)).collect()
 }
 
-/// Puts a generator in the place of its class's that is a function of a module, and returns that.
-pub fn stand_in<'py>(generator: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
-    MODULES.iter().find_map(|(.., own)| own.and_then(|(_, take_place, _)| take_place(generator)))
+/// Puts a generator in the place of its class's whose `new` is a function of a module, and returns that.
+pub fn replace_default_of<'py>(generator: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
+    hooks().find_map(|hooks| (hooks.replace_default)(generator))
 }

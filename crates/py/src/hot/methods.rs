@@ -382,7 +382,7 @@ pub fn function_of_module<'py, G: OfModule>(generator: &Bound<'py, G>, module: &
 }
 
 /// Puts a generator in the place of the one whose `new` is a function of a module, and returns that; `None` where there is none.
-pub fn take_place<'py, G: OfModule>(generator: &Bound<'py, G>) -> Option<Bound<'py, G>> {
+pub fn replace_generator_of_module<'py, G: OfModule>(generator: &Bound<'py, G>) -> Option<Bound<'py, G>> {
     let py = generator.py();
     generator_of_module::<G>(py)?;
     let before = G::of_module().swap(generator.clone().into_ptr(), Ordering::Relaxed);
