@@ -1,8 +1,8 @@
 //! Arrays as columns of Arrow: of the type that suits them, or another in which a consumer asks for the same values.
 
-use crate::hot::{Buffer, Data, Field, room};
-use crate::id::Class;
-use crate::{errors, snowflake, values};
+use crate::decimal::{DIGITS, decimals};
+use crate::hot::{Buffer, Data, Field, IdClass, room};
+use crate::{errors, values};
 use mintage_core::id::Id;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -39,7 +39,7 @@ impl Kind {
     const fn text(self) -> usize {
         match self {
             Self::Bytes { text, .. } => text,
-            Self::Integers { .. } => snowflake::DIGITS,
+            Self::Integers { .. } => DIGITS,
         }
     }
 }
@@ -73,7 +73,7 @@ const EXTENSION_DATA: &[u8] = b"ARROW:extension:metadata";
 
 impl<'a> Ids<'a> {
     /// The packed IDs of a class.
-    pub fn of<C: Class>(scheme: &'static str, data: &'a Py<PyBytes>) -> Self {
+    pub fn of<C: IdClass>(scheme: &'static str, data: &'a Py<PyBytes>) -> Self {
         Self { scheme, data, kind: Kind::Bytes { size: C::Id::SIZE, text: C::Id::TEXT, encode: C::Id::encode_many } }
     }
 
@@ -194,15 +194,14 @@ impl<'a> Ids<'a> {
                 laid(width, count, length, &text, |i| i * length, |start| Buffer::part(&text, start))
             }
             (Form::Text(width), Kind::Integers { .. }) => {
-                let (mut text, mut ends) =
-                    (Vec::with_capacity(count * snowflake::DIGITS), Vec::with_capacity(count + 1));
+                let (mut text, mut ends) = (Vec::with_capacity(count * DIGITS), Vec::with_capacity(count + 1));
                 ends.push(0);
-                snowflake::decimals(ids, |number| {
+                decimals(ids, |number| {
                     text.extend_from_slice(number);
                     ends.push(text.len());
                 });
                 let text = Arc::new(text);
-                laid(width, count, snowflake::DIGITS, &text, |i| ends[i], |start| Buffer::part(&text, start))
+                laid(width, count, DIGITS, &text, |i| ends[i], |start| Buffer::part(&text, start))
             }
         };
         Data::Ours(count, buffers, Vec::new())

@@ -167,6 +167,11 @@ pub trait Seated: PyClass<Frozen = True> + PyTypeInfo + Sync {
     /// Whether `new` takes a metabyte.
     const HAS_META: bool = false;
 
+    /// Reads a metabyte.
+    fn meta(_: &Bound<'_, PyAny>) -> PyResult<u8> {
+        Ok(0)
+    }
+
     fn seat(&self) -> &Seat<Self::Mint>;
 
     /// Reads what a new seat needs beside its number.
@@ -211,6 +216,10 @@ pub trait Seated: PyClass<Frozen = True> + PyTypeInfo + Sync {
 impl<G: Seated> hot::Mints for G {
     type Minted = G::Minted;
     const HAS_META: bool = G::HAS_META;
+
+    fn meta(value: &Bound<'_, PyAny>) -> PyResult<u8> {
+        <G as Seated>::meta(value)
+    }
 
     #[inline(always)]
     fn quick(&self, py: Python<'_>, meta: u8) -> Option<Self::Minted> {

@@ -1,12 +1,22 @@
-//! The binding: a thin shell of Python around `mintage-core`. Each scheme's module is one file; what they share is
-//! `clock` (reading and waiting), `fork`, `leases`, `values` (what comes in), `errors` (what goes out) and `array`. Unsafe code is in
-//! `hot` and `kernel`.
+//! The binding: a thin shell of Python around `mintage-core`.
+//!
+//! - **Schemes**: `sno`, `snowflake`, `locality` and `uuid` are modules of their own; `schemes` has a row for each of the others,
+//!   which `ticked` makes a module of; `text` has those whose IDs are text alone. `schemes` lists them all.
+//! - **Classes**: `id` makes the class of a scheme's IDs, with their `fields`; `array` that of packed ones, which `arrow` exports;
+//!   `generator` and `ticked` those of generators.
+//! - **Minting**: `clock` reads time and waits, `entropy` draws, `fork` notices forks, `leases` asks Python for node numbers.
+//! - **Python**: `values` reads arguments and makes results, `errors` raises.
+//! - **Beside them**: `formats` (what the core declares), `sequence`, `service`, `typeid` and `views`.
+//!
+//! Unsafe code is in `hot` and `kernel`, which use nothing of the rest but `errors`. No two modules use each other.
 
 #![deny(unsafe_code)]
 #![allow(missing_docs, reason = "pyo3 makes undocumented items; what Python sees is documented")]
 
+mod array;
 mod arrow;
 mod clock;
+mod decimal;
 mod entropy;
 mod errors;
 mod fields;

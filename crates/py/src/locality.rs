@@ -5,14 +5,14 @@ use crate::generator::{self, Seat, Seated, generator};
 use crate::id::id;
 use crate::leases::{Subject, Terms};
 use crate::values::Defaulted;
-use crate::{errors, hot, values};
+use crate::{errors, fields, hot, values};
 use mintage_core::dated::Dated;
+use mintage_core::format::Part;
 use mintage_core::schemes::locality::{self as scheme, Mint, Mode, Origin};
 use mintage_core::step::{Refusal, Run};
-use mintage_core::units::UnixMs;
 use pyo3::basic::CompareOp;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDateTime, PyDict, PyType};
+use pyo3::types::{PyBytes, PyDict, PyType};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 id! {
@@ -34,31 +34,31 @@ id! {
             Ok(Self(scheme::Id(u128::from_be_bytes(values::uuid_bytes(value)?))))
         }
 
-        /// Composes an ID from its fields.
-        ///
-        /// ``counter`` is 0 to 2^32 - 1, written as ``mode`` writes it: ``"variable"`` (nibbles reversed) or ``"sequential"``.
-        /// ``pid`` is 0 to 65535, ``mac`` 7 hex digits or a whole MAC address of which the last 7 count, ``timestamp_ms``
-        /// milliseconds since the Unix epoch, 0 to 2^48 - 1.
+        /// Composes an ID from its fields, by their names: its time as ``timestamp_ms`` or ``timestamp_ns``, since the Unix
+        /// epoch, 1970 to the year 10889; and 0 where they are left out, ``counter``, 0 to 2^32 - 1, written as ``mode`` writes
+        /// it: ``"variable"`` (nibbles reversed) or ``"sequential"``; ``pid``, 0 to 65535; ``mac``, 7 hex digits, or a whole MAC
+        /// address of which the last 7 count.
         ///
         /// :raises ArgumentError: a value of the wrong type.
-        /// :raises FieldError: ``field.range`` or ``field.format``.
+        /// :raises FieldError: ``time.range``, ``field.range`` or ``field.format``.
         /// :raises ConfigError: ``config.policy``: an unknown mode.
         #[staticmethod]
-        #[pyo3(signature = (*, counter, pid, mac, timestamp_ms, mode = Defaulted::OUT))]
-        #[pyo3(text_signature = "(*, counter, pid, mac, timestamp_ms, mode='variable')")]
-        fn from_parts(
-            counter: &Bound<'_, PyAny>,
-            pid: &Bound<'_, PyAny>,
-            mac: &Bound<'_, PyAny>,
-            timestamp_ms: &Bound<'_, PyAny>,
-            mode: Defaulted<'_>,
-        ) -> PyResult<Self> {
-            let counter = values::field(counter, "counter", u32::MAX.into())? as u32;
-            let pid = values::field(pid, "pid", u16::MAX.into())? as u16;
-            let mac = scheme::mac_fragment(&values::text(mac, "mac")?).map_err(errors::value)?;
-            let time = values::field(timestamp_ms, "timestamp_ms", scheme::TIME.max().into())? as u64;
-            let written = mode_of(mode.given())?.written(counter);
-            Ok(Self(scheme::Id::new(written, Origin::new(pid, mac), time)))
+        #[pyo3(signature = (*, mode = Defaulted::OUT, **fields), text_signature = "(*, mode='variable', **fields)")]
+        fn from_parts(mode: Defaulted<'_>, fields: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+            let (mode, id) = (mode_of(mode.given())?, fields::from_parts::<Self>(fields, scheme::FORMAT)?);
+            Ok(id.counted_in(mode))
+        }
+
+        /// The same ID with other fields, as :meth:`from_parts` takes them; ``mode`` is for ``counter`` alone.
+        ///
+        /// :raises ArgumentError: a value of the wrong type.
+        /// :raises FieldError: ``time.range``, ``field.range`` or ``field.format``; ``field.version`` unless the version is b.
+        /// :raises ConfigError: ``config.policy``: an unknown mode.
+        #[pyo3(signature = (*, mode = Defaulted::OUT, **fields), text_signature = "($self, *, mode='variable', **fields)")]
+        fn replace(&self, mode: Defaulted<'_>, fields: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+            let (mode, id) = (mode_of(mode.given())?, fields::replace(*self, fields)?);
+            let is_counted = fields.is_some_and(|fields| fields.contains("counter").unwrap_or(false));
+            Ok(if is_counted { id.counted_in(mode) } else { id })
         }
 
         /// The version digit: ``"b"`` for this scheme.
@@ -67,53 +67,12 @@ id! {
             self.0.version()
         }
 
-        /// The counter, 0 to 2^32 - 1, read as variable mode writes it: first digit least significant.
-        ///
-        /// :raises FieldError: ``field.version`` unless the version is b.
-        #[getter]
-        fn counter(&self) -> PyResult<u32> {
-            self.written("counter").map(|written| Mode::Variable.written(written))
-        }
-
         /// The counter, 0 to 2^32 - 1, read as sequential mode writes it: the first 8 digits as they stand.
         ///
         /// :raises FieldError: ``field.version`` unless the version is b.
         #[getter]
-        fn sequential_counter(&self) -> PyResult<u32> {
-            self.written("counter")
-        }
-
-        /// The process id modulo 65536.
-        ///
-        /// :raises FieldError: ``field.version`` unless the version is b.
-        #[getter]
-        fn pid(&self) -> PyResult<u64> {
-            self.0.field(scheme::PID, "pid").map_err(errors::value)
-        }
-
-        /// The last 7 hex digits of a MAC address.
-        ///
-        /// :raises FieldError: ``field.version`` unless the version is b.
-        #[getter]
-        fn mac(&self) -> PyResult<String> {
-            self.0.field(scheme::MAC, "mac").map(|mac| format!("{mac:07x}")).map_err(errors::value)
-        }
-
-        /// When it was minted, in milliseconds since the Unix epoch, 0 to 2^48 - 1.
-        ///
-        /// :raises FieldError: ``field.version`` unless the version is b.
-        #[getter]
-        fn timestamp_ms(&self) -> PyResult<u64> {
-            self.0.field(scheme::TIME, "timestamp_ms").map_err(errors::value)
-        }
-
-        /// When it was minted: an aware UTC datetime.
-        ///
-        /// :raises FieldError: ``field.version`` unless the version is b; ``time.range`` after year 9999.
-        #[getter]
-        fn time<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDateTime>> {
-            let ms = self.0.field(scheme::TIME, "time").map_err(errors::value)?;
-            values::datetime(py, UnixMs(ms as i64))
+        fn sequential_counter(&self) -> PyResult<u64> {
+            self.0.field(scheme::COUNTER, "sequential_counter").map_err(errors::value)
         }
 
         /// The ``uuid.UUID`` of the same 128 bits.
@@ -124,8 +83,29 @@ id! {
 }
 
 impl LocalityId {
-    fn written(&self, name: &'static str) -> PyResult<u32> {
-        self.0.field(scheme::COUNTER, name).map(|counter| counter as u32).map_err(errors::value)
+    /// The same ID, whose counter is written as a mode writes it, where it is written as variable mode does.
+    fn counted_in(self, mode: Mode) -> Self {
+        let written = scheme::COUNTER.get(self.0.0);
+        match mode {
+            Mode::Variable => self,
+            Mode::Sequential => {
+                let counter = u64::from(Mode::Variable.written(written as u32));
+                Self(scheme::Id(self.0.0 ^ scheme::COUNTER.put(written ^ counter)))
+            }
+        }
+    }
+}
+
+impl fields::HasFields for LocalityId {
+    fn check_version(&self, field: &'static str) -> PyResult<()> {
+        self.0.field(scheme::VERSION, field).map(drop).map_err(errors::value)
+    }
+
+    fn number(part: &Part<'_>, value: &Bound<'_, PyAny>) -> PyResult<u128> {
+        if part.name != "mac" {
+            return fields::number(part, value);
+        }
+        scheme::mac_fragment(&values::text(value, "mac")?).map(u128::from).map_err(errors::value)
     }
 }
 
@@ -417,6 +397,7 @@ pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<ArrayIterator>()?;
     module.add_class::<Generator>()?;
     hot::install_id::<LocalityId>(py)?;
+    fields::install::<LocalityId>(py, &[scheme::FORMAT])?;
     hot::install_array::<Array>(py);
     generator::install::<Generator>(py, "mode='variable', *, pid=None, mac=None, counter=None")
 }

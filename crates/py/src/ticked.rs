@@ -2,8 +2,9 @@
 
 use crate::clock::Patience;
 use crate::generator::{self, Seat, Seated};
+use crate::hot::IdClass;
 use crate::leases::{Subject, Terms};
-use crate::{errors, hot, id, values};
+use crate::{errors, hot, values};
 use mintage_core::counting::Counting;
 use mintage_core::dated::Dated;
 use mintage_core::id::Id as _;
@@ -54,20 +55,20 @@ impl<T: Ticked> Ticking<T> {
 }
 
 /// A class of such generators.
-pub trait Class: PyClass<Frozen = True> + PyTypeInfo + Sync {
+pub trait TickedClass: PyClass<Frozen = True> + PyTypeInfo + Sync {
     /// The class of its IDs.
-    type Id: id::Class;
-    fn ticking(&self) -> &Ticking<<Self::Id as id::Class>::Id>
+    type Id: IdClass;
+    fn ticking(&self) -> &Ticking<<Self::Id as IdClass>::Id>
     where
-        <Self::Id as id::Class>::Id: Ticked;
+        <Self::Id as IdClass>::Id: Ticked;
 }
 
-impl<G: Class> Seated for G
+impl<G: TickedClass> Seated for G
 where
-    <G::Id as id::Class>::Id: Ticked,
+    <G::Id as IdClass>::Id: Ticked,
 {
     type Mint = Counting;
-    type Minted = <G::Id as id::Class>::Id;
+    type Minted = <G::Id as IdClass>::Id;
     /// A key for the bits that a seat draws.
     type Origin = [u8; 16];
     const TERM: &'static str = Self::Minted::TERM;
@@ -113,7 +114,7 @@ where
 
     #[inline(always)]
     fn object(py: Python<'_>, minted: Self::Minted) -> hot::Object {
-        hot::object(py, <G::Id as id::Class>::of(minted))
+        hot::object(py, <G::Id as IdClass>::of(minted))
     }
 
     fn write(&self, py: Python<'_>, run: Run, _: u8, ids: &mut [u8]) {
@@ -134,33 +135,33 @@ impl<T: Ticked> Ticking<T> {
 }
 
 /// The next ID of a given time.
-pub fn new_at<G: Class>(slf: &Bound<'_, G>, time: &Bound<'_, PyAny>) -> PyResult<G::Id>
+pub fn new_at<G: TickedClass>(slf: &Bound<'_, G>, time: &Bound<'_, PyAny>) -> PyResult<G::Id>
 where
-    <G::Id as id::Class>::Id: Ticked,
+    <G::Id as IdClass>::Id: Ticked,
 {
-    type Id<G> = <<G as Class>::Id as id::Class>::Id;
+    type Id<G> = <<G as TickedClass>::Id as IdClass>::Id;
     let (this, py, time) = (slf.get(), slf.py(), values::time(time)?);
     let units = Id::<G>::units_at(time).map_err(errors::value)?;
     generator::seat_at(slf, time, Id::<G>::tick(units))?;
     let ticking = this.ticking();
-    Ok(<G::Id as id::Class>::of(ticking.at(py, units, ticking.dated.next(Id::<G>::NUMBERS))))
+    Ok(<G::Id as IdClass>::of(ticking.at(py, units, ticking.dated.next(Id::<G>::NUMBERS))))
 }
 
 /// The `n`-th ID from a time's tick on, whose random bits are the tick's.
-pub fn nth_at<G: Class>(slf: &Bound<'_, G>, time: &Bound<'_, PyAny>, n: &Bound<'_, PyAny>) -> PyResult<G::Id>
+pub fn nth_at<G: TickedClass>(slf: &Bound<'_, G>, time: &Bound<'_, PyAny>, n: &Bound<'_, PyAny>) -> PyResult<G::Id>
 where
-    <G::Id as id::Class>::Id: Ticked,
+    <G::Id as IdClass>::Id: Ticked,
 {
-    type Id<G> = <<G as Class>::Id as id::Class>::Id;
+    type Id<G> = <<G as TickedClass>::Id as IdClass>::Id;
     let (this, py) = (slf.get(), slf.py());
     let (time, first) = generator::nth(time, n, 1 << Id::<G>::SEQUENCE_BITS, Id::<G>::SCALE.unit_ms)?;
     let units = Id::<G>::units_at(time).map_err(errors::value)?;
     generator::seat_at(slf, time, Id::<G>::tick(units))?;
-    Ok(<G::Id as id::Class>::of(this.ticking().at(py, units, Id::<G>::nth(first))))
+    Ok(<G::Id as IdClass>::of(this.ticking().at(py, units, Id::<G>::nth(first))))
 }
 
 /// The smallest or the largest ID of a time's tick.
-pub fn bound<C: id::Class>(time: &Bound<'_, PyAny>, is_high: bool) -> PyResult<C>
+pub fn bound<C: IdClass>(time: &Bound<'_, PyAny>, is_high: bool) -> PyResult<C>
 where
     C::Id: Ticked,
 {
@@ -208,8 +209,8 @@ macro_rules! ticked {
                 /// :raises FieldError: ``time.range``, ``field.range`` or ``field.format``.
                 #[staticmethod]
                 #[pyo3(signature = (**fields))]
-                fn from_parts(py: Python<'_>, fields: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
-                    fields::from_parts(py, fields, <$core as mintage_core::id::Id>::FORMAT)
+                fn from_parts(fields: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+                    fields::from_parts(fields, <$core as mintage_core::id::Id>::FORMAT)
                 }
 
                 /// The same ID with other fields, as :meth:`from_parts` takes them.
@@ -217,13 +218,15 @@ macro_rules! ticked {
                 /// :raises ArgumentError: a value of the wrong type.
                 /// :raises FieldError: ``time.range``, ``field.range`` or ``field.format``.
                 #[pyo3(signature = (**fields))]
-                fn replace(&self, py: Python<'_>, fields: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
-                    fields::replace(py, *self, fields)
+                fn replace(&self, fields: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+                    fields::replace(*self, fields)
                 }
             }
         }
 
-        impl ticked::Class for Generator {
+        impl fields::HasFields for $class {}
+
+        impl ticked::TickedClass for Generator {
             type Id = $class;
 
             #[inline(always)]

@@ -64,18 +64,14 @@ id! {
         #[staticmethod]
         #[pyo3(signature = (*, version = Defaulted::OUT, **fields))]
         #[pyo3(text_signature = "(*, version=7, **fields)")]
-        fn from_parts(
-            py: Python<'_>,
-            version: Defaulted<'_>,
-            fields: Option<&Bound<'_, PyDict>>,
-        ) -> PyResult<Self> {
+        fn from_parts(version: Defaulted<'_>, fields: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
             let number = match version.given() {
                 Some(version) => values::bounded(version, "version", 1, 8, |value| {
                     Error::Range { field: "version".into(), value, min: 1, max: 8 }
                 })?,
                 None => 7,
             };
-            fields::from_parts(py, fields, scheme::FORMATS[number as usize - 1])
+            fields::from_parts(fields, scheme::FORMATS[number as usize - 1])
         }
 
         /// The same ID with other fields of its version, as :meth:`from_parts` takes them.
@@ -83,8 +79,8 @@ id! {
         /// :raises ArgumentError: a value of the wrong type.
         /// :raises FieldError: ``time.range``, ``field.range`` or ``field.format``.
         #[pyo3(signature = (**fields))]
-        fn replace(&self, py: Python<'_>, fields: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
-            fields::replace(py, *self, fields)
+        fn replace(&self, fields: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+            fields::replace(*self, fields)
         }
 
         /// The version, 0 to 15; None where the variant is not RFC 9562's.
@@ -105,6 +101,8 @@ id! {
         }
     }
 }
+
+impl fields::HasFields for UuidId {}
 
 generator! {
     /// Mints UUIDs of version 1, 4, 6 or 7; safe to share between threads.

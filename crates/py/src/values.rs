@@ -206,7 +206,7 @@ pub fn datetime_or_max(py: Python<'_>, ms: UnixMs) -> PyResult<Bound<'_, PyDateT
 
 /// The bytes of a `uuid.UUID`.
 pub fn uuid_bytes(value: &Bound<'_, PyAny>) -> PyResult<[u8; 16]> {
-    if value.is_instance(&uuid_class(value.py())?)?
+    if value.is_instance(&hot::uuid_type(value.py())?)?
         && let Ok(bytes) = value.getattr("bytes")?.extract::<[u8; 16]>()
     {
         return Ok(bytes);
@@ -217,14 +217,6 @@ pub fn uuid_bytes(value: &Bound<'_, PyAny>) -> PyResult<[u8; 16]> {
 /// A `uuid.UUID` of these bytes.
 pub fn uuid(py: Python<'_>, bytes: [u8; 16]) -> PyResult<Bound<'_, PyAny>> {
     hot::uuid(py, u128::from_be_bytes(bytes))
-}
-
-/// The class `uuid.UUID`.
-pub fn uuid_class(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
-    // Imported when first needed: it costs as much as all of mintage.
-    static CLASS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    let class = CLASS.get_or_try_init(py, || py.import("uuid")?.getattr("UUID").map(Bound::unbind))?;
-    Ok(class.bind(py).clone())
 }
 
 /// Random bits for a node number or a counter that nobody gave.

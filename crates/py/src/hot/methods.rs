@@ -1,10 +1,7 @@
 //! Raw C functions in place of PyO3's methods, and how they are put there.
 
-use super::free::{Object, keep_dead, object};
-use crate::fields::Field;
-use crate::id::Class;
-use crate::{errors, fields, values};
-use mintage_core::id::Id as _;
+use super::free::{Object, Reborn, keep_dead, object};
+use mintage_core::id::Id;
 use pyo3::exceptions::{PySystemError, PyTypeError};
 use pyo3::ffi;
 use pyo3::impl_::trampoline::{MethodDef, noargs};
@@ -23,6 +20,10 @@ pub trait Mints: PyClass<Frozen = True> + PyTypeInfo + Sync {
     type Minted;
     /// Whether `new` takes a metabyte.
     const HAS_META: bool;
+    /// Reads a metabyte.
+    fn meta(_: &Bound<'_, PyAny>) -> PyResult<u8> {
+        Ok(0)
+    }
     /// The ID for a hot call: `None` sends it the slow way.
     fn quick(&self, py: Python<'_>, meta: u8) -> Option<Self::Minted>;
     /// The name of the method that mints one.
@@ -143,7 +144,7 @@ unsafe extern "C" fn new<G: Mints>(
             (args.iter().map(|&arg| Bound::from_borrowed_ptr(py, arg)).collect::<Vec<_>>(), names)
         };
         let name = G::NEW.to_str().unwrap_or_default();
-        let meta = meta_argument(name, &args, count as usize, names.as_ref(), G::HAS_META)?;
+        let meta = G::meta(meta_argument(name, &args, count as usize, names.as_ref(), G::HAS_META)?)?;
         // SAFETY: as above.
         Ok(unsafe { mint::<G>(generator, meta) })
     };
@@ -172,13 +173,13 @@ unsafe extern "C" fn new_of_module<G: OfModule>(
 }
 
 /// The argument of `method(meta=0)`, or the interpreter's usual complaint.
-fn meta_argument(
+fn meta_argument<'a, 'py>(
     method: &str,
-    args: &[Bound<'_, PyAny>],
+    args: &'a [Bound<'py, PyAny>],
     positional: usize,
-    names: Option<&Bound<'_, PyAny>>,
+    names: Option<&Bound<'py, PyAny>>,
     allowed: bool,
-) -> PyResult<u8> {
+) -> PyResult<&'a Bound<'py, PyAny>> {
     if let Some(names) = names {
         for name in names.try_iter()? {
             let name = name?;
@@ -192,7 +193,7 @@ fn meta_argument(
     }
     let most = usize::from(allowed);
     match args {
-        [meta] if allowed => values::field_or(Some(meta), "meta", u8::MAX, 0),
+        [meta] if allowed => Ok(meta),
         _ if positional <= most => {
             Err(PyTypeError::new_err(format!("{method}() got multiple values for argument 'meta'")))
         }
@@ -200,12 +201,19 @@ fn meta_argument(
     }
 }
 
-/// The ID of any text, or the error.
-pub fn read_text<C: Class>(text: &Bound<'_, PyAny>) -> PyResult<C> {
-    C::Id::parse(&values::text(text, "text")?).map(C::of).map_err(errors::value)
+/// A class of IDs, as its raw methods see it.
+pub trait IdClass: Reborn {
+    /// The ID of the core.
+    type Id: Id;
+    /// The object's value.
+    fn of(id: Self::Id) -> Self;
+    /// The ID of the core.
+    fn id(&self) -> Self::Id;
+    /// Parse any text, or raise the error.
+    fn parse_slow(text: &Bound<'_, PyAny>) -> PyResult<Self>;
 }
 
-unsafe extern "C" fn parse<C: Class>(_: *mut ffi::PyObject, text: *mut ffi::PyObject) -> *mut ffi::PyObject {
+unsafe extern "C" fn parse<C: IdClass>(_: *mut ffi::PyObject, text: *mut ffi::PyObject) -> *mut ffi::PyObject {
     // SAFETY: called by the interpreter with the GIL held and one object; the text's bytes are read at once.
     unsafe {
         if ffi::PyUnicode_CheckExact(text) != 0 && ffi::PyUnicode_GET_LENGTH(text) as usize == C::Id::TEXT {
@@ -222,10 +230,10 @@ unsafe extern "C" fn parse<C: Class>(_: *mut ffi::PyObject, text: *mut ffi::PyOb
         }
     }
     // SAFETY: as above.
-    unsafe { guarded(|py| Ok(object(py, read_text::<C>(&Bound::from_borrowed_ptr(py, text))?))) }
+    unsafe { guarded(|py| Ok(object(py, C::parse_slow(&Bound::from_borrowed_ptr(py, text))?))) }
 }
 
-unsafe extern "C" fn str<C: Class>(id: *mut ffi::PyObject) -> *mut ffi::PyObject {
+unsafe extern "C" fn str<C: IdClass>(id: *mut ffi::PyObject) -> *mut ffi::PyObject {
     // SAFETY: the slot of class C, called with the GIL held.
     unsafe {
         let py = Python::assume_attached();
@@ -279,7 +287,7 @@ pub fn hash(id: &[u8]) -> isize {
 }
 
 /// Puts raw methods in the place of an ID class's own, and keeps its dead.
-pub fn install_id<C: Class>(py: Python<'_>) -> PyResult<()> {
+pub fn install_id<C: IdClass>(py: Python<'_>) -> PyResult<()> {
     keep_dead::<C>(py);
     let class = py.get_type::<C>();
     let parse = ffi::PyMethodDef {
@@ -300,32 +308,41 @@ pub fn install_id<C: Class>(py: Python<'_>) -> PyResult<()> {
     Ok(())
 }
 
-/// Gives an ID class a property.
-pub fn install_field<C: Class>(py: Python<'_>, name: &str, field: Field, says: &str) -> PyResult<()> {
+/// A property that the objects of a class have.
+pub trait Property<C>: Copy + 'static {
+    /// The value of the property in an object.
+    fn get(self, py: Python<'_>, object: &C) -> PyResult<Py<PyAny>>;
+}
+
+/// Gives a class a property.
+pub fn install_property<C: Reborn, P: Property<C>>(py: Python<'_>, name: &str, property: P, doc: &str) -> PyResult<()> {
     let class = py.get_type::<C>();
-    let [text, doc] = [name, says].map(|text| CString::new(text).unwrap_or_default().into_raw());
-    let property = ffi::PyGetSetDef {
+    let [text, doc] = [name, doc].map(|text| CString::new(text).unwrap_or_default().into_raw());
+    let definition = ffi::PyGetSetDef {
         name: text,
-        get: Some(get_field::<C>),
+        get: Some(get_property::<C, P>),
         set: None,
         doc,
-        closure: Box::into_raw(Box::new(field)).cast(),
+        closure: Box::into_raw(Box::new(property)).cast(),
     };
     // SAFETY: the definition and what it points to are leaked, as the interpreter requires; the class is ours and not in use
     // yet.
     unsafe {
-        let descriptor = ffi::PyDescr_NewGetSet(class.as_type_ptr(), Box::leak(Box::new(property)));
+        let descriptor = ffi::PyDescr_NewGetSet(class.as_type_ptr(), Box::leak(Box::new(definition)));
         class.setattr(name, Bound::from_owned_ptr_or_err(py, descriptor)?)
     }
 }
 
-unsafe extern "C" fn get_field<C: Class>(id: *mut ffi::PyObject, field: *mut c_void) -> *mut ffi::PyObject {
+unsafe extern "C" fn get_property<C: Reborn, P: Property<C>>(
+    object: *mut ffi::PyObject,
+    property: *mut c_void,
+) -> *mut ffi::PyObject {
     // SAFETY: called by the interpreter with the GIL held. The descriptor has checked that this is an object of class C; the
-    // closure is what `install_field` leaked.
+    // closure is what `install_property` leaked.
     unsafe {
         guarded(|py| {
-            let id = Borrowed::from_ptr(py, id).cast_unchecked::<C>();
-            fields::get(py, id.get(), *field.cast::<Field>()).map(Py::into_ptr)
+            let object = Borrowed::from_ptr(py, object).cast_unchecked::<C>();
+            (*property.cast::<P>()).get(py, object.get()).map(Py::into_ptr)
         })
     }
 }

@@ -2,10 +2,10 @@
 
 use super::free::Object;
 use super::methods::guarded;
-use crate::values;
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::PyString;
 use std::ffi::CStr;
 use std::sync::OnceLock;
@@ -45,11 +45,18 @@ impl Slot {
     }
 }
 
+/// The class `uuid.UUID`, imported when it is first needed: that takes as long as all of mintage.
+pub fn uuid_type(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+    static CLASS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let class = CLASS.get_or_try_init(py, || py.import("uuid")?.getattr("UUID").map(Bound::unbind))?;
+    Ok(class.bind(py).clone())
+}
+
 fn uuid_class(py: Python<'_>) -> PyResult<&'static UuidClass> {
     if let Some(known) = UUID_CLASS.get() {
         return Ok(known);
     }
-    let class = values::uuid_class(py)?;
+    let class = uuid_type(py)?;
     let (int, is_safe) = (Slot::of(&class, "int")?, Slot::of(&class, "is_safe")?);
     let unknown = py.import("uuid")?.getattr("SafeUUID")?.getattr("unknown")?.into_ptr();
     let class = class.into_ptr().cast::<ffi::PyTypeObject>();

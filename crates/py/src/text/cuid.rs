@@ -1,6 +1,6 @@
 //! `mintage.cuid`.
 
-use super::{Class, QUICK, closed, texts};
+use super::{QUICK, TextClass, closed, texts};
 use crate::clock::Clock;
 use crate::{entropy, errors, fork, hot, values};
 use mintage_core::error::Error;
@@ -139,7 +139,7 @@ fn unix_ms(time: &Bound<'_, PyAny>, end: u64) -> PyResult<u64> {
     ms.ok_or_else(|| errors::value(Error::Time { time, first, last }))
 }
 
-impl Class for Generator {
+impl TextClass for Generator {
     #[inline(always)]
     fn quick(&self, py: Python<'_>, text: &mut [u8; QUICK]) -> Option<usize> {
         if self.is_closed.load(Ordering::Relaxed) || !self.clock.is_system() {

@@ -1,6 +1,6 @@
 //! `mintage.cuid2`.
 
-use super::{Class, QUICK, closed, texts};
+use super::{QUICK, TextClass, closed, texts};
 use crate::clock::Clock;
 use crate::values::Defaulted;
 use crate::{entropy, fork, hot, values};
@@ -79,7 +79,7 @@ impl Generator {
     }
 }
 
-impl Class for Generator {
+impl TextClass for Generator {
     #[inline(always)]
     fn quick(&self, py: Python<'_>, text: &mut [u8; QUICK]) -> Option<usize> {
         let mut random = [0; 8 * WORDS];

@@ -17,7 +17,7 @@ use pyo3::{PyClass, PyTypeInfo};
 pub const QUICK: usize = 64;
 
 /// A class of generators of text.
-pub trait Class: PyClass<Frozen = True> + PyTypeInfo + Sync {
+pub trait TextClass: PyClass<Frozen = True> + PyTypeInfo + Sync {
     /// Writes an ID of ASCII, and says how long it is; `None` where Python or the kernel has to be asked.
     fn quick(&self, py: Python<'_>, text: &mut [u8; QUICK]) -> Option<usize>;
 
@@ -30,21 +30,24 @@ pub trait Class: PyClass<Frozen = True> + PyTypeInfo + Sync {
 
 /// The ID for a hot call.
 #[inline(always)]
-pub fn quick<G: Class>(generator: &G, py: Python<'_>) -> Option<hot::Object> {
+pub fn quick<G: TextClass>(generator: &G, py: Python<'_>) -> Option<hot::Object> {
     let mut text = [0; QUICK];
     let length = generator.quick(py, &mut text)?;
     Some(hot::ascii_object(py, &text[..length]))
 }
 
 /// The ID for any other call.
-pub fn slow<G: Class>(generator: &Bound<'_, G>) -> PyResult<hot::Object> {
+pub fn slow<G: TextClass>(generator: &Bound<'_, G>) -> PyResult<hot::Object> {
     let mut text = String::new();
     generator.get().write(generator.py(), &mut text)?;
     Ok(PyString::new(generator.py(), &text).into_ptr())
 }
 
 /// A list of `n` IDs.
-pub fn batch<'py, G: Class + hot::Mints>(slf: &Bound<'py, G>, n: &Bound<'_, PyAny>) -> PyResult<Bound<'py, PyList>> {
+pub fn batch<'py, G: TextClass + hot::Mints>(
+    slf: &Bound<'py, G>,
+    n: &Bound<'_, PyAny>,
+) -> PyResult<Bound<'py, PyList>> {
     let (py, ids) = (slf.py(), PyList::empty(slf.py()));
     for i in 0..values::count(n)? {
         if i % 4096 == 0 {
@@ -56,7 +59,7 @@ pub fn batch<'py, G: Class + hot::Mints>(slf: &Bound<'py, G>, n: &Bound<'_, PyAn
 }
 
 /// Fills a buffer with text of fixed width.
-pub fn fill<G: Class>(slf: &Bound<'_, G>, buffer: &Bound<'_, PyAny>) -> PyResult<usize> {
+pub fn fill<G: TextClass>(slf: &Bound<'_, G>, buffer: &Bound<'_, PyAny>) -> PyResult<usize> {
     let (this, py) = (slf.get(), slf.py());
     let width = this.width(py)?;
     let target = hot::Writable::new(buffer, hot::Items::Texts(width))?;

@@ -1,6 +1,6 @@
 //! `mintage.nanoid`.
 
-use super::{Class, QUICK, closed, texts};
+use super::{QUICK, TextClass, closed, texts};
 use crate::clock::Clock;
 use crate::values::Defaulted;
 use crate::{entropy, errors, values};
@@ -75,7 +75,7 @@ fn characters(alphabet: &Bound<'_, PyAny>) -> PyResult<String> {
     })
 }
 
-impl Class for Generator {
+impl TextClass for Generator {
     #[inline(always)]
     fn quick(&self, py: Python<'_>, text: &mut [u8; QUICK]) -> Option<usize> {
         let size = self.quick.load(Ordering::Relaxed);

@@ -1,0 +1,166 @@
+//! sno's IDs and arrays of them.
+
+use crate::id::{self, id};
+use crate::values::Defaulted;
+use crate::{errors, fields, hot, values};
+use mintage_core::codec::base32;
+use mintage_core::schemes::sno as scheme;
+use pyo3::basic::CompareOp;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyType};
+
+id! {
+    /// A sno ID: 10 bytes that sort by time, with a metabyte of your own.
+    ///
+    /// ID(value)
+    ///
+    /// ``value`` is 10 bytes.
+    SnoId(scheme::Id) in "mintage.sno", "sno", 10 bytes, 16 characters:
+    "Reads canonical text strictly: 16 characters of ``23456789abcdefghijklmnopqrstuvwx``, lower case."
+    {
+        /// The ID of all zero bits.
+        #[classattr]
+        const ZERO: Self = Self(scheme::Id::ZERO);
+        /// The ID of all one bits.
+        #[classattr]
+        const MAX: Self = Self(scheme::Id::MAX);
+
+        /// Reads the ID back from a UUID made by :meth:`as_uuid`: its 16 bytes are the 16 characters of the text.
+        ///
+        /// :raises ArgumentError: ``value`` is not a uuid.UUID.
+        /// :raises ParseError: ``parse.character``: a byte is outside the alphabet.
+        #[staticmethod]
+        #[pyo3(signature = (value, /))]
+        fn from_uuid(value: &Bound<'_, PyAny>) -> PyResult<Self> {
+            let text = values::uuid_bytes(value)?;
+            base32::decode(&text)
+                .map(|bytes| Self(scheme::Id::from_bytes(bytes)))
+                .map_err(|position| id::wrong_byte::<Self>(&text, position))
+        }
+
+        /// Reads what :meth:`as_json` gives: the text, or None for the zero ID.
+        ///
+        /// :raises ArgumentError: ``value`` is neither str nor None.
+        /// :raises ParseError: as :meth:`parse`.
+        #[staticmethod]
+        #[pyo3(signature = (value, /))]
+        fn from_json(value: &Bound<'_, PyAny>) -> PyResult<Self> {
+            if value.is_none() { Ok(Self::ZERO) } else { id::parse(value) }
+        }
+
+        /// Composes an ID from its fields, by their names: its time as ``timestamp_ms`` or ``timestamp_ns``, since the Unix
+        /// epoch, 2010-01-01 to 2079-09-07, floored to 4 ms; and 0 where they are left out, ``tick``, 0 or 1, ``meta``, 0 to 255,
+        /// ``partition`` and ``sequence``, 0 to 65535.
+        ///
+        /// :raises ArgumentError: a value of the wrong type.
+        /// :raises FieldError: ``time.range`` or ``field.range``.
+        #[staticmethod]
+        #[pyo3(signature = (**fields))]
+        fn from_parts(fields: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+            fields::from_parts(fields, scheme::FORMAT)
+        }
+
+        /// The same ID with other fields, as :meth:`from_parts` takes them.
+        ///
+        /// :raises ArgumentError: a value of the wrong type.
+        /// :raises FieldError: ``time.range`` or ``field.range``.
+        #[pyo3(signature = (**fields))]
+        fn replace(&self, fields: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+            fields::replace(*self, fields)
+        }
+
+        /// Whether all bits are zero.
+        #[getter]
+        fn is_zero(&self) -> bool {
+            self.0 == scheme::Id::ZERO
+        }
+
+        /// A UUID whose 16 bytes are the 16 characters of the text, for databases that have a UUID type.
+        ///
+        /// It sorts as the ID does, but is not an RFC 9562 UUID.
+        fn as_uuid<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+            values::uuid(py, self.0.encode())
+        }
+
+        /// The text, or None for the zero ID: what JSON holds.
+        fn as_json(&self) -> Option<String> {
+            (!self.is_zero()).then(|| self.0.to_string())
+        }
+    }
+}
+
+impl fields::HasFields for SnoId {}
+
+/// The smallest ID of the 4 ms unit that a time lies in: the lower bound of a range query.
+///
+/// :raises ArgumentError: ``time`` is neither an aware datetime nor an int of nanoseconds.
+/// :raises FieldError: ``time.naive`` or ``time.range``.
+#[pyfunction]
+#[pyo3(signature = (time, /))]
+pub fn min_at(time: &Bound<'_, PyAny>) -> PyResult<SnoId> {
+    scheme::min_at(values::time(time)?).map(SnoId).map_err(errors::value)
+}
+
+/// The largest ID of the 4 ms unit that a time lies in: the upper bound of a range query.
+///
+/// :raises ArgumentError: ``time`` is neither an aware datetime nor an int of nanoseconds.
+/// :raises FieldError: ``time.naive`` or ``time.range``.
+#[pyfunction]
+#[pyo3(signature = (time, /))]
+pub fn max_at(time: &Bound<'_, PyAny>) -> PyResult<SnoId> {
+    scheme::max_at(values::time(time)?).map(SnoId).map_err(errors::value)
+}
+
+/// Writes the text of packed IDs, 16 characters each, into a buffer of exactly that size; returns how many IDs.
+///
+/// Both are buffers of bytes, or of items of one ID or text: numpy's ``V10`` and ``S16``.
+///
+/// :raises ArgumentError: an argument has no buffer.
+/// :raises ParseError: ``parse.length``: ``ids`` is not a whole number of IDs.
+/// :raises ConfigError: ``config.buffer``.
+#[pyfunction]
+#[pyo3(signature = (ids, text, /))]
+pub fn encode_into(ids: &Bound<'_, PyAny>, text: &Bound<'_, PyAny>) -> PyResult<usize> {
+    let source = hot::Readable::new(ids, "ids", hot::Items::Ids(scheme::SIZE))?;
+    values::whole(source.len(), scheme::SIZE, "ids", "bytes")?;
+    let count = source.len() / scheme::SIZE;
+    let target = hot::Writable::exactly(text, hot::Items::Texts(scheme::TEXT), count * scheme::TEXT)?;
+    hot::transform(ids.py(), &source, &target, base32::encode_many);
+    Ok(count)
+}
+
+/// Reads packed text, 16 characters an ID, into a buffer of exactly 10 bytes an ID; returns how many IDs.
+///
+/// Both are buffers of bytes, or of items of one text or ID: numpy's ``S16`` and ``V10``.
+///
+/// :raises ArgumentError: an argument has no buffer.
+/// :raises ParseError: ``parse.length``, or ``parse.character`` with the position in the whole text; the buffer's content
+///     is then unspecified.
+/// :raises ConfigError: ``config.buffer``.
+#[pyfunction]
+#[pyo3(signature = (text, ids, /))]
+pub fn parse_into(text: &Bound<'_, PyAny>, ids: &Bound<'_, PyAny>) -> PyResult<usize> {
+    let source = hot::Readable::new(text, "text", hot::Items::Texts(scheme::TEXT))?;
+    values::whole(source.len(), scheme::TEXT, "text", "characters")?;
+    let count = source.len() / scheme::TEXT;
+    let target = hot::Writable::exactly(ids, hot::Items::Ids(scheme::SIZE), count * scheme::SIZE)?;
+    hot::transform(ids.py(), &source, &target, base32::decode_many)
+        .map_err(|position| id::wrong_byte::<SnoId>(&source.to_vec(ids.py()), position))?;
+    Ok(count)
+}
+
+/// Puts the classes and functions into the module.
+pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    module.add_class::<SnoId>()?;
+    module.add_class::<Array>()?;
+    module.add_class::<ArrayIterator>()?;
+    module.add_function(wrap_pyfunction!(min_at, module)?)?;
+    module.add_function(wrap_pyfunction!(max_at, module)?)?;
+    module.add_function(wrap_pyfunction!(encode_into, module)?)?;
+    module.add_function(wrap_pyfunction!(parse_into, module)?)?;
+    hot::install_id::<SnoId>(py)?;
+    fields::install::<SnoId>(py, &[scheme::FORMAT])?;
+    hot::install_array::<Array>(py);
+    Ok(())
+}
