@@ -45,11 +45,11 @@ settings.load_profile("mintage")
 @pytest.fixture(autouse=True)
 def the_epoch_stays() -> Iterator[None]:
     """A test moves the epoch in a child only: generators that were made before would become a fork's."""
-    from mintage._core import epoch
+    from mintage._core import generation
 
-    before = epoch()
+    before = generation()
     yield
-    assert epoch() == before
+    assert generation() == before
 
 
 VECTORS = Path(__file__).parents[1] / "spec" / "vectors"

@@ -11,7 +11,7 @@ from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from mintage._core import start_epoch
+from mintage._core import start_generation as start_epoch
 from mintage.errors import StoreError
 
 if TYPE_CHECKING:

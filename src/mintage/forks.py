@@ -12,7 +12,7 @@ import sys
 import time
 from _thread import RLock, get_ident
 
-from mintage._core import birth
+from mintage._core import fork_generation as birth
 
 # Type checkers take this for true; importing the real one from typing would cost more than all of mintage.
 TYPE_CHECKING = False

@@ -37,7 +37,9 @@ from copy import copy
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
-from mintage._core import birth, epoch, start_epoch
+from mintage._core import fork_generation as birth
+from mintage._core import generation as epoch
+from mintage._core import start_generation as start_epoch
 from mintage.errors import GenerationError, MintError, PassingError, StoreError
 from mintage.forks import give_way, quiet
 from mintage.signs import Verdict, Watch

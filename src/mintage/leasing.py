@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mintage import clones, registry
 from mintage import lease as rules
-from mintage._core import epoch, system_ns
+from mintage._core import generation as epoch
+from mintage._core import system_ns
 from mintage._core.formats import locality_node, read_pool_layout
 from mintage.errors import ArgumentError, ConfigError
 from mintage.forks import quiet

@@ -29,7 +29,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import quote
 
 from mintage import lease as rules
-from mintage._core import epoch, kernel_random, start_epoch, system_ns
+from mintage._core import generation as epoch
+from mintage._core import kernel_random, system_ns
+from mintage._core import start_generation as start_epoch
 from mintage._core.formats import MAC_FRAGMENTS
 from mintage.errors import ConfigError, GenerationError, LeaseError, StoreError, UniquenessWarning
 from mintage.forks import quiet

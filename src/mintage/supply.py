@@ -12,7 +12,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from mintage import lease as rules
-from mintage._core import birth, epoch
+from mintage._core import fork_generation as birth
+from mintage._core import generation as epoch
 from mintage.errors import FieldError, GenerationError, MintError, StoreError
 from mintage.forks import quiet
 from mintage.keeper import Task, renewed, say

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from mintage._core import epoch
+from mintage._core import generation as epoch
 from mintage.errors import LeaseError, MintError, StoreError
 from mintage.keeper import Task
 from mintage.lease import MAX_INTEGER, Lease

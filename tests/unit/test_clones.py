@@ -180,7 +180,7 @@ class Memory(MemoryStore):
         self.closed = 0
 
     def _begin(self) -> Any:
-        self._records.epoch = _core.epoch()
+        self._records.epoch = _core.generation()
         return super()._begin()
 
     def close(self) -> None:
@@ -230,18 +230,18 @@ def test_a_restored_process_leaves_its_lease_and_its_segments_to_others(
         generator = MAKE[scheme](store=store, clock=clock)
         orders = Sequence("orders", store, step=10)
         before = node_of(scheme, generator), orders.next()
-        epoch = _core.epoch()
+        epoch = _core.generation()
         clones.after_restore()
         after = node_of(scheme, generator), orders.next()
-        return [epoch < _core.epoch(), keeper.current() is mine, before[0] != after[0], before[1], after[1]]
+        return [epoch < _core.generation(), keeper.current() is mine, before[0] != after[0], before[1], after[1]]
 
     assert in_child(live) == [True, True, True, 1, 11]
 
 
 def test_a_process_that_never_leased_starts_over_as_well() -> None:
     code = (
-        "import sys, mintage; from mintage import _core, sno; g = sno.Generator(7); g.new(); e = _core.epoch();"
-        "mintage.before_snapshot(); mintage.after_restore(); assert _core.epoch() > e\n"
+        "import sys, mintage; from mintage import _core, sno; g = sno.Generator(7); g.new(); e = _core.generation();"
+        "mintage.before_snapshot(); mintage.after_restore(); assert _core.generation() > e\n"
         "try: g.new()\n"
         "except mintage.errors.GenerationError as error: print(error.code, 'mintage.keeper' in sys.modules)"
     )
@@ -370,9 +370,9 @@ def test_the_keeper_notices_a_restore_by_itself(clock: ManualClock, change: dict
         store = Memory(clock)
         given, generator = snowflake.Generator(7), snowflake.Generator(store=store, clock=clock)
         given.new()
-        before, epoch = generator.node, _core.epoch()
+        before, epoch = generator.node, _core.generation()
         mine.look()
-        assert (generator.node, _core.epoch()) == (before, epoch)
+        assert (generator.node, _core.generation()) == (before, epoch)
         watch.now = replace(SOME, **change)
         mine.look()
         try:
@@ -380,7 +380,7 @@ def test_the_keeper_notices_a_restore_by_itself(clock: ManualClock, change: dict
             refused = ""
         except GenerationError as error:
             refused = error.code
-        return [generator.node != before, _core.epoch() > epoch, refused]
+        return [generator.node != before, _core.generation() > epoch, refused]
 
     assert in_child(live) == [True, True, "fork.shared_node"]
 
@@ -396,14 +396,14 @@ def test_a_clock_that_jumps_costs_a_lease_and_a_segment_and_no_more(
         Sequence("orders", store, step=10),
     )
     given.new()
-    before, epoch = (node_of(scheme, generator), orders.next()), _core.epoch()
+    before, epoch = (node_of(scheme, generator), orders.next()), _core.generation()
     inline.look()
     watch.now = later(SECOND, realtime_ns=SOME.realtime_ns + 3600 * SECOND)
     inline.look()
     after = node_of(scheme, generator), orders.next()
     assert before[0] != after[0]
     assert (before[1], after[1]) == (1, 11)
-    assert _core.epoch() == epoch
+    assert _core.generation() == epoch
     given.new()
     (said,) = caplog.messages
     assert said.startswith("mintage: this process may have been restored from a snapshot, as a clock jumped: ")
@@ -659,14 +659,14 @@ def of_the_user_too():
 
 orders = Sequence("orders", URL, step=10)
 orders.next()
-epoch = _core.epoch()
+epoch = _core.generation()
 # As the runtime does: the last one that was registered first, and the other way round.
 for run, args, options in reversed(hooks.get_before_snapshot()):
     run(*args, **options)
 ran.append(orders.held)
 for run, args, options in hooks.get_after_restore():
     run(*args, **options)
-print(ran, _core.epoch() > epoch, len(hooks.get_before_snapshot()), len(hooks.get_after_restore()))
+print(ran, _core.generation() > epoch, len(hooks.get_before_snapshot()), len(hooks.get_after_restore()))
 """
     code = code.replace("URL", repr(f"sqlite:///{tmp_path}/ids.db"))
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)

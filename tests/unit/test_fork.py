@@ -243,12 +243,12 @@ def test_processes_of_multiprocessing_are_forks_too() -> None:
 @each_fork
 def test_every_fork_moves_the_child_to_an_epoch_that_no_ancestor_had(fork: Callable[[], int]) -> None:
     def epochs() -> list[int]:
-        return [_core.epoch(), *Child(lambda: [_core.epoch(), _core.epoch()], fork).result()]
+        return [_core.generation(), *Child(lambda: [_core.generation(), _core.generation()], fork).result()]
 
-    before = _core.epoch()
-    alone, child, grandchild, again = Child(lambda: [_core.epoch(), *Child(epochs, fork).result()]).result()
+    before = _core.generation()
+    alone, child, grandchild, again = Child(lambda: [_core.generation(), *Child(epochs, fork).result()]).result()
     assert 0 < before < alone < child < grandchild == again
-    assert _core.epoch() == before
+    assert _core.generation() == before
 
 
 @each_fork
@@ -279,17 +279,17 @@ def test_threads_that_come_together_in_a_child_are_of_one_epoch(fork: Callable[[
 
         def ask() -> None:
             start.wait(BOUND)
-            seen.append(_core.epoch())
+            seen.append(_core.generation())
 
         threads = [threading.Thread(target=ask) for _ in range(8)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join(BOUND)
-        return [*seen, _core.epoch()]
+        return [*seen, _core.generation()]
 
     def fork_often() -> bool:
-        before = _core.epoch()
+        before = _core.generation()
         return all(Child(look, fork).result() == [before + 1] * 9 for _ in range(20))
 
     assert Child(fork_often).result()
@@ -298,20 +298,20 @@ def test_threads_that_come_together_in_a_child_are_of_one_epoch(fork: Callable[[
 @each_fork
 def test_a_process_began_at_its_fork_whatever_epochs_it_has_been_through(fork: Callable[[], int]) -> None:
     def look() -> list[int]:
-        return [_core.birth(), _core.start_epoch(), _core.birth()]
+        return [_core.fork_generation(), _core.start_generation(), _core.fork_generation()]
 
     first, later, same = Child(look, fork).result()
-    assert _core.birth() < first == same < later
+    assert _core.fork_generation() < first == same < later
 
 
 def test_a_new_epoch_is_as_a_fork_to_every_generator() -> None:
     def start_over() -> list[object]:
-        before = _core.epoch()
+        before = _core.generation()
         drawn, given = snowflake.Generator(layout=WIDE, clock=ManualClock(NOW)), snowflake.Generator(7)
         node = drawn.node
         given.new()
-        after = _core.start_epoch()
-        return [before < after == _core.epoch(), drawn.node != node, outcome(given.new)]
+        after = _core.start_generation()
+        return [before < after == _core.generation(), drawn.node != node, outcome(given.new)]
 
     # In a child, as it is for good.
     assert Child(start_over).result() == [True, True, "fork.shared_node"]

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mintage import Sequence, keeper, snowflake
-from mintage._core import start_epoch
+from mintage._core import start_generation
 from mintage._core.sequence import Pool
 from mintage.errors import ConfigError, GenerationError, LeaseError, MintError, StoreError
 from mintage.lease import LATEST_MS, MAX_INTEGER, MAX_STRIDE
@@ -588,7 +588,7 @@ def test_what_a_parent_was_told_or_given_is_not_what_its_child_waits_for(*, is_r
         if epochs:
             return "the child's"
         # As a fork does in the child, in the middle of this.
-        epochs.append(start_epoch())
+        epochs.append(start_generation())
         if is_refused:
             raise LeaseError("the parent's", code="lease.lost")
         return "the parent's"

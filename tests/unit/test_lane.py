@@ -16,7 +16,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from mintage import Sequence, keeper
-from mintage._core import start_epoch
+from mintage._core import start_generation
 from mintage._core.service import SHARE, Bucket, HttpSession, Lane, RespSession
 from mintage.store import open_store
 from mintage.store.memory import MemoryStore
@@ -413,7 +413,7 @@ def test_a_process_that_was_restored_hands_out_nothing_that_its_lane_held(tmp_pa
         lane, orders = served(store=open_store(f"sqlite:///{tmp_path}/ids.db"))
         session = RespSession(lane)
         assert session.feed(command("INCR", "orders")) == b":2\r\n"
-        start_epoch()
+        start_generation()
         # Python fetches anew, behind all that was reserved.
         assert session.feed(command("INCR", "orders") * 3) == (b"", [b"INCR", b"orders"])
         assert lane.take("orders", HELD) == []

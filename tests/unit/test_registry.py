@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mintage import leasing, locality, registry, sno, snowflake
-from mintage._core import start_epoch
+from mintage._core import start_generation
 from mintage.errors import ConfigError, GenerationError, LeaseError, MintError, StoreError, UniquenessWarning
 from mintage.registry import LockedNode
 from mintage.signs import Verdict, Watch
@@ -551,7 +551,7 @@ def test_a_process_in_a_later_epoch_chooses_anew(pool: str) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UniquenessWarning)
             before = holder.window(0)[0]
-            start_epoch()
+            start_generation()
             return [before, holder.window(0)[0]]
 
     node_of(holder)
@@ -692,7 +692,7 @@ def test_a_process_restored_from_a_snapshot_begins_elsewhere_and_so_do_its_child
         return [registry.blocks(65_536)[0].start, registry.fragments(origin)[0].start, registry._own(8192)]
 
     def restored() -> list[list[int]]:
-        start_epoch()
+        start_generation()
         return [starts(), in_child(starts)]
 
     before = starts()
@@ -1092,7 +1092,7 @@ def test_copies_begin_apart_and_not_where_there_are_files(
     def restored() -> list[int]:
         first = registry._start() % len(numbers)
         if is_told:
-            start_epoch()
+            start_generation()
         else:
             window_of(locked_node(pool, numbers))
             monkeypatch.setattr(Watch, "look", lambda _: Verdict.MAYBE)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import mintage
 from mintage import Sequence, keeper
-from mintage._core import start_epoch
+from mintage._core import start_generation
 from mintage._core.sequence import Pool
 from mintage.errors import FieldError, GenerationError, StoreError
 from mintage.lease import NamespaceRecord
@@ -580,7 +580,7 @@ def test_a_row_that_was_answered_to_a_parent_is_not_its_childs(tmp_path: Path) -
         segment = reserve(namespace, count)
         if len(asked) == 1:
             # As a fork does in the child, in the middle of this.
-            start_epoch()
+            start_generation()
         return segment
 
     def use() -> list[int]:

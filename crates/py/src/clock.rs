@@ -12,7 +12,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 /// What stands for chance in a test: bits that are the same each time, one stream for all that draw from it.
 struct Seed {
     /// In a forked child they would come twice: there, they are random.
-    epoch: u64,
+    generation: u64,
     stream: Mutex<Stream>,
 }
 
@@ -28,14 +28,14 @@ impl Seed {
         seed.map(|seed| {
             let seed = values::field(seed, "seed", u64::MAX.into())? as u64;
             let stream = Stream { entropy: Entropy::new(), seed, count: 0 };
-            Ok(Self { epoch: fork::epoch(), stream: Mutex::new(stream) })
+            Ok(Self { generation: fork::generation(), stream: Mutex::new(stream) })
         })
         .transpose()
     }
 
     /// Fills `bytes`; `false` where it is another process's.
     fn fill(&self, bytes: &mut [u8]) -> bool {
-        if !fork::is_in(self.epoch) {
+        if !fork::is_current(self.generation) {
             return false;
         }
         let mut stream = self.stream.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,6 +1,6 @@
 //! Random bytes for IDs and keys: one generator a process, which all threads share under the GIL.
 //!
-//! It is seeded by the kernel at first use and again in a later epoch (a fork, or `mintage.after_restore()`), after so many
+//! It is seeded by the kernel at first use and again in a later generation (a fork, or `mintage.after_restore()`), after so many
 //! bytes, and after a second: a copy of the process that nobody tells of draws the same for no longer than that. The vDSO's
 //! `getrandom` is no way around it: its state is in this memory as well, and nobody can tell it of a restore.
 
@@ -14,20 +14,20 @@ const LONGEST_MS: i64 = 1000;
 struct Source {
     entropy: Entropy,
     /// No process's while nothing is to be drawn the quick way.
-    epoch: u64,
+    generation: u64,
     seeded: UnixMs,
     is_slow: bool,
 }
 
-/// An epoch that no process is ever in.
+/// A generation that no process ever has.
 const NEVER: u64 = u64::MAX;
 
 static SOURCE: hot::Held<Source> =
-    hot::Held::new(Source { entropy: Entropy::new(), epoch: NEVER, seeded: UnixMs(0), is_slow: false });
+    hot::Held::new(Source { entropy: Entropy::new(), generation: NEVER, seeded: UnixMs(0), is_slow: false });
 
 /// Has every draw go the slow way, where a test can put something else in its place; and the quick way again.
 pub fn slow_down(py: Python<'_>, is_slow: bool) {
-    SOURCE.with(py, |source| (source.is_slow, source.epoch) = (is_slow, NEVER));
+    SOURCE.with(py, |source| (source.is_slow, source.generation) = (is_slow, NEVER));
 }
 
 /// Fills `bytes`; `false` where the kernel has to be asked first.
@@ -35,7 +35,7 @@ pub fn slow_down(py: Python<'_>, is_slow: bool) {
 pub fn quick(py: Python<'_>, bytes: &mut [u8]) -> bool {
     SOURCE.with(py, |source| {
         let age_ms = hot::now().0 - source.seeded.0;
-        fork::is_in(source.epoch) && (0..LONGEST_MS).contains(&age_ms) && source.entropy.fill(bytes)
+        fork::is_current(source.generation) && (0..LONGEST_MS).contains(&age_ms) && source.entropy.fill(bytes)
     })
 }
 
@@ -49,8 +49,8 @@ pub fn fill(py: Python<'_>, bytes: &mut [u8]) -> PyResult<()> {
             values::draw(py, &mut seed)?;
             SOURCE.with(py, |source| {
                 source.entropy.seed(seed);
-                let epoch = if source.is_slow { NEVER } else { fork::epoch() };
-                (source.epoch, source.seeded) = (epoch, hot::now());
+                let generation = if source.is_slow { NEVER } else { fork::generation() };
+                (source.generation, source.seeded) = (generation, hot::now());
             });
             // The clock may have been stepped in between: that ends no seed that is as new as this one.
             let is_filled = SOURCE.with(py, |source| source.entropy.fill(part));

@@ -1,68 +1,68 @@
-//! Forks, noticed for free: each child lives in a later epoch than its parent, and a generator remembers its own.
+//! Forks, noticed at no cost: a forked child has another generation than its parent, and a generator remembers its own.
 //!
-//! The epoch stands in a word that is 0 after a fork ([`kernel::epoch_word`]), and 0 opens no gate. The first to ask
-//! for it in the child draws the next one. A fork in the middle of that does no harm: all who ask hold the GIL, and a
-//! child whose only thread did not hold it never gets it.
+//! The generation is in a word that is 0 after a fork ([`kernel::generation_word`]), and 0 opens no gate. The first call that
+//! needs it in the child starts the next generation. A fork in the middle of that does no harm: every caller holds the GIL, and
+//! a child whose only thread did not hold the GIL never gets it.
 
 use crate::{errors, kernel};
 use pyo3::prelude::*;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-/// The epoch drawn last by this process or its ancestors; outside the word, so that a fork copies it.
+/// The generation that this process or its ancestors started last; outside the word, so that a fork copies it.
 static LAST: AtomicU64 = AtomicU64::new(0);
 
-/// The first epoch of this process. Written before anybody can be told of that epoch, as who asks holds the GIL.
-static BIRTH: AtomicU64 = AtomicU64::new(0);
+/// The first generation of this process. Written before any caller learns that generation, as callers hold the GIL.
+static FORK_GENERATION: AtomicU64 = AtomicU64::new(0);
 
-/// The process that drew it. Compared only where the kernel wipes no pages.
-static DRAWN_BY: AtomicU32 = AtomicU32::new(0);
+/// The process that started the generation. Compared only where the kernel wipes no pages.
+static STARTED_BY: AtomicU32 = AtomicU32::new(0);
 
-/// No epoch: a generator born in it takes the slow path for ever. Not 0, which is what the word holds after a fork.
+/// No generation: a gate with it never opens. Not 0, which is what the word holds after a fork.
 const NEVER: u64 = u64::MAX;
 
-/// This process's epoch: above 0, and no ancestor's when it was forked.
-pub fn epoch() -> u64 {
-    match kernel::epoch_word().load(Ordering::Acquire) {
-        0 => begin(0),
-        epoch if kernel::is_wiped() || DRAWN_BY.load(Ordering::Relaxed) == std::process::id() => epoch,
-        parents => begin(parents),
+/// The generation of this process: above 0, and of no ancestor when it was forked.
+pub fn generation() -> u64 {
+    match kernel::generation_word().load(Ordering::Acquire) {
+        0 => start_first(0),
+        generation if kernel::is_wiped() || STARTED_BY.load(Ordering::Relaxed) == std::process::id() => generation,
+        parents => start_first(parents),
     }
 }
 
-/// Whether it still is that epoch, for a hot call.
+/// Whether a generation is still that of this process, for a hot call.
 #[inline(always)]
-pub fn is_in(epoch: u64) -> bool {
-    epoch == kernel::epoch_word().load(Ordering::Acquire)
-        && (kernel::is_wiped() || DRAWN_BY.load(Ordering::Relaxed) == std::process::id())
+pub fn is_current(generation: u64) -> bool {
+    generation == kernel::generation_word().load(Ordering::Acquire)
+        && (kernel::is_wiped() || STARTED_BY.load(Ordering::Relaxed) == std::process::id())
 }
 
-/// The epoch in which this process began: unlike [`epoch`], it changes by a fork alone, and so do those whom a lock may keep
-/// out for good because its holder stayed behind.
-pub fn birth() -> u64 {
-    epoch();
-    BIRTH.load(Ordering::Acquire)
+/// The generation in which this process began. Unlike [`generation`], it changes by forks alone: after a change, a lock may be
+/// held for good, because the thread that holds it stayed in the parent.
+pub fn fork_generation() -> u64 {
+    generation();
+    FORK_GENERATION.load(Ordering::Acquire)
 }
 
-/// Moves this process to a later epoch, as a fork does: all gates are shut.
-pub fn start_epoch() -> u64 {
-    draw(epoch())
+/// Starts a later generation in this process, as a fork does: all gates close.
+pub fn start_generation() -> u64 {
+    start_after(generation())
 }
 
 #[cold]
-fn begin(before: u64) -> u64 {
-    let first = draw(before);
-    BIRTH.store(first, Ordering::Release);
+fn start_first(before: u64) -> u64 {
+    let first = start_after(before);
+    FORK_GENERATION.store(first, Ordering::Release);
     first
 }
 
 #[cold]
-fn draw(before: u64) -> u64 {
+fn start_after(before: u64) -> u64 {
     let next = LAST.fetch_add(1, Ordering::AcqRel) + 1;
-    DRAWN_BY.store(std::process::id(), Ordering::Relaxed);
-    // Of threads that come together in a child the first names the epoch.
-    match kernel::epoch_word().compare_exchange(before, next, Ordering::AcqRel, Ordering::Acquire) {
+    STARTED_BY.store(std::process::id(), Ordering::Relaxed);
+    // Where several threads of a child start one, the first of them decides.
+    match kernel::generation_word().compare_exchange(before, next, Ordering::AcqRel, Ordering::Acquire) {
         Ok(_) => next,
-        Err(epoch) => epoch,
+        Err(current) => current,
     }
 }
 
@@ -91,7 +91,7 @@ impl Gate {
     pub fn new() -> Self {
         Self {
             fast: AtomicU64::new(NEVER),
-            made: epoch(),
+            made: generation(),
             born: AtomicU64::new(NEVER),
             turn: AtomicU64::new(0),
             closed: AtomicBool::new(false),
@@ -101,7 +101,7 @@ impl Gate {
     /// Whether the hot path is open.
     #[inline(always)]
     pub fn is_fast(&self) -> bool {
-        self.fast.load(Ordering::Acquire) == kernel::epoch_word().load(Ordering::Relaxed)
+        self.fast.load(Ordering::Acquire) == kernel::generation_word().load(Ordering::Relaxed)
     }
 
     /// Whether it was closed.
@@ -118,7 +118,7 @@ impl Gate {
     fn stands(&self) -> Entry {
         match self.born.load(Ordering::Acquire) {
             NEVER => Entry::First,
-            born if born == epoch() => Entry::Seated,
+            born if born == generation() => Entry::Seated,
             _ => Entry::Forked,
         }
     }
@@ -132,7 +132,7 @@ impl Gate {
         }
         match given {
             // What was given belongs to the process that it was given in, whether or not it was used there.
-            Some((name, value)) if self.made != epoch() => {
+            Some((name, value)) if self.made != generation() => {
                 let message = format!(
                     "this process is a fork or a copy of the one that made the generator for {name} {value}; both would mint the \
                      same IDs: make a new generator here, with a {name} of its own"
@@ -145,9 +145,9 @@ impl Gate {
 
     /// Opens the gate in this process; the hot path only where the clock is the system's.
     pub fn seat(&self, fast: bool) {
-        let epoch = epoch();
-        self.born.store(epoch, Ordering::Release);
-        self.fast.store(if fast { epoch } else { NEVER }, Ordering::Release);
+        let generation = generation();
+        self.born.store(generation, Ordering::Release);
+        self.fast.store(if fast { generation } else { NEVER }, Ordering::Release);
     }
 
     /// Shuts it until its generator is seated anew, by its next call.

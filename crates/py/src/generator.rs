@@ -242,7 +242,7 @@ pub fn seat<G: Seated>(slf: &Bound<'_, G>) -> PyResult<()> {
     let seat = this.seat();
     let given = seat.given.map(|number| (G::TERM, number));
     loop {
-        let turn = (fork::epoch(), seat.gate.turn());
+        let turn = (fork::generation(), seat.gate.turn());
         let travels = seat.clock.travels(py)?;
         let entry = seat.gate.enter(py, given)?;
         if entry == Entry::Seated {
@@ -254,7 +254,7 @@ pub fn seat<G: Seated>(slf: &Bound<'_, G>) -> PyResult<()> {
         }
         let Some(leases) = &seat.leases else {
             let (node, origin) = (this.own_node(py)?, this.origin(py)?);
-            let is_same = (fork::epoch(), seat.gate.turn()) == turn;
+            let is_same = (fork::generation(), seat.gate.turn()) == turn;
             if is_same && seat.gate.enter(py, given)? != Entry::Seated {
                 this.occupy(py, node, Some(origin));
                 if entry == Entry::Forked {

@@ -7,29 +7,29 @@ use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
-/// Where the epoch stands if no page can be had.
+/// Holds the generation if no page can be had.
 static PLAIN: AtomicU64 = AtomicU64::new(0);
 
-/// Where it stands: 0, or this process's epoch. Never changed after the module is imported.
-static EPOCH: AtomicPtr<AtomicU64> = AtomicPtr::new((&raw const PLAIN).cast_mut());
+/// Points to the word that holds the generation, or 0. Never changed after the module is imported.
+static GENERATION: AtomicPtr<AtomicU64> = AtomicPtr::new((&raw const PLAIN).cast_mut());
 
-/// The word that holds this process's epoch, and 0 in a process that was forked since, by whatever means.
+/// The word that holds the generation of this process, and 0 in a process that was forked since, by whatever means.
 #[inline(always)]
-pub fn epoch_word() -> &'static AtomicU64 {
+pub fn generation_word() -> &'static AtomicU64 {
     // SAFETY: it points to a static or to the page of `watch_forks`, which is never unmapped.
-    unsafe { &*EPOCH.load(Ordering::Relaxed) }
+    unsafe { &*GENERATION.load(Ordering::Relaxed) }
 }
 
 /// Whether the kernel empties the word at a fork; otherwise only forks of the C library's `fork` do.
 pub fn is_wiped() -> bool {
-    !std::ptr::eq(epoch_word(), &raw const PLAIN)
+    !std::ptr::eq(generation_word(), &raw const PLAIN)
 }
 
 /// Notices forks of every kind. Handlers alone would miss a raw `clone(2)`, and Python's own any fork in C.
 #[cfg(unix)]
 pub fn watch_forks() -> io::Result<()> {
     extern "C" fn in_child() {
-        epoch_word().store(0, Ordering::Release);
+        generation_word().store(0, Ordering::Release);
     }
     #[cfg(target_os = "linux")]
     // SAFETY: the page is new and zero, its word aligned; it is handed out whole and stays for ever. A kernel that cannot
@@ -40,7 +40,7 @@ pub fn watch_forks() -> io::Result<()> {
         let page = libc::mmap(std::ptr::null_mut(), size, access, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0);
         if page != libc::MAP_FAILED {
             if libc::madvise(page, size, libc::MADV_WIPEONFORK) == 0 {
-                EPOCH.store(page.cast(), Ordering::Release);
+                GENERATION.store(page.cast(), Ordering::Release);
             } else {
                 libc::munmap(page, size);
             }

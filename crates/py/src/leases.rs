@@ -214,7 +214,7 @@ impl Leases {
         generator: &Bound<'_, PyAny>,
         max_wait_ms: u64,
     ) -> PyResult<Option<Grant>> {
-        let turn = (fork::epoch(), gate.turn());
+        let turn = (fork::generation(), gate.turn());
         leasing(py)?.call_method1("own", (generator, self.tenancy(py)?))?;
         let grant = self.grant(py, max_wait_ms)?;
         let is_new = self.is_new(&grant);
@@ -225,7 +225,7 @@ impl Leases {
         // Others may have come in while this call waited: the first to be done decides. And the user's clock may have forked,
         // or this process started over: what was granted before is the parent's, or given back.
         let entry = gate.enter(py, None)?;
-        Ok((entry != Entry::Seated && (fork::epoch(), gate.turn()) == turn && is_new).then_some(grant))
+        Ok((entry != Entry::Seated && (fork::generation(), gate.turn()) == turn && is_new).then_some(grant))
     }
 
     /// Whether a grant is later than the one that the generator mints under, or that its parent minted under.

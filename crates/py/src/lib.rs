@@ -87,22 +87,22 @@ mod _core {
         kernel::created_ns(&path)
     }
 
-    /// Which process this is: a number above 0 that no ancestor had when it was forked, however that was done.
+    /// Return the generation of this process: a number above 0 that no ancestor had when it was forked, however that was done.
     #[pyfunction]
-    fn epoch() -> u64 {
-        fork::epoch()
+    fn generation() -> u64 {
+        fork::generation()
     }
 
-    /// The epoch in which this process began: it changes by forks alone.
+    /// Return the generation in which this process began; forks alone change it.
     #[pyfunction]
-    fn birth() -> u64 {
-        fork::birth()
+    fn fork_generation() -> u64 {
+        fork::fork_generation()
     }
 
-    /// Moves this process to a later epoch, as a fork does: every generator starts over at its next ID.
+    /// Start a later generation in this process, as a fork does, and return it: every generator starts over at its next ID.
     #[pyfunction]
-    fn start_epoch() -> u64 {
-        fork::start_epoch()
+    fn start_generation() -> u64 {
+        fork::start_generation()
     }
 
     /// ``count`` random bytes, 0 to 65,536, that the kernel draws now; nothing of them comes from this process's memory,

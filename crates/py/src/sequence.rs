@@ -149,12 +149,12 @@ impl Sequence {
         &self.supply
     }
 
-    /// Makes sure that what the pool holds is this process's, and no parent's: its supply empties it, once an epoch.
+    /// Makes sure that what the pool holds is this process's, and no parent's: its supply empties it, once a generation.
     fn seat(&self, py: Python<'_>) -> PyResult<()> {
         while self.gate.enter(py, None)? != Entry::Seated {
-            let epoch = fork::epoch();
+            let generation = fork::generation();
             self.supply.call_method0(py, "seat")?;
-            if fork::epoch() == epoch {
+            if fork::generation() == generation {
                 self.gate.seat(true);
             }
         }

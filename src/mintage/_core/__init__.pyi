@@ -45,7 +45,6 @@ __all__ = [
     "ManualClock",
     "arrow",
     "as_function",
-    "birth",
     "build_profile",
     "cached_ms",
     "clock_facts",
@@ -55,8 +54,9 @@ __all__ = [
     "cuid2",
     "defaults",
     "draw_from",
-    "epoch",
+    "fork_generation",
     "formats",
+    "generation",
     "kernel_random",
     "ksuid",
     "ksuid_ms",
@@ -69,7 +69,7 @@ __all__ = [
     "sno",
     "snowflake",
     "stand_in",
-    "start_epoch",
+    "start_generation",
     "system_ns",
     "typeid",
     "ulid",
@@ -80,8 +80,6 @@ __all__ = [
 
 build_profile: Final[str]
 
-def birth() -> int: ...
-
 _F = TypeVar("_F", bound=Callable[..., object])
 
 def as_function(method: _F, module: str, /) -> _F: ...
@@ -91,10 +89,11 @@ def clocks() -> tuple[int, int, int, int]: ...
 def created_ns(path: str | PathLike[str], /) -> int | None: ...
 def defaults() -> list[object]: ...
 def draw_from(clock: _Clock | None, /) -> None: ...
-def epoch() -> int: ...
+def fork_generation() -> int: ...
+def generation() -> int: ...
 def kernel_random(count: int, /) -> bytes: ...
 def stand_in(generator: object, /) -> object: ...
-def start_epoch() -> int: ...
+def start_generation() -> int: ...
 def system_ns() -> int: ...
 
 @final

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// What a generator counts in this process.
 struct Seat {
     /// 0 before it has counted anything.
-    epoch: u64,
+    generation: u64,
     /// How often the clock had gone back.
     travels: u64,
     counted: Counted,
@@ -42,7 +42,7 @@ texts! {
     #[pyo3(signature = (*, fingerprint = None, clock = None))]
     fn py_new(fingerprint: Option<&Bound<'_, PyAny>>, clock: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
         let given = fingerprint.map(four_digits).transpose()?;
-        let seat = hot::Held::new(Seat { epoch: 0, travels: 0, counted: Counted::new(0), fingerprint: [0; 4] });
+        let seat = hot::Held::new(Seat { generation: 0, travels: 0, counted: Counted::new(0), fingerprint: [0; 4] });
         Ok(Self { seat, given, clock: Clock::from_argument(clock)?, is_closed: AtomicBool::new(false) })
     }
 
@@ -75,7 +75,7 @@ impl Generator {
             return Err(closed(py));
         }
         let travels = self.clock.travels(py)?;
-        let is_seated = |seat: &mut Seat| fork::is_in(seat.epoch) && seat.travels == travels;
+        let is_seated = |seat: &mut Seat| fork::is_current(seat.generation) && seat.travels == travels;
         if self.seat.with(py, is_seated) {
             return Ok(());
         }
@@ -90,7 +90,7 @@ impl Generator {
         self.seat.with(py, |seat| {
             // Python ran meanwhile: another thread may have been here.
             if !is_seated(seat) {
-                *seat = Seat { epoch: fork::epoch(), travels, counted: Counted::new(start), fingerprint };
+                *seat = Seat { generation: fork::generation(), travels, counted: Counted::new(start), fingerprint };
             }
         });
         Ok(())
@@ -110,7 +110,7 @@ impl Generator {
 /// The number that a seat counts next, with its time; `None` where it is another process's.
 #[inline(always)]
 fn count(seat: &mut Seat, now: UnixMs) -> Option<(u64, u32, [u8; 4])> {
-    if !fork::is_in(seat.epoch) {
+    if !fork::is_current(seat.generation) {
         return None;
     }
     let (counted, ms, counter) = seat.counted.step(now.0 as u64);

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// What a generator counts in this process.
 struct Seat {
     /// 0 before it has counted anything.
-    epoch: u64,
+    generation: u64,
     count: u64,
     fingerprint: [u8; 32],
 }
@@ -44,7 +44,7 @@ texts! {
         let wrong = |value| Error::Range { field: "length".into(), value, min: min as i128, max };
         let length =
             length.given().map_or(Ok(usual), |length| values::bounded(length, "length", min as i128, max, wrong))?;
-        let seat = hot::Held::new(Seat { epoch: 0, count: 0, fingerprint: [0; 32] });
+        let seat = hot::Held::new(Seat { generation: 0, count: 0, fingerprint: [0; 32] });
         let clock = Clock::from_argument(clock)?;
         Ok(Self { seat, length: length as usize, clock, is_closed: AtomicBool::new(false) })
     }
@@ -70,7 +70,7 @@ fn words(random: [u8; 8 * WORDS]) -> Option<(u8, [u8; 32])> {
 impl Generator {
     #[inline(always)]
     fn id(&self, seat: &mut Seat, now: UnixMs, (letter, salt): (u8, [u8; 32])) -> Option<[u8; 32]> {
-        if !fork::is_in(seat.epoch) {
+        if !fork::is_current(seat.generation) {
             return None;
         }
         seat.count += 1;
@@ -105,8 +105,8 @@ impl TextClass for Generator {
         let count = u64::from_ne_bytes(self.clock.bytes(py)?) % FIRST_COUNTS;
         let drawn = draw()?;
         let id = self.seat.with(py, |seat| {
-            if !fork::is_in(seat.epoch) {
-                *seat = Seat { epoch: fork::epoch(), count, fingerprint };
+            if !fork::is_current(seat.generation) {
+                *seat = Seat { generation: fork::generation(), count, fingerprint };
             }
             self.id(seat, now, drawn)
         });
