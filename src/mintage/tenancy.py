@@ -237,7 +237,7 @@ class Tenancy(Task):
     def _unseat(self) -> int | None:
         """Have the generator start over at its next ID; returns the first time that it did not mint in, if it did."""
         generator = self.generator and self.generator()
-        return None if generator is None else generator._unseat()
+        return None if generator is None else generator._detach()
 
     def rest(self) -> Callable[[], None]:
         lease, used_until_ms, is_lost = self._lease, self._unseat(), self._lost is not None

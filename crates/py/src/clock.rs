@@ -165,7 +165,7 @@ struct Reading {
     /// The latest time it read since it went back last.
     last: i128,
     /// How often it went back.
-    travels: u64,
+    rewinds: u64,
     /// Readings in this range are taken for its end.
     waited: Range<i128>,
 }
@@ -180,12 +180,12 @@ impl FollowingClock {
         let read = returned(&py.import("time")?.call_method0("time_ns")?)?;
         let mut reading = self.lock();
         if read < reading.last {
-            reading.travels += 1;
+            reading.rewinds += 1;
             reading.waited = 0..0;
         }
         reading.last = read;
         let now = if reading.waited.contains(&read) { reading.waited.end } else { read };
-        Ok((UnixNs(now), reading.travels))
+        Ok((UnixNs(now), reading.rewinds))
     }
 
     fn pass_until(&self, py: Python<'_>, until: UnixNs, give_up: impl Fn(i128) -> PyResult<()>) -> PyResult<()> {
@@ -204,7 +204,7 @@ impl FollowingClock {
     #[new]
     #[pyo3(signature = (*, seed = None))]
     fn py_new(seed: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
-        let read = Mutex::new(Reading { last: i128::MIN, travels: 0, waited: 0..0 });
+        let read = Mutex::new(Reading { last: i128::MIN, rewinds: 0, waited: 0..0 });
         Ok(Self { seed: Seed::from_argument(seed)?, read })
     }
 
@@ -290,7 +290,7 @@ impl Clock {
     }
 
     /// How often it went back, of one that has generators start over then.
-    pub fn travels(&self, py: Python<'_>) -> PyResult<u64> {
+    pub fn rewinds(&self, py: Python<'_>) -> PyResult<u64> {
         if let Self::Following(clock) = self { Ok(clock.get().read(py)?.1) } else { Ok(0) }
     }
 

@@ -66,42 +66,45 @@ fn start_after(before: u64) -> u64 {
     }
 }
 
-/// Whether a generator may use the hot path: one compare, for fork, close and clock together.
+/// Whether a generator may use the hot path: one comparison, for fork, close and clock together.
 pub struct Gate {
-    fast: AtomicU64,
-    made: u64,
-    born: AtomicU64,
-    turn: AtomicU64,
+    /// The generation in which the hot path is open.
+    open_in: AtomicU64,
+    /// The generation in which the generator was created.
+    created_in: u64,
+    /// The generation in which the generator was attached last.
+    attached_in: AtomicU64,
+    detach_count: AtomicU64,
     closed: AtomicBool,
 }
 
-/// How a generator on the slow path stands.
+/// Whether a generator on the slow path is attached to its node number.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Entry {
-    /// It has its seat in this process.
-    Seated,
-    /// It was never seated.
+    /// It is attached in this process.
+    Attached,
+    /// It was never attached.
     First,
-    /// It was seated in a parent of this process, and may have a seat of its own here.
+    /// It was attached in a parent of this process, and may be attached anew here.
     Forked,
 }
 
 impl Gate {
-    /// A gate without a seat yet.
+    /// A gate of a generator that is not attached yet.
     pub fn new() -> Self {
         Self {
-            fast: AtomicU64::new(NEVER),
-            made: generation(),
-            born: AtomicU64::new(NEVER),
-            turn: AtomicU64::new(0),
+            open_in: AtomicU64::new(NEVER),
+            created_in: generation(),
+            attached_in: AtomicU64::new(NEVER),
+            detach_count: AtomicU64::new(0),
             closed: AtomicBool::new(false),
         }
     }
 
     /// Whether the hot path is open.
     #[inline(always)]
-    pub fn is_fast(&self) -> bool {
-        self.fast.load(Ordering::Acquire) == kernel::generation_word().load(Ordering::Relaxed)
+    pub fn is_open(&self) -> bool {
+        self.open_in.load(Ordering::Acquire) == kernel::generation_word().load(Ordering::Relaxed)
     }
 
     /// Whether it was closed.
@@ -109,62 +112,62 @@ impl Gate {
         self.closed.load(Ordering::Acquire)
     }
 
-    /// Whether it has its seat in this process, and is not closed. To be asked again after anything that may run Python, such
-    /// as a user's clock: that can fork, or close.
-    pub fn is_seated(&self) -> bool {
-        !self.is_closed() && self.stands() == Entry::Seated
+    /// Whether the generator is attached in this process, and not closed. Ask again after anything that may run Python, such as
+    /// a user's clock: that can fork, or close.
+    pub fn is_attached(&self) -> bool {
+        !self.is_closed() && self.entry() == Entry::Attached
     }
 
-    fn stands(&self) -> Entry {
-        match self.born.load(Ordering::Acquire) {
+    fn entry(&self) -> Entry {
+        match self.attached_in.load(Ordering::Acquire) {
             NEVER => Entry::First,
-            born if born == generation() => Entry::Seated,
+            attached_in if attached_in == generation() => Entry::Attached,
             _ => Entry::Forked,
         }
     }
 
-    /// Lets a call in on the slow path. `given` is what the user gave the generator for its own: its name and value.
+    /// Admits a call on the slow path. `given` is the name and the value of the node number that the user gave the generator.
     ///
-    /// `GenerationError`: `generator.closed`; `fork.shared_node` in a child, where what was given is the parent's.
+    /// `GenerationError`: `generator.closed`; `fork.shared_node` in a child, where that number is the parent's.
     pub fn enter(&self, py: Python<'_>, given: Option<(&str, u64)>) -> PyResult<Entry> {
         if self.is_closed() {
             return Err(errors::generation(py, "generator.closed", "the generator is closed", None));
         }
         match given {
-            // What was given belongs to the process that it was given in, whether or not it was used there.
-            Some((name, value)) if self.made != generation() => {
+            // A given number belongs to the process that it was given in, whether or not it was used there.
+            Some((name, value)) if self.created_in != generation() => {
                 let message = format!(
                     "this process is a fork or a copy of the one that made the generator for {name} {value}; both would mint the \
                      same IDs: make a new generator here, with a {name} of its own"
                 );
                 Err(errors::generation(py, "fork.shared_node", &message, None))
             }
-            _ => Ok(self.stands()),
+            _ => Ok(self.entry()),
         }
     }
 
-    /// Opens the gate in this process; the hot path only where the clock is the system's.
-    pub fn seat(&self, fast: bool) {
+    /// Attaches the generator in this process; opens the hot path only if asked, as the clock is the system's.
+    pub fn open(&self, is_hot: bool) {
         let generation = generation();
-        self.born.store(generation, Ordering::Release);
-        self.fast.store(if fast { generation } else { NEVER }, Ordering::Release);
+        self.attached_in.store(generation, Ordering::Release);
+        self.open_in.store(if is_hot { generation } else { NEVER }, Ordering::Release);
     }
 
-    /// Shuts it until its generator is seated anew, by its next call.
-    pub fn unseat(&self) {
-        self.turn.fetch_add(1, Ordering::AcqRel);
-        self.fast.store(NEVER, Ordering::Release);
-        self.born.store(NEVER, Ordering::Release);
+    /// Detaches the generator, until its next call attaches it anew.
+    pub fn detach(&self) {
+        self.detach_count.fetch_add(1, Ordering::AcqRel);
+        self.open_in.store(NEVER, Ordering::Release);
+        self.attached_in.store(NEVER, Ordering::Release);
     }
 
-    /// How often it was shut: what was granted in an earlier turn opens it no more.
-    pub fn turn(&self) -> u64 {
-        self.turn.load(Ordering::Acquire)
+    /// How often the generator was detached: a grant that was asked for before the last time must not attach it.
+    pub fn detach_count(&self) -> u64 {
+        self.detach_count.load(Ordering::Acquire)
     }
 
-    /// Closes it for good, and says how it stood; `None` where it was closed before.
+    /// Closes the gate for good, and returns the entry until then; `None` where it was closed before.
     pub fn close(&self) -> Option<Entry> {
-        self.fast.store(NEVER, Ordering::Release);
-        (!self.closed.swap(true, Ordering::AcqRel)).then(|| self.stands())
+        self.open_in.store(NEVER, Ordering::Release);
+        (!self.closed.swap(true, Ordering::AcqRel)).then(|| self.entry())
     }
 }

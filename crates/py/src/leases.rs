@@ -101,9 +101,9 @@ pub struct Grant {
     times: Option<(UnixMs, UnixMs, UnixMs)>,
 }
 
-/// How a grant stands to the one that a generator mints under.
+/// The order of a grant and the one that a generator mints under.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum Age {
     /// A later one: the generator starts over.
     New,
     /// The same, whose window may have grown.
@@ -206,15 +206,15 @@ impl Leases {
         Ok(Grant { serial, node, times })
     }
 
-    /// A grant to seat a generator with, in this process; `None` where it has to look again how it stands.
-    pub fn seat(
+    /// A grant to attach a generator with, in this process; `None` where the caller must read the gate again.
+    pub fn attach(
         &self,
         py: Python<'_>,
         gate: &Gate,
         generator: &Bound<'_, PyAny>,
         max_wait_ms: u64,
     ) -> PyResult<Option<Grant>> {
-        let turn = (fork::generation(), gate.turn());
+        let before = (fork::generation(), gate.detach_count());
         leasing(py)?.call_method1("own", (generator, self.tenancy(py)?))?;
         let grant = self.grant(py, max_wait_ms)?;
         let is_new = self.is_new(&grant);
@@ -225,7 +225,7 @@ impl Leases {
         // Others may have come in while this call waited: the first to be done decides. And the user's clock may have forked,
         // or this process started over: what was granted before is the parent's, or given back.
         let entry = gate.enter(py, None)?;
-        Ok((entry != Entry::Seated && (fork::generation(), gate.turn()) == turn && is_new).then_some(grant))
+        Ok((entry != Entry::Attached && (fork::generation(), gate.detach_count()) == before && is_new).then_some(grant))
     }
 
     /// Whether a grant is later than the one that the generator mints under, or that its parent minted under.
@@ -233,32 +233,32 @@ impl Leases {
         grant.serial > self.serial.load(Ordering::Relaxed)
     }
 
-    /// How a grant stands to the one that the generator mints under, which becomes this one where it is later.
-    pub fn settle(&self, grant: &Grant) -> Standing {
+    /// Compares a grant with the one that the generator mints under, and makes it that one where it is later.
+    pub fn accept(&self, grant: &Grant) -> Age {
         let seen = self.serial.fetch_max(grant.serial, Ordering::Relaxed);
         match grant.serial.cmp(&seen) {
-            CmpOrdering::Greater => Standing::New,
-            CmpOrdering::Equal => Standing::Same,
-            CmpOrdering::Less => Standing::Stale,
+            CmpOrdering::Greater => Age::New,
+            CmpOrdering::Equal => Age::Same,
+            CmpOrdering::Less => Age::Stale,
         }
     }
 
-    /// Gets a generator whose window is at an end a later end or another lease, which `settle` puts in force, and says
-    /// whether that helped. One that ran ahead of its clock has to wait until asking for more is worth it. One that lost its
-    /// seat while it waited is to be seated first: no grant is put in force here that would be new no more there.
+    /// Gets a later end of its window, or another lease, for a generator whose window has ended: `apply` applies that grant and
+    /// returns whether it helped. A generator that ran ahead of its clock waits until a request is due. One that was detached
+    /// while it waited must attach first: a grant that is applied here would not be new there.
     pub fn renew(
         &self,
         py: Python<'_>,
         gate: &Gate,
         patience: &mut Patience,
         clock: &Clock,
-        settle: impl FnOnce(&Grant) -> bool,
+        apply: impl FnOnce(&Grant) -> bool,
     ) -> PyResult<()> {
         let grant = self.grant(py, patience.max_wait_ms())?;
-        if !gate.is_seated() {
+        if !gate.is_attached() {
             return Ok(());
         }
-        let Some((_, until, due)) = grant.times.filter(|_| !settle(&grant)) else { return Ok(()) };
+        let Some((_, until, due)) = grant.times.filter(|_| !apply(&grant)) else { return Ok(()) };
         let what = "the generator ran ahead of its clock, to the end of its lease's window".into();
         patience.wait(py, clock, due, Reason { code: "sequence.exhausted", what })?;
         self.tenancy(py)?.call_method1("grow", (until.0, patience.max_wait_ms())).map(drop)

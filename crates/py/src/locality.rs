@@ -1,7 +1,7 @@
 //! `mintage.locality`: UUIDs of version b.
 
 use crate::clock::Patience;
-use crate::generator::{self, Seat, Seated, generator};
+use crate::generator::{self, GeneratorState, NodeGenerator, generator};
 use crate::id::id;
 use crate::leases::{Subject, Terms};
 use crate::values::Defaulted;
@@ -113,7 +113,7 @@ fn mode_of(value: Option<&Bound<'_, PyAny>>) -> PyResult<Mode> {
     values::policy(value, "mode", &[("variable", Mode::Variable), ("sequential", Mode::Sequential)])
 }
 
-impl Seated for Generator {
+impl NodeGenerator for Generator {
     type Mint = Mint;
     type Minted = scheme::Id;
     /// Where the counter starts.
@@ -124,8 +124,8 @@ impl Seated for Generator {
     const AT_ONCE: u32 = 4096;
 
     #[inline(always)]
-    fn seat(&self) -> &Seat<Mint> {
-        &self.seat
+    fn state(&self) -> &GeneratorState<Mint> {
+        &self.state
     }
 
     fn origin(&self, py: Python<'_>) -> PyResult<u32> {
@@ -137,7 +137,7 @@ impl Seated for Generator {
         Ok(scheme::node_of(self.given_pid.unwrap_or_else(|| std::process::id() as u16), mac))
     }
 
-    fn occupy(&self, _: Python<'_>, node: u64, start: Option<u32>) {
+    fn set_node(&self, _: Python<'_>, node: u64, start: Option<u32>) {
         self.origin.store(node, Ordering::Relaxed);
         if let Some(start) = start {
             self.start.store(start, Ordering::Relaxed);
@@ -145,7 +145,7 @@ impl Seated for Generator {
     }
 
     fn forked(&self) {
-        self.seat.mint.restart();
+        self.state.mint.restart();
     }
 
     fn refused(&self, _: Python<'_>, _: &mut Patience, _: Refusal) -> PyResult<()> {
@@ -186,8 +186,8 @@ impl Generator {
     fn first_counter(&self, py: Python<'_>, mode: Mode) -> PyResult<u32> {
         match (self.given_counter, mode) {
             (Some(counter), _) => Ok(counter),
-            (None, Mode::Variable) => Ok(self.seat.clock.random(py)? as u32),
-            (None, Mode::Sequential) => Ok(scheme::sequential_seed(self.seat.clock.now(py)?.floor_ms())),
+            (None, Mode::Variable) => Ok(self.state.clock.random(py)? as u32),
+            (None, Mode::Sequential) => Ok(scheme::sequential_seed(self.state.clock.now(py)?.floor_ms())),
         }
     }
 }
@@ -213,7 +213,7 @@ generator! {
     /// :param counter: where counting starts, 0 to 2^32 - 1; by default a random number, or in sequential mode the seed of the
     ///     present ten minutes.
     pub struct Generator in "mintage.locality" {
-        seat: Seat<Mint>,
+        state: GeneratorState<Mint>,
         sequential: AtomicBool,
         start: AtomicU32,
         /// pid and MAC fragment together.
@@ -248,7 +248,7 @@ generator! {
         let subject = Subject { scheme: scheme::POOL, layout, size, node, choices: 1, own_mac: mac };
         let mint = Mint::new(scheme::WINDOW);
         Ok(Self {
-            seat: Seat::new(py, mint, Terms::read(py, keywords)?, &subject, pid)?,
+            state: GeneratorState::new(py, mint, Terms::read(py, keywords)?, &subject, pid)?,
             sequential: AtomicBool::new(mode == Mode::Sequential),
             start: AtomicU32::new(0),
             origin: AtomicU64::new(0),
@@ -283,7 +283,7 @@ generator! {
     fn new_at(slf: &Bound<'_, Self>, time: &Bound<'_, PyAny>) -> PyResult<LocalityId> {
         let (this, time) = (slf.get(), values::time(time)?);
         let tick = scheme::tick(time.floor_ms()).map_err(errors::value)?;
-        generator::seat_at(slf, time, tick)?;
+        generator::attach_at(slf, time, tick)?;
         let first = this.dated.next(this.capacity());
         Ok(LocalityId(this.id(Run { tick: tick.0, first, count: 1 }, 0)))
     }
@@ -299,7 +299,7 @@ generator! {
     fn nth_at(slf: &Bound<'_, Self>, time: &Bound<'_, PyAny>, n: &Bound<'_, PyAny>) -> PyResult<LocalityId> {
         let (time, first) = generator::nth(time, n, slf.get().capacity(), scheme::SCALE.unit_ms)?;
         let tick = scheme::tick(time.floor_ms()).map_err(errors::value)?;
-        generator::seat_at(slf, time, tick)?;
+        generator::attach_at(slf, time, tick)?;
         Ok(LocalityId(slf.get().id(Run { tick: tick.0, first, count: 1 }, 0)))
     }
 
@@ -341,10 +341,10 @@ generator! {
     fn use_mode(slf: &Bound<'_, Self>, mode: &Bound<'_, PyAny>) -> PyResult<()> {
         let (this, py) = (slf.get(), slf.py());
         let mode = mode_of(Some(mode))?;
-        generator::seat(slf)?;
+        generator::attach(slf)?;
         if mode != this.mode() {
             let start = this.first_counter(py, mode)?;
-            this.seat.mint.restart();
+            this.state.mint.restart();
             this.start.store(start, Ordering::Relaxed);
             this.sequential.store(mode == Mode::Sequential, Ordering::Relaxed);
         }
@@ -367,7 +367,7 @@ generator! {
         if let Some(pid) = this.given_pid {
             return Ok(pid);
         }
-        generator::seat_to_look(slf)?;
+        generator::attach_to_read(slf)?;
         Ok(scheme::origin_of(this.origin.load(Ordering::Relaxed)).0)
     }
 
@@ -377,8 +377,8 @@ generator! {
     #[getter]
     fn mac(slf: &Bound<'_, Self>) -> PyResult<String> {
         let this = slf.get();
-        if this.given_mac.is_none() && !this.seat.gate.is_closed() {
-            generator::seat(slf)?;
+        if this.given_mac.is_none() && !this.state.gate.is_closed() {
+            generator::attach(slf)?;
         }
         let mac = this.given_mac.unwrap_or_else(|| scheme::origin_of(this.origin.load(Ordering::Relaxed)).1);
         Ok(format!("{mac:07x}"))

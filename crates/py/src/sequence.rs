@@ -68,7 +68,7 @@ impl hot::Mints for Sequence {
 
     #[inline(always)]
     fn quick(&self, _: Python<'_>, _: u8) -> Option<u64> {
-        if !self.gate.is_fast() {
+        if !self.gate.is_open() {
             return None;
         }
         self.pool.get().0.take(1).map(|taken| taken.first)
@@ -101,7 +101,7 @@ impl Sequence {
     pub fn take_held(&self, py: Python<'_>, want: u32) -> PyResult<Option<Segment>> {
         let pool = &self.pool.get().0;
         loop {
-            self.seat(py)?;
+            self.attach(py)?;
             if let Some(taken) = pool.take(want) {
                 return Ok(Some(taken));
             }
@@ -115,7 +115,7 @@ impl Sequence {
     pub fn take_row(&self, py: Python<'_>, want: u32) -> PyResult<Option<Segment>> {
         let pool = &self.pool.get().0;
         loop {
-            self.seat(py)?;
+            self.attach(py)?;
             if let Some(taken) = pool.take_exactly(want) {
                 return Ok(Some(taken));
             }
@@ -150,12 +150,12 @@ impl Sequence {
     }
 
     /// Makes sure that what the pool holds is this process's, and no parent's: its supply empties it, once a generation.
-    fn seat(&self, py: Python<'_>) -> PyResult<()> {
-        while self.gate.enter(py, None)? != Entry::Seated {
+    fn attach(&self, py: Python<'_>) -> PyResult<()> {
+        while self.gate.enter(py, None)? != Entry::Attached {
             let generation = fork::generation();
             self.supply.call_method0(py, "seat")?;
             if fork::generation() == generation {
-                self.gate.seat(true);
+                self.gate.open(true);
             }
         }
         Ok(())
@@ -270,7 +270,7 @@ impl Sequence {
     fn reserve<'py>(slf: &Bound<'py, Self>, n: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let (this, py) = (slf.get(), slf.py());
         let n = limit(&Defaulted::of(n.clone()), "n", 1)?;
-        this.seat(py)?;
+        this.attach(py)?;
         if let Some(part) = this.pool.get().0.take_exactly(n) {
             return as_range(py, part.first, part.count.into(), part.stride.into());
         }
@@ -281,15 +281,15 @@ impl Sequence {
     /// ``n`` integers, all of them or none, in ranges as large as the store gives.
     fn _reserve_all<'py>(slf: &Bound<'py, Self>, n: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let (this, py) = (slf.get(), slf.py());
-        this.seat(py)?;
+        this.attach(py)?;
         this.supply.call_method1(py, "reserve_all", (n,)).map(|ranges| ranges.into_bound(py))
     }
 
     /// Ends handing out; what is left is given back to the store where nothing was reserved after it. Closing twice does nothing.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        let seated = self.gate.is_seated();
+        let is_attached = self.gate.is_attached();
         self.gate.close();
-        if seated { self.supply.call_method0(py, "close").map(drop) } else { Ok(()) }
+        if is_attached { self.supply.call_method0(py, "close").map(drop) } else { Ok(()) }
     }
 
     /// Its name.

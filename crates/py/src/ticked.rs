@@ -1,7 +1,7 @@
 //! Generators of formats that hold a tick and, below it, bits that count on from a random start.
 
 use crate::clock::Patience;
-use crate::generator::{self, Seat, Seated};
+use crate::generator::{self, GeneratorState, NodeGenerator};
 use crate::hot::IdClass;
 use crate::leases::{Subject, Terms};
 use crate::{errors, hot, values};
@@ -23,9 +23,9 @@ pub const NONE: u64 = u64::MAX;
 
 /// A generator of such IDs.
 pub struct Ticking<T: Ticked> {
-    pub seat: Seat<Counting>,
+    pub state: GeneratorState<Counting>,
     node: AtomicU64,
-    /// Anew for each seat: so no two processes count on from the same bits.
+    /// Drawn anew whenever the generator attaches: so no two processes count on from the same bits.
     drawn: hot::Held<Drawn>,
     dated: Dated,
     of: PhantomData<fn() -> T>,
@@ -42,9 +42,9 @@ impl<T: Ticked> Ticking<T> {
         let (layout, size) = (pool.text.as_str(), pool.nodes);
         let given = node.map(|node| values::node(node, T::TERM, size - 1)).transpose()?;
         let subject = Subject { scheme: T::POOL, layout, size, node: given, choices: 1, own_mac: None };
-        let seat = Seat::on_request(py, T::counting(), Terms::read(py, keywords)?, &subject, given)?;
+        let state = GeneratorState::on_request(py, T::counting(), Terms::read(py, keywords)?, &subject, given)?;
         let drawn = hot::Held::new(Drawn::new([0; 16]));
-        Ok(Self { seat, node: AtomicU64::new(given.unwrap_or(NONE)), drawn, dated: Dated::default(), of: PhantomData })
+        Ok(Self { state, node: AtomicU64::new(given.unwrap_or(NONE)), drawn, dated: Dated::default(), of: PhantomData })
     }
 
     /// The node number, where it has one.
@@ -63,37 +63,37 @@ pub trait TickedClass: PyClass<Frozen = True> + PyTypeInfo + Sync {
         <Self::Id as IdClass>::Id: Ticked;
 }
 
-impl<G: TickedClass> Seated for G
+impl<G: TickedClass> NodeGenerator for G
 where
     <G::Id as IdClass>::Id: Ticked,
 {
     type Mint = Counting;
     type Minted = <G::Id as IdClass>::Id;
-    /// A key for the bits that a seat draws.
+    /// A key for the random bits of each tick.
     type Origin = [u8; 16];
     const TERM: &'static str = Self::Minted::TERM;
     const SIZE: usize = Self::Minted::SIZE;
 
     #[inline(always)]
-    fn seat(&self) -> &Seat<Counting> {
-        &self.ticking().seat
+    fn state(&self) -> &GeneratorState<Counting> {
+        &self.ticking().state
     }
 
     fn origin(&self, py: Python<'_>) -> PyResult<[u8; 16]> {
-        self.seat().clock.bytes(py)
+        self.state().clock.bytes(py)
     }
 
     fn own_node(&self, py: Python<'_>) -> PyResult<u64> {
-        match self.seat().given {
+        match self.state().given {
             Some(node) => Ok(node),
             None if Self::Minted::HAS_NODE => {
-                Ok(u64::from_ne_bytes(self.seat().clock.bytes(py)?) & ((1 << Self::Minted::NODE_BITS) - 1))
+                Ok(u64::from_ne_bytes(self.state().clock.bytes(py)?) & ((1 << Self::Minted::NODE_BITS) - 1))
             }
             None => Ok(NONE),
         }
     }
 
-    fn occupy(&self, py: Python<'_>, node: u64, key: Option<[u8; 16]>) {
+    fn set_node(&self, py: Python<'_>, node: u64, key: Option<[u8; 16]>) {
         let ticking = self.ticking();
         ticking.node.store(node, Ordering::Relaxed);
         if let Some(key) = key {
@@ -102,7 +102,7 @@ where
     }
 
     fn refused(&self, py: Python<'_>, patience: &mut Patience, why: Refusal) -> PyResult<()> {
-        self.seat().wait(py, patience, why)
+        self.state().wait(py, patience, why)
     }
 
     #[inline(always)]
@@ -142,7 +142,7 @@ where
     type Id<G> = <<G as TickedClass>::Id as IdClass>::Id;
     let (this, py, time) = (slf.get(), slf.py(), values::time(time)?);
     let units = Id::<G>::units_at(time).map_err(errors::value)?;
-    generator::seat_at(slf, time, Id::<G>::tick(units))?;
+    generator::attach_at(slf, time, Id::<G>::tick(units))?;
     let ticking = this.ticking();
     Ok(<G::Id as IdClass>::of(ticking.at(py, units, ticking.dated.next(Id::<G>::NUMBERS))))
 }
@@ -156,7 +156,7 @@ where
     let (this, py) = (slf.get(), slf.py());
     let (time, first) = generator::nth(time, n, 1 << Id::<G>::SEQUENCE_BITS, Id::<G>::SCALE.unit_ms)?;
     let units = Id::<G>::units_at(time).map_err(errors::value)?;
-    generator::seat_at(slf, time, Id::<G>::tick(units))?;
+    generator::attach_at(slf, time, Id::<G>::tick(units))?;
     Ok(<G::Id as IdClass>::of(this.ticking().at(py, units, Id::<G>::nth(first))))
 }
 
@@ -247,7 +247,7 @@ macro_rules! ticked {
                 keywords: Option<&Bound<'_, PyDict>>,
             ) -> PyResult<Self> {
                 let made = Self(Ticking::new(py, $term, keywords)?);
-                generator::draw(&made, py)?;
+                generator::attach_without_lease(&made, py)?;
                 Ok(made)
             }
 
@@ -319,7 +319,7 @@ macro_rules! ticked {
             /// :raises GenerationError: ``fork.shared_node``.
             #[getter]
             fn $term(slf: &Bound<'_, Self>) -> PyResult<Option<u64>> {
-                generator::seat_to_look(slf)?;
+                generator::attach_to_read(slf)?;
                 Ok(slf.get().0.node())
             }
 

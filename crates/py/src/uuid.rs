@@ -2,7 +2,7 @@
 //! own objects.
 
 use crate::clock::{Clock, Patience};
-use crate::generator::{self, Seat, Seated, generator};
+use crate::generator::{self, GeneratorState, NodeGenerator, generator};
 use crate::id::id;
 use crate::leases::{Subject, Terms};
 use crate::values::Defaulted;
@@ -117,11 +117,11 @@ generator! {
     /// :param mac: in versions 1 and 6, the node itself, 0 to 2^48 - 1, such as ``uuid.getnode()``. Generators that share it are
     ///     told apart by the clock sequence alone: 14 random bits.
     pub struct Generator in "mintage.uuid", leased on request {
-        seat: Seat<Counting>,
+        state: GeneratorState<Counting>,
         version: Version,
         node: AtomicU64,
         mac: Option<u64>,
-        /// Anew for each seat: so no two processes count on from the same bits.
+        /// Drawn anew whenever the generator attaches: so no two processes count on from the same bits.
         drawn: hot::Held<Drawn>,
         clock_seq: AtomicU64,
         dated: Dated,
@@ -154,7 +154,7 @@ generator! {
         let scheme = version.pool();
         let subject = Subject { scheme, layout, size, node: given, choices: 1, own_mac: None };
         let made = Self {
-            seat: Seat::on_request(py, version.counting(), terms, &subject, given)?,
+            state: GeneratorState::on_request(py, version.counting(), terms, &subject, given)?,
             version,
             node: AtomicU64::new(given.unwrap_or(ticked::NONE)),
             mac,
@@ -163,7 +163,7 @@ generator! {
             dated: Dated::default(),
             stamped: AtomicU64::new(0),
         };
-        generator::draw(&made, py)?;
+        generator::attach_without_lease(&made, py)?;
         Ok(made)
     }
 
@@ -194,7 +194,7 @@ generator! {
         this.check_time(py)?;
         let time = values::time(time)?;
         let units = this.version.units_at(time).map_err(errors::value)?;
-        generator::seat_at(slf, time, scheme::Id::tick(units))?;
+        generator::attach_at(slf, time, scheme::Id::tick(units))?;
         Ok(UuidId(this.at(py, units, this.dated.next(this.version.numbers()))))
     }
 
@@ -213,7 +213,7 @@ generator! {
         this.check_time(py)?;
         let (time, first) = generator::nth(time, n, this.capacity().into(), scheme::Id::SCALE.unit_ms)?;
         let units = this.version.units_at(time).map_err(errors::value)?;
-        generator::seat_at(slf, time, scheme::Id::tick(units))?;
+        generator::attach_at(slf, time, scheme::Id::tick(units))?;
         Ok(UuidId(this.at(py, units, this.version.nth(first))))
     }
 
@@ -224,15 +224,15 @@ generator! {
     fn _stamp(slf: &Bound<'_, Self>) -> PyResult<UuidId> {
         let (this, py) = (slf.get(), slf.py());
         let now = loop {
-            generator::seat(slf)?;
-            let now = this.seat.clock.now(py)?;
-            if this.seat.gate.is_seated() {
+            generator::attach(slf)?;
+            let now = this.state.clock.now(py)?;
+            if this.state.gate.is_attached() {
                 break now;
             }
         };
         let wrong = |error: Error| errors::generation(py, "clock.range", &error.to_string(), None);
         let first = scheme::gregorian(now).map_err(wrong)?;
-        let stamped = if this.seat.clock.is_system() { kernel::shared_word() } else { &this.stamped };
+        let stamped = if this.state.clock.is_system() { kernel::shared_word() } else { &this.stamped };
         let last = stamped.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| Some(first.max(last + 1)));
         let ticks = first.max(last.unwrap_or_default() + 1);
         Ok(UuidId(this.made_at(ticks, this.clock_seq.load(Ordering::Relaxed))))
@@ -241,7 +241,7 @@ generator! {
     /// How many IDs a millisecond has; a version 4 has none.
     #[getter]
     fn capacity(&self) -> u32 {
-        1 << self.seat.mint.rules().sequence_bits
+        1 << self.state.mint.rules().sequence_bits
     }
 
     /// Mints ``n`` IDs, 0 to 2^31 - 1, into one :class:`Array`.
@@ -271,7 +271,7 @@ generator! {
     /// :raises GenerationError: ``fork.shared_node``.
     #[getter]
     fn node(slf: &Bound<'_, Self>) -> PyResult<Option<u64>> {
-        generator::seat_to_look(slf)?;
+        generator::attach_to_read(slf)?;
         Ok(slf.get().number())
     }
 
@@ -337,40 +337,40 @@ impl Generator {
     }
 }
 
-impl Seated for Generator {
+impl NodeGenerator for Generator {
     type Mint = Counting;
     type Minted = scheme::Id;
-    /// A key for the bits that a seat draws.
+    /// A key for the random bits of each tick.
     type Origin = [u8; 16];
     const TERM: &'static str = "node";
     const SIZE: usize = scheme::Id::SIZE;
 
     #[inline(always)]
-    fn seat(&self) -> &Seat<Counting> {
-        &self.seat
+    fn state(&self) -> &GeneratorState<Counting> {
+        &self.state
     }
 
     fn origin(&self, py: Python<'_>) -> PyResult<[u8; 16]> {
-        self.seat.clock.bytes(py)
+        self.state.clock.bytes(py)
     }
 
     fn own_node(&self, py: Python<'_>) -> PyResult<u64> {
-        match (self.seat.given, self.version) {
+        match (self.state.given, self.version) {
             (Some(node), _) => Ok(node),
             (None, Version::V1 | Version::V6) if self.mac.is_none() => {
-                Ok(u64::from_ne_bytes(self.seat.clock.bytes(py)?) & ((1 << self.version.node_bits()) - 1))
+                Ok(u64::from_ne_bytes(self.state.clock.bytes(py)?) & ((1 << self.version.node_bits()) - 1))
             }
             (None, _) => Ok(ticked::NONE),
         }
     }
 
-    fn occupy(&self, py: Python<'_>, node: u64, key: Option<[u8; 16]>) {
+    fn set_node(&self, py: Python<'_>, node: u64, key: Option<[u8; 16]>) {
         self.node.store(node, Ordering::Relaxed);
         if let Some(key) = key {
             // Of v1 and v6 the key has no other use.
             self.clock_seq.store(u64::from(u16::from_ne_bytes([key[0], key[1]])), Ordering::Relaxed);
             self.drawn.with(py, |drawn| *drawn = Drawn::new(key));
-            // A test has travelled.
+            // The clock of a test went back.
             self.stamped.store(0, Ordering::Relaxed);
         }
     }
@@ -380,9 +380,9 @@ impl Seated for Generator {
         match self.version {
             Version::V4 => {
                 let mut bits = [0; 16];
-                (self.seat.gate.is_fast() && entropy::quick(py, &mut bits)).then(|| random(bits))
+                (self.state.gate.is_open() && entropy::quick(py, &mut bits)).then(|| random(bits))
             }
-            _ => Some(self.first(py, self.seat.quick()?, 0)),
+            _ => Some(self.first(py, self.state.quick()?, 0)),
         }
     }
 
@@ -390,15 +390,15 @@ impl Seated for Generator {
         let (this, py) = (generator.get(), generator.py());
         match this.version {
             Version::V4 => {
-                generator::seat(generator)?;
-                this.seat.clock.bytes(py).map(random)
+                generator::attach(generator)?;
+                this.state.clock.bytes(py).map(random)
             }
             _ => generator::take(generator, 1).map(|run| this.first(py, run, 0)),
         }
     }
 
     fn refused(&self, py: Python<'_>, patience: &mut Patience, why: Refusal) -> PyResult<()> {
-        self.seat.wait(py, patience, why)
+        self.state.wait(py, patience, why)
     }
 
     #[inline(always)]
@@ -435,8 +435,8 @@ fn write(slf: &Bound<'_, Generator>, ids: &mut [u8]) -> PyResult<()> {
         return generator::write(slf, ids, 0);
     }
     for part in ids.chunks_mut(1 << 16) {
-        generator::seat(slf)?;
-        slf.get().seat.clock.fill(slf.py(), part)?;
+        generator::attach(slf)?;
+        slf.get().state.clock.fill(slf.py(), part)?;
         for id in part.as_chunks_mut().0 {
             *id = random(*id).0;
         }
@@ -457,14 +457,14 @@ a process each is greater than the one before it, also when the clock goes back.
 
     #[inline(always)]
     fn quick(py: Python<'_>) -> Option<u128> {
-        Some(Seated::quick(hot::generator_of_module::<Generator>(py)?.get(), py, 0)?.bits())
+        Some(NodeGenerator::quick(hot::generator_of_module::<Generator>(py)?.get(), py, 0)?.bits())
     }
 
     fn slow(py: Python<'_>) -> PyResult<u128> {
         // It makes the default generator.
         py.import("mintage.uuid")?;
         let Some(generator) = hot::generator_of_module::<Generator>(py).map(|one| one.to_owned()) else { return Ok(0) };
-        <Generator as Seated>::slow(&generator, 0).map(scheme::Id::bits)
+        <Generator as NodeGenerator>::slow(&generator, 0).map(scheme::Id::bits)
     }
 }
 

@@ -3,7 +3,7 @@
 use super::id::{Array, SnoId};
 use super::snapshot::{Snapshot, shards_of};
 use crate::clock::{Patience, Reason};
-use crate::generator::{self, Seat, Seated, generator};
+use crate::generator::{self, GeneratorState, NodeGenerator, generator};
 use crate::leases::{self, Subject, Terms};
 use crate::values::Defaulted;
 use crate::{errors, hot, values};
@@ -48,7 +48,7 @@ struct Waiting {
     told: Option<(Tick, UnixMs)>,
 }
 
-impl Seated for Generator {
+impl NodeGenerator for Generator {
     type Mint = Mint;
     type Minted = scheme::Id;
     type Origin = ();
@@ -61,8 +61,8 @@ impl Seated for Generator {
     }
 
     #[inline(always)]
-    fn seat(&self) -> &Seat<Mint> {
-        &self.seat
+    fn state(&self) -> &GeneratorState<Mint> {
+        &self.state
     }
 
     fn origin(&self, _: Python<'_>) -> PyResult<()> {
@@ -70,13 +70,13 @@ impl Seated for Generator {
     }
 
     fn own_node(&self, py: Python<'_>) -> PyResult<u64> {
-        self.seat.given.map_or_else(|| self.seat.clock.random(py).map(|drawn| drawn & scheme::PARTITION.max()), Ok)
+        self.state.given.map_or_else(|| self.state.clock.random(py).map(|drawn| drawn & scheme::PARTITION.max()), Ok)
     }
 
-    fn occupy(&self, _: Python<'_>, node: u64, _: Option<()>) {
-        let shards = u64::from(if self.seat.leases.is_some() { self.shards } else { 1 });
+    fn set_node(&self, _: Python<'_>, node: u64, _: Option<()>) {
+        let shards = u64::from(if self.state.leases.is_some() { self.shards } else { 1 });
         if shards > 1 {
-            self.seat.mint.bind(Bounds::shard((node % shards) as u32, self.shards));
+            self.state.mint.bind(Bounds::shard((node % shards) as u32, self.shards));
         }
         self.partition.store((node / shards) as u16, Ordering::Relaxed);
     }
@@ -84,10 +84,10 @@ impl Seated for Generator {
     fn refused(&self, py: Python<'_>, patience: &mut Patience, why: Refusal) -> PyResult<()> {
         match why {
             Refusal::Rollback { until } => {
-                let now = self.seat.clock.now(py)?.floor_ms();
+                let now = self.state.clock.now(py)?.floor_ms();
                 let safe = scheme::TIMESCALE.start(until);
                 let what = format!("the clock went back to {now}, where both timelines may be used up to {safe}");
-                patience.wait(py, &self.seat.clock, safe, Reason { code: "clock.rollback", what })
+                patience.wait(py, &self.state.clock, safe, Reason { code: "clock.rollback", what })
             }
             Refusal::Exhausted { until } | Refusal::Outside { tick: until } => self.overflow(py, patience, until),
         }
@@ -113,7 +113,7 @@ impl Seated for Generator {
 
 impl Generator {
     fn overflow(&self, py: Python<'_>, patience: &mut Patience, until: Tick) -> PyResult<()> {
-        let now = self.seat.clock.now(py)?.floor_ms();
+        let now = self.state.clock.now(py)?.floor_ms();
         let told = {
             let mut waiting = lock(&self.waiting);
             waiting.callers += 1;
@@ -136,17 +136,17 @@ impl Generator {
             (Some(overflow), Some(callback)) => callback.call1(py, (Bound::new(py, overflow)?,)).map(drop),
             _ => Ok(()),
         };
-        let what = format!("all {} sequence numbers of this 4 ms are used", self.seat.mint.bounds().capacity());
+        let what = format!("all {} sequence numbers of this 4 ms are used", self.state.mint.bounds().capacity());
         let waited = tell().and_then(|()| {
             let reason = Reason { code: "sequence.exhausted", what };
-            patience.wait(py, &self.seat.clock, scheme::TIMESCALE.start(until), reason)
+            patience.wait(py, &self.state.clock, scheme::TIMESCALE.start(until), reason)
         });
         lock(&self.waiting).callers -= 1;
         waited
     }
 
     fn with(
-        seat: Seat<Mint>,
+        state: GeneratorState<Mint>,
         partition: Option<u16>,
         shards: u32,
         on_overflow: Option<Bound<'_, PyAny>>,
@@ -155,8 +155,8 @@ impl Generator {
             return Err(errors::argument("on_overflow", "a callable", callback));
         }
         Ok(Self {
-            porter: Porter::new(seat.mint.bounds()),
-            seat,
+            porter: Porter::new(state.mint.bounds()),
+            state,
             shards,
             partition: AtomicU16::new(partition.unwrap_or(0)),
             on_overflow: on_overflow.map(Bound::unbind),
@@ -166,7 +166,7 @@ impl Generator {
 
     /// The sequence number handed out last and how many are used, both of the unit that it is now.
     fn position(slf: &Bound<'_, Self>) -> PyResult<(u32, u32)> {
-        let (mint, now) = (&slf.get().seat.mint, generator::seated_now(slf)?);
+        let (mint, now) = (&slf.get().state.mint, generator::attached_now(slf)?);
         let (state, _) = mint.view();
         let bounds = mint.bounds();
         let min = u32::from(bounds.min);
@@ -199,7 +199,7 @@ generator! {
     ///     reaches them.
     /// :param shards: a power of two: divides each partition's sequence numbers into as many node numbers.
     pub struct Generator in "mintage.sno" {
-        seat: Seat<Mint>,
+        state: GeneratorState<Mint>,
         shards: u32,
         partition: AtomicU16,
         porter: Porter,
@@ -239,9 +239,9 @@ generator! {
             own_mac: None,
         };
         let mint = Mint::new(bounds, scheme::WINDOW);
-        let seat = Seat::new(py, mint, Terms::read(py, keywords)?, &subject, partition)?;
-        let made = Self::with(seat, partition.map(|p| p as u16), shards, on_overflow)?;
-        generator::draw(&made, py)?;
+        let state = GeneratorState::new(py, mint, Terms::read(py, keywords)?, &subject, partition)?;
+        let made = Self::with(state, partition.map(|p| p as u16), shards, on_overflow)?;
+        generator::attach_without_lease(&made, py)?;
         Ok(made)
     }
 
@@ -287,10 +287,10 @@ generator! {
         }
         let terms = Terms::read(py, Some(&keywords))?;
         if !terms.is_given() {
-            let mut seat = Seat::free(Mint::restore(snapshot).map_err(errors::value)?, terms.clock, terms.max_wait_ms);
-            seat.given = Some(snapshot.partition.into());
-            let made = Self::with(seat, Some(snapshot.partition), 1, on_overflow)?;
-            made.seat.open();
+            let mut state = GeneratorState::without_lease(Mint::restore(snapshot).map_err(errors::value)?, terms.clock, terms.max_wait_ms);
+            state.given = Some(snapshot.partition.into());
+            let made = Self::with(state, Some(snapshot.partition), 1, on_overflow)?;
+            made.state.open();
             return Ok(made);
         }
         let mint = Mint::resume(snapshot).map_err(errors::value)?;
@@ -302,7 +302,7 @@ generator! {
         let node = Some(snapshot.node().map_err(errors::value)?);
         let subject =
             Subject { scheme: "sno", layout: &pool.text, size: pool.nodes, node, choices: 1, own_mac: None };
-        Self::with(Seat::new(py, mint, terms, &subject, None)?, Some(snapshot.partition), shards, on_overflow)
+        Self::with(GeneratorState::new(py, mint, terms, &subject, None)?, Some(snapshot.partition), shards, on_overflow)
     }
 
     /// Mints an ID with a metabyte of 0 to 255.
@@ -331,9 +331,9 @@ generator! {
     fn new_at(slf: &Bound<'_, Self>, time: &Bound<'_, PyAny>, meta: Defaulted<'_>) -> PyResult<SnoId> {
         let this = slf.get();
         let (time, meta) = (values::time(time)?, meta_of(&meta)?);
-        generator::seat_at(slf, time, scheme::unit(time.floor_ms()).map_err(errors::value)?)?;
+        generator::attach_at(slf, time, scheme::unit(time.floor_ms()).map_err(errors::value)?)?;
         let partition = this.partition.load(Ordering::Relaxed);
-        let bounds = this.seat.mint.bounds();
+        let bounds = this.state.mint.bounds();
         this.porter.mint(time.floor_ms(), meta, partition, bounds).map(SnoId).map_err(errors::value)
     }
 
@@ -355,7 +355,7 @@ generator! {
         let (this, meta) = (slf.get(), meta_of(&meta)?);
         let (time, place) = generator::nth(time, n, this.capacity().into(), scheme::TIMESCALE.unit_ms)?;
         let unit = scheme::unit(time.floor_ms()).map_err(errors::value)?;
-        generator::seat_at(slf, time, unit)?;
+        generator::attach_at(slf, time, unit)?;
         let (partition, first) = (this.partition.load(Ordering::Relaxed), this.sequence_min());
         Ok(SnoId(scheme::Id::new(unit.0 << 1 | 1, meta, partition, first + place as u16)))
     }
@@ -384,9 +384,9 @@ generator! {
     ///
     /// :raises GenerationError: ``clock.range``, ``fork.shared_node``, ``generator.closed``.
     fn snapshot(slf: &Bound<'_, Self>) -> PyResult<Snapshot> {
-        let (this, now) = (slf.get(), generator::seated_now(slf)?);
-        let snapshot = this.seat.mint.snapshot(this.partition.load(Ordering::Relaxed), now);
-        let leased = match &this.seat.leases {
+        let (this, now) = (slf.get(), generator::attached_now(slf)?);
+        let snapshot = this.state.mint.snapshot(this.partition.load(Ordering::Relaxed), now);
+        let leased = match &this.state.leases {
             Some(leases) => Some(scheme::Leased { pool: leases.pool(slf.py())?, shards: this.shards }),
             None => None,
         };
@@ -396,7 +396,7 @@ generator! {
     /// Where it mints, 0 to 65535.
     #[getter]
     fn partition(slf: &Bound<'_, Self>) -> PyResult<u16> {
-        generator::seat_to_look(slf)?;
+        generator::attach_to_read(slf)?;
         Ok(slf.get().partition.load(Ordering::Relaxed))
     }
 
@@ -411,13 +411,13 @@ generator! {
     /// The lower sequence bound.
     #[getter]
     fn sequence_min(&self) -> u16 {
-        self.seat.mint.bounds().min
+        self.state.mint.bounds().min
     }
 
     /// The upper sequence bound.
     #[getter]
     fn sequence_max(&self) -> u16 {
-        self.seat.mint.bounds().max
+        self.state.mint.bounds().max
     }
 
     /// How many sequence numbers of the present unit are used.
@@ -431,17 +431,17 @@ generator! {
     /// How many IDs fit in a unit.
     #[getter]
     fn capacity(&self) -> u32 {
-        self.seat.mint.bounds().capacity()
+        self.state.mint.bounds().capacity()
     }
 
     /// How often the clock went back; the lowest bit is the timeline.
     #[getter]
     fn drifts(&self) -> u32 {
-        self.seat.mint.view().1.count
+        self.state.mint.view().1.count
     }
 
     fn __repr__(&self) -> String {
-        let bounds = self.seat.mint.bounds();
+        let bounds = self.state.mint.bounds();
         let partition = self.partition.load(Ordering::Relaxed);
         format!("<sno.Generator partition={partition} sequence={}..{}>", bounds.min, bounds.max)
     }

@@ -3,7 +3,7 @@
 use super::array::Array;
 use super::layout::{Layout, chosen};
 use crate::clock::Patience;
-use crate::generator::{self, Seat, Seated, generator};
+use crate::generator::{self, GeneratorState, NodeGenerator, generator};
 use crate::leases::{Subject, Terms};
 use crate::values::Defaulted;
 use crate::{errors, hot, values};
@@ -15,7 +15,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-impl Seated for Generator {
+impl NodeGenerator for Generator {
     type Mint = Counting;
     type Minted = u64;
     type Origin = ();
@@ -23,8 +23,8 @@ impl Seated for Generator {
     const SIZE: usize = 8;
 
     #[inline(always)]
-    fn seat(&self) -> &Seat<Counting> {
-        &self.seat
+    fn state(&self) -> &GeneratorState<Counting> {
+        &self.state
     }
 
     fn origin(&self, _: Python<'_>) -> PyResult<()> {
@@ -32,16 +32,16 @@ impl Seated for Generator {
     }
 
     fn own_node(&self, py: Python<'_>) -> PyResult<u64> {
-        self.seat.given.map_or_else(|| self.seat.clock.random(py).map(|drawn| drawn & self.layout.0.max_node()), Ok)
+        self.state.given.map_or_else(|| self.state.clock.random(py).map(|drawn| drawn & self.layout.0.max_node()), Ok)
     }
 
-    fn occupy(&self, _: Python<'_>, node: u64, _: Option<()>) {
+    fn set_node(&self, _: Python<'_>, node: u64, _: Option<()>) {
         self.node.store(node, Ordering::Relaxed);
         self.placed.store(self.layout.0.place_node(node), Ordering::Relaxed);
     }
 
     fn refused(&self, py: Python<'_>, patience: &mut Patience, why: Refusal) -> PyResult<()> {
-        self.seat.wait(py, patience, why)
+        self.state.wait(py, patience, why)
     }
 
     #[inline(always)]
@@ -77,7 +77,7 @@ generator! {
     /// :param on_exhausted: when a tick's sequence numbers are used up: ``"wait"`` waits for the next tick, ``"advance"`` goes to it
     ///     ahead of the clock, ``"raise"`` raises.
     pub struct Generator in "mintage.snowflake" {
-        seat: Seat<Counting>,
+        state: GeneratorState<Counting>,
         layout: Layout,
         stamp: Stamp,
         node: AtomicU64,
@@ -118,14 +118,14 @@ generator! {
         };
         let mint = Counting::new(rules, layout.0.window());
         let made = Self {
-            seat: Seat::new(py, mint, Terms::read(py, keywords)?, &subject, given)?,
+            state: GeneratorState::new(py, mint, Terms::read(py, keywords)?, &subject, given)?,
             stamp: Stamp::new(&layout.0),
             layout,
             node: AtomicU64::new(given.unwrap_or(0)),
             placed: AtomicU64::new(0),
             dated: Dated::default(),
         };
-        generator::draw(&made, py)?;
+        generator::attach_without_lease(&made, py)?;
         Ok(made)
     }
 
@@ -153,7 +153,7 @@ generator! {
     fn new_at(slf: &Bound<'_, Self>, time: &Bound<'_, PyAny>) -> PyResult<u64> {
         let (this, time) = (slf.get(), values::time(time)?);
         let layout = &this.layout.0;
-        generator::seat_at(slf, time, layout.tick(time.floor_ms()).map_err(errors::value)?)?;
+        generator::attach_at(slf, time, layout.tick(time.floor_ms()).map_err(errors::value)?)?;
         let sequence = this.dated.next(layout.ids_per_tick().into());
         layout.compose(time.floor_ms(), this.node.load(Ordering::Relaxed), sequence.into()).map_err(errors::value)
     }
@@ -171,7 +171,7 @@ generator! {
         let this = slf.get();
         let layout = &this.layout.0;
         let (time, place) = generator::nth(time, n, this.capacity().into(), layout.timescale.unit_ms)?;
-        generator::seat_at(slf, time, layout.tick(time.floor_ms()).map_err(errors::value)?)?;
+        generator::attach_at(slf, time, layout.tick(time.floor_ms()).map_err(errors::value)?)?;
         layout.compose(time.floor_ms(), this.node.load(Ordering::Relaxed), place.into()).map_err(errors::value)
     }
 
@@ -208,7 +208,7 @@ generator! {
     /// The node number.
     #[getter]
     fn node(slf: &Bound<'_, Self>) -> PyResult<u64> {
-        generator::seat_to_look(slf)?;
+        generator::attach_to_read(slf)?;
         Ok(slf.get().node.load(Ordering::Relaxed))
     }
 

@@ -9,12 +9,12 @@ use mintage_core::units::UnixMs;
 use pyo3::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What a generator counts in this process.
-struct Seat {
+/// The state of a generator in this process.
+struct State {
     /// 0 before it has counted anything.
     generation: u64,
     /// How often the clock had gone back.
-    travels: u64,
+    rewinds: u64,
     counted: Counted,
     fingerprint: [u8; 4],
 }
@@ -32,7 +32,7 @@ texts! {
     /// :raises ArgumentError: an argument of the wrong type.
     /// :raises FieldError: ``field.format``: the fingerprint.
     pub struct Generator in "mintage.cuid" {
-        seat: hot::Held<Seat>,
+        state: hot::Held<State>,
         given: Option<[u8; 4]>,
         clock: Clock,
         is_closed: AtomicBool,
@@ -42,8 +42,8 @@ texts! {
     #[pyo3(signature = (*, fingerprint = None, clock = None))]
     fn py_new(fingerprint: Option<&Bound<'_, PyAny>>, clock: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
         let given = fingerprint.map(four_digits).transpose()?;
-        let seat = hot::Held::new(Seat { generation: 0, travels: 0, counted: Counted::new(0), fingerprint: [0; 4] });
-        Ok(Self { seat, given, clock: Clock::from_argument(clock)?, is_closed: AtomicBool::new(false) })
+        let state = hot::Held::new(State { generation: 0, rewinds: 0, counted: Counted::new(0), fingerprint: [0; 4] });
+        Ok(Self { state, given, clock: Clock::from_argument(clock)?, is_closed: AtomicBool::new(false) })
     }
 
     /// Mints an ID of a given time, for old rows: an aware datetime, or nanoseconds since the Unix epoch. Its counter is random.
@@ -56,7 +56,7 @@ texts! {
         let ms = unix_ms(time, TIMES[2])?;
         self.enter(py)?;
         let counter = (u64::from_ne_bytes(self.clock.bytes(py)?) % u64::from(COUNTS)) as u32;
-        let fingerprint = self.seat.with(py, |seat| seat.fingerprint);
+        let fingerprint = self.state.with(py, |state| state.fingerprint);
         let mut text = String::new();
         self.append(py, &mut text, ms, counter, fingerprint)?;
         Ok(text)
@@ -74,9 +74,9 @@ impl Generator {
         if self.is_closed.load(Ordering::Relaxed) {
             return Err(closed(py));
         }
-        let travels = self.clock.travels(py)?;
-        let is_seated = |seat: &mut Seat| fork::is_current(seat.generation) && seat.travels == travels;
-        if self.seat.with(py, is_seated) {
+        let rewinds = self.clock.rewinds(py)?;
+        let is_current = |state: &mut State| fork::is_current(state.generation) && state.rewinds == rewinds;
+        if self.state.with(py, is_current) {
             return Ok(());
         }
         let fingerprint = match self.given {
@@ -87,10 +87,10 @@ impl Generator {
             }
         };
         let start = u64::from_ne_bytes(self.clock.bytes(py)?);
-        self.seat.with(py, |seat| {
+        self.state.with(py, |state| {
             // Python ran meanwhile: another thread may have been here.
-            if !is_seated(seat) {
-                *seat = Seat { generation: fork::generation(), travels, counted: Counted::new(start), fingerprint };
+            if !is_current(state) {
+                *state = State { generation: fork::generation(), rewinds, counted: Counted::new(start), fingerprint };
             }
         });
         Ok(())
@@ -107,15 +107,15 @@ impl Generator {
     }
 }
 
-/// The number that a seat counts next, with its time; `None` where it is another process's.
+/// Counts on: the time and the number of the next ID; `None` where the state is another process's.
 #[inline(always)]
-fn count(seat: &mut Seat, now: UnixMs) -> Option<(u64, u32, [u8; 4])> {
-    if !fork::is_current(seat.generation) {
+fn count(state: &mut State, now: UnixMs) -> Option<(u64, u32, [u8; 4])> {
+    if !fork::is_current(state.generation) {
         return None;
     }
-    let (counted, ms, counter) = seat.counted.step(now.0 as u64);
-    seat.counted = counted;
-    Some((ms, counter, seat.fingerprint))
+    let (counted, ms, counter) = state.counted.step(now.0 as u64);
+    state.counted = counted;
+    Some((ms, counter, state.fingerprint))
 }
 
 fn is_in_range(ms: i64) -> bool {
@@ -150,7 +150,7 @@ impl TextClass for Generator {
         if !is_in_range(now.0) || !entropy::quick(py, &mut random) {
             return None;
         }
-        let (ms, counter, fingerprint) = self.seat.with(py, |seat| count(seat, now))?;
+        let (ms, counter, fingerprint) = self.state.with(py, |state| count(state, now))?;
         let (id, length) = cuid::write(ms, counter, fingerprint, u64::from_ne_bytes(random))?;
         text[..id.len()].copy_from_slice(&id);
         Some(length)
@@ -166,7 +166,7 @@ impl TextClass for Generator {
             }
             // The user's clock may have closed the generator, or forked this process.
             if !self.is_closed.load(Ordering::Relaxed)
-                && let Some((ms, counter, fingerprint)) = self.seat.with(py, |seat| count(seat, now))
+                && let Some((ms, counter, fingerprint)) = self.state.with(py, |state| count(state, now))
             {
                 return self.append(py, text, ms, counter, fingerprint);
             }

@@ -10,8 +10,8 @@ use mintage_core::units::UnixMs;
 use pyo3::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What a generator counts in this process.
-struct Seat {
+/// The state of a generator in this process.
+struct State {
     /// 0 before it has counted anything.
     generation: u64,
     count: u64,
@@ -31,7 +31,7 @@ texts! {
     /// :raises ArgumentError: an argument of the wrong type.
     /// :raises FieldError: ``field.range``.
     pub struct Generator in "mintage.cuid2" {
-        seat: hot::Held<Seat>,
+        state: hot::Held<State>,
         length: usize,
         clock: Clock,
         is_closed: AtomicBool,
@@ -44,9 +44,9 @@ texts! {
         let wrong = |value| Error::Range { field: "length".into(), value, min: min as i128, max };
         let length =
             length.given().map_or(Ok(usual), |length| values::bounded(length, "length", min as i128, max, wrong))?;
-        let seat = hot::Held::new(Seat { generation: 0, count: 0, fingerprint: [0; 32] });
+        let state = hot::Held::new(State { generation: 0, count: 0, fingerprint: [0; 32] });
         let clock = Clock::from_argument(clock)?;
-        Ok(Self { seat, length: length as usize, clock, is_closed: AtomicBool::new(false) })
+        Ok(Self { state, length: length as usize, clock, is_closed: AtomicBool::new(false) })
     }
 
     /// How many characters an ID has.
@@ -69,13 +69,13 @@ fn words(random: [u8; 8 * WORDS]) -> Option<(u8, [u8; 32])> {
 
 impl Generator {
     #[inline(always)]
-    fn id(&self, seat: &mut Seat, now: UnixMs, (letter, salt): (u8, [u8; 32])) -> Option<[u8; 32]> {
-        if !fork::is_current(seat.generation) {
+    fn id(&self, state: &mut State, now: UnixMs, (letter, salt): (u8, [u8; 32])) -> Option<[u8; 32]> {
+        if !fork::is_current(state.generation) {
             return None;
         }
-        seat.count += 1;
+        state.count += 1;
         let ms = now.0.max(0) as u64;
-        Some(cuid::hashed(letter, ms, &salt[..self.length], seat.count - 1, &seat.fingerprint, self.length))
+        Some(cuid::hashed(letter, ms, &salt[..self.length], state.count - 1, &state.fingerprint, self.length))
     }
 }
 
@@ -87,7 +87,7 @@ impl TextClass for Generator {
             return None;
         }
         let drawn = words(random)?;
-        text[..32].copy_from_slice(&self.seat.with(py, |seat| self.id(seat, hot::now(), drawn))?);
+        text[..32].copy_from_slice(&self.state.with(py, |state| self.id(state, hot::now(), drawn))?);
         Some(self.length)
     }
 
@@ -104,11 +104,11 @@ impl TextClass for Generator {
         let (_, fingerprint) = draw()?;
         let count = u64::from_ne_bytes(self.clock.bytes(py)?) % FIRST_COUNTS;
         let drawn = draw()?;
-        let id = self.seat.with(py, |seat| {
-            if !fork::is_current(seat.generation) {
-                *seat = Seat { generation: fork::generation(), count, fingerprint };
+        let id = self.state.with(py, |state| {
+            if !fork::is_current(state.generation) {
+                *state = State { generation: fork::generation(), count, fingerprint };
             }
-            self.id(seat, now, drawn)
+            self.id(state, now, drawn)
         });
         text.extend(id.unwrap_or_default()[..self.length].iter().map(|&character| char::from(character)));
         Ok(())
