@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from mintage import Sequence, keeper
 from mintage._core import start_generation
-from mintage._core.service import SHARE, Bucket, HttpSession, Lane, RespSession
+from mintage._core.lane import MAX_REPLY_BATCH, Bucket, HttpSession, Lane, RespSession
 from mintage.store import open_store
 from mintage.store.memory import MemoryStore
 from tests.service.wire import command, head
@@ -461,11 +461,11 @@ def test_commands_are_answered_up_to_a_share_and_then_on_from_there() -> None:
     while answer != (answer[0], [b"ECHO", b"x"]):
         assert isinstance(answer, tuple)
         assert answer[1] is None
-        assert 0 < len(answer[0]) <= SHARE
+        assert 0 < len(answer[0]) <= MAX_REPLY_BATCH
         said += answer[0]
         held = session.held
         answer = session.resume()
-        assert held - session.held <= SHARE
+        assert held - session.held <= MAX_REPLY_BATCH
     assert said + answer[0] == b"+PONG\r\n" * 20_000
     assert session.resume() == b"+PONG\r\n"
 
@@ -490,7 +490,7 @@ def test_requests_are_answered_up_to_a_share_and_then_on_from_there(count: int) 
         assert session.paused == left.startswith(b"POST ")
         assert session.held == 0
         bodies = re.findall(rb'"ids":\[([^]]*)\]', said)
-        assert len(bodies) == 1 or len(said) <= SHARE
+        assert len(bodies) == 1 or len(said) <= MAX_REPLY_BATCH
         given += [int(digits.strip(b'"')) for body in bodies for digits in body.split(b",")]
     assert given == list(range(2, len(given) + 2))
     assert len(given) == 8 * (count if count > 1 else 100)

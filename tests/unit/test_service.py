@@ -68,7 +68,7 @@ class Tried:
         return self._runner.run(all_of_them())
 
     def held(self, namespace: str = "orders") -> int:
-        return self.service.lane.supply(namespace).held()
+        return self.service.lane.segment_client(namespace).held()
 
     def fill(self) -> int:
         """Hands out three integers, waits until the next segment is fetched, and returns how many are held then."""

@@ -6,7 +6,7 @@
 //!   `generator` and `ticked` those of generators.
 //! - **Minting**: `clock` reads time and waits, `entropy` draws, `fork` notices forks, `leases` asks Python for node numbers.
 //! - **Python**: `values` reads arguments and makes results, `errors` raises.
-//! - **Beside them**: `formats` (what the core declares), `sequence`, `service`, `typeid` and `views`.
+//! - **Beside them**: `formats` (what the core declares), `sequence`, `lane`, `typeid` and `views`.
 //!
 //! Unsafe code is in `hot` and `kernel`, which use nothing of the rest but `errors`. No two modules use each other.
 
@@ -26,11 +26,11 @@ mod generator;
 mod hot;
 mod id;
 mod kernel;
+mod lane;
 mod leases;
 mod locality;
 mod schemes;
 mod sequence;
-mod service;
 mod sno;
 mod snowflake;
 mod text;

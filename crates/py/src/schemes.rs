@@ -2,7 +2,7 @@
 
 use crate::text::{cuid, cuid2, nanoid};
 use crate::ticked::ticked;
-use crate::{arrow, formats, hot, locality, sequence, service, sno, snowflake, typeid, uuid, views};
+use crate::{arrow, formats, hot, lane, locality, sequence, sno, snowflake, typeid, uuid, views};
 use pyo3::prelude::*;
 
 /// A submodule of the extension.
@@ -58,7 +58,7 @@ const MODULES: &[Submodule] = &[
     other("arrow", arrow::add),
     other("formats", formats::add),
     other("sequence", sequence::add),
-    other("service", service::add),
+    other("lane", lane::add),
     other("typeid", typeid::add),
     other("views", views::add),
 ];

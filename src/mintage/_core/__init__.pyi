@@ -26,12 +26,12 @@ from . import cuid2 as cuid2
 from . import formats as formats
 from . import ksuid as ksuid
 from . import ksuid_ms as ksuid_ms
+from . import lane as lane
 from . import locality as locality
 from . import nanoid as nanoid
 from . import objectid as objectid
 from . import sandflake as sandflake
 from . import sequence as sequence
-from . import service as service
 from . import sno as sno
 from . import snowflake as snowflake
 from . import typeid as typeid
@@ -60,12 +60,12 @@ __all__ = [
     "kernel_random",
     "ksuid",
     "ksuid_ms",
+    "lane",
     "locality",
     "nanoid",
     "objectid",
     "sandflake",
     "sequence",
-    "service",
     "sno",
     "snowflake",
     "stand_in",

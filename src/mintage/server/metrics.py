@@ -22,7 +22,7 @@ from mintage.store import Forwarding, Store
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from mintage._core.service import Lane
+    from mintage._core.lane import Lane
 
 __all__ = ["OPERATIONS", "Holdings", "Metered", "Metrics", "Workers"]
 
