@@ -406,7 +406,7 @@ impl Reason {
     pub fn refuse(self, py: Python<'_>, clock: &Clock, until: UnixMs) -> PyErr {
         match clock.now(py) {
             Ok(now) => {
-                let retry = whole_ms(until.start_ns().0.saturating_sub(now.0));
+                let retry = ceil_ms(until.start_ns().0.saturating_sub(now.0));
                 errors::generation(py, self.code, &format!("{}: try again in {retry} ms", self.what), Some(retry))
             }
             Err(error) => error,
@@ -414,8 +414,8 @@ impl Reason {
     }
 }
 
-/// Milliseconds that cover so many nanoseconds.
-fn whole_ms(ns: i128) -> u64 {
+/// Nanoseconds as milliseconds, rounded up.
+fn ceil_ms(ns: i128) -> u64 {
     u64::try_from(ns.max(0).saturating_add(UnixNs::PER_MS - 1) / UnixNs::PER_MS).unwrap_or(u64::MAX)
 }
 
@@ -442,7 +442,7 @@ impl Patience {
             if spent.saturating_add(left) <= max_ns {
                 return Ok(());
             }
-            let retry = whole_ms(left);
+            let retry = ceil_ms(left);
             let Reason { code, what } = &reason;
             let message = format!("{what}: {retry} ms to wait, max_wait_ms is {}", self.max_wait_ms);
             Err(errors::generation(py, code, &message, Some(retry)))

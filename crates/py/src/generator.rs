@@ -69,9 +69,9 @@ impl<M: Mint> GeneratorState<M> {
         Self { mint, gate: Gate::new(), clock, leases: None, given: None, max_wait_ms, history, nodes, rewinds }
     }
 
-    /// A run of one ID for a hot call; `None` sends it the slow way.
+    /// A run of one ID for a hot call; `None` for a call that must take the slow path.
     #[inline(always)]
-    pub fn quick(&self) -> Option<Run> {
+    pub fn take_fast(&self) -> Option<Run> {
         if !self.gate.is_open() {
             return None;
         }
@@ -188,10 +188,10 @@ pub trait NodeGenerator: PyClass<Frozen = True> + PyTypeInfo + Sync {
         self.state().mint.reset(self.state().mint.whole());
     }
 
-    /// The ID for a hot call; `None` sends it the slow way.
+    /// The ID for a hot call; `None` for a call that must take the slow path.
     #[inline(always)]
-    fn quick(&self, py: Python<'_>, meta: u8) -> Option<Self::Minted> {
-        Some(self.first(py, self.state().quick()?, meta))
+    fn fast(&self, py: Python<'_>, meta: u8) -> Option<Self::Minted> {
+        Some(self.first(py, self.state().take_fast()?, meta))
     }
 
     /// The ID for any other call.
@@ -222,8 +222,8 @@ impl<G: NodeGenerator> hot::Mints for G {
     }
 
     #[inline(always)]
-    fn quick(&self, py: Python<'_>, meta: u8) -> Option<Self::Minted> {
-        NodeGenerator::quick(self, py, meta)
+    fn fast(&self, py: Python<'_>, meta: u8) -> Option<Self::Minted> {
+        NodeGenerator::fast(self, py, meta)
     }
 
     fn slow(generator: &Bound<'_, Self>, meta: u8) -> PyResult<Self::Minted> {
@@ -530,7 +530,7 @@ macro_rules! generator {
             }
 
             fn __next__(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-                $crate::hot::minted(slf, 0)
+                $crate::hot::new_object_slow(slf, 0)
             }
 
             fn __enter__(slf: Py<Self>) -> Py<Self> {

@@ -32,7 +32,7 @@ pub fn packed<C: IdClass>(py: Python<'_>, data: &values::Defaulted<'_>) -> PyRes
     let size = C::Id::SIZE;
     let data =
         data.given().map_or_else(|| Ok(Vec::new()), |data| values::bytes(data, "data", hot::Items::Ids(size)))?;
-    values::whole(data.len(), size, "data", "bytes")?;
+    values::check_multiple(data.len(), size, "data", "bytes")?;
     Ok(PyBytes::new(py, &data).unbind())
 }
 
@@ -40,7 +40,7 @@ pub fn packed<C: IdClass>(py: Python<'_>, data: &values::Defaulted<'_>) -> PyRes
 pub fn parse_many<C: IdClass>(text: &Bound<'_, PyAny>) -> PyResult<Py<PyBytes>> {
     let text_size = C::Id::TEXT;
     let (py, text) = (text.py(), values::characters(text, text_size)?);
-    values::whole(text.len(), text_size, "text", "characters")?;
+    values::check_multiple(text.len(), text_size, "text", "characters")?;
     let data = PyBytes::new_with(py, text.len() / text_size * C::Id::SIZE, |ids| {
         C::Id::decode_many(&text, ids).map_err(|position| wrong_byte::<C>(&text, position))
     })?;
@@ -121,7 +121,7 @@ macro_rules! id {
             }
         }
 
-        impl $crate::hot::Reborn for $class {
+        impl $crate::hot::Recycled for $class {
             fn free_list() -> &'static $crate::hot::FreeList {
                 static LIST: $crate::hot::FreeList = $crate::hot::FreeList::new();
                 &LIST

@@ -149,7 +149,7 @@ impl Lane {
         let mut parts: Vec<Segment> = Vec::with_capacity(1);
         let sequence = served.sequence.get();
         if left == 1 {
-            parts.extend(sequence.quick(py, 0).map(|first| Segment { first, count: 1, stride: 1 }));
+            parts.extend(sequence.fast(py, 0).map(|first| Segment { first, count: 1, stride: 1 }));
             left -= parts.len() as u32;
         }
         if left > 0 && sequence.level() < u64::from(left) {
@@ -419,7 +419,7 @@ fn command(py: Python<'_>, lane: &Lane, access: &mut Access, words: &[&[u8]], re
         Some(Hot::Incr(namespace)) => {
             let Some(served) = access.served(lane, namespace) else { return Ok(false) };
             let sequence = served.sequence.get();
-            let taken = match sequence.quick(py, 0) {
+            let taken = match sequence.fast(py, 0) {
                 Some(taken) => taken,
                 None => match sequence.take_held(py, 1)? {
                     Some(taken) => taken.first,

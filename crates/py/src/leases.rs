@@ -114,8 +114,8 @@ pub enum Age {
 
 impl Grant {
     /// The ticks of the window.
-    pub fn window(&self, scale: Timescale, whole: Window) -> Window {
-        self.times.map_or(whole, |(floor, until, _)| whole.between(scale, floor, until))
+    pub fn window(&self, scale: Timescale, full: Window) -> Window {
+        self.times.map_or(full, |(floor, until, _)| full.between(scale, floor, until))
     }
 }
 

@@ -137,7 +137,7 @@ mod _core {
     }
 
     /// Has another generator mint what a scheme's module-level functions return, and returns the one that did; with its
-    /// own clock it takes none of the quick path away, as only what they point to changes.
+    /// own clock it takes none of the fast path away, as only what they point to changes.
     ///
     /// :raises TypeError: ``generator`` is no generator, or its scheme's module is not imported.
     #[pyfunction]

@@ -264,7 +264,7 @@ generator! {
     /// :raises GenerationError: ``clock.range``, ``fork.shared_node``, ``generator.closed``.
     #[pyo3(name = "new")]
     fn mint_one(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-        hot::minted(slf, 0)
+        hot::new_object_slow(slf, 0)
     }
 
     /// Mints an ID of a given time, for old rows: an aware datetime, or nanoseconds since the Unix epoch, until 2248.

@@ -67,7 +67,7 @@ impl hot::Mints for Sequence {
     const NEW: &'static std::ffi::CStr = c"next";
 
     #[inline(always)]
-    fn quick(&self, _: Python<'_>, _: u8) -> Option<u64> {
+    fn fast(&self, _: Python<'_>, _: u8) -> Option<u64> {
         if !self.gate.is_open() {
             return None;
         }

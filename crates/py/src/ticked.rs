@@ -26,7 +26,7 @@ pub struct Ticking<T: Ticked> {
     pub state: GeneratorState<Counting>,
     node: AtomicU64,
     /// Drawn anew whenever the generator attaches: so no two processes count on from the same bits.
-    drawn: hot::Held<Drawn>,
+    drawn: hot::GilCell<Drawn>,
     dated: Dated,
     of: PhantomData<fn() -> T>,
 }
@@ -43,7 +43,7 @@ impl<T: Ticked> Ticking<T> {
         let given = node.map(|node| values::node(node, T::TERM, size - 1)).transpose()?;
         let subject = Subject { scheme: T::POOL, layout, size, node: given, choices: 1, own_mac: None };
         let state = GeneratorState::on_request(py, T::counting(), Terms::read(py, keywords)?, &subject, given)?;
-        let drawn = hot::Held::new(Drawn::new([0; 16]));
+        let drawn = hot::GilCell::new(Drawn::new([0; 16]));
         Ok(Self { state, node: AtomicU64::new(given.unwrap_or(NONE)), drawn, dated: Dated::default(), of: PhantomData })
     }
 
@@ -257,7 +257,7 @@ macro_rules! ticked {
             ///     ``fork.shared_node``, ``generator.closed``, ``system.random``.
             #[pyo3(name = "new")]
             fn mint_one(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-                hot::minted(slf, 0)
+                hot::new_object_slow(slf, 0)
             }
 
             /// Mints an ID of a given time, for old rows: an aware datetime, or nanoseconds since the Unix epoch.

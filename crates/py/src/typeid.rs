@@ -194,7 +194,7 @@ impl Generator {
     fn mint_one(&self, py: Python<'_>) -> PyResult<TypeId> {
         let of = self.of.bind(py);
         let bytes = match of.cast_exact::<uuid::Generator>() {
-            Ok(uuids) => hot::mint_quickly(uuids, 0)?.to_array(),
+            Ok(uuids) => hot::mint_fast(uuids, 0)?.to_array(),
             Err(_) => sixteen(&of.call_method0("new")?)?,
         };
         Ok(TypeId { prefix: self.prefix.clone(), bytes })

@@ -122,7 +122,7 @@ generator! {
         node: AtomicU64,
         mac: Option<u64>,
         /// Drawn anew whenever the generator attaches: so no two processes count on from the same bits.
-        drawn: hot::Held<Drawn>,
+        drawn: hot::GilCell<Drawn>,
         clock_seq: AtomicU64,
         dated: Dated,
         /// The time of the last ID that a test's clock stamped.
@@ -158,7 +158,7 @@ generator! {
             version,
             node: AtomicU64::new(given.unwrap_or(ticked::NONE)),
             mac,
-            drawn: hot::Held::new(Drawn::new([0; 16])),
+            drawn: hot::GilCell::new(Drawn::new([0; 16])),
             clock_seq: AtomicU64::new(0),
             dated: Dated::default(),
             stamped: AtomicU64::new(0),
@@ -173,7 +173,7 @@ generator! {
     ///     ``fork.shared_node``, ``generator.closed``, ``system.random``.
     #[pyo3(name = "new")]
     fn mint_one(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-        hot::minted(slf, 0)
+        hot::new_object_slow(slf, 0)
     }
 
     /// Mints an ID of a given time, for old rows: an aware datetime, or nanoseconds since the Unix epoch.
@@ -376,13 +376,13 @@ impl NodeGenerator for Generator {
     }
 
     #[inline(always)]
-    fn quick(&self, py: Python<'_>, _: u8) -> Option<scheme::Id> {
+    fn fast(&self, py: Python<'_>, _: u8) -> Option<scheme::Id> {
         match self.version {
             Version::V4 => {
                 let mut bits = [0; 16];
-                (self.state.gate.is_open() && entropy::quick(py, &mut bits)).then(|| random(bits))
+                (self.state.gate.is_open() && entropy::fill_fast(py, &mut bits)).then(|| random(bits))
             }
-            _ => Some(self.first(py, self.state.quick()?, 0)),
+            _ => Some(self.first(py, self.state.take_fast()?, 0)),
         }
     }
 
@@ -456,8 +456,8 @@ a process each is greater than the one before it, also when the clock goes back.
 :raises GenerationError: ``clock.range``, ``system.random``.";
 
     #[inline(always)]
-    fn quick(py: Python<'_>) -> Option<u128> {
-        Some(NodeGenerator::quick(hot::generator_of_module::<Generator>(py)?.get(), py, 0)?.bits())
+    fn fast(py: Python<'_>) -> Option<u128> {
+        Some(NodeGenerator::fast(hot::generator_of_module::<Generator>(py)?.get(), py, 0)?.bits())
     }
 
     fn slow(py: Python<'_>) -> PyResult<u128> {
@@ -477,9 +477,9 @@ impl hot::Uuids for Four {
 :raises GenerationError: ``system.random``.";
 
     #[inline(always)]
-    fn quick(py: Python<'_>) -> Option<u128> {
+    fn fast(py: Python<'_>) -> Option<u128> {
         let mut bits = [0; 16];
-        entropy::quick(py, &mut bits).then(|| random(bits).bits())
+        entropy::fill_fast(py, &mut bits).then(|| random(bits).bits())
     }
 
     fn slow(py: Python<'_>) -> PyResult<u128> {
@@ -492,12 +492,12 @@ impl hot::Uuids for Four {
 }
 
 /// The clock of a test, whose seed `uuid4()` draws from.
-static DRAWN_FROM: hot::Held<Option<Clock>> = hot::Held::new(None);
+static DRAWN_FROM: hot::GilCell<Option<Clock>> = hot::GilCell::new(None);
 
 /// Has `uuid4()` draw from the seed of a test's clock, or from the kernel again.
 pub fn draw_from(py: Python<'_>, clock: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
     let clock = clock.map(|clock| Clock::from_argument(Some(clock))).transpose()?;
-    entropy::slow_down(py, clock.is_some());
+    entropy::force_slow_path(py, clock.is_some());
     // Dropped outside, as that may run Python.
     drop(DRAWN_FROM.with(py, |held| std::mem::replace(held, clock)));
     Ok(())

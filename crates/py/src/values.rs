@@ -233,8 +233,8 @@ pub fn draw(py: Python<'_>, bytes: &mut [u8]) -> PyResult<()> {
     })
 }
 
-/// Checks that a length is a whole number of items.
-pub fn whole(actual: usize, size: usize, what: &'static str, unit: &'static str) -> PyResult<()> {
+/// Refuses a length that is no multiple of an item's.
+pub fn check_multiple(actual: usize, size: usize, what: &'static str, unit: &'static str) -> PyResult<()> {
     if actual.is_multiple_of(size) {
         return Ok(());
     }

@@ -123,12 +123,12 @@ impl Readable {
 impl Writable {
     /// A buffer for whole items.
     pub fn new(object: &Bound<'_, PyAny>, items: Items) -> PyResult<Self> {
-        Self::whole(object, items, items.size())
+        Self::checked(object, items, items.size())
     }
 
     /// A buffer of exactly so many bytes.
     pub fn exactly(object: &Bound<'_, PyAny>, items: Items, bytes: usize) -> PyResult<Self> {
-        let buffer = Self::whole(object, items, 1)?;
+        let buffer = Self::checked(object, items, 1)?;
         if buffer.0.len_bytes() != bytes {
             let message = format!("buffer has {} bytes, needs {bytes}", buffer.0.len_bytes());
             return Err(errors::config(object.py(), "config.buffer", &message));
@@ -136,7 +136,7 @@ impl Writable {
         Ok(buffer)
     }
 
-    fn whole(object: &Bound<'_, PyAny>, items: Items, size: usize) -> PyResult<Self> {
+    fn checked(object: &Bound<'_, PyAny>, items: Items, size: usize) -> PyResult<Self> {
         let buffer = items.of(object, "buffer")?;
         let py = object.py();
         if buffer.readonly() {

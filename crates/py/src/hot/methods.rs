@@ -1,6 +1,6 @@
 //! Raw C functions in place of PyO3's methods, and how they are put there.
 
-use super::free::{Object, Reborn, keep_dead, object};
+use super::free::{Object, Recycled, object, recycle};
 use mintage_core::id::Id;
 use pyo3::exceptions::{PySystemError, PyTypeError};
 use pyo3::ffi;
@@ -24,38 +24,38 @@ pub trait Mints: PyClass<Frozen = True> + PyTypeInfo + Sync {
     fn meta(_: &Bound<'_, PyAny>) -> PyResult<u8> {
         Ok(0)
     }
-    /// The ID for a hot call: `None` sends it the slow way.
-    fn quick(&self, py: Python<'_>, meta: u8) -> Option<Self::Minted>;
+    /// The ID for a hot call; `None` for a call that must take the slow path.
+    fn fast(&self, py: Python<'_>, meta: u8) -> Option<Self::Minted>;
     /// The name of the method that mints one.
     const NEW: &'static CStr = c"new";
-    /// The ID for any other call: waits, advances, refuses.
+    /// The ID for any other call: waits, advances or refuses.
     fn slow(generator: &Bound<'_, Self>, meta: u8) -> PyResult<Self::Minted>;
     /// The object of an ID.
     fn object(py: Python<'_>, minted: Self::Minted) -> Object;
 }
 
-/// The next ID of a generator, as Python gets it from the methods that PyO3 makes.
-pub fn minted<G: Mints>(generator: &Bound<'_, G>, meta: u8) -> PyResult<Py<PyAny>> {
+/// A new object of the next ID of a generator, on the slow path: for the methods that PyO3 makes.
+pub fn new_object_slow<G: Mints>(generator: &Bound<'_, G>, meta: u8) -> PyResult<Py<PyAny>> {
     let minted = G::slow(generator, meta)?;
     // SAFETY: a new object of ours, or null with an exception set.
     unsafe { Bound::from_owned_ptr_or_err(generator.py(), G::object(generator.py(), minted)).map(Bound::unbind) }
 }
 
-/// The next ID of a generator, in the quick way where that can be.
-pub fn mint_quickly<G: Mints>(generator: &Bound<'_, G>, meta: u8) -> PyResult<G::Minted> {
-    generator.get().quick(generator.py(), meta).map_or_else(|| G::slow(generator, meta), Ok)
+/// The next ID of a generator, on the fast path where that is open.
+pub fn mint_fast<G: Mints>(generator: &Bound<'_, G>, meta: u8) -> PyResult<G::Minted> {
+    generator.get().fast(generator.py(), meta).map_or_else(|| G::slow(generator, meta), Ok)
 }
 
-/// The same as an object.
-pub fn minted_quickly<G: Mints>(generator: &Bound<'_, G>, meta: u8) -> PyResult<Py<PyAny>> {
-    let (py, minted) = (generator.py(), mint_quickly(generator, meta)?);
+/// A new object of the next ID of a generator, on the fast path where that is open.
+pub fn new_object<G: Mints>(generator: &Bound<'_, G>, meta: u8) -> PyResult<Py<PyAny>> {
+    let (py, minted) = (generator.py(), mint_fast(generator, meta)?);
     // SAFETY: a new object of ours, or null with an exception set.
     unsafe { Bound::from_owned_ptr_or_err(py, G::object(py, minted)).map(Bound::unbind) }
 }
 
-/// A class of which one generator's `new` is a function of a module.
+/// A class of generators, one of which a module's function `new` uses.
 pub trait OfModule: Mints {
-    /// That generator; null until there is one.
+    /// That generator; null until the module is imported.
     fn of_module() -> &'static AtomicPtr<ffi::PyObject>;
 }
 
@@ -73,7 +73,7 @@ unsafe fn mint<G: Mints>(generator: *mut ffi::PyObject, meta: u8) -> *mut ffi::P
     unsafe {
         let py = Python::assume_attached();
         let generator = Borrowed::from_ptr(py, generator).cast_unchecked::<G>();
-        match generator.get().quick(py, meta) {
+        match generator.get().fast(py, meta) {
             Some(minted) => G::object(py, minted),
             None => mint_slowly(&generator, meta),
         }
@@ -202,7 +202,7 @@ fn meta_argument<'a, 'py>(
 }
 
 /// A class of IDs, as its raw methods see it.
-pub trait IdClass: Reborn {
+pub trait IdClass: Recycled {
     /// The ID of the core.
     type Id: Id;
     /// The object's value.
@@ -221,7 +221,7 @@ unsafe extern "C" fn parse<C: IdClass>(_: *mut ffi::PyObject, text: *mut ffi::Py
             // Of ASCII these are the str's own bytes; of anything else they are more than its characters.
             let characters = ffi::PyUnicode_AsUTF8AndSize(text, &mut bytes);
             if characters.is_null() {
-                ffi::PyErr_Clear(); // a surrogate, or no memory: the slow way says it
+                ffi::PyErr_Clear(); // a surrogate, or no memory: the slow path raises
             } else if bytes as usize == C::Id::TEXT
                 && let Ok(id) = C::Id::decode(std::slice::from_raw_parts(characters.cast(), C::Id::TEXT))
             {
@@ -286,9 +286,9 @@ pub fn hash(id: &[u8]) -> isize {
     if hash == -1 { -2 } else { hash }
 }
 
-/// Puts raw methods in the place of an ID class's own, and keeps its dead.
+/// Replaces methods of an ID class by raw ones, and reuses its freed objects.
 pub fn install_id<C: IdClass>(py: Python<'_>) -> PyResult<()> {
-    keep_dead::<C>(py);
+    recycle::<C>(py);
     let class = py.get_type::<C>();
     let parse = ffi::PyMethodDef {
         ml_name: c"parse".as_ptr(),
@@ -315,7 +315,12 @@ pub trait Property<C>: Copy + 'static {
 }
 
 /// Gives a class a property.
-pub fn install_property<C: Reborn, P: Property<C>>(py: Python<'_>, name: &str, property: P, doc: &str) -> PyResult<()> {
+pub fn install_property<C: Recycled, P: Property<C>>(
+    py: Python<'_>,
+    name: &str,
+    property: P,
+    doc: &str,
+) -> PyResult<()> {
     let class = py.get_type::<C>();
     let [text, doc] = [name, doc].map(|text| CString::new(text).unwrap_or_default().into_raw());
     let definition = ffi::PyGetSetDef {
@@ -333,7 +338,7 @@ pub fn install_property<C: Reborn, P: Property<C>>(py: Python<'_>, name: &str, p
     }
 }
 
-unsafe extern "C" fn get_property<C: Reborn, P: Property<C>>(
+unsafe extern "C" fn get_property<C: Recycled, P: Property<C>>(
     object: *mut ffi::PyObject,
     property: *mut c_void,
 ) -> *mut ffi::PyObject {
@@ -357,7 +362,7 @@ pub fn sign<T: PyTypeInfo>(py: Python<'_>, signature: &str) -> PyResult<()> {
     Ok(())
 }
 
-/// Puts raw methods in the place of a generator class's own.
+/// Replaces methods of a generator class by raw ones.
 pub fn install_generator<G: Mints>(py: Python<'_>) -> PyResult<()> {
     let class = py.get_type::<G>();
     let signature = if G::HAS_META { "($self, /, meta=0)" } else { "($self, /)" };
@@ -398,7 +403,7 @@ pub fn function_of_module<'py, G: OfModule>(generator: &Bound<'py, G>, module: &
     }
 }
 
-/// Puts a generator in the place of the one whose `new` is a function of a module, and returns that; `None` where there is none.
+/// Replaces the generator that a module's function `new` uses, and returns the previous one; `None` where there is none.
 pub fn replace_generator_of_module<'py, G: OfModule>(generator: &Bound<'py, G>) -> Option<Bound<'py, G>> {
     let py = generator.py();
     generator_of_module::<G>(py)?;

@@ -126,7 +126,7 @@ fn counter_is_steady() -> bool {
     false
 }
 
-/// What the tests and benchmarks want to know: cycles a second (0: nothing is cached) and the largest age in ns.
+/// Facts for tests and benchmarks: cycles a second (0: nothing is cached) and the largest age in ns.
 pub fn clock_facts() -> (u64, u64) {
     (cycles_per_second(), MAX_AGE_NS)
 }

@@ -10,8 +10,8 @@ use pyo3::types::PyString;
 use std::ffi::CStr;
 use std::sync::OnceLock;
 
-/// What objects of `uuid.UUID` are made of without its constructor, which takes a microsecond. The class has two slots and
-/// forbids to set them; their descriptors set them all the same, as its own methods do.
+/// What it takes to make objects of `uuid.UUID` without its constructor, which needs a microsecond. The class has two slots and
+/// forbids setting them; their descriptors set them all the same, as its own methods do.
 struct UuidClass {
     class: *mut ffi::PyTypeObject,
     allocate: ffi::allocfunc,
@@ -92,14 +92,14 @@ pub fn uuid(py: Python<'_>, bits: u128) -> PyResult<Bound<'_, PyAny>> {
     unsafe { Bound::from_owned_ptr_or_err(py, uuid_class(py)?.object(py, bits)) }
 }
 
-/// What a function of no arguments returns as `uuid.UUID`s.
+/// A function without arguments that returns `uuid.UUID`s.
 pub trait Uuids: 'static {
     /// The function's name.
     const NAME: &'static CStr;
     /// Its docstring, behind its signature.
     const DOC: &'static CStr;
-    /// The bits for a hot call: `None` sends it the slow way.
-    fn quick(py: Python<'_>) -> Option<u128>;
+    /// The bits for a hot call; `None` for a call that must take the slow path.
+    fn fast(py: Python<'_>) -> Option<u128>;
     /// The bits for any other call.
     fn slow(py: Python<'_>) -> PyResult<u128>;
 }
@@ -108,7 +108,7 @@ unsafe extern "C" fn new_uuid<U: Uuids>(_: *mut ffi::PyObject, _: *mut ffi::PyOb
     // SAFETY: called by the interpreter with the GIL held.
     let py = unsafe { Python::assume_attached() };
     if let Some(class) = UUID_CLASS.get()
-        && let Some(bits) = U::quick(py)
+        && let Some(bits) = U::fast(py)
     {
         return class.object(py, bits);
     }
@@ -116,7 +116,7 @@ unsafe extern "C" fn new_uuid<U: Uuids>(_: *mut ffi::PyObject, _: *mut ffi::PyOb
     unsafe { guarded(|py| Ok(uuid_class(py)?.object(py, U::slow(py)?))) }
 }
 
-/// Such a function, of the module of this name.
+/// Makes such a function, of the module of this name.
 pub fn function_of_uuids<'py, U: Uuids>(py: Python<'py>, module: &str) -> PyResult<Bound<'py, PyAny>> {
     let function = ffi::PyMethodDef {
         ml_name: U::NAME.as_ptr(),

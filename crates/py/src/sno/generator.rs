@@ -314,7 +314,7 @@ generator! {
     #[pyo3(signature = (meta = Defaulted::OUT), text_signature = "($self, meta=0)")]
     #[pyo3(name = "new")]
     fn mint_one(slf: &Bound<'_, Self>, meta: Defaulted<'_>) -> PyResult<Py<PyAny>> {
-        hot::minted(slf, meta_of(&meta)?)
+        hot::new_object_slow(slf, meta_of(&meta)?)
     }
 
     /// Mints the ID of a given time, for porting old rows: an aware datetime, or nanoseconds since the Unix epoch.

@@ -122,7 +122,7 @@ pub fn max_at(time: &Bound<'_, PyAny>) -> PyResult<SnoId> {
 #[pyo3(signature = (ids, text, /))]
 pub fn encode_into(ids: &Bound<'_, PyAny>, text: &Bound<'_, PyAny>) -> PyResult<usize> {
     let source = hot::Readable::new(ids, "ids", hot::Items::Ids(scheme::SIZE))?;
-    values::whole(source.len(), scheme::SIZE, "ids", "bytes")?;
+    values::check_multiple(source.len(), scheme::SIZE, "ids", "bytes")?;
     let count = source.len() / scheme::SIZE;
     let target = hot::Writable::exactly(text, hot::Items::Texts(scheme::TEXT), count * scheme::TEXT)?;
     hot::transform(ids.py(), &source, &target, base32::encode_many);
@@ -141,7 +141,7 @@ pub fn encode_into(ids: &Bound<'_, PyAny>, text: &Bound<'_, PyAny>) -> PyResult<
 #[pyo3(signature = (text, ids, /))]
 pub fn parse_into(text: &Bound<'_, PyAny>, ids: &Bound<'_, PyAny>) -> PyResult<usize> {
     let source = hot::Readable::new(text, "text", hot::Items::Texts(scheme::TEXT))?;
-    values::whole(source.len(), scheme::TEXT, "text", "characters")?;
+    values::check_multiple(source.len(), scheme::TEXT, "text", "characters")?;
     let count = source.len() / scheme::TEXT;
     let target = hot::Writable::exactly(ids, hot::Items::Ids(scheme::SIZE), count * scheme::SIZE)?;
     hot::transform(ids.py(), &source, &target, base32::decode_many)

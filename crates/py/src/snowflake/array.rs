@@ -35,7 +35,7 @@ array! {
             let layout = chosen(layout)?;
             let items = hot::Items::Words { signed: layout.0.bits() < 64 };
             let data = data.given().map_or_else(|| Ok(Vec::new()), |data| values::bytes(data, "data", items))?;
-            values::whole(data.len(), 8, "data", "bytes")?;
+            values::check_multiple(data.len(), 8, "data", "bytes")?;
             let max = layout.max();
             if let Some(id) = data.as_chunks().0.iter().map(|id| u64::from_ne_bytes(*id)).find(|&id| id > max) {
                 let (field, value) = ("ID".into(), id.to_string());
@@ -124,7 +124,7 @@ fn lines<'py>(py: Python<'py>, ids: &[u8]) -> Bound<'py, PyBytes> {
 #[pyo3(signature = (ids, /))]
 pub fn to_lines<'py>(ids: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
     let bytes = values::bytes(ids, "ids", hot::Items::Words { signed: true })?;
-    values::whole(bytes.len(), 8, "ids", "bytes")?;
+    values::check_multiple(bytes.len(), 8, "ids", "bytes")?;
     Ok(lines(ids.py(), &bytes))
 }
 

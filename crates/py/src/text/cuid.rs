@@ -1,6 +1,6 @@
 //! `mintage.cuid`.
 
-use super::{QUICK, TextClass, closed, texts};
+use super::{LONGEST_FAST, TextClass, closed, texts};
 use crate::clock::Clock;
 use crate::{entropy, errors, fork, hot, values};
 use mintage_core::error::Error;
@@ -32,7 +32,7 @@ texts! {
     /// :raises ArgumentError: an argument of the wrong type.
     /// :raises FieldError: ``field.format``: the fingerprint.
     pub struct Generator in "mintage.cuid" {
-        state: hot::Held<State>,
+        state: hot::GilCell<State>,
         given: Option<[u8; 4]>,
         clock: Clock,
         is_closed: AtomicBool,
@@ -42,7 +42,7 @@ texts! {
     #[pyo3(signature = (*, fingerprint = None, clock = None))]
     fn py_new(fingerprint: Option<&Bound<'_, PyAny>>, clock: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
         let given = fingerprint.map(four_digits).transpose()?;
-        let state = hot::Held::new(State { generation: 0, rewinds: 0, counted: Counted::new(0), fingerprint: [0; 4] });
+        let state = hot::GilCell::new(State { generation: 0, rewinds: 0, counted: Counted::new(0), fingerprint: [0; 4] });
         Ok(Self { state, given, clock: Clock::from_argument(clock)?, is_closed: AtomicBool::new(false) })
     }
 
@@ -141,13 +141,13 @@ fn unix_ms(time: &Bound<'_, PyAny>, end: u64) -> PyResult<u64> {
 
 impl TextClass for Generator {
     #[inline(always)]
-    fn quick(&self, py: Python<'_>, text: &mut [u8; QUICK]) -> Option<usize> {
+    fn write_fast(&self, py: Python<'_>, text: &mut [u8; LONGEST_FAST]) -> Option<usize> {
         if self.is_closed.load(Ordering::Relaxed) || !self.clock.is_system() {
             return None;
         }
         let mut random = [0; 8];
         let now = hot::now();
-        if !is_in_range(now.0) || !entropy::quick(py, &mut random) {
+        if !is_in_range(now.0) || !entropy::fill_fast(py, &mut random) {
             return None;
         }
         let (ms, counter, fingerprint) = self.state.with(py, |state| count(state, now))?;

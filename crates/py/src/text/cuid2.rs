@@ -1,6 +1,6 @@
 //! `mintage.cuid2`.
 
-use super::{QUICK, TextClass, closed, texts};
+use super::{LONGEST_FAST, TextClass, closed, texts};
 use crate::clock::Clock;
 use crate::values::Defaulted;
 use crate::{entropy, fork, hot, values};
@@ -31,7 +31,7 @@ texts! {
     /// :raises ArgumentError: an argument of the wrong type.
     /// :raises FieldError: ``field.range``.
     pub struct Generator in "mintage.cuid2" {
-        state: hot::Held<State>,
+        state: hot::GilCell<State>,
         length: usize,
         clock: Clock,
         is_closed: AtomicBool,
@@ -44,7 +44,7 @@ texts! {
         let wrong = |value| Error::Range { field: "length".into(), value, min: min as i128, max };
         let length =
             length.given().map_or(Ok(usual), |length| values::bounded(length, "length", min as i128, max, wrong))?;
-        let state = hot::Held::new(State { generation: 0, count: 0, fingerprint: [0; 32] });
+        let state = hot::GilCell::new(State { generation: 0, count: 0, fingerprint: [0; 32] });
         let clock = Clock::from_argument(clock)?;
         Ok(Self { state, length: length as usize, clock, is_closed: AtomicBool::new(false) })
     }
@@ -81,9 +81,9 @@ impl Generator {
 
 impl TextClass for Generator {
     #[inline(always)]
-    fn quick(&self, py: Python<'_>, text: &mut [u8; QUICK]) -> Option<usize> {
+    fn write_fast(&self, py: Python<'_>, text: &mut [u8; LONGEST_FAST]) -> Option<usize> {
         let mut random = [0; 8 * WORDS];
-        if self.is_closed.load(Ordering::Relaxed) || !self.clock.is_system() || !entropy::quick(py, &mut random) {
+        if self.is_closed.load(Ordering::Relaxed) || !self.clock.is_system() || !entropy::fill_fast(py, &mut random) {
             return None;
         }
         let drawn = words(random)?;

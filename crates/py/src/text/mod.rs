@@ -14,12 +14,12 @@ use pyo3::types::{PyList, PyString};
 use pyo3::{PyClass, PyTypeInfo};
 
 /// The longest text that is written without an allocation.
-pub const QUICK: usize = 64;
+pub const LONGEST_FAST: usize = 64;
 
 /// A class of generators of text.
 pub trait TextClass: PyClass<Frozen = True> + PyTypeInfo + Sync {
-    /// Writes an ID of ASCII, and says how long it is; `None` where Python or the kernel has to be asked.
-    fn quick(&self, py: Python<'_>, text: &mut [u8; QUICK]) -> Option<usize>;
+    /// Writes an ID of ASCII, and returns its length; `None` where it needs Python or the kernel.
+    fn write_fast(&self, py: Python<'_>, text: &mut [u8; LONGEST_FAST]) -> Option<usize>;
 
     /// Appends an ID, or refuses.
     fn write(&self, py: Python<'_>, text: &mut String) -> PyResult<()>;
@@ -30,9 +30,9 @@ pub trait TextClass: PyClass<Frozen = True> + PyTypeInfo + Sync {
 
 /// The ID for a hot call.
 #[inline(always)]
-pub fn quick<G: TextClass>(generator: &G, py: Python<'_>) -> Option<hot::Object> {
-    let mut text = [0; QUICK];
-    let length = generator.quick(py, &mut text)?;
+pub fn fast<G: TextClass>(generator: &G, py: Python<'_>) -> Option<hot::Object> {
+    let mut text = [0; LONGEST_FAST];
+    let length = generator.write_fast(py, &mut text)?;
     Some(hot::ascii_object(py, &text[..length]))
 }
 
@@ -53,7 +53,7 @@ pub fn batch<'py, G: TextClass + hot::Mints>(
         if i % 4096 == 0 {
             py.check_signals()?;
         }
-        ids.append(hot::minted_quickly(slf, 0)?)?;
+        ids.append(hot::new_object(slf, 0)?)?;
     }
     Ok(ids)
 }
@@ -63,16 +63,16 @@ pub fn fill<G: TextClass>(slf: &Bound<'_, G>, buffer: &Bound<'_, PyAny>) -> PyRe
     let (this, py) = (slf.get(), slf.py());
     let width = this.width(py)?;
     let target = hot::Writable::new(buffer, hot::Items::Texts(width))?;
-    let (mut text, mut slowly) = ([0; QUICK], String::new());
+    let (mut text, mut slow_text) = ([0; LONGEST_FAST], String::new());
     hot::fill(&target, |texts| {
         py.check_signals()?;
         for place in texts.chunks_exact_mut(width) {
-            let id = match this.quick(py, &mut text) {
+            let id = match this.write_fast(py, &mut text) {
                 Some(length) => &text[..length],
                 None => {
-                    slowly.clear();
-                    this.write(py, &mut slowly)?;
-                    slowly.as_bytes()
+                    slow_text.clear();
+                    this.write(py, &mut slow_text)?;
+                    slow_text.as_bytes()
                 }
             };
             if id.len() != width {
@@ -108,8 +108,8 @@ macro_rules! texts {
             const HAS_META: bool = false;
 
             #[inline(always)]
-            fn quick(&self, py: Python<'_>, _: u8) -> Option<$crate::hot::Object> {
-                $crate::text::quick(self, py)
+            fn fast(&self, py: Python<'_>, _: u8) -> Option<$crate::hot::Object> {
+                $crate::text::fast(self, py)
             }
 
             fn slow(generator: &Bound<'_, Self>, _: u8) -> PyResult<$crate::hot::Object> {
@@ -139,7 +139,7 @@ macro_rules! texts {
             /// :raises GenerationError: ``generator.closed``, ``system.random``; where there is a clock, ``clock.range``.
             #[pyo3(name = "new")]
             fn mint_one(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-                $crate::hot::minted(slf, 0)
+                $crate::hot::new_object_slow(slf, 0)
             }
 
             /// Mints ``n`` IDs, 0 to 2^31 - 1, into a list: text is what they are. :meth:`fill` packs them.
@@ -169,7 +169,7 @@ macro_rules! texts {
             }
 
             fn __next__(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-                $crate::hot::minted(slf, 0)
+                $crate::hot::new_object_slow(slf, 0)
             }
 
             fn __enter__(slf: Py<Self>) -> Py<Self> {

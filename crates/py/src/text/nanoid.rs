@@ -1,6 +1,6 @@
 //! `mintage.nanoid`.
 
-use super::{QUICK, TextClass, closed, texts};
+use super::{LONGEST_FAST, TextClass, closed, texts};
 use crate::clock::Clock;
 use crate::values::Defaulted;
 use crate::{entropy, errors, values};
@@ -28,7 +28,7 @@ texts! {
         characters: Characters,
         clock: Clock,
         /// The size, where a hot call can write so much; 0 elsewhere.
-        quick: AtomicUsize,
+        fast_size: AtomicUsize,
         is_closed: AtomicBool,
     }
 
@@ -44,8 +44,8 @@ texts! {
         };
         let (size, characters) = (size as usize, characters.map_err(errors::value)?);
         let clock = Clock::from_argument(clock)?;
-        let quick = if size <= QUICK && characters.is_ascii() && clock.is_system() { size } else { 0 };
-        Ok(Self { size, characters, clock, quick: AtomicUsize::new(quick), is_closed: AtomicBool::new(false) })
+        let fast_size = if size <= LONGEST_FAST && characters.is_ascii() && clock.is_system() { size } else { 0 };
+        Ok(Self { size, characters, clock, fast_size: AtomicUsize::new(fast_size), is_closed: AtomicBool::new(false) })
     }
 
     /// How many characters an ID has.
@@ -63,7 +63,7 @@ texts! {
     /// Ends minting for good; closing twice does nothing.
     fn close(&self) {
         self.is_closed.store(true, Ordering::Relaxed);
-        self.quick.store(0, Ordering::Relaxed);
+        self.fast_size.store(0, Ordering::Relaxed);
     }
 }
 
@@ -77,12 +77,12 @@ fn characters(alphabet: &Bound<'_, PyAny>) -> PyResult<String> {
 
 impl TextClass for Generator {
     #[inline(always)]
-    fn quick(&self, py: Python<'_>, text: &mut [u8; QUICK]) -> Option<usize> {
-        let size = self.quick.load(Ordering::Relaxed);
+    fn write_fast(&self, py: Python<'_>, text: &mut [u8; LONGEST_FAST]) -> Option<usize> {
+        let size = self.fast_size.load(Ordering::Relaxed);
         let text = &mut text[..size];
         let mut done = 0;
         while done < size {
-            if !entropy::quick(py, &mut text[done..]) {
+            if !entropy::fill_fast(py, &mut text[done..]) {
                 return None;
             }
             done += self.characters.choose_ascii(&mut text[done..]);
