@@ -452,7 +452,7 @@ def test_a_thread_looks_once_a_second_while_something_is_held(store: Memory, mon
         assert enough.wait(BOUND)
         watch.now = later(SECOND, realtime_ns=SOME.realtime_ns + 3600 * SECOND)
         deadline = time.monotonic() + BOUND
-        while orders.held and time.monotonic() < deadline:
+        while orders.buffered and time.monotonic() < deadline:
             pass
         assert orders.next() > first + 1
     finally:
@@ -663,7 +663,7 @@ epoch = _core.generation()
 # As the runtime does: the last one that was registered first, and the other way round.
 for run, args, options in reversed(hooks.get_before_snapshot()):
     run(*args, **options)
-ran.append(orders.held)
+ran.append(orders.buffered)
 for run, args, options in hooks.get_after_restore():
     run(*args, **options)
 print(ran, _core.generation() > epoch, len(hooks.get_before_snapshot()), len(hooks.get_after_restore()))

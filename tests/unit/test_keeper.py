@@ -21,7 +21,7 @@ import pytest
 
 from mintage import Sequence, keeper, snowflake
 from mintage._core import start_generation
-from mintage._core.sequence import Pool
+from mintage._core.sequence import Buffer
 from mintage.errors import ConfigError, GenerationError, LeaseError, MintError, StoreError
 from mintage.lease import LATEST_MS, MAX_INTEGER, MAX_STRIDE
 from mintage.signs import Verdict
@@ -197,7 +197,7 @@ def test_a_segment_that_cannot_be_is_a_refusal_to_its_sequence_alone(any_keeper:
     assert well.next() == 1
     store.faults["reserve"] = {**FAULTS, **SEGMENTS}[fault]
     assert refusal(ill.next) == "store.refused"
-    assert ill.held == 0
+    assert ill.buffered == 0
     del store.faults["reserve"]
     # It goes on with the next answer that can be.
     assert in_the_end(ill.next) > 0
@@ -437,7 +437,7 @@ def test_a_callback_that_fails_keeps_nobody_else_from_being_told(
     any_keeper: keeper.Keeper, caplog: pytest.LogCaptureFixture
 ) -> None:
     store = Faulty()
-    supply = Supply(store, "orders", Pool(), min_step=5, max_step=5, target_ms=1000)
+    supply = Supply(store, "orders", Buffer(), min_step=5, max_step=5, target_ms=1000)
     told = threading.Event()
 
     def fail() -> None:
@@ -501,7 +501,7 @@ def test_whoever_comes_while_a_refused_task_is_left_alone_is_told_of_the_refusal
     keeper.use(mine)
     monkeypatch.setattr("mintage.keeper.time.monotonic", lambda: 1000.0)
     try:
-        supply = Supply(Faulty(reserve=raising(OwnError())), "orders", Pool(), min_step=5, max_step=5, target_ms=1000)
+        supply = Supply(Faulty(reserve=raising(OwnError())), "orders", Buffer(), min_step=5, max_step=5, target_ms=1000)
         for max_wait_ms in (BOUND * 1000, 0):
             assert refusal(partial(supply.wait, max_wait_ms)) == "store.refused"
     finally:
@@ -517,7 +517,7 @@ def test_whoever_comes_while_a_store_is_left_alone_is_told_why(monkeypatch: pyte
     monkeypatch.setattr("mintage.keeper.time.monotonic", lambda: 1000.0)
     try:
         store = Faulty(reserve=raising(StoreError("it is away", code="store.unavailable")))
-        supply = Supply(store, "orders", Pool(), min_step=5, max_step=5, target_ms=1000)
+        supply = Supply(store, "orders", Buffer(), min_step=5, max_step=5, target_ms=1000)
         told = threading.Event()
         supply.ask(1, told.set)
         assert told.wait(BOUND)
@@ -548,7 +548,7 @@ def test_a_store_that_never_answers_is_waited_for_as_long_as_was_said(
     monkeypatch.setattr(mine, "wake", lambda: None)
     monkeypatch.setattr(mine.condition, "wait", wait)
     try:
-        supply = Supply(MemoryStore(), "orders", Pool(), min_step=5, max_step=5, target_ms=1000)
+        supply = Supply(MemoryStore(), "orders", Buffer(), min_step=5, max_step=5, target_ms=1000)
         with pytest.raises(StoreError, match=f"no answer in {max_wait_ms} ms") as caught:
             supply._wait(lambda: None, max_wait_ms, patience_ms)
         assert (caught.value.code, caught.value.retry_after_ms) == ("store.unavailable", 1000)
@@ -563,7 +563,7 @@ def test_a_store_that_is_away_is_left_alone_by_all_and_one_that_refuses_by_whom_
 ) -> None:
     monkeypatch.setattr("mintage.keeper.time.monotonic", lambda: 1000.0)
     store = Faulty(reserve=raising(StoreError("not now", code=code)))
-    supply = Supply(store, "orders", Pool(), min_step=5, max_step=5, target_ms=1000)
+    supply = Supply(store, "orders", Buffer(), min_step=5, max_step=5, target_ms=1000)
     supply.ask(1, lambda: None)
     inline.step()
     assert (inline.pause_s(store) > 0, inline.pause_s(supply) > 0) == (is_away, not is_away)
@@ -581,7 +581,7 @@ def test_a_store_that_fails_in_an_unknown_way_is_named(inline: keeper.Keeper, ca
 
 @pytest.mark.parametrize("is_refused", [True, False], ids=["refused", "answered"])
 def test_what_a_parent_was_told_or_given_is_not_what_its_child_waits_for(*, is_refused: bool) -> None:
-    supply = Supply(MemoryStore(), "orders", Pool(), min_step=5, max_step=5, target_ms=1000)
+    supply = Supply(MemoryStore(), "orders", Buffer(), min_step=5, max_step=5, target_ms=1000)
     epochs: list[int] = []
 
     def ready() -> str:
@@ -597,7 +597,7 @@ def test_what_a_parent_was_told_or_given_is_not_what_its_child_waits_for(*, is_r
 
 
 def test_nothing_is_fetched_for_a_sequence_that_nobody_asked(inline: keeper.Keeper) -> None:
-    supply = Supply(MemoryStore(), "orders", Pool(), min_step=5, max_step=5, target_ms=1000)
+    supply = Supply(MemoryStore(), "orders", Buffer(), min_step=5, max_step=5, target_ms=1000)
     supply.seat()
     assert inline.step() > 0
 
@@ -696,7 +696,7 @@ def test_who_asked_without_waiting_is_told_when_all_that_is_held_was_forgotten_m
     def use() -> list[str]:
         here = keeper.Keeper(inline=True)
         keeper.use(here)
-        supply = Supply(MemoryStore(), "orders", Pool(), min_step=5, max_step=5, target_ms=1000)
+        supply = Supply(MemoryStore(), "orders", Buffer(), min_step=5, max_step=5, target_ms=1000)
         told: list[str] = []
         supply.ask(1, lambda: told.append("told"))
         here.start_over(is_sure=is_sure)
@@ -713,7 +713,7 @@ def test_a_child_asks_for_nothing_that_its_parent_alone_waits_for(inline: keeper
         asked.append("reserve")
         return answer()
 
-    supply = Supply(Faulty(reserve=noted), "orders", Pool(), min_step=5, max_step=5, target_ms=1000)
+    supply = Supply(Faulty(reserve=noted), "orders", Buffer(), min_step=5, max_step=5, target_ms=1000)
     supply.ask(1, lambda: None)
 
     def live() -> list[str]:
@@ -731,7 +731,7 @@ def test_a_child_asks_for_nothing_that_its_parent_alone_waits_for(inline: keeper
 def test_of_tasks_and_stores_that_are_gone_nothing_is_kept(inline: keeper.Keeper) -> None:
     for _ in range(5):
         away = Faulty(reserve=raising(StoreError("away", code="store.unavailable")))
-        supply = Supply(away, "orders", Pool(), min_step=5, max_step=5, target_ms=1000)
+        supply = Supply(away, "orders", Buffer(), min_step=5, max_step=5, target_ms=1000)
         assert refusal(partial(supply.wait, 0)) == "store.unavailable"
         del away, supply
         gc.collect()
@@ -854,10 +854,10 @@ from concurrent.futures import ThreadPoolExecutor
 library, moment, store = sys.argv[1:]
 if library == "gevent":
     from gevent import monkey, pool
-    patch, Pool = monkey.patch_all, pool.Pool
+    patch, Buffer = monkey.patch_all, pool.Buffer
 else:
     import eventlet
-    patch, Pool = eventlet.monkey_patch, eventlet.GreenPool
+    patch, Buffer = eventlet.monkey_patch, eventlet.GreenPool
 if moment == "before":
     patch()
 from mintage import Sequence, leasing, signs, sno
@@ -870,7 +870,7 @@ generator = sno.Generator(store=store or None, max_wait_ms=60_000)
 orders = Sequence("orders", store or None, step=50, max_wait_ms=60_000)
 def mint(_):
     return generator.new(), orders.next()
-minted = list(Pool(200).imap(mint, range(200)))
+minted = list(Buffer(200).imap(mint, range(200)))
 assert len({each for pair in minted for each in pair}) == 400
 print("done", len(minted))
 """

@@ -57,7 +57,7 @@ def served(*, is_open: bool = True, bucket: Bucket | None = None, store: Store |
     # No more is fetched after this: nobody waits.
     while keeper.current().step() == 0:
         pass
-    assert orders.held == HELD
+    assert orders.buffered == HELD
     return Served(lane, orders)
 
 
@@ -400,7 +400,7 @@ def test_integers_are_taken_as_far_as_they_are_held() -> None:
     assert lane.row("orders", STEP + 1) is None
     assert lane.take("orders", HELD) == list(range(11, 2 * STEP + 1))
     assert not lane.has_next("orders")
-    assert (lane.take("orders", 1), lane.row("orders", 1), orders.held) == ([], None, 0)
+    assert (lane.take("orders", 1), lane.row("orders", 1), orders.buffered) == ([], None, 0)
     for verb in (lane.take, lane.row):
         with pytest.raises(KeyError):
             verb("others", 1)

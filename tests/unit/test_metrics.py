@@ -142,7 +142,7 @@ def test_the_pool_gauge_is_what_a_sequence_holds_and_nothing_once_it_is_closed()
     with Sequence("orders", MemoryStore(), step=1000) as orders:
         orders.next()
         # The next segment comes by itself, at a time of its own.
-        until(lambda: orders.held == 1999, "both segments are there")
+        until(lambda: orders.buffered == 1999, "both segments are there")
         metrics.gather(service(sequences={"orders": orders}))
         assert samples(metrics)['mintage_pool_integers{namespace="orders"}'] == 1999
     metrics.gather(service())

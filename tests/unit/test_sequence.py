@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import mintage
 from mintage import Sequence, keeper
 from mintage._core import start_generation
-from mintage._core.sequence import Pool
+from mintage._core.sequence import Buffer
 from mintage.errors import FieldError, GenerationError, StoreError
 from mintage.lease import NamespaceRecord
 from mintage.store import Forwarding, open_store
@@ -276,7 +276,7 @@ def test_what_is_held_is_served_while_the_store_is_away(store: MemoryStore, monk
     orders.next()
 
     monkeypatch.setattr(store, "reserve", away)
-    held = orders.held
+    held = orders.buffered
     assert [orders.next() for _ in range(held)] == list(range(2, held + 2))
     with pytest.raises(StoreError) as caught:
         orders.next()
@@ -428,8 +428,8 @@ def test_a_child_tells_nobody_of_what_its_parent_asked_for(tmp_path: Path) -> No
     assert told == [os.getpid()]
 
 
-def supplied(store: Store, *, min_step: int = 10, max_step: int = 100) -> tuple[Supply, Pool]:
-    pool = Pool()
+def supplied(store: Store, *, min_step: int = 10, max_step: int = 100) -> tuple[Supply, Buffer]:
+    pool = Buffer()
     return Supply(store, "orders", pool, min_step=min_step, max_step=max_step, target_ms=1000), pool
 
 

@@ -156,7 +156,7 @@ impl Lane {
             return Ok(false);
         }
         while left > 0 {
-            let Some(part) = sequence.take_held(py, left)? else { return Ok(false) };
+            let Some(part) = sequence.take_buffered(py, left)? else { return Ok(false) };
             left -= part.count;
             parts.push(part);
         }
@@ -240,7 +240,7 @@ impl Lane {
         let served = self.served(namespace)?;
         let mut taken = Vec::new();
         while let left @ 1.. = n - taken.len() as u32
-            && let Some(part) = served.sequence.get().take_held(py, left)?
+            && let Some(part) = served.sequence.get().take_buffered(py, left)?
         {
             taken.extend(integers(part));
         }
@@ -264,7 +264,7 @@ impl Lane {
 
     /// Return the client that fetches the segments of a namespace.
     fn segment_client(&self, py: Python<'_>, namespace: &str) -> PyResult<Py<PyAny>> {
-        Ok(self.served(namespace)?.sequence.get().supply().clone_ref(py))
+        Ok(self.served(namespace)?.sequence.get().client().clone_ref(py))
     }
 
     /// Note an integer that was handed out elsewhere.
@@ -421,7 +421,7 @@ fn command(py: Python<'_>, lane: &Lane, access: &mut Access, words: &[&[u8]], re
             let sequence = served.sequence.get();
             let taken = match sequence.fast(py, 0) {
                 Some(taken) => taken,
-                None => match sequence.take_held(py, 1)? {
+                None => match sequence.take_buffered(py, 1)? {
                     Some(taken) => taken.first,
                     None => {
                         access.put_back();

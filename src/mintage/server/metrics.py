@@ -171,7 +171,7 @@ class Metrics:
                 self.integers(namespace, integers - before[1])
         self._seen = seen
 
-        levels = {namespace: sequence.held for namespace, sequence in held.sequences().items()}
+        levels = {namespace: sequence.buffered for namespace, sequence in held.sequences().items()}
         # In files that workers share, a series cannot be taken back.
         for namespace in self._pools - levels.keys():
             self._pool.labels(namespace).set(0)

@@ -417,7 +417,7 @@ class RespProtocol(asyncio.Protocol):
     def info(self, _: list[bytes]) -> Reply:
         # Not the bare name: clients look for fields such as `loading`, wherever they are.
         held = {
-            f"held_{name}": sequence.held
+            f"held_{name}": sequence.buffered
             for name, sequence in self._service.sequences().items()
             if self._who.may("describe", name)
         }
