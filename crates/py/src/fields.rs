@@ -113,7 +113,7 @@ pub fn from_parts<C: HasFields>(fields: Option<&Bound<'_, PyDict>>, format: Form
     }
     let is_timed = put::<C>(&format, &mut bytes, fields)?;
     if format.clock.is_some() && !is_timed {
-        let message = "from_parts() needs timestamp_ms or timestamp_ns";
+        let message = "from_parts() needs time, timestamp_ms or timestamp_ns";
         return Err(PyTypeError::new_err(message));
     }
     Ok(C::of(C::Id::from_slice(&bytes)))
@@ -133,12 +133,17 @@ fn put<C: HasFields>(format: &Format<'static>, bytes: &mut [u8], fields: Option<
     for (name, value) in fields.into_iter().flatten() {
         let name: String = name.extract()?;
         match (name.as_str(), format.clock) {
-            ("timestamp_ms" | "timestamp_ns", Some(_)) if is_timed => {
-                return Err(PyTypeError::new_err("timestamp_ms and timestamp_ns are the same field: give one of them"));
-            }
-            ("timestamp_ms" | "timestamp_ns", Some(_)) => {
-                let unit = if name == "timestamp_ms" { i128::from(MS) } else { 1 };
-                put_time(format, bytes, values::saturated(&value, &name)?.saturating_mul(unit))?;
+            ("time" | "timestamp_ms" | "timestamp_ns", Some(_)) => {
+                if is_timed {
+                    let message = "time, timestamp_ms and timestamp_ns are the same field: give one of them";
+                    return Err(PyTypeError::new_err(message));
+                }
+                let ns = match name.as_str() {
+                    "time" => values::aware(&value, "time")?.0,
+                    "timestamp_ms" => values::saturated(&value, &name)?.saturating_mul(MS.into()),
+                    _ => values::saturated(&value, &name)?,
+                };
+                put_time(format, bytes, ns)?;
                 is_timed = true;
             }
             (name, clock) => {

@@ -34,13 +34,13 @@ id! {
             Ok(Self(scheme::Id(u128::from_be_bytes(values::uuid_bytes(value)?))))
         }
 
-        /// Composes an ID from its fields, by their names: its time as ``timestamp_ms`` or ``timestamp_ns``, since the Unix
-        /// epoch, 1970 to the year 10889; and 0 where they are left out, ``counter``, 0 to 2^32 - 1, written as ``mode`` writes
-        /// it: ``"variable"`` (nibbles reversed) or ``"sequential"``; ``pid``, 0 to 65535; ``mac``, 7 hex digits, or a whole MAC
-        /// address of which the last 7 count.
+        /// Compose an ID from its fields, by name: its time, 1970 to the year 10889, as ``time``, an aware datetime, or as
+        /// ``timestamp_ms`` or ``timestamp_ns`` since the Unix epoch; ``counter``, 0 to 2^32 - 1, written as ``mode`` writes it:
+        /// ``"variable"`` (nibbles reversed) or ``"sequential"``; ``pid``, 0 to 65535; ``mac``, 7 hex digits, or a whole MAC
+        /// address of which the last 7 count. All but the time are 0 where they are left out.
         ///
         /// :raises ArgumentError: a value of the wrong type.
-        /// :raises FieldError: ``time.range``, ``field.range`` or ``field.format``.
+        /// :raises FieldError: ``time.naive``, ``time.range``, ``field.range`` or ``field.format``.
         /// :raises ConfigError: ``config.policy``: an unknown mode.
         #[staticmethod]
         #[pyo3(signature = (*, mode = Defaulted::OUT, **fields), text_signature = "(*, mode='variable', **fields)")]
@@ -49,10 +49,11 @@ id! {
             Ok(id.counted_in(mode))
         }
 
-        /// The same ID with other fields, as :meth:`from_parts` takes them; ``mode`` is for ``counter`` alone.
+        /// Return the same ID with other fields, as :meth:`from_parts` takes them; ``mode`` applies to ``counter`` alone.
         ///
         /// :raises ArgumentError: a value of the wrong type.
-        /// :raises FieldError: ``time.range``, ``field.range`` or ``field.format``; ``field.version`` unless the version is b.
+        /// :raises FieldError: ``time.naive``, ``time.range``, ``field.range`` or ``field.format``; ``field.version`` unless the
+        ///     version is b.
         /// :raises ConfigError: ``config.policy``: an unknown mode.
         #[pyo3(signature = (*, mode = Defaulted::OUT, **fields), text_signature = "($self, *, mode='variable', **fields)")]
         fn replace(&self, mode: Defaulted<'_>, fields: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {

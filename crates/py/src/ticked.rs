@@ -202,21 +202,22 @@ macro_rules! ticked {
             {
                 $($($own)*)?
 
-                /// Composes an ID from its fields, by their names: its time as ``timestamp_ms`` or ``timestamp_ns``, since the Unix
-                /// epoch, and the others, 0 where they are left out. Hexadecimal digits stand for what is no number.
+                /// Compose an ID from its fields, by name: its time as ``time``, an aware datetime, or as ``timestamp_ms`` or
+                /// ``timestamp_ns`` since the Unix epoch; the other fields are 0 where they are left out. A field of hexadecimal
+                /// digits takes those, or an int.
                 ///
                 /// :raises ArgumentError: a value of the wrong type.
-                /// :raises FieldError: ``time.range``, ``field.range`` or ``field.format``.
+                /// :raises FieldError: ``time.naive``, ``time.range``, ``field.range`` or ``field.format``.
                 #[staticmethod]
                 #[pyo3(signature = (**fields))]
                 fn from_parts(fields: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
                     fields::from_parts(fields, <$core as mintage_core::id::Id>::FORMAT)
                 }
 
-                /// The same ID with other fields, as :meth:`from_parts` takes them.
+                /// Return the same ID with other fields, as :meth:`from_parts` takes them.
                 ///
                 /// :raises ArgumentError: a value of the wrong type.
-                /// :raises FieldError: ``time.range``, ``field.range`` or ``field.format``.
+                /// :raises FieldError: ``time.naive``, ``time.range``, ``field.range`` or ``field.format``.
                 #[pyo3(signature = (**fields))]
                 fn replace(&self, fields: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
                     fields::replace(*self, fields)

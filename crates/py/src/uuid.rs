@@ -55,12 +55,12 @@ id! {
             values::uuid_bytes(value).map(|bytes| Self(scheme::Id(bytes)))
         }
 
-        /// Composes an ID of a version, 1 to 8, from the version's fields, by their names; 0 where they are left out.
-        /// ``timestamp_ms`` or ``timestamp_ns``, since the Unix epoch, is the time of versions 1, 6 and 7, and must be there.
-        /// Hexadecimal digits stand for what is no number.
+        /// Compose an ID of a version, 1 to 8, from the version's fields, by name; they are 0 where they are left out. Versions 1,
+        /// 6 and 7 need a time: ``time``, an aware datetime, or ``timestamp_ms`` or ``timestamp_ns`` since the Unix epoch. A field
+        /// of hexadecimal digits takes those, or an int.
         ///
         /// :raises ArgumentError: a value of the wrong type.
-        /// :raises FieldError: ``time.range``, ``field.range`` or ``field.format``.
+        /// :raises FieldError: ``time.naive``, ``time.range``, ``field.range`` or ``field.format``.
         #[staticmethod]
         #[pyo3(signature = (*, version = Defaulted::OUT, **fields))]
         #[pyo3(text_signature = "(*, version=7, **fields)")]
@@ -74,10 +74,10 @@ id! {
             fields::from_parts(fields, scheme::FORMATS[number as usize - 1])
         }
 
-        /// The same ID with other fields of its version, as :meth:`from_parts` takes them.
+        /// Return the same ID with other fields of its version, as :meth:`from_parts` takes them.
         ///
         /// :raises ArgumentError: a value of the wrong type.
-        /// :raises FieldError: ``time.range``, ``field.range`` or ``field.format``.
+        /// :raises FieldError: ``time.naive``, ``time.range``, ``field.range`` or ``field.format``.
         #[pyo3(signature = (**fields))]
         fn replace(&self, fields: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
             fields::replace(*self, fields)

@@ -165,15 +165,21 @@ pub fn bytes(value: &Bound<'_, PyAny>, what: &str, items: hot::Items) -> PyResul
 
 /// A time: an aware datetime, or an int of nanoseconds since the Unix epoch.
 pub fn time(value: &Bound<'_, PyAny>) -> PyResult<UnixNs> {
+    if value.is_instance_of::<PyDateTime>() {
+        return aware(value, "time");
+    }
+    if value.cast::<PyInt>().is_err() && !value.hasattr("__index__")? {
+        return Err(errors::argument("time", "an aware datetime or an int of nanoseconds", value));
+    }
+    saturated(value, "time").map(UnixNs)
+}
+
+/// The time of an aware datetime.
+pub fn aware(value: &Bound<'_, PyAny>, name: &str) -> PyResult<UnixNs> {
     let py = value.py();
-    let Ok(datetime) = value.cast::<PyDateTime>() else {
-        if value.cast::<PyInt>().is_err() && !value.hasattr("__index__")? {
-            return Err(errors::argument("time", "an aware datetime or an int of nanoseconds", value));
-        }
-        return saturated(value, "time").map(UnixNs);
-    };
+    let datetime = value.cast::<PyDateTime>().map_err(|_| errors::argument(name, "an aware datetime", value))?;
     if datetime.get_tzinfo().is_none() || datetime.call_method0("utcoffset")?.is_none() {
-        let message = format!("time {} has no time zone", datetime.str()?);
+        let message = format!("{name} {} has no time zone", datetime.str()?);
         return Err(errors::field(py, "time.naive", &message));
     }
     let delta = datetime.sub(epoch(py)?)?;

@@ -48,22 +48,22 @@ id! {
             if value.is_none() { Ok(Self::ZERO) } else { id::parse(value) }
         }
 
-        /// Composes an ID from its fields, by their names: its time as ``timestamp_ms`` or ``timestamp_ns``, since the Unix
-        /// epoch, 2010-01-01 to 2079-09-07, floored to 4 ms; and 0 where they are left out, ``tick``, 0 or 1, ``meta``, 0 to 255,
-        /// ``partition`` and ``sequence``, 0 to 65535.
+        /// Compose an ID from its fields, by name: its time, 2010-01-01 to 2079-09-07, floored to 4 ms, as ``time``, an aware
+        /// datetime, or as ``timestamp_ms`` or ``timestamp_ns`` since the Unix epoch; ``tick``, 0 or 1; ``meta``, 0 to 255;
+        /// ``partition`` and ``sequence``, 0 to 65535. All but the time are 0 where they are left out.
         ///
         /// :raises ArgumentError: a value of the wrong type.
-        /// :raises FieldError: ``time.range`` or ``field.range``.
+        /// :raises FieldError: ``time.naive``, ``time.range`` or ``field.range``.
         #[staticmethod]
         #[pyo3(signature = (**fields))]
         fn from_parts(fields: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
             fields::from_parts(fields, scheme::FORMAT)
         }
 
-        /// The same ID with other fields, as :meth:`from_parts` takes them.
+        /// Return the same ID with other fields, as :meth:`from_parts` takes them.
         ///
         /// :raises ArgumentError: a value of the wrong type.
-        /// :raises FieldError: ``time.range`` or ``field.range``.
+        /// :raises FieldError: ``time.naive``, ``time.range`` or ``field.range``.
         #[pyo3(signature = (**fields))]
         fn replace(&self, fields: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
             fields::replace(*self, fields)
