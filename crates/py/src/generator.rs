@@ -172,6 +172,12 @@ pub trait NodeGenerator: PyClass<Frozen = True> + PyTypeInfo + Sync {
         Ok(0)
     }
 
+    /// The metabyte of a call that gives none.
+    #[inline(always)]
+    fn default_meta(&self) -> u8 {
+        0
+    }
+
     fn state(&self) -> &GeneratorState<Self::Mint>;
 
     /// Reads what the generator needs beside its number when it attaches.
@@ -219,6 +225,11 @@ impl<G: NodeGenerator> hot::Mints for G {
 
     fn meta(value: &Bound<'_, PyAny>) -> PyResult<u8> {
         <G as NodeGenerator>::meta(value)
+    }
+
+    #[inline(always)]
+    fn default_meta(&self) -> u8 {
+        NodeGenerator::default_meta(self)
     }
 
     #[inline(always)]
@@ -530,7 +541,7 @@ macro_rules! generator {
             }
 
             fn __next__(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-                $crate::hot::new_object_slow(slf, 0)
+                $crate::hot::new_object_slow(slf, $crate::hot::Mints::default_meta(slf.get()))
             }
 
             fn __enter__(slf: Py<Self>) -> Py<Self> {

@@ -24,6 +24,11 @@ pub trait Mints: PyClass<Frozen = True> + PyTypeInfo + Sync {
     fn meta(_: &Bound<'_, PyAny>) -> PyResult<u8> {
         Ok(0)
     }
+    /// The metabyte of a call that gives none.
+    #[inline(always)]
+    fn default_meta(&self) -> u8 {
+        0
+    }
     /// The ID for a hot call; `None` for a call that must take the slow path.
     fn fast(&self, py: Python<'_>, meta: u8) -> Option<Self::Minted>;
     /// The name of the method that mints one.
@@ -68,11 +73,12 @@ pub fn generator_of_module<G: OfModule>(py: Python<'_>) -> Option<Borrowed<'_, '
 }
 
 #[inline(always)]
-unsafe fn mint<G: Mints>(generator: *mut ffi::PyObject, meta: u8) -> *mut ffi::PyObject {
+unsafe fn mint<G: Mints>(generator: *mut ffi::PyObject, meta: Option<u8>) -> *mut ffi::PyObject {
     // SAFETY: called by the interpreter with the GIL held and an object of class G.
     unsafe {
         let py = Python::assume_attached();
         let generator = Borrowed::from_ptr(py, generator).cast_unchecked::<G>();
+        let meta = meta.unwrap_or_else(|| generator.get().default_meta());
         match generator.get().fast(py, meta) {
             Some(minted) => G::object(py, minted),
             None => mint_slowly(&generator, meta),
@@ -122,7 +128,7 @@ where
 
 unsafe extern "C" fn next<G: Mints>(generator: *mut ffi::PyObject) -> *mut ffi::PyObject {
     // SAFETY: the slot of class G.
-    unsafe { mint::<G>(generator, 0) }
+    unsafe { mint::<G>(generator, None) }
 }
 
 unsafe extern "C" fn new<G: Mints>(
@@ -133,7 +139,7 @@ unsafe extern "C" fn new<G: Mints>(
 ) -> *mut ffi::PyObject {
     if count == 0 && names.is_null() {
         // SAFETY: the descriptor has checked that this is an object of class G.
-        return unsafe { mint::<G>(generator, 0) };
+        return unsafe { mint::<G>(generator, None) };
     }
     let run = |py: Python<'_>| {
         // SAFETY: the interpreter passes `count` positional arguments, and then a value for each of the names.
@@ -146,7 +152,7 @@ unsafe extern "C" fn new<G: Mints>(
         let name = G::NEW.to_str().unwrap_or_default();
         let meta = G::meta(meta_argument(name, &args, count as usize, names.as_ref(), G::HAS_META)?)?;
         // SAFETY: as above.
-        Ok(unsafe { mint::<G>(generator, meta) })
+        Ok(unsafe { mint::<G>(generator, Some(meta)) })
     };
     // SAFETY: called by the interpreter with the GIL held.
     unsafe { guarded(run) }
@@ -163,7 +169,7 @@ unsafe extern "C" fn new_of_module<G: OfModule>(
     unsafe {
         let generator = G::of_module().load(Ordering::Relaxed);
         if count == 0 && names.is_null() {
-            return mint::<G>(generator, 0);
+            return mint::<G>(generator, None);
         }
         ffi::Py_INCREF(generator);
         let minted = new::<G>(generator, args, count, names);
@@ -365,7 +371,7 @@ pub fn sign<T: PyTypeInfo>(py: Python<'_>, signature: &str) -> PyResult<()> {
 /// Replaces methods of a generator class by raw ones.
 pub fn install_generator<G: Mints>(py: Python<'_>) -> PyResult<()> {
     let class = py.get_type::<G>();
-    let signature = if G::HAS_META { "($self, /, meta=0)" } else { "($self, /)" };
+    let signature = if G::HAS_META { "($self, /, meta=...)" } else { "($self, /)" };
     let name = G::NEW.to_str().unwrap_or_default();
     let new = ffi::PyMethodDef {
         ml_name: G::NEW.as_ptr(),

@@ -61,6 +61,11 @@ impl NodeGenerator for Generator {
     }
 
     #[inline(always)]
+    fn default_meta(&self) -> u8 {
+        self.meta
+    }
+
+    #[inline(always)]
     fn state(&self) -> &GeneratorState<Mint> {
         &self.state
     }
@@ -149,6 +154,7 @@ impl Generator {
         state: GeneratorState<Mint>,
         partition: Option<u16>,
         shards: u32,
+        meta: &Defaulted<'_>,
         on_overflow: Option<Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         if let Some(callback) = on_overflow.as_ref().filter(|callback| !callback.is_callable()) {
@@ -157,6 +163,7 @@ impl Generator {
         Ok(Self {
             porter: Porter::new(state.mint.bounds()),
             state,
+            meta: values::field_or(meta.given(), "meta", u8::MAX, 0)?,
             shards,
             partition: AtomicU16::new(partition.unwrap_or(0)),
             on_overflow: on_overflow.map(Bound::unbind),
@@ -180,18 +187,22 @@ fn lock<T>(what: &Mutex<T>) -> MutexGuard<'_, T> {
     what.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn meta_of(meta: &Defaulted<'_>) -> PyResult<u8> {
-    values::field_or(meta.given(), "meta", u8::MAX, 0)
+impl Generator {
+    /// The metabyte that a call gives, or the generator's own.
+    fn meta_of(&self, meta: &Defaulted<'_>) -> PyResult<u8> {
+        values::field_or(meta.given(), "meta", u8::MAX, self.meta)
+    }
 }
 
 generator! {
     /// Mints sno IDs; safe to share between threads.
     ///
-    /// Generator(partition=None, *, sequence_min=0, sequence_max=65535, on_overflow=None, store=None, nodes=None, shards=1,
+    /// Generator(partition=None, *, meta=0, sequence_min=0, sequence_max=65535, on_overflow=None, store=None, nodes=None, shards=1,
     /// never_used=False, pool=None, span_ms=None, on_lease_lost=None, clock=None, max_wait_ms=1000)
     ///
     /// :param partition: 0 to 65535; without one it is leased, or drawn at random where there is a ``clock`` and no store, anew in
     ///     every forked child.
+    /// :param meta: the metabyte of the IDs for which a call gives none, 0 to 255.
     /// :param sequence_min: with ``sequence_max`` the sequence numbers to use, 0 to 65535 in either order and at least 6, so that
     ///     generators can share a partition.
     /// :param sequence_max: see ``sequence_min``.
@@ -200,6 +211,8 @@ generator! {
     /// :param shards: a power of two: divides each partition's sequence numbers into as many node numbers.
     pub struct Generator in "mintage.sno" {
         state: GeneratorState<Mint>,
+        /// The metabyte of IDs for which a call gives none.
+        meta: u8,
         shards: u32,
         partition: AtomicU16,
         porter: Porter,
@@ -208,11 +221,12 @@ generator! {
     }
 
     #[new]
-    #[pyo3(signature = (partition = None, *, sequence_min = Defaulted::OUT, sequence_max = Defaulted::OUT, on_overflow = None,
+    #[pyo3(signature = (partition = None, *, meta = Defaulted::OUT, sequence_min = Defaulted::OUT, sequence_max = Defaulted::OUT, on_overflow = None,
                         shards = None, **keywords))]
     fn py_new(
         py: Python<'_>,
         partition: Option<&Bound<'_, PyAny>>,
+        meta: Defaulted<'_>,
         sequence_min: Defaulted<'_>,
         sequence_max: Defaulted<'_>,
         on_overflow: Option<Bound<'_, PyAny>>,
@@ -240,7 +254,7 @@ generator! {
         };
         let mint = Mint::new(bounds, scheme::WINDOW);
         let state = GeneratorState::new(py, mint, Terms::read(py, keywords)?, &subject, partition)?;
-        let made = Self::with(state, partition.map(|p| p as u16), shards, on_overflow)?;
+        let made = Self::with(state, partition.map(|p| p as u16), shards, &meta, on_overflow)?;
         generator::attach_without_lease(&made, py)?;
         Ok(made)
     }
@@ -254,6 +268,7 @@ generator! {
     /// A snapshot that is not leased needs no store. Then it goes on exactly where its generator stopped, and only one generator
     /// may: two would mint the same IDs.
     ///
+    /// :param meta: see :class:`Generator`: a snapshot holds none.
     /// :param store: a URL or a Store where the number is leased, as the next three.
     /// :param pool: the name of the pool; by default the snapshot's, or else ``"sno"``.
     /// :param span_ms: see :class:`Generator`, as for all others.
@@ -261,11 +276,12 @@ generator! {
     /// :raises ConfigError: ``config.snapshot``: it is leased, and no store is named; or its numbers fit no generator;
     ///     ``config.bounds``, ``config.policy``, ``config.wait``, ``config.store``.
     #[staticmethod]
-    #[pyo3(signature = (snapshot, *, on_overflow = None, **keywords))]
-    #[pyo3(text_signature = "(snapshot, *, on_overflow=None, store=None, pool=None, span_ms=None, on_lease_lost=None, \
+    #[pyo3(signature = (snapshot, *, meta = Defaulted::OUT, on_overflow = None, **keywords))]
+    #[pyo3(text_signature = "(snapshot, *, meta=0, on_overflow=None, store=None, pool=None, span_ms=None, on_lease_lost=None, \
                              clock=None, max_wait_ms=1000)")]
     fn restore(
         snapshot: &Bound<'_, PyAny>,
+        meta: Defaulted<'_>,
         on_overflow: Option<Bound<'_, PyAny>>,
         keywords: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
@@ -289,7 +305,7 @@ generator! {
         if !terms.is_given() {
             let mut state = GeneratorState::without_lease(Mint::restore(snapshot).map_err(errors::value)?, terms.clock, terms.max_wait_ms);
             state.given = Some(snapshot.partition.into());
-            let made = Self::with(state, Some(snapshot.partition), 1, on_overflow)?;
+            let made = Self::with(state, Some(snapshot.partition), 1, &meta, on_overflow)?;
             made.state.open();
             return Ok(made);
         }
@@ -302,7 +318,7 @@ generator! {
         let node = Some(snapshot.node().map_err(errors::value)?);
         let subject =
             Subject { scheme: "sno", layout: &pool.text, size: pool.nodes, node, choices: 1, own_mac: None };
-        Self::with(GeneratorState::new(py, mint, terms, &subject, None)?, Some(snapshot.partition), shards, on_overflow)
+        Self::with(GeneratorState::new(py, mint, terms, &subject, None)?, Some(snapshot.partition), shards, &meta, on_overflow)
     }
 
     /// Mints an ID with a metabyte of 0 to 255.
@@ -311,10 +327,10 @@ generator! {
     /// :raises FieldError: ``field.range``: ``meta`` is outside 0..255.
     /// :raises GenerationError: ``clock.rollback`` or ``sequence.exhausted`` when it would wait longer than
     ///     ``max_wait_ms``; ``clock.range``, ``fork.shared_node``, ``generator.closed``.
-    #[pyo3(signature = (meta = Defaulted::OUT), text_signature = "($self, meta=0)")]
+    #[pyo3(signature = (meta = Defaulted::OUT), text_signature = "($self, meta=...)")]
     #[pyo3(name = "new")]
     fn mint_one(slf: &Bound<'_, Self>, meta: Defaulted<'_>) -> PyResult<Py<PyAny>> {
-        hot::new_object_slow(slf, meta_of(&meta)?)
+        hot::new_object_slow(slf, slf.get().meta_of(&meta)?)
     }
 
     /// Mints the ID of a given time, for porting old rows: an aware datetime, or nanoseconds since the Unix epoch.
@@ -327,10 +343,10 @@ generator! {
     /// :raises LeaseError: ``lease.history``: it leases its partition from a store without ``never_used``, or the time is not
     ///     before its lease.
     /// :raises GenerationError: ``fork.shared_node``, ``generator.closed``.
-    #[pyo3(signature = (time, meta = Defaulted::OUT), text_signature = "($self, time, meta=0)")]
+    #[pyo3(signature = (time, meta = Defaulted::OUT), text_signature = "($self, time, meta=...)")]
     fn new_at(slf: &Bound<'_, Self>, time: &Bound<'_, PyAny>, meta: Defaulted<'_>) -> PyResult<SnoId> {
         let this = slf.get();
-        let (time, meta) = (values::time(time)?, meta_of(&meta)?);
+        let (time, meta) = (values::time(time)?, this.meta_of(&meta)?);
         generator::attach_at(slf, time, scheme::unit(time.floor_ms()).map_err(errors::value)?)?;
         let partition = this.partition.load(Ordering::Relaxed);
         let bounds = this.state.mint.bounds();
@@ -345,14 +361,15 @@ generator! {
     /// :raises FieldError: ``field.range``: ``n`` is outside 0..2^32 - 1; ``time.naive``, ``time.range``.
     /// :raises LeaseError: as :meth:`new_at`.
     /// :raises GenerationError: as :meth:`new_at`.
-    #[pyo3(signature = (time, n, meta = Defaulted::OUT), text_signature = "($self, time, n, meta=0)")]
+    #[pyo3(signature = (time, n, meta = Defaulted::OUT), text_signature = "($self, time, n, meta=...)")]
     fn nth_at(
         slf: &Bound<'_, Self>,
         time: &Bound<'_, PyAny>,
         n: &Bound<'_, PyAny>,
         meta: Defaulted<'_>,
     ) -> PyResult<SnoId> {
-        let (this, meta) = (slf.get(), meta_of(&meta)?);
+        let this = slf.get();
+        let meta = this.meta_of(&meta)?;
         let (time, place) = generator::nth(time, n, this.capacity().into(), scheme::TIMESCALE.unit_ms)?;
         let unit = scheme::unit(time.floor_ms()).map_err(errors::value)?;
         generator::attach_at(slf, time, unit)?;
@@ -365,9 +382,9 @@ generator! {
     /// :raises ArgumentError: an argument is not an int.
     /// :raises FieldError: ``field.range``.
     /// :raises GenerationError: as :meth:`new`.
-    #[pyo3(signature = (n, meta = Defaulted::OUT), text_signature = "($self, n, meta=0)")]
+    #[pyo3(signature = (n, meta = Defaulted::OUT), text_signature = "($self, n, meta=...)")]
     fn batch(slf: &Bound<'_, Self>, n: &Bound<'_, PyAny>, meta: Defaulted<'_>) -> PyResult<Array> {
-        Ok(Array { data: generator::batch(slf, n, meta_of(&meta)?)?.unbind() })
+        Ok(Array { data: generator::batch(slf, n, slf.get().meta_of(&meta)?)?.unbind() })
     }
 
     /// Fills a writable buffer of bytes, or of void items of 10 (numpy's ``V10``), with IDs, and returns how many.
@@ -375,9 +392,9 @@ generator! {
     /// :raises ArgumentError: ``buffer`` has no buffer.
     /// :raises ConfigError: ``config.buffer``: other items, read-only, not contiguous, or not a whole number of IDs.
     /// :raises GenerationError: as :meth:`new`; what was minted until then is in the buffer.
-    #[pyo3(signature = (buffer, meta = Defaulted::OUT), text_signature = "($self, buffer, meta=0)")]
+    #[pyo3(signature = (buffer, meta = Defaulted::OUT), text_signature = "($self, buffer, meta=...)")]
     fn fill(slf: &Bound<'_, Self>, buffer: &Bound<'_, PyAny>, meta: Defaulted<'_>) -> PyResult<usize> {
-        generator::fill(slf, buffer, meta_of(&meta)?)
+        generator::fill(slf, buffer, slf.get().meta_of(&meta)?)
     }
 
     /// Everything that a generator needs to go on elsewhere or later; see :meth:`restore`.
@@ -398,6 +415,12 @@ generator! {
     fn partition(slf: &Bound<'_, Self>) -> PyResult<u16> {
         generator::attach_to_read(slf)?;
         Ok(slf.get().partition.load(Ordering::Relaxed))
+    }
+
+    /// The metabyte of the IDs for which a call gives none, 0 to 255.
+    #[getter(meta)]
+    fn own_meta(&self) -> u8 {
+        self.meta
     }
 
     /// The sequence number handed out last in the present unit; the lower bound where there is none.
@@ -453,6 +476,6 @@ pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Overflow>()?;
     generator::install::<Generator>(
         module.py(),
-        "partition=None, *, sequence_min=0, sequence_max=65535, on_overflow=None, shards=1",
+        "partition=None, *, meta=0, sequence_min=0, sequence_max=65535, on_overflow=None, shards=1",
     )
 }
