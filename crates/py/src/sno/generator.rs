@@ -1,6 +1,6 @@
 //! sno's generators.
 
-use super::id::{Array, SnoId};
+use super::id::{self, Array, SnoId};
 use super::snapshot::{Snapshot, shards_of};
 use crate::clock::{Patience, Reason};
 use crate::generator::{self, GeneratorState, NodeGenerator, generator};
@@ -200,7 +200,7 @@ generator! {
     /// Generator(partition=None, *, meta=0, sequence_min=0, sequence_max=65535, on_overflow=None, store=None, nodes=None, shards=1,
     /// never_used=False, pool=None, span_ms=None, on_lease_lost=None, clock=None, max_wait_ms=1000)
     ///
-    /// :param partition: 0 to 65535; without one it is leased, or drawn at random where there is a ``clock`` and no store, anew in
+    /// :param partition: 0 to 65535, or its two bytes, such as ``b"A\n"`` or ``(65, 10)``; without one it is leased, or drawn at random where there is a ``clock`` and no store, anew in
     ///     every forked child.
     /// :param meta: the metabyte of the IDs for which a call gives none, 0 to 255.
     /// :param sequence_min: with ``sequence_max`` the sequence numbers to use, 0 to 65535 in either order and at least 6, so that
@@ -233,7 +233,8 @@ generator! {
         shards: Option<&Bound<'_, PyAny>>,
         keywords: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
-        let partition = partition.map(|p| values::node(p, "partition", u16::MAX.into())).transpose()?;
+        let number = |value: &Bound<'_, PyAny>| values::node(value, "partition", u16::MAX.into());
+        let partition = partition.map(|value| id::partition(value, number)).transpose()?;
         let bounds = Bounds::new(
             values::field_or(sequence_min.given(), "sequence_min", u16::MAX, 0)?,
             values::field_or(sequence_max.given(), "sequence_max", u16::MAX, u16::MAX)?,

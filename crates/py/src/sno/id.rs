@@ -4,10 +4,11 @@ use crate::id::{self, id};
 use crate::values::Defaulted;
 use crate::{errors, fields, hot, values};
 use mintage_core::codec::base32;
+use mintage_core::format::Part;
 use mintage_core::schemes::sno as scheme;
 use pyo3::basic::CompareOp;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyType};
+use pyo3::types::{PyBytes, PyDict, PyTuple, PyType};
 
 id! {
     /// A sno ID: 10 bytes that sort by time, with a metabyte of your own.
@@ -50,7 +51,7 @@ id! {
 
         /// Compose an ID from its fields, by name: its time, 2010-01-01 to 2079-09-07, floored to 4 ms, as ``time``, an aware
         /// datetime, or as ``timestamp_ms`` or ``timestamp_ns`` since the Unix epoch; ``tick``, 0 or 1; ``meta``, 0 to 255;
-        /// ``partition`` and ``sequence``, 0 to 65535. All but the time are 0 where they are left out.
+        /// ``partition``, 0 to 65535, or its two bytes, such as ``b"A\n"`` or ``(65, 10)``; ``sequence``, 0 to 65535. All but the time are 0 where they are left out.
         ///
         /// :raises ArgumentError: a value of the wrong type.
         /// :raises FieldError: ``time.naive``, ``time.range`` or ``field.range``.
@@ -89,7 +90,30 @@ id! {
     }
 }
 
-impl fields::HasFields for SnoId {}
+/// The number of a partition: an int that `number` reads, or its two bytes, high first: ``b"A\n"`` or ``(65, 10)``.
+pub(super) fn partition<'py, T: From<u16>>(
+    value: &Bound<'py, PyAny>,
+    number: impl FnOnce(&Bound<'py, PyAny>) -> PyResult<T>,
+) -> PyResult<T> {
+    let bytes = match (value.cast::<PyBytes>(), value.cast::<PyTuple>()) {
+        (Ok(bytes), _) => <[u8; 2]>::try_from(bytes.as_bytes()).ok(),
+        (_, Ok(pair)) if pair.len() == 2 => {
+            let byte = |at| values::field_or(Some(&pair.get_item(at)?), "byte of partition", u8::MAX, 0);
+            Some([byte(0)?, byte(1)?])
+        }
+        (_, Ok(_)) => None,
+        _ => return number(value),
+    };
+    let wrong = || errors::argument("partition", "an int, two bytes, or a pair of ints of a byte each", value);
+    bytes.map(|bytes| u16::from_be_bytes(bytes).into()).ok_or_else(wrong)
+}
+
+impl fields::HasFields for SnoId {
+    fn number(part: &Part<'_>, value: &Bound<'_, PyAny>) -> PyResult<u128> {
+        let number = |value: &Bound<'_, PyAny>| fields::number(part, value);
+        if part.name == "partition" { partition(value, number) } else { number(value) }
+    }
+}
 
 /// The smallest ID of the 4 ms unit that a time lies in: the lower bound of a range query.
 ///

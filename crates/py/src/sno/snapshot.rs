@@ -1,5 +1,6 @@
 //! Snapshots of sno's generators.
 
+use super::id;
 use crate::values::Defaulted;
 use crate::{errors, values};
 use mintage_core::error::Error;
@@ -21,7 +22,7 @@ pub(super) fn shards_of(shards: Option<&Bound<'_, PyAny>>) -> PyResult<u32> {
 ///
 /// Snapshot(partition, sequence_min=0, sequence_max=65535, sequence=0, now=0, wall_hi=0, wall_safe=0, drifts=0, pool=None, shards=1)
 ///
-/// ``partition`` and the bounds are 0 to 65535, ``sequence`` 0 to 2^32 - 1 as in Go; ``now``, ``wall_hi`` (the highest unit seen) and
+/// ``partition`` is 0 to 65535, or its two bytes, such as ``b"A\n"`` or ``(65, 10)``; the bounds are 0 to 65535, ``sequence`` 0 to 2^32 - 1 as in Go; ``now``, ``wall_hi`` (the highest unit seen) and
 /// ``wall_safe`` are units of 4 ms since 2010, 0 to 2^39 - 1; ``drifts``, 0 to 2^32 - 1, counts how often the clock went
 /// back. ``sequence`` is the number handed out last in ``wall_hi``. ``pool`` is the name of the pool that the partition was leased
 /// from, and ``shards`` into how many parts that divides a partition: these two the Go library does not know.
@@ -92,7 +93,7 @@ impl Snapshot {
             value.given().map_or(Ok(0), |value| values::field(value, name, scheme::TIME.max().into()).map(|n| n as u64))
         };
         Ok(Self(scheme::Snapshot {
-            partition: values::field_or(Some(partition), "partition", u16::MAX, 0)?,
+            partition: id::partition(partition, |value| values::field_or(Some(value), "partition", u16::MAX, 0))?,
             sequence_min: values::field_or(sequence_min.given(), "sequence_min", u16::MAX, 0)?,
             sequence_max: values::field_or(sequence_max.given(), "sequence_max", u16::MAX, u16::MAX)?,
             sequence: values::field_or(sequence.given(), "sequence", u32::MAX, 0)?,
