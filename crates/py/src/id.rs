@@ -5,7 +5,7 @@ use crate::{errors, hot, values};
 use mintage_core::error::Error;
 use mintage_core::id::Id;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyType};
+use pyo3::types::{PyBytes, PyString, PyType};
 
 /// The ID of any text, or the error.
 pub fn parse<C: IdClass>(text: &Bound<'_, PyAny>) -> PyResult<C> {
@@ -15,6 +15,10 @@ pub fn parse<C: IdClass>(text: &Bound<'_, PyAny>) -> PyResult<C> {
 /// The ID of so many bytes.
 pub fn from_bytes<C: IdClass>(value: &Bound<'_, PyAny>) -> PyResult<C> {
     let size = C::Id::SIZE;
+    if value.is_instance_of::<PyString>() {
+        let expected = "bytes or another buffer (ID.parse() reads text)";
+        return Err(errors::argument("value", expected, value));
+    }
     let bytes = values::bytes(value, "value", hot::Items::Ids(size))?;
     if bytes.len() == size {
         return Ok(C::of(C::Id::from_slice(&bytes)));
