@@ -237,7 +237,7 @@ held, up, days = (int(word) for word in sys.argv[1:])
 metrics.request("http", "reserve", "ok", 0.1)
 metrics.gather(SimpleNamespace(
     lane=SimpleNamespace(counts=lambda: [("orders", "incr", 10, 10)]),
-    sequences=lambda: {"orders": SimpleNamespace(held=held)},
+    sequences=lambda: {"orders": SimpleNamespace(buffered=held)},
     generators=lambda: {"sno": 1},
     connections={"redis": {1, 2}},
     draining=False,

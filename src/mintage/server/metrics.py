@@ -42,8 +42,8 @@ class Level(Protocol):
     """What a namespace is served from."""
 
     @property
-    def held(self) -> int:
-        """How many integers it has."""
+    def buffered(self) -> int:
+        """The number of buffered integers."""
 
 
 class Holdings(Protocol):
