@@ -854,10 +854,10 @@ from concurrent.futures import ThreadPoolExecutor
 library, moment, store = sys.argv[1:]
 if library == "gevent":
     from gevent import monkey, pool
-    patch, Buffer = monkey.patch_all, pool.Buffer
+    patch, Pool = monkey.patch_all, pool.Pool
 else:
     import eventlet
-    patch, Buffer = eventlet.monkey_patch, eventlet.GreenPool
+    patch, Pool = eventlet.monkey_patch, eventlet.GreenPool
 if moment == "before":
     patch()
 from mintage import Sequence, leasing, signs, sno
@@ -870,7 +870,7 @@ generator = sno.Generator(store=store or None, max_wait_ms=60_000)
 orders = Sequence("orders", store or None, step=50, max_wait_ms=60_000)
 def mint(_):
     return generator.new(), orders.next()
-minted = list(Buffer(200).imap(mint, range(200)))
+minted = list(Pool(200).imap(mint, range(200)))
 assert len({each for pair in minted for each in pair}) == 400
 print("done", len(minted))
 """
