@@ -223,6 +223,7 @@ generator! {
     #[new]
     #[pyo3(signature = (partition = None, *, meta = Defaulted::OUT, sequence_min = Defaulted::OUT, sequence_max = Defaulted::OUT, on_overflow = None,
                         shards = None, **keywords))]
+    #[expect(clippy::too_many_arguments, reason = "keywords of the public constructor")]
     fn py_new(
         py: Python<'_>,
         partition: Option<&Bound<'_, PyAny>>,
