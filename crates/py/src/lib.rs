@@ -142,7 +142,7 @@ mod _core {
     /// :raises TypeError: ``generator`` is no generator, or its scheme's module is not imported.
     #[pyfunction]
     #[pyo3(signature = (generator, /))]
-    fn stand_in<'py>(generator: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    fn replace_default<'py>(generator: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let other = || PyTypeError::new_err("generator is of no scheme whose module is imported");
         schemes::replace_default_of(generator).ok_or_else(other)
     }
