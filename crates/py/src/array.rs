@@ -12,7 +12,7 @@ pub trait ArrayClass: hot::Lends {
     type Item: for<'py> IntoPyObject<'py>;
     /// Bytes of an item.
     const SIZE: usize;
-    /// The name of the module, for people.
+    /// The name of the module, for `repr`.
     const WORD: &'static str;
 
     /// The item of these bytes.
@@ -27,10 +27,10 @@ pub trait ArrayClass: hot::Lends {
     /// The items as a column of Arrow.
     fn column(&self) -> Ids<'_>;
 
-    /// An array of these items that is as this one otherwise.
+    /// An array of these items, with the other properties of this one.
     fn with_data(&self, data: Py<PyBytes>) -> Self;
 
-    /// Whether the array equals an object; `None` where it leaves the answer to that.
+    /// The result of a comparison with an object; `None` leaves the answer to that.
     fn equals(&self, other: &Bound<'_, PyAny>) -> PyResult<Option<bool>> {
         let (py, own) = (other.py(), self.bytes());
         Ok(Some(other.cast::<Self>().is_ok_and(|other| other.get().bytes().as_bytes(py) == own.as_bytes(py))))
@@ -89,13 +89,13 @@ pub fn list<'py, A: ArrayClass>(array: &A, py: Python<'py>) -> PyResult<Bound<'p
     PyList::new(py, packed(array, py).map(A::item))
 }
 
-/// Whether a value is one of the items.
+/// Returns true if a value is one of the items.
 pub fn contains<A: ArrayClass>(array: &A, value: &Bound<'_, PyAny>) -> bool {
     let Some(wanted) = A::bytes_of(value) else { return false };
     packed(array, value.py()).any(|item| item == wanted.as_ref())
 }
 
-/// The first few items, for people.
+/// The `repr` of an array: its first few items.
 pub fn shown<A: ArrayClass>(array: &A, py: Python<'_>) -> String {
     let count = len(array, py);
     let shown: Vec<_> = packed(array, py).take(3).map(A::text).collect();
@@ -126,12 +126,20 @@ macro_rules! array {
             #[classattr]
             const SIZE: usize = $size;
 
-            /// A list of the IDs.
+            /// Return a list of the IDs.
+            ///
+            #[doc = concat!(">>> from ", $module, " import Array")]
+            /// >>> len(Array(bytes(2 * Array.SIZE)).tolist())
+            /// 2
             fn tolist<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, pyo3::types::PyList>> {
                 $crate::array::list(self, py)
             }
 
-            /// The bytes of all IDs, as its buffer has them.
+            /// Return the bytes of all IDs, as the buffer has them.
+            ///
+            #[doc = concat!(">>> from ", $module, " import Array")]
+            /// >>> Array(bytes(2 * Array.SIZE)).tobytes() == bytes(2 * Array.SIZE)
+            /// True
             fn tobytes(&self, py: Python<'_>) -> Py<PyBytes> {
                 self.data.clone_ref(py)
             }
@@ -174,18 +182,18 @@ macro_rules! array {
                 $crate::array::shown(self, py)
             }
 
-            /// The type of these IDs as a column of Arrow, in a capsule.
+            /// Return the type of these IDs as a column of Arrow, in a capsule.
             fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
                 $crate::array::ArrayClass::column(self).schema(py)
             }
 
-            /// The IDs as a column of Arrow: the capsules of its type and of its values, which are not copied.
+            /// Return the IDs as a column of Arrow: the capsules of its type and of its values, which are not copied.
             ///
-            /// ``requested_schema``, a capsule as well, may ask for another type of the same values: text of any kind; for IDs of
-            /// bytes also binary of any kind, for integers also unsigned ones.
+            /// ``requested_schema``, a capsule as well, may ask for another type of the same values: text of any kind; for
+            /// IDs of bytes also binary of any kind, for integers also unsigned ones.
             ///
             /// :raises ArgumentError: ``requested_schema`` is no such capsule.
-            /// :raises ValueError: it was used up before.
+            /// :raises ValueError: the capsule was used up before.
             #[pyo3(signature = (requested_schema = None))]
             fn __arrow_c_array__<'py>(
                 &self,
@@ -195,10 +203,10 @@ macro_rules! array {
                 $crate::array::ArrayClass::column(self).array(py, requested_schema)
             }
 
-            /// The same as a stream of one piece, for consumers that take nothing else.
+            /// Return the same as a stream of one piece, for consumers that take nothing else.
             ///
             /// :raises ArgumentError: ``requested_schema`` is no such capsule.
-            /// :raises ValueError: it was used up before.
+            /// :raises ValueError: the capsule was used up before.
             #[pyo3(signature = (requested_schema = None))]
             fn __arrow_c_stream__<'py>(
                 &self,
@@ -209,7 +217,7 @@ macro_rules! array {
             }
         }
 
-        /// Walks an Array.
+        /// An iterator over an Array.
         #[pyclass(frozen, module = $module)]
         pub struct ArrayIterator {
             array: Py<Array>,

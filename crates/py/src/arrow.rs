@@ -18,10 +18,10 @@ pub struct Ids<'a> {
     kind: Kind,
 }
 
-/// What the items of the data are.
+/// The kind of the items.
 #[derive(Clone, Copy)]
 enum Kind {
-    /// So many bytes, whose text has so many characters.
+    /// Bytes of a size, whose text has a length.
     Bytes { size: usize, text: usize, encode: fn(&[u8], &mut [u8]) },
     /// Integers of 64 bits in native order, which may be too large for signed ones.
     Integers { signed: bool },
@@ -44,7 +44,7 @@ impl Kind {
     }
 }
 
-/// How values of any length lie in memory.
+/// The layout in memory of values of any length.
 #[derive(Clone, Copy)]
 enum Width {
     /// One behind the other, after places of 32 bits.
@@ -55,7 +55,7 @@ enum Width {
     View,
 }
 
-/// In what a column has its values.
+/// The type in which a column has its values.
 #[derive(Clone, Copy)]
 enum Form {
     /// As it lies there.
@@ -66,7 +66,7 @@ enum Form {
     Text(Width),
 }
 
-/// What a view holds itself.
+/// The longest value that a view holds itself, in bytes.
 const INLINE: usize = 12;
 const EXTENSION: &[u8] = b"ARROW:extension:name";
 const EXTENSION_DATA: &[u8] = b"ARROW:extension:metadata";
@@ -86,7 +86,7 @@ impl<'a> Ids<'a> {
         self.data.as_bytes(py).len() / self.kind.size()
     }
 
-    /// The type in which nobody asked for another.
+    /// The type where the consumer asks for none.
     pub fn schema<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.field(Form::Plain, None).capsule(py)
     }
@@ -159,7 +159,7 @@ impl<'a> Ids<'a> {
         field
     }
 
-    /// Whether a name for an extension of a type is true of these.
+    /// Returns true if the name of an extension type fits these values.
     fn is_called(&self, form: Form, name: &[u8]) -> bool {
         match form {
             Form::Plain if name == b"arrow.uuid" => self.kind.size() == 16,
@@ -275,8 +275,8 @@ fn inline(value: &[u8]) -> u128 {
 ///
 /// :param ids: an Array, or anything with ``__arrow_c_array__``.
 /// :param name: the column's.
-/// :param type: what it asks of ``ids`` where the consumer asks for nothing: ``"binary"``, ``"large_binary"``, ``"binary_view"``,
-///     ``"string"``, ``"large_string"``, ``"string_view"``; by default what ``ids`` are.
+/// :param type: the type that it asks of ``ids`` where the consumer asks for none: ``"binary"``, ``"large_binary"``,
+///     ``"binary_view"``, ``"string"``, ``"large_string"``, ``"string_view"``; by default what ``ids`` are.
 /// :raises ArgumentError: an argument of the wrong type.
 /// :raises ConfigError: ``config.policy``: another ``type``.
 #[pyclass(frozen, module = "mintage.columns")]
@@ -331,15 +331,15 @@ impl Column {
         Ok(Self { ids: ids.unbind(), name, wanted: wanted.map(|format| Field::new(format, Vec::new())) })
     }
 
-    /// The type of the table: a struct of one field, in a capsule.
+    /// Return the type of the table: a struct of one field, in a capsule.
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.table(py, None)?.0.capsule(py)
     }
 
-    /// The table: the capsules of its type and of its values.
+    /// Return the table: the capsules of its type and of its values.
     ///
     /// :raises ArgumentError: ``requested_schema`` is no capsule of a schema.
-    /// :raises ValueError: it is no struct of one field, or was used up before.
+    /// :raises ValueError: the schema is no struct of one field, or the capsule was used up before.
     #[pyo3(signature = (requested_schema = None))]
     fn __arrow_c_array__<'py>(
         &self,
@@ -350,10 +350,10 @@ impl Column {
         Ok((field.capsule(py)?, data.capsule(py)?))
     }
 
-    /// The table as a stream of one piece.
+    /// Return the table as a stream of one piece.
     ///
     /// :raises ArgumentError: ``requested_schema`` is no capsule of a schema.
-    /// :raises ValueError: it is no struct of one field, or was used up before.
+    /// :raises ValueError: the schema is no struct of one field, or the capsule was used up before.
     #[pyo3(signature = (requested_schema = None))]
     fn __arrow_c_stream__<'py>(
         &self,

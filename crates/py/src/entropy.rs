@@ -1,8 +1,8 @@
 //! Random bytes for IDs and keys: one generator a process, which all threads share under the GIL.
 //!
-//! It is seeded by the kernel at first use and again in a later generation (a fork, or `mintage.after_restore()`), after so many
-//! bytes, and after a second: so a copy of the process that is not announced draws the same bytes for a second at most. The vDSO's
-//! `getrandom` is no way around it: its state is in this memory as well, and no call tells it of a restore.
+//! It is seeded by the kernel at first use and again in a later generation (a fork, or `mintage.after_restore()`), after so
+//! many bytes, and after a second: so a copy of the process that is not announced draws the same bytes for a second at most.
+//! The vDSO's `getrandom` is no way around it: its state is in this memory as well, and no call tells it of a restore.
 
 use crate::{fork, hot, values};
 use mintage_core::entropy::Entropy;

@@ -1,4 +1,4 @@
-//! The fields of IDs, as their format declares them: read, composed, replaced.
+//! The fields of IDs, as their format declares them: getters, `from_parts` and `replace`.
 
 use crate::hot::IdClass;
 use crate::{errors, hot, values};
@@ -10,12 +10,12 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
-/// What Python reads of an ID by name.
+/// A property of an ID.
 #[derive(Clone, Copy)]
 pub enum Field {
     /// A part's value.
     Part(&'static str),
-    /// When it was minted, as an aware datetime.
+    /// Its time, as an aware datetime.
     Time,
     /// The same in milliseconds since the Unix epoch.
     TimestampMs,
@@ -23,17 +23,17 @@ pub enum Field {
     TimestampNs,
 }
 
-/// The fields of a format, with what is said of each: its parts in their order but for those that are the same in every ID,
-/// and its time in three units.
+/// The fields of a format with their docstrings: its time in three units, and its parts in order, but for those that are the
+/// same in every ID.
 pub fn of(format: &Format<'static>) -> Vec<(&'static str, Field, String)> {
     let mut fields = Vec::new();
     if format.clock.is_some() {
         fields.push((
             "time",
             Field::Time,
-            "When it was minted: an aware UTC datetime, floored to milliseconds.".into(),
+            "The time at which it was minted: an aware UTC datetime, floored to milliseconds.".into(),
         ));
-        let said = |unit| format!("When it was minted, in {unit} since the Unix epoch.");
+        let said = |unit| format!("The time at which it was minted, in {unit} since the Unix epoch.");
         fields.push(("timestamp_ms", Field::TimestampMs, said("milliseconds")));
         fields.push(("timestamp_ns", Field::TimestampNs, said("nanoseconds")));
     }
@@ -127,7 +127,7 @@ pub fn replace<C: HasFields>(id: C, fields: Option<&Bound<'_, PyDict>>) -> PyRes
     Ok(C::of(C::Id::from_slice(&bytes)))
 }
 
-/// Puts fields in their places; says whether a time was among them.
+/// Puts fields in their places; returns true if a time was among them.
 fn put<C: HasFields>(format: &Format<'static>, bytes: &mut [u8], fields: Option<&Bound<'_, PyDict>>) -> PyResult<bool> {
     let mut is_timed = false;
     for (name, value) in fields.into_iter().flatten() {

@@ -29,7 +29,7 @@ pub fn generation() -> u64 {
     }
 }
 
-/// Whether a generation is still that of this process, for a hot call.
+/// Returns true if a generation is that of this process, for a hot call.
 #[inline(always)]
 pub fn is_current(generation: u64) -> bool {
     generation == kernel::generation_word().load(Ordering::Acquire)
@@ -66,7 +66,7 @@ fn start_after(before: u64) -> u64 {
     }
 }
 
-/// Whether a generator may use the hot path: one comparison, for fork, close and clock together.
+/// The gate of a generator to the hot path: one comparison, for fork, close and clock together.
 pub struct Gate {
     /// The generation in which the hot path is open.
     open_in: AtomicU64,
@@ -78,7 +78,7 @@ pub struct Gate {
     closed: AtomicBool,
 }
 
-/// Whether a generator on the slow path is attached to its node number.
+/// The state in which a call on the slow path finds a generator.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Entry {
     /// It is attached in this process.
@@ -101,19 +101,19 @@ impl Gate {
         }
     }
 
-    /// Whether the hot path is open.
+    /// Returns true if the hot path is open.
     #[inline(always)]
     pub fn is_open(&self) -> bool {
         self.open_in.load(Ordering::Acquire) == kernel::generation_word().load(Ordering::Relaxed)
     }
 
-    /// Whether it was closed.
+    /// Returns true if the generator was closed.
     pub fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Acquire)
     }
 
-    /// Whether the generator is attached in this process, and not closed. Ask again after anything that may run Python, such as
-    /// a user's clock: that can fork, or close.
+    /// Returns true if the generator is attached in this process, and not closed. Ask again after anything that may run
+    /// Python, such as a user's clock: that can fork, or close.
     pub fn is_attached(&self) -> bool {
         !self.is_closed() && self.entry() == Entry::Attached
     }
@@ -160,7 +160,7 @@ impl Gate {
         self.attached_in.store(NEVER, Ordering::Release);
     }
 
-    /// How often the generator was detached: a grant that was asked for before the last time must not attach it.
+    /// The number of times that the generator was detached: a grant that was asked for before the last time must not attach it.
     pub fn detach_count(&self) -> u64 {
         self.detach_count.load(Ordering::Acquire)
     }

@@ -30,9 +30,9 @@ pub struct GeneratorState<M: Mint> {
     pub max_wait_ms: u64,
     /// The ticks that `new_at` may mint in.
     history: Mutex<Window>,
-    /// How many node numbers there are, where it has one.
+    /// The number of node numbers, where it has one.
     nodes: u64,
-    /// How often its clock had gone back when it was attached.
+    /// The number of times that its clock had gone back when it was attached.
     rewinds: AtomicU64,
 }
 
@@ -91,8 +91,9 @@ impl<M: Mint> GeneratorState<M> {
         self.clock.tick(py, self.mint.scale())
     }
 
-    /// Detaches the generator: it starts over with another grant at its next ID. Returns the first time, in Unix milliseconds, that it did not
-    /// mint in; `None` where it never minted in this process. It takes no lock, and nothing runs in between.
+    /// Detaches the generator: it starts over with another grant at its next ID. Returns the first time, in Unix
+    /// milliseconds, that it did not mint in; `None` where it never minted in this process. It takes no lock, and nothing
+    /// runs in between.
     pub fn detach(&self) -> Option<i64> {
         let until = self.minted_until();
         self.gate.detach();
@@ -156,7 +157,8 @@ pub trait NodeGenerator: PyClass<Frozen = True> + PyTypeInfo + Sync {
     type Mint: Mint;
     /// An ID on its way to its object.
     type Minted;
-    /// What a generator needs beside its number when it attaches: read before that is known, as reading may run Python.
+    /// The value that a generator needs beside its number when it attaches: read before that is known, as reading may run
+    /// Python.
     type Origin;
     /// The scheme's word for the node number that a user gives.
     const TERM: &'static str;
@@ -164,7 +166,7 @@ pub trait NodeGenerator: PyClass<Frozen = True> + PyTypeInfo + Sync {
     const SIZE: usize;
     /// The most IDs of one run in a batch.
     const AT_ONCE: u32 = u32::MAX;
-    /// Whether `new` takes a metabyte.
+    /// True if `new` takes a metabyte.
     const HAS_META: bool = false;
 
     /// Reads a metabyte.
@@ -180,7 +182,7 @@ pub trait NodeGenerator: PyClass<Frozen = True> + PyTypeInfo + Sync {
 
     fn state(&self) -> &GeneratorState<Self::Mint>;
 
-    /// Reads what the generator needs beside its number when it attaches.
+    /// Reads the value that the generator needs beside its number when it attaches.
     fn origin(&self, py: Python<'_>) -> PyResult<Self::Origin>;
 
     /// The number of a generator without a lease: the one it was given, or one that it draws.
@@ -309,7 +311,8 @@ pub fn attach_without_lease<G: NodeGenerator>(this: &G, py: Python<'_>) -> PyRes
     Ok(())
 }
 
-/// Applies a grant: a later lease resets the mint, the same lease moves the end of its window. Returns whether the window moved.
+/// Applies a grant: a later lease resets the mint, the same lease moves the end of its window. Returns whether the window
+/// moved.
 fn apply_grant<G: NodeGenerator>(
     this: &G,
     py: Python<'_>,
@@ -366,7 +369,7 @@ pub fn take<G: NodeGenerator>(slf: &Bound<'_, G>, want: u32) -> PyResult<Run> {
     }
 }
 
-/// Fills `ids`, a whole number of them.
+/// Fills `ids`, whose length is a multiple of an ID's.
 pub fn write<G: NodeGenerator>(slf: &Bound<'_, G>, ids: &mut [u8], meta: u8) -> PyResult<()> {
     let mut rest = ids;
     while !rest.is_empty() {
@@ -418,7 +421,7 @@ pub fn attach_at<G: NodeGenerator>(slf: &Bound<'_, G>, time: UnixNs, tick: Tick)
     Err(errors::lease(py, "lease.history", &message))
 }
 
-/// Where the `n`-th ID from a time's tick on lies, where each tick has so many: its time, and which of its tick's it is.
+/// The place of the `n`-th ID from a time's tick on, where each tick has `capacity`: its time, and its number in its tick.
 pub fn nth(time: &Bound<'_, PyAny>, n: &Bound<'_, PyAny>, capacity: u64, unit_ms: u32) -> PyResult<(UnixNs, u32)> {
     let (time, n) = (values::time(time)?, values::field(n, "n", u32::MAX.into())? as u64);
     let later = i128::from(n / capacity) * i128::from(unit_ms) * UnixNs::PER_MS;
@@ -488,19 +491,19 @@ macro_rules! generator {
         $(#[$doc])*
         #[doc = $store]
         /// :param nodes: a range of node numbers to choose from.
-        /// :param never_used: whether only a number will do that nobody ever had.
+        /// :param never_used: True to lease only a number that no generator ever had.
         /// :param pool: the name of another pool.
         /// :param span_ms: how far ahead windows are granted, 1,000 to 86,400,000 milliseconds.
-        /// :param on_lease_lost: what comes at the end of the window when the lease was lost: ``"raise"``, the default where a
-        ///     store is named, or ``"move"``, to another lease.
+        /// :param on_lease_lost: the reaction at the end of the window when the lease was lost: ``"raise"``, the default
+        ///     where a store is named, or ``"move"`` to another lease.
         /// :param clock: a ManualClock, or a callable that returns nanoseconds since the Unix epoch; the system's by default.
-        /// :param max_wait_ms: the longest that an ID is waited for, in milliseconds.
+        /// :param max_wait_ms: the longest time that a call waits for an ID, in milliseconds.
         /// :raises ArgumentError: an argument of the wrong type.
         /// :raises ConfigError: ``config.node``, ``config.policy``, ``config.bounds``, ``config.wait``, ``config.store``.
         /// :raises FieldError: ``field.range``, ``field.format``.
         /// :raises GenerationError: ``system.random``: there is no randomness to draw a number from.
         ///
-        /// Where it has a lease, any call that mints raises LeaseError ``lease.none_free``, ``lease.lost`` or ``lease.clock``,
+        /// Any call that mints under a lease raises LeaseError ``lease.none_free``, ``lease.lost`` or ``lease.clock``,
         /// and StoreError ``store.unavailable`` or ``store.refused``.
         ///
         /// Any call that reads ``clock`` raises ConfigError ``config.clock`` where what it returned is no int.
@@ -531,7 +534,11 @@ macro_rules! generator {
                 $crate::generator::NodeGenerator::state(self).minted_until()
             }
 
-            /// Ends minting for good; closing twice does nothing.
+            /// End minting for good. Closing twice does nothing.
+            ///
+            #[doc = concat!(">>> from ", $module, " import Generator")]
+            /// >>> generator = Generator()
+            /// >>> generator.close()
             fn close(&self, py: Python<'_>) -> PyResult<()> {
                 $crate::generator::NodeGenerator::state(self).close(py)
             }

@@ -1,4 +1,4 @@
-//! The classes of IDs and of arrays of them: all that is the same whatever the scheme.
+//! Classes of IDs of fixed size, and of arrays of them: the code that all schemes share.
 
 use crate::hot::IdClass;
 use crate::{errors, hot, values};
@@ -78,7 +78,7 @@ pub fn lines<'py, C: IdClass>(py: Python<'py>, ids: &[u8]) -> PyResult<Bound<'py
     })
 }
 
-/// What a function of `mintage.ext.pydantic` answers: imported when Pydantic asks, and not before.
+/// Calls a function of `mintage.ext.pydantic`, which is imported when Pydantic asks.
 pub fn pydantic<'py>(
     class: &Bound<'py, PyType>,
     function: &str,
@@ -100,6 +100,11 @@ macro_rules! id {
         $(#[$doc])*
         ///
         /// IDs order as their bytes, their text and their integers do; they hash, pickle and copy.
+        ///
+        #[doc = concat!(">>> from mintage import ", $word)]
+        #[doc = concat!(">>> id = ", $word, ".ID(bytes(", $size, "))")]
+        #[doc = concat!(">>> str(id) == str(", $word, ".ID.from_int(0)), len(bytes(id))")]
+        #[doc = concat!("(True, ", $size, ")")]
         ///
         /// :raises ArgumentError: ``value`` has no contiguous buffer.
         #[doc = concat!(":raises ParseError: ``parse.length``: not ", $size, " bytes.")]
@@ -144,6 +149,11 @@ macro_rules! id {
 
             #[doc = $reads]
             ///
+            #[doc = concat!(">>> from mintage import ", $word)]
+            #[doc = concat!(">>> id = ", $word, ".ID(bytes(", $size, "))")]
+            #[doc = concat!(">>> ", $word, ".ID.parse(str(id)) == id")]
+            /// True
+            ///
             /// :raises ArgumentError: ``text`` is not str.
             /// :raises ParseError: ``parse.length``, or ``parse.character`` with its ``position``.
             #[staticmethod]
@@ -152,7 +162,11 @@ macro_rules! id {
                 $crate::id::parse(text)
             }
 
-            #[doc = concat!("Reads ", $size, " bytes; any ", $size, " bytes are an ID.")]
+            #[doc = concat!("Return the ID of ", $size, " bytes; any ", $size, " bytes are an ID.")]
+            ///
+            #[doc = concat!(">>> from mintage import ", $word)]
+            #[doc = concat!(">>> int(", $word, ".ID.from_bytes(bytes(", $size, ")))")]
+            /// 0
             ///
             /// :raises ArgumentError: ``value`` has no buffer.
             /// :raises ConfigError: ``config.buffer``: its items are no bytes, or it is not contiguous.
@@ -163,7 +177,11 @@ macro_rules! id {
                 $crate::id::from_bytes(value)
             }
 
-            #[doc = concat!("The ID whose ", $size, " bytes are those of this integer, big-endian; 0 or more.")]
+            #[doc = concat!("Return the ID whose ", $size, " bytes are those of this integer, big-endian; 0 or more.")]
+            ///
+            #[doc = concat!(">>> from mintage import ", $word)]
+            #[doc = concat!(">>> int(", $word, ".ID.from_int(7))")]
+            /// 7
             ///
             /// :raises ArgumentError: ``value`` is not an int.
             /// :raises FieldError: ``field.range``.
@@ -177,7 +195,7 @@ macro_rules! id {
                 $crate::hot::ascii(py, mintage_core::id::Id::to_text(self.0).as_ref())
             }
 
-            /// The text, formatted as ``str`` formats its own: ``f"{id:>20}"``.
+            /// Return the text, formatted as ``str`` is: ``f"{id:>20}"``.
             fn __format__<'py>(
                 &self,
                 py: Python<'py>,
@@ -214,7 +232,7 @@ macro_rules! id {
                 (slf.get_type(), (slf.get().__bytes__(slf.py()),))
             }
 
-            /// How Pydantic reads and writes IDs: see :mod:`mintage.ext.pydantic`.
+            /// Return the schema by which Pydantic reads and writes IDs: see :mod:`mintage.ext.pydantic`.
             ///
             /// :raises ModuleNotFoundError: pydantic is not installed.
             #[classmethod]
@@ -227,7 +245,7 @@ macro_rules! id {
                 $crate::id::pydantic(cls, "core_schema_of", source, handler)
             }
 
-            /// The JSON schema of an ID's text.
+            /// Return the JSON schema of an ID's text.
             ///
             /// :raises ModuleNotFoundError: pydantic is not installed.
             #[classmethod]
@@ -259,6 +277,11 @@ macro_rules! id {
             /// ``data`` holds whole IDs. Indexing gives an ID, slicing an Array; the buffer protocol gives the bytes, so
             /// ``memoryview(array)`` and ``numpy.frombuffer(array, ...)`` copy nothing.
             ///
+            #[doc = concat!(">>> from mintage import ", $word)]
+            #[doc = concat!(">>> array = ", $word, ".Array(bytes(2 * ", $word, ".Array.SIZE))")]
+            #[doc = concat!(">>> len(array), array[0] == array[1] == ", $word, ".ID.from_int(0)")]
+            /// (2, True)
+            ///
             /// :raises ArgumentError: ``data`` has no contiguous buffer.
             /// :raises ParseError: ``parse.length``: not a whole number of IDs.
             Array of $class, $size bytes, in $module
@@ -269,7 +292,12 @@ macro_rules! id {
                     $crate::id::packed::<$class>(py, &data).map(|data| Self { data })
                 }
 
-                /// Reads IDs from text without separators, as :meth:`encode` writes it: str, or a buffer of ASCII.
+                /// Parse text without separators, as :meth:`encode` returns it: a str, or a buffer of ASCII.
+                ///
+                #[doc = concat!(">>> from mintage import ", $word)]
+                #[doc = concat!(">>> array = ", $word, ".Array(bytes(2 * ", $word, ".Array.SIZE))")]
+                #[doc = concat!(">>> ", $word, ".Array.parse(array.encode()) == array")]
+                /// True
                 ///
                 /// :raises ParseError: ``parse.length``, or ``parse.character`` with the position in the whole text.
                 #[staticmethod]
@@ -278,12 +306,20 @@ macro_rules! id {
                     $crate::id::parse_many::<$class>(text).map(|data| Self { data })
                 }
 
-                /// The text of all IDs without separators, as ASCII bytes.
+                /// Return the text of all IDs without separators, as ASCII bytes.
+                ///
+                #[doc = concat!(">>> from mintage import ", $word)]
+                #[doc = concat!(">>> len(", $word, ".Array(bytes(", $size, ")).encode())")]
+                #[doc = concat!($text)]
                 fn encode<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
                     $crate::id::encode_many::<$class>(py, self.data.as_bytes(py))
                 }
 
-                /// The text of all IDs, one a line, as ASCII bytes.
+                /// Return the text of all IDs, one a line, as ASCII bytes.
+                ///
+                #[doc = concat!(">>> from mintage import ", $word)]
+                #[doc = concat!(">>> len(", $word, ".Array(bytes(2 * ", $size, ")).to_lines().splitlines())")]
+                /// 2
                 fn to_lines<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
                     $crate::id::lines::<$class>(py, self.data.as_bytes(py))
                 }

@@ -306,8 +306,8 @@ struct Access {
 }
 
 impl Access {
-    /// The namespace of a request, if this connection may use it now; `None` hands the request to Python. A caller that then cannot
-    /// serve the request calls [`Access::put_back`]: Python admits it once more.
+    /// The namespace of a request, if this connection may use it now; `None` hands the request to Python. A caller that then
+    /// cannot serve the request calls [`Access::put_back`]: Python admits it once more.
     #[inline(always)]
     fn served(&mut self, lane: &Lane, namespace: &[u8]) -> Option<&Served> {
         let version = lane.version.load(Ordering::Acquire);
@@ -538,8 +538,8 @@ impl HttpSession {
         Self { lane, access, key: None, pending: Vec::new(), asked: None, paused: false }
     }
 
-    /// Read bytes at the start of a request, and return the bytes to send. A tuple adds the bytes for the server behind. Where the
-    /// connection used up its turn, ``paused`` is True, and those bytes are to be fed again.
+    /// Read bytes at the start of a request, and return the bytes to send. A tuple adds the bytes for the server behind.
+    /// Where the connection used up its turn, ``paused`` is True, and those bytes are to be fed again.
     fn feed<'py>(&mut self, py: Python<'py>, data: &[u8]) -> PyResult<Bound<'py, PyAny>> {
         let mut kept = std::mem::take(&mut self.pending);
         let bytes = if kept.is_empty() {

@@ -12,19 +12,19 @@ use std::cmp::Ordering as CmpOrdering;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// What a constructor was told about its clock, and about stores and leases: the keywords that all generators have.
+/// The keywords that all generators have: of the clock, of stores and of leases.
 pub struct Terms<'py> {
-    /// Where a generator reads the time.
+    /// The clock of the generator.
     pub clock: Clock,
-    /// The longest that an ID is waited for.
+    /// The longest wait for an ID, in milliseconds.
     pub max_wait_ms: u64,
-    /// Only a number that was never leased.
+    /// True to lease only a number that was never leased.
     never_used: bool,
-    /// The others of [`OPTIONS`] that were given, as they were.
+    /// Those of [`OPTIONS`] that were given, as they were.
     given: Bound<'py, PyDict>,
 }
 
-/// How they stand in the signature of every generator.
+/// The keywords in the signature of every generator.
 pub const KEYWORDS: &str = "store=None, nodes=None, never_used=False, pool=None, span_ms=None, on_lease_lost=None, \
                             clock=None, max_wait_ms=1000";
 
@@ -53,39 +53,39 @@ impl<'py> Terms<'py> {
         Ok(terms)
     }
 
-    /// Whether anything was said about a lease.
+    /// Returns true if a keyword asks for a lease.
     pub fn is_given(&self) -> bool {
         self.never_used || !self.given.is_empty()
     }
 }
 
-/// What a scheme leases.
+/// The node number that a generator asks for.
 pub struct Subject<'a> {
     /// The scheme's name, and the pool's unless another is named.
     pub scheme: &'static str,
-    /// What the pool's node numbers mean.
+    /// The layout of the pool's node numbers.
     pub layout: &'a str,
-    /// How many node numbers there are.
+    /// The number of node numbers.
     pub size: u64,
-    /// The one that was asked for.
+    /// The node number that the user asked for.
     pub node: Option<u64>,
-    /// How many numbers from that one on will do.
+    /// The number of node numbers from that one on that will do.
     pub choices: u32,
     /// locality: the MAC fragment that was given.
     pub own_mac: Option<u32>,
 }
 
-/// How a generator holds its node number.
+/// The lease of a generator.
 pub struct Leases {
     arguments: Py<PyDict>,
     /// Not one of PyO3's cells: those let go of the GIL while they are filled, and a child of a fork in between would wait for
     /// ever.
     tenancy: OnceLock<Py<PyAny>>,
-    /// Whether its number may have had other holders, once that was asked.
+    /// True if its number may have had other holders; empty until that is asked.
     has_past: OnceLock<bool>,
-    /// Whether it leases only a number that nobody ever had.
+    /// True if it leases only a number that no generator ever had.
     pub never_used: bool,
-    /// Whether a grant was ever asked for, so that there may be one to give back.
+    /// True once a grant was asked for: there may be one to release.
     asked: AtomicBool,
     /// The grant that the generator mints under; 0 before the first.
     serial: AtomicU64,
@@ -228,7 +228,7 @@ impl Leases {
         Ok((entry != Entry::Attached && (fork::generation(), gate.detach_count()) == before && is_new).then_some(grant))
     }
 
-    /// Whether a grant is later than the one that the generator mints under, or that its parent minted under.
+    /// Returns true if a grant is later than the one that the generator mints under, or that its parent minted under.
     fn is_new(&self, grant: &Grant) -> bool {
         grant.serial > self.serial.load(Ordering::Relaxed)
     }
@@ -274,9 +274,9 @@ impl Leases {
         }
     }
 
-    /// Has the keeper give the node number back, for a generator that is gone; asks no store and takes no lock.
+    /// Makes the keeper release the node number of a generator that is gone; asks no store and takes no lock.
     pub fn abandon(&self, used_until: UnixMs) {
-        // While the interpreter ends, there is nobody left to tell.
+        // While the interpreter ends, the keeper runs no more.
         Python::try_attach(|py| {
             // It may be an error that ends the generator's life.
             let pending = PyErr::take(py);

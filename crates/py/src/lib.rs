@@ -1,14 +1,16 @@
 //! The binding: a thin shell of Python around `mintage-core`.
 //!
-//! - **Schemes**: `sno`, `snowflake`, `locality` and `uuid` are modules of their own; `schemes` has a row for each of the others,
-//!   which `ticked` makes a module of; `text` has those whose IDs are text alone. `schemes` lists them all.
-//! - **Classes**: `id` makes the class of a scheme's IDs, with their `fields`; `array` that of packed ones, which `arrow` exports;
-//!   `generator` and `ticked` those of generators.
-//! - **Minting**: `clock` reads time and waits, `entropy` draws, `fork` notices forks, `leases` asks Python for node numbers.
+//! - **Schemes**: `sno`, `snowflake`, `locality` and `uuid` are modules of their own. `ticked` makes a module of each row in
+//!   `schemes`; `text` has those whose IDs are text alone. `schemes` lists them all.
+//! - **Classes**: `id` makes the class of a scheme's IDs, with their `fields`; `array` the class of packed IDs, which `arrow`
+//!   exports; `generator` and `ticked` the classes of generators.
+//! - **Minting**: `clock` reads time and waits, `entropy` draws random bits, `fork` detects forks, `leases` asks Python for
+//!   node numbers.
 //! - **Python**: `values` reads arguments and makes results, `errors` raises.
-//! - **Beside them**: `formats` (what the core declares), `sequence`, `lane`, `typeid` and `views`.
+//! - **Beside them**: `formats` (the formats that the core declares), `sequence`, `lane` (the service's hot paths), `typeid`
+//!   and `views`.
 //!
-//! Unsafe code is in `hot` and `kernel`, which use nothing of the rest but `errors`. No two modules use each other.
+//! Unsafe code is in `hot` and `kernel`, which use no other module but `errors`. No two modules use each other.
 
 #![deny(unsafe_code)]
 #![allow(missing_docs, reason = "pyo3 makes undocumented items; what Python sees is documented")]
@@ -50,7 +52,7 @@ mod _core {
     use pyo3::types::{PyBytes, PyDict};
     use std::path::PathBuf;
 
-    /// What the cached tick knows of this machine: cycles a second (0: nothing is cached) and the largest age in ns.
+    /// Return facts of the cached tick: cycles a second (0: nothing is cached), and the largest age in ns.
     #[pyfunction]
     fn clock_facts<'py>(py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let (cycles, age) = hot::clock_facts();
@@ -60,27 +62,27 @@ mod _core {
         Ok(facts)
     }
 
-    /// The millisecond that the hot path would stamp now.
+    /// Return the millisecond that the hot path would stamp now.
     #[pyfunction]
     fn cached_ms() -> i64 {
         hot::now().0
     }
 
-    /// The kernel's clocks in nanoseconds, whatever a test has put in the place of Python's functions: real time, the time that
-    /// never goes back, the same with the time that the machine slept (0 where that is not known); and how long that took.
+    /// Return the kernel's clocks in nanoseconds, even if a test replaces Python's functions: real time, monotonic time,
+    /// monotonic time with the time that the machine slept (0 where that is not known); and the duration of the call.
     #[pyfunction]
     fn clocks() -> (i64, i64, i64, i64) {
         kernel::clocks().into()
     }
 
-    /// The first of :func:`clocks`.
+    /// Return the first of :func:`clocks`.
     #[pyfunction]
     fn system_ns() -> i64 {
         kernel::clocks()[0]
     }
 
-    /// When the file at ``path`` was made, in nanoseconds since the Unix epoch; None where that is not known. A copy that takes
-    /// the file's place was made later, even if it was given the same inode.
+    /// Return the time at which the file at ``path`` was created, in nanoseconds since the Unix epoch; None where that is
+    /// not known. A copy that replaces the file was created later, even if it gets the same inode.
     #[pyfunction]
     #[pyo3(signature = (path, /))]
     fn created_ns(path: PathBuf) -> Option<i64> {
@@ -105,8 +107,8 @@ mod _core {
         fork::start_generation()
     }
 
-    /// ``count`` random bytes, 0 to 65,536, that the kernel draws now; nothing of them comes from this process's memory,
-    /// which a clone shares.
+    /// Return ``count`` random bytes, 0 to 65,536, that the kernel draws now: none comes from this process's memory, which a
+    /// clone shares.
     ///
     /// :raises ArgumentError: ``count`` is not an int.
     /// :raises FieldError: ``field.range``.
@@ -118,7 +120,7 @@ mod _core {
         PyBytes::new_with(py, count, |bytes| values::draw(py, bytes))
     }
 
-    /// A generator's bound method ``new`` as a function of the module of this name, for good: with a module and a qualified
+    /// Return a generator's bound method ``new`` as a function of the module of this name. It has a module and a qualified
     /// name, so that it can be pickled, and written into a migration.
     ///
     /// :raises TypeError: ``method`` is not the method of a generator.
@@ -130,14 +132,13 @@ mod _core {
         schemes::function_of(&generator, module).unwrap_or_else(|| Err(other()))
     }
 
-    /// The generators that mint what the schemes' module-level functions return, of those that are imported.
+    /// Return the generators that the module-level functions of the imported schemes use.
     #[pyfunction]
     fn defaults(py: Python<'_>) -> Vec<Bound<'_, PyAny>> {
         schemes::defaults(py)
     }
 
-    /// Has another generator mint what a scheme's module-level functions return, and returns the one that did; with its
-    /// own clock it takes none of the fast path away, as only what they point to changes.
+    /// Replace the generator that a scheme's module-level functions use, and return the previous one.
     ///
     /// :raises TypeError: ``generator`` is no generator, or its scheme's module is not imported.
     #[pyfunction]
@@ -147,7 +148,7 @@ mod _core {
         schemes::replace_default_of(generator).ok_or_else(other)
     }
 
-    /// Has ``uuid4()`` draw its bits from the seed of a test's clock; from the kernel again with None.
+    /// Make ``uuid4()`` draw its bits from the seed of a test's clock, or with None from the kernel again.
     ///
     /// :raises ArgumentError: ``clock`` is no clock.
     #[pyfunction]

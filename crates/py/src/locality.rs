@@ -20,12 +20,17 @@ id! {
     ///
     /// ID(value)
     ///
-    /// ``value`` is 16 bytes. Any UUID can be held; the fields other than ``version`` are those of version b alone. They are not
-    /// RFC 9562 UUIDs: the bits of its variant belong to the MAC fragment.
+    /// ``value`` is 16 bytes. Any UUID can be held; the fields other than ``version`` are those of version b alone. They are
+    /// not RFC 9562 UUIDs: the bits of its variant belong to the MAC fragment.
     LocalityId(scheme::Id) in "mintage.locality", "locality", 16 bytes, 36 characters:
-    "Reads the text of any UUID: 36 characters, hex digits of either case with hyphens where they belong."
+    "Parse the text of any UUID: 36 characters, hex digits of either case with hyphens where they belong."
     {
-        /// The ID of a ``uuid.UUID``.
+        /// Return the ID of a ``uuid.UUID``.
+        ///
+        /// >>> from mintage import locality
+        /// >>> id = locality.new()
+        /// >>> locality.ID.from_uuid(id.as_uuid()) == id
+        /// True
         ///
         /// :raises ArgumentError: ``value`` is not a uuid.UUID.
         #[staticmethod]
@@ -35,9 +40,14 @@ id! {
         }
 
         /// Compose an ID from its fields, by name: its time, 1970 to the year 10889, as ``time``, an aware datetime, or as
-        /// ``timestamp_ms`` or ``timestamp_ns`` since the Unix epoch; ``counter``, 0 to 2^32 - 1, written as ``mode`` writes it:
-        /// ``"variable"`` (nibbles reversed) or ``"sequential"``; ``pid``, 0 to 65535; ``mac``, 7 hex digits, or a whole MAC
-        /// address of which the last 7 count. All but the time are 0 where they are left out.
+        /// ``timestamp_ms`` or ``timestamp_ns`` since the Unix epoch; ``counter``, 0 to 2^32 - 1, written as ``mode`` writes
+        /// it: ``"variable"`` (nibbles reversed) or ``"sequential"``; ``pid``, 0 to 65535; ``mac``, 7 hex digits, or a whole
+        /// MAC address of which the last 7 count. All but the time are 0 where they are left out.
+        ///
+        /// >>> from mintage import locality
+        /// >>> id = locality.ID.from_parts(timestamp_ms=1_700_000_000_000, pid=7, mac="0abcdef")
+        /// >>> id.pid, id.mac, id.timestamp_ms
+        /// (7, '0abcdef', 1700000000000)
         ///
         /// :raises ArgumentError: a value of the wrong type.
         /// :raises FieldError: ``time.naive``, ``time.range``, ``field.range`` or ``field.format``.
@@ -51,9 +61,13 @@ id! {
 
         /// Return the same ID with other fields, as :meth:`from_parts` takes them; ``mode`` applies to ``counter`` alone.
         ///
+        /// >>> from mintage import locality
+        /// >>> locality.new().replace(pid=7).pid
+        /// 7
+        ///
         /// :raises ArgumentError: a value of the wrong type.
-        /// :raises FieldError: ``time.naive``, ``time.range``, ``field.range`` or ``field.format``; ``field.version`` unless the
-        ///     version is b.
+        /// :raises FieldError: ``time.naive``, ``time.range``, ``field.range`` or ``field.format``; ``field.version`` unless
+        ///     the version is b.
         /// :raises ConfigError: ``config.policy``: an unknown mode.
         #[pyo3(signature = (*, mode = Defaulted::OUT, **fields), text_signature = "($self, *, mode='variable', **fields)")]
         fn replace(&self, mode: Defaulted<'_>, fields: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
@@ -76,7 +90,12 @@ id! {
             self.0.field(scheme::COUNTER, "sequential_counter").map_err(errors::value)
         }
 
-        /// The ``uuid.UUID`` of the same 128 bits.
+        /// Return the ``uuid.UUID`` of the same 128 bits.
+        ///
+        /// >>> from mintage import locality
+        /// >>> id = locality.new()
+        /// >>> str(id.as_uuid()) == str(id)
+        /// True
         fn as_uuid<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
             values::uuid(py, self.0.0.to_be_bytes())
         }
@@ -84,7 +103,7 @@ id! {
 }
 
 impl LocalityId {
-    /// The same ID, whose counter is written as a mode writes it, where it is written as variable mode does.
+    /// The same ID with its counter written as a mode writes it, from an ID that variable mode wrote.
     fn counted_in(self, mode: Mode) -> Self {
         let written = scheme::COUNTER.get(self.0.0);
         match mode {
@@ -117,11 +136,11 @@ fn mode_of(value: Option<&Bound<'_, PyAny>>) -> PyResult<Mode> {
 impl NodeGenerator for Generator {
     type Mint = Mint;
     type Minted = scheme::Id;
-    /// Where the counter starts.
+    /// The start of the counter.
     type Origin = u32;
     const TERM: &'static str = "pid";
     const SIZE: usize = scheme::SIZE;
-    /// A time for every so many, or a long batch would all be of one millisecond.
+    /// A run reads the time once: longer runs would give a long batch one millisecond.
     const AT_ONCE: u32 = 4096;
 
     #[inline(always)]
@@ -200,13 +219,20 @@ fn host_mac(py: Python<'_>) -> PyResult<u32> {
 }
 
 generator! {
-    /// Mints locality UUIDs; safe to share between threads.
+    /// A generator of locality UUIDs, safe to share between threads.
     ///
     /// Generator(mode="variable", *, pid=None, mac=None, counter=None, store=None, nodes=None, never_used=False, pool=None,
     /// span_ms=None, on_lease_lost=None, clock=None, max_wait_ms=1000)
     ///
-    /// Its node number is pid and MAC fragment together. Without a ``pid`` or ``mac`` of your own it is leased: the process's own
-    /// where nobody else has it, else with another MAC fragment. A forked child reads its own pid and starts its own counter.
+    /// Its node number is pid and MAC fragment together. Without a ``pid`` or a ``mac`` it leases one: that of the process
+    /// and the host, if no other generator has it, or else one with another MAC fragment. A forked child reads its own pid
+    /// and starts its own counter.
+    ///
+    /// >>> from mintage import locality
+    /// >>> with locality.Generator(pid=7, mac="0abcdef") as generator:
+    /// ...     id = generator.new()
+    /// >>> id.pid, id.mac
+    /// (7, '0abcdef')
     ///
     /// :param mode: ``"variable"``: first digits scatter; ``"sequential"``: they cluster.
     /// :param pid: 0 to 65535; by default the process id modulo 65536.
@@ -219,7 +245,7 @@ generator! {
         start: AtomicU32,
         /// pid and MAC fragment together.
         origin: AtomicU64,
-        /// How many IDs of given times it minted.
+        /// The number of IDs of given times that were minted.
         dated: Dated,
         given_pid: Option<u16>,
         given_mac: Option<u32>,
@@ -260,7 +286,11 @@ generator! {
         })
     }
 
-    /// Mints an ID.
+    /// Mint an ID.
+    ///
+    /// >>> from mintage import locality
+    /// >>> locality.Generator(pid=7).new().pid
+    /// 7
     ///
     /// :raises GenerationError: ``clock.range``, ``fork.shared_node``, ``generator.closed``.
     #[pyo3(name = "new")]
@@ -268,12 +298,16 @@ generator! {
         hot::new_object_slow(slf, 0)
     }
 
-    /// Mints an ID of a given time, for old rows: an aware datetime, or nanoseconds since the Unix epoch, until 2248.
+    /// Mint an ID of a given time, for old rows: an aware datetime, or nanoseconds since the Unix epoch, until 2248.
     ///
     /// Its counter is one step further than that of the last such ID, whatever that one's time, and comes round after 2^32 of
-    /// them: so any 2^32 IDs in a row differ. It begins half way round, so until half of them are used, they differ from the first
-    /// half of a millisecond's that :meth:`new` mints and :meth:`nth_at` makes. There is no smallest and no largest ID of a time: the counter comes
-    /// first, so IDs do not sort by time.
+    /// them: so any 2^32 IDs in a row differ. It begins half way round, so until half of them are used, they differ from the
+    /// first half of a millisecond's that :meth:`new` mints and :meth:`nth_at` makes. A time has no smallest and no largest
+    /// ID: the counter comes first, so IDs do not sort by time.
+    ///
+    /// >>> from mintage import locality
+    /// >>> locality.Generator(pid=7).new_at(1_700_000_000_000 * 10**6).timestamp_ms
+    /// 1700000000000
     ///
     /// :raises ArgumentError: ``time`` is neither.
     /// :raises FieldError: ``time.naive``, ``time.range``.
@@ -289,8 +323,12 @@ generator! {
         Ok(LocalityId(this.id(Run { tick: tick.0, first, count: 1 }, 0)))
     }
 
-    /// The ``n``-th ID of a given millisecond, counted from 0. For old rows: of one generator, IDs that differ in millisecond or
-    /// in ``n`` differ. They can be those that :meth:`new` mints: ask only for times in which it mints none.
+    /// Return the ``n``-th ID of a given millisecond, counted from 0. For old rows: of one generator, IDs that differ in
+    /// millisecond or in ``n`` differ. They can be those that :meth:`new` mints: ask only for times in which it mints none.
+    ///
+    /// >>> from mintage import locality
+    /// >>> locality.Generator("sequential", pid=7, counter=0).nth_at(1_700_000_000_000 * 10**6, 5).sequential_counter
+    /// 5
     ///
     /// :raises ArgumentError: an argument of the wrong type.
     /// :raises FieldError: ``field.range``: ``n`` is outside 0..2^32 - 1; ``time.naive``, ``time.range``.
@@ -304,13 +342,17 @@ generator! {
         Ok(LocalityId(slf.get().id(Run { tick: tick.0, first, count: 1 }, 0)))
     }
 
-    /// How many IDs a millisecond has.
+    /// The number of IDs in a millisecond.
     #[getter]
     fn capacity(&self) -> u64 {
         1 << scheme::COUNTER.bits
     }
 
-    /// Mints ``n`` IDs, 0 to 2^31 - 1, into one :class:`Array`.
+    /// Mint ``n`` IDs, 0 to 2^31 - 1, into one :class:`Array`.
+    ///
+    /// >>> from mintage import locality
+    /// >>> len(locality.Generator(pid=7).batch(3))
+    /// 3
     ///
     /// :raises ArgumentError: ``n`` is not an int.
     /// :raises FieldError: ``field.range``.
@@ -320,7 +362,11 @@ generator! {
         Ok(Array { data: generator::batch(slf, n, 0)?.unbind() })
     }
 
-    /// Fills a writable buffer of bytes, or of void items of 16 (numpy's ``V16``), with IDs, and returns how many.
+    /// Fill a writable buffer of bytes, or of void items of 16 (numpy's ``V16``), with IDs, and return their number.
+    ///
+    /// >>> from mintage import locality
+    /// >>> locality.Generator(pid=7).fill(bytearray(48))
+    /// 3
     ///
     /// :raises ArgumentError: ``buffer`` has no buffer.
     /// :raises ConfigError: ``config.buffer``: other items, read-only, not contiguous, or not a whole number of IDs.
@@ -330,10 +376,16 @@ generator! {
         generator::fill(slf, buffer, 0)
     }
 
-    /// Changes to another mode with a counter of its own; the present mode again changes nothing.
+    /// Change to another mode, with a counter of its own. The present mode changes nothing.
     ///
     /// IDs stay unique: those after a change are of later times than those before. So times may be ahead of the clock, by
     /// up to 2.048 s for each change that was made while the clock stood in the same 2.048 s.
+    ///
+    /// >>> from mintage import locality
+    /// >>> generator = locality.Generator(pid=7)
+    /// >>> generator.use_mode("sequential")
+    /// >>> generator.mode
+    /// 'sequential'
     ///
     /// :raises ArgumentError: ``mode`` is not str.
     /// :raises ConfigError: ``config.policy``: an unknown mode.
@@ -352,7 +404,7 @@ generator! {
         Ok(())
     }
 
-    /// ``"variable"`` or ``"sequential"``.
+    /// The mode: ``"variable"`` or ``"sequential"``.
     #[getter(mode)]
     fn mode_name(&self) -> &'static str {
         match self.mode() {

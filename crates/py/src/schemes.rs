@@ -10,7 +10,7 @@ struct Submodule {
     name: &'static str,
     /// Puts its classes and functions into it.
     add: fn(&Bound<'_, PyModule>) -> PyResult<()>,
-    /// Where it is a scheme's.
+    /// The hooks of a scheme's generators; `None` for a module of another kind.
     hooks: Option<GeneratorHooks>,
 }
 
@@ -67,13 +67,19 @@ mod ulid {
     super::ticked! {
         /// A ULID: 16 bytes, of which the first 48 bits are milliseconds, and 26 characters.
         Ulid(mintage_core::schemes::ulid::Id) in "mintage.ulid", "ulid", 16 bytes, 26 characters:
-        "Reads 26 characters of Crockford's base 32, in either case; the first is 7 at most."
-        /// Mints ULIDs; safe to share between threads.
+        "Parse 26 characters of Crockford's base 32, in either case; the first is 7 at most."
+        /// A generator of ULIDs, safe to share between threads.
         ///
         /// Within a millisecond, and while the clock is behind, each is 1 more than the one before it.
         ///
-        /// :param node: 0 to 2^24 - 1, in place of the upper 24 of the 80 random bits; without one, and without a lease, all 80 are
-        ///     random.
+        /// >>> from mintage import ulid
+        /// >>> with ulid.Generator() as generator:
+        /// ...     id = generator.new()
+        /// >>> len(str(id))
+        /// 26
+        ///
+        /// :param node: 0 to 2^24 - 1, in place of the upper 24 of the 80 random bits; without one, and without a lease, all
+        ///     80 are random.
         node
         new_at: "Its number in its tick is 1 more than that of the last such ID, whatever that one's time, and comes round after 2^32 of them: so any\n2^32 IDs in a row differ. Until half of these are used, they also differ from those of :meth:`new` and :meth:`nth_at`."
         nth_at: "They differ from those of :meth:`new` and :meth:`new_at`."
@@ -84,13 +90,19 @@ mod ksuid {
     super::ticked! {
         /// A KSUID: 20 bytes, of which the first 32 bits are seconds since 2014-05-13T16:53:20Z, and 27 characters.
         Ksuid(mintage_core::schemes::ksuid::Id) in "mintage.ksuid", "ksuid", 20 bytes, 27 characters:
-        "Reads 27 characters of ``0-9A-Za-z``, ``aWgEPTl1tmebfsQzFP4bxwgy80V`` at most."
-        /// Mints KSUIDs; safe to share between threads.
+        "Parse 27 characters of ``0-9A-Za-z``, ``aWgEPTl1tmebfsQzFP4bxwgy80V`` at most."
+        /// A generator of KSUIDs, safe to share between threads.
         ///
         /// Within a second, and while the clock is behind, each is 1 more than the one before it.
         ///
-        /// :param node: 0 to 2^32 - 1, in place of the upper 32 of the 128 random bits; without one, and without a lease, all 128 are
-        ///     random.
+        /// >>> from mintage import ksuid
+        /// >>> with ksuid.Generator() as generator:
+        /// ...     id = generator.new()
+        /// >>> len(str(id))
+        /// 27
+        ///
+        /// :param node: 0 to 2^32 - 1, in place of the upper 32 of the 128 random bits; without one, and without a lease,
+        ///     all 128 are random.
         node
         new_at: "Its number in its tick is 1 more than that of the last such ID, whatever that one's time, and comes round after 2^32 of them: so any\n2^32 IDs in a row differ. Until half of these are used, they also differ from those of :meth:`new` and :meth:`nth_at`."
         nth_at: "They differ from those of :meth:`new` and :meth:`new_at`."
@@ -102,13 +114,19 @@ mod ksuid_ms {
         /// A KSUID of svix's kind: 20 bytes, of which the first 40 bits are ticks of 4 ms since 2014-05-13T16:53:20Z, and 27
         /// characters.
         KsuidMs(mintage_core::schemes::ksuid_ms::Id) in "mintage.ksuid_ms", "ksuid_ms", 20 bytes, 27 characters:
-        "Reads 27 characters of ``0-9A-Za-z``, ``aWgEPTl1tmebfsQzFP4bxwgy80V`` at most."
-        /// Mints KSUIDs of svix's kind; safe to share between threads.
+        "Parse 27 characters of ``0-9A-Za-z``, ``aWgEPTl1tmebfsQzFP4bxwgy80V`` at most."
+        /// A generator of KSUIDs of svix's kind, safe to share between threads.
         ///
         /// Within 4 ms, and while the clock is behind, each is 1 more than the one before it.
         ///
-        /// :param node: 0 to 2^32 - 1, in place of the upper 32 of the 120 random bits; without one, and without a lease, all 120 are
-        ///     random.
+        /// >>> from mintage import ksuid_ms
+        /// >>> with ksuid_ms.Generator() as generator:
+        /// ...     id = generator.new()
+        /// >>> len(str(id))
+        /// 27
+        ///
+        /// :param node: 0 to 2^32 - 1, in place of the upper 32 of the 120 random bits; without one, and without a lease,
+        ///     all 120 are random.
         node
         new_at: "Its number in its tick is 1 more than that of the last such ID, whatever that one's time, and comes round after 2^32 of them: so any\n2^32 IDs in a row differ. Until half of these are used, they also differ from those of :meth:`new` and :meth:`nth_at`."
         nth_at: "They differ from those of :meth:`new` and :meth:`new_at`."
@@ -119,14 +137,20 @@ mod xid {
     super::ticked! {
         /// An xid: 12 bytes, of which the first 32 bits are seconds, and 20 characters.
         Xid(mintage_core::schemes::xid::Id) in "mintage.xid", "xid", 12 bytes, 20 characters:
-        "Reads 20 characters of ``0-9a-v``, lower case; the last is 0 or g."
-        /// Mints xids; safe to share between threads.
+        "Parse 20 characters of ``0-9a-v``, lower case; the last is 0 or g."
+        /// A generator of xids, safe to share between threads.
         ///
-        /// :param node: 0 to 2^40 - 1, machine above pid; without one, and without a lease, it is drawn at random, anew in every
-        ///     forked child.
+        /// >>> from mintage import xid
+        /// >>> with xid.Generator() as generator:
+        /// ...     id = generator.new()
+        /// >>> len(str(id))
+        /// 20
+        ///
+        /// :param node: 0 to 2^40 - 1, machine above pid; without one, and without a lease, it is drawn at random, anew in
+        ///     every forked child.
         node
         new_at: "Its number in its tick is 1 more than that of the last such ID, whatever that one's time, and comes round after 2^24 of them: so any\n2^24 IDs in a row differ. Until half of these are used, they also differ from those of :meth:`new` and :meth:`nth_at`."
-        nth_at: "They are the very IDs that :meth:`new` mints of the tick: ask only for ticks in which it mints none."
+        nth_at: "They are the IDs that :meth:`new` mints in the tick: ask only for ticks in which it mints none."
     }
 }
 
@@ -134,15 +158,24 @@ mod objectid {
     super::ticked! {
         /// An ObjectId of MongoDB's: 12 bytes, of which the first 32 bits are seconds, and 24 characters.
         ObjectId(mintage_core::schemes::objectid::Id) in "mintage.objectid", "objectid", 12 bytes, 24 characters:
-        "Reads 24 hex digits of either case."
-        /// Mints ObjectIds; safe to share between threads.
+        "Parse 24 hex digits of either case."
+        /// A generator of ObjectIds, safe to share between threads.
+        ///
+        /// >>> from mintage import objectid
+        /// >>> with objectid.Generator() as generator:
+        /// ...     id = generator.new()
+        /// >>> len(str(id))
+        /// 24
         ///
         /// :param process: 0 to 2^40 - 1; without one, and without a lease, it is drawn at random, anew in every forked child.
         process
         new_at: "Its number in its tick is 1 more than that of the last such ID, whatever that one's time, and comes round after 2^24 of them: so any\n2^24 IDs in a row differ. Until half of these are used, they also differ from those of :meth:`new` and :meth:`nth_at`."
-        nth_at: "They are the very IDs that :meth:`new` mints of the tick: ask only for ticks in which it mints none."
+        nth_at: "They are the IDs that :meth:`new` mints in the tick: ask only for ticks in which it mints none."
         {
-            /// The ID of a ``bson.ObjectId``.
+            /// Return the ID of a ``bson.ObjectId``.
+            ///
+            /// >>> from mintage import objectid  # doctest: +SKIP
+            /// >>> objectid.ID.from_bson(bson.ObjectId())  # doctest: +SKIP
             ///
             /// :raises ArgumentError: ``value`` is not a bson.ObjectId.
             /// :raises ImportError: bson, a part of pymongo, is not installed.
@@ -156,7 +189,10 @@ mod objectid {
                 Ok(Self(mintage_core::id::Id::from_slice(&value.getattr("binary")?.extract::<[u8; 12]>()?)))
             }
 
-            /// The ``bson.ObjectId`` of the same 12 bytes.
+            /// Return the ``bson.ObjectId`` of the same 12 bytes.
+            ///
+            /// >>> from mintage import objectid  # doctest: +SKIP
+            /// >>> objectid.new().as_bson()  # doctest: +SKIP
             ///
             /// :raises ImportError: bson, a part of pymongo, is not installed.
             fn as_bson<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
@@ -171,8 +207,14 @@ mod sandflake {
     super::ticked! {
         /// A Sandflake: 16 bytes, of which the first 48 bits are milliseconds, and 26 characters.
         Sandflake(mintage_core::schemes::sandflake::Id) in "mintage.sandflake", "sandflake", 16 bytes, 26 characters:
-        "Reads 26 characters of Crockford's base 32, upper case; the last 2 of their 130 bits are 0."
-        /// Mints Sandflakes; safe to share between threads.
+        "Parse 26 characters of Crockford's base 32, upper case; the last 2 of their 130 bits are 0."
+        /// A generator of Sandflakes, safe to share between threads.
+        ///
+        /// >>> from mintage import sandflake
+        /// >>> with sandflake.Generator() as generator:
+        /// ...     id = generator.new()
+        /// >>> len(str(id))
+        /// 26
         ///
         /// :param worker: 0 to 2^32 - 1; without one, and without a lease, it is drawn at random, anew in every forked child.
         worker
@@ -196,7 +238,7 @@ fn default<G: hot::OfModule>(py: Python<'_>) -> Option<Bound<'_, PyAny>> {
     hot::generator_of_module::<G>(py).map(|generator| generator.to_owned().into_any())
 }
 
-/// Adds the submodules, importable by name as only what is registered is.
+/// Adds the submodules, and registers them, so that they can be imported by name.
 pub fn add_modules(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     let modules = py.import("sys")?.getattr("modules")?;

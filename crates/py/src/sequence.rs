@@ -39,15 +39,22 @@ impl Buffer {
     }
 }
 
-/// Integers of a namespace: each is handed out once, whatever happens; what one process gets grows from segment to segment.
+/// Integers of a namespace: each is handed out once, whatever happens. Those of one process grow from segment to segment.
 ///
 /// Sequence(namespace, store=None, *, step=None, min_step=100, max_step=1_000_000, target_ms=10_000, max_wait_ms=1000)
 ///
 /// ``store`` is a URL or a Store; by default ``MINTAGE_STORE``, or else the machine-local registry. Segments are reserved
 /// there before their first integer is handed out, and fetched ahead, so that one lasts about ``target_ms`` milliseconds: from
 /// ``min_step`` to ``max_step`` integers, 1 to 2^31 - 1, or always ``step``. Integers that are reserved and not handed out are
-/// skipped, unless :meth:`close` can give them back. No call waits longer than ``max_wait_ms`` milliseconds for the store. Threads
-/// may share one; a forked child fetches segments of its own.
+/// skipped, unless :meth:`close` can give them back. No call waits longer than ``max_wait_ms`` milliseconds for the store.
+/// Threads may share one; a forked child fetches segments of its own.
+///
+/// >>> from mintage import Sequence
+/// >>> from mintage.store.memory import MemoryStore
+/// >>> with Sequence("orders", MemoryStore()) as orders:
+/// ...     numbers = [orders.next(), orders.next()]
+/// >>> numbers
+/// [1, 2]
 ///
 /// :raises ArgumentError: an argument of the wrong type.
 /// :raises FieldError: ``field.range``.
@@ -139,7 +146,7 @@ impl Sequence {
         self.buffer.get().0.level().1
     }
 
-    /// Whether there is a next segment.
+    /// Returns true if there is a next segment.
     pub fn has_next(&self) -> bool {
         self.buffer.get().0.has_next()
     }
@@ -149,7 +156,8 @@ impl Sequence {
         &self.client
     }
 
-    /// Makes sure that this process fetched what is buffered, and no parent of it: the client empties the buffer once a generation.
+    /// Makes sure that this process fetched what is buffered, and no parent of it: the client empties the buffer once a
+    /// generation.
     fn attach(&self, py: Python<'_>) -> PyResult<()> {
         while self.gate.enter(py, None)? != Entry::Attached {
             let generation = fork::generation();
@@ -226,20 +234,30 @@ impl Sequence {
         })
     }
 
-    /// The next integer, 0 to 2^63 - 1.
+    /// Return the next integer, 0 to 2^63 - 1.
     ///
-    /// :raises StoreError: the store is away and all that was fetched is used: ``store.unavailable`` with ``retry_after_ms``.
+    /// >>> from mintage import Sequence
+    /// >>> from mintage.store.memory import MemoryStore
+    /// >>> Sequence("orders", MemoryStore()).next()
+    /// 1
+    ///
+    /// :raises StoreError: the store is away and no integer is buffered: ``store.unavailable`` with ``retry_after_ms``.
     /// :raises GenerationError: ``sequence.exhausted``: the namespace is at its maximum; ``generator.closed``.
     #[pyo3(name = "next")]
     fn next_one(slf: &Bound<'_, Self>) -> PyResult<u64> {
         hot::Mints::slow(slf, 0)
     }
 
-    /// The next ``n`` integers, 0 to 2^31 - 1, as few ranges in order.
+    /// Return the next ``n`` integers, 0 to 2^31 - 1, as few ranges in order.
+    ///
+    /// >>> from mintage import Sequence
+    /// >>> from mintage.store.memory import MemoryStore
+    /// >>> Sequence("orders", MemoryStore()).batch(7)
+    /// [range(1, 8)]
     ///
     /// :raises ArgumentError: ``n`` is not an int.
     /// :raises FieldError: ``field.range``.
-    /// :raises StoreError: as :meth:`next`; what was taken until then is skipped.
+    /// :raises StoreError: as :meth:`next`; the integers that were taken until then are skipped.
     /// :raises GenerationError: as :meth:`next`.
     #[pyo3(signature = (n))]
     fn batch<'py>(slf: &Bound<'py, Self>, n: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
@@ -260,7 +278,12 @@ impl Sequence {
         PyList::new(py, ranges.collect::<PyResult<Vec<_>>>()?)
     }
 
-    /// The next ``n`` integers in a row, 1 to 2^31 - 1: from what was fetched where that is enough, else from the store.
+    /// Return the next ``n`` integers in a row, 1 to 2^31 - 1: buffered ones where those are enough, else from the store.
+    ///
+    /// >>> from mintage import Sequence
+    /// >>> from mintage.store.memory import MemoryStore
+    /// >>> Sequence("orders", MemoryStore()).reserve(7)
+    /// range(1, 8)
     ///
     /// :raises ArgumentError: ``n`` is not an int.
     /// :raises FieldError: ``field.range``.
@@ -278,27 +301,33 @@ impl Sequence {
         segment.call_method0(py, "as_range").map(|range| range.into_bound(py))
     }
 
-    /// ``n`` integers, all of them or none, in ranges as large as the store gives.
+    /// Return ``n`` integers, all or none, in ranges as large as the store gives.
     fn _reserve_all<'py>(slf: &Bound<'py, Self>, n: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let (this, py) = (slf.get(), slf.py());
         this.attach(py)?;
         this.client.call_method1(py, "reserve_all", (n,)).map(|ranges| ranges.into_bound(py))
     }
 
-    /// Ends handing out; what is left is given back to the store where nothing was reserved after it. Closing twice does nothing.
+    /// End handing out integers. Those that are left go back to the store, if nothing was reserved after them. Closing twice
+    /// does nothing.
+    ///
+    /// >>> from mintage import Sequence
+    /// >>> from mintage.store.memory import MemoryStore
+    /// >>> orders = Sequence("orders", MemoryStore())
+    /// >>> orders.close()
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         let is_attached = self.gate.is_attached();
         self.gate.close();
         if is_attached { self.client.call_method0(py, "close").map(drop) } else { Ok(()) }
     }
 
-    /// Its name.
+    /// The name of the namespace.
     #[getter]
     fn namespace(&self) -> &str {
         &self.namespace
     }
 
-    /// How many integers can be handed out without the store.
+    /// The number of integers that can be handed out without the store.
     #[getter]
     fn buffered(&self) -> u64 {
         self.level()

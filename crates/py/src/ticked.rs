@@ -18,10 +18,10 @@ use pyo3::{PyClass, PyTypeInfo};
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What stands for no node number.
+/// The value that means no node number.
 pub const NONE: u64 = u64::MAX;
 
-/// A generator of such IDs.
+/// The state of a generator of such IDs.
 pub struct Ticking<T: Ticked> {
     pub state: GeneratorState<Counting>,
     node: AtomicU64,
@@ -32,7 +32,7 @@ pub struct Ticking<T: Ticked> {
 }
 
 impl<T: Ticked> Ticking<T> {
-    /// A generator with the node number that it was given, or leases because it was told so, or draws.
+    /// A generator with the node number that it is given, leases on request, or draws.
     pub fn new(
         py: Python<'_>,
         node: Option<&Bound<'_, PyAny>>,
@@ -134,7 +134,7 @@ impl<T: Ticked> Ticking<T> {
     }
 }
 
-/// The next ID of a given time.
+/// Mints an ID of a given time.
 pub fn new_at<G: TickedClass>(slf: &Bound<'_, G>, time: &Bound<'_, PyAny>) -> PyResult<G::Id>
 where
     <G::Id as IdClass>::Id: Ticked,
@@ -171,8 +171,8 @@ where
 
 /// Makes the classes and functions of such a format's module.
 ///
-/// `ticked! { /// of the ID; Name(core::Id) in module, word, bytes, characters: "what parse reads"; /// of the generator; node; new_at:
-/// how many numbers of a tick it has; nth_at: whose its numbers are }`
+/// `ticked! { /// of the ID; Name(core::Id) in module, word, bytes, characters: "what parse reads"; /// of the generator;
+/// node; new_at: how its numbers go on; nth_at: which other IDs its IDs differ from }`
 macro_rules! ticked {
     (
         $(#[$doc:meta])*
@@ -203,8 +203,12 @@ macro_rules! ticked {
                 $($($own)*)?
 
                 /// Compose an ID from its fields, by name: its time as ``time``, an aware datetime, or as ``timestamp_ms`` or
-                /// ``timestamp_ns`` since the Unix epoch; the other fields are 0 where they are left out. A field of hexadecimal
-                /// digits takes those, or an int.
+                /// ``timestamp_ns`` since the Unix epoch; the other fields are 0 where they are left out. A field of
+                /// hexadecimal digits takes those, or an int.
+                ///
+                #[doc = concat!(">>> from mintage import ", $word)]
+                #[doc = concat!(">>> ", $word, ".ID.from_parts(timestamp_ms=1_700_000_000_000).timestamp_ms")]
+                /// 1700000000000
                 ///
                 /// :raises ArgumentError: a value of the wrong type.
                 /// :raises FieldError: ``time.naive``, ``time.range``, ``field.range`` or ``field.format``.
@@ -215,6 +219,11 @@ macro_rules! ticked {
                 }
 
                 /// Return the same ID with other fields, as :meth:`from_parts` takes them.
+                ///
+                #[doc = concat!(">>> from mintage import ", $word)]
+                #[doc = concat!(">>> id = ", $word, ".new()")]
+                #[doc = concat!(">>> id.replace(timestamp_ms=1_700_000_000_000).timestamp_ms")]
+                /// 1700000000000
                 ///
                 /// :raises ArgumentError: a value of the wrong type.
                 /// :raises FieldError: ``time.naive``, ``time.range``, ``field.range`` or ``field.format``.
@@ -252,7 +261,12 @@ macro_rules! ticked {
                 Ok(made)
             }
 
-            /// Mints an ID.
+            /// Mint an ID.
+            ///
+            #[doc = concat!(">>> from mintage import ", $word)]
+            #[doc = concat!(">>> generator = ", $word, ".Generator()")]
+            /// >>> generator.new() < generator.new()
+            /// True
             ///
             /// :raises GenerationError: ``sequence.exhausted`` when it would wait longer than ``max_wait_ms``; ``clock.range``,
             ///     ``fork.shared_node``, ``generator.closed``, ``system.random``.
@@ -261,24 +275,34 @@ macro_rules! ticked {
                 hot::new_object_slow(slf, 0)
             }
 
-            /// Mints an ID of a given time, for old rows: an aware datetime, or nanoseconds since the Unix epoch.
+            /// Mint an ID of a given time, for old rows: an aware datetime, or nanoseconds since the Unix epoch.
             ///
             #[doc = $numbers]
             ///
+            #[doc = concat!(">>> from mintage import ", $word)]
+            #[doc = concat!(">>> ", $word, ".Generator().new_at(1_700_000_000_000 * 10**6).timestamp_ms")]
+            /// 1700000000000
+            ///
             /// :raises ArgumentError: ``time`` is neither.
             /// :raises FieldError: ``time.naive``, ``time.range``.
-            /// :raises LeaseError: ``lease.history``: it leases its number from a store without ``never_used``, or the time is not
-            ///     before its lease.
+            /// :raises LeaseError: ``lease.history``: it leases its number from a store without ``never_used``, or the time
+            ///     is not before its lease.
             /// :raises GenerationError: ``fork.shared_node``, ``generator.closed``, ``system.random``.
             #[pyo3(signature = (time))]
             fn new_at(slf: &Bound<'_, Self>, time: &Bound<'_, PyAny>) -> PyResult<$class> {
                 ticked::new_at(slf, time)
             }
 
-            /// The ``n``-th ID of a given time's tick, counted from 0 and on into the ticks after it, which have :attr:`capacity` of
-            /// them each. For old rows: of one generator, IDs that differ in tick or in ``n`` differ.
+            /// Return the ``n``-th ID of a given time's tick, counted from 0. A tick has :attr:`capacity` IDs: the next
+            /// numbers are those of the ticks after it. For old rows: of one generator, IDs that differ in tick or in ``n``
+            /// differ.
             ///
             #[doc = $nth]
+            ///
+            #[doc = concat!(">>> from mintage import ", $word)]
+            #[doc = concat!(">>> generator = ", $word, ".Generator()")]
+            /// >>> generator.nth_at(1_700_000_000_000 * 10**6, 0) == generator.nth_at(1_700_000_000_000 * 10**6, 1)
+            /// False
             ///
             /// :raises ArgumentError: an argument of the wrong type.
             /// :raises FieldError: ``field.range``: ``n`` is outside 0..2^32 - 1; ``time.naive``, ``time.range``.
@@ -289,13 +313,17 @@ macro_rules! ticked {
                 ticked::nth_at(slf, time, n)
             }
 
-            /// How many IDs a tick has.
+            /// The number of IDs in a tick.
             #[getter]
             fn capacity(&self) -> u32 {
                 1 << <$core as mintage_core::ticked::Ticked>::SEQUENCE_BITS
             }
 
-            /// Mints ``n`` IDs, 0 to 2^31 - 1, into one :class:`Array`.
+            /// Mint ``n`` IDs, 0 to 2^31 - 1, into one :class:`Array`.
+            ///
+            #[doc = concat!(">>> from mintage import ", $word)]
+            #[doc = concat!(">>> len(", $word, ".Generator().batch(3))")]
+            /// 3
             ///
             /// :raises ArgumentError: ``n`` is not an int.
             /// :raises FieldError: ``field.range``.
@@ -305,7 +333,11 @@ macro_rules! ticked {
                 Ok(Array { data: generator::batch(slf, n, 0)?.unbind() })
             }
 
-            #[doc = concat!("Fills a writable buffer of bytes, or of void items of ", $size, " (numpy's ``V", $size, "``), with IDs, and returns how many.")]
+            #[doc = concat!("Fill a writable buffer of bytes, or of void items of ", $size, " (numpy's ``V", $size, "``), with IDs, and return their number.")]
+            ///
+            #[doc = concat!(">>> from mintage import ", $word)]
+            #[doc = concat!(">>> ", $word, ".Generator().fill(bytearray(3 * ", $size, "))")]
+            /// 3
             ///
             /// :raises ArgumentError: ``buffer`` has no buffer.
             /// :raises ConfigError: ``config.buffer``: other items, read-only, not contiguous, or not a whole number of IDs.
@@ -315,7 +347,7 @@ macro_rules! ticked {
                 generator::fill(slf, buffer, 0)
             }
 
-            /// The number that its IDs hold in place of random bits; None where it was neither given nor leased one.
+            /// The node number in its IDs, in place of random bits; None where it was neither given nor leased.
             ///
             /// :raises GenerationError: ``fork.shared_node``.
             #[getter]
@@ -329,7 +361,12 @@ macro_rules! ticked {
             }
         }
 
-        /// The smallest ID of the tick that a time lies in: the lower bound of a range query.
+        /// Return the smallest ID of the tick that a time lies in: the lower bound of a range query.
+        ///
+        #[doc = concat!(">>> from mintage import ", $word)]
+        #[doc = concat!(">>> id = ", $word, ".new()")]
+        #[doc = concat!(">>> ", $word, ".min_at(id.timestamp_ns) <= id")]
+        /// True
         ///
         /// :raises ArgumentError: ``time`` is neither an aware datetime nor an int of nanoseconds.
         /// :raises FieldError: ``time.naive`` or ``time.range``.
@@ -339,7 +376,12 @@ macro_rules! ticked {
             ticked::bound(time, false)
         }
 
-        /// The largest ID of the tick that a time lies in: the upper bound of a range query.
+        /// Return the largest ID of the tick that a time lies in: the upper bound of a range query.
+        ///
+        #[doc = concat!(">>> from mintage import ", $word)]
+        #[doc = concat!(">>> id = ", $word, ".new()")]
+        #[doc = concat!(">>> id <= ", $word, ".max_at(id.timestamp_ns)")]
+        /// True
         ///
         /// :raises ArgumentError: ``time`` is neither an aware datetime nor an int of nanoseconds.
         /// :raises FieldError: ``time.naive`` or ``time.range``.

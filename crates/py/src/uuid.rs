@@ -27,7 +27,7 @@ id! {
     ///
     /// ``value`` is 16 bytes. Fields are those of the ID's own version: any other is FieldError ``field.version``.
     UuidId(scheme::Id) in "mintage.uuid", "uuid", 16 bytes, 36 characters:
-    "Reads 36 characters: hex digits of either case, hyphens where they belong. :meth:`parse_any` reads other forms."
+    "Parse 36 characters: hex digits of either case, hyphens where they belong. :meth:`parse_any` parses other spellings."
     {
         /// The UUID of which all bits are 0.
         #[classattr]
@@ -36,7 +36,11 @@ id! {
         #[classattr]
         const MAX: Self = Self(scheme::Id::MAX);
 
-        /// Reads any form: with or without hyphens, in braces, or after ``urn:uuid:``; in either case.
+        /// Parse any spelling: with or without hyphens, in braces, or after ``urn:uuid:``; in either case.
+        ///
+        /// >>> from mintage import uuid
+        /// >>> uuid.ID.parse_any("urn:uuid:017f22e2-79b0-7cc3-98c4-dc0c0c07398f").version
+        /// 7
         ///
         /// :raises ArgumentError: ``text`` is not str.
         /// :raises ParseError: ``parse.length``, or ``parse.character`` with its ``position``.
@@ -46,7 +50,11 @@ id! {
             scheme::Id::parse_any(&values::text(text, "text")?).map(Self).map_err(errors::value)
         }
 
-        /// The ID of a ``uuid.UUID``.
+        /// Return the ID of a ``uuid.UUID``.
+        ///
+        /// >>> from mintage import uuid
+        /// >>> uuid.ID.from_uuid(uuid.uuid4()).version
+        /// 4
         ///
         /// :raises ArgumentError: ``value`` is not a uuid.UUID.
         #[staticmethod]
@@ -55,9 +63,14 @@ id! {
             values::uuid_bytes(value).map(|bytes| Self(scheme::Id(bytes)))
         }
 
-        /// Compose an ID of a version, 1 to 8, from the version's fields, by name; they are 0 where they are left out. Versions 1,
-        /// 6 and 7 need a time: ``time``, an aware datetime, or ``timestamp_ms`` or ``timestamp_ns`` since the Unix epoch. A field
-        /// of hexadecimal digits takes those, or an int.
+        /// Compose an ID of a version, 1 to 8, from the version's fields, by name; they are 0 where they are left out.
+        /// Versions 1, 6 and 7 need a time: ``time``, an aware datetime, or ``timestamp_ms`` or ``timestamp_ns`` since the
+        /// Unix epoch. A field of hexadecimal digits takes those, or an int.
+        ///
+        /// >>> from mintage import uuid
+        /// >>> id = uuid.ID.from_parts(version=6, timestamp_ms=1_700_000_000_000, clock_seq=5)
+        /// >>> id.version, id.clock_seq
+        /// (6, 5)
         ///
         /// :raises ArgumentError: a value of the wrong type.
         /// :raises FieldError: ``time.naive``, ``time.range``, ``field.range`` or ``field.format``.
@@ -76,6 +89,10 @@ id! {
 
         /// Return the same ID with other fields of its version, as :meth:`from_parts` takes them.
         ///
+        /// >>> from mintage import uuid
+        /// >>> uuid.new().replace(timestamp_ms=1_700_000_000_000).timestamp_ms
+        /// 1700000000000
+        ///
         /// :raises ArgumentError: a value of the wrong type.
         /// :raises FieldError: ``time.naive``, ``time.range``, ``field.range`` or ``field.format``.
         #[pyo3(signature = (**fields))]
@@ -89,13 +106,17 @@ id! {
             self.0.version()
         }
 
-        /// ``"rfc9562"``, ``"ncs"``, ``"microsoft"`` or ``"future"``.
+        /// The variant: ``"rfc9562"``, ``"ncs"``, ``"microsoft"`` or ``"future"``.
         #[getter]
         fn variant(&self) -> &'static str {
             self.0.variant()
         }
 
-        /// The ``uuid.UUID`` of the same bits.
+        /// Return the ``uuid.UUID`` of the same bits.
+        ///
+        /// >>> from mintage import uuid
+        /// >>> uuid.ID.NIL.as_uuid()
+        /// UUID('00000000-0000-0000-0000-000000000000')
         fn as_uuid<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
             values::uuid(py, self.0.0)
         }
@@ -105,17 +126,23 @@ id! {
 impl fields::HasFields for UuidId {}
 
 generator! {
-    /// Mints UUIDs of version 1, 4, 6 or 7; safe to share between threads.
+    /// A generator of UUIDs of version 1, 4, 6 or 7, safe to share between threads.
     ///
     /// Within a millisecond, and while the clock is behind, each is greater than the one before it: in version 7 by itself, in
     /// versions 1 and 6 by its time. A version 4 is random, and holds no node number.
     ///
-    /// :param node: a number that no other generator has. In version 7, 0 to 2^24 - 1, in place of 24 random bits. In versions 1
-    ///     and 6, 0 to 2^47 - 1, the node beside its multicast bit; without one, and without a lease, it is drawn at random,
-    ///     anew in every forked child.
+    /// >>> from mintage import uuid
+    /// >>> with uuid.Generator(version=6) as generator:
+    /// ...     id = generator.new()
+    /// >>> id.version
+    /// 6
+    ///
+    /// :param node: a number that no other generator has. In version 7, 0 to 2^24 - 1, in place of 24 random bits. In
+    ///     versions 1 and 6, 0 to 2^47 - 1, the node beside its multicast bit; without one, and without a lease, it is drawn
+    ///     at random, anew in every forked child.
     /// :param version: 1, 4, 6 or 7.
-    /// :param mac: in versions 1 and 6, the node itself, 0 to 2^48 - 1, such as ``uuid.getnode()``. Generators that share it are
-    ///     told apart by the clock sequence alone: 14 random bits.
+    /// :param mac: in versions 1 and 6, the node itself, 0 to 2^48 - 1, such as ``uuid.getnode()``. Generators that share it
+    ///     are told apart by the clock sequence alone: 14 random bits.
     pub struct Generator in "mintage.uuid", leased on request {
         state: GeneratorState<Counting>,
         version: Version,
@@ -167,7 +194,12 @@ generator! {
         Ok(made)
     }
 
-    /// Mints an ID.
+    /// Mint an ID.
+    ///
+    /// >>> from mintage import uuid
+    /// >>> generator = uuid.Generator()
+    /// >>> generator.new() < generator.new()
+    /// True
     ///
     /// :raises GenerationError: ``sequence.exhausted`` when it would wait longer than ``max_wait_ms``; ``clock.range``,
     ///     ``fork.shared_node``, ``generator.closed``, ``system.random``.
@@ -176,12 +208,16 @@ generator! {
         hot::new_object_slow(slf, 0)
     }
 
-    /// Mints an ID of a given time, for old rows: an aware datetime, or nanoseconds since the Unix epoch.
+    /// Mint an ID of a given time, for old rows: an aware datetime, or nanoseconds since the Unix epoch.
     ///
     /// Its number in its millisecond is 1 more than that of the last such ID, whatever that one's time, and comes round after
     /// 2^24 of them, in versions 1 and 6 after 2^27: so as many IDs in a row differ. Until half of these are used, they also
-    /// differ from those of :meth:`new` and :meth:`nth_at`. In versions 1 and 6 the number counts the time below the millisecond
-    /// and the clock sequence, which so goes on from that of :meth:`new`.
+    /// differ from those of :meth:`new` and :meth:`nth_at`. In versions 1 and 6 the number counts the time below the
+    /// millisecond and the clock sequence, which so goes on from that of :meth:`new`.
+    ///
+    /// >>> from mintage import uuid
+    /// >>> uuid.Generator().new_at(1_700_000_000_000 * 10**6).timestamp_ms
+    /// 1700000000000
     ///
     /// :raises ArgumentError: ``time`` is neither.
     /// :raises FieldError: ``time.naive``, ``time.range``; ``field.version``: version 4 has no time.
@@ -198,9 +234,14 @@ generator! {
         Ok(UuidId(this.at(py, units, this.dated.next(this.version.numbers()))))
     }
 
-    /// The ``n``-th ID of a given time's tick, counted from 0 and on into the ticks after it, which have :attr:`capacity` of
-    /// them each. For old rows: of one generator, IDs that differ in tick or in ``n`` differ, and all of them from those of
+    /// Return the ``n``-th ID of a given time's tick, counted from 0. A tick has :attr:`capacity` IDs: the next numbers are
+    /// those of the ticks after it. For old rows: of one generator, IDs that differ in tick or in ``n`` differ, and all of
+    /// them from those of
     /// :meth:`new` and :meth:`new_at`.
+    ///
+    /// >>> from mintage import uuid
+    /// >>> uuid.Generator().nth_at(1_700_000_000_000 * 10**6, 5).timestamp_ms
+    /// 1700000000000
     ///
     /// :raises ArgumentError: an argument of the wrong type.
     /// :raises FieldError: ``field.range``: ``n`` is outside 0..2^32 - 1; ``time.naive``, ``time.range``;
@@ -217,7 +258,7 @@ generator! {
         Ok(UuidId(this.at(py, units, this.version.nth(first))))
     }
 
-    /// Mints an ID of versions 1 and 6 whose time is the clock's, in 100 ns, and later than that of the last such one of this
+    /// Mint an ID of versions 1 and 6 whose time is the clock's, in 100 ns, and later than that of the last such one of this
     /// process, of those forked from it and of those that it was forked from.
     ///
     /// :raises GenerationError: ``clock.range``, ``fork.shared_node``, ``generator.closed``, ``system.random``.
@@ -238,13 +279,17 @@ generator! {
         Ok(UuidId(this.made_at(ticks, this.clock_seq.load(Ordering::Relaxed))))
     }
 
-    /// How many IDs a millisecond has; a version 4 has none.
+    /// The number of IDs in a millisecond; version 4 has no time, so it does not count.
     #[getter]
     fn capacity(&self) -> u32 {
         1 << self.state.mint.rules().sequence_bits
     }
 
-    /// Mints ``n`` IDs, 0 to 2^31 - 1, into one :class:`Array`.
+    /// Mint ``n`` IDs, 0 to 2^31 - 1, into one :class:`Array`.
+    ///
+    /// >>> from mintage import uuid
+    /// >>> len(uuid.Generator().batch(3))
+    /// 3
     ///
     /// :raises ArgumentError: ``n`` is not an int.
     /// :raises FieldError: ``field.range``.
@@ -255,7 +300,11 @@ generator! {
         Ok(Array { data: data.unbind() })
     }
 
-    /// Fills a writable buffer of bytes, or of void items of 16 (numpy's ``V16``), with IDs, and returns how many.
+    /// Fill a writable buffer of bytes, or of void items of 16 (numpy's ``V16``), with IDs, and return their number.
+    ///
+    /// >>> from mintage import uuid
+    /// >>> uuid.Generator().fill(bytearray(48))
+    /// 3
     ///
     /// :raises ArgumentError: ``buffer`` has no buffer.
     /// :raises ConfigError: ``config.buffer``: other items, read-only, not contiguous, or not a whole number of IDs.
@@ -266,7 +315,7 @@ generator! {
         hot::fill(&target, |ids| write(slf, ids))
     }
 
-    /// The number that its IDs hold in place of random bits; None where it was neither given nor leased nor drawn one.
+    /// The node number in its IDs, in place of random bits; None where it was neither given nor leased nor drawn.
     ///
     /// :raises GenerationError: ``fork.shared_node``.
     #[getter]
@@ -275,7 +324,7 @@ generator! {
         Ok(slf.get().number())
     }
 
-    /// 1, 4, 6 or 7.
+    /// The version: 1, 4, 6 or 7.
     #[getter(version)]
     fn version_number(&self) -> u64 {
         self.version.number()
@@ -429,7 +478,7 @@ fn random(bits: [u8; 16]) -> scheme::Id {
     scheme::Id::stamped(u128::from_ne_bytes(bits), 4)
 }
 
-/// Fills `ids`, a whole number of them.
+/// Fills `ids`, whose length is a multiple of an ID's.
 fn write(slf: &Bound<'_, Generator>, ids: &mut [u8]) -> PyResult<()> {
     if slf.get().version != Version::V4 {
         return generator::write(slf, ids, 0);
@@ -445,14 +494,15 @@ fn write(slf: &Bound<'_, Generator>, ids: &mut [u8]) -> PyResult<()> {
     Ok(())
 }
 
-/// The default generator's next UUID of version 7.
+/// The function `uuid7`: the next UUID of the default generator.
 struct Seven;
 
 impl hot::Uuids for Seven {
     const NAME: &'static std::ffi::CStr = c"uuid7";
     const DOC: &'static std::ffi::CStr =
-        c"uuid7()\n--\n\nA uuid.UUID of version 7: Unix milliseconds, then random bits. In \
+        c"uuid7()\n--\n\nReturn a ``uuid.UUID`` of version 7: Unix milliseconds, then random bits. In \
 a process each is greater than the one before it, also when the clock goes back.\n\n\
+>>> from mintage import uuid\n>>> uuid.uuid7().version\n7\n\n\
 :raises GenerationError: ``clock.range``, ``system.random``.";
 
     #[inline(always)]
@@ -468,12 +518,13 @@ a process each is greater than the one before it, also when the clock goes back.
     }
 }
 
-/// A random UUID.
+/// The function `uuid4`: a random UUID.
 struct Four;
 
 impl hot::Uuids for Four {
     const NAME: &'static std::ffi::CStr = c"uuid4";
-    const DOC: &'static std::ffi::CStr = c"uuid4()\n--\n\nA uuid.UUID of version 4: 122 random bits.\n\n\
+    const DOC: &'static std::ffi::CStr = c"uuid4()\n--\n\nReturn a ``uuid.UUID`` of version 4: 122 random bits.\n\n\
+>>> from mintage import uuid\n>>> uuid.uuid4().version\n4\n\n\
 :raises GenerationError: ``system.random``.";
 
     #[inline(always)]
@@ -494,7 +545,7 @@ impl hot::Uuids for Four {
 /// The clock of a test, whose seed `uuid4()` draws from.
 static DRAWN_FROM: hot::GilCell<Option<Clock>> = hot::GilCell::new(None);
 
-/// Has `uuid4()` draw from the seed of a test's clock, or from the kernel again.
+/// Makes `uuid4()` draw from the seed of a test's clock, or from the kernel again.
 pub fn draw_from(py: Python<'_>, clock: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
     let clock = clock.map(|clock| Clock::from_argument(Some(clock))).transpose()?;
     entropy::force_slow_path(py, clock.is_some());
@@ -521,7 +572,11 @@ fn of_name<'py>(
     values::uuid(name.py(), made.0)
 }
 
-/// The uuid.UUID of version 3 of a name: the MD5 of it behind a namespace's bytes.
+/// Return the ``uuid.UUID`` of version 3 of a name: the MD5 of the namespace's bytes and the name.
+///
+/// >>> from mintage import uuid
+/// >>> uuid.uuid3(uuid.NAMESPACE_DNS, "python.org")
+/// UUID('6fa459ea-ee8a-3ca4-894e-db77e160355e')
 ///
 /// :raises ArgumentError: ``namespace`` is not a uuid.UUID, nor an :class:`ID`; or ``name`` is neither str nor bytes.
 #[pyfunction]
@@ -530,7 +585,11 @@ fn uuid3<'py>(namespace: &Bound<'py, PyAny>, name: &Bound<'py, PyAny>) -> PyResu
     of_name(namespace, name, scheme::Id::v3)
 }
 
-/// The uuid.UUID of version 5 of a name: the SHA-1 of it behind a namespace's bytes.
+/// Return the ``uuid.UUID`` of version 5 of a name: the SHA-1 of the namespace's bytes and the name.
+///
+/// >>> from mintage import uuid
+/// >>> uuid.uuid5(uuid.NAMESPACE_DNS, "python.org")
+/// UUID('886313e1-3b8a-5372-9b90-0c9aee199e5d')
 ///
 /// :raises ArgumentError: ``namespace`` is not a uuid.UUID, nor an :class:`ID`; or ``name`` is neither str nor bytes.
 #[pyfunction]
@@ -539,7 +598,12 @@ fn uuid5<'py>(namespace: &Bound<'py, PyAny>, name: &Bound<'py, PyAny>) -> PyResu
     of_name(namespace, name, scheme::Id::v5)
 }
 
-/// The smallest version 7 of the millisecond that a time lies in: the lower bound of a range query.
+/// Return the smallest version 7 of the millisecond that a time lies in: the lower bound of a range query.
+///
+/// >>> from mintage import uuid
+/// >>> id = uuid.new()
+/// >>> uuid.min_at(id.timestamp_ns) <= id
+/// True
 ///
 /// :raises ArgumentError: ``time`` is neither an aware datetime nor an int of nanoseconds.
 /// :raises FieldError: ``time.naive`` or ``time.range``.
@@ -549,7 +613,12 @@ fn min_at(time: &Bound<'_, PyAny>) -> PyResult<UuidId> {
     ticked::bound(time, false)
 }
 
-/// The largest version 7 of the millisecond that a time lies in: the upper bound of a range query.
+/// Return the largest version 7 of the millisecond that a time lies in: the upper bound of a range query.
+///
+/// >>> from mintage import uuid
+/// >>> id = uuid.new()
+/// >>> id <= uuid.max_at(id.timestamp_ns)
+/// True
 ///
 /// :raises ArgumentError: ``time`` is neither an aware datetime nor an int of nanoseconds.
 /// :raises FieldError: ``time.naive`` or ``time.range``.

@@ -21,7 +21,7 @@ impl<'py> Defaulted<'py> {
         Self(Some(value))
     }
 
-    /// What was passed, if anything.
+    /// The argument that was passed, if any.
     pub fn given(&self) -> Option<&Bound<'py, PyAny>> {
         self.0.as_ref()
     }
@@ -96,7 +96,7 @@ pub fn signed(value: &Bound<'_, PyAny>, name: &str) -> PyResult<i128> {
     bounded(value, name, min, max, |value| Error::Range { field: name.into(), value, min, max }).map(|n| n as i128)
 }
 
-/// A whole number of any size, of which the largest and smallest that are left stand for all beyond.
+/// A whole number of any size; one of more than 127 bits becomes the nearest of 127.
 pub fn saturated(value: &Bound<'_, PyAny>, name: &str) -> PyResult<i128> {
     match value.extract::<i128>() {
         Err(error) if error.is_instance_of::<PyOverflowError>(value.py()) => {
@@ -138,7 +138,7 @@ pub fn int<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyAny>> {
     Ok(number.into_pyobject(py)?.into_any())
 }
 
-/// How many milliseconds a generator may wait.
+/// The number of milliseconds that a generator may wait.
 pub fn max_wait_ms(value: &Bound<'_, PyAny>) -> PyResult<u64> {
     let wrong = |value| Error::Wait { value, max: u32::MAX };
     bounded(value, "max_wait_ms", 0, u32::MAX.into(), wrong).map(|n| n as u64)
@@ -225,7 +225,7 @@ pub fn uuid(py: Python<'_>, bytes: [u8; 16]) -> PyResult<Bound<'_, PyAny>> {
     hot::uuid(py, u128::from_be_bytes(bytes))
 }
 
-/// Random bits for a node number or a counter that nobody gave.
+/// Random bits for a node number or a counter that was not given.
 pub fn random(py: Python<'_>) -> PyResult<u64> {
     let mut bytes = [0; 8];
     draw(py, &mut bytes)?;
@@ -248,7 +248,7 @@ pub fn check_multiple(actual: usize, size: usize, what: &'static str, unit: &'st
     Err(errors::value(Error::Length { what, actual, expected, unit }))
 }
 
-/// How many IDs a caller asks for: 0 to 2^31 - 1.
+/// The number of IDs that a caller asks for: 0 to 2^31 - 1.
 pub fn count(value: &Bound<'_, PyAny>) -> PyResult<usize> {
     field(value, "n", i32::MAX as u128).map(|n| n as usize)
 }
@@ -265,7 +265,8 @@ pub fn policy<T: Copy>(value: Option<&Bound<'_, PyAny>>, what: &str, known: &[(&
     })
 }
 
-/// Packed text of so many characters an ID: a buffer of ASCII, or a str of which any other character becomes a question mark, which no alphabet has.
+/// Packed text of so many characters an ID: a buffer of ASCII, or a str of which any other character becomes a question
+/// mark, which no alphabet has.
 pub fn characters(value: &Bound<'_, PyAny>, size: usize) -> PyResult<Vec<u8>> {
     match value.cast::<PyString>() {
         Ok(_) => Ok(text(value, "text")?.chars().map(|c| if c.is_ascii() { c as u8 } else { b'?' }).collect()),

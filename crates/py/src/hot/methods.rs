@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 pub trait Mints: PyClass<Frozen = True> + PyTypeInfo + Sync {
     /// An ID on its way to its object.
     type Minted;
-    /// Whether `new` takes a metabyte.
+    /// True if `new` takes a metabyte.
     const HAS_META: bool;
     /// Reads a metabyte.
     fn meta(_: &Bound<'_, PyAny>) -> PyResult<u8> {
@@ -64,7 +64,7 @@ pub trait OfModule: Mints {
     fn of_module() -> &'static AtomicPtr<ffi::PyObject>;
 }
 
-/// That generator, if there is one.
+/// The generator that a module's function `new` uses, if there is one.
 #[inline(always)]
 pub fn generator_of_module<G: OfModule>(py: Python<'_>) -> Option<Borrowed<'_, '_, G>> {
     let generator = G::of_module().load(Ordering::Relaxed);
@@ -211,7 +211,7 @@ fn meta_argument<'a, 'py>(
 pub trait IdClass: Recycled {
     /// The ID of the core.
     type Id: Id;
-    /// The object's value.
+    /// The value of an object.
     fn of(id: Self::Id) -> Self;
     /// The ID of the core.
     fn id(&self) -> Self::Id;

@@ -16,11 +16,19 @@ use pyo3::types::{PyDateTime, PyDict};
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What ``on_overflow`` receives while callers wait because a unit's sequence numbers are used up.
+/// The argument of ``on_overflow``: callers wait, because a unit's sequence numbers are used up.
+///
+/// >>> from mintage import sno
+/// >>> from mintage.testing import ManualClock
+/// >>> overflows = []
+/// >>> clock = ManualClock(1_700_000_000 * 10**9)
+/// >>> generator = sno.Generator(7, on_overflow=overflows.append, clock=clock)
+/// >>> len(generator.batch(65_537)), len(overflows)
+/// (65537, 1)
 #[pyclass(frozen, module = "mintage.sno")]
 pub struct Overflow {
     now: UnixMs,
-    /// How many callers are waiting.
+    /// The number of callers that wait.
     #[pyo3(get)]
     count: u32,
     /// Milliseconds since the overflow began, counted from 1.
@@ -30,7 +38,7 @@ pub struct Overflow {
 
 #[pymethods]
 impl Overflow {
-    /// When it happened: an aware UTC datetime.
+    /// The time of the overflow: an aware UTC datetime.
     #[getter]
     fn now<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDateTime>> {
         values::datetime(py, self.now)
@@ -41,7 +49,7 @@ impl Overflow {
     }
 }
 
-/// The callers that wait for the next unit, and what `on_overflow` was told of them.
+/// The callers that wait for the next unit, and the overflow that `on_overflow` was called with.
 #[derive(Default)]
 struct Waiting {
     callers: u32,
@@ -171,7 +179,7 @@ impl Generator {
         })
     }
 
-    /// The sequence number handed out last and how many are used, both of the unit that it is now.
+    /// The sequence number that was handed out last, and the number of used ones, both of the present unit.
     fn position(slf: &Bound<'_, Self>) -> PyResult<(u32, u32)> {
         let (mint, now) = (&slf.get().state.mint, generator::attached_now(slf)?);
         let (state, _) = mint.view();
@@ -195,16 +203,22 @@ impl Generator {
 }
 
 generator! {
-    /// Mints sno IDs; safe to share between threads.
+    /// A generator of sno IDs, safe to share between threads.
     ///
-    /// Generator(partition=None, *, meta=0, sequence_min=0, sequence_max=65535, on_overflow=None, store=None, nodes=None, shards=1,
-    /// never_used=False, pool=None, span_ms=None, on_lease_lost=None, clock=None, max_wait_ms=1000)
+    /// Generator(partition=None, *, meta=0, sequence_min=0, sequence_max=65535, on_overflow=None, store=None, nodes=None,
+    /// shards=1, never_used=False, pool=None, span_ms=None, on_lease_lost=None, clock=None, max_wait_ms=1000)
     ///
-    /// :param partition: 0 to 65535, or its two bytes, such as ``b"A\n"`` or ``(65, 10)``; without one it is leased, or drawn at random where there is a ``clock`` and no store, anew in
-    ///     every forked child.
+    /// >>> from mintage import sno
+    /// >>> with sno.Generator(b"A\n", meta=7) as generator:
+    /// ...     id = generator.new()
+    /// >>> id.partition, id.meta
+    /// (16650, 7)
+    ///
+    /// :param partition: 0 to 65535, or its two bytes, such as ``b"A\n"`` or ``(65, 10)``; without one it is leased, or
+    ///     drawn at random where there is a ``clock`` and no store, anew in every forked child.
     /// :param meta: the metabyte of the IDs for which a call gives none, 0 to 255.
-    /// :param sequence_min: with ``sequence_max`` the sequence numbers to use, 0 to 65535 in either order and at least 6, so that
-    ///     generators can share a partition.
+    /// :param sequence_min: with ``sequence_max`` the sequence numbers to use, 0 to 65535 in either order and at least 6, so
+    ///     that generators can share a partition.
     /// :param sequence_max: see ``sequence_min``.
     /// :param on_overflow: is called with an Overflow once per 4 ms unit while callers wait for the next one; what it raises
     ///     reaches them.
@@ -261,14 +275,20 @@ generator! {
         Ok(made)
     }
 
-    /// Makes a generator that goes on after a snapshot, here or in another process.
+    /// Return a generator that goes on after a snapshot, in this process or another.
     ///
-    /// With a store it leases the snapshot's very node number, and begins after the last unit of the snapshot, or later where the
-    /// lease does. A snapshot of a leased generator needs that: the store that its generator leased from, in ``store`` or in
-    /// ``MINTAGE_STORE``. While that generator or another has the number, the first ID raises LeaseError ``lease.none_free``.
+    /// With a store it leases the node number of the snapshot, and begins after the last unit of the snapshot, or when the
+    /// lease begins, if that is later. A snapshot of a leased generator needs the store that its generator leased from, in
+    /// ``store`` or in ``MINTAGE_STORE``. While that generator or another one has the number, the first ID raises LeaseError
+    /// ``lease.none_free``.
     ///
-    /// A snapshot that is not leased needs no store. Then it goes on exactly where its generator stopped, and only one generator
-    /// may: two would mint the same IDs.
+    /// A snapshot that is not leased needs no store. Then it goes on exactly where its generator stopped, and only one
+    /// generator may: two would mint the same IDs.
+    ///
+    /// >>> from mintage import sno
+    /// >>> snapshot = sno.Generator(7).snapshot()
+    /// >>> sno.Generator.restore(snapshot).partition
+    /// 7
     ///
     /// :param meta: see :class:`Generator`: a snapshot holds none.
     /// :param store: a URL or a Store where the number is leased, as the next three.
@@ -323,7 +343,12 @@ generator! {
         Self::with(GeneratorState::new(py, mint, terms, &subject, None)?, Some(snapshot.partition), shards, &meta, on_overflow)
     }
 
-    /// Mints an ID with a metabyte of 0 to 255.
+    /// Mint an ID with a metabyte of 0 to 255.
+    ///
+    /// >>> from mintage import sno
+    /// >>> generator = sno.Generator(7)
+    /// >>> generator.new(meta=3).meta
+    /// 3
     ///
     /// :raises ArgumentError: ``meta`` is not an int.
     /// :raises FieldError: ``field.range``: ``meta`` is outside 0..255.
@@ -335,10 +360,14 @@ generator! {
         hot::new_object_slow(slf, slf.get().meta_of(&meta)?)
     }
 
-    /// Mints the ID of a given time, for porting old rows: an aware datetime, or nanoseconds since the Unix epoch.
+    /// Mint the ID of a given time, for old rows: an aware datetime, or nanoseconds since the Unix epoch.
     ///
-    /// It has a sequence counter of its own, whatever the times are, that rolls over silently within the bounds, and is always of
-    /// timeline 0: any :attr:`capacity` IDs in a row differ. They may be those that :meth:`new` mints in the same unit.
+    /// One sequence counter serves all times, and starts over within the bounds: any :attr:`capacity` IDs in a row differ. They
+    /// are of timeline 0, and may be those that :meth:`new` mints in the same unit.
+    ///
+    /// >>> from mintage import sno
+    /// >>> sno.Generator(7).new_at(1_700_000_000_000 * 10**6).timestamp_ms
+    /// 1700000000000
     ///
     /// :raises ArgumentError: an argument of the wrong type.
     /// :raises FieldError: ``time.naive``, ``time.range`` outside 2010-01-01 to 2079-09-07, ``field.range``.
@@ -355,9 +384,14 @@ generator! {
         this.porter.mint(time.floor_ms(), meta, partition, bounds).map(SnoId).map_err(errors::value)
     }
 
-    /// The ``n``-th ID of a given time's tick, counted from 0 and on into the ticks after it, which have :attr:`capacity` of
-    /// them each. For old rows: of one partition, IDs that differ in tick or in ``n`` differ. They are always of timeline 1, so
-    /// they differ from those of :meth:`new_at`, and from those of :meth:`new` unless its clock went back.
+    /// Return the ``n``-th ID of a given time's tick, counted from 0. A tick has :attr:`capacity` IDs: the next numbers are
+    /// those of the ticks after it. For old rows: of one partition, IDs that differ in tick or in ``n`` differ. They are
+    /// always of timeline 1, so they differ from those of :meth:`new_at`, and from those of :meth:`new` unless its clock
+    /// went back.
+    ///
+    /// >>> from mintage import sno
+    /// >>> sno.Generator(7).nth_at(1_700_000_000_000 * 10**6, 5).sequence
+    /// 5
     ///
     /// :raises ArgumentError: an argument of the wrong type.
     /// :raises FieldError: ``field.range``: ``n`` is outside 0..2^32 - 1; ``time.naive``, ``time.range``.
@@ -379,7 +413,11 @@ generator! {
         Ok(SnoId(scheme::Id::new(unit.0 << 1 | 1, meta, partition, first + place as u16)))
     }
 
-    /// Mints ``n`` IDs, 0 to 2^31 - 1, into one :class:`Array`.
+    /// Mint ``n`` IDs, 0 to 2^31 - 1, into one :class:`Array`.
+    ///
+    /// >>> from mintage import sno
+    /// >>> len(sno.Generator(7).batch(3))
+    /// 3
     ///
     /// :raises ArgumentError: an argument is not an int.
     /// :raises FieldError: ``field.range``.
@@ -389,7 +427,11 @@ generator! {
         Ok(Array { data: generator::batch(slf, n, slf.get().meta_of(&meta)?)?.unbind() })
     }
 
-    /// Fills a writable buffer of bytes, or of void items of 10 (numpy's ``V10``), with IDs, and returns how many.
+    /// Fill a writable buffer of bytes, or of void items of 10 (numpy's ``V10``), with IDs, and return their number.
+    ///
+    /// >>> from mintage import sno
+    /// >>> sno.Generator(7).fill(bytearray(30))
+    /// 3
     ///
     /// :raises ArgumentError: ``buffer`` has no buffer.
     /// :raises ConfigError: ``config.buffer``: other items, read-only, not contiguous, or not a whole number of IDs.
@@ -399,7 +441,11 @@ generator! {
         generator::fill(slf, buffer, slf.get().meta_of(&meta)?)
     }
 
-    /// Everything that a generator needs to go on elsewhere or later; see :meth:`restore`.
+    /// Return the state that a generator needs to go on elsewhere or later; see :meth:`restore`.
+    ///
+    /// >>> from mintage import sno
+    /// >>> sno.Generator(7).snapshot().partition
+    /// 7
     ///
     /// :raises GenerationError: ``clock.range``, ``fork.shared_node``, ``generator.closed``.
     fn snapshot(slf: &Bound<'_, Self>) -> PyResult<Snapshot> {
@@ -412,7 +458,7 @@ generator! {
         Ok(Snapshot(scheme::Snapshot { leased, ..snapshot }))
     }
 
-    /// Where it mints, 0 to 65535.
+    /// The partition, 0 to 65535.
     #[getter]
     fn partition(slf: &Bound<'_, Self>) -> PyResult<u16> {
         generator::attach_to_read(slf)?;
@@ -425,7 +471,7 @@ generator! {
         self.meta
     }
 
-    /// The sequence number handed out last in the present unit; the lower bound where there is none.
+    /// The sequence number that was handed out last in the present unit; the lower bound before the first.
     ///
     /// :raises GenerationError: ``clock.range``, ``fork.shared_node``, ``generator.closed``.
     #[getter]
@@ -445,7 +491,7 @@ generator! {
         self.state.mint.bounds().max
     }
 
-    /// How many sequence numbers of the present unit are used.
+    /// The number of used sequence numbers of the present unit.
     ///
     /// :raises GenerationError: ``clock.range``, ``fork.shared_node``, ``generator.closed``.
     #[getter]
@@ -453,13 +499,13 @@ generator! {
         Ok(Self::position(slf)?.1)
     }
 
-    /// How many IDs fit in a unit.
+    /// The number of IDs in a unit.
     #[getter]
     fn capacity(&self) -> u32 {
         self.state.mint.bounds().capacity()
     }
 
-    /// How often the clock went back; the lowest bit is the timeline.
+    /// The number of times that the clock went back; the lowest bit is the timeline.
     #[getter]
     fn drifts(&self) -> u32 {
         self.state.mint.view().1.count

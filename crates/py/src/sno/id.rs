@@ -17,7 +17,7 @@ id! {
     ///
     /// ``value`` is 10 bytes.
     SnoId(scheme::Id) in "mintage.sno", "sno", 10 bytes, 16 characters:
-    "Reads canonical text strictly: 16 characters of ``23456789abcdefghijklmnopqrstuvwx``, lower case."
+    "Parse canonical text strictly: 16 characters of ``23456789abcdefghijklmnopqrstuvwx``, lower case."
     {
         /// The ID of all zero bits.
         #[classattr]
@@ -26,7 +26,12 @@ id! {
         #[classattr]
         const MAX: Self = Self(scheme::Id::MAX);
 
-        /// Reads the ID back from a UUID made by :meth:`as_uuid`: its 16 bytes are the 16 characters of the text.
+        /// Return the ID of a UUID that :meth:`as_uuid` made: its 16 bytes are the 16 characters of the text.
+        ///
+        /// >>> from mintage import sno
+        /// >>> id = sno.ID.parse("brpk4q72xwf2m63l")
+        /// >>> sno.ID.from_uuid(id.as_uuid()) == id
+        /// True
         ///
         /// :raises ArgumentError: ``value`` is not a uuid.UUID.
         /// :raises ParseError: ``parse.character``: a byte is outside the alphabet.
@@ -39,7 +44,11 @@ id! {
                 .map_err(|position| id::wrong_byte::<Self>(&text, position))
         }
 
-        /// Reads what :meth:`as_json` gives: the text, or None for the zero ID.
+        /// Parse what :meth:`as_json` returns: the text, or None for the zero ID.
+        ///
+        /// >>> from mintage import sno
+        /// >>> sno.ID.from_json(None) == sno.ID.ZERO
+        /// True
         ///
         /// :raises ArgumentError: ``value`` is neither str nor None.
         /// :raises ParseError: as :meth:`parse`.
@@ -51,7 +60,13 @@ id! {
 
         /// Compose an ID from its fields, by name: its time, 2010-01-01 to 2079-09-07, floored to 4 ms, as ``time``, an aware
         /// datetime, or as ``timestamp_ms`` or ``timestamp_ns`` since the Unix epoch; ``tick``, 0 or 1; ``meta``, 0 to 255;
-        /// ``partition``, 0 to 65535, or its two bytes, such as ``b"A\n"`` or ``(65, 10)``; ``sequence``, 0 to 65535. All but the time are 0 where they are left out.
+        /// ``partition``, 0 to 65535, or its two bytes, such as ``b"A\n"`` or ``(65, 10)``; ``sequence``, 0 to 65535. All
+        /// but the time are 0 where they are left out.
+        ///
+        /// >>> from mintage import sno
+        /// >>> id = sno.ID.from_parts(timestamp_ms=1_700_000_000_000, meta=7, partition=(65, 10))
+        /// >>> id.meta, id.partition, id.timestamp_ms
+        /// (7, 16650, 1700000000000)
         ///
         /// :raises ArgumentError: a value of the wrong type.
         /// :raises FieldError: ``time.naive``, ``time.range`` or ``field.range``.
@@ -63,6 +78,10 @@ id! {
 
         /// Return the same ID with other fields, as :meth:`from_parts` takes them.
         ///
+        /// >>> from mintage import sno
+        /// >>> sno.ID.ZERO.replace(meta=7, sequence=3).sequence
+        /// 3
+        ///
         /// :raises ArgumentError: a value of the wrong type.
         /// :raises FieldError: ``time.naive``, ``time.range`` or ``field.range``.
         #[pyo3(signature = (**fields))]
@@ -70,20 +89,28 @@ id! {
             fields::replace(*self, fields)
         }
 
-        /// Whether all bits are zero.
+        /// True if all bits are zero.
         #[getter]
         fn is_zero(&self) -> bool {
             self.0 == scheme::Id::ZERO
         }
 
-        /// A UUID whose 16 bytes are the 16 characters of the text, for databases that have a UUID type.
+        /// Return a UUID whose 16 bytes are the 16 characters of the text, for databases that have a UUID type.
         ///
         /// It sorts as the ID does, but is not an RFC 9562 UUID.
+        ///
+        /// >>> from mintage import sno
+        /// >>> sno.ID.parse("brpk4q72xwf2m63l").as_uuid().bytes
+        /// b'brpk4q72xwf2m63l'
         fn as_uuid<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
             values::uuid(py, self.0.encode())
         }
 
-        /// The text, or None for the zero ID: what JSON holds.
+        /// Return the text, or None for the zero ID, as JSON has them.
+        ///
+        /// >>> from mintage import sno
+        /// >>> sno.ID.parse("brpk4q72xwf2m63l").as_json()
+        /// 'brpk4q72xwf2m63l'
         fn as_json(&self) -> Option<String> {
             (!self.is_zero()).then(|| self.0.to_string())
         }
@@ -115,7 +142,12 @@ impl fields::HasFields for SnoId {
     }
 }
 
-/// The smallest ID of the 4 ms unit that a time lies in: the lower bound of a range query.
+/// Return the smallest ID of the 4 ms unit that a time lies in: the lower bound of a range query.
+///
+/// >>> from mintage import sno
+/// >>> id = sno.new()
+/// >>> sno.min_at(id.timestamp_ns) <= id
+/// True
 ///
 /// :raises ArgumentError: ``time`` is neither an aware datetime nor an int of nanoseconds.
 /// :raises FieldError: ``time.naive`` or ``time.range``.
@@ -125,7 +157,12 @@ pub fn min_at(time: &Bound<'_, PyAny>) -> PyResult<SnoId> {
     scheme::min_at(values::time(time)?).map(SnoId).map_err(errors::value)
 }
 
-/// The largest ID of the 4 ms unit that a time lies in: the upper bound of a range query.
+/// Return the largest ID of the 4 ms unit that a time lies in: the upper bound of a range query.
+///
+/// >>> from mintage import sno
+/// >>> id = sno.new()
+/// >>> id <= sno.max_at(id.timestamp_ns)
+/// True
 ///
 /// :raises ArgumentError: ``time`` is neither an aware datetime nor an int of nanoseconds.
 /// :raises FieldError: ``time.naive`` or ``time.range``.
@@ -135,9 +172,14 @@ pub fn max_at(time: &Bound<'_, PyAny>) -> PyResult<SnoId> {
     scheme::max_at(values::time(time)?).map(SnoId).map_err(errors::value)
 }
 
-/// Writes the text of packed IDs, 16 characters each, into a buffer of exactly that size; returns how many IDs.
+/// Write the text of packed IDs, 16 characters each, into a buffer of exactly that size, and return the number of IDs.
 ///
 /// Both are buffers of bytes, or of items of one ID or text: numpy's ``V10`` and ``S16``.
+///
+/// >>> from mintage import sno
+/// >>> text = bytearray(32)
+/// >>> sno.encode_into(sno.Generator(7).batch(2), text)
+/// 2
 ///
 /// :raises ArgumentError: an argument has no buffer.
 /// :raises ParseError: ``parse.length``: ``ids`` is not a whole number of IDs.
@@ -153,9 +195,14 @@ pub fn encode_into(ids: &Bound<'_, PyAny>, text: &Bound<'_, PyAny>) -> PyResult<
     Ok(count)
 }
 
-/// Reads packed text, 16 characters an ID, into a buffer of exactly 10 bytes an ID; returns how many IDs.
+/// Parse packed text, 16 characters an ID, into a buffer of exactly 10 bytes an ID, and return the number of IDs.
 ///
 /// Both are buffers of bytes, or of items of one text or ID: numpy's ``S16`` and ``V10``.
+///
+/// >>> from mintage import sno
+/// >>> ids = bytearray(20)
+/// >>> sno.parse_into(sno.Generator(7).batch(2).encode(), ids)
+/// 2
 ///
 /// :raises ArgumentError: an argument has no buffer.
 /// :raises ParseError: ``parse.length``, or ``parse.character`` with the position in the whole text; the buffer's content

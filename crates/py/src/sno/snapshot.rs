@@ -18,14 +18,20 @@ pub(super) fn shards_of(shards: Option<&Bound<'_, PyAny>>) -> PyResult<u32> {
     Ok(shards)
 }
 
-/// A generator's state, in the Go library's JSON.
+/// The state of a generator, in the Go library's JSON.
 ///
-/// Snapshot(partition, sequence_min=0, sequence_max=65535, sequence=0, now=0, wall_hi=0, wall_safe=0, drifts=0, pool=None, shards=1)
+/// Snapshot(partition, sequence_min=0, sequence_max=65535, sequence=0, now=0, wall_hi=0, wall_safe=0, drifts=0, pool=None,
+/// shards=1)
 ///
-/// ``partition`` is 0 to 65535, or its two bytes, such as ``b"A\n"`` or ``(65, 10)``; the bounds are 0 to 65535, ``sequence`` 0 to 2^32 - 1 as in Go; ``now``, ``wall_hi`` (the highest unit seen) and
-/// ``wall_safe`` are units of 4 ms since 2010, 0 to 2^39 - 1; ``drifts``, 0 to 2^32 - 1, counts how often the clock went
-/// back. ``sequence`` is the number handed out last in ``wall_hi``. ``pool`` is the name of the pool that the partition was leased
-/// from, and ``shards`` into how many parts that divides a partition: these two the Go library does not know.
+/// ``partition`` is 0 to 65535, or its two bytes, such as ``b"A\n"`` or ``(65, 10)``; the bounds are 0 to 65535,
+/// ``sequence`` 0 to 2^32 - 1 as in Go; ``now``, ``wall_hi`` (the highest unit seen) and ``wall_safe`` are units of 4 ms
+/// since 2010, 0 to 2^39 - 1; ``drifts``, 0 to 2^32 - 1, counts how often the clock went back. ``sequence`` is the number
+/// handed out last in ``wall_hi``. ``pool`` is the name of the pool that the partition was leased from, and ``shards`` into
+/// how many parts that divides a partition: these two the Go library does not know.
+///
+/// >>> from mintage import sno
+/// >>> sno.Snapshot(b"A\n", wall_hi=9).partition
+/// 16650
 ///
 /// :raises ArgumentError: a value is not an int, or ``pool`` is not str.
 /// :raises FieldError: ``field.range``.
@@ -105,7 +111,11 @@ impl Snapshot {
         }))
     }
 
-    /// The JSON that the Go library reads and writes; where it is leased, with a key ``leased`` that says from which pool.
+    /// Return the JSON that the Go library reads and writes; for a leased partition, with a key ``leased`` that names the pool.
+    ///
+    /// >>> from mintage import sno
+    /// >>> sno.Snapshot(16650).to_json()
+    /// '{"partition":[65,10],"sequenceMin":0,"sequenceMax":65535,"sequence":0,"now":0,"wallHi":0,"wallSafe":0,"drifts":0}'
     fn to_json(&self) -> String {
         let s = &self.0;
         let json = Json {
@@ -122,7 +132,11 @@ impl Snapshot {
         serde_json::to_string(&json).unwrap_or_default()
     }
 
-    /// Reads that JSON.
+    /// Parse the JSON that :meth:`to_json` returns, or the Go library writes.
+    ///
+    /// >>> from mintage import sno
+    /// >>> sno.Snapshot.from_json(sno.Snapshot(7).to_json()) == sno.Snapshot(7)
+    /// True
     ///
     /// :raises ArgumentError: ``text`` is not str.
     /// :raises ConfigError: ``config.snapshot``: it is malformed or out of range.
@@ -152,25 +166,25 @@ impl Snapshot {
         }))
     }
 
-    /// Where, 0 to 65535.
+    /// The partition, 0 to 65535.
     #[getter]
     fn partition(&self) -> u16 {
         self.0.partition
     }
 
-    /// Lower sequence bound.
+    /// The lower sequence bound.
     #[getter]
     fn sequence_min(&self) -> u16 {
         self.0.sequence_min
     }
 
-    /// Upper sequence bound.
+    /// The upper sequence bound.
     #[getter]
     fn sequence_max(&self) -> u16 {
         self.0.sequence_max
     }
 
-    /// Sequence number handed out last in ``wall_hi``.
+    /// The sequence number that was handed out last in ``wall_hi``.
     #[getter]
     fn sequence(&self) -> u32 {
         self.0.sequence
@@ -194,13 +208,13 @@ impl Snapshot {
         self.0.wall_safe
     }
 
-    /// How often the clock went back.
+    /// The number of times that the clock went back.
     #[getter]
     fn drifts(&self) -> u32 {
         self.0.drifts
     }
 
-    /// Whether the partition was leased, so that :meth:`Generator.restore` needs a store.
+    /// True if the partition was leased, so that :meth:`Generator.restore` needs a store.
     #[getter]
     fn leased(&self) -> bool {
         self.0.leased.is_some()
@@ -212,7 +226,7 @@ impl Snapshot {
         self.0.leased.as_ref().map(|leased| leased.pool.as_str())
     }
 
-    /// Into how many parts that pool divides a partition's sequence numbers.
+    /// The number of parts into which that pool divides a partition's sequence numbers.
     #[getter]
     fn shards(&self) -> u32 {
         self.0.leased.as_ref().map_or(1, |leased| leased.shards)

@@ -20,8 +20,13 @@ array! {
     /// ``memoryview(array)`` and ``numpy.asarray(array)`` copy nothing. An Array equals another of the same integers, and an
     /// ``array.array("Q")`` of them.
     ///
-    /// ``data`` holds unsigned integers of 64 bits (``array.array("Q")``, numpy's uint64), bytes, or, for a layout of fewer than 64
-    /// bits, signed integers of 64 bits.
+    /// ``data`` holds unsigned integers of 64 bits (``array.array("Q")``, numpy's uint64), bytes, or, for a layout of fewer
+    /// than 64 bits, signed integers of 64 bits.
+    ///
+    /// >>> from mintage import snowflake
+    /// >>> array = snowflake.Array(bytes(16))
+    /// >>> len(array), array[0]
+    /// (2, 0)
     ///
     /// :raises ArgumentError: ``data`` has no buffer, ``layout`` is no Layout.
     /// :raises ConfigError: ``config.buffer``: other items, or not contiguous.
@@ -50,7 +55,11 @@ array! {
             self.layout.clone()
         }
 
-        /// The decimal text of all IDs, one a line, as ASCII bytes.
+        /// Return the decimal text of all IDs, one a line, as ASCII bytes.
+        ///
+        /// >>> from mintage import snowflake
+        /// >>> snowflake.Array(bytes(16)).to_lines()
+        /// b'0\n0\n'
         fn to_lines<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
             lines(py, self.data.as_bytes(py))
         }
@@ -115,7 +124,12 @@ fn lines<'py>(py: Python<'py>, ids: &[u8]) -> Bound<'py, PyBytes> {
     PyBytes::new(py, &lines)
 }
 
-/// The decimal text of IDs of 8 bytes each in native order, one a line, as ASCII bytes; signed ones are taken as unsigned.
+/// Return the decimal text of IDs of 8 bytes each in native order, one a line, as ASCII bytes. Signed integers count as
+/// unsigned.
+///
+/// >>> from mintage import snowflake
+/// >>> snowflake.to_lines(bytes(16))
+/// b'0\n0\n'
 ///
 /// :raises ArgumentError: ``ids`` has no buffer.
 /// :raises ConfigError: ``config.buffer``: other items than :meth:`Generator.fill` writes, or not contiguous.

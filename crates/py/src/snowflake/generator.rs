@@ -64,25 +64,31 @@ impl NodeGenerator for Generator {
 }
 
 generator! {
-    /// Mints snowflakes; safe to share between threads.
+    /// A generator of snowflakes, safe to share between threads.
     ///
     /// Generator(node=None, *, layout=DEFAULT, on_rollback="advance", on_exhausted="wait", store=None, nodes=None,
     /// never_used=False, pool=None, span_ms=None, on_lease_lost=None, clock=None, max_wait_ms=1000)
     ///
+    /// >>> from mintage import snowflake
+    /// >>> with snowflake.Generator(7) as generator:
+    /// ...     id = generator.new()
+    /// >>> snowflake.DEFAULT.parse(id).node
+    /// 7
+    ///
     /// :param node: a node number that fits the layout; without one it is leased, or drawn at random where there is a ``clock``
     ///     and no store, anew in every forked child.
     /// :param layout: what the bits of an ID mean.
-    /// :param on_rollback: when the clock goes back: ``"advance"`` stays at the last tick and goes on from there until the clock
-    ///     has caught up, ``"wait"`` waits until the clock is there again, ``"raise"`` raises.
-    /// :param on_exhausted: when a tick's sequence numbers are used up: ``"wait"`` waits for the next tick, ``"advance"`` goes to it
-    ///     ahead of the clock, ``"raise"`` raises.
+    /// :param on_rollback: when the clock goes back: ``"advance"`` stays at the last tick and goes on from there until the
+    ///     clock has caught up, ``"wait"`` waits until the clock is there again, ``"raise"`` raises.
+    /// :param on_exhausted: when a tick's sequence numbers are used up: ``"wait"`` waits for the next tick, ``"advance"``
+    ///     goes to it ahead of the clock, ``"raise"`` raises.
     pub struct Generator in "mintage.snowflake" {
         state: GeneratorState<Counting>,
         layout: Layout,
         stamp: Stamp,
         node: AtomicU64,
         placed: AtomicU64,
-        /// How many IDs of given times it minted.
+        /// The number of IDs of given times that were minted.
         dated: Dated,
     }
 
@@ -129,7 +135,12 @@ generator! {
         Ok(made)
     }
 
-    /// Mints an ID: an int of the layout's bits, positive.
+    /// Mint an ID: an int of the layout's bits, positive.
+    ///
+    /// >>> from mintage import snowflake
+    /// >>> generator = snowflake.Generator(7)
+    /// >>> generator.new() < generator.new()
+    /// True
     ///
     /// :raises GenerationError: ``clock.rollback`` or ``sequence.exhausted`` where the policy says so or it would wait longer
     ///     than ``max_wait_ms``; ``clock.range``, ``fork.shared_node``, ``generator.closed``.
@@ -138,11 +149,15 @@ generator! {
         hot::new_object_slow(slf, 0)
     }
 
-    /// Mints an ID of a given time, for old rows: an aware datetime, or nanoseconds since the Unix epoch.
+    /// Mint an ID of a given time, for old rows: an aware datetime, or nanoseconds since the Unix epoch.
     ///
     /// Its sequence number is 1 more than that of the last such ID, whatever that one's time, and 0 again after the layout's
     /// largest: so any :attr:`capacity` IDs in a row differ. The first one has the middle number: until half of them are used,
     /// they differ from the first half of a tick's that :meth:`new` mints and :meth:`nth_at` makes.
+    ///
+    /// >>> from mintage import snowflake
+    /// >>> snowflake.DEFAULT.parse(snowflake.Generator(7).new_at(1_700_000_000_000 * 10**6)).timestamp_ms
+    /// 1700000000000
     ///
     /// :raises ArgumentError: ``time`` is neither.
     /// :raises FieldError: ``time.naive``, ``time.range``.
@@ -158,9 +173,14 @@ generator! {
         layout.compose(time.floor_ms(), this.node.load(Ordering::Relaxed), sequence.into()).map_err(errors::value)
     }
 
-    /// The ``n``-th ID of a given time's tick, counted from 0 and on into the ticks after it, which have :attr:`capacity` of
-    /// them each. For old rows: of one node number, IDs that differ in tick or in ``n`` differ. They are the very IDs that
-    /// :meth:`new` mints of the tick: ask only for ticks in which it mints none.
+    /// Return the ``n``-th ID of a given time's tick, counted from 0. A tick has :attr:`capacity` IDs: the next numbers are
+    /// those of the ticks after it. For old rows: of one node number, IDs that differ in tick or in ``n`` differ. They are
+    /// the IDs that
+    /// :meth:`new` mints in the tick: ask only for ticks in which it mints none.
+    ///
+    /// >>> from mintage import snowflake
+    /// >>> snowflake.DEFAULT.parse(snowflake.Generator(7).nth_at(1_700_000_000_000 * 10**6, 5)).sequence
+    /// 5
     ///
     /// :raises ArgumentError: an argument of the wrong type.
     /// :raises FieldError: ``field.range``: ``n`` is outside 0..2^32 - 1; ``time.naive``, ``time.range``.
@@ -175,13 +195,17 @@ generator! {
         layout.compose(time.floor_ms(), this.node.load(Ordering::Relaxed), place.into()).map_err(errors::value)
     }
 
-    /// How many IDs a tick has.
+    /// The number of IDs in a tick.
     #[getter]
     fn capacity(&self) -> u32 {
         self.layout.0.ids_per_tick()
     }
 
-    /// Mints ``n`` IDs, 0 to 2^31 - 1, into one :class:`Array`.
+    /// Mint ``n`` IDs, 0 to 2^31 - 1, into one :class:`Array`.
+    ///
+    /// >>> from mintage import snowflake
+    /// >>> len(snowflake.Generator(7).batch(3))
+    /// 3
     ///
     /// :raises ArgumentError: ``n`` is not an int.
     /// :raises FieldError: ``field.range``.
@@ -191,10 +215,14 @@ generator! {
         Ok(Array { data: generator::batch(slf, n, 0)?.unbind(), layout: slf.get().layout.clone() })
     }
 
-    /// Fills a writable buffer with IDs, 8 bytes each in native order, and returns how many.
+    /// Fill a writable buffer with IDs, 8 bytes each in native order, and return their number.
     ///
     /// Its items are unsigned integers of 64 bits (``array.array("Q")``, numpy's uint64), bytes, or, for a layout of fewer than
     /// 64 bits, signed integers of 64 bits.
+    ///
+    /// >>> from mintage import snowflake
+    /// >>> snowflake.Generator(7).fill(bytearray(24))
+    /// 3
     ///
     /// :raises ArgumentError: ``buffer`` has no buffer.
     /// :raises ConfigError: ``config.buffer``: other items, read-only, not contiguous, or not a whole number of IDs.

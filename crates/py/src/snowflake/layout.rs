@@ -9,13 +9,18 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDateTime, PyDict};
 use std::sync::Arc;
 
-/// How the 64 bits of an ID are laid out.
+/// A layout of the 64 bits of an ID.
 ///
 /// Layout(fields, *, epoch_ms, unit_ms=1)
 ///
 /// ``fields`` names each field and its bits, high to low: ``"time:41 node:10 sequence:12"``, at most 64 bits in all. Fields
 /// other than ``time`` and ``sequence`` (or ``increment``) make up the node number together, the first being its high
 /// bits. ``epoch_ms`` is the start of tick 0 in milliseconds since the Unix epoch, ``unit_ms`` the length of a tick.
+///
+/// >>> from mintage import snowflake
+/// >>> layout = snowflake.Layout("time:41 node:10 sequence:12", epoch_ms=1_735_689_600_000)
+/// >>> layout.bits, layout.nodes
+/// (63, 1024)
 ///
 /// :raises ArgumentError: an argument of the wrong type.
 /// :raises ConfigError: ``config.layout``.
@@ -60,12 +65,17 @@ impl Layout {
         scheme::Layout::declare(&text, epoch, unit).map(Self::of).map_err(errors::value)
     }
 
-    /// A layout that is enough for a need, and what each of its widths buys: the finest tick that fits, and what is left of the
-    /// bits for the sequence number.
+    /// Return a layout that meets a need, and what each of its widths buys: it has the finest tick that fits, and gives the
+    /// bits that are left to the sequence number.
     ///
-    /// ``ids_per_second`` is how many IDs one node mints in a second at most, ``nodes`` how many mint at the same time, 1 to 2^63 - 1
-    /// each; ``years``, 1 to 10,000, count from ``epoch_ms``, by default 2025-01-01. With ``js_safe`` an ID has 53 bits, which
-    /// JavaScript's numbers hold exactly, else 63.
+    /// ``ids_per_second`` is the most IDs that one node mints in a second, ``nodes`` the number of nodes that mint at the
+    /// same time, 1 to 2^63 - 1 each; ``years``, 1 to 10,000, count from ``epoch_ms``, by default 2025-01-01. With
+    /// ``js_safe`` an ID has 53 bits, which JavaScript's numbers hold exactly, else 63.
+    ///
+    /// >>> from mintage import snowflake
+    /// >>> advice = snowflake.Layout.advise(ids_per_second=1000, nodes=100, years=50, js_safe=True)
+    /// >>> advice.layout.bits
+    /// 53
     ///
     /// :raises ArgumentError: a value is not an int.
     /// :raises FieldError: ``field.range``.
@@ -98,7 +108,7 @@ impl Layout {
         advice::advise(&need).map(Advice).map_err(errors::value)
     }
 
-    /// Every field, high to low: its name, its bits, and how many bits lie below it.
+    /// Every field, high to low: its name, its bits, and the number of bits below it.
     #[getter]
     fn fields(&self) -> Vec<(String, u32, u32)> {
         self.0.fields.iter().map(|(name, field)| (name.clone(), field.bits, field.shift)).collect()
@@ -116,13 +126,13 @@ impl Layout {
         self.0.timescale.unit_ms
     }
 
-    /// All bits of an ID, 64 at most.
+    /// The number of bits of an ID, 64 at most.
     #[getter]
     fn bits(&self) -> u32 {
         self.0.bits()
     }
 
-    /// How many node numbers there are.
+    /// The number of node numbers.
     #[getter]
     fn nodes(&self) -> u64 {
         self.0.max_node() + 1
@@ -134,13 +144,17 @@ impl Layout {
         values::datetime_or_max(py, self.0.expires())
     }
 
-    /// How many IDs one node can mint in a second.
+    /// The number of IDs that one node can mint in a second.
     #[getter]
     fn ids_per_second(&self) -> u64 {
         u64::from(self.0.ids_per_tick()) * 1000 / u64::from(self.0.timescale.unit_ms)
     }
 
-    /// Composes an ID. ``timestamp_ms`` is in milliseconds since the Unix epoch, floored to the layout's tick.
+    /// Compose an ID. ``timestamp_ms`` is in milliseconds since the Unix epoch, floored to the layout's tick.
+    ///
+    /// >>> from mintage import snowflake
+    /// >>> snowflake.DEFAULT.parse(snowflake.DEFAULT.compose(timestamp_ms=1_700_000_000_000, node=7)).node
+    /// 7
     ///
     /// :raises ArgumentError: a value is not an int.
     /// :raises FieldError: ``time.range`` or ``field.range``.
@@ -154,7 +168,11 @@ impl Layout {
         self.0.compose(time, node, sequence).map_err(errors::value)
     }
 
-    /// Takes an ID apart.
+    /// Return the parts of an ID.
+    ///
+    /// >>> from mintage import snowflake
+    /// >>> snowflake.TWITTER.parse(1541815603606036480).timestamp_ms
+    /// 1656432460105
     ///
     /// :raises ArgumentError: ``id`` is not an int.
     /// :raises FieldError: ``field.range``: negative, or wider than the layout.
@@ -164,7 +182,13 @@ impl Layout {
         self.0.parse(id as u64).map(Parts).map_err(errors::value)
     }
 
-    /// The smallest ID of a time's tick: the lower bound of a range query.
+    /// Return the smallest ID of a time's tick: the lower bound of a range query.
+    ///
+    /// >>> from mintage import snowflake
+    /// >>> id = snowflake.new()
+    /// >>> time = snowflake.DEFAULT.parse(id).time
+    /// >>> snowflake.DEFAULT.min_at(time) <= id
+    /// True
     ///
     /// :raises ArgumentError: ``time`` is neither an aware datetime nor an int of nanoseconds.
     /// :raises FieldError: ``time.naive`` or ``time.range``.
@@ -173,7 +197,13 @@ impl Layout {
         self.0.min_at(values::time(time)?.floor_ms()).map_err(errors::value)
     }
 
-    /// The largest ID of a time's tick: the upper bound of a range query.
+    /// Return the largest ID of a time's tick: the upper bound of a range query.
+    ///
+    /// >>> from mintage import snowflake
+    /// >>> id = snowflake.new()
+    /// >>> time = snowflake.DEFAULT.parse(id).time
+    /// >>> id <= snowflake.DEFAULT.max_at(time)
+    /// True
     ///
     /// :raises ArgumentError: ``time`` is neither an aware datetime nor an int of nanoseconds.
     /// :raises FieldError: ``time.naive`` or ``time.range``.
@@ -205,7 +235,12 @@ impl Layout {
     }
 }
 
-/// A layout that is enough for a need, as :meth:`Layout.advise` finds it.
+/// A layout that meets a need, from :meth:`Layout.advise`.
+///
+/// >>> from mintage import snowflake
+/// >>> advice = snowflake.Layout.advise(ids_per_second=1000, nodes=100, years=50)
+/// >>> [field for field, bits, buys in advice.widths]
+/// ['time', 'node', 'sequence']
 #[pyclass(frozen, module = "mintage.snowflake")]
 pub struct Advice(advice::Advice);
 
@@ -234,20 +269,25 @@ impl Advice {
     }
 }
 
-/// A snowflake taken apart.
+/// The parts of a snowflake.
+///
+/// >>> from mintage import snowflake
+/// >>> parts = snowflake.TWITTER.parse(1541815603606036480)
+/// >>> parts.node, parts.sequence
+/// (378, 0)
 #[pyclass(frozen, eq, hash, module = "mintage.snowflake")]
 #[derive(PartialEq, Eq, Hash)]
 pub struct Parts(scheme::Parts);
 
 #[pymethods]
 impl Parts {
-    /// When the ID's tick began, in milliseconds since the Unix epoch.
+    /// The start of the ID's tick, in milliseconds since the Unix epoch.
     #[getter]
     fn timestamp_ms(&self) -> i64 {
         self.0.time.0
     }
 
-    /// When the ID's tick began: an aware UTC datetime.
+    /// The start of the ID's tick: an aware UTC datetime.
     ///
     /// :raises FieldError: ``time.range``: after year 9999.
     #[getter]
@@ -281,22 +321,26 @@ impl Parts {
     }
 }
 
-/// The layout that was given, or the usual one.
+/// The layout that was given, or the default one.
 pub fn chosen(layout: Option<&Bound<'_, PyAny>>) -> PyResult<Layout> {
     let Some(layout) = layout else { return declared(0) };
     let expected = |_| errors::argument("layout", "a snowflake.Layout", layout);
     Ok(layout.cast::<Layout>().map_err(expected)?.get().clone())
 }
 
-/// One of the layouts that have a name.
+/// The named layout at an index.
 pub fn declared(index: usize) -> PyResult<Layout> {
     Ok(Layout::of(scheme::Layout::of(&scheme::FORMATS[index])))
 }
 
-/// The node number that the Java class of the callicoder article derives from a host's MAC addresses, 0 to 1023.
+/// Return the node number that the Java class of the callicoder article derives from a host's MAC addresses, 0 to 1023.
 ///
 /// Each is 12 hex digits, optionally in pairs joined by ``:`` or ``-``, in the order of the interfaces. For reading a
 /// fleet that uses this rule: half of all fleets of 38 hosts have two with the same number.
+///
+/// >>> from mintage import snowflake
+/// >>> 0 <= snowflake.node_from_macs(["02:42:ac:11:00:03"]) < 1024
+/// True
 ///
 /// :raises ArgumentError: not an iterable of str.
 /// :raises FieldError: ``field.format``.

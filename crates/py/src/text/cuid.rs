@@ -13,19 +13,23 @@ use std::sync::atomic::{AtomicBool, Ordering};
 struct State {
     /// 0 before it has counted anything.
     generation: u64,
-    /// How often the clock had gone back.
+    /// The number of times that the clock had gone back.
     rewinds: u64,
     counted: Counted,
     fingerprint: [u8; 4],
 }
 
 texts! {
-    /// Mints cuids: ``c``, time, counter, fingerprint and randomness in base 36. Safe to share between threads.
+    /// A generator of cuids: ``c``, time, counter, fingerprint and randomness in base 36. Safe to share between threads.
     ///
     /// Generator(*, fingerprint=None, clock=None)
     ///
-    /// A fingerprint is made of the process id and the host name, **which every ID so tells to everybody**. The counter begins
-    /// at random, and no time and counter come twice: a clock that goes back is held.
+    /// The fingerprint is made of the process id and the host name, **so every ID discloses both**. The counter begins at
+    /// random. No pair of time and counter comes twice: while the clock is behind, the time stays.
+    ///
+    /// >>> from mintage import cuid
+    /// >>> cuid.Generator(fingerprint="k3v9").new()[13:17]
+    /// 'k3v9'
     ///
     /// :param fingerprint: 4 characters of ``0-9a-z`` instead.
     /// :param clock: a ManualClock, or a callable that returns nanoseconds since the Unix epoch; the system's by default.
@@ -46,7 +50,11 @@ texts! {
         Ok(Self { state, given, clock: Clock::from_argument(clock)?, is_closed: AtomicBool::new(false) })
     }
 
-    /// Mints an ID of a given time, for old rows: an aware datetime, or nanoseconds since the Unix epoch. Its counter is random.
+    /// Mint an ID of a given time, for old rows: an aware datetime, or nanoseconds since the Unix epoch. Its counter is random.
+    ///
+    /// >>> from mintage import cuid
+    /// >>> cuid.Generator().new_at(1_700_000_000_000 * 10**6)[:9]
+    /// 'cloyw3v28'
     ///
     /// :raises ArgumentError: ``time`` is neither.
     /// :raises FieldError: ``time.naive``; ``time.range``: before 1972-06-25, or after the year 5188.
@@ -62,14 +70,18 @@ texts! {
         Ok(text)
     }
 
-    /// Ends minting for good; closing twice does nothing.
+    /// End minting for good. Closing twice does nothing.
+    ///
+    /// >>> from mintage import cuid
+    /// >>> generator = cuid.Generator()
+    /// >>> generator.close()
     fn close(&self) {
         self.is_closed.store(true, Ordering::Relaxed);
     }
 }
 
 impl Generator {
-    /// Makes sure that it counts for this process.
+    /// Makes sure that the state is this process's.
     fn enter(&self, py: Python<'_>) -> PyResult<()> {
         if self.is_closed.load(Ordering::Relaxed) {
             return Err(closed(py));
@@ -179,7 +191,11 @@ impl TextClass for Generator {
     }
 }
 
-/// The text with which no cuid of a time before this begins: the lower bound of a range query.
+/// Return a text that is greater than every cuid of an earlier time: the lower bound of a range query.
+///
+/// >>> from mintage import cuid
+/// >>> cuid.min_at(1_700_000_000_000 * 10**6)[:9]
+/// 'cloyw3v28'
 ///
 /// :raises ArgumentError: ``time`` is neither an aware datetime nor an int of nanoseconds.
 /// :raises FieldError: ``time.naive``; ``time.range``: before 1972-06-25 or after 2059-05-25, when texts get longer and sort
@@ -190,7 +206,11 @@ fn min_at(time: &Bound<'_, PyAny>) -> PyResult<String> {
     bound(time, b'0')
 }
 
-/// The largest cuid of a time's millisecond: the upper bound of a range query.
+/// Return the largest cuid of a time's millisecond: the upper bound of a range query.
+///
+/// >>> from mintage import cuid
+/// >>> cuid.max_at(1_700_000_000_000 * 10**6)[:9]
+/// 'cloyw3v28'
 ///
 /// :raises ArgumentError: ``time`` is neither an aware datetime nor an int of nanoseconds.
 /// :raises FieldError: ``time.naive``; ``time.range``: before 1972-06-25 or after 2059-05-25, when texts get longer and sort

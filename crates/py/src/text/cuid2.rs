@@ -19,12 +19,16 @@ struct State {
 }
 
 texts! {
-    /// Mints cuid2s: a random letter, and digits of the SHA3-512 of time, 41 bits of randomness for each 8 digits, a counter and
-    /// a fingerprint. Safe to share between threads.
+    /// A generator of cuid2s: a random letter, and digits of the SHA3-512 of time, 41 bits of randomness for each 8 digits,
+    /// a counter and a fingerprint. Safe to share between threads.
     ///
     /// Generator(length=24, *, clock=None)
     ///
-    /// The fingerprint is random, drawn for each process: it tells nothing of the host.
+    /// The fingerprint is random, and new in each process: it discloses nothing of the host.
+    ///
+    /// >>> from mintage import cuid2
+    /// >>> len(cuid2.Generator(length=10).new())
+    /// 10
     ///
     /// :param length: 2 to 32 characters, of 5.17 bits each.
     /// :param clock: a ManualClock, or a callable that returns nanoseconds since the Unix epoch; the system's by default.
@@ -49,13 +53,17 @@ texts! {
         Ok(Self { state, length: length as usize, clock, is_closed: AtomicBool::new(false) })
     }
 
-    /// How many characters an ID has.
+    /// The number of characters of an ID.
     #[getter]
     fn length(&self) -> usize {
         self.length
     }
 
-    /// Ends minting for good; closing twice does nothing.
+    /// End minting for good. Closing twice does nothing.
+    ///
+    /// >>> from mintage import cuid2
+    /// >>> generator = cuid2.Generator()
+    /// >>> generator.close()
     fn close(&self) {
         self.is_closed.store(true, Ordering::Relaxed);
     }

@@ -1,7 +1,6 @@
 //! Generators of IDs that are text and have no binary form: nanoid, cuid, cuid2.
 //!
-//! None of them leases or counts anything that another process could count too: what keeps their IDs apart is randomness, drawn
-//! anew after a fork and a restore.
+//! They lease nothing. Randomness keeps the IDs of processes apart: it is drawn anew after a fork and a restore.
 
 pub mod cuid;
 pub mod cuid2;
@@ -134,7 +133,11 @@ macro_rules! texts {
         impl Generator {
             $($own)*
 
-            /// Mints an ID: a str.
+            /// Mint an ID: a str.
+            ///
+            #[doc = concat!(">>> from ", $module, " import Generator")]
+            /// >>> type(Generator().new())
+            /// <class 'str'>
             ///
             /// :raises GenerationError: ``generator.closed``, ``system.random``; where there is a clock, ``clock.range``.
             #[pyo3(name = "new")]
@@ -142,7 +145,11 @@ macro_rules! texts {
                 $crate::hot::new_object_slow(slf, 0)
             }
 
-            /// Mints ``n`` IDs, 0 to 2^31 - 1, into a list: text is what they are. :meth:`fill` packs them.
+            /// Mint ``n`` IDs, 0 to 2^31 - 1, into a list of str. :meth:`fill` packs them.
+            ///
+            #[doc = concat!(">>> from ", $module, " import Generator")]
+            /// >>> len(Generator().batch(3))
+            /// 3
             ///
             /// :raises ArgumentError: ``n`` is not an int.
             /// :raises FieldError: ``field.range``.
@@ -152,12 +159,17 @@ macro_rules! texts {
                 $crate::text::batch(slf, n)
             }
 
-            /// Fills a writable buffer of bytes, or of byte strings of an ID's length (numpy's ``S21``), with IDs, and returns
-            /// how many.
+            /// Fill a writable buffer of bytes, or of byte strings of an ID's length (numpy's ``S21``), with IDs, and return
+            /// their number.
+            ///
+            #[doc = concat!(">>> from ", $module, " import Generator")]
+            /// >>> generator = Generator()
+            /// >>> generator.fill(bytearray(3 * len(generator.new())))
+            /// 3
             ///
             /// :raises ArgumentError: ``buffer`` has no buffer.
-            /// :raises ConfigError: ``config.buffer``: other items, read-only, not contiguous, not a whole number of IDs; or the
-            ///     IDs are not ASCII.
+            /// :raises ConfigError: ``config.buffer``: other items, read-only, not contiguous, not a whole number of IDs; or
+            ///     the IDs are not ASCII.
             /// :raises GenerationError: as :meth:`new`; what was minted until then is in the buffer.
             #[pyo3(signature = (buffer))]
             fn fill(slf: &Bound<'_, Self>, buffer: &Bound<'_, PyAny>) -> PyResult<usize> {
